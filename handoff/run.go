@@ -36,13 +36,14 @@ type Request struct {
 	// use, they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and
 	// nothing is kept of that copy. "": the newest.
 	After TurnID
-	// Unkept: once its outcome was heard nobody knows of the run; what runs when the process ends is not looked for.
-	// The store gets nothing of it, or with Again the key, the ids and the outcome, without words.
+	// Unkept runs are forgotten once their outcome was heard, and are not looked for after a restart. The store keeps
+	// nothing of them; with Again it keeps the key, the ids and the outcome, without words.
 	Unkept bool
-	// Within is how long whoever asks can do without a promise; 0: it is given as soon as it is known where the
-	// work goes.
+	// Within is how long the caller's promise may wait for a result; 0: the promise is given as soon as the thread of
+	// the work is known.
 	Within time.Duration
-	// By hears of the run first, if it attends for the caller; nil: whoever does, from the promise on.
+	// By is the listener that hears of the run first, if it attends for the caller. With nil every attending listener
+	// hears of it, from the promise on.
 	By Listener
 	// Instead names a run that was not begun, of which this is the beginning; "": none. When it was begun before,
 	// this request is that run.

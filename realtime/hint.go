@@ -10,14 +10,14 @@ const (
 	hintEvery = 20
 	// lateHints is how often a request is hinted at once its prompt has begun: nothing else will follow.
 	lateHints = 2
-	// keyPrompt is the last property of a request: what is worth knowing early stands before it.
+	// keyPrompt is the last property of a request. A hint needs only the properties before it.
 	keyPrompt = "prompt"
 )
 
 // hints are requests that the model is still writing, by item id.
 type hints map[string]*hint
 
-// end forgets those of a response.
+// end forgets the hints of a response.
 func (x hints) end(response string) {
 	for item, h := range x {
 		if h.response == response {

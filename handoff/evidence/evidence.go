@@ -175,8 +175,8 @@ func (e *Evidence) Heard(h handoff.Heard) {
 // newest keeps at most so many of a list, the last ones.
 func newest[T any](list []T, most int) []T { return slices.Delete(list, 0, max(0, len(list)-most)) }
 
-// earliest returns when something began of which that is not known, if anything is due: at the earliest.
-// Otherwise it stays unknown, and is evidence of nothing: it may have begun before the question was heard.
+// earliest returns the earliest time at which an utterance without a known start may have begun, if a question is due.
+// Otherwise the start stays unknown, and the utterance is no evidence: it may have begun before the question was heard.
 func (e *Evidence) earliest() (began time.Time) {
 	if len(e.due) > 0 {
 		began = e.due[0]

@@ -156,7 +156,8 @@ func (r *run) turnTo(a phase.Action) {
 	}
 }
 
-// outside does what waits without the lock. False: another action has taken the place, and what was found is void.
+// outside runs do without the lock, since do may wait. It reports whether the action is still the current one; if not,
+// the result of do is void.
 func (r *run) outside(ctx context.Context, do func()) bool {
 	r.mu.Unlock()
 	do()

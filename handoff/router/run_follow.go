@@ -13,15 +13,15 @@ import (
 // servers are known that forgot it.
 const seenWithin = 10 * time.Second
 
-// A watch is one following of a turn.
+// A watch is the state of one attempt to follow a turn to its end.
 type watch struct {
 	ctx    context.Context // Set once: of the action
 	unseen *time.Timer     // Set once: runs until the acknowledged turn shows itself
 	silent *time.Timer     // Set once: runs while the turn reports nothing
 }
 
-// follow watches the turn to its end, and tells those who wait for the thread that it runs. Leaving it does not touch
-// the turn.
+// follow watches the turn to its end, and tells the runs that wait for the thread that this one runs. When ctx ends,
+// the turn goes on.
 func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.advance(handoff.StatusStarted)
 	r.writer.started(r.turn, r.rec.Why)

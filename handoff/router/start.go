@@ -157,7 +157,7 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 	return r.Handoff(g, string(id))
 }
 
-// unanswered keeps an outcome that was not promised and whose asker has gone.
+// unanswered keeps the outcome of a run that was never promised and whose asker has gone.
 func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error {
 	b := r.caller(c)
 	if rec, w := b.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {

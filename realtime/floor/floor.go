@@ -433,8 +433,7 @@ func (f *Floor) Asked() string {
 	return f.asked.ID
 }
 
-// Untagged returns the ask that a response without a tag answers which begins now, or "": only a model that keeps no
-// tags is taken to answer one so.
+// Untagged returns the ask that an untagged response answers when it begins now, or "" where the model keeps tags.
 func (f *Floor) Untagged() string {
 	if !f.blind {
 		return ""
@@ -442,7 +441,7 @@ func (f *Floor) Untagged() string {
 	return f.Asked()
 }
 
-// AskOf returns the ask that a response answers which has begun and is not done, or "".
+// AskOf returns the ask that a running response answers, or "".
 func (f *Floor) AskOf(response string) string {
 	if a := f.runs[response]; a != nil {
 		return a.ID

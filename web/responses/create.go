@@ -24,7 +24,7 @@ const (
 	readWithin   = 24 * time.Hour  // whoever reads along needs no promise
 )
 
-// A posted is a request that may be sent again.
+// posted is a create request whose result is kept, so that the same request sent again gets the same response.
 type posted struct {
 	at    time.Time     // Set once
 	ready chan struct{} // closed once it is known what came of it
