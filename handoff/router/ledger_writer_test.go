@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,6 +160,44 @@ func (s *slowShelf) Advance(ctx context.Context, step ledger.Step) (ledger.Entry
 }
 
 func (s *slowShelf) OpenAll(context.Context) ([]ledger.Entry, error) { return s.entries, nil }
+
+// TestHeardAtOnce: an outcome that is heard the moment it is shown is written as heard behind the outcome, never before
+// it, which the ledger would refuse.
+func TestHeardAtOnce(t *testing.T) {
+	let := make(chan struct{})
+	close(let)
+	m := &moody{shelf: shelf{let: let}, entries: map[string]ledger.Entry{}}
+	fleet := newCopier()
+	close(fleet.let)
+	ctx, stop := context.WithCancel(t.Context())
+	r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}, Ledger: m})
+	done := make(chan struct{})
+	go func() { defer close(done); _ = r.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	for n := range 100 {
+		id, err := r.Start(ctx, ladderGrant, handoff.Request{
+			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != "" {
+				break
+			}
+		}
+		if err := r.HeardForGood(ctx, ladderCaller, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.entries {
+		if e.Status != handoff.StatusDelivered {
+			t.Errorf("what was heard is %s", e.Status)
+		}
+	}
+}
 
 // TestHeardForGood: who is answered that an outcome was heard is answered once the ledger has it, also when it was said
 // before; a store that is away holds nobody up for long, and a call never.

@@ -22,30 +22,40 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	}
-	r.show(func(rec *handoff.Record) {
+	at := time.Now()
+	ended := func(rec *handoff.Record) {
 		rec.State, rec.Outcome = handoff.StatusCompleted, r.state.Outcome
 		rec.Error, rec.Fault = recordError(r.fault), r.fault
 		rec.Paused = rec.NotBegun()
-		rec.EndedAt = new(time.Now())
+		rec.EndedAt = &at
 		rec.Spoken = wording.OutcomeSentence(*rec)
 		for i := range rec.Items {
 			if rec.Items[i].State == itemRunning {
 				rec.Items[i].State = itemFailed
 			}
 		}
-	})
+	}
+	r.rec, _ = r.known.find(r.ID)
+	r.rec.ID = r.ID // also of one that was pushed out by newer ones
+	ended(&r.rec)
 	r.known.with(r.ID, func(rec *recordState) {
-		if rec.attempt = r.attempt; !rec.Paused {
+		if rec.attempt = r.attempt; !r.rec.Paused {
 			rec.waiting = ""
 		} else if rec.waiting == "" { // it waited for less time than it takes to note it
 			rec.waiting = waitingOf(r.req)
 		}
 	})
-	r.closeQuestions()
 	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
 		r.writer.leave() // the next life of the process finds it and tells how it ended
-		return
+	} else {
+		r.written = r.writer.completed(r.endFacts())
 	}
+	r.show(ended) // from here on it can be heard, which is written behind it
+	r.closeQuestions()
+}
+
+// endFacts gives the writer the whole words of an outcome, and returns the facts.
+func (r *run) endFacts() ledger.Facts {
 	body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
 	if !r.state.Inherited { // else the entry has only its first words
 		body.Prompt = r.prompt()
@@ -57,7 +67,7 @@ func (r *run) finish(fault *handoff.Error) {
 	facts := r.facts(r.target)
 	facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
 	facts.Tests = handoff.TestsOf(r.rec.Items)
-	r.written = r.writer.completed(facts)
+	return facts
 }
 
 // outcomeFault is why an outcome is no result, or one that could not be read: what is known of it, if anything went
