@@ -55,7 +55,7 @@ func Read(reply string, asked Question) Reply {
 	}
 	got := Yes
 	for _, r := range readings(h, topicOf(asked)) {
-		got = max(got, verdict(r, r.marked()))
+		got = max(got, decide(r, r.marked()))
 	}
 	return got
 }

@@ -51,7 +51,8 @@ func TestFindings(t *testing.T) {
 
 // TestRead holds what each part of a reply does.
 func TestRead(t *testing.T) {
-	q := about("git push origin main", []string{"bigpc", "the desktop", "my workstation"}, "bigpc asks for permission to run a command")
+	machines := []string{"bigpc", "the desktop", "my workstation"}
+	q := about("git push origin main", machines, "bigpc asks for permission to run a command")
 	q.Projects = []string{"api"}
 	q.Said = "Bigpc wants to run git push origin main, yes or no?"
 	for text, want := range map[string]Reply{
@@ -95,7 +96,10 @@ func TestRead(t *testing.T) {
 }
 
 // aliasesOfAll are names that people give to machines; some of them are words of everyday speech. Set once.
-var aliasesOfAll = []string{"the desktop", "big pc", "my workstation", "the big one", "basement server", "go", "stop", "yes", "no", "all", "the other one"}
+var aliasesOfAll = []string{
+	"the desktop", "big pc", "my workstation", "the big one", "basement server", "go", "stop", "yes", "no", "all",
+	"the other one",
+}
 
 // nth is of how many replies a property takes one.
 func nth() int {
@@ -132,10 +136,12 @@ var unlisted = []string{"kubernetes", "upstream", "Peter", "запасной", "
 func vetoes() []string {
 	var out []string
 	for _, l := range languages() {
-		for i, does := range l.phrases.does {
+		i := 0
+		for phrase, does := range l.phrases.all() {
 			if does&kindVeto != 0 && i%7 == 0 {
-				out = append(out, l.phrases.phrase(i))
+				out = append(out, phrase)
 			}
+			i++
 		}
 	}
 	return out
@@ -152,7 +158,9 @@ func TestWordEndsYes(t *testing.T) {
 		}
 		text := strings.TrimRight(l.text, ".!。！।")
 		for _, word := range []string{unlisted[r.IntN(len(unlisted))], listed[r.IntN(len(listed))]} {
-			for _, reply := range []string{text + " " + word, text + ", " + word + ".", word + ", " + text, text + " " + word + " " + text} {
+			for _, reply := range []string{
+				text + " " + word, text + ", " + word + ".", word + ", " + text, text + " " + word + " " + text,
+			} {
 				if isYes(reply, l.asked) && (slices.Contains(unlisted, word) || !joins(reply, l.asked)) {
 					t.Errorf("%s: %q is a yes", l.lang, reply)
 				}
@@ -184,7 +192,10 @@ func TestFormKeepsYes(t *testing.T) {
 			continue
 		}
 		plain := strings.TrimRight(l.text, ".!。！।")
-		for _, form := range []string{strings.ToUpper(l.text), strings.ToLower(l.text), plain, plain + "!", " " + l.text + "  ", strings.ReplaceAll(l.text, " ", "  ")} {
+		for _, form := range []string{
+			strings.ToUpper(l.text), strings.ToLower(l.text), plain, plain + "!", " " + l.text + "  ",
+			strings.ReplaceAll(l.text, " ", "  "),
+		} {
 			if !slices.ContainsFunc(l.asked, func(q Question) bool { return Read(form, q) == Yes }) {
 				t.Errorf("%q is no yes", form)
 			}
@@ -235,7 +246,10 @@ func TestNames(t *testing.T) {
 		}
 	}
 	edit := sixQuestions[3]
-	for said, want := range map[string]bool{"change two files": true, "beide Dateien ändern": true, "edit cart.go and cart_test.go": true, "edit cart.go": false, "change some files": false} {
+	for said, want := range map[string]bool{
+		"change two files": true, "beide Dateien ändern": true, "edit cart.go and cart_test.go": true,
+		"edit cart.go": false, "change some files": false,
+	} {
 		if got := edit.NamesAct(said); got != want {
 			t.Errorf("%q: %t", said, got)
 		}

@@ -23,7 +23,8 @@ var corpusFile = flag.String("corpus", "", "a `file` of replies to read for a fi
 var askedIn = map[string][]Question{
 	"a.tsv": {
 		about("git push origin main", bigpc, "Bigpc asks: may I run git push origin main? Yes or no?"),
-		about("npm install zod vite react", []string{"laptop"}, "Laptop wants to install three npm packages. Shall I allow it?"),
+		about("npm install zod vite react", []string{"laptop"},
+			"Laptop wants to install three npm packages. Shall I allow it?"),
 		about("rm build", bigpc, "Big pc asks for permission: may I delete the build folder? Please say yes or no."),
 	},
 	"b.tsv": {about("npm install", bigpc, "Bigpc wants to run npm install in the project api. May it?")},
@@ -184,10 +185,11 @@ func (s *score) add(l corpusLine) {
 
 func (s *score) log(t *testing.T, name string) {
 	percent := func(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
-	t.Logf("%-6s %5d replies: %d false accepts; plain yeses of up to %d words %d of %d (%.1f %%), all of up to %d words %d of %d (%.1f %%), "+
-		"all yeses %d of %d (%.1f %%), %d read as a no; noes %d of %d (%.1f %%)", name, s.replies, s.falseAccepts, shortWords, s.plainRead, s.plain,
-		percent(s.plainRead, s.plain), shortWords, s.shortRead, s.short, percent(s.shortRead, s.short), s.yesRead, s.yes, percent(s.yesRead, s.yes),
-		s.yesRefused, s.noRead, s.no, percent(s.noRead, s.no))
+	t.Logf("%-6s %5d replies: %d false accepts; "+
+		"yeses of up to %d words: plain ones %d of %d (%.1f %%), all %d of %d (%.1f %%); all yeses %d of %d (%.1f %%), %d read as a no; noes %d of %d (%.1f %%)",
+		name, s.replies, s.falseAccepts, shortWords,
+		s.plainRead, s.plain, percent(s.plainRead, s.plain), s.shortRead, s.short, percent(s.shortRead, s.short),
+		s.yesRead, s.yes, percent(s.yesRead, s.yes), s.yesRefused, s.noRead, s.no, percent(s.noRead, s.no))
 }
 
 // TestCorpus holds the reader to what people decided before it was written: nothing that is not a yes may count as
@@ -240,11 +242,13 @@ var (
 // sixQuestions are numbered in the files. Set once.
 var sixQuestions = []Question{
 	about("git push origin main", bigDesktop, "Bigpc asks: may I run git push origin main? Yes or no?"),
-	about("npm install", []string{"laptop", "api"}, "Laptop wants to run npm install in the project api. Shall I allow it?"),
+	about("npm install", []string{"laptop", "api"},
+		"Laptop wants to run npm install in the project api. Shall I allow it?"),
 	about("go test", bigDesktop, "Bigpc asks whether it may run the tests with go test ./... . Is that okay?"),
 	about("edit files cart.go cart_test.go", []string{"laptop", "shop"},
 		"Laptop asks for permission to edit two files in the project shop: cart.go and cart_test.go. May it?"),
-	about("copy session", bigDesktop, "The session checkout flow is open in another program on bigpc. Shall I continue in a copy of it?"),
+	about("copy session", bigDesktop,
+		"The session checkout flow is open in another program on bigpc. Shall I continue in a copy of it?"),
 	about("pip install requests", []string{"mini", "the mac mini"},
 		"Mini wants to download a package from the internet with pip install requests. Allow it?"),
 }
@@ -254,7 +258,9 @@ var hardQuestions = []Question{
 	about("npm test", bigDesktop, "Bigpc asks whether it may run the tests with npm test. Is that okay?"),
 	about("git push origin main", bigDesktop, "Bigpc asks: may I run git push origin main? Yes or no?"),
 	about("rm build", []string{"laptop"}, "Laptop asks for permission to delete the build folder. May it?"),
-	about("edit files parser.go lexer.go", bigDesktop, "Bigpc wants to edit two files: parser.go and lexer.go. Shall I allow it?"),
-	about("pip install requests", []string{"mini", "the mac mini"}, "Mini wants to download and install a package with pip install requests. Allow it?"),
+	about("edit files parser.go lexer.go", bigDesktop,
+		"Bigpc wants to edit two files: parser.go and lexer.go. Shall I allow it?"),
+	about("pip install requests", []string{"mini", "the mac mini"},
+		"Mini wants to download and install a package with pip install requests. Allow it?"),
 	about("fetch docs.example.com", bigDesktop, "Bigpc wants to fetch a page from docs.example.com. May it?"),
 }

@@ -46,7 +46,7 @@ type reading struct {
 	heard
 	l     *language
 	about topic
-	names []string // what names the act besides the words of the command: what the language calls them, files, their number
+	names []string // of the act, besides the words of the command: what the language calls those, files, their number
 }
 
 // read returns a text as a language understands it, as it was said, and with the machine's names replaced by a mark,
@@ -264,8 +264,8 @@ func (r reading) covers() []kind {
 	return reached[len(r.tokens)]
 }
 
-// verdict decides what a text says in one language; see the package comment.
-func verdict(r, marked reading) Reply {
+// decide returns what a text says in one language; see the package comment.
+func decide(r, marked reading) Reply {
 	veto, _, _ := marked.scan()
 	switch {
 	case veto&kindNo != 0:

@@ -6,8 +6,7 @@ import "testing"
 func TestListed(t *testing.T) {
 	q := Question{Text: "?"}
 	for _, l := range languages() {
-		for i, does := range l.phrases.does {
-			phrase := l.phrases.phrase(i)
+		for phrase, does := range l.phrases.all() {
 			if does&kindVeto != 0 && does&^kindVeto != 0 {
 				t.Errorf("%s: %q is both a veto and part of a yes", l.code, phrase)
 			}

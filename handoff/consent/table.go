@@ -1,43 +1,124 @@
 package consent
 
 import (
-	"maps"
+	"bytes"
+	"cmp"
+	"encoding/binary"
 	"slices"
 	"sort"
 	"strings"
 )
 
-// A table holds phrases in order, in little memory. Set once.
+// Bounds of a table.
+const (
+	blockLength = 16  // phrases that are written one after the other with what they share
+	maxPhrase   = 255 // bytes of a phrase
+)
+
+// A table holds phrases in order, in little memory. Each is written as the number of bytes that it shares with the
+// phrase before it, the length of the rest, what it does in two bytes, and the rest. The first of a block shares
+// nothing, so that a search can begin there. Set once.
 type table struct {
-	text string   // the phrases, one after the other
-	ends []uint32 // where each ends in text
-	does []kind
+	data   []byte
+	blocks []uint32 // where each block begins in data
 }
 
-func newTable(phrases map[string]kind) table {
-	var t table
-	var text strings.Builder
-	for _, p := range slices.Sorted(maps.Keys(phrases)) {
-		text.WriteString(p)
-		t.ends, t.does = append(t.ends, uint32(text.Len())), append(t.does, phrases[p])
-	}
-	t.text, t.ends, t.does = text.String(), slices.Clip(t.ends), slices.Clip(t.does)
-	return t
+// A listing collects the phrases of a language, in any order and more than once, and is used again for the next.
+type listing struct {
+	text    []byte
+	phrases []listed
+	data    []byte
+	blocks  []uint32
 }
 
-func (t table) phrase(i int) string {
-	from := uint32(0)
-	if i > 0 {
-		from = t.ends[i-1]
+// A listed phrase lies in the text of its listing.
+type listed struct {
+	act      string // "" if it can be said to any question
+	from, to uint32
+	does     kind
+}
+
+func (l *listing) add(act string, phrase []byte, does kind) {
+	from := uint32(len(l.text))
+	l.text = append(l.text, phrase...)
+	l.phrases = append(l.phrases, listed{act, from, uint32(len(l.text)), does})
+}
+
+// tables returns the phrases by the act, and empties the listing. A phrase that was added more than once does all of
+// it.
+func (l *listing) tables() map[string]table {
+	text := func(p listed) []byte { return l.text[p.from:p.to] }
+	slices.SortFunc(l.phrases, func(a, b listed) int {
+		return cmp.Or(strings.Compare(a.act, b.act), bytes.Compare(text(a), text(b)))
+	})
+	out := map[string]table{}
+	for i := 0; i < len(l.phrases); {
+		act, last := l.phrases[i].act, []byte(nil)
+		l.data, l.blocks = l.data[:0], l.blocks[:0]
+		for n := 0; i < len(l.phrases) && l.phrases[i].act == act; n++ {
+			phrase, does, shared := text(l.phrases[i]), kind(0), 0
+			for ; i < len(l.phrases) && l.phrases[i].act == act && bytes.Equal(text(l.phrases[i]), phrase); i++ {
+				does |= l.phrases[i].does
+			}
+			if n%blockLength == 0 {
+				l.blocks = append(l.blocks, uint32(len(l.data)))
+			} else {
+				for shared < min(len(last), len(phrase)) && last[shared] == phrase[shared] {
+					shared++
+				}
+			}
+			l.data = append(l.data, byte(shared), byte(len(phrase)-shared))
+			l.data = binary.LittleEndian.AppendUint16(l.data, uint16(does))
+			l.data = append(l.data, phrase[shared:]...)
+			last = phrase
+		}
+		out[act] = table{bytes.Clone(l.data), slices.Clone(l.blocks)}
 	}
-	return t.text[from:t.ends[i]]
+	l.text, l.phrases = l.text[:0], l.phrases[:0]
+	return out
+}
+
+// cut returns the first phrase of data: what it shares with the one before it, what it does, the rest of it, and what
+// follows it.
+func cut(data []byte) (shared int, does kind, rest, following []byte) {
+	end := 4 + int(data[1])
+	return int(data[0]), kind(binary.LittleEndian.Uint16(data[2:])), data[4:end], data[end:]
 }
 
 // find returns what words do, and reports whether a longer phrase begins with them.
 func (t table) find(words string) (does kind, more bool) {
-	i, found := sort.Find(len(t.does), func(i int) int { return strings.Compare(words, t.phrase(i)) })
-	if found {
-		does, i = t.does[i], i+1
+	after := sort.Search(len(t.blocks), func(i int) bool {
+		_, _, first, _ := cut(t.data[t.blocks[i]:])
+		return string(first) > words
+	})
+	var data []byte
+	if len(t.blocks) > 0 {
+		data = t.data[t.blocks[max(after-1, 0)]:]
 	}
-	return does, i < len(t.does) && strings.HasPrefix(t.phrase(i), words)
+	matched := 0 // bytes that words share with the phrase before, which is not greater
+	for len(data) > 0 {
+		shared, d, rest, following := cut(data)
+		data = following
+		switch {
+		case shared == 0:
+			matched = 0
+		case shared > matched:
+			continue
+		case shared < matched:
+			return does, false
+		}
+		n := 0
+		for n < len(rest) && matched < len(words) && rest[n] == words[matched] {
+			n, matched = n+1, matched+1
+		}
+		switch {
+		case n == len(rest) && matched == len(words):
+			does = d
+		case matched == len(words):
+			return does, true
+		case n < len(rest) && rest[n] > words[matched]:
+			return does, false
+		}
+	}
+	return does, false
 }

@@ -1,8 +1,10 @@
 package consent
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
+	"iter"
 	"path"
 	"strings"
 	"sync"
@@ -41,8 +43,8 @@ const kindVeto = kindNo | kindWait | kindDoubt
 var sections = map[string]kind{
 	"yes": kindYes, "run": kindRun, "fill": kindFill, "hum": kindHum, "link": kindLink, "nod": kindNod,
 	"no": kindNo, "wait": kindWait, "doubt": kindDoubt, "none": kindNone, "alone": kindAlone,
-	"order X": kindYes | kindNamed, "thing X": kindNamed, "name X": kindOther, "number X": kindOther, "means X": kindOther,
-	"ending": kindOther,
+	"order X": kindYes | kindNamed, "thing X": kindNamed,
+	"name X": kindOther, "number X": kindOther, "means X": kindOther, "ending": kindOther,
 }
 
 // A language is what one word file says. Phrases are folded as replies are. Set once.
@@ -60,13 +62,13 @@ type language struct {
 // The languages. Each is built when it is first needed: English by the first reply, the others by the first that
 // English does not cover. Set once.
 var (
-	english   = sync.OnceValue(func() *language { return mustParse("en") })
+	english   = sync.OnceValue(func() *language { return mustParse("en", &listing{}) })
 	languages = sync.OnceValue(func() []*language {
-		out := []*language{english()}
+		out, scratch := []*language{english()}, &listing{}
 		files, _ := wordFiles.ReadDir("words") // it is part of the program
 		for _, f := range files {
 			if code := strings.TrimSuffix(f.Name(), ".txt"); code != "en" {
-				out = append(out, mustParse(code))
+				out = append(out, mustParse(code, scratch))
 			}
 		}
 		return out
@@ -74,12 +76,12 @@ var (
 )
 
 // mustParse reads a word file, which is part of the program: one that cannot be read is a panic.
-func mustParse(code string) *language {
+func mustParse(code string, scratch *listing) *language {
 	text, err := wordFiles.ReadFile(path.Join("words", code+".txt"))
 	if err != nil {
 		panic(err)
 	}
-	l, err := parseLanguage(code, string(text))
+	l, err := parseLanguage(code, string(text), scratch)
 	if err != nil {
 		panic(fmt.Sprintf("words/%s.txt: %v", code, err))
 	}
@@ -87,9 +89,9 @@ func mustParse(code string) *language {
 }
 
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments that begin with a #.
-func parseLanguage(code, text string) (*language, error) {
-	l := &language{code: code, acts: map[string]table{}, names: map[string][]string{}, numbers: map[string][]string{}, means: map[string]string{}}
-	listed := map[string]map[string]kind{"": {}} // by the act
+// Scratch is empty before and afterwards.
+func parseLanguage(code, text string, scratch *listing) (*language, error) {
+	l := &language{code: code, names: map[string][]string{}, numbers: map[string][]string{}, means: map[string]string{}}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -97,8 +99,7 @@ func parseLanguage(code, text string) (*language, error) {
 			continue
 		}
 		heading, list, ok := strings.Cut(line, ":")
-		phrases := phraseList(list)
-		if !ok || len(phrases) == 0 {
+		if !ok {
 			return nil, fmt.Errorf("line %d is not a list of phrases", number)
 		}
 		if heading == "again" {
@@ -110,93 +111,92 @@ func parseLanguage(code, text string) (*language, error) {
 			section += " X"
 		}
 		does, ok := sections[section]
-		switch {
-		case !ok || named && of == "":
+		if !ok || named && of == "" {
 			return nil, fmt.Errorf("line %d begins a section %q, which does not exist", number, heading)
-		case does == kindOther:
-			l.add(section, of, phrases)
-			continue
-		case listed[of] == nil:
-			listed[of] = map[string]kind{}
 		}
-		for _, p := range phrases {
-			listed[of][p] |= does
+		empty := true
+		for phrase := range phrasesOf(list) {
+			if empty = false; len(phrase) > maxPhrase {
+				return nil, fmt.Errorf("line %d has a phrase of more than %d bytes", number, maxPhrase)
+			}
+			switch section {
+			case "ending":
+				l.endings = append(l.endings, string(phrase))
+			case "name X":
+				l.names[of] = append(l.names[of], hear(string(phrase)).joined)
+			case "number X":
+				l.numbers[of] = append(l.numbers[of], hear(string(phrase)).joined)
+			case "means X":
+				l.means[string(phrase)] = of
+			default:
+				scratch.add(of, phrase, does)
+			}
+		}
+		if empty {
+			return nil, fmt.Errorf("line %d is not a list of phrases", number)
 		}
 	}
-	for of, phrases := range listed {
-		l.acts[of] = newTable(phrases)
-	}
+	l.acts = scratch.tables()
 	l.phrases = l.acts[""]
 	return l, nil
-}
-
-// add adds the words of a section that are no phrases.
-func (l *language) add(section, of string, words []string) {
-	switch section {
-	case "ending":
-		l.endings = append(l.endings, words...)
-	case "name X":
-		for _, word := range words {
-			l.names[of] = append(l.names[of], hear(word).joined)
-		}
-	case "number X":
-		for _, word := range words {
-			l.numbers[of] = append(l.numbers[of], hear(word).joined)
-		}
-	case "means X":
-		for _, word := range words {
-			l.means[word] = of
-		}
-	}
 }
 
 // machineMark stands in a phrase of a word file where the name of the machine stands in the reply: "@ may".
 const machineMark = "@"
 
-// phraseList cuts a list at its commas, writes out its choices, and folds each phrase.
-func phraseList(list string) []string {
-	var out []string
-	for entry := range strings.SplitSeq(list, ",") {
-		for _, phrase := range spelledOut(folded(entry)) {
-			if phrase = respaced(phrase); phrase != "" {
-				out = append(out, phrase)
+// phrasesOf cuts a list at its commas, folds each entry, and writes out its choices. A phrase is valid until the next.
+func phrasesOf(list string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		spelled, phrase := make([]byte, 0, maxPhrase), make([]byte, 0, maxPhrase)
+		for entry := range strings.SplitSeq(list, ",") {
+			if !spellOut(spelled, folded(entry), func(text []byte) bool {
+				phrase = appendSpaced(phrase[:0], text)
+				return len(phrase) == 0 || yield(phrase)
+			}) {
+				return
 			}
 		}
 	}
-	return out
 }
 
-// spelledOut returns the phrases that a text with choices stands for: "(it|they) may" is two.
-func spelledOut(text string) []string {
-	before, rest, ok := strings.Cut(text, "(")
+// spellOut yields what a text with choices stands for, after what is before it: "(it|they) may" is two phrases.
+func spellOut(before []byte, text string, yield func([]byte) bool) bool {
+	head, rest, ok := strings.Cut(text, "(")
 	choices, after, closed := strings.Cut(rest, ")")
 	if !ok || !closed {
-		return []string{text}
+		return yield(append(before, text...))
 	}
-	var out []string
-	ends := spelledOut(after)
+	before = append(before, head...)
 	for choice := range strings.SplitSeq(choices, "|") {
-		for _, end := range ends {
-			out = append(out, before+choice+end)
+		if !spellOut(append(before, choice...), after, yield) {
+			return false
 		}
 	}
-	return out
+	return true
 }
-
-// phraseMarks have a meaning in a word file.
-const phraseMarks = "(|)" + machineMark
 
 // folded writes the words of an entry as replies are compared, and keeps its marks and spaces.
 func folded(entry string) string {
 	var out strings.Builder
 	for entry != "" {
-		end := strings.IndexAny(entry, phraseMarks+" ")
+		end := strings.IndexAny(entry, "(|)"+machineMark)
 		if end < 0 {
 			end = len(entry)
 		}
-		out.WriteString(hear(entry[:end]).spaced)
+		words := entry[:end]
+		if strings.HasPrefix(words, " ") {
+			out.WriteByte(' ')
+		}
+		out.WriteString(hear(words).spaced)
+		if strings.HasSuffix(words, " ") {
+			out.WriteByte(' ')
+		}
 		if end < len(entry) {
-			out.WriteByte(entry[end])
+			mark := entry[end : end+1]
+			if mark == machineMark {
+				mark = " " + machineMark + " "
+			}
+			out.WriteString(mark)
 			end++
 		}
 		entry = entry[end:]
@@ -204,18 +204,17 @@ func folded(entry string) string {
 	return out.String()
 }
 
-// respaced leaves one space between two words, and none beside a character of a script that is written without.
-func respaced(phrase string) string {
-	var out strings.Builder
-	last := ""
-	for word := range strings.FieldsSeq(strings.ReplaceAll(phrase, machineMark, " "+machineMark+" ")) {
-		first, _ := utf8.DecodeRuneInString(word)
-		end, _ := utf8.DecodeLastRuneInString(last)
-		if last != "" && !isDense(first) && !isDense(end) {
-			out.WriteByte(' ')
+// appendSpaced leaves one space between two words, and none beside a character of a script that is written without.
+func appendSpaced(to, phrase []byte) []byte {
+	var last []byte
+	for word := range bytes.FieldsSeq(phrase) {
+		first, _ := utf8.DecodeRune(word)
+		end, _ := utf8.DecodeLastRune(last)
+		if last != nil && !isDense(first) && !isDense(end) {
+			to = append(to, ' ')
 		}
-		out.WriteString(word)
+		to = append(to, word...)
 		last = word
 	}
-	return out.String()
+	return to
 }

@@ -1,6 +1,8 @@
 package consent
 
 import (
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -8,19 +10,39 @@ import (
 
 // TestWordFiles holds what a file of words may hold.
 func TestWordFiles(t *testing.T) {
-	l, err := parseLanguage("xx", "# Nonsense\n\nyes: Plim, plam plum\nno: zot\norder push: schub\nnumber 2: zwo\nname copy: kopie\n")
-	if err != nil || len(l.phrases.does) != 3 || len(l.acts["push"].does) != 1 || len(l.numbers["2"]) != 1 || len(l.names["copy"]) != 1 {
-		t.Errorf("%+v, %v", l, err)
+	l, err := parseLanguage("xx", `# Nonsense
+
+yes: Plim, plam plum
+no: zot
+order push: schub
+number 2: zwo
+name copy: kopie
+ending: de
+means kill: zap
+`, &listing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := l.phrases.dump(), "plam plum 1\nplim 1\nzot 128\n"; got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+	if got, want := l.acts["push"].dump(), "schub 5\n"; got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+	got, want := fmt.Sprint(l.numbers, l.names, l.endings, l.means), "map[2:[zwo]] map[copy:[kopie]] [de] map[zap:kill]"
+	if got != want {
+		t.Errorf("%s, not %s", got, want)
 	}
 	for text, want := range map[string]string{
-		"yes: a\nmaybe: b":  "line 2 begins a section",
-		"order: b":          "line 1 begins a section",
-		"order : b":         "line 1 begins a section",
-		"a, b":              "not a list",
-		"yes:":              "not a list",
-		"\n\nno colon here": "line 3 is not a list",
+		"yes: a\nmaybe: b":                  "line 2 begins a section",
+		"order: b":                          "line 1 begins a section",
+		"order : b":                         "line 1 begins a section",
+		"a, b":                              "not a list",
+		"yes:":                              "not a list",
+		"\n\nno colon here":                 "line 3 is not a list",
+		"yes: " + strings.Repeat("a b", 99): "line 1 has a phrase of more than",
 	} {
-		if _, err := parseLanguage("xx", text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseLanguage("xx", text, &listing{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -47,11 +69,76 @@ func TestFilesAreShort(t *testing.T) {
 
 // TestChoices holds how a word file writes several phrases as one.
 func TestChoices(t *testing.T) {
-	got := phraseList("(it|They) may (|now )go, 好 吧, @は")
-	if want := []string{"it may go", "it may now go", "they may go", "they may now go", "好吧", "@は"}; !slices.Equal(got, want) {
-		t.Errorf("%q, not %q", got, want)
+	for list, want := range map[string][]string{
+		"(it|They) may (|now )go, 好 吧, @は": {"it may go", "it may now go", "they may go", "they may now go", "好吧", "@は"},
+		"@ may (choice":                    {"@ may (choice"},
+		"a(@|b)c, , (|), d":                {"a @ c", "abc", "d"},
+	} {
+		var got []string
+		for phrase := range phrasesOf(list) {
+			got = append(got, string(phrase))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, not %q", list, got, want)
+		}
 	}
-	if got := phraseList("@ may (choice"); !slices.Equal(got, []string{"@ may (choice"}) {
-		t.Errorf("%q", got)
+}
+
+// all returns the phrases of a table.
+func (t table) all() iter.Seq2[string, kind] {
+	return func(yield func(string, kind) bool) {
+		phrase := ""
+		for data := t.data; len(data) > 0; {
+			shared, does, rest, following := cut(data)
+			phrase, data = phrase[:shared]+string(rest), following
+			if !yield(phrase, does) {
+				return
+			}
+		}
+	}
+}
+
+// dump returns the phrases of a table, a line each, with what they do.
+func (t table) dump() string {
+	var out strings.Builder
+	for phrase, does := range t.all() {
+		_, _ = fmt.Fprintln(&out, phrase, int(does))
+	}
+	return out.String()
+}
+
+// TestTable holds that a table finds what it was given and nothing else, whatever its size.
+func TestTable(t *testing.T) {
+	for size := range 3*blockLength + 2 {
+		var l listing
+		for i := range size {
+			l.add("", fmt.Appendf(nil, "go %d on", i), kindYes)
+		}
+		l.add("", []byte("go"), kindFill)
+		l.add("", []byte("go"), kindYes)
+		table := l.tables()[""]
+		for i := range size {
+			words := fmt.Sprintf("go %d on", i)
+			if does, more := table.find(words); does != kindYes || more {
+				t.Fatalf("%d: %q does %d, %t", size, words, does, more)
+			}
+			if does, more := table.find(words[:len(words)-1]); does != 0 || !more {
+				t.Fatalf("%d: half of %q does %d, %t", size, words, does, more)
+			}
+			if does, more := table.find(words + "s"); does != 0 || more {
+				t.Fatalf("%d: more than %q does %d, %t", size, words, does, more)
+			}
+		}
+		if does, more := table.find("go"); does != kindFill|kindYes || more != (size > 0) {
+			t.Fatalf("%d: %d, %t", size, does, more)
+		}
+		for _, words := range []string{"a", "z", ""} {
+			if does, more := table.find(words); does != 0 || more != (words == "") {
+				t.Fatalf("%d: %q does %d, %t", size, words, does, more)
+			}
+		}
+	}
+	if does, more := (table{}).find("go"); does != 0 || more {
+		t.Error("an empty table has phrases")
 	}
 }
