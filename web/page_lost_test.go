@@ -128,38 +128,64 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	w := newWorld()
 	scene(w)
 	w.questions = nil
-	var mu sync.Mutex
-	there, leave := context.WithCancel(t.Context()) // guarded by mu
-	_, base := serveBehind(t, w, nil, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			here := there
-			mu.Unlock()
-			ctx, cancel := context.WithCancel(r.Context())
-			defer context.AfterFunc(here, cancel)()
-			defer cancel()
-			if here.Err() != nil {
-				rw.WriteHeader(http.StatusBadGateway)
-				return
-			}
-			next.ServeHTTP(rw, r.WithContext(ctx))
-		})
-	})
+	o := newOutage(t)
+	_, base := serveBehind(t, w, nil, o.behind)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	const pills = `[...new Set([...document.querySelectorAll(".machine .pill")].map((e) => e.textContent))].join()`
 	p.until(pills + `.includes("Working")`)
-	leave()
+	o.begin()
 	p.shows("The connection to Switchboard is lost.")
 	p.until(pills + ` === "Not known"`)
 	if eval[bool](p, `[...document.querySelectorAll(".machine-doing, .machine-problem")].some((e) => e.checkVisibility())`) {
 		t.Error("it tells what the machines do")
 	}
-	mu.Lock()
-	there, leave = context.WithCancel(t.Context())
-	mu.Unlock()
+	o.end()
 	p.until(pills + `.includes("Working")`)
-	leave()
+}
+
+// An outage is when Switchboard is gone: its streams end, and nothing is answered.
+type outage struct {
+	t    *testing.T
+	mu   sync.Mutex
+	here context.Context    // Guarded by mu: ends when the outage begins
+	stop context.CancelFunc // Guarded by mu
+}
+
+func newOutage(t *testing.T) *outage {
+	o := &outage{t: t}
+	o.end()
+	t.Cleanup(o.begin)
+	return o
+}
+
+func (o *outage) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stop()
+}
+
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.here, o.stop = context.WithCancel(context.Background())
+}
+
+// behind puts the outage before a handler.
+func (o *outage) behind(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		o.mu.Lock()
+		here := o.here
+		o.mu.Unlock()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer context.AfterFunc(here, cancel)()
+		defer cancel()
+		if here.Err() != nil {
+			rw.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		next.ServeHTTP(rw, r.WithContext(ctx))
+	})
 }
 
 // TestPageAsksForMissingWorkAgain: a list that lacks what was done before a restart says so, and is read again by

@@ -18,7 +18,7 @@ const itemId = () => "item_" + Array.from(crypto.getRandomValues(new Uint8Array(
 export class Call {
   #peer = null;
   #channel = null;
-  #queue = []; // what is said before the channel opens
+  #waiting = []; // { id, text }: typed, and not sent yet; it outlives a call that did not come up or was lost
   #mic = null; // MediaStream
   #id = "";
   #life = 0; // grows with each start and end; what belongs to an older life is dropped
@@ -31,7 +31,7 @@ export class Call {
 
   /**
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
-   * events, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
+   * events, onSent(id) hears that a typed line went out, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
    * microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
    * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. greeting() is the event that
    * begins a call in which nobody has said anything yet, or null. onStats(report) hears of the connection now and then.
@@ -48,7 +48,7 @@ export class Call {
   async start(withMic) {
     if (!this.idle) return;
     const life = ++this.#life;
-    this.#said = false;
+    this.#said = this.#waiting.length > 0;
     if (withMic) {
       this.patch({ phase: "asking" });
       await this.#openMic(life);
@@ -83,13 +83,14 @@ export class Call {
     if (life === this.#life) await this.#comeBack(life, id, false);
   }
 
-  /** What was said by text and waits for the call to come up. */
-  get unsaid() {
-    return this.#queue.map((e) => e.item?.content[0].text).filter(Boolean).join("\n");
+  /** What was typed and waits to be sent: [{ id, text }]. */
+  get unsent() {
+    return [...this.#waiting];
   }
 
-  /** Ends the call. Work goes on. Resolves when the other side was told. */
+  /** Ends the call; what waits to be sent is given up. Work goes on. Resolves when the other side was told. */
   async hangUp() {
+    this.#waiting = [];
     if (this.idle) return;
     const id = this.#id;
     left(id);
@@ -108,18 +109,28 @@ export class Call {
 
   /** Ends what the voice is saying. Work goes on. */
   stopTalking() {
-    if (this.state().talk.responding) this.#send({ type: "response.cancel" });
-    this.#send({ type: "output_audio_buffer.clear" });
+    if (this.state().call.phase !== "live") return;
+    if (this.state().talk.responding) this.#write({ type: "response.cancel" });
+    this.#write({ type: "output_audio_buffer.clear" });
   }
 
-  /** Says something by text; returns the id of its line. */
-  say(text) {
-    const id = itemId();
+  /** An id for a line. */
+  newId() {
+    return itemId();
+  }
+
+  /** Says something by text, as the line with this id: now, or as soon as the call is up. */
+  say(text, id) {
     const { speaking } = this.state().talk;
     if (speaking) this.stopTalking();
-    this.#send({ type: "conversation.item.create", item: { id, type: "message", role: "user", content: [{ type: "input_text", text }] } });
-    this.#send({ type: "response.create" });
-    return id;
+    this.#waiting.push({ id, text });
+    this.#said = true;
+    this.#sendWaiting();
+  }
+
+  /** Gives a line up that was not sent. */
+  takeBack(id) {
+    this.#waiting = this.#waiting.filter((w) => w.id !== id);
   }
 
   /** Opens the microphone of a call that has none, or another one. */
@@ -234,7 +245,7 @@ export class Call {
     const how = byText ? ["text"] : this.#silent ? ["audio"] : null;
     this.#silent = how?.[0] === "text";
     this.#write({ type: "session.update", session: { type: "realtime", audio, ...(how && { output_modalities: how }) } });
-    for (const event of this.#queue.splice(0)) this.#write(event);
+    this.#sendWaiting();
   }
 
   #play(track) {
@@ -302,11 +313,14 @@ export class Call {
     this.onProblem(anew ? "The call was lost." : "The call ended while the page was away.", "Call again when you like.");
   }
 
-  #send(event) {
-    if (this.#channel?.readyState === "open" && this.state().call.phase === "live") this.#write(event);
-    else {
-      this.#queue.push(event);
-      this.#said = true;
+  #sendWaiting() {
+    if (this.state().call.phase !== "live") return;
+    while (this.#waiting.length) {
+      const [{ id, text }] = this.#waiting;
+      if (!this.#write({ type: "conversation.item.create", item: { id, type: "message", role: "user", content: [{ type: "input_text", text }] } })) return;
+      this.#waiting.shift();
+      this.onSent(id);
+      this.#write({ type: "response.create" });
     }
   }
 
@@ -316,12 +330,11 @@ export class Call {
     if (event) this.#write(event);
   }
 
+  // Reports whether an event went out; it does not once the channel has closed under us.
   #write(event) {
-    try {
-      this.#channel.send(JSON.stringify(event));
-    } catch {
-      this.#queue.push(event); // the channel closed under us; a new one takes it along
-    }
+    if (this.#channel?.readyState !== "open") return false;
+    this.#channel.send(JSON.stringify(event));
+    return true;
   }
 
   #drop() {
@@ -338,7 +351,6 @@ export class Call {
   #finish() {
     this.#life++;
     this.#drop();
-    this.#queue = [];
     stop(this.#mic);
     this.#mic = null;
     this.onMic(null);

@@ -26,4 +26,4 @@ export function keepSaid(enabled) {
   };
 }
 
-const settled = (e) => (e.state === "done" || e.state === "cut") && e.text.trim() !== "";
+const settled = (e) => (e.state === "done" || e.state === "cut") && e.delivery !== "waiting" && e.text.trim() !== "";

@@ -3,7 +3,8 @@
 const keep = 400; // entries of a long conversation that stay on the page
 
 export const talkStart = {
-  entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut | unclear, typed, response }
+  entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut | unclear, typed, response,
+  // delivery } of what was typed: waiting: not sent; sent: nothing has answered yet; unsure: nothing will; else it arrived
   hearing: false, // the caller speaks
   responding: false, // the voice model works on an answer
   speaking: false, // its sound plays
@@ -15,15 +16,19 @@ export function reduceTalk(talk, action) {
     case "voice":
       return (handlers[action.event.type] ?? unchanged)(talk, action.event);
     case "typed":
-      return add(talk, { id: action.id, who: "you", text: action.text, state: "done", typed: true });
+      return add(talk, { id: action.id, who: "you", text: action.text, state: "done", typed: true, delivery: "waiting" });
+    case "delivery":
+      return patch(talk, action.id, () => ({ delivery: action.delivery }));
+    case "taken-back":
+      return action.ids.reduce(remove, talk);
     case "note":
       return add(talk, { id: action.id, who: "note", text: action.text, state: "done" });
     case "kept":
-      return { ...talk, entries: [...action.entries.filter((e) => readable(e) && !talk.entries.some((known) => known.id === e.id)).map((e) => ({ ...e, recalled: true })), ...talk.entries] };
+      return { ...talk, entries: [...action.entries.filter((e) => readable(e) && !talk.entries.some((known) => known.id === e.id)).map((e) => ({ ...e, recalled: true, delivery: lasting(e.delivery) })), ...talk.entries] };
     case "call-ended":
       return {
         ...talk, hearing: false, responding: false, speaking: false,
-        entries: talk.entries.filter((e) => e.text || e.state === "unclear").map((e) => (e.state === "saying" ? { ...e, state: "cut" } : e)),
+        entries: talk.entries.filter((e) => e.text || e.state === "unclear").map((e) => (e.state === "saying" ? { ...e, state: "cut" } : e.delivery === "sent" ? { ...e, delivery: "unsure" } : e)),
       };
     default:
       return talk;
@@ -31,6 +36,9 @@ export function reduceTalk(talk, action) {
 }
 
 const unchanged = (talk) => talk;
+
+// Where a line stands once the call in which it was sent is gone.
+const lasting = (delivery) => ({ waiting: "waiting", sent: "unsure", unsure: "unsure" })[delivery];
 
 function add(talk, entry, after) {
   if (talk.entries.some((e) => e.id === entry.id)) return moved(talk, entry.id, after);
@@ -67,7 +75,8 @@ function itemAdded(talk, { item, previous_item_id: after }) {
   const text = (item.content ?? []).map((c) => c.text ?? c.transcript ?? "").join("");
   if (item.role === "user") {
     const spoken = (item.content ?? []).some((c) => c.type === "input_audio");
-    return add(talk, { id: item.id, who: "you", text, state: text || !spoken ? "done" : "heard", typed: !spoken }, after);
+    const known = add(talk, { id: item.id, who: "you", text, state: text || !spoken ? "done" : "heard", typed: !spoken }, after);
+    return patch(known, item.id, (e) => (e.delivery ? { delivery: undefined } : {}));
   }
   if (item.role === "assistant") return add(talk, { id: item.id, who: "voice", text, state: "saying" }, after);
   return talk;
@@ -124,7 +133,7 @@ function heardOf(text, ms) {
 
 /** What of a conversation survives a reload of the page. */
 export const toKeep = (talk) =>
-  talk.entries.filter((e) => e.text).slice(-100).map(({ id, who, text, state, typed, heard }) => ({ id, who, text: text.slice(0, 4000), state: state === "saying" || state === "heard" ? "cut" : state, typed, heard }));
+  talk.entries.filter((e) => e.text).slice(-100).map(({ id, who, text, state, typed, heard, delivery }) => ({ id, who, text: delivery ? text : text.slice(0, 4000), state: state === "saying" || state === "heard" ? "cut" : state, typed, heard, delivery }));
 
 const readable = (e) => typeof e?.id === "string" && typeof e.text === "string" && ["you", "voice", "note"].includes(e.who);
 

@@ -7,7 +7,7 @@ const helloCall = "Call and say what you want done, and on which machine. Or typ
 const helloTry = "Here the voice and the machines are simulated. Press Call, then try these sentences from top to bottom, or type your own.";
 const who = { you: "You", voice: "Voice", note: "" };
 
-function line(entry) {
+function line(entry, acts) {
   const name = h("span", { class: "line-who", text: who[entry.who] });
   const text = h("span", { class: "line-text" });
   const mark = h("span", { class: "line-mark" });
@@ -24,7 +24,8 @@ function line(entry) {
     setAttr(all, "aria-expanded", String(!unheard.hidden));
   };
   told();
-  const el = h("div", { class: `line ${entry.who}` }, entry.who === "note" ? null : name, text, mark, all);
+  const fate = entry.typed ? fateOf(acts) : null;
+  const el = h("div", { class: `line ${entry.who}` }, entry.who === "note" ? null : name, text, mark, all, fate?.el);
   return {
     el,
     update(e) {
@@ -33,14 +34,42 @@ function line(entry) {
       setText(unheard, e.text.slice(end));
       show(all, end < e.text.length);
       setText(mark, { cut: "interrupted", unclear: "This could not be understood." }[e.state] ?? "");
+      fate?.update(e);
       el.classList.toggle("partial", e.state === "heard" || e.state === "saying");
       setAttr(el, "aria-busy", e.state === "saying" || e.state === "heard" ? "true" : null);
     },
   };
 }
 
-/** Wires the conversation; say(text) sends what is typed, or what a sentence to try says. */
-export function talkView(say) {
+// What became of a line that was typed and has not arrived, and what can be done about it.
+function fateOf(acts) {
+  let now;
+  const words = h("span", {});
+  const button = (text, act) => h("button", { class: "line-all", type: "button", text, on: { click: () => act(now) } });
+  const waiting = [button("Send now", acts.sendWaiting), button("Edit", acts.takeBack)];
+  const unsure = button("Send again", acts.again);
+  const el = h("div", { class: "line-fate", role: "status", hidden: true }, words, ...waiting, unsure);
+  return {
+    el,
+    update(e) {
+      now = e;
+      const waits = e.delivery === "waiting" && e.stuck;
+      show(el, waits || e.delivery === "unsure");
+      setText(words, waits ? (e.lost ? "Not sent yet. It is sent when Switchboard is back." : "Not sent yet.") : "Nobody knows whether this was heard.");
+      for (const b of waiting) show(b, waits);
+      show(waiting[0], waits && !e.lost);
+      show(unsure, e.delivery === "unsure");
+      el.parentElement?.classList.toggle("unsent", Boolean(waits || e.delivery === "unsure"));
+    },
+  };
+}
+
+/**
+ * Wires the conversation. `acts`: say(text) sends what is typed, or what a sentence to try says; sendWaiting(),
+ * takeBack(entry) and again(entry) are for lines that were not sent.
+ */
+export function talkView(acts) {
+  const { say } = acts;
   const box = byId("transcript");
   const chips = byId("chips");
   const field = byId("say");
@@ -83,7 +112,8 @@ export function talkView(say) {
     const { entries } = state.talk;
     const talking = entries.some((e) => e.who === "you"); // a greeting alone moves nothing
     show(hello, !entries.length);
-    keyed(lines, entries, (e) => e.id, line);
+    const stuck = { stuck: state.call.phase === "idle" || state.feed === "lost", lost: state.feed === "lost" };
+    keyed(lines, entries.map((e) => (e.delivery ? { ...e, ...stuck } : e)), (e) => e.id, (e) => line(e, acts));
     stay();
     // Once people talk, the chips make room: one row. They keep their places, for a finger may be on its way to one.
     const used = ticks(state);

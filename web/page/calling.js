@@ -1,0 +1,172 @@
+// The call as the person handles it: calling, typing, hanging up, coming back to it. Words that were typed and could
+// not be sent wait, and go once, as soon as there is a call again.
+
+import { Call } from "./call.js";
+import { byId } from "./dom.js";
+import { greeting } from "./greeting.js";
+import { freeCall, keepCall, keptCall } from "./keep-call.js";
+import * as held from "./login.js";
+import * as oneCall from "./one-call.js";
+import { reader } from "./speech.js";
+import { running } from "./state-work.js";
+import { dispatch, get, note, toast } from "./store.js";
+import { meterOf } from "./view-call.js";
+import { connectionOf } from "./view-facts.js";
+import { prefill } from "./view-talk.js";
+import { voiceErrors } from "./voice-errors.js";
+
+/** Makes the call of this page; `settings` are the person's, `remote` is the audio element that plays the voice. */
+export function calling({ settings, remote }) {
+  const aloud = reader((talking) => call.gateForSpeech(talking));
+  let stopMeter = () => {};
+
+  const call = new Call({
+    remote,
+    state: get,
+    patch: (patch) => {
+      if (patch.phase === "live" && !["live", "reconnecting"].includes(get().call.phase)) dispatch({ type: "call-began", at: performance.now() });
+      dispatch({ type: "call", patch });
+    },
+    onEvent: voiceEvent,
+    onSent: (id) => dispatch({ type: "delivery", id, delivery: "sent" }),
+    onProblem: (text, next) => toast(text, { next }),
+    onBlocked: () => toast("Your browser holds the sound back.", { tone: "info", action: { label: "Play the voice", run: () => remote.play().catch(() => {}) } }),
+    onMic: (stream) => {
+      stopMeter();
+      stopMeter = meterOf(stream);
+    },
+    input: () => settings.input,
+    written: () => get().voice.simulated || !settings.play,
+    wishes: () => settings,
+    greeting: () => greeting(get().work, settings.language),
+    onStats: (report) => {
+      const found = connectionOf(report);
+      if (found) dispatch({ type: "connection", ...found });
+    },
+  });
+
+  function voiceEvent(event) {
+    dispatch({ type: "voice", event, at: performance.now() });
+    const { simulated } = get().voice;
+    switch (event.type) {
+      case "response.output_audio_transcript.done":
+        if (simulated && settings.aloud && settings.play) aloud.say(event.transcript);
+        break;
+      case "response.output_text.done":
+        if (settings.aloud && settings.play) aloud.say(event.text);
+        break;
+      case "input_audio_buffer.speech_started":
+        aloud.stop();
+        break;
+      case "error":
+        voiceErrors(event.error, toast);
+    }
+  }
+
+  // Opens a call, unless one is held elsewhere: then it is offered to move it here and to do `then`.
+  let looking = null;
+  async function open(withMic, then) {
+    if (!call.idle) return true;
+    looking ??= oneCall.elsewhere().finally(() => { looking = null; });
+    const others = await looking;
+    if (!call.idle) return true;
+    if (!others.length) {
+      note("You called.");
+      call.start(withMic).then(() => call.gate());
+      return true;
+    }
+    const move = () => oneCall.take(others).then(then);
+    toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", action: { label: "Move the call here", run: move } });
+    return false;
+  }
+
+  const start = () => open(true, start);
+
+  oneCall.onTaken((id) => {
+    if (!id || get().call.id !== id) return;
+    end("The call was moved to another window.");
+  });
+
+  // Ends the call. What was typed and not said goes back into the box.
+  function end(...words) {
+    aloud.stop();
+    const { unsent } = call;
+    call.hangUp();
+    if (unsent.length) words.splice(1, 0, "What you typed was not said; it is in the box again.");
+    note(words.filter(Boolean).join(" "));
+    dispatch({ type: "taken-back", ids: unsent.map((w) => w.id) });
+    if (unsent.length) prefill([...unsent.map((w) => w.text), byId("say").value].filter(Boolean).join("\n"));
+  }
+
+  function hangUp() {
+    if (call.idle) return;
+    end(["asking", "connecting"].includes(get().call.phase) ? "You cancelled the call." : "You hung up.", running(get().work).length && "Work goes on; its result will be here.");
+  }
+
+  async function say(text) {
+    // While Switchboard is gone there is nobody to call: the words wait for it.
+    const there = get().feed !== "lost";
+    if (there && !(await open(false, () => say(byId("say").value.trim() || text)))) {
+      prefill(text);
+      return;
+    }
+    if (byId("say").value === text) prefill("");
+    aloud.stop();
+    const id = call.newId();
+    dispatch({ type: "typed", id, text, at: performance.now() });
+    call.say(text, id);
+  }
+
+  // Sends what waits, in a call by text where there is none, not even one to come back to.
+  let recalled = Promise.resolve();
+  async function sendWaiting() {
+    await recalled;
+    if (call.unsent.length && call.idle) open(false, sendWaiting);
+  }
+
+  return {
+    call, aloud, start, hangUp, say, sendWaiting,
+    /** Says a line anew of which it is not known whether it was heard. */
+    again(entry) {
+      dispatch({ type: "taken-back", ids: [entry.id] });
+      say(entry.text);
+    },
+    /** Takes a line that was not sent back into the box. */
+    takeBack(entry) {
+      call.takeBack(entry.id);
+      dispatch({ type: "taken-back", ids: [entry.id] });
+      prefill([entry.text, byId("say").value].filter(Boolean).join("\n"));
+    },
+    /** Lets lines wait that the page before this one could not send. */
+    wait(entries) {
+      for (const e of entries) if (e.delivery === "waiting") call.say(e.text, e.id);
+    },
+    quiet() {
+      aloud.stop();
+      call.stopTalking();
+    },
+    mute,
+    /** Keeps the call for the page that comes next in this window; false: it cannot be. */
+    keep() {
+      const { call: { muted }, facts } = get();
+      return call.place && keepCall({ ...call.place, of: held.mine()?.id, muted, began: Date.now() - (performance.now() - facts.began) });
+    },
+    /** Comes back to the call that the page before this one kept. */
+    recall() {
+      recalled = recall();
+    },
+  };
+
+  async function recall() {
+    const kept = keptCall(held.mine()?.id);
+    if (!kept || !(await freeCall(kept.id)) || !call.idle || get().session !== "in") return;
+    dispatch({ type: "call-began", at: performance.now() - (Date.now() - kept.began) });
+    mute(kept.muted);
+    call.rejoin(kept).then(() => call.gate());
+  }
+
+  function mute(muted) {
+    dispatch({ type: "call", patch: { muted } });
+    call.gate();
+  }
+}

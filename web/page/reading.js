@@ -1,0 +1,105 @@
+// What the page reads of Switchboard: everything at once at first and after a gap in the feed, then what each event
+// changes; one piece of work, a machine's sessions or the sessions in use when they are wanted.
+
+import * as api from "./api.js";
+import { ended } from "./state-work.js";
+import { dispatch, get } from "./store.js";
+import { readCleared } from "./work-deeds.js";
+
+const hues = new Map();
+
+/** The colour of a machine as a class: each keeps one, by its place in the fleet. */
+export function hue(server) {
+  if (!hues.has(server)) hues.set(server, hues.size % 6);
+  return `hue-${hues.get(server)}`;
+}
+
+// What a piece of work did is read when its card shows it. Events of it wait meanwhile, as for everything.
+const wholes = new Map();
+export async function readWork(id) {
+  if (["reading", "whole"].includes(get().work.read[id])) return;
+  const late = [];
+  wholes.set(id, late);
+  dispatch({ type: "reading", id, state: "reading" });
+  try {
+    const record = await api.handoff(id);
+    if (wholes.get(id) === late) dispatch({ type: "whole", record });
+  } catch (error) {
+    if (wholes.get(id) === late) dispatch({ type: "reading", id, state: "failed" });
+  }
+  if (wholes.get(id) !== late) return;
+  wholes.delete(id);
+  for (const event of late) if (event.kind !== "delta") pageEvent(event);
+}
+
+export async function readStickies() {
+  dispatch({ type: "stickies", items: (await api.stickies()).items });
+}
+
+export async function readServers() {
+  const [{ items, voice }, about] = await Promise.all([api.servers(), api.machines().catch(() => null)]);
+  for (const s of items) hue(s.name);
+  const machines = about && Object.fromEntries(about.items.map((m) => [m.name, m]));
+  dispatch({ type: "servers", items, voice, machines });
+}
+
+export async function readSessions(server) {
+  const before = get().sessions[server]?.items ?? [];
+  dispatch({ type: "sessions", server, value: { state: "loading", items: before } });
+  try {
+    const { items, more, errors } = await api.sessions(server);
+    const problem = errors?.find((e) => e.server === server)?.message;
+    dispatch({ type: "sessions", server, value: problem ? { state: "failed", items, problem } : { state: "ready", items, more } });
+  } catch (error) {
+    dispatch({ type: "sessions", server, value: { state: "failed", items: [], problem: error.message } });
+  }
+}
+
+const ofItems = new Set(["item", "delta", "dropped"]);
+
+// What arrives while everything is read anew waits; pieces of text among it are in what is read.
+let waiting = null;
+let askAgain = 0;
+export async function snapshot(signedOut) {
+  const mine = (waiting = []);
+  try {
+    const [work, questions, stickies, cleared] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), api.cleared().catch(() => undefined), readServers()]);
+    if (mine !== waiting) return;
+    wholes.clear();
+    dispatch({ type: "snapshot", records: work.items, incomplete: work.incomplete, questions: questions.items, stickies: stickies.items, cleared });
+  } catch (error) {
+    if (mine !== waiting) return;
+    if (error.status === 401) return signedOut();
+    setTimeout(() => { if (mine === waiting) snapshot(signedOut); }, 2000);
+    return;
+  }
+  waiting = null;
+  clearTimeout(askAgain);
+  if (get().work.incomplete) askAgain = setTimeout(() => snapshot(signedOut), 3000);
+  for (const event of mine) if (event.kind !== "delta") pageEvent(event);
+}
+
+export function pageEvent(event) {
+  if (waiting) {
+    waiting.push(event);
+    return;
+  }
+  if (ofItems.has(event.kind) && wholes.has(event.handoff)) {
+    wholes.get(event.handoff).push(event);
+    return;
+  }
+  if (event.kind === "sticky") readStickies().catch(() => {}); // the next event or reset reads them again
+  else if (event.kind === "cleared") readCleared().catch(() => {}); // so is this
+  else if (event.kind === "servers") readServers().catch(() => {});
+  else dispatch({ type: "event", event });
+  if (event.kind === "handoff" && event.record && ended(event.record)) lookAgain();
+}
+
+// What a machine does beside our own work is not told as it happens: it is looked at when work of ours ends,
+// and now and then while a machine works. What is told of a machine may be two seconds old, hence the second look.
+let looks = [];
+export function lookAgain() {
+  looks.forEach(clearTimeout);
+  looks = [300, 2600].map((ms) => setTimeout(() => readServers().catch(() => {}), ms));
+}
+
