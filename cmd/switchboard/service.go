@@ -121,12 +121,15 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	var runs *router.Router
 	var api *webresponses.API
-	fleet, err := s.fleet(p, agents, func() *router.Router { return runs }, func() *webresponses.API { return api })
+	owners, queues := router.NewOwners(s.store), router.NewQueues()
+	fleet, err := s.fleet(p, agents, owners, func() { runs.ServersChanged() }, func() *webresponses.API { return api })
 	if err != nil {
 		return err
 	}
 	s.test, s.machines = fleet.Test, fleet.Machines
+	counts := router.NewCounts(fleet)
 	routing := router.Config{
+		Queues: queues, Owners: owners, Counts: counts,
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
@@ -157,7 +160,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	s.count(thisBuild(), s.store, fleet, runs, calls, api, front, limited, s.edge)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, front, limited, s.edge)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
 	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
@@ -190,7 +193,9 @@ func (s *service) stage(p plan, limited net.Listener, recovered func(context.Con
 }
 
 // fleet makes the registry of agent servers. The router and the API are there before it runs.
-func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.Router, api func() *webresponses.API) (*servers.Fleet, error) {
+func (s *service) fleet(
+	p plan, agents *responses.Agents, owners *router.Owners, changed func(), api func() *webresponses.API,
+) (*servers.Fleet, error) {
 	var specs []servers.Spec
 	for _, planned := range p.Servers {
 		spec := planned.Spec
@@ -206,8 +211,7 @@ func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.
 		specs = append(specs, spec)
 	}
 	return servers.New(servers.Config{
-		Specs: specs, Changed: func() { router().ServersChanged() }, Log: s.log.Named("servers"),
-		Hidden: func(c handoff.Caller, server, thread string) bool { return router().Hidden(c, server, thread) },
+		Specs: specs, Changed: changed, Log: s.log.Named("servers"), Hidden: owners.Hidden,
 		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
 			return api().Made(ctx, c)
 		},

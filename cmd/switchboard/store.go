@@ -27,7 +27,13 @@ type store interface {
 type routerStore interface {
 	handoff.Stickies
 	ledger.Ledger
+	pastStore
+}
+
+// pastStore is what the ledger keeps beside its entries.
+type pastStore interface {
 	ledger.History
+	ledger.Owners
 }
 
 // edgeStore is what the edge needs of a store.

@@ -86,7 +86,8 @@ func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * 
 func TestGrantedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.")
-		r, calls := service(router.Config{Fleet: w, Stickies: w, Life: "h"}, w)
+		owners := router.NewOwners(nil)
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Owners: owners, Life: "h"}, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
@@ -116,7 +117,9 @@ func TestGrantedCall(t *testing.T) {
 		if rec.ThreadID == "" || rec.Why != handoff.WhyNew {
 			t.Fatalf("no thread was made: %+v", rec)
 		}
-		if r.Hidden(calltest.Grant.Caller, "bigpc", rec.ThreadID) || !r.Hidden(handoff.Caller{Principal: "owner", User: "bob"}, "bigpc", rec.ThreadID) || r.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
+		mine, bob := calltest.Grant.Caller, handoff.Caller{Principal: "owner", User: "bob"}
+		if owners.Hidden(mine, "bigpc", rec.ThreadID) || !owners.Hidden(bob, "bigpc", rec.ThreadID) ||
+			owners.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
 			t.Error("who sees the thread is wrong")
 		}
 		elsewhere := handoff.Grant{Caller: calltest.Grant.Caller, Servers: []string{"laptop"}}

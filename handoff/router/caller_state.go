@@ -23,9 +23,9 @@ const (
 // A callerState is what the router knows of one caller: what the page shows and what outlives a call. Its
 // methods never wait.
 type callerState struct {
-	feed   handoff.Feed  // what happens, in order; safe by itself
-	counts *routerCounts // Set once; nil: nobody counts
-	asked  time.Time     // Guarded by the router's mu: when the router was last asked for it
+	feed   handoff.Feed // what happens, in order; safe by itself
+	counts *Counts      // Set once
+	asked  time.Time    // Guarded by the router's mu: when the router was last asked for it
 
 	opening sync.Mutex // held while a run is added, so that its key is looked for and taken in one; before mu
 
@@ -73,8 +73,9 @@ func (k stickyKey) String() string {
 
 func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
-func newCallerState() *callerState {
+func newCallerState(counts *Counts) *callerState {
 	return &callerState{
+		counts:    counts,
 		questions: map[handoff.QuestionID]*question{},
 		stickies:  map[stickyKey]handoff.Sticky{},
 		chosen:    map[stickyKey]time.Time{},

@@ -12,7 +12,7 @@ import (
 )
 
 func TestBookKeepsItsBounds(t *testing.T) {
-	b := newCallerState()
+	b := newCallerState(NewCounts(nil))
 	for i := range maxRecords + 5 {
 		id := fmt.Sprint(i)
 		b.open(handoff.Record{ID: id}, nil)
@@ -51,7 +51,7 @@ func TestBookKeepsItsBounds(t *testing.T) {
 // beyond that the oldest is left to the ledger.
 func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	r := NewRouter(Config{})
-	b := newCallerState()
+	b := newCallerState(NewCounts(nil))
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprint(i)
@@ -78,7 +78,7 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 
 // TestBookOrder: what is taken up after a restart comes in any order, and is listed by when it was asked for.
 func TestBookOrder(t *testing.T) {
-	b, began := newCallerState(), time.Now()
+	b, began := newCallerState(NewCounts(nil)), time.Now()
 	for _, n := range []int{1, 3, 2, 2, 4} {
 		b.open(handoff.Record{ID: fmt.Sprint(len(b.records), " at ", n), CreatedAt: began.Add(time.Duration(n) * time.Second)}, nil)
 	}
@@ -92,7 +92,7 @@ func TestBookOrder(t *testing.T) {
 }
 
 func TestBookItems(t *testing.T) {
-	b := newCallerState()
+	b := newCallerState(NewCounts(nil))
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.delta("h", handoff.Delta{ItemID: "m1", Text: "half of "})
 	b.delta("h", handoff.Delta{ItemID: "m1", Text: "a message"})
@@ -118,7 +118,7 @@ func TestBookItems(t *testing.T) {
 }
 
 func TestBookUnheard(t *testing.T) {
-	b := newCallerState()
+	b := newCallerState(NewCounts(nil))
 	for _, id := range []string{"a", "b"} {
 		b.open(handoff.Record{ID: id}, nil)
 		b.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
@@ -199,7 +199,7 @@ func TestFeedDropsTheSlow(t *testing.T) {
 // TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
 // and a record never shows more items than it may.
 func TestDeltaOfWhatIsGone(t *testing.T) {
-	b := newCallerState()
+	b := newCallerState(NewCounts(nil))
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.delta("h", handoff.Delta{ItemID: "joined", Text: "resumed in the middle"})
 	for i := range maxItems {

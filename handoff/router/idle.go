@@ -29,6 +29,8 @@ func (r *Router) letGoLocked(now time.Time) {
 	}
 	slices.SortFunc(away, func(x, y handoff.Caller) int { return r.callers[x].asked.Compare(r.callers[y].asked) })
 	for _, c := range away[:min(len(away), maxCallers/4)] { // some at once: looking costs
+		_, slow := r.callers[c].feed.Load()
+		r.counts.slow.Add(slow)
 		delete(r.callers, c)
 	}
 }

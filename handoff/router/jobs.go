@@ -90,5 +90,6 @@ func (r *Router) Run(ctx context.Context) error {
 	s.closed = true
 	s.mu.Unlock()
 	s.all.Wait()
+	r.counts.remove(r)
 	return nil
 }

@@ -8,38 +8,55 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// owners knows for whom Switchboard made a thread. It is told of each that is made, before it is used; the ledger keeps
-// that beyond the process, and what it has is read at start. Until then a thread that nobody is known to own is hidden.
-type owners struct {
+// Owners knows for whom Switchboard made a thread. Every router of the process tells it of those that it makes, before
+// they are used; the store keeps that beyond the process, and what it has is read once. Until then a thread that nobody
+// is known to own is hidden. It is safe for concurrent use.
+type Owners struct {
+	store   ledger.Owners // Set once; nil: nothing is kept
+	reading chan struct{} // capacity 1; a token in it is one reading of the store
+
 	mu     sync.Mutex
-	unread bool                              // Guarded by mu: the ledger has more
+	unread bool                              // Guarded by mu: the store has more
 	by     map[handoff.Target]handoff.Caller // Guarded by mu: by server and thread
 	order  []handoff.Target                  // Guarded by mu: oldest first
 }
 
-// readOwners reads what the ledger has, once.
-func (r *Router) readOwners(ctx context.Context) error {
-	r.owners.mu.Lock()
-	unread := r.owners.unread
-	r.owners.mu.Unlock()
+// NewOwners returns what is known of a store, which is nothing before it is read. A nil store keeps nothing.
+func NewOwners(store ledger.Owners) *Owners {
+	return &Owners{
+		store: store, reading: make(chan struct{}, 1), unread: store != nil, by: map[handoff.Target]handoff.Caller{},
+	}
+}
+
+// read reads what the store has, unless that was done. Others wait for whoever reads.
+func (o *Owners) read(ctx context.Context) error {
+	select {
+	case o.reading <- struct{}{}:
+		defer func() { <-o.reading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	o.mu.Lock()
+	unread := o.unread
+	o.mu.Unlock()
 	if !unread {
 		return nil
 	}
-	all, err := r.makers.Owned(ctx)
+	all, err := o.store.Owned(ctx)
 	if err != nil {
 		return err
 	}
-	for _, o := range all {
-		r.owners.made(o.Caller, handoff.Target{Server: o.Server, Thread: o.Thread})
+	for _, one := range all {
+		o.made(one.Caller, handoff.Target{Server: one.Server, Thread: one.Thread})
 	}
-	r.owners.mu.Lock()
-	defer r.owners.mu.Unlock()
-	r.owners.unread = false
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unread = false
 	return nil
 }
 
 // made notes that a thread was made for a caller. The first one keeps it.
-func (o *owners) made(c handoff.Caller, t handoff.Target) {
+func (o *Owners) made(c handoff.Caller, t handoff.Target) {
 	key := handoff.Target{Server: t.Server, Thread: t.Thread}
 	if key.Thread == "" || key.Thread == handoff.NewThread {
 		return
@@ -55,16 +72,13 @@ func (o *owners) made(c handoff.Caller, t handoff.Target) {
 		}
 		o.order = append([]handoff.Target(nil), o.order[ledger.MaxOwned/2:]...)
 	}
-	if o.by == nil {
-		o.by = map[handoff.Target]handoff.Caller{}
-	}
 	o.by[key], o.order = c, append(o.order, key)
 }
 
 // Hidden reports whether a caller must not see a thread, because Switchboard made it for somebody else. It never waits.
-func (r *Router) Hidden(c handoff.Caller, server, thread string) bool {
-	r.owners.mu.Lock()
-	defer r.owners.mu.Unlock()
-	owner, known := r.owners.by[handoff.Target{Server: server, Thread: thread}]
-	return known && owner != c || !known && r.owners.unread
+func (o *Owners) Hidden(c handoff.Caller, server, thread string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	owner, known := o.by[handoff.Target{Server: server, Thread: thread}]
+	return known && owner != c || !known && o.unread
 }

@@ -76,7 +76,7 @@ func (c *callerState) ask(q *question, wait time.Duration, giveUp func()) {
 	}
 	c.questions[q.shown.ID] = q
 	c.mu.Unlock()
-	c.counts.asked(q.shown.Kind)
+	c.counts.asks.Add(q.shown.Kind)
 	shown := q.shown
 	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
 }

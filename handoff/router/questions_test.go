@@ -41,7 +41,7 @@ func TestWhatMayBeSaid(t *testing.T) {
 // gives it back, and what is decided stays so and is not given up.
 func TestQuestionStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newCallerState()
+		b := newCallerState(NewCounts(nil))
 		gaveUp := 0
 		q := &question{shown: handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}}
 		b.ask(q, time.Minute, func() { gaveUp++ })

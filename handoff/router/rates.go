@@ -14,8 +14,9 @@ import (
 // everything at once anyway, and if that frees nothing, all of them.
 const maxRates = 10_000
 
-// rates bounds how often work is given.
-type rates struct {
+// Rates bounds how often work is given, whichever router it is given to. The zero value is ready; it is safe for
+// concurrent use.
+type Rates struct {
 	mu sync.Mutex
 	by map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
 }
@@ -30,7 +31,7 @@ func (r *Router) MayGive(g handoff.Grant) error {
 }
 
 // check is take without counting.
-func (r *rates) check(g handoff.Grant, now time.Time) *handoff.Error {
+func (r *Rates) check(g handoff.Grant, now time.Time) *handoff.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, e := r.roomLocked(g, now)
@@ -38,7 +39,7 @@ func (r *rates) check(g handoff.Grant, now time.Time) *handoff.Error {
 }
 
 // take counts one piece of work for a caller and their key. An error has code [handoff.CodeLimited].
-func (r *rates) take(g handoff.Grant, now time.Time) *handoff.Error {
+func (r *Rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counted, e := r.roomLocked(g, now)
@@ -49,7 +50,7 @@ func (r *rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 }
 
 // roomLocked returns what counts the work of a caller and their key, if there is room for one more.
-func (r *rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *handoff.Error) {
+func (r *Rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *handoff.Error) {
 	names := map[string]int{}
 	if !g.Caller.Nameless() {
 		names["caller "+g.Caller.String()] = g.Limits.HandoffsPerMinute
@@ -79,7 +80,7 @@ func (r *rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *ha
 	return counted, nil
 }
 
-func (r *rates) limiterLocked(name string, most int, now time.Time) *rate.Limiter {
+func (r *Rates) limiterLocked(name string, most int, now time.Time) *rate.Limiter {
 	if l := r.by[name]; l != nil {
 		return l
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestRates: so many pieces of work in a minute for a caller, and for a key with all its callers.
 func TestRates(t *testing.T) {
-	var r rates
+	var r Rates
 	now := time.Unix(1_800_000_000, 0)
 	grant := func(user string) handoff.Grant {
 		return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{HandoffsPerMinute: 3}, KeyLimits: handoff.Limits{HandoffsPerMinute: 5}}

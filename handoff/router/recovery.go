@@ -17,10 +17,10 @@ import (
 // watched, outcomes that nobody heard are told. Nothing is ever started by it.
 func (r *Router) recover(ctx context.Context) {
 	for try := 0; ; try++ {
-		err := r.readOwners(ctx)
+		err := r.owners.read(ctx)
 		var entries []ledger.Entry
 		if err == nil {
-			entries, err = r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
+			entries, err = r.left(ctx)
 		}
 		if err == nil {
 			r.adopt(ctx, entries)
@@ -34,6 +34,15 @@ func (r *Router) recover(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// left returns what a former life left, of the one caller whom the router serves or of all. The ledger bounds each of
+// its answers; those of all callers may take a while.
+func (r *Router) left(ctx context.Context) ([]ledger.Entry, error) {
+	if r.only == (handoff.Caller{}) {
+		return r.ledger.OpenAll(ctx)
+	}
+	return r.openEntries(ctx, r.only)
 }
 
 // adopt takes entries over that nobody here has in hand, one caller after the other, so that what ended is

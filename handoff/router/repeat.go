@@ -2,8 +2,6 @@ package router
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -31,11 +29,8 @@ func (r *Router) repeat(ctx context.Context) {
 
 // writers returns what the ledger is told of each handoff of each caller.
 func (r *Router) writers() []*ledgerWriter {
-	r.mu.Lock()
-	known := slices.Collect(maps.Values(r.callers))
-	r.mu.Unlock()
 	var all []*ledgerWriter
-	for _, b := range known {
+	for _, b := range r.known() {
 		all = append(all, b.allWriters()...)
 	}
 	return all

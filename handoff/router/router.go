@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,8 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// Config is what a router needs. Fleet and Stickies are required.
+// Config is what a router needs. Fleet and Stickies are required. Queues, Owners, Rates and Counts are shared by all
+// routers of a process; a router that is given none has its own.
 type Config struct {
 	Fleet    handoff.Fleet
 	Stickies handoff.Stickies
@@ -25,7 +27,15 @@ type Config struct {
 	Notifier handoff.Notifier // nil: nobody is told outside calls
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
-	Life     string           // names this life of the router in ids, [a-z0-9]; "": random
+	Life     string           // names this life of the router in ids, [a-z0-9]; "": random. No two routers have the same
+
+	// Caller is the only one whom the router serves: it takes up what a former life left of theirs, and the entries of
+	// others belong to other routers. Zero: the router serves everybody.
+	Caller handoff.Caller
+	Queues *Queues
+	Owners *Owners
+	Rates  *Rates
+	Counts *Counts
 
 	// Jitter shortens a pause by chance; nil: [handoff.Jitter].
 	Jitter func(time.Duration) time.Duration
@@ -46,7 +56,7 @@ type Router struct {
 	stickies handoff.Stickies                  // Set once
 	ledger   ledger.Ledger                     // Set once; may be nil
 	past     ledger.History                    // Set once: what the ledger keeps beside its entries; may be nil
-	makers   ledger.Owners                     // Set once: for whom the ledger knows threads to be made; may be nil
+	only     handoff.Caller                    // Set once: whom it serves; zero: everybody
 	notifier handoff.Notifier                  // Set once; may be nil
 	auditor  handoff.Auditor                   // Set once; may be nil
 	giveUp   time.Duration                     // Set once
@@ -56,13 +66,13 @@ type Router struct {
 	patience time.Duration                     // Set once
 	silence  time.Duration                     // Set once
 	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
-	queues   *threadQueues                     // Set once; safe by itself
+	queues   *Queues                           // Set once; shared, like the next three
+	owners   *Owners                           // Set once
+	rates    *Rates                            // Set once
+	counts   *Counts                           // Set once
 
-	jobs   jobs          // safe by itself
-	ids    atomic.Uint64 // the last id given
-	owners owners        // safe by itself
-	rates  rates         // safe by itself
-	counts *routerCounts // Set once; safe by itself
+	jobs jobs          // safe by itself
+	ids  atomic.Uint64 // the last id given
 
 	prefetches prefetches    // safe by itself
 	recovered  chan struct{} // closed once what a former life left is known; nil: there is no ledger
@@ -83,26 +93,34 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Jitter == nil {
 		cfg.Jitter = handoff.Jitter
 	}
-	counts := newRouterCounts(func(server string) bool {
-		registrar, ok := cfg.Fleet.(handoff.Registrar)
-		return ok && registrar.Registered(server).Known
-	})
+	if cfg.Queues == nil {
+		cfg.Queues = NewQueues()
+	}
+	if cfg.Owners == nil {
+		store, _ := cfg.Ledger.(ledger.Owners)
+		cfg.Owners = NewOwners(store)
+	}
+	if cfg.Rates == nil {
+		cfg.Rates = new(Rates)
+	}
+	if cfg.Counts == nil {
+		cfg.Counts = NewCounts(cfg.Fleet)
+	}
 	past, _ := cfg.Ledger.(ledger.History)
-	makers, _ := cfg.Ledger.(ledger.Owners)
 	if cfg.Ledger != nil {
-		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
+		cfg.Ledger = timedLedger{cfg.Ledger, cfg.Counts.store}
 	}
 	r := &Router{
-		counts: counts, fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
-		ledger: cfg.Ledger, past: past, makers: makers, notifier: cfg.Notifier, auditor: cfg.Auditor,
+		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store}, log: cfg.Log, life: cfg.Life, only: cfg.Caller,
+		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
-		queues: newThreadQueues(), callers: map[handoff.Caller]*callerState{}, claimed: map[string]string{},
+		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts, callers: map[handoff.Caller]*callerState{}, claimed: map[string]string{},
 	}
 	if r.ledger != nil {
 		r.recovered = make(chan struct{})
-		r.owners.unread = makers != nil
 	}
+	r.counts.add(r)
 	return r
 }
 
@@ -118,12 +136,18 @@ func (r *Router) caller(c handoff.Caller) *callerState {
 	b := r.callers[c]
 	if b == nil {
 		r.letGoLocked(now)
-		b = newCallerState()
-		b.counts = r.counts
+		b = newCallerState(r.counts)
 		r.callers[c] = b
 	}
 	b.asked = now
 	return b
+}
+
+// known returns what is known of each caller.
+func (r *Router) known() []*callerState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.callers))
 }
 
 // claim takes an entry of the ledger in hand for an owner.
@@ -300,13 +324,7 @@ func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller
 
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {
-	r.mu.Lock()
-	known := make([]*callerState, 0, len(r.callers))
-	for _, b := range r.callers {
-		known = append(known, b)
-	}
-	r.mu.Unlock()
-	for _, b := range known {
+	for _, b := range r.known() {
 		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-func TestThreadQueuesAreTakenInOrder(t *testing.T) {
-	l := newThreadQueues()
+func TestQueuesAreTakenInOrder(t *testing.T) {
+	l := NewQueues()
 	c := handoff.Caller{Principal: "owner"}
 	if took, again := l.take("k", "a", c), l.take("k", "a", c); !took || !again || l.take("k", "b", c) {
 		t.Fatal("a queue has one holder")
@@ -36,13 +36,13 @@ func TestThreadQueuesAreTakenInOrder(t *testing.T) {
 	}
 	l.leave([]string{"k"}, "d")
 	if len(l.all) != 0 {
-		t.Fatalf("%d threadQueues are kept", len(l.all))
+		t.Fatalf("%d queues are kept", len(l.all))
 	}
 }
 
-// TestThreadQueuesUnderLoad holds that never two hold a queue, that everybody gets it, and that nothing is kept.
-func TestThreadQueuesUnderLoad(t *testing.T) {
-	l := newThreadQueues()
+// TestQueuesUnderLoad holds that never two hold a queue, that everybody gets it, and that nothing is kept.
+func TestQueuesUnderLoad(t *testing.T) {
+	l := NewQueues()
 	var works sync.WaitGroup
 	var mu sync.Mutex
 	holders := map[string]int{}
@@ -70,6 +70,6 @@ func TestThreadQueuesUnderLoad(t *testing.T) {
 	}
 	works.Wait()
 	if len(l.all) != 0 {
-		t.Errorf("%d threadQueues are kept", len(l.all))
+		t.Errorf("%d queues are kept", len(l.all))
 	}
 }

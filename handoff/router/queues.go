@@ -1,15 +1,16 @@
 package router
 
 import (
+	"iter"
 	"slices"
 	"sync"
 
 	"switchboard/handoff"
 )
 
-// threadQueues serialise what this process asks of one thread: a queue is held by one run at a time, and the
-// others wait in order of arrival or join the run that holds it.
-type threadQueues struct {
+// Queues serialise what this process asks of one thread, whichever router has the run: a queue is held by one run at a
+// time, and the others wait in order of arrival or join the run that holds it. They are safe for concurrent use.
+type Queues struct {
 	mu  sync.Mutex
 	all map[string]*threadQueue // Guarded by mu: queues that are held or waited for
 }
@@ -41,10 +42,11 @@ type queueView struct {
 	runningTurn
 }
 
-func newThreadQueues() *threadQueues { return &threadQueues{all: map[string]*threadQueue{}} }
+// NewQueues returns queues that nobody waits in.
+func NewQueues() *Queues { return &Queues{all: map[string]*threadQueue{}} }
 
 // take gives a queue to a run if it is free and nobody waited longer. Taking it again is harmless.
-func (l *threadQueues) take(key, id string, c handoff.Caller) bool {
+func (l *Queues) take(key, id string, c handoff.Caller) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.getLocked(key).take(id, c)
@@ -52,7 +54,7 @@ func (l *threadQueues) take(key, id string, c handoff.Caller) bool {
 
 // look takes the queue if it is this run's turn, and tells who has it otherwise. The run waits
 // from the first look on, until it holds it or leaves.
-func (l *threadQueues) look(key, id string, c handoff.Caller) queueView {
+func (l *Queues) look(key, id string, c handoff.Caller) queueView {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.getLocked(key)
@@ -66,7 +68,7 @@ func (l *threadQueues) look(key, id string, c handoff.Caller) queueView {
 }
 
 // running tells those who wait which turn they could join.
-func (l *threadQueues) running(keys []string, id string, t runningTurn) {
+func (l *Queues) running(keys []string, id string, t runningTurn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
@@ -78,7 +80,7 @@ func (l *threadQueues) running(keys []string, id string, t runningTurn) {
 }
 
 // behind returns the runs that wait for what a run holds, in order.
-func (l *threadQueues) behind(id string) []string {
+func (l *Queues) behind(id string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waitingLocked(l.heldLocked(id))
@@ -86,7 +88,7 @@ func (l *threadQueues) behind(id string) []string {
 
 // stop carries a stop to the agent of what a run holds, which may be free before that returns. Nobody takes it before
 // after was told who waits.
-func (l *threadQueues) stop(id string, give func() error, after func(err error, waiting []string)) error {
+func (l *Queues) stop(id string, give func() error, after func(err error, waiting []string)) error {
 	l.mu.Lock()
 	keys := l.heldLocked(id)
 	for _, key := range keys {
@@ -102,7 +104,7 @@ func (l *threadQueues) stop(id string, give func() error, after func(err error, 
 	return err
 }
 
-func (l *threadQueues) stopped(keys []string) {
+func (l *Queues) stopped(keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
@@ -114,7 +116,7 @@ func (l *threadQueues) stopped(keys []string) {
 }
 
 // heldLocked returns what a run holds.
-func (l *threadQueues) heldLocked(id string) (keys []string) {
+func (l *Queues) heldLocked(id string) (keys []string) {
 	for key, n := range l.all {
 		if n.holder == id {
 			keys = append(keys, key)
@@ -123,7 +125,7 @@ func (l *threadQueues) heldLocked(id string) (keys []string) {
 	return keys
 }
 
-func (l *threadQueues) waitingLocked(keys []string) (waiting []string) {
+func (l *Queues) waitingLocked(keys []string) (waiting []string) {
 	for _, key := range keys {
 		waiting = append(waiting, l.all[key].waiting...)
 	}
@@ -131,7 +133,7 @@ func (l *threadQueues) waitingLocked(keys []string) (waiting []string) {
 }
 
 // leave gives the queues up, held or waited for.
-func (l *threadQueues) leave(keys []string, id string) {
+func (l *Queues) leave(keys []string, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
@@ -149,13 +151,13 @@ func (l *threadQueues) leave(keys []string, id string) {
 }
 
 // tidyLocked forgets a queue that nobody uses.
-func (l *threadQueues) tidyLocked(key string) {
+func (l *Queues) tidyLocked(key string) {
 	if n := l.all[key]; n.holder == "" && len(n.waiting) == 0 && n.stops == 0 {
 		delete(l.all, key)
 	}
 }
 
-func (l *threadQueues) getLocked(key string) *threadQueue {
+func (l *Queues) getLocked(key string) *threadQueue {
 	n := l.all[key]
 	if n == nil {
 		n = &threadQueue{changed: make(chan struct{})}
@@ -175,6 +177,16 @@ func (n *threadQueue) take(id string, c handoff.Caller) bool {
 	n.holder, n.caller = id, c
 	n.waiting = slices.DeleteFunc(n.waiting, func(w string) bool { return w == id })
 	return true
+}
+
+// Metrics yields how many queues are in use.
+func (l *Queues) Metrics() iter.Seq[handoff.Metric] {
+	l.mu.Lock()
+	n := len(l.all)
+	l.mu.Unlock()
+	return slices.Values([]handoff.Metric{
+		handoff.NewMetric("switchboard_threads_busy", "Threads that a run holds or waits for.", n),
+	})
 }
 
 func (n *threadQueue) wake() {

@@ -13,9 +13,11 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// routerCounts is what a router counts over its whole life. It is safe for concurrent use.
-type routerCounts struct {
+// Counts is what the routers of a process count over its whole life, and how much they hold now. It is safe for
+// concurrent use.
+type Counts struct {
 	audits atomic.Uint64 // decisions that could not be written down
+	slow   atomic.Uint64 // listeners dropped from the feeds of callers that were let go of
 
 	asks     *handoff.Tally[handoff.QuestionKind] // Set once, like the others below: questions, by kind
 	answered *handoff.Tally[string]               // questions that somebody decided, by how
@@ -24,6 +26,7 @@ type routerCounts struct {
 
 	mu       sync.Mutex
 	byServer map[string]*serverCounts // Guarded by mu
+	routers  map[*Router]bool         // Guarded by mu: those that have not ended
 }
 
 // serverCounts is what is counted of the runs of one server.
@@ -37,7 +40,7 @@ type serverCounts struct {
 const noServer = "none"
 
 // of returns the counts of a server.
-func (c *routerCounts) of(server string) *serverCounts {
+func (c *Counts) of(server string) *serverCounts {
 	if !c.known(server) {
 		server = noServer
 	}
@@ -56,7 +59,7 @@ func (c *routerCounts) of(server string) *serverCounts {
 }
 
 // runs yields what is counted of runs, by server.
-func (c *routerCounts) runs() iter.Seq[handoff.Metric] {
+func (c *Counts) runs() iter.Seq[handoff.Metric] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []iter.Seq[handoff.Metric]
@@ -86,19 +89,22 @@ var (
 	}
 )
 
-func newRouterCounts(known func(server string) bool) *routerCounts {
-	return &routerCounts{
+// NewCounts returns counts of work on a fleet. A fleet that is no [handoff.Registrar] has no server by name.
+func NewCounts(fleet handoff.Fleet) *Counts {
+	registrar, ok := fleet.(handoff.Registrar)
+	return &Counts{
 		asks:     handoff.NewTally(handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput, handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, byNobody),
 		store:    newStoreTimes(),
-		known:    known,
+		known:    func(server string) bool { return ok && registrar.Registered(server).Known },
 		byServer: map[string]*serverCounts{},
+		routers:  map[*Router]bool{},
 	}
 }
 
 // moved counts what a change of a record means. The caller holds the record.
-func (c *routerCounts) moved(was handoff.Status, rec *handoff.Record) {
-	if c == nil || was == rec.State {
+func (c *Counts) moved(was handoff.Status, rec *handoff.Record) {
+	if was == rec.State {
 		return
 	}
 	switch {
@@ -111,17 +117,28 @@ func (c *routerCounts) moved(was handoff.Status, rec *handoff.Record) {
 	}
 }
 
-func (c *routerCounts) asked(kind handoff.QuestionKind) {
-	if c != nil {
-		c.asks.Add(kind)
+// add counts in what a router holds.
+func (c *Counts) add(r *Router) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.routers[r] = true
+}
+
+// remove forgets a router that has ended, and keeps what it counted.
+func (c *Counts) remove(r *Router) {
+	c.mu.Lock()
+	delete(c.routers, r)
+	c.mu.Unlock()
+	for _, b := range r.known() {
+		_, slow := b.feed.Load()
+		c.slow.Add(slow)
 	}
 }
 
-// Metrics yields what the router counts.
-func (r *Router) Metrics() iter.Seq[handoff.Metric] {
-	c := r.counts
+// Metrics yields what the routers count, and what they hold now.
+func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
 	return handoff.JoinMetrics(
-		slices.Values(r.held()),
+		slices.Values(c.held()),
 		c.runs(),
 		slices.Values([]handoff.Metric{
 			handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
@@ -132,13 +149,17 @@ func (r *Router) Metrics() iter.Seq[handoff.Metric] {
 	)
 }
 
-// held counts what the router holds now.
-func (r *Router) held() []handoff.Metric {
-	r.mu.Lock()
-	known := slices.Collect(maps.Values(r.callers))
-	r.mu.Unlock()
+// held counts what the routers hold now.
+func (c *Counts) held() []handoff.Metric {
+	c.mu.Lock()
+	routers := slices.Collect(maps.Keys(c.routers))
+	c.mu.Unlock()
+	var known []*callerState
+	for _, r := range routers {
+		known = append(known, r.known()...)
+	}
 	states := map[handoff.Status]int{handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0}
-	questions, listeners, slow := 0, 0, uint64(0)
+	questions, listeners, slow := 0, 0, c.slow.Load()
 	for _, b := range known {
 		questions += b.countOpen(states)
 		n, dropped := b.feed.Load()
@@ -150,7 +171,6 @@ func (r *Router) held() []handoff.Metric {
 		handoff.NewMetric("switchboard_questions_open", "Questions of agents that wait for an answer.", questions),
 		handoff.NewMetric("switchboard_feed_listeners", "Listeners of callers' feeds.", listeners),
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),
-		handoff.NewMetric("switchboard_threads_busy", "Threads that a run holds or waits for.", r.queues.count()),
 	}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		list = append(list, handoff.NewMetric("switchboard_runs", "Runs that are open, by state; completed: the outcome was not heard yet.", states[state], "state", string(state)))
@@ -168,12 +188,6 @@ func (c *callerState) countOpen(states map[handoff.Status]int) (questions int) {
 		}
 	}
 	return len(c.questions)
-}
-
-func (l *threadQueues) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.all)
 }
 
 // storeTimes counts the round trips to the store, by operation. Set once.

@@ -1,0 +1,228 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// A common is what the routers of one process share: a fleet of one thread, a ledger, and the parts of their [Config].
+type common struct {
+	*copier
+	queues *Queues
+	owners *Owners
+	rates  *Rates
+	counts *Counts
+
+	mu      sync.Mutex
+	entries map[string]ledger.Entry // Guarded by mu: by key
+	adopted []string                // Guarded by mu: router and caller of each adoption
+}
+
+func newCommon() *common {
+	x := &common{copier: newCopier(), entries: map[string]ledger.Entry{}}
+	x.share()
+	return x
+}
+
+// share begins a life of the process: only the fleet and the ledger are as they were.
+func (x *common) share() {
+	x.queues, x.owners, x.rates, x.counts = NewQueues(), NewOwners(x), new(Rates), NewCounts(x)
+}
+
+func (x *common) Owned(context.Context) ([]ledger.Owned, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var all []ledger.Owned
+	for _, e := range x.entries {
+		if ledger.Made(e.Why) {
+			all = append(all, ledger.Owned{Server: e.Target.Server, Thread: e.Target.Thread, Caller: e.Caller})
+		}
+	}
+	return all, nil
+}
+
+// A part is the ledger as one router has it.
+type part struct {
+	*common
+	t      *testing.T
+	caller handoff.Caller
+}
+
+func (p part) Advance(_ context.Context, s ledger.Step) (ledger.Entry, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	after, err := p.entries[s.Key].Apply(s)
+	if err == nil {
+		p.entries[s.Key] = after
+	}
+	if s.Adopt {
+		p.adopted = append(p.adopted, fmt.Sprintf("%s adopts of %s", p.caller, s.Caller))
+	}
+	return after, err
+}
+
+func (p part) Open(_ context.Context, c handoff.Caller) (open []ledger.Entry, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		if e.Caller == c && e.Status != handoff.StatusDelivered {
+			open = append(open, e)
+		}
+	}
+	return open, nil
+}
+
+func (p part) OpenAll(context.Context) ([]ledger.Entry, error) {
+	p.t.Errorf("the router of %s reads what everybody left", p.caller)
+	return nil, nil
+}
+
+// A home is a router with its one caller.
+type home struct {
+	*Router
+	grant handoff.Grant
+	end   func()
+}
+
+// home begins a router of one caller. They have a key in common.
+func (x *common) home(t *testing.T, user string) home {
+	c := handoff.Caller{Principal: "many", User: user}
+	r := NewRouter(Config{
+		Fleet: x, Stickies: noStickies{}, Ledger: part{x, t, c}, Caller: c,
+		Queues: x.queues, Owners: x.owners, Rates: x.rates, Counts: x.counts,
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	grant := handoff.Grant{Caller: c, Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 4}}
+	return home{r, grant, sync.OnceFunc(func() { stop(); <-done })}
+}
+
+func (h home) ask(t *testing.T, thread string) handoff.RunID {
+	t.Helper()
+	id, err := h.Start(t.Context(), h.grant, handoff.Request{
+		Target: handoff.Target{Server: "s", Thread: thread}, Input: handoff.TextInput("go"), Mode: handoff.ModeNext,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return id
+}
+
+func (h home) look(t *testing.T, id handoff.RunID) handoff.Record {
+	t.Helper()
+	rec, err := h.Handoff(h.grant, string(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// counted is the sum of a metric over all its labels.
+func (x *common) counted(name string) (sum float64) {
+	for m := range handoff.JoinMetrics(x.counts.Metrics(), x.queues.Metrics()) {
+		if m.Name == name {
+			sum += m.Value
+		}
+	}
+	return sum
+}
+
+// TestRoutersBesideEachOther: each of several routers serves one caller, over one fleet, one ledger and the parts that
+// they share, as if it were one router that serves all of them.
+func TestRoutersBesideEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newCommon()
+		homes := map[string]home{}
+		for _, user := range []string{"alice", "bob", "carol"} {
+			homes[user] = x.home(t, user)
+			defer func() { homes[user].end() }()
+		}
+		synctest.Wait()
+
+		// Turns on one thread wait for each other, also those of others.
+		first, second := homes["alice"].ask(t, "t"), homes["bob"].ask(t, "t")
+		if rec := homes["bob"].look(t, second); x.started != 1 || rec.State != handoff.StatusAccepted || rec.Waits != "ours" {
+			t.Fatalf("%d turns run on one thread; the second is %+v", x.started, rec)
+		}
+		if n := x.counted("switchboard_threads_busy"); n != 1 {
+			t.Errorf("%v threads are busy", n)
+		}
+		made := homes["carol"].look(t, homes["carol"].ask(t, handoff.NewThread)).ThreadID
+		if c := homes["carol"].grant.Caller; x.owners.Hidden(c, "s", made) || !x.owners.Hidden(homes["bob"].grant.Caller, "s", made) {
+			t.Errorf("the owner of %q is not known to all", made)
+		}
+
+		// What a key has left, it has left with each of them.
+		homes["carol"].ask(t, "t")
+		for user, h := range homes {
+			if err := h.MayGive(h.grant); codeOfError(err) != handoff.CodeLimited {
+				t.Errorf("the key may give more to %s: %v", user, err)
+			}
+		}
+		if runs, callers := x.counted("switchboard_runs"), x.counted("switchboard_callers"); runs != 4 || callers != 3 {
+			t.Errorf("%v runs of %v callers are open", runs, callers)
+		}
+
+		// One that ends leaves the others and the counts as they are.
+		close(x.let)
+		synctest.Wait()
+		homes["carol"].end()
+		for user, id := range map[string]handoff.RunID{"alice": first, "bob": second} {
+			if rec := homes[user].look(t, id); rec.Outcome != handoff.OutcomeResult {
+				t.Errorf("%s: %+v", user, rec)
+			}
+		}
+		if ended, callers := x.counted("switchboard_runs_total"), x.counted("switchboard_callers"); ended != 4 || callers != 2 {
+			t.Errorf("%v runs have ended, %v callers are left", ended, callers)
+		}
+	})
+}
+
+// TestRoutersRecoverTheirOwn: after the end of the process each router takes up what was left of its caller, and of
+// nobody else.
+func TestRoutersRecoverTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newCommon()
+		users := []string{"alice", "bob"}
+		ids := map[string]handoff.RunID{}
+		for _, user := range users {
+			h := x.home(t, user)
+			ids[user] = h.ask(t, map[string]string{"alice": "t", "bob": handoff.NewThread}[user])
+			h.end()
+		}
+		x.share()
+		alice := x.home(t, "alice")
+		defer alice.end()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := []string{"many/alice adopts of many/alice"}; !slices.Equal(x.adopted, want) {
+			t.Fatalf("adopted: %q", x.adopted)
+		}
+		if _, err := alice.Handoff(alice.grant, string(ids["bob"])); codeOfError(err) != handoff.CodeNotFound {
+			t.Errorf("what bob left: %v", err)
+		}
+		bob := x.home(t, "bob")
+		defer bob.end()
+		close(x.let)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for user, h := range map[string]home{"alice": alice, "bob": bob} {
+			if rec := h.look(t, ids[user]); rec.Outcome != handoff.OutcomeResult {
+				t.Errorf("%s: %+v", user, rec)
+			}
+		}
+		if len(x.adopted) != 2 || x.started != 2 {
+			t.Errorf("adopted: %q; %d turns", x.adopted, x.started)
+		}
+	})
+}
