@@ -7,11 +7,14 @@ import (
 	"regexp"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // callIDs are those of providers: OpenAI's begin with rtc_, others have UUIDs.
@@ -74,7 +77,9 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 // serveAttached calls answered when the request was answered; w and r are not used after that. It dials again when the
 // socket is lost while the call goes on and nobody left it (staying): to the router that is a next call, in which
 // nothing is said that was heard in this one.
-func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func()) {
+func (f *Front) serveAttached(
+	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func(),
+) {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
@@ -92,7 +97,8 @@ func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWrite
 		fault = handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")
 	}
 	if fault != nil {
-		f.log.Warn("call of the voice model's server not joined", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		f.log.Warn("call of the voice model's server not joined",
+			zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 		fault.Reply(w, true)
 		return
 	}
@@ -108,7 +114,7 @@ func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWrite
 		p := newPeer()
 		c := f.admit(grant, id, 0, p, model, func(c *Call) {
 			c.attach(state)
-			c.begins, begins = begins, nil
+			c.session.begins, begins = begins, nil
 		})
 		if left() { // after the dial, before there was a call to hang up
 			c.hangUp()
@@ -155,7 +161,8 @@ func (f *Front) rejoin(ctx context.Context, id string, header http.Header, tries
 		if fault.Code == handoff.CodeNotFound {
 			return nil, tries // it was the end of the call
 		}
-		f.log.Warn("lost call of the voice model's server not joined again", zap.String("call", id), zap.String("code", string(fault.Code)))
+		f.log.Warn("lost call of the voice model's server not joined again",
+			zap.String("call", id), zap.String("code", string(fault.Code)))
 	}
 	return nil, tries
 }
@@ -202,3 +209,136 @@ func (p *peer) Close(*handoff.Error) { p.gone() }
 
 // Performs implements [performer]: the provider tells what it played.
 func (*peer) Performs() {}
+
+const (
+	// perLetter is how long a letter takes to be spoken, rather too long: 12 a second.
+	perLetter = 80 * time.Millisecond
+	// lateStop is how much longer than that a provider may take which tells when its sound stops.
+	lateStop = 15 * time.Second
+	// detectLag is how long voice detection takes to tell that somebody speaks; nobody counts the caller's sound here.
+	detectLag = 300 * time.Millisecond
+	// longSpeech is how long a caller may speak, beyond [floor.TimerSpeech], until a stop that never came is not
+	// waited for.
+	longSpeech = time.Minute
+)
+
+// An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
+type attached struct {
+	orphans []string  // requests of a lost socket that have no output, for all that is known
+	tells   bool      // the provider tells when its sound begins and stops
+	until   time.Time // when it will have played what it said, as far as that is estimated
+	spoke   time.Time // when the caller began to speak last
+}
+
+// attach makes the call one that the provider carries, before it begins. Its own instructions stand.
+func (c *Call) attach(state *attached) {
+	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true
+}
+
+// wasLost reports, once the call has ended, whether its socket was lost, and the provider's call may go on.
+func (c *Call) wasLost() bool {
+	e, knows := c.legs.model.leg.(ender)
+	return c.cause != nil && c.cause.Code == handoff.CodeVoiceGone && knows && e.Vanished()
+}
+
+// leftOpen is what the next socket of a lost call begins with.
+func (c *Call) leftOpen() *attached {
+	next := &attached{}
+	for id, r := range c.saying.requests {
+		if !r.answered {
+			next.orphans = append(next.orphans, id)
+		}
+	}
+	for _, s := range c.saying.sent {
+		if u := c.saying.utterances[s.what]; s.kind == sentItem && u.CallID != "" {
+			next.orphans = append(next.orphans, u.CallID)
+		}
+	}
+	return next
+}
+
+// overlook sees, of what the model reports, what in our own calls comes from the client or its leg.
+func (c *Call) overlook(kind string, event []byte) {
+	h, now := &c.hearing, time.Now()
+	state := h.attached
+	switch kind {
+	case events.TypeSessionCreated:
+		for _, id := range state.orphans {
+			c.legs.toModel(events.Output(c.ids.Next(), c.ids.Next(), id, `{"status":"The connection was lost for a moment. `+
+				`What was begun goes on; do not call again. What comes of it will be told."}`))
+		}
+		state.orphans = nil
+	case events.TypeSessionUpdated:
+		if own := c.mask.Reclaim(event); own != nil {
+			c.legs.toModel(own)
+			c.session.awaitAnswer()
+		}
+	case events.TypeItemAdded, events.TypeItemCreated:
+		if it := events.ReadItem(gjson.GetBytes(event, "item")); !c.mask.Hidden(it.ID) {
+			c.given(it)
+		}
+	case events.TypeSpokenDelta:
+		state.notBefore(now)
+		letters := utf8.RuneCountInString(gjson.GetBytes(event, "delta").String())
+		state.until = state.until.Add(time.Duration(letters) * perLetter)
+		h.plays(now, responseOf(event), false)
+	case events.TypeOutputStarted:
+		state.tells = true
+		state.notBefore(now) // its words may never be told
+		h.plays(now, responseOf(event), true)
+	case events.TypeOutputStopped, events.TypeOutputCleared:
+		h.stops(now, responseOf(event), kind == events.TypeOutputCleared)
+	case events.TypeSpeechStarted:
+		if state.spoke = now; !state.tells && !h.settings.patient {
+			h.stops(now, "", true)
+		}
+	}
+}
+
+// plays notes that the provider plays a response, or is about to; started: it said so.
+func (h *hearing) plays(now time.Time, response string, started bool) {
+	first, known := h.playback.plays(now, response, started)
+	if !known {
+		return
+	}
+	h.alarms[alarmSideband].at = h.attached.deadline()
+	if first {
+		h.saying.tell(floor.Sounded{Response: response})
+	}
+	h.overhear(now, nil)
+	h.voice(response, false)
+}
+
+// stops notes that nothing more of a response, or of any ("") is heard.
+func (h *hearing) stops(now time.Time, response string, cut bool) {
+	h.attached.until = now
+	h.overhear(now, h.playback.stops(now, response, cut))
+}
+
+// notBefore notes that something plays at a time, at least.
+func (a *attached) notBefore(now time.Time) {
+	if a.until.Before(now) {
+		a.until = now
+	}
+}
+
+// deadline is when sound must be over whose end nobody told.
+func (a *attached) deadline() time.Time {
+	if a.tells {
+		return a.until.Add(lateStop)
+	}
+	return a.until
+}
+
+// played ends what must be over by now. Of a provider that tells, its word was lost.
+func (h *hearing) played(now time.Time) {
+	if next := h.attached.deadline(); next.After(now) {
+		h.alarms[alarmSideband].at = next
+		return
+	}
+	if h.saying.floor.Active() != "" {
+		h.alarms[alarmSideband].at = now.Add(time.Second)
+		return
+	}
+	h.stops(now, "", h.attached.tells)
+}

@@ -119,7 +119,7 @@ func BenchmarkRequest(b *testing.B) {
 			b.Fatal("no request")
 		}
 		c.pending = c.pending[:0]
-		delete(c.requests, "call_1")
+		delete(c.saying.requests, "call_1")
 	}
 }
 
@@ -135,7 +135,7 @@ func BenchmarkAnswered(b *testing.B) {
 		c.fromModel([]byte(began(response, "")))
 		c.fromModel([]byte(itemDone(response, callItem(fmt.Sprint("item_", n), call, "codex", events.StatusCompleted))))
 		c.fromModel([]byte(`{"type":"response.done","response":{"id":"` + response + `","status":"completed"}}`))
-		c.say(handoff.Utterance{ID: said, CallID: call, Text: strings.Repeat("All tests pass. ", 200), Tells: []string{said}})
+		c.saying.say(handoff.Utterance{ID: said, CallID: call, Text: strings.Repeat("All tests pass. ", 200), Tells: []string{said}})
 		c.fromModel([]byte(`{"type":"conversation.item.added","item":{"id":"` + itemPrefix + said + `","type":"function_call_output"}}`))
 		c.pending = nil
 		model.sent()
@@ -154,7 +154,7 @@ func BenchmarkAnswered(b *testing.B) {
 		answer()
 	}
 	b.ReportMetric((heap()-before)/float64(b.N), "kept-B/op")
-	if u := c.utterances[fmt.Sprint("said-", n)]; !u.acked || u.Text != "" {
+	if u := c.saying.utterances[fmt.Sprint("said-", n)]; !u.acked || u.Text != "" {
 		b.Errorf("the words of the answer are kept: %+v", u)
 	}
 }

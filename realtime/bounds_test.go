@@ -172,16 +172,16 @@ func TestRequestsAreBounded(t *testing.T) {
 	for name, step := range map[string]func(c *Call, n int){
 		"answered": func(c *Call, n int) {
 			c.fromModel([]byte(done("r", "", events.StatusCompleted, callItem(fmt.Sprint("i", n), fmt.Sprint("k", n), "codex", events.StatusCompleted))))
-			c.say(handoff.Utterance{ID: fmt.Sprint("u", n), CallID: fmt.Sprint("k", n), Text: "It runs."})
+			c.saying.say(handoff.Utterance{ID: fmt.Sprint("u", n), CallID: fmt.Sprint("k", n), Text: "It runs."})
 		},
 		"without an answer": func(c *Call, n int) {
 			c.fromModel([]byte(done("r", "", events.StatusCompleted, callItem("", fmt.Sprint("k", n), "codex", events.StatusCompleted))))
 		},
 		"taken back": func(c *Call, n int) {
 			id := fmt.Sprint("u", n)
-			c.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: strings.Repeat("words ", 1000)})
-			c.say(handoff.Utterance{ID: id})
-			if u := c.utterances[id]; u.Text != "" {
+			c.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: strings.Repeat("words ", 1000)})
+			c.saying.say(handoff.Utterance{ID: id})
+			if u := c.saying.utterances[id]; u.Text != "" {
 				t.Error("the words of what was taken back are kept")
 			}
 			c.fromModel([]byte(`{"type":"rate_limits.updated"}`))
@@ -199,7 +199,7 @@ func TestRequestsAreBounded(t *testing.T) {
 				model.sent()
 			}
 			if !c.ended || n < 1000 || c.cause.Code != handoff.CodeVoiceGone {
-				t.Errorf("after %d: %d requests and %d utterances are kept, ended is %t: %v", n, len(c.requests), len(c.utterances), c.ended, c.cause)
+				t.Errorf("after %d: %d requests and %d utterances are kept, ended is %t: %v", n, len(c.saying.requests), len(c.saying.utterances), c.ended, c.cause)
 			}
 		})
 	}
@@ -222,7 +222,7 @@ func TestLongIDs(t *testing.T) {
 			`{"type":"conversation.item.added","item":{"id":` + strings.Repeat("1", events.MaxID+1) + `,"type":"message"}}`,
 		} {
 			s.fromModel(event)
-			if s.wantSent(s.client, ""); len(s.call.requests) > 0 || s.call.mask.Full() {
+			if s.wantSent(s.client, ""); len(s.call.saying.requests) > 0 || s.call.mask.Full() {
 				t.Fatalf("kept of %s", event)
 			}
 		}

@@ -18,20 +18,9 @@ import (
 )
 
 const (
-	// eventQueue bounds events that the router has not taken yet. When it is full, hints are dropped first,
-	// then what the caller said (but not that they spoke: what is missing is known to be); requests and
-	// confirmations never are: the call ends instead.
-	eventQueue = 256
-	// eventBytes bounds the words in them, with the same policy. One event may always wait.
-	eventBytes = 4 << 20
-	// maxAskBytes bounds the client's asks that wait for their turn, beside their number. What is beyond it is
-	// refused: the client is told so. One ask may always wait.
-	maxAskBytes = 16 << 20
 	// sayQueue bounds utterances that wait for the model's session to begin. Beyond it an answer would be lost, so the
 	// call ends.
 	sayQueue = 256
-	// keptSpokes of those that say that the caller spoke are kept however full it is.
-	keptSpokes = 16
 	// beginLimit bounds the time from the connection to the model's session.created: it comes at once.
 	beginLimit = 15 * time.Second
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
@@ -40,76 +29,55 @@ const (
 
 // A Call is one live voice call. It implements [handoff.Voice].
 //
-// Its state has one owner at a time: whoever holds mu, which is never held while anybody waits. An event is handled
-// where it was read, and an utterance where it was said, with [Call.do]; the loop handles what comes from neither.
+// Its state has four owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
+// hears and says) and session (how the client's session begins and is set). Each uses those before it. All are guarded
+// by mu, which is never held while anybody waits. An event is handled where it was read, and an utterance where it was
+// said, with [Call.do]; the loop handles what comes from neither.
 type Call struct {
-	id       string               // Set once
-	made     time.Time            // Set once
-	grant    handoff.Grant        // Set once
-	at       string               // Set once, before begin: where the model is, for errors
-	opening  []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
-	begins   func(*handoff.Error) // Set once, before begin: called once when the client's session has begun, or was refused; or nil
-	model    leg                  // Set once
-	log      *zap.Logger          // Set once
-	events   chan handoff.Event   // closed by run
-	again    chan struct{}        // holds one token while the loop should look again
-	stop     chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
-	over     atomic.Bool          // nothing is said any more
-	past     chan struct{}        // closed when the loop has ended; cause is set then
-	pass     *admission           // Set once, by serve
-	attached *attached            // Set once, before begin: the provider carries the caller's leg; nil: we do
-	hold     time.Duration        // Set once: how long the call waits for a client that vanished; 0: not at all
-	held     atomic.Bool          // it waits for its client: as away says, for who has no mu
-	besides  int                  // sockets beside the client; Guarded by the front's mu
+	core                        // Guarded by mu; run's alone once the call has ended
+	id      string              // Set once
+	made    time.Time           // Set once
+	grant   handoff.Grant       // Set once
+	events  chan handoff.Event  // closed by run
+	again   chan struct{}       // holds one token while the loop should look again
+	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
+	over    atomic.Bool         // nothing is said any more
+	past    chan struct{}       // closed when the loop has ended; cause is set then
+	pass    *admission          // Set once, by serve
+	besides int                 // sockets beside the client; Guarded by the front's mu
 
-	// Guarded by mu; run's alone once the call has ended.
-	mu         sync.Mutex
-	watch      watch
-	client     leg             // nobody while the call waits for it; run's alone once the call has ended
-	witness    witness         // the client's leg; nil: it does not know
-	left       time.Time       // when the client vanished, while the call waits for it
-	lost       map[string]bool // responses that began for a client that vanished: the caller gets nothing of them
-	floor      *floor.Floor
-	mask       *mask.Mask
-	dialect    dialect
-	settings   settings       // as the client asked for them last
-	denied     *handoff.Error // why the model begins no session; nil: it did not say
-	opened     bool           // the client said that it can be reached
-	listens    bool           // the log tells that the caller's speech is transcribed for us
-	waited     bool           // from then on it has its time to set its session up
-	inForce    settings       // as the model said last
-	ids        *events.Names
-	playback   playback
-	speeches   speeches
-	hints      hints
-	muted      map[string]bool      // responses that we cancelled: nothing of them is to be heard
-	clock      clock                // of the caller's sound
-	asked      time.Time            // the caller's newest sentence was over
-	rate       int                  // bytes in a millisecond of the model's sound
-	stirred    time.Time            // the newest event of a response
-	sounding   bool                 // as the floor was told
-	voiced     bool                 // the running response reached the caller
-	wrote      bool                 // it did so in writing
-	unsaid     string               // the response that ends now and gives its utterances without a word of them
-	early      [][]byte             // response.create of the client that came before the model's session existed
-	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
-	sent       map[string]sent      // our and adopted event ids that may still fail
-	outputs    []string             // call ids that the client answered last, oldest first
-	items      int                  // that were put into the conversation from this side
-	itemOf     int                  // the client's newest of them
-	requests   map[string]*request  // by call id
-	utterances map[string]*utterance
-	said       []saidWords         // what the last responses said, oldest first
-	unsure     []handoff.Said      // given to a client that gave no sign, oldest first
-	pending    []handoff.Event     // for the router, oldest first
-	says       []handoff.Utterance // of the router, until the model's session has begun
-	alarms     [alarmKinds]alarm
-	asker      leg    // the socket beside the client whose event is handled; nil: the client's, or none
-	others     []leg  // sockets beside the client; replaced, never changed
-	shown      string // the session as the client saw it last, raw
-	ended      bool
-	cause      *handoff.Error
-	counts     counts
+	mu      sync.Mutex
+	awaits  awaits // Guarded by mu, as all below; run's alone once the call has ended
+	mask    *mask.Mask
+	legs    legs
+	saying  saying
+	hearing hearing
+	session session
+}
+
+// A core is what the owners of a call's state share.
+type core struct {
+	log     *zap.Logger   // Set once
+	ids     *events.Names // of our events
+	alarms  [alarmKinds]alarm
+	pending reports // for the router
+	counts  counts
+	ended   bool
+	cause   *handoff.Error
+}
+
+// end ends the call; the first cause counts.
+func (k *core) end(cause *handoff.Error) {
+	if !k.ended {
+		k.ended, k.cause = true, cause
+	}
+}
+
+// report queues an event for the router.
+func (k *core) report(e handoff.Event) {
+	if full := k.pending.add(e, &k.counts); full {
+		k.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
+	}
 }
 
 // counts is what the log tells about a call at its end.
@@ -140,39 +108,34 @@ func (n *counts) add(o counts) {
 	n.rejoins += o.rejoins
 }
 
-// A watch is what the loop waits for, beside the end of the call.
-type watch struct {
-	alarm  time.Time     // when its timer rings; zero: it does not
-	client leg           // whose end it waits for; nil: nobody's yet
-	first  handoff.Event // what the router gets next, and pending no longer holds; nil: nothing
+// awaits is what the loop waits for, beside the end of the call.
+type awaits struct {
+	alarm         time.Time     // when its timer rings; zero: it does not
+	client, model leg           // whose ends it waits for; nil: nobody's yet
+	first         handoff.Event // what the router gets next, and pending no longer holds; nil: nothing
 }
 
-// A request is one function call of the model for a tool of ours.
-type request struct {
-	response string // that holds it
-	answered bool
-}
-
-// A clientAsk is a response.create of the client.
-type clientAsk struct {
-	event    []byte // for the model
-	metadata string // of the client, raw
-	eventID  string // ours if the client gave none
-	adopted  bool   // the client gave none
-}
-
-func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, string), id string, client, model leg, log *zap.Logger) *Call {
-	ids := events.NewNames()
+func newCall(
+	grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, string), id string, client, model leg, log *zap.Logger,
+) *Call {
 	own, guide := tools(grant)
-	_, performs := client.(performer)
-	knows, _ := client.(witness)
-	return &Call{
-		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
-		log:    log.With(zap.String("call", id)),
-		events: make(chan handoff.Event), again: make(chan struct{}, 1), past: make(chan struct{}), stop: make(chan *handoff.Error, 1),
-		floor: floor.New(), mask: mask.New(ids, own, guide), dialect: newDialect(), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
-		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, lost: map[string]bool{}, rate: pcmRate,
+	c := &Call{
+		core: core{log: log.With(zap.String("call", id)), ids: events.NewNames()},
+		id:   id, made: time.Now(), grant: grant, events: make(chan handoff.Event), again: make(chan struct{}, 1),
+		past: make(chan struct{}), stop: make(chan *handoff.Error, 1),
 	}
+	c.mask = mask.New(c.ids, own, guide)
+	c.legs.init(&c.core, client, model)
+	c.saying = saying{
+		core: &c.core, legs: &c.legs, mask: c.mask, audience: &c.hearing, floor: floor.New(), asks: map[string]clientAsk{},
+		sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, hints: hints{},
+	}
+	c.hearing = hearing{
+		core: &c.core, legs: &c.legs, saying: &c.saying, settings: newSettings(), inForce: newSettings(), rate: pcmRate,
+		playback: newPlayback(c.legs.performs), speeches: newSpeeches(), muted: map[string]bool{}, lost: map[string]bool{},
+	}
+	c.session = session{core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, mask: c.mask}
+	return c
 }
 
 // Events implements [handoff.Voice].
@@ -181,11 +144,11 @@ func (c *Call) Events() <-chan handoff.Event { return c.events }
 // Say implements [handoff.Voice].
 func (c *Call) Say(u handoff.Utterance) {
 	c.do(func() {
-		if len(c.says) >= sayQueue {
+		if len(c.saying.says) >= sayQueue {
 			c.end(handoff.Fault(handoff.CodeOverloaded, "the call", "utterances"))
 			return
 		}
-		c.says = append(c.says, u)
+		c.saying.says = append(c.saying.says, u)
 	})
 }
 
@@ -217,32 +180,34 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.log.Debug("call began")
 	c.loop(ctx, left)
 	close(c.past)
-	c.begun(cmp.Or(c.cause, handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")))
-	c.signs(time.Now())
+	c.session.begun(cmp.Or(c.cause, handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")))
+	c.hearing.signs(time.Now())
 	c.over.Store(true)
-	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
+	code := ""
+	if c.cause != nil {
+		code = string(c.cause.Code)
+	}
+	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable), zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds), zap.Int("rejoins", c.counts.rejoins))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard),
+		zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable),
+		zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable),
+		zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds),
+		zap.Int("rejoins", c.counts.rejoins))
 
 	c.farewell()
 	var closing sync.WaitGroup
 	defer closing.Wait()
-	closing.Go(func() { c.model.Close(nil) })
-	closing.Go(func() { c.client.Close(c.cause) })
+	closing.Go(func() { c.legs.model.Close(nil) })
+	closing.Go(func() { c.legs.client.Close(c.cause) })
 	c.handOver(left)
-	defer time.AfterFunc(serveGrace, func() { cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended")) }).Stop()
+	grace := time.AfterFunc(serveGrace, func() { cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended")) })
+	defer grace.Stop()
 	served.Wait()
 	if c.cause == nil {
 		return nil
 	}
 	return c.cause
-}
-
-func code(e *handoff.Error) string {
-	if e == nil {
-		return ""
-	}
-	return string(e.Code)
 }
 
 // do lets act use the call's state, gives the router what it takes at once, and lets legs write what came of it. An
@@ -254,14 +219,14 @@ func (c *Call) do(act func()) {
 		return
 	}
 	act()
-	if len(c.says) > 0 && c.mask.Begun() { // before, the model has no conversation
-		for _, u := range c.says {
-			c.say(u)
+	if len(c.saying.says) > 0 && c.mask.Begun() { // before, the model has no conversation
+		for _, u := range c.saying.says {
+			c.saying.say(u)
 		}
-		c.says = nil
+		c.saying.says = nil
 	}
 	passed := c.passOn()
-	stale, client, others := c.stale(), c.client, c.others
+	stale, client, model, others := c.stale(), c.legs.client, c.legs.model.leg, c.legs.others
 	c.mu.Unlock()
 	if stale {
 		select {
@@ -270,7 +235,7 @@ func (c *Call) do(act func()) {
 		}
 	}
 	flush(client)
-	flush(c.model)
+	flush(model)
 	for _, l := range others {
 		flush(l)
 	}
@@ -282,7 +247,7 @@ func (c *Call) do(act func()) {
 // passOn gives the router what it takes at once, in order, and reports whether that was anything. The loop waits with
 // what is left. The caller holds mu.
 func (c *Call) passOn() (passed bool) {
-	for c.watch.first == nil && len(c.pending) > 0 {
+	for c.awaits.first == nil && len(c.pending) > 0 {
 		select {
 		case c.events <- c.pending[0]:
 			c.pending, passed = c.pending[1:], true
@@ -293,51 +258,39 @@ func (c *Call) passOn() (passed bool) {
 	return passed
 }
 
-func flush(l leg) {
-	if f, ok := l.(flusher); ok {
-		f.Flush()
-	}
-}
-
 // stale reports whether the loop should wait for something that it does not. An alarm that is later than its timer is
 // looked for when that rings. The caller holds mu.
 func (c *Call) stale() bool {
 	next := c.nextAlarm()
-	return c.ended || c.watch.first == nil && len(c.pending) > 0 || c.watch.client != c.client ||
-		!next.IsZero() && (c.watch.alarm.IsZero() || next.Before(c.watch.alarm))
+	return c.ended || c.awaits.first == nil && len(c.pending) > 0 ||
+		c.awaits.client != c.legs.client || c.awaits.model != c.legs.model.leg ||
+		!next.IsZero() && (c.awaits.alarm.IsZero() || next.Before(c.awaits.alarm))
 }
 
 // look returns what to wait for from now on; false: the call has ended.
-func (c *Call) look() (watch, bool) {
+func (c *Call) look() (awaits, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := &c.watch
+	w := &c.awaits
 	if w.first == nil && len(c.pending) > 0 {
 		w.first, c.pending = c.pending[0], c.pending[1:]
 	}
 	if next := c.nextAlarm(); !next.IsZero() && (w.alarm.IsZero() || next.Before(w.alarm)) {
 		w.alarm = next
 	}
-	w.client = c.client
+	w.client, w.model = c.legs.client, c.legs.model.leg
 	return *w, !c.ended
-}
-
-// handed notes that the router has what it was to get next, also when the call has just ended.
-func (c *Call) handed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watch.first = nil
 }
 
 // begin does what comes before any event of a far end. Whoever has a call calls it before the legs run.
 func (c *Call) begin() {
 	c.do(func() {
 		c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
-		if c.opening != nil {
-			c.opens(c.opening)
+		if c.session.opening != nil {
+			c.session.opens(c.session.opening)
 		}
-		if c.attached != nil {
-			c.toModel(c.mask.Join())
+		if c.hearing.attached != nil {
+			c.legs.toModel(c.mask.Join())
 		}
 	})
 }
@@ -361,17 +314,23 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		select {
 		case <-c.again:
 		case events <- w.first:
-			c.handed()
+			c.mu.Lock() // not do: also when the call has just ended the router has it
+			c.awaits.first = nil
+			c.mu.Unlock()
 		case <-timer.C:
 			c.do(func() {
-				c.watch.alarm = time.Time{}
+				c.awaits.alarm = time.Time{}
 				c.ring(time.Now())
 			})
 			set = time.Time{}
 		case <-w.client.Ending():
 			c.do(func() { c.departed(w.client) })
-		case <-c.model.Ending():
-			c.do(func() { c.end(c.gone("")) })
+		case <-w.model.Ending():
+			c.do(func() {
+				if c.legs.model.leg == w.model { // or else another one took its place
+					c.end(c.legs.modelGone(""))
+				}
+			})
 		case why := <-c.stop:
 			end(why)
 		case <-left:
@@ -382,25 +341,20 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	}
 }
 
-// end ends the loop; the first cause counts.
-func (c *Call) end(cause *handoff.Error) {
-	if !c.ended {
-		c.ended, c.cause = true, cause
-	}
-}
-
 // farewell leaves nothing open on either side: every request has an output, and the client knows why.
 func (c *Call) farewell() {
-	for callID, r := range c.requests {
+	for callID, r := range c.saying.requests {
 		if !r.answered {
-			c.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, `{"status":"the call has ended"}`))
+			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, `{"status":"the call has ended"}`))
 		}
 	}
-	if c.attached != nil && c.mask.Begun() {
-		c.model.Send(c.mask.Leave())
+	if c.hearing.attached != nil && c.mask.Begun() {
+		c.legs.model.Send(c.mask.Leave())
 	}
 	if c.cause != nil && c.cause.Code != handoff.CodeSlowClient {
-		c.client.Send(events.Error(c.ids.Next(), events.Fault{Kind: "server_error", Code: string(c.cause.Code), Message: c.cause.Spoken()}))
+		c.legs.client.Send(events.Error(c.ids.Next(), events.Fault{
+			Kind: "server_error", Code: string(c.cause.Code), Message: c.cause.Spoken(),
+		}))
 	}
 }
 
@@ -412,8 +366,8 @@ func (c *Call) handOver(left <-chan struct{}) {
 		cause = c.cause
 	}
 	all := append(c.pending, handoff.CallEnded{Cause: cause})
-	if c.watch.first != nil {
-		all = slices.Insert(all, 0, c.watch.first)
+	if c.awaits.first != nil {
+		all = slices.Insert(all, 0, c.awaits.first)
 	}
 	for _, e := range all {
 		select {
@@ -421,34 +375,5 @@ func (c *Call) handOver(left <-chan struct{}) {
 		case <-left:
 			return
 		}
-	}
-}
-
-// parting returns why the client's leg ends; otherwise is for a leg that does not know.
-func (c *Call) parting(otherwise *handoff.Error) *handoff.Error {
-	if l, ok := c.client.(ender); ok {
-		return l.Ended()
-	}
-	return otherwise
-}
-
-// toClient sends the client an event, and the sockets beside it.
-func (c *Call) toClient(event []byte) {
-	c.toOthers(event)
-	c.toLeg(event)
-}
-
-// toLeg sends the client's leg an event; a client that does not keep up ends the call. Of one that vanished the loop
-// will hear.
-func (c *Call) toLeg(event []byte) {
-	if !c.client.Send(event) && !c.vanished() {
-		c.end(c.parting(handoff.Fault(handoff.CodeSlowClient, "", "")))
-	}
-}
-
-// toModel sends the model an event.
-func (c *Call) toModel(event []byte) {
-	if !c.model.Send(event) {
-		c.end(c.gone("it does not keep up"))
 	}
 }

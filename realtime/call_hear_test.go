@@ -123,10 +123,10 @@ func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
 		for _, e := range []string{freshSession, began("r1", ""), audio("r1", time.Second), done("r1", "", "completed")} {
 			c.fromModel([]byte(e))
 		}
-		c.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		c.tell(floor.Configured{})
+		c.saying.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		c.saying.tell(floor.Configured{})
 		time.Sleep(time.Second)
-		c.overhear(time.Now(), c.playback.drain(time.Now()))
+		c.hearing.overhear(time.Now(), c.hearing.playback.drain(time.Now()))
 		c.fromModel([]byte(began("r2", "a1")))
 		c.fromModel([]byte(audio("r2", time.Second)))
 		c.fromModel([]byte(done("r2", "a1", "completed")))

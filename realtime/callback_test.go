@@ -25,7 +25,7 @@ func TestCancelTakesBackWhatWaits(t *testing.T) {
 		}
 		s.fromModel(done("r1", "", events.StatusCancelled))
 		s.wantSent(s.model, "")
-		if len(s.call.asks) > 0 {
+		if len(s.call.saying.asks) > 0 {
 			t.Error("an ask is remembered")
 		}
 	})

@@ -43,7 +43,7 @@ func playHeld(t *testing.T, fn func(*stage, *fleeting)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newFleeting()
 		s := newStageFor(t, client.wire, client)
-		s.call.hold = holding
+		s.call.legs.hold = holding
 		s.open(freshSession)
 		fn(s, client)
 		s.close()
@@ -75,7 +75,7 @@ func TestHeldCallEndsInTime(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		client.vanish()
 		s.wait(holding - time.Millisecond)
-		if s.over() || !s.call.held.Load() {
+		if s.over() || !s.call.legs.held.Load() {
 			t.Fatal("it did not wait")
 		}
 		s.wait(time.Millisecond)
@@ -95,7 +95,7 @@ func TestNotHeld(t *testing.T) {
 			close(client.gone)
 		},
 		"a call that waits for nobody": func(s *stage, client *fleeting) {
-			s.call.hold = 0
+			s.call.legs.hold = 0
 			client.vanish()
 		},
 		"a hang-up while it waits": func(s *stage, client *fleeting) {
@@ -119,7 +119,7 @@ func TestNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // before it was one
 		client := newFleeting()
 		s := newStageFor(t, client.wire, client)
-		s.call.hold = holding
+		s.call.legs.hold = holding
 		if client.vanish(); !s.over() {
 			t.Error("a call that never began waits")
 		}
@@ -295,10 +295,10 @@ func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newFleeting()
 		s := newStageFor(t, client.wire, browser{fleeting: client, performing: performing{client.wire}})
-		s.call.hold = holding
+		s.call.legs.hold = holding
 		s.fromClient(formats)
 		s.fromModel(freshSession)
-		if client.vanish(); s.over() || !s.call.held.Load() {
+		if client.vanish(); s.over() || !s.call.legs.held.Load() {
 			t.Fatal("its call ended")
 		}
 		for range s.model.sent() {
@@ -308,7 +308,7 @@ func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 		s.call.do(func() { s.call.rejoin(browser{fleeting: again, performing: performing{again.wire}}) })
 		s.client, s.on = again.wire, browser{fleeting: again, performing: performing{again.wire}}
 		s.fromClient(opened)
-		if s.wait(time.Minute); s.over() || s.call.held.Load() {
+		if s.wait(time.Minute); s.over() || s.call.legs.held.Load() {
 			t.Error("it is not back")
 		}
 		s.say(handoff.Utterance{ID: "n", Text: "It is done.", Floor: handoff.FloorAsk})

@@ -187,7 +187,7 @@ func TestOpeningComesFirst(t *testing.T) {
 		t.Fatal(fault)
 	}
 	c := newCall(someone, ours, "rtc_test", client, model, log)
-	c.opening = []byte(`{"type":"session.update","session":{"type":"realtime","instructions":"the secret's"}}`)
+	c.session.opening = []byte(`{"type":"session.update","session":{"type":"realtime","instructions":"the secret's"}}`)
 	c.mask.Await()
 	ended := make(chan error, 1)
 	go func() { ended <- f.serve(t.Context(), c, client, model, pass) }()

@@ -89,10 +89,10 @@ func TestSignsAreBounded(t *testing.T) {
 		c := newCall(someone, ours, "rtc_test", a, newWire(), nopLog())
 		time.Sleep(time.Minute)
 		for range maxUnsure + 3 {
-			c.attest(handoff.Said{ID: "n", At: time.Now()})
+			c.hearing.given(handoff.Said{ID: "n"}, "", false)
 		}
-		if len(c.unsure) != maxUnsure || c.counts.unsure != 3 || a.probes.Load() != 1 {
-			t.Errorf("%d wait, %d given up, asked %d times", len(c.unsure), c.counts.unsure, a.probes.Load())
+		if len(c.hearing.unsure) != maxUnsure || c.counts.unsure != 3 || a.probes.Load() != 1 {
+			t.Errorf("%d wait, %d given up, asked %d times", len(c.hearing.unsure), c.counts.unsure, a.probes.Load())
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestSignsAreBounded(t *testing.T) {
 func TestIdleSocketIsSeen(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
-	leg := h.joined().client.(*socket)
+	leg := h.joined().legs.client.(*socket)
 	before := leg.Seen()
 	leg.Probe()
 	leg.Flush()

@@ -34,8 +34,8 @@ func TestSaidInWords(t *testing.T) {
 				for _, e := range []string{freshSession, began("r0", ""), done("r0", "", "completed")} {
 					call.fromModel([]byte(e))
 				}
-				call.tell(floor.Configured{})
-				call.say(handoff.Utterance{ID: "n", Text: "ask", Floor: handoff.FloorAsk})
+				call.saying.tell(floor.Configured{})
+				call.saying.say(handoff.Utterance{ID: "n", Text: "ask", Floor: handoff.FloorAsk})
 				call.fromModel([]byte(began("r1", "a1")))
 				call.fromModel([]byte(audio("r1", time.Second)))
 				call.fromModel([]byte(done("r1", "a1", "completed", c.items...)))
@@ -45,7 +45,7 @@ func TestSaidInWords(t *testing.T) {
 					call.fromModel([]byte(done(id, "", "completed", message(`{"type":"output_text","text":"hm"}`))))
 				}
 				time.Sleep(time.Second)
-				call.overhear(time.Now(), call.playback.drain(time.Now()))
+				call.hearing.overhear(time.Now(), call.hearing.playback.drain(time.Now()))
 				var said []handoff.Said
 				for _, e := range call.pending {
 					if s, ok := e.(handoff.Said); ok {

@@ -44,7 +44,7 @@ func throughDoor(frames string, door func(*Call, []byte)) (toClient, toModel []s
 	for i, frame := range strings.SplitN(frames, "\n", 40) {
 		door(c, []byte(frame))
 		if i == 2 {
-			c.say(handoff.Utterance{ID: "u", CallID: "c0", Text: "done", Floor: handoff.FloorAsk})
+			c.saying.say(handoff.Utterance{ID: "u", CallID: "c0", Text: "done", Floor: handoff.FloorAsk})
 		}
 	}
 	c.farewell()

@@ -1,11 +1,13 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,8 +94,11 @@ func NewFront(c Config) (*Front, error) {
 		return nil, err
 	}
 	return &Front{
-		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}}, counts: newFrontCounts(),
-		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{}, attached: map[string]attachment{},
+		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(),
+		quota:  &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}},
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
+		bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit,
+		calls: map[string]*Call{}, attached: map[string]attachment{},
 	}, nil
 }
 
@@ -143,7 +148,7 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 // as long as hold.
 func (f *Front) admit(grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call)) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
-	c.at, c.hold = f.model.Host, hold
+	c.legs.model.host, c.legs.hold = f.model.Host, hold
 	prepare(c)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,16 +164,16 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	c.pass = p
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })
-	running.Go(func() { model.Run(c.takeModel) })
+	running.Go(func() { model.Run(c.takeFrom(model)) })
 	watching, over := context.WithCancel(ctx)
 	running.Go(func() { p.meter(watching, c) })
 	running.Go(func() { guard(watching, c.grant.Revoked, c.halt) })
 	defer over()
 	kind := overSocket
 	switch {
-	case c.attached != nil:
+	case c.hearing.attached != nil:
 		kind = overSideband
-	case c.playback.told:
+	case c.legs.performs:
 		kind = overWebRTC
 	}
 	f.counts.begin(kind)
@@ -221,6 +226,26 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 		c.hangUp()
 	}
 	return nil
+}
+
+// Calls lists the calls of this caller that live, oldest first. A caller without a name gets an
+// empty list, because the next one without a name is somebody else.
+func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
+	list := []handoff.CallInfo{}
+	if grant.Caller.Nameless() {
+		return list
+	}
+	f.mu.Lock()
+	for id, c := range f.calls {
+		if c.grant.MayEnd(grant) && !c.over.Load() { // one that is over may take a moment to close its far ends
+			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.legs.held.Load()})
+		}
+	}
+	f.mu.Unlock()
+	slices.SortFunc(list, func(a, b handoff.CallInfo) int {
+		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
 // callPath is the address of a call, without its id.

@@ -91,7 +91,7 @@ func TestHint(t *testing.T) {
 		s.wantStory("request call_1")
 		s.fromModel(done("r1", "", "cancelled"), piece("k2", `"prompt":`))
 		s.wantStory("quiet")
-		if n := len(s.call.hints); n != 0 {
+		if n := len(s.call.saying.hints); n != 0 {
 			t.Errorf("%d hints are kept", n)
 		}
 	})
@@ -166,12 +166,12 @@ func TestEventsComeInOrder(t *testing.T) {
 		told := make(chan handoff.Event, 1)
 		go func() { told <- <-c.Events() }()
 		synctest.Wait()
-		c.watch.first = handoff.Said{ID: "1"} // which the loop is about to offer
+		c.awaits.first = handoff.Said{ID: "1"} // which the loop is about to offer
 		c.do(func() { c.report(handoff.Said{ID: "2"}) })
 		if len(c.pending) != 1 {
 			t.Error("the second event came first")
 		}
-		c.watch.first = nil
+		c.awaits.first = nil
 		c.do(func() { c.report(handoff.Said{ID: "3"}) })
 		if got := <-told; got != (handoff.Said{ID: "2"}) || len(c.pending) != 1 {
 			t.Errorf("the router took %v, %d wait", got, len(c.pending))
@@ -185,8 +185,8 @@ func TestSaidTooEarly(t *testing.T) {
 	for i := range sayQueue {
 		c.Say(handoff.Utterance{ID: strconv.Itoa(i), Text: "x"})
 	}
-	if len(c.says) != sayQueue || c.ended {
-		t.Fatalf("%d wait, ended %t", len(c.says), c.ended)
+	if len(c.saying.says) != sayQueue || c.ended {
+		t.Fatalf("%d wait, ended %t", len(c.saying.says), c.ended)
 	}
 	c.Say(handoff.Utterance{ID: "more", Text: "x"})
 	if !c.ended || c.cause.Code != handoff.CodeOverloaded {

@@ -188,7 +188,7 @@ func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage 
 // open begins the session, acknowledges our updates and lets the client be ready.
 func (s *stage) open(created string) {
 	s.fromModel(created)
-	if s.call.playback.told {
+	if s.call.legs.performs {
 		s.fromClient(opened)
 	}
 	for range s.model.sent() {
@@ -209,12 +209,12 @@ func (s *stage) close() {
 
 func (s *stage) fromModel(events ...string) {
 	s.t.Helper()
-	s.feed(s.call.takeModel, events)
+	s.feed(s.call.takeFrom(s.model), events)
 }
 
 func (s *stage) fromClient(events ...string) {
 	s.t.Helper()
-	s.feed(s.call.takeFrom(s.call.client), events)
+	s.feed(s.call.takeFrom(s.call.legs.client), events)
 }
 
 func (s *stage) feed(take func([]byte), events []string) {

@@ -87,7 +87,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	id := newCallID()
 	begun := make(chan *handoff.Error, 1)
 	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) { // first: who reads the id may hang up at once
-		c.begins = func(fault *handoff.Error) { begun <- fault }
+		c.session.begins = func(fault *handoff.Error) { begun <- fault }
 		if offer.Session != nil {
 			c.mask.Await()
 		}

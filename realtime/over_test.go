@@ -46,7 +46,7 @@ func TestFrameOverTheLimitIsTheReason(t *testing.T) {
 	ended := h.endOf()
 	h.front.mu.Lock()
 	for _, c := range h.front.calls {
-		s := c.client.(*socket)
+		s := c.legs.client.(*socket)
 		// As the library does, while the reader has not come back from it.
 		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseMessageTooBig, ""), time.Now().Add(patience))
 	}

@@ -118,7 +118,7 @@ func TestVoiceOutOfBand(t *testing.T) {
 		s.wait(time.Second)
 		s.wantSent(s.model, "conversation.item.create:message response.create")
 		s.wantStory("loud")
-		if n := len(s.call.playback.voices) + s.call.floor.Open(); n != 0 {
+		if n := len(s.call.hearing.playback.voices) + s.call.saying.floor.Open(); n != 0 {
 			t.Errorf("%d responses are kept", n)
 		}
 	})

@@ -1,16 +1,22 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 	"switchboard/realtime/outbound"
 )
 
@@ -40,9 +46,10 @@ func (f *Front) rejoinable(grant handoff.Grant, id string, browser bool) (*Call,
 	switch {
 	case c == nil || !c.grant.MayJoin(grant) || c.over.Load():
 		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
-	case c.hold == 0:
-		return nil, handoff.Malformed("call_id", "the client of this call did not say, as it began, that it comes back (rejoin=1)")
-	case c.playback.told != browser:
+	case c.legs.hold == 0:
+		return nil, handoff.Malformed("call_id",
+			"the client of this call did not say, as it began, that it comes back (rejoin=1)")
+	case c.legs.performs != browser:
 		return nil, handoff.Malformed("call_id", "a call is rejoined as it began: by WebRTC, or by WebSocket")
 	}
 	return c, nil
@@ -52,7 +59,7 @@ func (f *Front) rejoinable(grant handoff.Grant, id string, browser bool) (*Call,
 // come back to.
 func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	c.do(func() {
-		if c.shown == "" {
+		if c.legs.shown == "" {
 			return
 		}
 		old := c.rejoin(l)
@@ -62,6 +69,97 @@ func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	return placed
 }
 
+// departed handles the end of a client's leg: the call ends with it, unless its client may come back.
+func (c *Call) departed(l leg) {
+	switch {
+	case c.legs.client != l: // another one took its place
+	case c.legs.vanished():
+		c.wait()
+	default:
+		c.end(c.legs.clientGone(nil))
+	}
+}
+
+// wait lets the call go on without its client. Nothing of what was not heard to its end counts as heard, and what the
+// caller was saying is thrown away: its end is lost.
+func (c *Call) wait() {
+	now, l, h := time.Now(), &c.legs, &c.hearing
+	l.client = nobody{}
+	if l.opened = false; l.away() { // one that rejoined went before it could be reached
+		l.witness = nobody{}
+		return
+	}
+	l.left = now
+	l.held.Store(true)
+	c.counts.holds++
+	c.log.Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
+	c.alarms[alarmHold].at = now.Add(l.hold)
+	spoke := c.saying.floor.Speaking() || !h.speeches.appended.IsZero()
+	c.saying.tell(floor.Away{On: true}) // first: nothing is asked for any more
+	if id := c.saying.floor.Active(); id != "" {
+		h.lose(id)
+	}
+	h.overhear(now, h.playback.lose(now))
+	if h.signs(now); len(h.unsure) > 0 {
+		h.doubt(len(h.unsure))
+	}
+	l.witness = nobody{}
+	if spoke {
+		h.speeches.appended = time.Time{}
+		l.toModel(events.Encode(events.Object{"type": events.TypeInputClear, "event_id": c.ids.Next()}))
+	}
+}
+
+// rejoin gives the call a client's leg in place of the one that it has or waits for, which is returned: a client
+// notices before we do that its connection is lost. The leg begins with the session as the client knows it.
+func (c *Call) rejoin(l leg) (old leg) {
+	if old = c.legs.client; !c.legs.away() {
+		c.wait()
+	}
+	c.legs.client = l
+	c.legs.witness, _ = l.(witness)
+	if c.legs.performs {
+		known := json.RawMessage(cmp.Or(c.mask.Known(), "{}"))
+		c.legs.toLeg(events.Encode(events.Object{"type": events.TypeMade, "session": known}))
+	}
+	c.legs.toLeg(c.legs.created())
+	if !c.legs.performs { // a browser is there when it can be reached
+		c.back()
+	}
+	return old
+}
+
+// giveWay ends the call if it waits for its client. False: the client is back.
+func (c *Call) giveWay() bool {
+	back := false
+	c.do(func() {
+		if back = !c.legs.away(); !back {
+			c.end(nil)
+		}
+	})
+	return !back
+}
+
+// back ends the wait: the client can be reached again.
+func (c *Call) back() {
+	l := &c.legs
+	if !l.away() {
+		return
+	}
+	gone := time.Since(l.left)
+	l.left, c.alarms[alarmHold].at = time.Time{}, time.Time{}
+	l.held.Store(false)
+	c.counts.rejoins++
+	c.log.Info("client is back", zap.Duration("took", gone))
+	c.saying.say(handoff.Utterance{
+		ID: "back-" + strconv.Itoa(c.counts.rejoins),
+		Text: "The caller's connection was lost for " + strconv.Itoa(1+int(gone.Seconds())) + " s; they are back. " +
+			"They heard nothing meanwhile, and may have missed the end of what you said before: say that again if it " +
+			"matters. Say nothing of the connection unless asked.",
+	})
+	c.saying.tell(floor.Away{})
+}
+
 // overAlready is the error of a call that ended while somebody came back to it.
 func overAlready() *handoff.Error {
 	return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
@@ -69,7 +167,9 @@ func overAlready() *handoff.Error {
 
 // serveRejoined serves GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. It
 // returns when the socket or the call has ended.
-func (f *Front) serveRejoined(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func()) {
+func (f *Front) serveRejoined(
+	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func(),
+) {
 	c, fault := f.rejoinable(grant, id, false)
 	if fault != nil {
 		fault.Reply(w, true)
@@ -95,7 +195,9 @@ func (f *Front) serveRejoined(w http.ResponseWriter, r *http.Request, grant hand
 // serveReoffer serves POST /v1/realtime/calls?call_id=: an offer of a browser that is the client of a call from now on.
 // The session goes on as it is: one in the offer's form is not looked at. It returns when the leg or the call has
 // ended.
-func (f *Front) serveReoffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
+func (f *Front) serveReoffer(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
+) {
 	id := r.URL.Query().Get("call_id")
 	c, fault := f.rejoinable(grant, id, true)
 	if fault != nil {
@@ -148,7 +250,7 @@ func (f *Front) yield(ctx context.Context, grant handoff.Grant) {
 	f.mu.Lock()
 	var held []*Call
 	for _, c := range f.calls {
-		if c.held.Load() && c.grant.Caller == grant.Caller && c.grant.Key == grant.Key {
+		if c.legs.held.Load() && c.grant.Caller == grant.Caller && c.grant.Key == grant.Key {
 			held = append(held, c)
 		}
 	}

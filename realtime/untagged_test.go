@@ -53,7 +53,7 @@ func TestClashWithoutMetadata(t *testing.T) {
 func TestAsksWithoutMetadataAreForgotten(t *testing.T) {
 	play(t, func(s *stage) {
 		untag(s)
-		before := len(s.call.sent) + len(s.call.asks)
+		before := len(s.call.saying.sent) + len(s.call.saying.asks)
 		for i := range 1100 { // more than may be open
 			s.fromClient(fmt.Sprintf(`{"type":"response.create","event_id":"e%d","response":{"tools":[{"type":"function","name":"weather"}]}}`, i))
 			s.wantSent(s.model, "response.create")
@@ -61,7 +61,7 @@ func TestAsksWithoutMetadataAreForgotten(t *testing.T) {
 			s.fromModel(began(id, ""), done(id, "", events.StatusCompleted, `{"id":"m`+id+`","type":"message","content":[{"type":"output_text","text":"x"}]}`))
 			s.client.sent()
 		}
-		if after := len(s.call.sent) + len(s.call.asks); after > before {
+		if after := len(s.call.saying.sent) + len(s.call.saying.asks); after > before {
 			t.Errorf("%d asks are remembered, %d before", after, before)
 		}
 		select {

@@ -73,7 +73,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	}
 	answered()
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
-		if c.opening = first; first != nil {
+		if c.session.opening = first; first != nil {
 			c.mask.Await()
 		}
 	})

@@ -396,7 +396,7 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 	var s *socket
 	h.front.mu.Lock()
 	for _, c := range h.front.calls {
-		s = c.client.(*socket)
+		s = c.legs.client.(*socket)
 	}
 	h.front.mu.Unlock()
 	if s.Ended() != nil {

@@ -92,8 +92,8 @@ const TagKey = "sb"
 // TagOf returns the tag of a response, or "".
 func TagOf(response gjson.Result) string { return response.Get("metadata." + TagKey).String() }
 
-// Outside reports whether a response says that it belongs to no conversation.
-func Outside(response gjson.Result) bool { return response.Get("conversation_id").Raw == "null" }
+// OutOfBand reports whether a response says that it belongs to no conversation.
+func OutOfBand(response gjson.Result) bool { return response.Get("conversation_id").Raw == "null" }
 
 // PCMU and PCMA name telephone sound (G.711), as session.audio.output.format.type does.
 const (

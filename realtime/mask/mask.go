@@ -308,7 +308,7 @@ func (m *Mask) tools(response string) []string {
 func (m *Mask) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), events.TagOf(r)
-	if outside := events.Outside(r); kind == events.TypeCreated {
+	if outside := events.OutOfBand(r); kind == events.TypeCreated {
 		m.begin(id, tag, outside)
 	} else {
 		m.unbegun(id, tag, outside)

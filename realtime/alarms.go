@@ -1,0 +1,87 @@
+package realtime
+
+import (
+	"time"
+
+	"switchboard/realtime/floor"
+)
+
+// An alarm is a timer of the floor, or (the last ones) of the call itself.
+type alarm struct {
+	at  time.Time // zero: off
+	gen int
+}
+
+const (
+	alarmPlayback = int(floor.TimerKinds) + iota
+	alarmSign     // something given waits for a sign of the client
+	alarmBegin    // the model's session has not begun
+	alarmOpening  // nor the one that the client began with
+	alarmAnswer   // session updates are not answered
+	alarmHold     // the client does not come back
+	alarmSideband // what the provider plays must be over
+	alarmKinds
+)
+
+// nextAlarm returns when the next alarm rings, or zero.
+func (k *core) nextAlarm() time.Time {
+	var next time.Time
+	for i := range k.alarms {
+		if at := k.alarms[i].at; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// ring handles every alarm that is due.
+func (c *Call) ring(now time.Time) {
+	for i, a := range c.alarms {
+		if a.at.IsZero() || a.at.After(now) {
+			continue
+		}
+		c.alarms[i].at = time.Time{}
+		switch i {
+		case alarmPlayback:
+			c.hearing.overhear(now, c.hearing.playback.drain(now))
+		case alarmSign:
+			c.hearing.signs(now)
+		case alarmOpening:
+			c.session.release()
+		case alarmAnswer:
+			c.session.unanswered()
+		case alarmSideband:
+			c.hearing.played(now)
+		case alarmHold:
+			c.end(nil)
+		case alarmBegin:
+			if !c.mask.Begun() {
+				c.end(c.legs.modelGone("it began no session"))
+			}
+		default:
+			c.elapsed(floor.Timer(i), a.gen, now)
+		}
+	}
+}
+
+// elapsed tells the floor of its timer, unless what that watches has given a sign of life since.
+func (c *Call) elapsed(timer floor.Timer, gen int, now time.Time) {
+	f := c.saying.floor
+	var seen time.Time
+	switch {
+	case timer == floor.TimerSpeech && f.Speaking() && c.hearing.attached != nil:
+		seen = c.hearing.attached.spoke.Add(longSpeech)
+	case timer == floor.TimerSpeech && f.Speaking():
+		seen = c.hearing.clock.at
+	case timer == floor.TimerRun && f.Active() != "":
+		seen = c.legs.model.stirred
+	}
+	if again := seen.Add(floor.Delay[timer]); again.After(now) {
+		c.alarms[timer].at = again
+		return
+	}
+	if timer == floor.TimerRun {
+		c.hearing.overhear(now, c.hearing.playback.abandon(now, f.Active()))
+	}
+	c.saying.tell(floor.Elapsed{Timer: timer, Gen: gen})
+}

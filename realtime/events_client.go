@@ -1,0 +1,141 @@
+package realtime
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// takeFrom handles the events of a leg, as long as the call has it.
+func (c *Call) takeFrom(l leg) func(event []byte) {
+	return func(event []byte) {
+		c.do(func() {
+			switch l {
+			case c.legs.client:
+				c.fromClient(event)
+			case c.legs.model.leg:
+				c.fromModel(event)
+			}
+		})
+	}
+}
+
+// fromClient handles one event of the client.
+func (c *Call) fromClient(event []byte) {
+	if len(c.hearing.unsure) > 0 {
+		c.hearing.signs(time.Now())
+	}
+	kind := events.PeekType(event)
+	if kind == events.TypeAppend && events.LooksWhole(event) { // nearly all there is: it is passed on, and nothing in it is parsed
+		c.hearing.soundOfClient(event)
+		return
+	}
+	switch { // first: parsers recurse
+	case handoff.TooDeep(event):
+		c.legs.refuse(events.Fault{
+			Code: "invalid_json", EventID: string(events.PeekHead(event, "event_id")),
+			Message: "The event nests deeper than " + strconv.Itoa(handoff.MaxDepth) + " levels.",
+		})
+		return
+	case !events.IsObject(event):
+		c.legs.refuse(events.Fault{Code: "invalid_json", Message: "The event is not a JSON object."})
+		return
+	}
+	switch kind {
+	case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
+		if c.legs.performs {
+			c.fromLeg(kind, event)
+			return
+		}
+	case events.TypeCreate:
+		c.saying.clientAsks(event)
+		return
+	case events.TypeCancel:
+		if !gjson.GetBytes(event, "response_id").Exists() {
+			c.saying.cancels()
+		}
+	}
+	v := c.mask.FromClient(kind, event)
+	if v.Leaked {
+		c.counts.leaked++
+	}
+	if v.Crowded {
+		c.counts.refused++
+	}
+	if v.Reply != nil {
+		c.legs.reply(v.Reply)
+	}
+	if v.Forward != nil {
+		c.legs.toModel(v.Forward)
+		c.forwarded(kind, event)
+	}
+}
+
+// forwarded notes what an event of the client changes that went to the model.
+func (c *Call) forwarded(kind string, event []byte) {
+	switch kind {
+	case events.TypeSessionUpdate:
+		if c.alarms[alarmAnswer].at.IsZero() {
+			c.session.awaitAnswer()
+		}
+		if !c.mask.Foreign() {
+			c.hearing.settings.change(gjson.GetBytes(event, "session"))
+		}
+		c.saying.tell(c.hearing.settings.listening())
+	case events.TypeItemTruncate, events.TypeCancel, events.TypeOutputClear:
+		c.hearing.hush(kind, event)
+	case events.TypeCommit:
+		c.hearing.committed()
+	case events.TypeInputClear:
+		c.hearing.speeches.appended = time.Time{}
+	case events.TypeItemCreate:
+		c.given(events.ReadItem(gjson.GetBytes(event, "item")))
+	}
+}
+
+// given notes an item of the client: what the caller wrote, or the output of a call.
+func (c *Call) given(it events.Item) {
+	c.hearing.typed(it)
+	c.saying.given(it)
+}
+
+// fromLeg handles what the client's leg says itself.
+func (c *Call) fromLeg(kind string, event []byte) {
+	switch kind {
+	case events.TypePlayed:
+		c.hearing.performed(event)
+	case events.TypeFormats:
+		c.legs.toModel(c.mask.Formats(event))
+		c.session.awaitAnswer()
+	case events.TypeOpening:
+		c.session.opens(event)
+	case events.TypeOpened:
+		c.legs.opened = true
+		c.back()
+		c.session.ready()
+	}
+}
+
+// fromBeside handles an event of a socket beside the client. The sound of a call in a browser is not its to set.
+func (c *Call) fromBeside(l leg, event []byte) {
+	c.legs.asker = l
+	defer func() { c.legs.asker = nil }()
+	if c.legs.performs && !handoff.TooDeep(event) && events.IsObject(event) {
+		switch events.PeekType(event) {
+		case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
+			return
+		case events.TypeOutputClear: // what plays is with the client's leg, or with the provider
+			if c.hearing.attached == nil {
+				c.legs.toLeg(event)
+				return
+			}
+		case events.TypeSessionUpdate:
+			event = events.Remove(events.Remove(event, "session.audio.input.format"), "session.audio.output.format")
+		}
+	}
+	c.fromClient(event)
+}

@@ -1,0 +1,232 @@
+package realtime
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
+	"switchboard/realtime/mask"
+)
+
+// fromModel handles one event of the model: the client sees its part first, then we act on ours.
+func (c *Call) fromModel(event []byte) {
+	kind := events.PeekType(event)
+	if kind == events.TypeAudioDelta && events.LooksWhole(event) { // nearly all there is: it is passed on, and nothing in it is parsed
+		c.hearing.soundOfModel(event)
+		return
+	}
+	if handoff.TooDeep(event) { // first: parsers recurse
+		c.unreadable("nests too deep", event)
+		return
+	}
+	if strings.HasPrefix(kind, events.TypeResponse) {
+		c.legs.model.stirred = time.Now()
+	}
+	if !gjson.ValidBytes(event) {
+		c.unreadable("is not JSON", event)
+		return
+	}
+	if kind == events.TypeError {
+		if shown := c.failed(event); shown != nil {
+			c.legs.toClient(shown)
+		}
+		return
+	}
+	if events.LongID(event) {
+		c.unreadable("has an id that is too long", event)
+		return
+	}
+	all, made := c.legs.model.dialect.read(kind, event)
+	c.counts.made += made
+	for _, e := range all {
+		c.readModel(events.PeekType(e), e)
+	}
+	if c.mask.Full() {
+		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
+	}
+}
+
+// unreadable drops an event of the model. The log names the first; the end of the call says how many there were.
+func (c *Call) unreadable(why string, event []byte) {
+	if c.counts.unreadable++; c.counts.unreadable == 1 {
+		c.log.Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
+	}
+}
+
+// readModel handles one event of the model as OpenAI's would send it.
+func (c *Call) readModel(kind string, event []byte) {
+	if c.hearing.attached != nil && kind == events.TypeSessionUpdated && !c.mask.Begun() {
+		// A provider may tell of a session that exists already only when asked: so this is its beginning.
+		c.mask.Joined()
+		kind, event = events.TypeSessionCreated, events.Set(event, "type", events.Quote(events.TypeSessionCreated))
+	}
+	if kind == events.TypeCreated {
+		// The mask learns which ask a response answers that does not say so.
+		if r := gjson.GetBytes(event, "response"); events.TagOf(r) == "" && !events.OutOfBand(r) {
+			c.mask.Answers(r.Get("id").String(), c.saying.floor.Untagged())
+		}
+	}
+	shown, updates := c.mask.FromModel(kind, event)
+	ofSession := kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated
+	if c.legs.performs && (kind == events.TypeSessionCreated || ofSession && (len(shown) > 0 || c.mask.ForLeg())) {
+		told := events.TypeMade // the leg is told of the model's session as it is
+		if kind == events.TypeSessionUpdated {
+			told = events.TypeChanged
+		}
+		c.legs.toLeg(events.Set(event, "type", events.Quote(told)))
+	}
+	for _, e := range shown {
+		c.session.show(e)
+	}
+	if len(shown) == 0 {
+		c.counts.swallowed++
+	}
+	for _, own := range updates {
+		c.legs.toModel(own)
+	}
+	if ofSession {
+		c.session.awaitAnswer()
+	}
+	c.observe(kind, event, len(shown) > 0)
+	if c.hearing.attached != nil {
+		c.overlook(kind, event)
+	}
+}
+
+// observe acts on what the model reports. shown: the client saw it.
+func (c *Call) observe(kind string, event []byte, shown bool) {
+	h, s := &c.hearing, &c.saying
+	switch kind {
+	case events.TypeSessionCreated:
+		c.legs.model.denied = nil
+		c.session.learn(event)
+		c.alarms[alarmOpening].at = time.Now().Add(openingLimit)
+		c.session.ready()
+		s.askedEarly()
+	case events.TypeSessionUpdated:
+		c.session.updated(event, shown)
+	case events.TypeCreated:
+		r := gjson.GetBytes(event, "response")
+		tag := events.TagOf(r)
+		aside := mask.Aside(tag) || events.OutOfBand(r)
+		if h.began(r, aside); !aside {
+			s.began(r.Get("id").String(), tag)
+		}
+	case events.TypeDone:
+		c.finished(gjson.GetBytes(event, "response"))
+	case events.TypeOutputAdded:
+		s.hint(events.ReadItem(gjson.GetBytes(event, "item")), responseOf(event))
+	case events.TypeArguments:
+		if len(s.hints) > 0 {
+			s.hintMore(gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "delta").String())
+		}
+	case events.TypeOutputDone:
+		it := events.ReadItem(gjson.GetBytes(event, "item"))
+		if it.Kind == events.ItemMessage && it.Content {
+			h.voice(responseOf(event), it.Written)
+		}
+		delete(s.hints, it.ID)
+		s.requested(it, responseOf(event), it.Status == events.StatusCompleted, h.asked)
+	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone:
+		it := events.ReadItem(gjson.GetBytes(event, "item"))
+		s.acknowledged(it.ID)
+		if kind == events.TypeItemDone {
+			s.requested(it, c.mask.Current(), it.Status == events.StatusCompleted, h.asked)
+		}
+	case events.TypeTextDelta, events.TypeSpokenDelta:
+		h.voice(responseOf(event), kind == events.TypeTextDelta)
+	case events.TypeTranscribed:
+		c.report(handoff.Heard{ // also where it was no word: then no more is to come of it
+			Text:  strings.TrimSpace(gjson.GetBytes(event, "transcript").String()),
+			Began: h.speeches.began[gjson.GetBytes(event, "item_id").String()],
+		})
+	case events.TypeCommitted:
+		h.speeches.commit(gjson.GetBytes(event, "item_id").String())
+		if s.floor.Speaking() { // the client committed in the middle of it: no stop will come
+			s.tell(floor.Speech{On: false})
+		}
+	case events.TypeSpeechStarted:
+		h.callerSpeaks(event)
+	case events.TypeSpeechStopped:
+		h.asked = time.Now()
+		s.tell(floor.Speech{On: false})
+	case events.TypeInputCleared:
+		s.tell(floor.Hushed{})
+	}
+}
+
+// responseOf returns the response that an event names.
+func responseOf(event []byte) string { return gjson.GetBytes(event, "response_id").String() }
+
+// finished follows the end of a response.
+func (c *Call) finished(r gjson.Result) {
+	h, tag, id, status := &c.hearing, events.TagOf(r), r.Get("id").String(), r.Get("status").String()
+	now := time.Now()
+	h.playback.complete(id)
+	h.overhear(now, h.playback.drain(now)) // first: it may have been heard before it is done
+	defer h.playback.done(id)
+	if mask.Aside(tag) || events.OutOfBand(r) {
+		return
+	}
+	h.keepWords(r)
+	delete(h.muted, id)
+	output, wrote := id == c.mask.Current() && h.voiced, id == c.mask.Current() && h.wrote
+	for _, raw := range r.Get("output").Array() {
+		it := events.ReadItem(raw)
+		output, wrote = output || it.Content, wrote || it.Written
+	}
+	acted, chosen := c.saying.ended(r, tag, status, h.asked)
+	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
+	switch {
+	case h.lost[id]:
+		output, status = false, events.StatusCancelled
+	case status == events.StatusCompleted && !output && chosen:
+		output, h.unsaid = true, id
+	case status == events.StatusCompleted && !output && !acted:
+		status = events.StatusIncomplete // there is nothing in it
+	case status == events.StatusCancelled, status == events.StatusIncomplete:
+		output = wrote // what was to be spoken is heard or not, the playback knows
+	}
+	c.saying.tell(floor.Ended{Response: id, Tag: tag, Status: status, Output: output})
+	h.unsaid = ""
+	delete(h.lost, id)
+}
+
+// failed handles an error of the model and returns what the client sees of it.
+func (c *Call) failed(event []byte) []byte {
+	fault := gjson.GetBytes(event, "error")
+	id, code := fault.Get("event_id").String(), fault.Get("code").String()
+	if code == events.CodeCommitEmpty {
+		c.hearing.speeches.refuse()
+	}
+	if refusal, known := c.mask.Refused(id, event); known {
+		return c.session.refused(refusal, fault)
+	}
+	if id == "" && code != events.CodeActive {
+		id = c.saying.nameless(fault)
+	}
+	if x, known := c.saying.sent[id]; known {
+		delete(c.saying.sent, id)
+		return c.saying.refused(x, event)
+	}
+	ask := c.saying.floor.Asked()
+	switch {
+	case code == events.CodeActive && id == "" && ask != "": // it can only mean the one on the wire
+		c.saying.tell(floor.Refused{Ask: ask})
+	case id == "" && !c.mask.Begun():
+		c.session.denied(fault)
+	case c.legs.performs && events.OfLeg(id): // nobody else made it
+		c.legs.toLeg(event)
+	case c.ids.Own(id):
+		c.swallow("error of the voice model", fault)
+	default:
+		return event
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package realtime
+
+import (
+	"slices"
+
+	"switchboard/handoff"
+)
+
+const (
+	// eventQueue bounds events that the router has not taken yet. When it is full, hints are dropped first,
+	// then what the caller said (but not that they spoke: what is missing is known to be); requests and
+	// confirmations never are: the call ends instead.
+	eventQueue = 256
+	// eventBytes bounds the words in them, with the same policy. One event may always wait.
+	eventBytes = 4 << 20
+	// keptSpokes is how many reports that the caller spoke are kept however full the queue is.
+	keptSpokes = 16
+)
+
+// reports are events for the router, oldest first.
+type reports []handoff.Event
+
+// add queues an event and reports whether that is one too many. A hint takes the place of an older one of the same
+// call. What was dropped is counted in n.
+func (q *reports) add(e handoff.Event, n *counts) (full bool) {
+	if h, ok := e.(handoff.Hint); ok {
+		older := slices.IndexFunc(*q, func(p handoff.Event) bool {
+			old, ok := p.(handoff.Hint)
+			return ok && old.CallID == h.CallID
+		})
+		switch {
+		case older >= 0:
+			(*q)[older] = h
+			return false
+		case q.crowded(e):
+			n.hints++
+			return false
+		}
+	}
+	if q.crowded(e) {
+		q.thin(e, n)
+	}
+	full = q.crowded(e)
+	*q = append(*q, e)
+	return full
+}
+
+// crowded reports whether there is no room for one more event.
+func (q *reports) crowded(e handoff.Event) bool {
+	bytes := weight(e)
+	for _, p := range *q {
+		bytes += weight(p)
+	}
+	return len(*q) >= eventQueue || len(*q) > 0 && bytes > eventBytes
+}
+
+// weight returns the bytes of words in an event.
+func weight(e handoff.Event) int {
+	switch e := e.(type) {
+	case handoff.Hint:
+		return len(e.Partial)
+	case handoff.Heard:
+		return len(e.Text)
+	case handoff.FunctionCall:
+		return len(e.CallID) + len(e.Arguments)
+	case handoff.Said:
+		return len(e.Text)
+	}
+	return 0
+}
+
+// thin makes room for an event: hints and what has changed again since go first, then what the caller said. The newest
+// reports that the caller spoke stay: a yes must never look like their last word when it was not.
+func (q *reports) thin(e handoff.Event, n *counts) {
+	newest := len(*q) // the newest Quiet counts
+	for i, p := range slices.Backward(*q) {
+		if _, ok := p.(handoff.Quiet); ok {
+			newest = i
+			break
+		}
+	}
+	i := -1
+	*q = slices.DeleteFunc(*q, func(p handoff.Event) bool {
+		i++
+		switch p.(type) {
+		case handoff.Hint:
+			n.hints++
+			return true
+		case handoff.Quiet:
+			return i < newest
+		}
+		return false
+	})
+	if !q.crowded(e) {
+		return
+	}
+	*q = slices.DeleteFunc(*q, func(p handoff.Event) bool {
+		_, words := p.(handoff.Heard)
+		if words {
+			n.unheard++
+		}
+		return words
+	})
+	if !q.crowded(e) {
+		return
+	}
+	spoke := 0
+	for _, p := range *q {
+		if _, ok := p.(handoff.Spoke); ok {
+			spoke++
+		}
+	}
+	*q = slices.DeleteFunc(*q, func(p handoff.Event) bool {
+		if _, ok := p.(handoff.Spoke); ok {
+			spoke--
+			return spoke >= keptSpokes
+		}
+		return false
+	})
+}
