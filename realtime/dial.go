@@ -76,16 +76,20 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 	if id := client.Get(safetyHeader); id != "" {
 		header.Set(safetyHeader, id)
 	}
-	var head *headConn
+	var prompt *promptConn
+	var handshake *handoff.Handshake
 	going := func() bool { return true }
 	dialer := websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferPool: &f.buffers,
-		NetDialContext: func(_ context.Context, network, address string) (conn net.Conn, err error) {
-			if head, err = dialHead(ctx, network, address); err != nil {
+		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err != nil {
 				return nil, err
 			}
-			going = context.AfterFunc(ctx, func() { _ = head.Close() }) // the library does not look at ctx while it shakes hands
-			return head, nil
+			going = context.AfterFunc(ctx, func() { _ = conn.Close() }) // the library ignores ctx while it shakes hands
+			prompt = newPromptConn(conn)
+			handshake = &handoff.Handshake{Conn: prompt}
+			return handshake, nil
 		},
 	}
 	conn, response, err := dialer.DialContext(ctx, target.String(), header)
@@ -97,8 +101,8 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 	if err != nil {
 		return nil, response, err
 	}
-	head.left = -1
-	s := newSocket(conn, head.promptConn, outbound.MaxBytes, writeLimit, f.log)
+	handshake.Done()
+	s := newSocket(conn, prompt, outbound.MaxBytes, writeLimit, f.log)
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	s.keys = mathrand.NewChaCha8(seed)

@@ -76,20 +76,22 @@ func newModelPair(t *testing.T) (*socket, *websocket.Conn) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	var head *headConn
+	var prompt *promptConn
 	dialer := websocket.Dialer{
 		TLSClientConfig: server.Client().Transport.(*http.Transport).TLSClientConfig,
-		NetDialContext: func(ctx context.Context, network, address string) (_ net.Conn, err error) {
-			head, err = dialHead(ctx, network, address)
-			return head, err
+		NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err == nil {
+				prompt = newPromptConn(conn)
+			}
+			return prompt, err
 		},
 	}
 	conn, _, err := dialer.Dial(socketURL(server), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head.left = -1
-	s, far := newSocket(conn, head.promptConn, outbound.MaxBytes, patience, nopLog()), <-fars
+	s, far := newSocket(conn, prompt, outbound.MaxBytes, patience, nopLog()), <-fars
 	s.keys = rand.NewChaCha8([32]byte{})
 	narrow(t, s.out.Conn, far.NetConn())
 	t.Cleanup(s.Abandon)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// corpusFile is a file to read for a figure, beside those that are held: lines of VERDICT, LANG, QUESTION, KIND, TEXT
+// corpusFile is a file to read for a figure, beside those that are held: lines of EXPECTED, LANG, QUESTION, KIND, TEXT
 // with the numbers of sixQuestions, separated by tabs.
 var corpusFile = flag.String("corpus", "", "a `file` of replies to read for a figure")
 
@@ -52,9 +52,9 @@ func about(command string, machines []string, text string) Question {
 
 // A corpusLine is a reply and what it may count as.
 type corpusLine struct {
-	file, verdict, lang, kind, text string
-	asked                           []Question // it is a reply to one of them
-	got                             Reply      // to the one to which it is a yes, or to the first
+	file, expected, lang, kind, text string
+	asked                            []Question // it is a reply to one of them
+	got                              Reply      // to the one to which it is a yes, or to the first
 }
 
 func readCorpus(t testing.TB, name string) []corpusLine {
@@ -88,7 +88,7 @@ func readCorpus(t testing.TB, name string) []corpusLine {
 		if p[1] == "uk" && p[0] == "unclear" && p[2] == "other-language" {
 			continue // it has been learned since
 		}
-		l := corpusLine{file: file, verdict: p[0], lang: p[1], kind: p[2], text: p[3], asked: those}
+		l := corpusLine{file: file, expected: p[0], lang: p[1], kind: p[2], text: p[3], asked: those}
 		out = append(out, l)
 	}
 	return out
@@ -161,7 +161,7 @@ func (s *score) add(l corpusLine) {
 		got = 1
 	}
 	switch {
-	case l.verdict == "accept":
+	case l.expected == "accept":
 		s.yes, s.yesRead = s.yes+1, s.yesRead+got
 		if hear(l.text).words() <= shortWords {
 			s.short, s.shortRead = s.short+1, s.shortRead+got
@@ -175,7 +175,7 @@ func (s *score) add(l corpusLine) {
 	case l.got == Yes:
 		s.falseAccepts++
 	}
-	if l.verdict == "decline" {
+	if l.expected == "decline" {
 		s.no++
 		if l.got == No {
 			s.noRead++
@@ -186,7 +186,8 @@ func (s *score) add(l corpusLine) {
 func (s *score) log(t *testing.T, name string) {
 	percent := func(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
 	t.Logf("%-6s %5d replies: %d false accepts; "+
-		"yeses of up to %d words: plain ones %d of %d (%.1f %%), all %d of %d (%.1f %%); all yeses %d of %d (%.1f %%), %d read as a no; noes %d of %d (%.1f %%)",
+		"yeses of up to %d words: plain ones %d of %d (%.1f %%), all %d of %d (%.1f %%); "+
+		"all yeses %d of %d (%.1f %%), %d read as a no; noes %d of %d (%.1f %%)",
 		name, s.replies, s.falseAccepts, shortWords,
 		s.plainRead, s.plain, percent(s.plainRead, s.plain), s.shortRead, s.short, percent(s.shortRead, s.short),
 		s.yesRead, s.yes, percent(s.yesRead, s.yes), s.yesRefused, s.noRead, s.no, percent(s.noRead, s.no))
@@ -215,11 +216,11 @@ func TestCorpus(t *testing.T) {
 		count(files, l.file, l)
 		count(languages, l.lang, l)
 		switch {
-		case l.verdict != "accept" && l.got == Yes:
-			t.Errorf("%s: false accept: %s %s %s %q", l.file, l.verdict, l.lang, l.kind, l.text)
-		case l.verdict == "decline" && l.got != No:
+		case l.expected != "accept" && l.got == Yes:
+			t.Errorf("%s: false accept: %s %s %s %q", l.file, l.expected, l.lang, l.kind, l.text)
+		case l.expected == "decline" && l.got != No:
 			t.Logf("%s: no read as %s: %s %s %q", l.file, l.got, l.lang, l.kind, l.text)
-		case l.verdict == "accept" && l.got != Yes:
+		case l.expected == "accept" && l.got != Yes:
 			t.Logf("%s: missed (%s): %s %s %q", l.file, l.got, l.lang, l.kind, l.text)
 		}
 	}

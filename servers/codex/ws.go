@@ -18,30 +18,6 @@ import (
 // half-open connection swallows writes for minutes.
 const deadAfter = 25 * time.Second
 
-// maxHead bounds what a server answers to the handshake: TLS, status and headers.
-const maxHead = 64 << 10
-
-// errLongHead ends a handshake whose answer is too long.
-var errLongHead = errors.New("the answer to the handshake is too long")
-
-// A headConn reads so much, and without a bound once the handshake is over.
-type headConn struct {
-	net.Conn
-	left int // bytes; -1: no bound. Owned by who reads
-}
-
-func (c *headConn) Read(p []byte) (int, error) {
-	switch {
-	case c.left < 0:
-		return c.Conn.Read(p)
-	case c.left == 0:
-		return 0, errLongHead
-	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
-	c.left -= n
-	return n, err
-}
-
 // socket is a WebSocket. It has one reader and one writer.
 type socket struct {
 	conn *websocket.Conn
@@ -69,7 +45,7 @@ func dialWebSocketOver(ctx context.Context, cfg Config, dial func(ctx context.Co
 		}
 		header.Set("Authorization", "Bearer "+token)
 	}
-	var head *headConn
+	var handshake *handoff.Handshake
 	dialer := websocket.Dialer{
 		HandshakeTimeout: handshakeTimeout,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -77,15 +53,15 @@ func dialWebSocketOver(ctx context.Context, cfg Config, dial func(ctx context.Co
 			if err != nil {
 				return nil, err
 			}
-			head = &headConn{quickAck(conn), maxHead}
-			return head, nil
+			handshake = &handoff.Handshake{Conn: quickAck(conn)}
+			return handshake, nil
 		},
 	}
 	conn, resp, err := dialer.DialContext(ctx, cfg.URL, header)
 	if err != nil {
 		return nil, dialFault(cfg, resp, err)
 	}
-	head.left = -1
+	handshake.Done()
 	s := &socket{conn, make([]byte, 32<<10)}
 	conn.SetPongHandler(func(string) error { return s.alive() })
 	return s, s.alive()

@@ -380,7 +380,7 @@ func TestWebSocketLongHead(t *testing.T) {
 	if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 		t.Errorf("dialled: %v", err)
 	}
-	if n := <-wrote; n < maxHead/2 || n > maxHead+4096 {
+	if n := <-wrote; n < handoff.MaxHandshake/2 || n > handoff.MaxHandshake+4096 {
 		t.Errorf("%d bytes of the answer were read", n)
 	}
 }

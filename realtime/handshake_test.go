@@ -43,7 +43,7 @@ func TestLongHandshake(t *testing.T) {
 	}
 	defer front.media.Close()
 	_, fault := front.dialModel(t.Context(), "", http.Header{})
-	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable || !strings.Contains(fault.Detail, errLongHead.Error()) {
+	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable || !strings.Contains(fault.Detail, handoff.ErrLongHandshake.Error()) {
 		t.Errorf("dialled: %v", fault)
 	}
 	if n := <-wrote; n >= most {

@@ -1,0 +1,35 @@
+package handoff
+
+import (
+	"errors"
+	"net"
+)
+
+// MaxHandshake bounds what a server may answer to the handshake of a WebSocket, in bytes: TLS, status and headers.
+const MaxHandshake = 64 << 10
+
+// ErrLongHandshake ends a handshake whose answer is longer than [MaxHandshake].
+var ErrLongHandshake = errors.New("the answer to the handshake is too long")
+
+// A Handshake is a connection of which at most [MaxHandshake] bytes are read until it is Done.
+type Handshake struct {
+	net.Conn     // Set once
+	read     int // bytes. Owned by who reads
+	done     bool
+}
+
+// Done ends the bound. It is called by who reads.
+func (h *Handshake) Done() { h.done = true }
+
+// Read implements [net.Conn].
+func (h *Handshake) Read(p []byte) (int, error) {
+	switch {
+	case h.done:
+		return h.Conn.Read(p)
+	case h.read == MaxHandshake:
+		return 0, ErrLongHandshake
+	}
+	n, err := h.Conn.Read(p[:min(len(p), MaxHandshake-h.read)])
+	h.read += n
+	return n, err
+}
