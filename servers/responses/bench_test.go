@@ -17,6 +17,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/wire"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 	"switchboard/sessions/sqlite"
@@ -87,7 +88,7 @@ func BenchmarkTurn(b *testing.B) {
 	}), benchConfig()
 	cfg.URL = f.server.URL + "/v1"
 	b.Run("floor", func(b *testing.B) {
-		body := string(encode(object{"model": "m", "stream": true, "tool_choice": "none", "input": []object{{"role": "user", "content": "x"}}}))
+		body := string(wire.Encode(object{"model": "m", "stream": true, "tool_choice": "none", "input": []object{{"role": "user", "content": "x"}}}))
 		for b.Loop() {
 			resp, err := http.Post(cfg.URL+"/responses", "application/json", strings.NewReader(body))
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -33,7 +34,7 @@ type tools interface {
 
 // A window is one call while it runs: what it prints waits there until its turn to be shown.
 type window struct {
-	call   shape
+	call   wire.Item
 	output *workspace.Output
 	result workspace.Result
 	done   chan struct{} // closed when result is set
@@ -41,7 +42,7 @@ type window struct {
 
 // answer runs the calls of one answer side by side, shows them one after the other in call order, and writes one
 // output for each, in call order. What the turn was told meanwhile comes after them, with the next request.
-func (r *run) answer(ctx context.Context, calls []shape) error {
+func (r *run) answer(ctx context.Context, calls []wire.Item) error {
 	windows := make([]*window, len(calls))
 	var work sync.WaitGroup
 	room := make(chan struct{}, parallel)
@@ -95,8 +96,8 @@ func (r *run) use(ctx context.Context, w *window) {
 }
 
 // consult asks a person for a call. What was allowed for the session is not asked again.
-func (r *run) consult(ctx context.Context, call shape, q handoff.Question) (bool, error) {
-	same := encode([]any{r.thread, q.Kind, q.Text, q.Command, q.Cwd, q.Changes})
+func (r *run) consult(ctx context.Context, call wire.Item, q handoff.Question) (bool, error) {
+	same := wire.Encode([]any{r.thread, q.Kind, q.Text, q.Command, q.Cwd, q.Changes})
 	if r.server.allowedBefore(string(same)) {
 		return true, nil
 	}
@@ -137,7 +138,7 @@ func (r *run) show(w *window) {
 }
 
 // count returns how often a call was made in this turn with the same arguments.
-func (r *run) count(call shape) int {
+func (r *run) count(call wire.Item) int {
 	if r.asked == nil {
 		r.asked = map[string]int{}
 	}

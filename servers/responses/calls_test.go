@@ -13,6 +13,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -83,7 +84,7 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 		ran = true
 		return workspace.Result{Text: "seen"}
 	}}}}}
-	w := &window{call: shape{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(), done: make(chan struct{})}
+	w := &window{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(), done: make(chan struct{})}
 	r.use(ctx, w)
 	<-w.done
 	if ran || w.result.Text != unanswered || !w.result.Failed {
@@ -95,7 +96,7 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 func TestCallIDsTwice(t *testing.T) {
 	var a answer
 	for _, it := range []simulator.Item{simulator.Call("1", "look", object{}), simulator.Call("1", "look again", object{}), simulator.Call("2", "look", object{})} {
-		a.Items = append(a.Items, encode(it.JSON))
+		a.Items = append(a.Items, wire.Encode(it.JSON))
 	}
 	calls := a.calls()
 	if len(calls) != 2 || calls[0].Name != "look" || calls[1].CallID != "2" {
@@ -115,7 +116,7 @@ func TestStopComesFirst(t *testing.T) {
 		}}
 		s.runs["t"] = r
 		a := &agent{conn: &conn{server: s, done: make(chan struct{})}, thread: "t", closed: make(chan struct{})}
-		call, heard := shape{CallID: "1", Name: "make"}, false
+		call, heard := wire.Item{CallID: "1", Name: "make"}, false
 		go func() {
 			yes, _ := r.consult(ctx, call, handoff.Question{Decisions: []handoff.Decision{handoff.DecisionStop}})
 			if heard = true; yes || !errors.Is(context.Cause(ctx), errInterrupted) {

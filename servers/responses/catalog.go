@@ -7,6 +7,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 	"switchboard/servers/turns"
 )
@@ -64,14 +65,14 @@ func (c *conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 
 // readLine puts an item into a line. Reasoning, outputs and what was said beside the words are left out.
 func readLine(it threads.Item) (handoff.Line, bool) {
-	s := look(it.JSON)
-	line := handoff.Line{Text: s.text()}
+	s := wire.Read(it.JSON)
+	line := handoff.Line{Text: s.Text()}
 	switch {
-	case s.Type == typeMessage && s.Role == "user" && it.From == "" && !isContext(line.Text):
+	case s.Type == wire.Message && s.Role == "user" && it.From == "" && !isContext(line.Text):
 		line.Role = "user"
-	case s.Type == typeMessage && s.Role == "assistant":
+	case s.Type == wire.Message && s.Role == "assistant":
 		line.Role = "agent"
-	case s.isCall():
+	case s.IsCall():
 		line.Role, line.Text = "tool", workspace.Shown(s.Name, s.Arguments).Text
 	}
 	line.Text = handoff.ClipRunes(strings.TrimSpace(line.Text), maxLineRunes)
@@ -88,13 +89,13 @@ func recalled(record threads.Record, turn threads.Turn) []handoff.Update {
 		if it.From == "" {
 			continue
 		}
-		s := look(it.JSON)
+		s := wire.Read(it.JSON)
 		item, ok := shown(s, s.ID)
-		if s.isCall() {
+		if s.IsCall() {
 			item, ok = workspace.Shown(s.Name, s.Arguments), true
 			item.ID = s.ID
 			if out, answered := outputOf(s, of[i:]); answered {
-				item.Output = handoff.Tail(look(out).text(), maxShown)
+				item.Output = handoff.Tail(wire.Read(out).Text(), maxShown)
 				item.Failed = strings.HasPrefix(item.Output, "Error: ")
 				if item.Changes = changesOf(s, of[i:]); len(item.Changes) > 0 {
 					item.Output = ""

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 )
 
 // Bounds of a summary, in bytes.
@@ -43,7 +44,7 @@ func lastCompaction(items []threads.Item) (at, from int, summary string) {
 }
 
 func summaryItem(summary string) json.RawMessage {
-	return encode(object{"type": typeMessage, "role": "user", "content": []object{{
+	return wire.Encode(object{"type": wire.Message, "role": "user", "content": []object{{
 		"type": "input_text", "text": "[Summary of this session so far; the session goes on after it]\n" + summary,
 	}}})
 }
@@ -75,7 +76,7 @@ func compacted(items []threads.Item) (threads.Item, bool) {
 	if len(c.Summary) >= total {
 		return threads.Item{}, false // it would only grow
 	}
-	return threads.Item{JSON: encode(c)}, true
+	return threads.Item{JSON: wire.Encode(c)}, true
 }
 
 // cuts tells before which items a history can be cut, its end among them: a call is not cut from its output, nor
@@ -84,14 +85,14 @@ func cuts(items []threads.Item) []bool {
 	cuttable := slices.Repeat([]bool{true}, len(items)+1)
 	calls := map[string]int{} // where they are
 	for i, it := range items {
-		s := look(it.JSON)
+		s := wire.Read(it.JSON)
 		switch {
-		case s.isCall():
+		case s.IsCall():
 			calls[s.CallID] = i
-		case s.Type == typeReasoning:
+		case s.Type == wire.Reasoning:
 			cuttable[i+1] = false
 		}
-		if at, ok := calls[s.CallID]; ok && s.isOutput() {
+		if at, ok := calls[s.CallID]; ok && s.IsOutput() {
 			for k := at + 1; k <= i; k++ {
 				cuttable[k] = false
 			}
@@ -106,7 +107,7 @@ func cuts(items []threads.Item) []bool {
 func summarized(before string, items, kept []threads.Item) string {
 	var lines []string
 	for _, it := range items {
-		if line := summaryLine(look(it.JSON), maxSummaryLine); line != "" {
+		if line := summaryLine(wire.Read(it.JSON), maxSummaryLine); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -126,25 +127,25 @@ func summarized(before string, items, kept []threads.Item) string {
 // newestRequest returns the newest words of a person, "" for none.
 func newestRequest(items []threads.Item) string {
 	for i := len(items) - 1; i >= 0; i-- {
-		if s := look(items[i].JSON); s.Role == "user" && items[i].From == "" {
-			return handoff.Clip(s.text(), maxAsked)
+		if s := wire.Read(items[i].JSON); s.Role == "user" && items[i].From == "" {
+			return handoff.Clip(s.Text(), maxAsked)
 		}
 	}
 	return ""
 }
 
 // summaryLine is one item in a summary, "" when it is left out.
-func summaryLine(s shape, limit int) string {
+func summaryLine(s wire.Item, limit int) string {
 	who := ""
 	switch {
-	case s.Type == typeMessage && s.Role == "assistant":
+	case s.Type == wire.Message && s.Role == "assistant":
 		who = "You said: "
-	case s.Type == typeMessage && s.Role == "user":
+	case s.Type == wire.Message && s.Role == "user":
 		who = "You were told: "
-	case s.isCall():
+	case s.IsCall():
 		return handoff.Clip("You called "+s.Name+" "+s.Arguments+s.Input, limit/4)
 	}
-	text := strings.TrimSpace(s.text())
+	text := strings.TrimSpace(s.Text())
 	if who == "" || text == "" {
 		return ""
 	}

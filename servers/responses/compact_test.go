@@ -6,6 +6,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 )
 
 func TestCuts(t *testing.T) {
@@ -41,7 +42,7 @@ func TestCompaction(t *testing.T) {
 	if !strings.HasPrefix(got, "summary ") || !strings.HasSuffix(got, "a:done "+long) || strings.Contains(got, "!:") {
 		t.Errorf("%.200s", got)
 	}
-	summary := look(p.Input[0]).text()
+	summary := wire.Read(p.Input[0]).Text()
 	for _, want := range []string{"You were told: first", "You said: yes"} {
 		if !strings.Contains(summary, want) {
 			t.Errorf("the summary has no %q", want)
@@ -53,7 +54,7 @@ func TestCompaction(t *testing.T) {
 	again, ok := compacted(append(items, it, history("a:more " + long)[0]))
 	if ok {
 		p = planned(append(items, it, history("a:more " + long)[0], again), threads.Anchor{}, continuation{Upstream: here, Now: noon})
-		if text := look(p.Input[0]).text(); !strings.Contains(text, "You were told: first") {
+		if text := wire.Read(p.Input[0]).Text(); !strings.Contains(text, "You were told: first") {
 			t.Error("the second compaction forgets the first")
 		}
 	}
@@ -64,7 +65,7 @@ func TestNewestRequestIsWhole(t *testing.T) {
 	request := "do this " + strings.Repeat("y", 10_000) + " the end"
 	items := history("u:"+request, "c:1", "o:1", "a:"+strings.Repeat("x", 30_000))
 	it, ok := compacted(items)
-	if !ok || !strings.Contains(look(planned(append(items, it), threads.Anchor{}, continuation{}).Input[0]).text(), request) {
+	if !ok || !strings.Contains(wire.Read(planned(append(items, it), threads.Anchor{}, continuation{}).Input[0]).Text(), request) {
 		t.Error("the request is not there")
 	}
 }
@@ -76,7 +77,7 @@ func FuzzCompaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, steps []byte, size uint16) {
 		items := randomHistory(steps[:min(len(steps), 60)])
 		for i := range items {
-			if s := look(items[i].JSON); s.Role == "user" {
+			if s := wire.Read(items[i].JSON); s.Role == "user" {
 				items[i].JSON = userItem(handoff.TextInput(strings.Repeat("x", int(size%5000))))
 			}
 		}
@@ -106,16 +107,16 @@ func FuzzCompaction(f *testing.F) {
 // torn names a call before a cut whose output comes after it.
 func torn(items []threads.Item, cut int) string {
 	for j := cut; j < len(items); j++ {
-		out := look(items[j].JSON)
-		if !out.isOutput() {
+		out := wire.Read(items[j].JSON)
+		if !out.IsOutput() {
 			continue
 		}
 		for i := j - 1; i >= 0; i-- {
-			s := look(items[i].JSON)
+			s := wire.Read(items[i].JSON)
 			if s.CallID != out.CallID {
 				continue
 			}
-			if s.isCall() && i < cut {
+			if s.IsCall() && i < cut {
 				return s.CallID
 			}
 			break // its call is after the cut, or it was answered before

@@ -7,6 +7,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 )
 
 // TestTold: what is said beside the words is a developer's only when it is trusted, and a setting is told to nobody.
@@ -24,8 +25,8 @@ func TestTold(t *testing.T) {
 		turn := handoff.Turn{Input: handoff.TextInput("hi"), Context: []handoff.Context{c.context}}
 		var got []string
 		for _, it := range told(turn) {
-			s := look(it.JSON)
-			got = append(got, s.Role+" "+s.text())
+			s := wire.Read(it.JSON)
+			got = append(got, s.Role+" "+s.Text())
 		}
 		want := []string{c.want, "user hi"}
 		if c.want == "" {
@@ -72,7 +73,7 @@ func TestItemsOfOthers(t *testing.T) {
 		{false, []string{`"namespace":"files"`, `"type":"custom_tool_call"`, `"call_id":"1","output"`, `"call_id":"2","output"`, `"type":"custom_tool_call_output"`}},
 	} {
 		p := planned(append(items, history("u:more")...), at(len(items)), continuation{ByID: c.byID, Upstream: here, Now: noon})
-		sent := string(encode(p.Input))
+		sent := string(wire.Encode(p.Input))
 		for _, want := range c.want {
 			if !strings.Contains(sent, want) {
 				t.Errorf("by id %t: no %s in %s", c.byID, want, sent)

@@ -13,6 +13,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -260,8 +261,8 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 	}
 	var got []string
 	for _, raw := range reqs[1].Input {
-		s := look(raw)
-		got = append(got, s.CallID+" "+s.text())
+		s := wire.Read(raw)
+		got = append(got, s.CallID+" "+s.Text())
 	}
 	want := []string{"c1 slow words", "c2 Error: the tool broke down", "c3 Error: the arguments are no JSON", "c4 Error: no tool secret",
 		"c5 Error: no tool nothing", "c6 fast words", "c7 ok"}
@@ -322,7 +323,7 @@ func TestCap(t *testing.T) {
 	if len(reqs) != 5 || k.record().Turns[0].Status != threads.Incomplete {
 		t.Errorf("%d requests, %s", len(reqs), k.record().Turns[0].Status)
 	}
-	if text := look(reqs[3].Input[0]).text(); !strings.Contains(text, "3 times") {
+	if text := wire.Read(reqs[3].Input[0]).Text(); !strings.Contains(text, "3 times") {
 		t.Errorf("the third same call is answered %q", text)
 	}
 }
@@ -388,7 +389,7 @@ func TestFullContext(t *testing.T) {
 	}
 	reqs := f.Requests()
 	last := reqs[len(reqs)-1]
-	if len(reqs) != 6 || last.Previous != "" || len(last.Input) >= 9 || !strings.Contains(look(last.Input[0]).text(), "Summary of this session") {
+	if len(reqs) != 6 || last.Previous != "" || len(last.Input) >= 9 || !strings.Contains(wire.Read(last.Input[0]).Text(), "Summary of this session") {
 		t.Errorf("%d requests, the last has %d items after %q", len(reqs), len(last.Input), last.Previous)
 	}
 	if k.say(handoff.Text("more")); f.Requests()[6].Previous == "" || len(f.Requests()[6].Input) != 1 {
@@ -428,8 +429,8 @@ func TestChangesAreKept(t *testing.T) {
 			calm.Store(true)
 			k.say(handoff.Text("on"))
 			for _, req := range f.Requests() {
-				if strings.Contains(string(encode(req.Input)), typeChanges) {
-					t.Errorf("the model is sent %s", encode(req.Input))
+				if strings.Contains(string(wire.Encode(req.Input)), typeChanges) {
+					t.Errorf("the model is sent %s", wire.Encode(req.Input))
 				}
 			}
 		})

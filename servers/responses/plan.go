@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 )
 
 // keptFor is how long an upstream is trusted to know a response. They promise 30 days.
@@ -52,9 +53,9 @@ func usable(items []threads.Item, a threads.Anchor, c continuation, marker int) 
 }
 
 // outputOf finds the first output of a call.
-func outputOf(call shape, items []threads.Item) (json.RawMessage, bool) {
+func outputOf(call wire.Item, items []threads.Item) (json.RawMessage, bool) {
 	for _, it := range items {
-		if s := look(it.JSON); s.isOutput() && s.CallID == call.CallID {
+		if s := wire.Read(it.JSON); s.IsOutput() && s.CallID == call.CallID {
 			return it.JSON, true
 		}
 	}
@@ -64,16 +65,16 @@ func outputOf(call shape, items []threads.Item) (json.RawMessage, bool) {
 // fresh returns what came after a history, whose last items are the response that is gone on from. Its calls are
 // answered first, each exactly once and in call order.
 func fresh(history, more []threads.Item) []json.RawMessage {
-	var calls []shape
+	var calls []wire.Item
 	for i := len(history) - 1; i >= 0 && history[i].From != ""; i-- {
-		if s := look(history[i].JSON); s.isCall() {
+		if s := wire.Read(history[i].JSON); s.IsCall() {
 			calls = append(calls, s)
 		}
 	}
 	slices.Reverse(calls)
 	input := answered(calls, more)
 	for _, it := range more {
-		if s := look(it.JSON); s.Type != "" && s.Type != typeChanges && !s.isOutput() {
+		if s := wire.Read(it.JSON); s.Type != "" && s.Type != typeChanges && !s.IsOutput() {
 			input = append(input, it.JSON)
 		}
 	}
@@ -84,20 +85,20 @@ func fresh(history, more []threads.Item) []json.RawMessage {
 // exactly one output; outputs without a call are left out.
 func replayed(items []threads.Item, upstream string) []json.RawMessage {
 	var input []json.RawMessage
-	var calls []shape // of the model's words that are being gone through
+	var calls []wire.Item // of the model's words that are being gone through
 	for i, it := range items {
-		s := look(it.JSON)
-		if it.From == "" || s.isOutput() {
+		s := wire.Read(it.JSON)
+		if it.From == "" || s.IsOutput() {
 			input, calls = append(input, answered(calls, items[i:])...), nil
 		}
-		if s.isOutput() {
+		if s.IsOutput() {
 			continue
 		}
 		item, ok := portable(it, upstream)
 		if !ok {
 			continue
 		}
-		if s.isCall() {
+		if s.IsCall() {
 			calls = append(calls, s)
 		}
 		input = append(input, item)
@@ -106,7 +107,7 @@ func replayed(items []threads.Item, upstream string) []json.RawMessage {
 }
 
 // answered returns one output for each call, in call order, out of what follows.
-func answered(calls []shape, following []threads.Item) []json.RawMessage {
+func answered(calls []wire.Item, following []threads.Item) []json.RawMessage {
 	var outputs []json.RawMessage
 	for _, call := range calls {
 		out, ok := outputOf(call, following)

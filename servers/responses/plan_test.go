@@ -10,6 +10,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 )
 
 const here = "https://here/v1 key"
@@ -28,19 +29,19 @@ func history(words ...string) []threads.Item {
 		case "u":
 			it = threads.Item{JSON: userItem(handoff.TextInput(text))}
 		case "a", "f":
-			it.JSON = encode(object{"type": "message", "role": "assistant", "id": id, "content": []object{{"type": "output_text", "text": text}}})
+			it.JSON = wire.Encode(object{"type": "message", "role": "assistant", "id": id, "content": []object{{"type": "output_text", "text": text}}})
 		case "c":
-			it.JSON = encode(object{"type": "function_call", "id": id, "call_id": text, "name": "grep", "arguments": "{}"})
+			it.JSON = wire.Encode(object{"type": "function_call", "id": id, "call_id": text, "name": "grep", "arguments": "{}"})
 		case "o":
-			it = threads.Item{JSON: outputItem(shape{CallID: text}, output{Text: "found " + text})}
+			it = threads.Item{JSON: outputItem(wire.Item{CallID: text}, output{Text: "found " + text})}
 		case "r":
-			it.JSON = encode(object{"type": "reasoning", "id": id, "summary": []object{}})
+			it.JSON = wire.Encode(object{"type": "reasoning", "id": id, "summary": []object{}})
 		case "e":
-			it.JSON = encode(object{"type": "reasoning", "id": id, "summary": []object{}, "encrypted_content": "gAAA"})
+			it.JSON = wire.Encode(object{"type": "reasoning", "id": id, "summary": []object{}, "encrypted_content": "gAAA"})
 		case "x":
 			keep := 0
 			_, _ = fmt.Sscan(text, &keep)
-			it = threads.Item{JSON: encode(compaction{Type: typeCompaction, Keep: keep, Summary: "what was"})}
+			it = threads.Item{JSON: wire.Encode(compaction{Type: typeCompaction, Keep: keep, Summary: "what was"})}
 		}
 		if kind == "f" {
 			it.From = "https://there/v1 key"
@@ -54,25 +55,25 @@ func history(words ...string) []threads.Item {
 func words(input []json.RawMessage) string {
 	var all []string
 	for _, raw := range input {
-		s := look(raw)
+		s := wire.Read(raw)
 		word := ""
 		switch {
-		case s.isCall():
+		case s.IsCall():
 			word = "c:" + s.CallID
-		case s.isOutput() && s.text() == unanswered:
+		case s.IsOutput() && s.Text() == unanswered:
 			word = "!:" + s.CallID
-		case s.isOutput():
+		case s.IsOutput():
 			word = "o:" + s.CallID
-		case s.Type == typeReasoning && s.Encrypted != "":
+		case s.Type == wire.Reasoning && s.Encrypted != "":
 			word = "e:"
-		case s.Type == typeReasoning:
+		case s.Type == wire.Reasoning:
 			word = "r:"
 		case s.Role == "assistant":
-			word = "a:" + s.text()
-		case strings.HasPrefix(s.text(), "[Summary"):
+			word = "a:" + s.Text()
+		case strings.HasPrefix(s.Text(), "[Summary"):
 			word = "summary"
 		default:
-			word = "u:" + s.text()
+			word = "u:" + s.Text()
 		}
 		if s.ID != "" {
 			word += "#" + s.ID
@@ -171,7 +172,7 @@ func FuzzContinuation(f *testing.F) {
 		open := map[string]int{}
 		if p.Previous != "" {
 			for i := a.Items - 1; i >= 0 && items[i].From != ""; i-- {
-				if s := look(items[i].JSON); s.isCall() {
+				if s := wire.Read(items[i].JSON); s.IsCall() {
 					open[s.CallID]++
 				}
 			}
@@ -181,11 +182,11 @@ func FuzzContinuation(f *testing.F) {
 		}
 		spoken := false
 		for _, raw := range p.Input {
-			s := look(raw)
+			s := wire.Read(raw)
 			switch {
-			case s.isCall():
+			case s.IsCall():
 				open[s.CallID]++
-			case s.isOutput():
+			case s.IsOutput():
 				if open[s.CallID]--; open[s.CallID] < 0 {
 					t.Fatalf("answered what was not called: %s", words(p.Input))
 				}
@@ -196,7 +197,7 @@ func FuzzContinuation(f *testing.F) {
 					}
 				}
 			}
-			if spoken = true; s.ID != "" || s.Type == typeCompaction || s.Type == typeReasoning && s.Encrypted == "" {
+			if spoken = true; s.ID != "" || s.Type == typeCompaction || s.Type == wire.Reasoning && s.Encrypted == "" {
 				t.Fatalf("sent %s", raw)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/wire"
 )
 
 // A raw has a request answered with these events, and then cut off.
@@ -154,7 +155,7 @@ func (b *toldBy) reader() *reader {
 	var n names
 	return newReader(listener{b, n.name, func() error { return nil }, func(items []json.RawMessage) error {
 		for _, it := range items {
-			b.lines = append(b.lines, "kept "+look(it).ID)
+			b.lines = append(b.lines, "kept "+wire.Read(it).ID)
 		}
 		return nil
 	}})
@@ -182,7 +183,7 @@ func TestItemsInterleave(t *testing.T) {
 	}
 	got := strings.Join(b.lines, "; ")
 	const want = "began x; began item_1; reasoning x hm; message item_1 he; message item_1 y; kept item_1; finished item_1 hey; finished x hm"
-	if got != want || !r.done || len(r.Items) != 3 || len(r.Rest) != 2 || look(r.Items[2]).ID == "" || r.Usage.Input != 3 {
+	if got != want || !r.done || len(r.Items) != 3 || len(r.Rest) != 2 || wire.Read(r.Items[2]).ID == "" || r.Usage.Input != 3 {
 		t.Errorf("%s\n%s\n%s", got, r.Items, r.Rest)
 	}
 }
@@ -258,7 +259,7 @@ func FuzzReader(f *testing.F) {
 		}
 		ids := map[string]bool{}
 		for _, it := range r.Items {
-			if id := look(it).ID; id == "" || ids[id] {
+			if id := wire.Read(it).ID; id == "" || ids[id] {
 				t.Fatalf("id %q in %s", id, r.Items)
 			} else {
 				ids[id] = true

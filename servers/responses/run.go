@@ -12,6 +12,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/turns"
 )
 
@@ -261,7 +262,7 @@ func (r *run) end(ctx context.Context, end threads.End) {
 	undelivered := r.inbox.undelivered()
 	end.Append, end.Text = r.step(nil), r.hub.answerTo()
 	if len(r.used.Raw) > 0 {
-		end.Usage = encode(r.used)
+		end.Usage = wire.Encode(r.used)
 	}
 	kept, err := r.server.advance(ctx, end)
 	switch {

@@ -18,6 +18,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -325,7 +326,7 @@ func turnID(thread, id string) handoff.TurnID {
 
 // questionID names a question, the same for everybody who is asked.
 func questionID(server, thread string, turn handoff.TurnID, call string) handoff.QuestionID {
-	sum := sha256.Sum256(encode([]string{server, thread, string(turn), call}))
+	sum := sha256.Sum256(wire.Encode([]string{server, thread, string(turn), call}))
 	return handoff.QuestionID("q_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/wire"
 )
 
 // maxAnswerItems bounds the items of one response.
@@ -24,10 +25,10 @@ type answer struct {
 }
 
 // calls returns what the model wants to be run, in order.
-func (a answer) calls() []shape {
-	var calls []shape
+func (a answer) calls() []wire.Item {
+	var calls []wire.Item
 	for _, it := range a.Items {
-		if s := look(it); s.isCall() && !slices.ContainsFunc(calls, func(c shape) bool { return c.CallID == s.CallID }) {
+		if s := wire.Read(it); s.IsCall() && !slices.ContainsFunc(calls, func(c wire.Item) bool { return c.CallID == s.CallID }) {
 			calls = append(calls, s)
 		}
 	}
@@ -130,7 +131,7 @@ func (r *reader) take(data []byte) error {
 			r.ID = cmp.Or(w.ID, r.ID)
 		}
 	case "response.output_item.added":
-		return r.added(e.Place, look(e.Item))
+		return r.added(e.Place, wire.Read(e.Item))
 	case "response.output_item.done":
 		return r.finish(e.Place, e.Item)
 	case "response.output_text.delta", "response.refusal.delta":
@@ -165,7 +166,7 @@ func (r *reader) hear() error {
 	return r.to.hear()
 }
 
-func (r *reader) added(place int, s shape) error {
+func (r *reader) added(place int, s wire.Item) error {
 	if err := r.hear(); err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (r *reader) piece(e event, kind handoff.DeltaKind) error {
 		case begun && last.raw != now.raw:
 			return nil
 		case begun && last != now:
-			said = paragraph + said
+			said = wire.Paragraph + said
 		}
 		r.parts[e.Place] = now
 	}
@@ -200,7 +201,7 @@ func (r *reader) finish(place int, item json.RawMessage) error {
 	if err := r.hear(); err != nil {
 		return err
 	}
-	s := look(item)
+	s := wire.Read(item)
 	if s.Type == "" || r.items[place] != nil {
 		return nil
 	}
@@ -210,12 +211,12 @@ func (r *reader) finish(place int, item json.RawMessage) error {
 		if json.Unmarshal(item, &fields) != nil {
 			return nil
 		}
-		fields["id"] = encode(id)
-		item = encode(fields)
+		fields["id"] = wire.Encode(id)
+		item = wire.Encode(fields)
 	}
 	r.items[place] = slices.Clone(item)
-	if s.Type == typeMessage {
-		if err := r.to.keep(r.unkept(typeMessage, typeReasoning)); err != nil {
+	if s.Type == wire.Message {
+		if err := r.to.keep(r.unkept(wire.Message, wire.Reasoning)); err != nil {
 			return err
 		}
 	}
@@ -233,7 +234,7 @@ func (r *reader) finish(place int, item json.RawMessage) error {
 func (r *reader) unkept(types ...string) []json.RawMessage {
 	var items []json.RawMessage
 	for _, place := range slices.Sorted(maps.Keys(r.items)) {
-		if r.kept[place] || len(types) > 0 && !slices.Contains(types, look(r.items[place]).Type) {
+		if r.kept[place] || len(types) > 0 && !slices.Contains(types, wire.Read(r.items[place]).Type) {
 			continue
 		}
 		r.kept[place] = true
@@ -282,13 +283,13 @@ func (r *reader) whole(kind string, w wireResponse) error {
 }
 
 // shown puts an item of a model into words; false for calls, which are told when they run.
-func shown(s shape, id string) (handoff.Item, bool) {
+func shown(s wire.Item, id string) (handoff.Item, bool) {
 	switch {
-	case s.Type == typeMessage:
-		return handoff.Item{ID: id, Kind: handoff.ItemMessage, Text: s.text()}, true
-	case s.Type == typeReasoning:
-		return handoff.Item{ID: id, Kind: handoff.ItemReasoning, Text: s.text()}, true
-	case s.Type == "" || s.isCall() || s.isOutput():
+	case s.Type == wire.Message:
+		return handoff.Item{ID: id, Kind: handoff.ItemMessage, Text: s.Text()}, true
+	case s.Type == wire.Reasoning:
+		return handoff.Item{ID: id, Kind: handoff.ItemReasoning, Text: s.Text()}, true
+	case s.Type == "" || s.IsCall() || s.IsOutput():
 		return handoff.Item{}, false
 	}
 	return handoff.Item{ID: id, Kind: handoff.ItemOther, Text: s.Type}, true

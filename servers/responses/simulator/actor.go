@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"switchboard/servers/responses/wire"
 	machines "switchboard/servers/simulator"
 )
 
@@ -20,7 +21,7 @@ func Actor(m machines.Machine) func(Request) Reply {
 	return func(req Request) Reply {
 		p := &part{Session: machines.NewSession(m), seeds: machines.Seeds(m.Name)}
 		for _, raw := range req.History {
-			p.see(look(raw))
+			p.see(wire.Read(raw))
 		}
 		p.hear()
 		return p.reply(req)
@@ -37,14 +38,14 @@ type part struct {
 }
 
 // see goes on by one item of the history.
-func (p *part) see(it shape) {
+func (p *part) see(it wire.Item) {
 	switch {
 	case it.Role == "user":
-		p.prompt = it.text()
+		p.prompt = it.Text()
 	case it.Role == "developer":
-	case it.output():
+	case it.IsOutput():
 		p.hear()
-		p.given(it.text())
+		p.given(it.Text())
 	default:
 		p.hear()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 	machines "switchboard/servers/simulator"
 )
@@ -37,15 +38,15 @@ type scene struct {
 
 // say gives the agent a prompt, plays its turn to the end, and returns what it said and called.
 func (s *scene) say(prompt string) string {
-	s.history = append(s.history, encode(object{"type": "message", "role": "user", "content": prompt}))
+	s.history = append(s.history, wire.Encode(object{"type": "message", "role": "user", "content": prompt}))
 	var did []string
 	for calls := 1; calls > 0; {
 		calls = 0
 		for i, it := range Actor(s.tools.machine)(Request{History: s.history}).Items {
 			said := it.withID(fmt.Sprint("i", len(s.history), i))
-			s.history = append(s.history, encode(said))
-			if said["type"] != typeCall {
-				did = append(did, look(encode(said)).text())
+			s.history = append(s.history, wire.Encode(said))
+			if said["type"] != wire.Call {
+				did = append(did, wire.Read(wire.Encode(said)).Text())
 				continue
 			}
 			calls++
@@ -67,7 +68,7 @@ func (s *scene) use(call object) json.RawMessage {
 	})
 	out.Close()
 	s.changes = append(s.changes, result.Changes...)
-	return encode(object{"type": typeOutput, "call_id": call["call_id"], "output": result.Text})
+	return wire.Encode(object{"type": wire.Output, "call_id": call["call_id"], "output": result.Text})
 }
 
 // TestActor: what the agent does follows from the history alone, over several turns.
@@ -107,20 +108,20 @@ func TestActor(t *testing.T) {
 func TestActorIsInterrupted(t *testing.T) {
 	m := laptop(t)
 	var history []json.RawMessage
-	add := func(v any) { history = append(history, encode(v)) }
+	add := func(v any) { history = append(history, wire.Encode(v)) }
 	add(object{"type": "message", "role": "user", "content": "run the benchmarks"})
 	call := Call("c", "exec", object{}).withID("f")
 	add(call)
-	add(object{"type": typeOutput, "call_id": "c", "output": interrupted + " before it had a result"})
+	add(object{"type": wire.Output, "call_id": "c", "output": interrupted + " before it had a result"})
 	add(object{"type": "message", "role": "user", "content": "what changed?"})
 	said := Actor(m)(Request{History: history}).Items
-	if text := look(encode(said[len(said)-1].JSON)).text(); text != "Nothing has been changed in this session yet." {
+	if text := wire.Read(wire.Encode(said[len(said)-1].JSON)).Text(); text != "Nothing has been changed in this session yet." {
 		t.Error(text)
 	}
-	history[2] = encode(object{"type": typeOutput, "call_id": "c", "output": "Exit code: 0"})
-	history[3] = encode(object{"type": "message", "role": "user", "content": "stop it"})
+	history[2] = wire.Encode(object{"type": wire.Output, "call_id": "c", "output": "Exit code: 0"})
+	history[3] = wire.Encode(object{"type": "message", "role": "user", "content": "stop it"})
 	said = Actor(m)(Request{History: history[:4]}).Items
-	if text := look(encode(said[len(said)-1].JSON)).text(); text != "All right, I stop here." && text != "Nothing is running here, so there is nothing to stop." {
+	if text := wire.Read(wire.Encode(said[len(said)-1].JSON)).Text(); text != "All right, I stop here." && text != "Nothing is running here, so there is nothing to stop." {
 		t.Error(text)
 	}
 }

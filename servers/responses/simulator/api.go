@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/wire"
 )
 
 // Bounds.
@@ -151,15 +152,15 @@ func (a *API) keep(id string, history []json.RawMessage) {
 func invalid(req Request) string {
 	open := map[string]bool{}
 	for i, raw := range req.History {
-		s := look(raw)
+		s := wire.Read(raw)
 		switch {
-		case s.Type == typeCall || s.Type == typeCustomCall:
+		case s.Type == wire.Call || s.Type == wire.CustomCall:
 			open[s.CallID] = true
-		case s.output() && !open[s.CallID]:
+		case s.IsOutput() && !open[s.CallID]:
 			return "No tool call found for function call output with call_id " + s.CallID
-		case s.output():
+		case s.IsOutput():
 			delete(open, s.CallID)
-		case s.Type == typeReasoning && i+1 == len(req.History):
+		case s.Type == wire.Reasoning && i+1 == len(req.History):
 			return "Item of type 'reasoning' was provided without its required following item."
 		}
 		if i >= len(req.History)-len(req.Input) && s.ID != "" {
@@ -182,7 +183,7 @@ func invalid(req Request) string {
 func Refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encode(object{"error": object{"message": message, "type": "invalid_request_error", "code": code, "param": nil}}))
+	_, _ = w.Write(wire.Encode(object{"error": object{"message": message, "type": "invalid_request_error", "code": code, "param": nil}}))
 }
 
 // stream writes a response as the real API does.
@@ -203,7 +204,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, req Request, re
 		if !out.item(i, it, said) {
 			return
 		}
-		history, items = append(history, encode(said)), append(items, said)
+		history, items = append(history, wire.Encode(said)), append(items, said)
 		if reply.Wait && i == 0 {
 			select {
 			case <-a.released:
@@ -239,7 +240,7 @@ type frames struct {
 func (f *frames) send(kind string, fields object) {
 	fields["type"], fields["sequence_number"] = kind, f.seq
 	f.seq++
-	_, _ = fmt.Fprintf(f.w, "event: %s\ndata: %s\n\n", kind, encode(fields)) // who went away is seen by the context
+	_, _ = fmt.Fprintf(f.w, "event: %s\ndata: %s\n\n", kind, wire.Encode(fields)) // who went away is seen by the context
 	if flusher, ok := f.w.(http.Flusher); ok {
 		flusher.Flush()
 	}

@@ -3,19 +3,9 @@ package simulator
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 	"time"
 
-	"switchboard/handoff"
-)
-
-// Types of items, as the wire has them.
-const (
-	typeReasoning    = "reasoning"
-	typeCall         = "function_call"
-	typeCustomCall   = "custom_tool_call"
-	typeOutput       = "function_call_output"
-	typeCustomOutput = "custom_tool_call_output"
+	"switchboard/servers/responses/wire"
 )
 
 // object is a JSON object.
@@ -35,12 +25,12 @@ func Say(words string) Item {
 
 // Think is reasoning, of which nothing but its summary is told.
 func Think(summary string) Item {
-	return Item{JSON: object{"type": typeReasoning, "summary": []object{{"type": "summary_text", "text": summary}}}}
+	return Item{JSON: object{"type": wire.Reasoning, "summary": []object{{"type": "summary_text", "text": summary}}}}
 }
 
 // Call is a call of a tool.
 func Call(id, name string, args map[string]any) Item {
-	return Item{JSON: object{"type": typeCall, "call_id": id, "name": name, "arguments": string(encode(args))}}
+	return Item{JSON: object{"type": wire.Call, "call_id": id, "name": name, "arguments": string(wire.Encode(args))}}
 }
 
 // withID returns the item under its own id or the given one.
@@ -84,10 +74,10 @@ type Request struct {
 // LastSaid is the newest words of a person, and whether a tool's output came after them.
 func (r Request) LastSaid() (words string, answered bool) {
 	for _, raw := range r.History {
-		switch s := look(raw); {
+		switch s := wire.Read(raw); {
 		case s.Role == "user":
-			words, answered = s.text(), false
-		case s.output():
+			words, answered = s.Text(), false
+		case s.IsOutput():
 			answered = true
 		}
 	}
@@ -98,58 +88,9 @@ func (r Request) LastSaid() (words string, answered bool) {
 func (r Request) LastOutput() string {
 	text := ""
 	for _, raw := range r.History {
-		if s := look(raw); s.output() {
-			text = s.text()
+		if s := wire.Read(raw); s.IsOutput() {
+			text = s.Text()
 		}
 	}
 	return text
-}
-
-// A shape is what matters of an item.
-type shape struct {
-	Type    string          `json:"type"`
-	Role    string          `json:"role"`
-	ID      string          `json:"id"`
-	CallID  string          `json:"call_id"`
-	Content json.RawMessage `json:"content"`
-	Output  json.RawMessage `json:"output"`
-}
-
-func look(item json.RawMessage) shape {
-	var s shape
-	if handoff.TooDeep(item) || json.Unmarshal(item, &s) != nil {
-		return shape{}
-	}
-	return s
-}
-
-func (s shape) output() bool { return s.Type == typeOutput || s.Type == typeCustomOutput }
-
-// text returns the words of a message or of an output.
-func (s shape) text() string {
-	raw := s.Content
-	if s.output() {
-		raw = s.Output
-	}
-	var words string
-	if json.Unmarshal(raw, &words) == nil {
-		return words
-	}
-	var parts []struct{ Text string }
-	_ = json.Unmarshal(raw, &parts) // anything else has no words
-	var all []string
-	for _, p := range parts {
-		if p.Text != "" {
-			all = append(all, p.Text)
-		}
-	}
-	return strings.Join(all, "\n")
-}
-
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic("simulator: " + err.Error()) // only our own maps and strings are marshalled
-	}
-	return data
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/wire"
 	machines "switchboard/servers/simulator"
 )
 
@@ -24,7 +25,7 @@ func Remember(ctx context.Context, store threads.Store, m machines.Machine) erro
 			write := threads.Append{Owner: m.Name, Thread: id, Turn: turn, Fence: int64(i + 1), At: at, From: items + 1, Items: past(t, turn)}
 			steps = append(steps,
 				threads.Claim{Owner: m.Name, Thread: id, Turn: turn, At: at.Add(-time.Minute), Items: []threads.Item{
-					{JSON: encode(object{"type": "message", "role": "user", "content": t.Prompt})},
+					{JSON: wire.Encode(object{"type": "message", "role": "user", "content": t.Prompt})},
 				}},
 				threads.End{Append: write, Status: threads.Completed, Text: t.Answer})
 			items += 1 + len(write.Items)
@@ -43,8 +44,8 @@ func past(t machines.SeedTurn, turn string) []threads.Item {
 	var items []threads.Item
 	if t.Command != "" {
 		call := Call("call_"+turn, "exec", object{"command": t.Command}).withID("ran_" + turn)
-		items = append(items, threads.Item{From: "simulated", JSON: encode(call)},
-			threads.Item{JSON: encode(object{"type": typeOutput, "call_id": call["call_id"], "output": "Exit code: 0\n" + t.Output})})
+		items = append(items, threads.Item{From: "simulated", JSON: wire.Encode(call)},
+			threads.Item{JSON: wire.Encode(object{"type": wire.Output, "call_id": call["call_id"], "output": "Exit code: 0\n" + t.Output})})
 	}
-	return append(items, threads.Item{From: "simulated", JSON: encode(Say(t.Answer).withID("said_" + turn))})
+	return append(items, threads.Item{From: "simulated", JSON: wire.Encode(Say(t.Answer).withID("said_" + turn))})
 }
