@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -15,24 +14,6 @@ import (
 
 	"switchboard/handoff"
 )
-
-// A Spec describes one server of the fleet.
-type Spec struct {
-	Name     string            // canonical and unique; no "/"
-	Aliases  []string          // other names people say; unique over the fleet
-	Host     string            // where it runs, as people may name it; "" when that says nothing
-	Kind     string            // the name of its [Kind], shown to people
-	Dir      string            // directory of new threads, "" for the server's own default
-	Projects map[string]string // named directories
-	// VoiceApprovals is the highest risk that may be approved by voice: none, low or medium; "" is medium.
-	VoiceApprovals string
-	About          handoff.Machine // what people are shown of it; its Name, Directory, VoiceApprovals and times are filled in
-	Simulated      bool
-	EndsWithUs     bool // its work ends with this process, as that of what is simulated does
-	Dial           Dial
-	Metrics        iter.Seq[handoff.Metric] // what its kind counts of it; nil: nothing
-	IsThread       func(name string) bool   // see [Kind]
-}
 
 // Config of a [Fleet].
 type Config struct {

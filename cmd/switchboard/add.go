@@ -52,7 +52,7 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	s, err := settingsOf(o, env, file, after)
+	s, err := settingsOf(o, env, file, after, kinds(nil))
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s was left as it is, because with %s it would be wrong", file, a.Name), err)
 	}
@@ -127,7 +127,7 @@ func scalar(text string) string {
 
 // insertServer puts a server behind the others of a file, and changes nothing else in it: comments stay where they are.
 func insertServer(file string, text []byte, entry []string) ([]byte, error) {
-	was := &decoder{places: map[string]place{}, file: file}
+	was := &decoder{file: file, kinds: kinds(nil)}
 	before := defaults()
 	if was.decode(text, &before); len(was.found) > 0 {
 		return nil, was.found.sorted()
@@ -154,7 +154,7 @@ func insertServer(file string, text []byte, entry []string) ([]byte, error) {
 		added.WriteString(margin + mark + line + "\n")
 	}
 	after := []byte(strings.Join(slices.Concat(lines[:at], []string{added.String()}, lines[at:]), ""))
-	is := &decoder{places: map[string]place{}, file: file}
+	is := &decoder{file: file, kinds: kinds(nil)}
 	now := defaults()
 	is.decode(after, &now)
 	n := len(before.Servers)

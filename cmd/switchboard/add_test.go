@@ -7,6 +7,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchboard/servers/codex"
+	"switchboard/servers/responses"
+	"switchboard/servers/transport"
 )
 
 // TestAddKeepsTheFile: a server goes behind the others, and everything else stays as it was, comments too.
@@ -122,7 +126,10 @@ func TestAdd(t *testing.T) {
 	if err != nil || len(s.Servers) != 4 {
 		t.Fatalf("%v in\n%s", err, good)
 	}
-	if b, l, x, h := s.Servers[0], s.Servers[1], s.Servers[2], s.Servers[3]; len(b.Aliases) != 2 || b.Projects["api"] == "" || l.Command[3] != "x={a,b}" || x.Unix != "/run/codex.sock" || h.Model != "m 1" || !h.Trusted {
+	b, l, x, h := s.Servers[0], s.Servers[1], s.Servers[2].Own.(*codex.Config), s.Servers[3].Own.(*responses.Settings)
+	child := l.Own.(*codex.Config).Way.(*transport.Child)
+	if len(b.Aliases) != 2 || b.Projects["api"] == "" || child.Command[3] != "x={a,b}" ||
+		x.Way.(*transport.Unix).Path != "/run/codex.sock" || h.Model != "m 1" || !h.Trusted {
 		t.Errorf("%+v", s.Servers)
 	}
 	if left, err := filepath.Glob(".*"); err != nil || len(left) > 0 {

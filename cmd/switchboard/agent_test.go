@@ -66,10 +66,10 @@ func TestAgentOfOurOwn(t *testing.T) {
 	life := func(t *testing.T, session string) string {
 		r := start(t, func(p *plan) {
 			p.StateDir = state
-			p.Servers = []serverPlan{{
-				Spec: servers.Spec{Name: "helper", Kind: responses.Name, Dir: work},
-				Settings: servers.Settings{URL: api.URL + "/v1", Model: "m", Workspace: work, Continuation: responses.ResponseIDs,
-					Token: func() (string, error) { return "k3y", nil }},
+			p.Servers = []servers.Spec{{
+				Name: "helper", Kind: responses.Name, Dir: work,
+				Own: &responses.Settings{URL: api.URL + "/v1", Model: "m", Workspace: work, Continuation: responses.ResponseIDs,
+					Key: func() (string, error) { return "k3y", nil }},
 			}}
 		})
 		until(t, "the agent", func() bool { return strings.Contains(r.logs.String(), `"server":"helper","health":"up"`) })

@@ -44,9 +44,9 @@ func startThreaded(t *testing.T, continuation string) *threadedAgent {
 	t.Cleanup(api.Release)
 	work := t.TempDir()
 	r := start(t, func(p *plan) {
-		p.Servers = []serverPlan{{
-			Spec:     servers.Spec{Name: "helper", Kind: responses.Name, Dir: work},
-			Settings: servers.Settings{URL: upstream.URL + "/v1", Model: "m", Workspace: work, Continuation: continuation},
+		p.Servers = []servers.Spec{{
+			Name: "helper", Kind: responses.Name, Dir: work,
+			Own: &responses.Settings{URL: upstream.URL + "/v1", Model: "m", Workspace: work, Continuation: continuation},
 		}}
 	})
 	until(t, "the agent", func() bool { return strings.Contains(r.logs.String(), `"server":"helper","health":"up"`) })

@@ -80,7 +80,7 @@ func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.Worl
 	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: approveScript}), name: "attic"}
 	m.serve()
 	t.Cleanup(func() { m.kill() })
-	fleet, err := servers.New(servers.Config{Specs: []servers.Spec{{Name: "attic", Dir: "/src", Dial: codex.Dialer(codex.Config{Name: "attic", URL: "ws://" + m.address})}}})
+	fleet, err := servers.New(servers.Config{Specs: []servers.Spec{{Name: "attic", Dir: "/src", Dial: codex.Dialer(codex.Config{Name: "attic", Way: byURL("ws://" + m.address)})}}})
 	if err != nil {
 		t.Fatal(err)
 	}

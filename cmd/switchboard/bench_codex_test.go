@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"switchboard/servers/codex"
 )
 
 // BenchmarkAttach is what a request waits for unless its thread was attached ahead: thread/resume at the real codex,
@@ -15,16 +13,16 @@ func BenchmarkAttach(b *testing.B) {
 	c := startCodex(b)
 	for _, items := range []int{1, 2000} {
 		thread := c.thread(fmt.Sprintf("list %d", min(items, 100)))
-		at := c.attach(codex.Config{URL: c.url}, thread)
+		at := c.attach(*codexAt(c.url), thread)
 		for i := range items/100 - 1 {
 			at.ended(at.begin(fmt.Sprint("list-", i), "list 100"))
 		}
 		_ = at.Agent.Close()
 		for _, loaded := range []bool{false, true} {
 			b.Run(fmt.Sprintf("items=%d/loaded=%t", items, loaded), func(b *testing.B) {
-				link := c.other(codex.Config{URL: c.url})
+				link := c.other(*codexAt(c.url))
 				if loaded {
-					c.attach(codex.Config{URL: c.url}, thread)
+					c.attach(*codexAt(c.url), thread)
 				}
 				var took, floors []time.Duration
 				for b.Loop() {

@@ -56,9 +56,9 @@ func BenchmarkStreams(b *testing.B) {
 	b.Cleanup(model.Close)
 	work := b.TempDir()
 	r := start(b, func(p *plan) {
-		p.Servers = []serverPlan{{
-			Spec:     servers.Spec{Name: "bigpc", Kind: responses.Name, Dir: work},
-			Settings: servers.Settings{URL: model.URL + "/v1", Model: "m", Workspace: work, Token: func() (string, error) { return "k3y", nil }},
+		p.Servers = []servers.Spec{{
+			Name: "bigpc", Kind: responses.Name, Dir: work,
+			Own: &responses.Settings{URL: model.URL + "/v1", Model: "m", Workspace: work, Key: func() (string, error) { return "k3y", nil }},
 		}}
 	})
 	until(b, "the agent", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })

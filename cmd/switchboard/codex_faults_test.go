@@ -14,6 +14,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
+	"switchboard/servers/transport"
 )
 
 // A wire is a TCP proxy before an app-server that can be cut, or lose what goes one way.
@@ -176,13 +177,13 @@ func (a attached) answered(turn handoff.TurnID, words string) {
 func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
-	a := c.create(codex.Config{URL: c.url})
+	a := c.create(*codexAt(c.url))
 	turn := a.begin("ours-1", "slow 60")
 	a.speaks(turn)
 	c.kill()
 	<-a.link.Done
 	c.begin()
-	a = c.attach(codex.Config{URL: c.url}, a.Target.Thread)
+	a = c.attach(*codexAt(c.url), a.Target.Thread)
 	if a.Running != "" || a.Newest != turn {
 		t.Errorf("attached: running %q newest %q, want the turn %s at rest", a.Running, a.Newest, turn)
 	}
@@ -206,13 +207,13 @@ func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
 			t.Parallel()
 			c := startCodex(t)
 			w := startWire(t, c.url)
-			a := c.create(codex.Config{URL: w.url})
+			a := c.create(*codexAt(w.url))
 			turn := a.begin("ours-1", "slow 2")
 			a.speaks(turn)
 			w.cut()
 			<-a.link.Done
 			time.Sleep(away)
-			a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
+			a = c.attach(*codexAt(w.url), a.Target.Thread)
 			if running := a.Running == turn; running != (away == 0) {
 				t.Errorf("running %q", a.Running)
 			}
@@ -230,7 +231,7 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 			t.Parallel()
 			c := startCodex(t)
 			w := startWire(t, c.url)
-			a := c.create(codex.Config{URL: w.url})
+			a := c.create(*codexAt(w.url))
 			w.noAnswers.Store(runs)
 			w.noRequests.Store(!runs)
 			started := make(chan error, 1)
@@ -248,7 +249,7 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 				t.Fatalf("the lost start: %v", err)
 			}
 			before := a.Newest
-			a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
+			a = c.attach(*codexAt(w.url), a.Target.Thread)
 			turn, err := a.Agent.(handoff.Reconciler).Reconcile(t.Context(), before, "ours-1")
 			if err != nil || (turn != "") != runs {
 				t.Fatalf("settled as %q, %v", turn, err)
@@ -268,10 +269,10 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
-	holder := c.create(codex.Config{URL: c.url})
+	holder := c.create(*codexAt(c.url))
 	turn := holder.begin("desk-1", "slow 3")
 	holder.speaks(turn)
-	second := c.other(codex.Config{Command: []string{codexProgram(t), "app-server"}, Dir: c.work, Env: append(os.Environ(), c.env()...)})
+	second := c.other(codex.Config{Way: &transport.Child{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), c.env()...)}, Cwd: c.work})
 	_, err := second.Conn.Attach(t.Context(), holder.Target.Thread)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeSessionInUse {
 		t.Errorf("attaching what is held elsewhere: %v", err)
@@ -293,7 +294,7 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
-	loose := c.other(codex.Config{URL: c.url, Sandbox: "danger-full-access", Approval: "never"})
+	loose := c.other(codex.Config{Way: byURL(c.url), Sandbox: "danger-full-access", Approval: "never"})
 	at, err := loose.Conn.Create(t.Context(), c.work)
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +302,7 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 	desk := attached{at, t, loose}
 	desk.answered(desk.begin("desk-1", "first"), "answer to: first")
 
-	a := c.attach(codex.Config{URL: c.url, Ceiling: "workspace-write"}, at.Target.Thread)
+	a := c.attach(codex.Config{Way: byURL(c.url), Ceiling: "workspace-write"}, at.Target.Thread)
 	_, err = a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Input: handoff.TextInput("not here")})
 	if e := handoff.AsError(err); e.Code != handoff.CodeRefused || !strings.HasPrefix(e.Detail, "ceiling: ") {
 		t.Errorf("above the ceiling: %v", err)
@@ -320,7 +321,7 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 func TestRealCodexInterruptedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
-	a := c.create(codex.Config{URL: c.url})
+	a := c.create(*codexAt(c.url))
 	for range 5 {
 		turn := a.begin("ours-1", "slow 60")
 		if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), turn); err != nil {

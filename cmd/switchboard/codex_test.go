@@ -13,6 +13,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
+	"switchboard/servers/transport"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -99,7 +100,7 @@ func (c *realCodex) other(cfg codex.Config) *servers.Link {
 // thread makes a thread by another client, with one turn in it.
 func (c *realCodex) thread(prompt string) string {
 	c.t.Helper()
-	at, err := c.other(codex.Config{URL: c.url}).Conn.Create(c.t.Context(), c.work)
+	at, err := c.other(*codexAt(c.url)).Conn.Create(c.t.Context(), c.work)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -123,9 +124,9 @@ func (c *realCodex) thread(prompt string) string {
 
 // plan points a service at the codex, under the name bigpc.
 func (c *realCodex) plan(p *plan, approval, sandbox string) {
-	p.Servers = []serverPlan{{
-		Spec:     servers.Spec{Name: "bigpc", Kind: "codex", Dir: c.work},
-		Settings: servers.Settings{URL: c.url, Approval: approval, Sandbox: sandbox},
+	p.Servers = []servers.Spec{{
+		Name: "bigpc", Kind: "codex", Dir: c.work,
+		Own: &codex.Config{Way: byURL(c.url), Approval: approval, Sandbox: sandbox},
 	}}
 }
 
@@ -192,7 +193,7 @@ func (c *realCodex) checkOnce(said []string, prompts ...string) {
 // openElsewhere holds that after the call another codex process can open the thread.
 func (c *realCodex) openElsewhere(thread string) {
 	c.t.Helper()
-	second := c.other(codex.Config{Command: []string{codexProgram(c.t), "app-server"}, Dir: c.work, Env: append(os.Environ(), c.env()...)})
+	second := c.other(codex.Config{Way: &transport.Child{Command: []string{codexProgram(c.t), "app-server"}, Env: append(os.Environ(), c.env()...)}, Cwd: c.work})
 	until(c.t, "another codex to open the session", func() bool {
 		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 		defer cancel()
@@ -274,8 +275,8 @@ func TestRealCodexSocket(t *testing.T) {
 	voice := scriptedVoice(t)
 	r := start(t, func(p *plan) {
 		p.Model = voice
-		s := serverSetting{Name: "box", Kind: codex.Name, Unix: path, Cwd: c.work}
-		p.Servers = []serverPlan{s.plan()}
+		way := &transport.Unix{Path: path}
+		p.Servers = []servers.Spec{{Name: "box", Kind: codex.Name, Dir: c.work, Own: &codex.Config{Way: way}}}
 	})
 	p := r.call()
 	p.say(`codex {"server":"box","prompt":"hello"}`)
@@ -299,9 +300,10 @@ func TestRealCodexChild(t *testing.T) {
 	}
 	r := start(t, func(p *plan) {
 		p.Model = voice
-		p.Servers = []serverPlan{{
-			Spec:     servers.Spec{Name: "local", Kind: "codex", Dir: c.work},
-			Settings: servers.Settings{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), codexEnv(other)...)},
+		p.Servers = []servers.Spec{{
+			Name: "local", Kind: "codex", Dir: c.work, Own: &codex.Config{Way: &transport.Child{
+				Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), codexEnv(other)...),
+			}},
 		}}
 	})
 	p := r.call()

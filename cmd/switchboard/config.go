@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"switchboard/servers"
 	"switchboard/sessions"
 	"switchboard/web"
 )
@@ -27,7 +28,7 @@ type settings struct {
 	Work           workSettings     `yaml:"work"`
 	History        historySettings  `yaml:"history"`
 	Notify         notifySettings   `yaml:"notify"`
-	Servers        []serverSetting  `yaml:"servers"`
+	Servers        []servers.Spec   `yaml:"servers"`
 
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
 	File   string    `yaml:"-"` // the file that was read, or ""
@@ -64,56 +65,6 @@ type priceSettings struct {
 	AudioIn     float64 `yaml:"audio_in" unset:"likewise" doc:"of sound that it hears"`
 	AudioCached float64 `yaml:"audio_cached" unset:"likewise" doc:"of sound that it has heard before"`
 	AudioOut    float64 `yaml:"audio_out" unset:"likewise" doc:"of sound that it speaks"`
-}
-
-// serverSetting is one agent server.
-type serverSetting struct {
-	Name           string            `yaml:"name" doc:"what you call the machine"`
-	Aliases        []string          `yaml:"aliases" doc:"what else you call it"`
-	Kind           string            `yaml:"kind" doc:"codex, or responses: an agent that Switchboard runs itself on an API like OpenAI's Responses"`
-	URL            string            `yaml:"url" doc:"of a codex app-server, ws://host:port or wss://host/path, or of the API, such as https://api.openai.com/v1; or"`
-	Unix           string            `yaml:"unix" doc:"of a codex app-server on this machine: the path of its socket; or"`
-	Command        []string          `yaml:"command" doc:"program and arguments of an app-server that runs as a child, such as [codex, app-server]"`
-	TokenFile      string            `yaml:"token_file" doc:"file with the token for url; or"`
-	TokenEnv       string            `yaml:"token_env" doc:"variable with the token for url"`
-	KeyFile        string            `yaml:"key_file" doc:"for responses: file with the key for url; or"`
-	KeyEnv         string            `yaml:"key_env" doc:"for responses: variable with the key for url"`
-	Env            []string          `yaml:"env" unset:"none" doc:"what a child, or commands in a trusted workspace, get beside PATH, HOME, the language, proxies and XDG_* (a codex CODEX_* too): NAME passes a variable on, NAME=value sets one"`
-	AllowPlaintext bool              `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// or http:// to another machine: whoever is on the way can read along and take over"`
-	Cwd            string            `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
-	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`
-	Sandbox        string            `yaml:"sandbox" unset:"the server's own" doc:"of new sessions, or of an agent in a trusted workspace: read-only, workspace-write or danger-full-access"`
-	Approval       string            `yaml:"approval" unset:"the server's own" doc:"when they ask: untrusted, on-request or never"`
-	Ceiling        string            `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
-	VoiceApprovals string            `yaml:"voice_approvals" unset:"medium" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap"`
-	Model          string            `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
-	Workspace      string            `yaml:"workspace" doc:"for responses: the directory here that the agent reads, and nothing else"`
-	Trusted        bool              `yaml:"trusted" unset:"false" doc:"for responses: the agent also changes files of the workspace and runs commands there, in a sandbox"`
-	Readable       []string          `yaml:"readable" unset:"none" doc:"for responses: directories that its commands may read beside the workspace and the system's"`
-	User           string            `yaml:"user" unset:"none" doc:"for responses, when Switchboard runs as root: the user, by name or number, whom its commands run as; without one it runs none"`
-	Limits         commandLimits     `yaml:"limits"`
-	Continuation   string            `yaml:"continuation" unset:"replay" doc:"for responses: replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
-	Store          *bool             `yaml:"store" unset:"true with response_ids" doc:"for responses: whether the API keeps responses: its parameter store"`
-	Include        []string          `yaml:"include" unset:"none" doc:"for responses: what else the API gives back with a response: its parameter include"`
-	Reasoning      reasoningSetting  `yaml:"reasoning"`
-	Verbosity      string            `yaml:"verbosity" unset:"the model's own" doc:"for responses: low, medium or high"`
-	For            []string          `yaml:"for" unset:"everybody" doc:"principals who may use it; for all others it is not there"`
-
-	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
-}
-
-// reasoningSetting is how the model of an agent of ours thinks.
-type reasoningSetting struct {
-	Effort    string `yaml:"effort" unset:"the model's own" doc:"for responses: none, minimal, low, medium, high or xhigh, as far as the model has it"`
-	Summary   string `yaml:"summary" unset:"none" doc:"for responses: auto, concise or detailed"`
-	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"for responses: have reasoning given back encrypted, so that nothing is kept there unless store is true"`
-}
-
-// commandLimits bound what one command of an agent of ours may use. Its fields are those of [servers.Limits].
-type commandLimits struct {
-	Processes int `yaml:"processes" unset:"4096" doc:"for responses: how many processes and threads a command may have at a time"`
-	MemoryMiB int `yaml:"memory_mib" unset:"8192" doc:"for responses: memory of all its processes together, in MiB; a command that takes more is ended"`
-	TmpMiB    int `yaml:"tmp_mib" unset:"4096" doc:"for responses: what the /tmp of its commands may hold, in MiB; a command that fills it is ended, and /tmp emptied"`
 }
 
 // defaults returns the settings when nothing is set.

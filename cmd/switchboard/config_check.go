@@ -17,10 +17,12 @@ import (
 // It goes on after each problem.
 type checker struct {
 	s      *settings
+	kinds  []servers.Kind
 	places map[string]place
 	env    func(string) string
 	dir    string   // relative paths begin here; absolute
 	ours   []string // files that no agent may reach: the configuration, keys and tokens
+	agents []agentDir
 	found  problems
 }
 
@@ -56,10 +58,14 @@ func (c *checker) all() {
 	c.model()
 	c.manners()
 	for i := range c.s.Servers {
-		c.server(elem("servers", i), &c.s.Servers[i])
+		if path := elem("servers", i); c.places[path] != codexFlag {
+			c.server(path, &c.s.Servers[i])
+		}
 	}
 	c.names()
-	c.workspaces()
+	for _, a := range c.agents { // when all files of ours are known
+		c.apart(a.path, a.dir)
+	}
 }
 
 // redis never quotes the address: it may have a password in it. What is no address is told by who opens it.

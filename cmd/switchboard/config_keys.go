@@ -10,6 +10,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
+	"switchboard/servers"
 	"switchboard/web"
 )
 
@@ -189,7 +190,7 @@ func (s *settings) serversFor(principal string, named []string) []string {
 	kept := []string{}
 	limited := named != nil
 	for _, name := range s.serverNames() {
-		i := slices.IndexFunc(s.Servers, func(server serverSetting) bool { return server.Name == name })
+		i := slices.IndexFunc(s.Servers, func(server servers.Spec) bool { return server.Name == name })
 		if i >= 0 && s.Servers[i].For != nil {
 			limited = true
 			if !slices.Contains(s.Servers[i].For, principal) {

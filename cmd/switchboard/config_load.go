@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"switchboard/servers"
 )
 
 // loadSettings reads the configuration: flag over environment over file over default. Its error is
@@ -20,13 +22,18 @@ func loadSettings(o *options, env func(string) string) (*settings, error) {
 			return nil, problems{{at, "read the configuration: " + err.Error()}}
 		}
 	}
-	return settingsOf(o, env, file, data)
+	return settingsOf(o, env, file, data, kinds(nil))
 }
 
-// settingsOf is loadSettings of a file with this text; "" for none.
-func settingsOf(o *options, env func(string) string, file string, data []byte) (*settings, error) {
+// codexFlag is the place of the server that --codex adds.
+var codexFlag = place{name: "--codex"}
+
+// settingsOf is loadSettings of a file with this text, whose servers are of these kinds; "" for no file.
+func settingsOf(
+	o *options, env func(string) string, file string, data []byte, kinds []servers.Kind,
+) (*settings, error) {
 	s := defaults()
-	d := &decoder{places: map[string]place{}}
+	d := &decoder{places: map[string]place{}, kinds: kinds}
 	dir := "."
 	if file != "" {
 		d.file, s.File, dir = file, file, filepath.Dir(file)
@@ -41,10 +48,10 @@ func settingsOf(o *options, env func(string) string, file string, data []byte) (
 		d.places[over.path] = over.at
 	}
 	if o.Codex {
-		d.places[elem("servers", len(s.Servers))] = place{name: "--codex"}
+		d.places[elem("servers", len(s.Servers))] = codexFlag
 		s.Servers = append(s.Servers, localServer())
 	}
-	c := &checker{s: &s, places: d.places, env: env, dir: dir}
+	c := &checker{s: &s, kinds: kinds, places: d.places, env: env, dir: dir}
 	if file != "" {
 		c.ours = []string{filepath.Join(dir, filepath.Base(file))}
 	}

@@ -93,8 +93,10 @@ func (c *checker) notify() {
 	n := &c.s.Notify
 	address := n.Webhook.Reveal()
 	var from string
-	n.Token, from = c.token("notify", "token", n.TokenFile, n.TokenEnv, address != "", "webhook")
-	if n.Token != nil {
+	n.Token, from = c.token("notify", "token", n.TokenFile, n.TokenEnv)
+	if n.Token != nil && address == "" {
+		c.bad(from, "goes with a webhook only")
+	} else if n.Token != nil {
 		if _, err := n.Token(); err != nil {
 			c.bad(from, "%v", err)
 		}

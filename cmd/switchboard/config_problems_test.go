@@ -23,7 +23,6 @@ servers:
 	wantProblems(t, err,
 		`switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`,
 		`switchboard.yaml:6:14: servers[0].sandbox: "workspace" is unknown; there is read-only, workspace-write, danger-full-access`,
-		`switchboard.yaml:7:5: servers[1]: needs one of url, unix and command`,
 		`switchboard.yaml:9:14: servers[1].command must be a list, not text`,
 	)
 }
@@ -72,7 +71,7 @@ func laterProblems() []problemCase {
 			`switchboard.yaml:2:58: servers[0].env[1]: SWITCHBOARD_KEY is Switchboard's own, and what an agent runs could read it`,
 			`switchboard.yaml:2:82: servers[0].env[3]: must be NAME, which passes a variable on, or NAME=value`,
 			`switchboard.yaml:2:89: servers[0].env[4]: SWITCHBOARD_X is Switchboard's own, …`,
-			`switchboard.yaml:3:59: servers[1].env[0]: goes with a command only`}},
+			`switchboard.yaml:3:58: servers[1].env: goes with a command only`}},
 		{"an agent of ours", `servers:
   - {name: a, kind: responses, url: "https://a/v1", cwd: /x, workspace: not-there, continuation: replays, verbosity: low}
   - {name: b, kind: codex, url: "ws://127.0.0.1:1", workspace: ., reasoning: {effort: low}}
@@ -80,11 +79,12 @@ func laterProblems() []problemCase {
   - {name: d, kind: responses, url: "https://a/v1", model: m, workspace: /usr, trusted: true, user: no-such-user, limits: {tmp_mib: -1}}
 `, []string{
 			`switchboard.yaml:2:6: servers[0].model: is missing: …`,
-			`switchboard.yaml:2:58: servers[0].cwd: is not for servers of kind responses`,
+			`switchboard.yaml:2:53: servers[0].cwd: is not for servers of kind responses`,
 			`switchboard.yaml:2:73: servers[0].workspace: must be a directory on this machine: …`,
 			`switchboard.yaml:2:98: servers[0].continuation: "replays" is unknown; did you mean "replay"?`,
-			`switchboard.yaml:3:64: servers[1].workspace: is not for servers of kind codex`,
-			`switchboard.yaml:3:79: servers[1].reasoning: is not for servers of kind codex`,
+			`switchboard.yaml:3:53: servers[1].workspace: is not for servers of kind codex`,
+			`switchboard.yaml:3:67: servers[1].reasoning: is not for servers of kind codex`,
+			`switchboard.yaml:4:89: servers[2].limits: goes with trusted: true, …`,
 			`switchboard.yaml:4:100: servers[2].limits.processes must be …`,
 			`switchboard.yaml:4:106: unknown key "memory"; …`,
 			`switchboard.yaml:5:101: servers[3].user: there is no user "no-such-user" on this machine`,
@@ -262,7 +262,7 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
 			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
 			"switchboard.yaml:8:71: servers[6].allow_plaintext: goes with ws:// addresses only",
-			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with ws:// addresses only",
+			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with a url only",
 			"switchboard.yaml:9:80: servers[7].token_env: goes with a url only",
 			"switchboard.yaml:10:6: servers[8]: has both token_file and token_env",
 			`switchboard.yaml:12:56: servers[10].cwd: "src" must be an absolute path: it is one of that machine`,

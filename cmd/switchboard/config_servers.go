@@ -1,22 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"switchboard/servers"
-	"switchboard/servers/responses"
 	"switchboard/sessions"
 )
 
-// absolute matches absolute paths of any system: the server may run on another than ours.
-var absolute = regexp.MustCompile(`^(/|\\\\|[A-Za-z]:[\\/])`)
-
 // server checks one agent server.
-func (c *checker) server(path string, s *serverSetting) {
+func (c *checker) server(path string, s *servers.Spec) {
 	if !plainName.MatchString(s.Name) {
 		c.bad(path+".name", "must be a name of A-Z a-z 0-9 . _ -; other forms are aliases")
 	}
@@ -29,52 +23,51 @@ func (c *checker) server(path string, s *serverSetting) {
 		c.oneOf(path+".voice_approvals", s.VoiceApprovals, "none", "low", "medium")
 	}
 	c.principals(path+".for", s.For)
-	if len(s.Command) > 0 && strings.ContainsRune(s.Command[0], filepath.Separator) { // else it is looked up in PATH
-		s.Command[0] = c.path(s.Command[0])
+	var known []string
+	for _, k := range c.kinds {
+		known = append(known, k.Name)
 	}
-	if s.Unix != "" {
-		s.Unix = c.path(s.Unix)
+	c.oneOf(path+".kind", s.Kind, known...)
+	r := report{c, path}
+	if s.Own != nil {
+		s.Own.Check(r, r)
+		s.Own.Describe(s)
 	}
-	if s.Workspace != "" {
-		s.Workspace = c.path(s.Workspace)
-	}
-	c.oneOf(path+".kind", s.Kind, kindNames()...)
-	for i := range s.Readable {
-		s.Readable[i] = c.path(s.Readable[i])
-	}
-	kind := kindOfServer(s.Kind, nil)
-	if kind.Check != nil {
-		kind.Check(s.settings(), report{c, path})
-	}
-	c.secret(path, s, kind)
-	c.directories(path, s)
-}
-
-// secret reads the credential of a server; each kind has its own name for it.
-func (c *checker) secret(path string, s *serverSetting, kind servers.Kind) {
-	names := []string{"token", "key"}
-	files, variables := []string{s.TokenFile, s.KeyFile}, []string{s.TokenEnv, s.KeyEnv}
-	own := slices.Index(names, cmp.Or(kind.Secret, names[0]))
-	s.Token, _ = c.token(path, names[own], files[own], variables[own], s.URL != "", "url")
-	other := 1 - own
-	for row, set := range map[string]string{"_file": files[other], "_env": variables[other]} {
-		if set != "" && kind.Name != "" {
-			c.bad(path+"."+names[other]+row, "is called %s for servers of kind %s", names[own]+row, kind.Name)
+	for name, dir := range s.Projects {
+		row := join("projects", name)
+		if name == "" || strings.Contains(name, "/") {
+			r.Bad(row, "a project needs a name without a slash")
 		}
+		s.Projects[name] = servers.CheckDir(row, dir, s.Remote, r, r)
 	}
 }
 
-// A report takes what a kind of servers says of one.
+// A report takes what a kind of servers says of one, and completes its settings. It implements [servers.Report] and
+// [servers.Files].
 type report struct {
 	c    *checker
 	path string // of the server
 }
 
+func (r report) at(row string) string { return strings.TrimSuffix(r.path+"."+row, ".") }
+
 func (r report) Bad(row, format string, args ...any) { r.c.bad(r.at(row), format, args...) }
 
 func (r report) OneOf(row, word string, known ...string) { r.c.oneOf(r.at(row), word, known...) }
 
-func (r report) at(row string) string { return strings.TrimSuffix(r.path+"."+row, ".") }
+func (r report) IsSet(row string) bool { return r.c.isSet(r.at(row)) }
+
+func (r report) Path(path string) string { return r.c.path(path) }
+
+func (r report) Credential(name, file, variable string) servers.Credential {
+	read, _ := r.c.token(r.path, name, file, variable)
+	return servers.Credential{Name: name, Read: read}
+}
+
+func (r report) Apart(row, dir string) { r.c.agents = append(r.c.agents, agentDir{r.at(row), dir}) }
+
+// An agentDir is a directory that an agent reads.
+type agentDir struct{ path, dir string }
 
 // oneOf checks a word against those there are.
 func (c *checker) oneOf(path, word string, known ...string) {
@@ -89,9 +82,7 @@ func (c *checker) oneOf(path, word string, known ...string) {
 // token returns what reads the token of a file or variable, nil without one, and which setting names it. It is read
 // each time it is used, so that a new one needs no restart; a server whose token cannot be read is down, and nothing
 // else.
-func (c *checker) token(
-	path, name, file, variable string, hasAddress bool, address string,
-) (read func() (string, error), from string) {
+func (c *checker) token(path, name, file, variable string) (read func() (string, error), from string) {
 	set := file
 	from, read = path+"."+name+"_file", c.file(file)
 	if variable != "" {
@@ -103,35 +94,8 @@ func (c *checker) token(
 	case file != "" && variable != "":
 		c.bad(path, "has both %[1]s_file and %[1]s_env", name)
 		return nil, ""
-	case !hasAddress:
-		c.bad(from, "goes with a %s only", address)
-		return nil, ""
 	}
 	return read, from
-}
-
-// directories completes those of a child and checks those of another machine, which are not ours.
-func (c *checker) directories(path string, s *serverSetting) {
-	fix := func(at, dir string) string {
-		if s.URL == "" {
-			return c.path(dir)
-		}
-		if !absolute.MatchString(dir) {
-			c.bad(at, "%q must be an absolute path: it is one of that machine", dir)
-		}
-		return dir
-	}
-	if s.Cwd != "" {
-		s.Cwd = fix(path+".cwd", s.Cwd)
-	}
-	for name, dir := range s.Projects {
-		if name == "" || strings.Contains(name, "/") {
-			c.bad(join(path+".projects", name), "a project needs a name without a slash")
-		}
-		if dir != "" { // an empty one was told already
-			s.Projects[name] = fix(join(path+".projects", name), dir)
-		}
-	}
 }
 
 // names checks that each name belongs to one server.
@@ -149,21 +113,6 @@ func (c *checker) names() {
 			} else if said != "" {
 				owners[said] = i
 			}
-		}
-	}
-}
-
-// workspaces holds the directories of agents apart from what is ours. It comes when all files are known.
-func (c *checker) workspaces() {
-	for i, s := range c.s.Servers {
-		if s.Kind != responses.Name {
-			continue
-		}
-		if path := elem("servers", i); s.Workspace != "" {
-			c.apart(path+".workspace", s.Workspace)
-		}
-		for j, dir := range s.Readable {
-			c.apart(elem(elem("servers", i)+".readable", j), dir)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"switchboard/servers"
 )
 
 // A settingRow is one row of the settings table.
@@ -41,6 +43,9 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 		at, kind := join(path, name), field.Type
 		if kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct && !isText(kind.Elem()) {
 			rows = append(rows, fieldRows(at+"[]", reflect.New(kind.Elem()).Elem())...)
+			if kind.Elem() == reflect.TypeFor[servers.Spec]() {
+				rows = append(rows, kindRows(at+"[]")...)
+			}
 			continue
 		}
 		if kind.Kind() == reflect.Struct && !isText(kind) {
@@ -55,7 +60,27 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 		} else if value.Kind() == reflect.String && value.String() != "" {
 			def = "`" + value.String() + "`"
 		}
-		rows = append(rows, settingRow{path: at, def: def, doc: field.Tag.Get("doc")})
+		doc := field.Tag.Get("doc")
+		if at == "servers[].kind" {
+			for i, k := range kinds(nil) {
+				doc += []string{": ", ", or "}[min(i, 1)] + k.Name + ", " + k.Doc
+			}
+		}
+		rows = append(rows, settingRow{path: at, def: def, doc: doc})
+	}
+	return rows
+}
+
+// kindRows lists what servers have by their kind.
+func kindRows(path string) []settingRow {
+	var rows []settingRow
+	for _, k := range kinds(nil) {
+		for _, part := range k.New().Rows() {
+			for _, row := range fieldRows(path, reflect.ValueOf(part).Elem()) {
+				row.doc = k.Name + ": " + row.doc
+				rows = append(rows, row)
+			}
+		}
 	}
 	return rows
 }

@@ -16,7 +16,10 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers"
+	"switchboard/servers/codex"
 	"switchboard/servers/responses"
+	"switchboard/servers/transport"
 )
 
 // world is where a configuration is loaded in a test: files in a directory of its own, and an environment
@@ -56,27 +59,12 @@ func (w world) load(t *testing.T) (*settings, error) {
 }
 
 // file is a world with one file.
-// TestMissingToken: a machine whose token cannot be read is down, and says so; the others start.
-func TestMissingToken(t *testing.T) {
-	s, err := file(fmt.Sprintf(`servers:
-  - {name: bigpc, kind: codex, url: ws://127.0.0.1:1, token_file: not-there}
-  - {name: helper, kind: responses, url: http://127.0.0.1:1/v1, model: m, workspace: %s, key_env: NOT_SET}
-`, t.TempDir())).load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	agents := responses.NewAgents(threads.NewMemory())
-	for i, want := range []string{"read token: open ", "read key: the environment has no NOT_SET"} {
-		p := s.Servers[i].plan()
-		dial, _ := kindOfServer(p.Spec.Kind, agents).Dial(p.Settings, zap.NewNop())
-		_, err := dial(t.Context())
-		if e := handoff.AsError(err); e.Code != handoff.CodeUnreachable || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", p.Spec.Name, err)
-		}
-	}
-}
-
 func file(text string) world { return world{files: map[string]string{"switchboard.yaml": text}} }
+
+// byURL is the way to an app-server with an address, and codexAt what is configured of one.
+func byURL(url string) servers.Way { return &transport.WebSocket{URL: url} }
+
+func codexAt(url string) *codex.Config { return &codex.Config{Way: byURL(url)} }
 
 // goodKey is a key in tests.
 const goodKey = "0123456789abcdef"
@@ -179,30 +167,54 @@ func TestEverythingSet(t *testing.T) {
 		t.Errorf("keys %v %+v", who, s.Access)
 	}
 	big, laptop, far := s.Servers[0], s.Servers[1], s.Servers[2]
-	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || big.Cwd != "/home/me/src" || big.Sandbox != "workspace-write" ||
-		big.Approval != "on-request" || big.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" {
-		t.Errorf("bigpc %+v", big)
+	own := big.Own.(*codex.Config)
+	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || own.Cwd != "/home/me/src" || big.Dir != own.Cwd || own.Sandbox != "workspace-write" ||
+		own.Approval != "on-request" || own.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" ||
+		own.Ceiling != "danger-full-access" || big.VoiceApprovals != "low" {
+		t.Errorf("bigpc %+v %+v", big, own)
 	}
-	if p := big.plan(); p.Settings.Ceiling != "danger-full-access" || p.VoiceApprovals != "low" || p.Settings.Sandbox != "workspace-write" {
-		t.Errorf("plan of bigpc %+v", p)
-	}
-	if laptop.Command[0] != filepath.Join(dir, "etc/bin/codex") || laptop.Cwd != filepath.Join(dir, "etc/src") ||
-		laptop.Projects["api"] != filepath.Join(dir, "etc/src/api") || laptop.Token != nil {
+	child := laptop.Own.(*codex.Config).Way.(*transport.Child)
+	if program := filepath.Join(dir, "etc/bin/codex"); child.Command[0] != program || laptop.Program != program || !laptop.EndsWithUs ||
+		laptop.Dir != filepath.Join(dir, "etc/src") || laptop.Projects["api"] != filepath.Join(dir, "etc/src/api") || laptop.Credential.Read != nil {
 		t.Errorf("laptop %+v", laptop)
 	}
+	if far.Host != "10.0.0.5" || far.About.Address != "ws://10.0.0.5:4500" || far.EndsWithUs {
+		t.Errorf("far %+v", far)
+	}
 	for _, tt := range []struct {
-		s    serverSetting
+		s    servers.Spec
 		want string
 	}{{big, "token-1"}, {far, "token-2"}} {
-		if got, err := tt.s.Token(); err != nil || got != tt.want {
+		if got, err := tt.s.Credential.Read(); err != nil || got != tt.want {
 			t.Errorf("token of %s: %q, %v", tt.s.Name, got, err)
 		}
 	}
 	if err := os.WriteFile("etc/bigpc.token", []byte("token-3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := big.Token(); got != "token-3" {
+	if got, _ := big.Credential.Read(); got != "token-3" {
 		t.Errorf("a new token is not seen: %q", got)
+	}
+}
+
+// TestMissingToken: a machine whose token cannot be read is down, and says so; the others start.
+func TestMissingToken(t *testing.T) {
+	s, err := file(fmt.Sprintf(`servers:
+  - {name: bigpc, kind: codex, url: ws://127.0.0.1:1, token_file: not-there}
+  - {name: helper, kind: responses, url: http://127.0.0.1:1/v1, model: m, workspace: %s, key_env: NOT_SET}
+`, t.TempDir())).load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := responses.NewAgents(threads.NewMemory())
+	for i, want := range []string{"read token: open ", "read key: the environment has no NOT_SET"} {
+		server := s.Servers[i]
+		kind, _ := kindNamed(kinds(agents), server.Kind)
+		dial, _ := kind.Dial(server, zap.NewNop())
+		_, err := dial(t.Context())
+		if e := handoff.AsError(err); e.Code != handoff.CodeUnreachable || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", server.Name, err)
+		}
 	}
 }
 
@@ -313,7 +325,7 @@ func TestCodexFlag(t *testing.T) {
 	w := file("servers: [{name: bigpc, kind: codex, url: ws://127.0.0.1:4500}]")
 	w.args = []string{"--codex"}
 	s, err := w.load(t)
-	if err != nil || len(s.Servers) != 2 || s.Servers[1].Name != "local" || fmt.Sprint(s.Servers[1].Command) != "[codex app-server]" {
+	if err != nil || len(s.Servers) != 2 || s.Servers[1].Name != "local" || s.Servers[1].About.Address != "codex app-server" {
 		t.Fatalf("servers %+v, %v", s, err)
 	}
 	w = file("servers: [{name: desk, aliases: [Local], kind: codex, url: ws://127.0.0.1:4500}]")

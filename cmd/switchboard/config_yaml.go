@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"switchboard/servers"
 )
 
 // A place is where a setting was set: a line of the file, a flag or a variable.
@@ -57,6 +59,7 @@ func (ps problems) sorted() problems {
 // "servers[0].url" is at the value's place, "servers[0]" at its first key.
 type decoder struct {
 	file   string
+	kinds  []servers.Kind // of the servers that there may be
 	found  problems
 	places map[string]place
 }
@@ -150,8 +153,10 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 		d.add(at, "%s must be names and values, not %s", label(path), kindOf(node))
 	case kind == reflect.Map:
 		d.dict(path, entries, v)
+	case v.Type() == reflect.TypeFor[servers.Spec]():
+		d.server(path, entries, v.Addr().Interface().(*servers.Spec))
 	default:
-		d.object(path, entries, v)
+		d.object(path, entries, unknownKey, v)
 	}
 }
 
@@ -257,23 +262,82 @@ func (d *decoder) dict(path string, entries []*ast.MappingValueNode, v reflect.V
 	}
 }
 
-func (d *decoder) object(path string, entries []*ast.MappingValueNode, v reflect.Value) {
-	fields := map[string]int{}
+// object decodes a mapping into structs, which share its keys. unknown says what is wrong with a key that is not among
+// the known ones; "" is nothing.
+func (d *decoder) object(
+	path string, entries []*ast.MappingValueNode, unknown func(path, key string, known []string) string,
+	structs ...reflect.Value,
+) {
+	fields := map[string][]reflect.Value{}
 	var known []string
-	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" && name != "-" {
-			fields[name] = i
-			known = append(known, name)
+	for _, v := range structs {
+		for field, value := range v.Fields() {
+			if name := field.Tag.Get("yaml"); name != "" && name != "-" {
+				if fields[name] == nil {
+					known = append(known, name)
+				}
+				fields[name] = append(fields[name], value)
+			}
 		}
 	}
 	for key, entry := range d.keys(path, entries) {
-		i, ok := fields[key]
-		if !ok {
-			d.add(d.place(entry.Key.GetToken()), "unknown key %q%s", key, suggest(key, known))
-			continue
+		for _, v := range fields[key] {
+			d.value(join(path, key), entry.Value, v)
 		}
-		d.value(join(path, key), entry.Value, v.Field(i))
+		if fields[key] == nil {
+			if text := unknown(path, key, known); text != "" {
+				d.add(d.place(entry.Key.GetToken()), "%s", text)
+			}
+		}
 	}
+}
+
+func unknownKey(_, key string, known []string) string {
+	return fmt.Sprintf("unknown key %q%s", key, suggest(key, known))
+}
+
+// server decodes a server into what all kinds have and what its own kind has.
+func (d *decoder) server(path string, entries []*ast.MappingValueNode, s *servers.Spec) {
+	for _, entry := range entries {
+		if text, ok := entry.Value.(*ast.StringNode); ok && entry.Key.GetToken().Value == "kind" {
+			if kind, ok := kindNamed(d.kinds, text.Value); ok {
+				s.Own = kind.New()
+			}
+		}
+	}
+	var others []string // rows of any kind
+	for _, k := range d.kinds {
+		for _, part := range k.New().Rows() {
+			for field := range reflect.TypeOf(part).Elem().Fields() {
+				if row := field.Tag.Get("yaml"); row != "" && !slices.Contains(others, row) {
+					others = append(others, row)
+				}
+			}
+		}
+	}
+	parts := []reflect.Value{reflect.ValueOf(s).Elem()}
+	if s.Own != nil {
+		for _, part := range s.Own.Rows() {
+			parts = append(parts, reflect.ValueOf(part).Elem())
+		}
+	}
+	d.object(path, entries, func(path, key string, known []string) string {
+		if s.Own == nil {
+			known = append(known, others...)
+		}
+		switch _, what, _ := strings.Cut(key, "_"); {
+		case !slices.Contains(others, key):
+			return unknownKey(path, key, known)
+		case s.Own == nil:
+			return "" // its kind is missing or unknown, which is told
+		default:
+			own := fmt.Sprintf(" for servers of kind %s", s.Kind)
+			if i := slices.IndexFunc(known, func(k string) bool { return what != "" && strings.HasSuffix(k, "_"+what) }); i >= 0 {
+				return label(join(path, key)) + ": is called " + known[i] + own
+			}
+			return label(join(path, key)) + ": is not" + own
+		}
+	}, parts...)
 }
 
 // keys yields the entries of a mapping once each, in order; a key that is there twice is a problem.

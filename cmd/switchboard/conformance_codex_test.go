@@ -29,7 +29,7 @@ func TestRealConformance(t *testing.T) {
 		}
 		return serverstest.Harness{
 			Dial: codex.Dialer(codex.Config{
-				Name: "bigpc", URL: w.url, Sandbox: "danger-full-access", Approval: approval, Reconcile: 100 * time.Millisecond,
+				Name: "bigpc", Way: byURL(w.url), Sandbox: "danger-full-access", Approval: approval, Reconcile: 100 * time.Millisecond,
 			}),
 			Drop:         w.cut,
 			Release:      sync.OnceFunc(func() { close(released) }),

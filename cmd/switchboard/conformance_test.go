@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
 		m := newMachine(t)
 		return serverstest.Harness{
-			Dial:    codex.Dialer(codex.Config{Name: m.name, URL: "ws://" + m.address, Reconcile: 100 * time.Millisecond}),
+			Dial:    codex.Dialer(codex.Config{Name: m.name, Way: byURL("ws://" + m.address), Reconcile: 100 * time.Millisecond}),
 			Drop:    func() { m.world.Drop(m.name) },
 			Release: func() { m.world.Release(m.name) },
 			Restart: func() { m.kill(); m.serve() },

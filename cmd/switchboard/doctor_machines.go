@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -29,7 +28,7 @@ func (d *doctor) programs() {
 	for _, s := range d.s.Servers {
 		if d.missing(s) {
 			missing = true
-			d.mend("program", fmt.Sprintf("there is no program %q for %s", s.Command[0], s.Name), "install it (npm install -g @openai/codex), or name its path in servers.command")
+			d.mend("program", fmt.Sprintf("there is no program %q for %s", s.Program, s.Name), "install it (npm install -g @openai/codex), or name its path in servers.command")
 		}
 	}
 	at, err := d.look("codex")
@@ -64,15 +63,15 @@ func (d *doctor) machines(ctx context.Context) {
 		if d.missing(s) {
 			continue // which was told
 		}
-		if s.Token != nil {
-			if _, err := s.Token(); err != nil {
+		if s.Credential.Read != nil {
+			if _, err := s.Credential.Read(); err != nil {
 				d.mend(s.Name, "what lets us in cannot be read: "+err.Error(), "make it readable, or correct the settings of "+s.Name)
 				continue
 			}
 		}
 		about, err := test(ctx, s)
-		if err == nil && s.Kind == responses.Name {
-			err = reachAPI(ctx, s)
+		if api, ok := s.Own.(reacher); ok && err == nil {
+			err = api.Reach(ctx, s.Name)
 		}
 		if err != nil {
 			d.mendError(s.Name, err, remedy(s, err))
@@ -80,27 +79,36 @@ func (d *doctor) machines(ctx context.Context) {
 		}
 		d.ok(s.Name, "%s", about)
 		d.places(s)
-		d.commands(s)
+		if own, ok := s.Own.(interface{ Lacks() error }); ok { // what else it could do
+			if err := own.Lacks(); err != nil {
+				d.mend(s.Name, err.Error(), "")
+			}
+		}
 	}
+}
+
+// A reacher is the settings of a server that lead on to an API, which may be away when the server is there.
+type reacher interface {
+	Reach(ctx context.Context, server string) error
 }
 
 // errOtherMachine says that the service knows another machine by the name.
 var errOtherMachine = errors.New("the Switchboard that runs has another machine of this name")
 
 // remedy is what to do about a server that the error's own next step does not name; "" for nothing.
-func remedy(s serverSetting, err error) string {
+func remedy(s servers.Spec, err error) string {
 	code := handoff.AsError(err).Code
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
 		code = fault.Code
 	}
-	start := s.plan().Spec.About.Start
+	start := s.About.Start
 	switch {
-	case code == handoff.CodeUnreachable && start != "" && len(s.Command) == 0:
-		if u, err := url.Parse(s.URL); err == nil && servers.Loopback(u.Hostname()) {
+	case code == handoff.CodeUnreachable && start != "" && s.Program == "":
+		if u, err := url.Parse(s.About.Address); err == nil && servers.Loopback(u.Hostname()) {
 			start += " (behind a tunnel, with the port that it leads to)"
 		}
 		return "start its agent server there: " + start
-	case code == handoff.CodeTokenRefused && s.Kind == responses.Name:
+	case code == handoff.CodeTokenRefused && s.Credential.Name == "key":
 		return "correct its key_file or key_env"
 	case code == handoff.CodeUnknownServer, errors.Is(err, errOtherMachine):
 		return "the Switchboard that runs read its settings when it started: start it again"
@@ -109,32 +117,31 @@ func remedy(s serverSetting, err error) string {
 }
 
 // missing reports whether the program of a server that is a child is not installed.
-func (d *doctor) missing(s serverSetting) bool {
-	if len(s.Command) == 0 {
+func (d *doctor) missing(s servers.Spec) bool {
+	if s.Program == "" {
 		return false
 	}
-	_, err := d.look(s.Command[0])
+	_, err := d.look(s.Program)
 	return err != nil
 }
 
 // ofService asks the service that runs.
-func (d *doctor) ofService(ctx context.Context, s serverSetting) (string, error) {
+func (d *doctor) ofService(ctx context.Context, s servers.Spec) (string, error) {
 	took, address, err := d.here.Test(ctx, s.Name) // also one that is for somebody else
-	if err == nil && address != s.about().Address {
+	if err == nil && address != s.About.Address {
 		return "", errOtherMachine
 	}
 	return fmt.Sprintf("answers the Switchboard that runs, in %s", took), err
 }
 
 // dialAll connects to all servers as a service would, until leave. ask waits for one of them.
-func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, serverSetting) (string, error), leave func(), err error) {
+func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, servers.Spec) (string, error), leave func(), err error) {
 	agents := responses.NewAgents(threads.NewMemory())
 	var specs []servers.Spec
 	for _, s := range d.s.Servers {
-		p := s.plan()
-		if !d.missing(s) {
-			p.Dial, _ = kindOfServer(s.Kind, agents).Dial(p.Settings, zap.NewNop())
-			specs = append(specs, p.Spec)
+		if kind, ok := kindNamed(kinds(agents), s.Kind); ok && !d.missing(s) {
+			s.Dial, _ = kind.Dial(s, zap.NewNop())
+			specs = append(specs, s)
 		}
 	}
 	fleet, err := servers.New(servers.Config{Specs: specs})
@@ -149,7 +156,7 @@ func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, serverS
 		cancel()
 		work.Wait()
 	}
-	return func(ctx context.Context, s serverSetting) (string, error) {
+	return func(ctx context.Context, s servers.Spec) (string, error) {
 		took, err := fleet.Test(ctx, handoff.Grant{}, s.Name)
 		version := ""
 		for _, info := range fleet.Servers(ctx, handoff.Grant{}) {
@@ -161,48 +168,12 @@ func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, serverS
 	}, leave, nil
 }
 
-// reachAPI asks the API of an agent that Switchboard runs itself for its models, which costs nothing.
-func reachAPI(ctx context.Context, s serverSetting) error {
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+"/models", http.NoBody)
-	if err != nil {
-		return err
-	}
-	if s.Token != nil {
-		key, err := s.Token()
-		if err != nil {
-			return err
-		}
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-	resp, err := responses.HTTP.Do(r)
-	if err != nil {
-		return handoff.Fault(handoff.CodeUnreachable, s.Name, err.Error())
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return handoff.Fault(handoff.CodeTokenRefused, s.Name, "its API answered "+resp.Status)
-	}
-	return nil
-}
-
-// commands looks whether an agent of ours can run those that it may.
-func (d *doctor) commands(s serverSetting) {
-	if s.Kind != responses.Name || !s.Trusted {
-		return
-	}
-	if err := responses.CanRun(s.settings()); err != nil {
-		d.mend(s.Name, "it runs no commands: "+err.Error(), "")
-	}
-}
-
 // places looks whether the directories of a child are there. Those of other machines are theirs.
-func (d *doctor) places(s serverSetting) {
-	if len(s.Command) == 0 {
+func (d *doctor) places(s servers.Spec) {
+	if s.Program == "" {
 		return
 	}
-	for _, dir := range append(slices.Sorted(maps.Values(s.Projects)), s.Cwd) {
+	for _, dir := range append(slices.Sorted(maps.Values(s.Projects)), s.Dir) {
 		if about, err := os.Stat(dir); dir != "" && (err != nil || !about.IsDir()) {
 			d.mend(s.Name, dir+" is no directory on this machine", "make it, or correct cwd or projects of "+s.Name)
 		}

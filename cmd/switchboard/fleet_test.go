@@ -37,7 +37,7 @@ func newWiredFleet(t *testing.T) *wiredFleet {
 			running++
 			go func() { ended <- f.world.Serve(ctx, m.Name, l) }()
 		}
-		spec.Dial = codex.Dialer(codex.Config{Name: m.Name, URL: at})
+		spec.Dial = codex.Dialer(codex.Config{Name: m.Name, Way: byURL(at)})
 		specs = append(specs, spec)
 	}
 	var err error

@@ -1,37 +1,45 @@
 package main
 
 import (
+	"slices"
+
 	"switchboard/servers"
 	"switchboard/servers/codex"
 	"switchboard/servers/responses"
+	"switchboard/servers/transport"
 )
+
+// transports are the ways to reach agent servers that kinds share. One more is one more line.
+func transports() []servers.Transport {
+	return []servers.Transport{
+		transport.ByURL(),
+		transport.ByUnix(),
+		transport.ByCommand(),
+	}
+}
 
 // kinds are the kinds of agent servers that there are. One more is one more line. Who only reads a configuration
 // has no agents.
 func kinds(agents *responses.Agents) []servers.Kind {
-	return []servers.Kind{codex.Kind(), agents.Kind()}
+	return []servers.Kind{
+		codex.Kind(transports()...),
+		agents.Kind(),
+	}
 }
 
-// kindNames are what the configuration calls them.
-func kindNames() []string {
-	var names []string
-	for _, k := range kinds(nil) {
-		names = append(names, k.Name)
+// kindNamed returns the kind of a name.
+func kindNamed(all []servers.Kind, name string) (servers.Kind, bool) {
+	i := slices.IndexFunc(all, func(k servers.Kind) bool { return k.Name == name })
+	if i < 0 {
+		return servers.Kind{}, false
 	}
-	return names
-}
-
-// kindOfServer returns the kind of a name; it has no functions when there is none.
-func kindOfServer(name string, agents *responses.Agents) servers.Kind {
-	for _, k := range kinds(agents) {
-		if k.Name == name {
-			return k
-		}
-	}
-	return servers.Kind{}
+	return all[i], true
 }
 
 // localServer is what a codex that is installed here is configured as.
-func localServer() serverSetting {
-	return serverSetting{Name: localName, Kind: codex.Name, Command: []string{"codex", "app-server"}}
+func localServer() servers.Spec {
+	child := &transport.Child{Command: []string{"codex", "app-server"}}
+	s := servers.Spec{Name: localName, Kind: codex.Name, Own: &codex.Config{Way: child}}
+	s.Own.Describe(&s)
+	return s
 }

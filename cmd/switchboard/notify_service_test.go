@@ -71,7 +71,7 @@ func notified(t *testing.T, change func(*plan)) (*running, *farm, *hookEnd) {
 	r := start(t, func(p *plan) {
 		p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
 		for name, at := range f.at {
-			p.Servers = append(p.Servers, serverPlan{Spec: servers.Spec{Name: name, Kind: "codex"}, Settings: servers.Settings{URL: at}})
+			p.Servers = append(p.Servers, servers.Spec{Name: name, Kind: "codex", Own: codexAt(at)})
 		}
 		p.Notify = notifyPlan{URL: hook.URL, Token: func() (string, error) { return "t0ken", nil }}
 		change(p)
@@ -198,7 +198,7 @@ func TestPatienceIsSet(t *testing.T) {
 	cutter := newCutter(t, "bigpc", f.at["bigpc"])
 	r := start(t, func(p *plan) {
 		p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
-		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex"}, Settings: servers.Settings{URL: cutter.at}}}
+		p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Own: codexAt(cutter.at)}}
 		p.Patience = time.Second
 	})
 	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })

@@ -88,10 +88,10 @@ func agentBehind(t *testing.T, model *fakeProvider, state string) sdk {
 	work := t.TempDir()
 	return behind(t, func(p *plan) {
 		p.StateDir = state
-		p.Servers = []serverPlan{{
-			Spec: servers.Spec{Name: "bigpc", Kind: agents.Name, Dir: work},
-			Settings: servers.Settings{URL: model.URL + "/v1", Model: "m", Workspace: work, Continuation: agents.Replay,
-				Token: func() (string, error) { return "k3y", nil }},
+		p.Servers = []servers.Spec{{
+			Name: "bigpc", Kind: agents.Name, Dir: work,
+			Own: &agents.Settings{URL: model.URL + "/v1", Model: "m", Workspace: work, Continuation: agents.Replay,
+				Key: func() (string, error) { return "k3y", nil }},
 		}}
 	})
 }

@@ -19,7 +19,9 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/codex"
 	"switchboard/servers/simulator"
+	"switchboard/servers/transport"
 )
 
 // sessions lists sessions as a client gets them.
@@ -164,7 +166,7 @@ func TestUnixSocket(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "codex.sock")
 	on := func(p *plan) {
-		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "box", Kind: "codex", Dir: dir}, Settings: servers.Settings{Unix: path}}}
+		p.Servers = []servers.Spec{{Name: "box", Kind: "codex", Dir: dir, Own: &codex.Config{Way: &transport.Unix{Path: path}}}}
 	}
 	works := func(t *testing.T, prompt string) {
 		t.Helper()
@@ -214,9 +216,10 @@ func TestCutOff(t *testing.T) {
 	c.kill() // the services have their own
 	pid := filepath.Join(c.home, "pid")
 	sh := openShell(t, func(p *plan) {
-		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex", Dir: c.work, EndsWithUs: true}, Settings: servers.Settings{
-			Command: []string{"sh", "-c", "echo $$ > " + pid + "; exec " + codexProgram(t) + " app-server"}, Env: []string{"CODEX_HOME=" + c.home, "HOME=" + c.home}, Dir: c.work,
-		}}}
+		p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Dir: c.work, EndsWithUs: true, Own: &codex.Config{Cwd: c.work, Way: &transport.Child{
+			Command: []string{"sh", "-c", "echo $$ > " + pid + "; exec " + codexProgram(t) + " app-server"},
+			Env:     []string{"CODEX_HOME=" + c.home, "HOME=" + c.home},
+		}}}}
 	})
 	for _, tc := range []struct {
 		how       string

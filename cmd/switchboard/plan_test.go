@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"switchboard/servers/codex"
+	"switchboard/servers"
 	"switchboard/servers/responses"
 	"switchboard/web"
 )
@@ -21,8 +21,8 @@ func notFound(string) (string, error) { return "", exec.ErrNotFound }
 // no other server. Without either nothing real is touched.
 func TestLocalCodex(t *testing.T) {
 	key := modelSettings{URL: openAIURL, Key: newSecret("sk-0000000000000000")}
-	local := serverSetting{Name: localName, Kind: "codex", Command: []string{"codex", "app-server"}}
-	other := serverSetting{Name: "bigpc", Kind: "codex", URL: "ws://127.0.0.1:4500"}
+	local := localServer()
+	other := servers.Spec{Name: "bigpc", Kind: "codex", Own: codexAt("ws://127.0.0.1:4500")}
 	for _, tc := range []struct {
 		name  string
 		s     settings
@@ -33,9 +33,9 @@ func TestLocalCodex(t *testing.T) {
 		{"nothing", settings{}, found, "", false},
 		{"a key", settings{Model: key}, found, "local", false},
 		{"a key and no codex", settings{Model: key}, notFound, "", false},
-		{"a key and a server", settings{Model: key, Servers: []serverSetting{other}}, found, "bigpc", false},
-		{"--codex", settings{Servers: []serverSetting{local}}, found, "local", false},
-		{"--codex and no codex", settings{Servers: []serverSetting{local}}, notFound, "", true},
+		{"a key and a server", settings{Model: key, Servers: []servers.Spec{other}}, found, "bigpc", false},
+		{"--codex", settings{Servers: []servers.Spec{local}}, found, "local", false},
+		{"--codex and no codex", settings{Servers: []servers.Spec{local}}, notFound, "", true},
 		{"a broken PATH", settings{Model: key}, func(string) (string, error) { return "", errors.New("odd") }, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -79,16 +79,12 @@ func TestMediaIsWhereThePageIs(t *testing.T) {
 
 // TestWhoseWorkEndsWithUs: a child and an agent of ours go with the process, a server that is dialled does not.
 func TestWhoseWorkEndsWithUs(t *testing.T) {
-	for _, s := range []struct {
-		serverSetting
-		ends bool
-	}{
-		{localServer(), true},
-		{serverSetting{Kind: responses.Name, URL: "https://api.openai.com/v1"}, true},
-		{serverSetting{Kind: codex.Name, URL: "ws://127.0.0.1:4500"}, false},
+	for own, ends := range map[servers.Settings]bool{
+		localServer().Own: true, &responses.Settings{URL: "https://api.openai.com/v1"}: true, codexAt("ws://127.0.0.1:4500"): false,
 	} {
-		if got := s.plan().Spec.EndsWithUs; got != s.ends {
-			t.Errorf("%+v: %t", s.serverSetting, got)
+		var s servers.Spec
+		if own.Describe(&s); s.EndsWithUs != ends {
+			t.Errorf("%+v: %t", own, s.EndsWithUs)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/servers"
+	"switchboard/servers/codex"
 	machines "switchboard/servers/simulator"
 )
 
@@ -55,9 +56,9 @@ func TestPolicyIsOurs(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, func(p *plan) {
 		p.Model = modelPlan{URL: voice.URL, Name: "scripted"}
-		p.Servers = []serverPlan{{
-			Spec:     servers.Spec{Name: "bigpc", Kind: "codex", Dir: dir, Projects: map[string]string{"shop": dir}},
-			Settings: servers.Settings{URL: tap.url, Sandbox: "read-only", Approval: "on-request"},
+		p.Servers = []servers.Spec{{
+			Name: "bigpc", Kind: "codex", Dir: dir, Projects: map[string]string{"shop": dir},
+			Own: &codex.Config{Way: byURL(tap.url), Sandbox: "read-only", Approval: "on-request"},
 		}}
 	})
 	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })

@@ -47,7 +47,7 @@ type plan struct {
 	Keys              []web.Key
 	Made              func() ([]web.Key, error) // reads Keys again, with those that were made meanwhile; nil: they stay
 	Model             modelPlan
-	Servers           []serverPlan        // none: simulated ones
+	Servers           []servers.Spec      // none: simulated ones
 	Updates           handoff.SpeechLevel // "": milestones
 	AskAgain, GiveUp  time.Duration       // 0: as the router has them
 	Silence, Patience time.Duration       // likewise
@@ -66,12 +66,6 @@ type modelPlan struct {
 type notifyPlan struct {
 	URL   string
 	Token func() (string, error)
-}
-
-// serverPlan is one agent server.
-type serverPlan struct {
-	servers.Spec
-	Settings servers.Settings // its Name is that of Spec
 }
 
 // A service is everything wired together, listening, and not yet running.
@@ -197,15 +191,13 @@ func (s *service) fleet(
 	p plan, agents *responses.Agents, owners *router.Owners, changed func(), api func() *webresponses.API,
 ) (*servers.Fleet, error) {
 	var specs []servers.Spec
-	for _, planned := range p.Servers {
-		spec := planned.Spec
-		planned.Settings.Name = spec.Name
-		kind := kindOfServer(spec.Kind, agents)
-		if kind.Dial == nil {
+	for _, spec := range p.Servers {
+		kind, ok := kindNamed(kinds(agents), spec.Kind)
+		if !ok {
 			return nil, fmt.Errorf("server %q: there is no kind %q", spec.Name, spec.Kind)
 		}
 		if spec.Dial == nil { // else it is simulated
-			spec.Dial, spec.Metrics = kind.Dial(planned.Settings, s.log)
+			spec.Dial, spec.Metrics = kind.Dial(spec, s.log)
 		}
 		spec.IsThread = kind.IsThread
 		specs = append(specs, spec)

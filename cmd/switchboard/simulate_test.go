@@ -19,9 +19,7 @@ func TestSimulate(t *testing.T) {
 	}
 	sh := openShell(t, func(p *plan) {
 		p.Model = modelPlan{URL: s.Model.URL, Name: s.Model.Name}
-		for _, server := range s.Servers {
-			p.Servers = append(p.Servers, server.plan())
-		}
+		p.Servers = s.Servers
 	})
 	sh.wants(0, []string{"One test fails"}, "handoff", "bigpc", "--thread", "auth", "run the tests")
 	sims.end()

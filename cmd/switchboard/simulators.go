@@ -20,6 +20,7 @@ import (
 	"switchboard/servers/responses"
 	upstream "switchboard/servers/responses/simulator"
 	machines "switchboard/servers/simulator"
+	"switchboard/servers/transport"
 	"switchboard/web"
 )
 
@@ -56,22 +57,23 @@ func (s *simulators) fill(p *plan) error {
 	s.machines = true
 	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Log: s.log.Named("simulated machines")})
 	for _, m := range world.Machines() {
-		planned := serverPlan{Spec: servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects, Simulated: true}}
+		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects, Simulated: true}
+		at := &transport.WebSocket{URL: nobodyThere}
+		spec.Own = &codex.Config{Way: at}
 		var err error
 		switch {
 		case m.Down:
-			planned.Settings.URL = nobodyThere
 		case m.Name == ownMachine:
-			planned.Spec.Kind = responses.Name
-			planned.Spec.Dial, planned.Spec.Metrics, err = s.agent(m, p.Hurry)
+			spec.Kind, spec.Own = responses.Name, nil
+			spec.Dial, spec.Metrics, err = s.agent(m, p.Hurry)
 		default:
-			planned.Settings.URL, err = s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
-			planned.Settings.URL = "ws://" + planned.Settings.URL
+			at.URL, err = s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
+			at.URL = "ws://" + at.URL
 		}
 		if err != nil {
 			return err
 		}
-		p.Servers = append(p.Servers, planned)
+		p.Servers = append(p.Servers, spec)
 	}
 	return nil
 }

@@ -2,9 +2,12 @@ package codex
 
 import (
 	"errors"
+	"regexp"
+	"strconv"
 	"sync/atomic"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 	"switchboard/servers/turns"
 )
 
@@ -14,9 +17,9 @@ const (
 	// maxValues bounds what a frame may hold apart: decoded, a value of three bytes may take hundreds.
 	maxValues = 1 << 18
 	// maxHeld bounds the answers that were taken off the connection and are not yet decoded, in bytes.
-	maxHeld = 4 * maxFrame
+	maxHeld = 4 * servers.MaxFrame
 	// maxQueuedBytes bounds the frames that wait for the writer. More fail as overloaded.
-	maxQueuedBytes = 2 * maxFrame
+	maxQueuedBytes = 2 * servers.MaxFrame
 	// maxID bounds the ids of threads, turns, items and requests. What has a longer one is left out.
 	maxID = 512
 	// maxText bounds the words of one item. A prompt may be as long.
@@ -38,7 +41,7 @@ func unfit(frame []byte) error {
 	case handoff.TooDeep(frame):
 		return errTooDeep
 	case values(frame) > maxValues:
-		return errAnswerTooLong
+		return servers.ErrLongFrame
 	}
 	return nil
 }
@@ -85,4 +88,28 @@ type tally struct {
 	forgotten atomic.Uint64 // turns forgotten to make room
 	unasked   atomic.Uint64 // questions that were too long to be asked, or too many
 	errands   atomic.Uint64 // errands that found too many waiting
+}
+
+// answers matches the head of a response.
+var answers = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,\s*"result"`)
+
+// answered returns the id of the request that a frame with this head answers.
+func answered(head []byte) (id int64, ok bool) {
+	found := answers.FindSubmatch(head)
+	if found == nil {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(string(found[1]), 10, 64)
+	return id, err == nil
+}
+
+// less asks for limit things, and for fewer as long as the answer is too long.
+func less(limit int, ask func(limit int) error) error {
+	for {
+		err := ask(limit)
+		if limit <= 1 || !errors.Is(err, servers.ErrLongFrame) {
+			return err
+		}
+		limit = max(limit/7, 1)
+	}
 }

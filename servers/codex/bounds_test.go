@@ -13,6 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -73,7 +75,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 		p := newPeer(silentWire{make(chan struct{})}, zap.NewNop(), func(message) {})
 		ended := make(chan struct{})
 		go func() { p.run(); close(ended) }()
-		big := make([]byte, maxFrame)
+		big := make([]byte, servers.MaxFrame)
 		for i := range 3 { // one is being written
 			if _, err := p.send(big); err != nil {
 				t.Errorf("frame %d: %v", i, err)
@@ -87,7 +89,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 			t.Errorf("a small frame: %v", err)
 		}
 		for range 4 {
-			if !p.hold(maxFrame) {
+			if !p.hold(servers.MaxFrame) {
 				t.Error("an answer found no room")
 			}
 		}
@@ -96,10 +98,10 @@ func TestQueuesHaveBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.respond(message{ID: json.RawMessage(fmt.Sprint(id)), Result: json.RawMessage(`{}`)})
-		if r := <-w.reply; !errors.Is(r.leftOut, errAnswerTooLong) {
+		if r := <-w.reply; !errors.Is(r.leftOut, servers.ErrLongFrame) {
 			t.Errorf("an answer beyond the bound: %+v", r)
 		}
-		p.letGo(make(json.RawMessage, maxFrame))
+		p.letGo(make(json.RawMessage, servers.MaxFrame))
 		if !p.hold(2) {
 			t.Error("what was decoded still counts")
 		}
@@ -168,7 +170,7 @@ func TestLongQuestion(t *testing.T) {
 }
 
 // wireOf is a transport that gives lines and then ends.
-type wireOf struct{ *stream }
+type wireOf struct{ *transport.Lines }
 
 func (wireOf) Close() error { return nil }
 
@@ -193,7 +195,7 @@ func FuzzFrame(f *testing.F) {
 		frames = append(bytes.ReplaceAll(frames, []byte(`"threadId":"`), []byte(`"threadId":"`+thread1+`","_":"`)), '\n')
 		c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
 		th := c.hold(thread1)
-		c.peer = newPeer(wireOf{newStream(bytes.NewReader(frames), nil)}, c.log, c.handle)
+		c.peer = newPeer(wireOf{transport.NewLines(bytes.NewReader(frames), nil)}, c.log, c.handle)
 		c.peer.missed = c.mistrust
 		_, w, _ := c.peer.enlist(landing(func(r *threadResult) { th.snapshot(r) }))
 		_, v, _ := c.peer.enlist(landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") }))

@@ -55,7 +55,7 @@ func (c *connection) Read(ctx context.Context, thread string, lines int) (server
 	}
 	text := servers.Text{Thread: catalogThread(&w)}
 	page, err := c.client.turnsList(ctx, thread, min(max(lines, 1), maxReadTurns), "full")
-	if errors.Is(err, errAnswerTooLong) {
+	if errors.Is(err, servers.ErrLongFrame) {
 		page, err = c.newestItems(ctx, thread)
 	}
 	if refusedAs(err, refusedNeverRan) {

@@ -87,7 +87,7 @@ func TestReadTooLong(t *testing.T) {
 		f, link := startFake(t, Config{})
 		r := read(t, link, 6)
 		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
-		picture := strings.Repeat("A", maxFrame)
+		picture := strings.Repeat("A", servers.MaxFrame)
 		f.reply(f.expect("thread/turns/list"), `{"data":[{"id":"`+turn1+`","items":[{"type":"userMessage","id":"u","content":[{"type":"image","url":"`+picture+`"}]}]}]}`)
 		f.reply(f.expect("thread/items/list"), `{"data":[{"turnId":"`+turn1+`","item":{"type":"imageView","path":"`+picture+`"}}]}`)
 		fewer := f.expect("thread/items/list")

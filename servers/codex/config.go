@@ -4,6 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"iter"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,31 +20,111 @@ import (
 	"switchboard/servers"
 )
 
-// Config says where an app-server is and what new threads on it get. One of URL, Unix and Command is set.
+// Name is what the configuration calls servers of this kind.
+const Name = "codex"
+
+// Config is what is configured of an app-server. Empty words leave its own settings; a resumed thread keeps what it
+// has.
 type Config struct {
-	Name    string                 // of the server in the fleet; errors and questions carry it
-	URL     string                 // ws://IP:PORT or wss://…
-	Unix    string                 // path of its socket on this machine, which carries a WebSocket too
-	Token   func() (string, error) // read at every dial and sent as bearer token; nil: none
-	Command []string               // a child process that speaks on its standard streams; its end kills its turns
-	Dir     string                 // of the child; "" is ours
-	Env     []string               // of the child, beside what every program needs: NAME passes ours on, NAME=value sets one
+	Cwd      string `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
+	Model    string `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
+	Sandbox  string `yaml:"sandbox" unset:"the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
+	Approval string `yaml:"approval" unset:"the server's own" doc:"when they ask: untrusted, on-request or never"`
+	Ceiling  string `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
 
-	// Of new threads; empty leaves the server's own setting. A resumed thread keeps what it has.
-	Model    string
-	Approval string // untrusted, on-request, never
-	Sandbox  string // read-only, workspace-write, danger-full-access
+	Name      string        // of the server in the fleet; errors and questions carry it
+	Way       servers.Way   // how it is reached
+	Reconcile time.Duration // how long two looks at a thread must agree before a lost start counts as never run; 0: 2 s
+	Counters  *Counters     // of all its connections; nil: nobody reads them
+	Log       *zap.Logger   // nil: none
 
-	// Ceiling is the loosest sandbox of a thread that turns are run in, in the words of Sandbox; "" is any.
-	Ceiling string
+	ways      servers.Ways            // that the file may choose from
+	exclusive bool                    // the far end ends with its connection
+	died      *atomic.Pointer[string] // how a child ended last that was not told to; nil inside: none has
+}
 
-	// Reconcile is how long two looks at a thread must agree before a lost start counts as never run; 0 is 2 s.
-	Reconcile time.Duration
+// Kind returns the kind of Codex app-servers that are reached by these transports.
+func Kind(transports ...servers.Transport) servers.Kind {
+	return servers.Kind{
+		Name: Name, Doc: "an app-server of Codex",
+		New:  func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
+		Dial: dial, IsThread: threadID.MatchString,
+	}
+}
 
-	Counters *Counters   // of all its connections; nil: nobody reads them
-	Log      *zap.Logger // nil: none
+// threadID is the form of a thread's id.
+var threadID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-	died *atomic.Pointer[string] // how a child ended last that was not told to; nil inside: none has
+// Rows implements [servers.Settings].
+func (cfg *Config) Rows() []any { return append([]any{cfg}, cfg.ways.Rows()...) }
+
+// strictFirst are the words for sandboxes, from strict to loose. Set once.
+var strictFirst = []string{"read-only", "workspace-write", "danger-full-access"}
+
+// Check implements [servers.Settings].
+func (cfg *Config) Check(to servers.Report, files servers.Files) {
+	for _, word := range []struct {
+		row, value string
+		known      []string
+	}{
+		{"sandbox", cfg.Sandbox, strictFirst},
+		{"approval", cfg.Approval, []string{"untrusted", "on-request", "never"}},
+		{"ceiling", cfg.Ceiling, strictFirst},
+	} {
+		if word.value != "" {
+			to.OneOf(word.row, word.value, word.known...)
+		}
+	}
+	if i := slices.Index(strictFirst, cfg.Ceiling); i >= 0 && slices.Index(strictFirst, cfg.Sandbox) > i {
+		to.Bad("sandbox", "%s is looser than the ceiling %s, so no new session could run", cfg.Sandbox, cfg.Ceiling)
+	}
+	cfg.Way = cfg.ways.Choose(to, files)
+	var s servers.Spec
+	cfg.Describe(&s)
+	cfg.Cwd = servers.CheckDir("cwd", cfg.Cwd, s.Remote, to, files)
+}
+
+// Describe implements [servers.Settings].
+func (cfg *Config) Describe(s *servers.Spec) {
+	s.Dir = cfg.Cwd
+	s.About.Model, s.About.Sandbox, s.About.Approval, s.About.Ceiling = cfg.Model, cfg.Sandbox, cfg.Approval, cfg.Ceiling
+	if cfg.Way == nil {
+		return
+	}
+	cfg.Way.Describe(s)
+	address := s.About.Address
+	u, err := url.Parse(address)
+	switch {
+	case s.Program != "":
+		s.About.Start = address
+	case strings.HasPrefix(address, "unix:"):
+		s.About.Start = "codex app-server --listen unix://" + strings.TrimPrefix(address, "unix:")
+	case err == nil && u.Host != "":
+		s.About.Start = startThere(u, s.Credential.Read != nil)
+	}
+}
+
+// startThere is the command that starts an app-server where an address leads. Which port that has behind a proxy
+// nobody knows here; at the other end of a tunnel it may be another one too.
+func startThere(u *url.URL, withToken bool) string {
+	host, port := "127.0.0.1", cmp.Or(u.Port(), "4500")
+	switch {
+	case u.Scheme == "wss":
+		port = "PORT"
+	case !servers.Loopback(u.Hostname()):
+		host = "0.0.0.0"
+	}
+	start := "codex app-server --listen ws://" + net.JoinHostPort(host, port)
+	if withToken {
+		start += " --ws-auth capability-token --ws-token-file FILE"
+	}
+	return start
+}
+
+func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
+	cfg := *s.Own.(*Config) // its New made it
+	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), &Counters{Server: s.Name}
+	return Dialer(cfg), cfg.Counters.Metrics
 }
 
 // Dialer returns the dial function of an app-server.
@@ -50,8 +135,15 @@ func Dialer(cfg Config) servers.Dial {
 	cfg.Reconcile = cmp.Or(cfg.Reconcile, reconcileFor)
 	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
 	cfg.died = new(atomic.Pointer[string])
+	var s servers.Spec
+	cfg.Way.Describe(&s)
+	cfg.exclusive = s.EndsWithUs
+	end := servers.End{
+		Server: cfg.Name, Dir: cfg.Cwd, Passes: []string{"CODEX_*"}, Log: cfg.Log,
+		Died: func(how string) { cfg.died.Store(&how) },
+	}
 	return func(ctx context.Context) (*servers.Link, error) {
-		wire, err := open(ctx, cfg)
+		wire, err := cfg.Way.Open(ctx, end)
 		if err != nil {
 			return nil, err
 		}
@@ -59,20 +151,8 @@ func Dialer(cfg Config) servers.Dial {
 	}
 }
 
-// open makes the transport. Errors are [*handoff.Error].
-func open(ctx context.Context, cfg Config) (transport, error) {
-	if len(cfg.Command) > 0 {
-		wire, err := startChild(cfg)
-		if err != nil {
-			return nil, handoff.Fault(handoff.CodeUnreachable, cfg.Name, err.Error())
-		}
-		return wire, nil
-	}
-	return dialWebSocket(ctx, cfg)
-}
-
-// connect shakes hands over a transport and keeps the connection running until it is lost or closed.
-func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, error) {
+// connect shakes hands over a wire and keeps the connection running until it is lost or closed.
+func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link, error) {
 	c := &connection{
 		cfg: cfg, log: cfg.Log,
 		generation: strings.ToLower(rand.Text()[:10]),
@@ -102,7 +182,7 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	c.log.Debug("connected", zap.String("version", version))
-	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: len(cfg.Command) > 0}, nil
+	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: cfg.exclusive}, nil
 }
 
 // logEnd tells why the connection ended and what was left out on the way.

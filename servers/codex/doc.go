@@ -1,5 +1,4 @@
-// Package codex talks to one Codex app-server: JSON-RPC over a WebSocket or over the standard streams of
-// a child process.
+// Package codex talks to one Codex app-server: JSON-RPC over whatever transport reaches it.
 //
 // It implements [servers.Dial]: it attaches, lists and reads threads, gives them turns, and follows, steers and
 // interrupts these. How it finds out whether a start ran whose acknowledgement was lost is in reconcile.go.
@@ -9,10 +8,9 @@
 //
 // # Layers
 //
-// A transport moves whole frames. A peer is JSON-RPC on a transport: it matches responses to requests. A
-// client is the closed set of methods. A [connection] routes what the server says to threads; each thread sorts
-// it by turn and keeps it for whoever follows, with the bookkeeping of [turns]. Classification and policy are
-// pure.
+// A [servers.Wire] moves whole frames. A peer is JSON-RPC on a wire: it matches responses to requests. A client is the
+// closed set of methods. A [connection] routes what the server says to threads; each thread sorts it by turn and keeps
+// it for whoever follows, with the bookkeeping of [turns]. Classification and policy are pure.
 //
 // # Concurrency
 //

@@ -3,8 +3,11 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,15 +19,39 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
-// pipeWire is a transport over one end of a net.Pipe.
+func TestMain(m *testing.M) {
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	fuzzing := flag.Lookup("test.fuzz").Value.String() != "" // has goroutines of its own
+	if left := leaked(before); code == 0 && !fuzzing && left != "" {
+		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked waits a minute for goroutines that are about to end and returns the stacks of those that do not.
+func leaked(before int) string {
+	for range 3000 {
+		if runtime.NumGoroutine() <= before {
+			return ""
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// pipeWire is a wire over one end of a net.Pipe.
 type pipeWire struct {
-	*stream
+	*transport.Lines
 	conn net.Conn
 }
 
-func newPipeWire(conn net.Conn) *pipeWire { return &pipeWire{newStream(conn, conn), conn} }
+func newPipeWire(conn net.Conn) *pipeWire { return &pipeWire{transport.NewLines(conn, conn), conn} }
 
 func (p *pipeWire) Close() error { return p.conn.Close() }
 
@@ -94,7 +121,7 @@ func pipeFake(t *testing.T) (*fake, *pipeWire) {
 
 // pump reads what the client sends, so that it never blocks.
 func (f *fake) pump() {
-	s := newStream(f.conn, f.conn)
+	s := transport.NewLines(f.conn, f.conn)
 	for {
 		line, err := s.Read()
 		if err != nil {

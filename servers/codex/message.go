@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-)
 
-// maxFrame is the largest frame sent or taken, in bytes. The server drops connections that send more (20 MiB
-// were refused); what it says to us and is longer is left out.
-const maxFrame = 16 << 20
+	"switchboard/servers"
+)
 
 // A message is one JSON-RPC frame. The app-server sends no "jsonrpc" field. Only notifications carry
 // emittedAtMs.
@@ -69,9 +67,9 @@ func encode(v any) ([]byte, error) {
 	return bounded(bytes.ToValidUTF8(frame, []byte("\ufffd")))
 }
 
-// bounded refuses a frame that the server would drop the connection for.
+// bounded refuses a frame that the server would drop the connection for: 20 MiB were refused.
 func bounded(frame []byte) ([]byte, error) {
-	if len(frame) > maxFrame {
+	if len(frame) > servers.MaxFrame {
 		return nil, errFrameTooLarge
 	}
 	return frame, nil

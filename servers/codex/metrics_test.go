@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
 // TestCounters: what a connection counted is there while it lives and after its end, and nothing is left out.
@@ -47,7 +48,8 @@ func TestCounters(t *testing.T) {
 
 // What a kind shows of a server is counted when it is looked at: it is given before anything was.
 func TestKindCounts(t *testing.T) {
-	dial, counted := Kind().Dial(servers.Settings{Name: "bigpc", Command: []string{"sh", "-c", "echo no JSON; read request"}}, zap.NewNop())
+	way := &transport.Child{Command: []string{"sh", "-c", "echo no JSON; read request"}}
+	dial, counted := Kind().Dial(servers.Spec{Name: "bigpc", Own: &Config{Way: way}}, zap.NewNop())
 	if _, err := dial(t.Context()); err == nil {
 		t.Fatal("it shook hands")
 	}

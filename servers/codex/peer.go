@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/servers"
 )
 
 // maxInFlight is how many requests may wait for their response. The server refuses beyond about 150; when
@@ -20,7 +22,7 @@ const maxInFlight = 64
 // When it is full a frame fails as overloaded.
 const maxQueued = 2 * maxInFlight
 
-// pingEvery is how often a transport that can be pinged is. The server itself never pings.
+// pingEvery is how often a wire that can be pinged is. The server itself never pings.
 const pingEvery = 12 * time.Second
 
 var (
@@ -39,22 +41,14 @@ func (e *notSentError) Unwrap() error { return e.cause } // callers look for err
 type unansweredError struct{ cause error }
 
 func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
-func (e *unansweredError) Unwrap() error { return e.cause } // callers look for errAnswerTooLong
+func (e *unansweredError) Unwrap() error { return e.cause } // callers look for servers.ErrLongFrame
 
-// A transport moves whole frames. Read gives a [*tooLongError] for one that it left out. Read and Write may
-// run at the same time, Close at any time; Close ends both and returns when nothing of the transport is left.
-type transport interface {
-	Read() ([]byte, error)
-	Write(frame []byte) error
-	Close() error
-}
-
-// A pinger is a transport that can notice a dead peer.
+// A pinger is a wire that can notice a dead peer.
 type pinger interface{ Ping() error }
 
 // A peer is one JSON-RPC connection.
 type peer struct {
-	wire   transport     // Set once
+	wire   servers.Wire  // Set once
 	log    *zap.Logger   // Set once
 	handle func(message) // Set once: runs in the reader for everything but responses; never waits
 	missed func()        // Set once: runs in the reader when something else than a response was left out; may be nil
@@ -99,7 +93,7 @@ const (
 	frameWithdrawn
 )
 
-func newPeer(wire transport, log *zap.Logger, handle func(message)) *peer {
+func newPeer(wire servers.Wire, log *zap.Logger, handle func(message)) *peer {
 	return &peer{
 		wire: wire, log: log, handle: handle,
 		out:     make(chan *frame, maxQueued),
@@ -115,7 +109,7 @@ func (p *peer) run() {
 	wg.Go(p.writeAll)
 	<-p.done
 	if err := p.wire.Close(); err != nil {
-		p.log.Debug("close transport", zap.Error(err))
+		p.log.Debug("close wire", zap.Error(err))
 	}
 	wg.Wait()
 }
@@ -140,7 +134,7 @@ func (p *peer) lost() error {
 func (p *peer) readAll() {
 	for {
 		bytes, err := p.wire.Read()
-		if long, ok := errors.AsType[*tooLongError](err); ok {
+		if long, ok := errors.AsType[*servers.LongFrame](err); ok {
 			p.leaveOut(long)
 			continue
 		}
@@ -149,7 +143,7 @@ func (p *peer) readAll() {
 			return
 		}
 		if why := unfit(bytes); why != nil {
-			p.leaveOut(&tooLongError{bytes[:min(len(bytes), longHead)], len(bytes), why})
+			p.leaveOut(&servers.LongFrame{Head: bytes[:min(len(bytes), servers.LongHead)], Size: len(bytes), Cause: why})
 			continue
 		}
 		m, kind := parse(bytes)
@@ -165,10 +159,10 @@ func (p *peer) readAll() {
 }
 
 // leaveOut tells whoever waits for a frame that was too long.
-func (p *peer) leaveOut(long *tooLongError) {
+func (p *peer) leaveOut(long *servers.LongFrame) {
 	p.tooLong.Add(1)
-	p.log.Warn("frame left out", zap.Int("bytes", long.size), zap.NamedError("reason", long.cause))
-	id, isAnswer := long.request()
+	p.log.Warn("frame left out", zap.Int("bytes", long.Size), zap.NamedError("reason", long.Cause))
+	id, isAnswer := answered(long.Head)
 	if !isAnswer {
 		if p.missed != nil {
 			p.missed()
@@ -176,7 +170,7 @@ func (p *peer) leaveOut(long *tooLongError) {
 		return
 	}
 	if w := p.retire(id); w != nil {
-		w.reply <- reply{leftOut: long.cause}
+		w.reply <- reply{leftOut: long.Cause}
 	}
 }
 
@@ -220,7 +214,7 @@ func (p *peer) respond(m message) {
 	if !p.hold(len(m.Result)) {
 		p.tooLong.Add(1)
 		p.log.Warn("answer left out", zap.Int("bytes", len(m.Result)), zap.NamedError("reason", errHeld))
-		w.reply <- reply{leftOut: errAnswerTooLong}
+		w.reply <- reply{leftOut: servers.ErrLongFrame}
 		return
 	}
 	w.reply <- reply{result: m.Result}

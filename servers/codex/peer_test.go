@@ -242,7 +242,7 @@ func TestWriteDeadline(t *testing.T) {
 type stuckWire struct{ *pipeWire }
 
 func (s *stuckWire) Write([]byte) error {
-	time.Sleep(writeTimeout)
+	time.Sleep(10 * time.Second)
 	return errors.New("i/o timeout")
 }
 
@@ -254,7 +254,7 @@ func TestEncodeSanitises(t *testing.T) {
 	if s := string(frame); s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q", frame)
 	}
-	if _, err := bounded(make([]byte, maxFrame+1)); !errors.Is(err, errFrameTooLarge) {
+	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, errFrameTooLarge) {
 		t.Errorf("large frame: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,11 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
+
+// atAddress is what is configured of an app-server with an address.
+func atAddress(url string) Config { return Config{Name: "bigpc", Way: &transport.WebSocket{URL: url}} }
 
 // wsServer serves one WebSocket after the handshake of the app-server, and hands it to play.
 func wsServer(t *testing.T, play func(*websocket.Conn)) (url string, headers <-chan http.Header) {
@@ -69,7 +72,7 @@ func TestWebSocket(t *testing.T) {
 		_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":"a"}]}}`, frame.ID))
 		drain(conn)
 	})
-	dial := Dialer(Config{Name: "bigpc", URL: url, Token: func() (string, error) { return "s3cret", nil }})
+	dial := Dialer(Config{Name: "bigpc", Way: &transport.WebSocket{URL: url, Token: func() (string, error) { return "s3cret", nil }}})
 	link, err := dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +117,7 @@ func TestUnixSocket(t *testing.T) {
 	})}
 	go server.Serve(listener)
 	defer server.Close()
-	link, err := Dialer(Config{Name: "box", Unix: path})(t.Context())
+	link, err := Dialer(Config{Name: "box", Way: &transport.Unix{Path: path}})(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +128,7 @@ func TestUnixSocket(t *testing.T) {
 		t.Error(err)
 	}
 	<-link.Done
-	_, err = Dialer(Config{Name: "box", Unix: path + "x"})(t.Context())
+	_, err = Dialer(Config{Name: "box", Way: &transport.Unix{Path: path + "x"}})(t.Context())
 	if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 		t.Errorf("nobody listens: %v", err)
 	}
@@ -133,7 +136,7 @@ func TestUnixSocket(t *testing.T) {
 
 func TestWebSocketServerGoes(t *testing.T) {
 	url, _ := wsServer(t, func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() })
-	link, err := Dialer(Config{Name: "bigpc", URL: url})(t.Context())
+	link, err := Dialer(atAddress(url))(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,7 @@ func TestWebSocketServerGoes(t *testing.T) {
 func TestWebSocketFrameLimit(t *testing.T) {
 	limits := make(chan int, 9)
 	url, _ := wsServer(t, func(conn *websocket.Conn) {
-		_ = conn.WriteMessage(websocket.TextMessage, make([]byte, maxFrame+1))
+		_ = conn.WriteMessage(websocket.TextMessage, make([]byte, servers.MaxFrame+1))
 		for {
 			var asked sent
 			if conn.ReadJSON(&asked) != nil {
@@ -165,12 +168,12 @@ func TestWebSocketFrameLimit(t *testing.T) {
 			limits <- p.Limit
 			preview := "short"
 			if p.Limit > 10 {
-				preview = strings.Repeat("x", maxFrame)
+				preview = strings.Repeat("x", servers.MaxFrame)
 			}
 			_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":%q,"preview":%q}]}}`, asked.ID, thread1, preview))
 		}
 	})
-	link, err := Dialer(Config{Name: "bigpc", URL: url})(t.Context())
+	link, err := Dialer(atAddress(url))(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func TestWebSocketRefused(t *testing.T) {
 			w.Header().Set("Location", "ws://192.0.2.1/")
 			http.Error(w, "invalid websocket bearer token", status)
 		}))
-		_, err := Dialer(Config{Name: "bigpc", URL: "ws" + strings.TrimPrefix(server.URL, "http")})(t.Context())
+		_, err := Dialer(atAddress("ws" + strings.TrimPrefix(server.URL, "http")))(t.Context())
 		server.Close()
 		if err == nil || handoff.AsError(err).Code != code || !strings.Contains(handoff.AsError(err).Detail, "invalid websocket bearer token") {
 			t.Errorf("%d: %v", status, err)
@@ -213,13 +216,13 @@ func TestWebSocketUnreachable(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	for name, cfg := range map[string]Config{
+	for name, way := range map[string]transport.WebSocket{
 		"nobody there":     {URL: "ws://" + addr},
 		"unreadable token": {URL: "ws://" + addr, Token: func() (string, error) { return "", errors.New("no such file") }},
 		"not a URL":        {URL: "::"},
 		"http":             {URL: "http://" + addr},
 	} {
-		if _, err := Dialer(cfg)(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+		if _, err := Dialer(Config{Way: &way})(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -241,12 +244,12 @@ func bubbleDial(t *testing.T, wg *sync.WaitGroup, play func(*websocket.Conn)) (*
 	})}
 	wg.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() { _ = server.Close() })
-	cfg := withDefaults(Config{URL: "ws://127.0.0.1:1"})
-	wire, err := dialWebSocketOver(t.Context(), cfg, func(context.Context, string, string) (net.Conn, error) { return ours, nil })
+	wire, err := transport.OverSocket(t.Context(), "bigpc", "ws://127.0.0.1:1", nil,
+		func(context.Context, string, string) (net.Conn, error) { return ours, nil })
 	if err != nil {
 		return nil, err
 	}
-	return connect(t.Context(), cfg, wire)
+	return connect(t.Context(), withDefaults(Config{}), wire)
 }
 
 // oneListener accepts one connection.
@@ -316,71 +319,9 @@ func TestDeadServer(t *testing.T) {
 		}
 		begin := time.Now()
 		<-link.Done
-		if took := time.Since(begin); took > deadAfter {
+		if took := time.Since(begin); took > 25*time.Second {
 			t.Errorf("took %v", took)
 		}
 		_ = link.Conn.Close()
 	})
-}
-
-// TestQuickAck: what is no TCP connection passes untouched, TCP still reads and writes.
-func TestQuickAck(t *testing.T) {
-	a, b := net.Pipe()
-	defer a.Close()
-	defer b.Close()
-	if quickAck(a) != a {
-		t.Error("a pipe was wrapped")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		if conn, err := l.Accept(); err == nil {
-			_, _ = conn.Write([]byte("hello"))
-			_ = conn.Close()
-		}
-	}()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tcp := quickAck(conn)
-	defer tcp.Close()
-	buf := make([]byte, 16)
-	if n, err := tcp.Read(buf); err != nil || string(buf[:n]) != "hello" {
-		t.Errorf("read %q %v", buf[:n], err)
-	}
-}
-
-// TestWebSocketLongHead: the answer to a handshake is read up to a bound.
-func TestWebSocketLongHead(t *testing.T) {
-	const most = 8 << 20
-	here, there := net.Pipe()
-	wrote := make(chan int, 1)
-	go func() {
-		defer there.Close()
-		n := 0
-		defer func() { wrote <- n }()
-		if _, err := http.ReadRequest(bufio.NewReader(there)); err != nil {
-			return
-		}
-		head := "HTTP/1.1 101 Switching Protocols\r\n"
-		for n < most {
-			m, err := there.Write([]byte(head))
-			n += m
-			if err != nil {
-				return
-			}
-			head = "X-Long: " + strings.Repeat("x", 1000) + "\r\n"
-		}
-	}()
-	_, err := dialWebSocketOver(t.Context(), Config{Name: "bigpc", URL: "ws://bigpc:1"}, func(context.Context, string, string) (net.Conn, error) { return here, nil })
-	if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
-		t.Errorf("dialled: %v", err)
-	}
-	if n := <-wrote; n < handoff.MaxHandshake/2 || n > handoff.MaxHandshake+4096 {
-		t.Errorf("%d bytes of the answer were read", n)
-	}
 }

@@ -21,81 +21,65 @@ import (
 	"switchboard/servers"
 	"switchboard/servers/responses/sandbox"
 	"switchboard/servers/responses/workspace"
+	"switchboard/servers/serverstest"
 )
 
-// A findings is what a check reported, by row.
-type findings []string
-
-func (f *findings) Bad(row, format string, args ...any) {
-	*f = append(*f, row+": "+fmt.Sprintf(format, args...))
-}
-
-func (f *findings) OneOf(row, word string, known ...string) {
-	if !slices.Contains(known, word) {
-		*f = append(*f, row+": "+word+" is unknown")
-	}
-}
-
 func TestCheck(t *testing.T) {
-	good := servers.Settings{URL: "https://api.openai.com/v1", Model: "m", Workspace: t.TempDir()}
+	good := Settings{URL: "https://api.openai.com/v1", Model: "m", Workspace: t.TempDir()}
 	for _, c := range []struct {
 		name   string
-		change func(*servers.Settings)
+		change func(*Settings)
 		want   string // how the only finding begins; "" for none
 	}{
-		{"good", func(*servers.Settings) {}, ""},
-		{"everything", func(s *servers.Settings) {
-			s.Continuation, s.Verbosity, s.Reasoning = ResponseIDs, "low", servers.Reasoning{Effort: "low", Summary: "auto"}
+		{"good", func(*Settings) {}, ""},
+		{"everything", func(s *Settings) {
+			s.Continuation, s.Verbosity, s.Reasoning = ResponseIDs, "low", Reasoning{Effort: "low", Summary: "auto"}
 		}, ""},
-		{"on this machine", func(s *servers.Settings) { s.URL = "http://127.0.0.1:8000/v1" }, ""},
-		{"no address", func(s *servers.Settings) { s.URL = "" }, "url: must be"},
-		{"a socket", func(s *servers.Settings) { s.URL = "ws://127.0.0.1:1" }, "url: must be"},
-		{"a password", func(s *servers.Settings) { s.URL = "https://me:pw@host/v1" }, "url: has a user name"},
-		{"a query", func(s *servers.Settings) { s.URL = "https://host/v1?version=1" }, "url: has a query"},
-		{"in the clear", func(s *servers.Settings) { s.URL = "http://host/v1" }, "url: http:// to another"},
-		{"allowed in the clear", func(s *servers.Settings) { s.URL, s.AllowPlaintext = "http://host/v1", true }, ""},
-		{"nothing in the clear", func(s *servers.Settings) { s.AllowPlaintext = true }, "allow_plaintext: "},
-		{"no model", func(s *servers.Settings) { s.Model = "" }, "model: is missing"},
-		{"no directory", func(s *servers.Settings) { s.Workspace = "" }, "workspace: must be"},
-		{"a directory that is not there", func(s *servers.Settings) { s.Workspace += "/none" }, "workspace: must be"},
-		{"a continuation", func(s *servers.Settings) { s.Continuation = "magic" }, "continuation: magic"},
-		{"an effort", func(s *servers.Settings) { s.Reasoning.Effort = "huge" }, "reasoning.effort: huge"},
-		{"a summary", func(s *servers.Settings) { s.Reasoning.Summary = "none" }, "reasoning.summary: none"},
-		{"a verbosity", func(s *servers.Settings) { s.Verbosity = "loud" }, "verbosity: loud"},
-		{"encrypted", func(s *servers.Settings) { s.Reasoning.Encrypted = true }, ""},
-		{"encrypted and kept", func(s *servers.Settings) { s.Reasoning.Encrypted, s.Continuation = true, ResponseIDs }, "continuation: response_ids needs"},
-		{"encrypted, and kept all the same", func(s *servers.Settings) {
+		{"on this machine", func(s *Settings) { s.URL = "http://127.0.0.1:8000/v1" }, ""},
+		{"no address", func(s *Settings) { s.URL = "" }, "url: must be"},
+		{"a socket", func(s *Settings) { s.URL = "ws://127.0.0.1:1" }, "url: must be"},
+		{"a password", func(s *Settings) { s.URL = "https://me:pw@host/v1" }, "url: has a user name"},
+		{"a query", func(s *Settings) { s.URL = "https://host/v1?version=1" }, "url: has a query"},
+		{"in the clear", func(s *Settings) { s.URL = "http://host/v1" }, "url: http:// to another"},
+		{"allowed in the clear", func(s *Settings) { s.URL, s.AllowPlaintext = "http://host/v1", true }, ""},
+		{"nothing in the clear", func(s *Settings) { s.AllowPlaintext = true }, "allow_plaintext: "},
+		{"no model", func(s *Settings) { s.Model = "" }, "model: is missing"},
+		{"no directory", func(s *Settings) { s.Workspace = "" }, "workspace: must be"},
+		{"a directory that is not there", func(s *Settings) { s.Workspace += "/none" }, "workspace: must be"},
+		{"a continuation", func(s *Settings) { s.Continuation = "magic" }, `continuation: "magic"`},
+		{"an effort", func(s *Settings) { s.Reasoning.Effort = "huge" }, `reasoning.effort: "huge"`},
+		{"a summary", func(s *Settings) { s.Reasoning.Summary = "none" }, `reasoning.summary: "none"`},
+		{"a verbosity", func(s *Settings) { s.Verbosity = "loud" }, `verbosity: "loud"`},
+		{"encrypted", func(s *Settings) { s.Reasoning.Encrypted = true }, ""},
+		{"encrypted and kept", func(s *Settings) { s.Reasoning.Encrypted, s.Continuation = true, ResponseIDs }, "continuation: response_ids needs"},
+		{"encrypted, and kept all the same", func(s *Settings) {
 			s.Reasoning.Encrypted, s.Continuation, s.Store, s.Include = true, ResponseIDs, new(true), []string{"message.output_text.logprobs"}
 		}, ""},
-		{"not kept", func(s *servers.Settings) { s.Store = new(false) }, ""},
-		{"not kept, by ids", func(s *servers.Settings) { s.Continuation, s.Store = ResponseIDs, new(false) }, "store: response_ids needs"},
-		{"another directory", func(s *servers.Settings) { s.Dir = "/" }, "cwd: is not for"},
-		{"a command", func(s *servers.Settings) { s.Command = []string{"x"} }, "command: is not for"},
-		{"a ceiling", func(s *servers.Settings) { s.Ceiling = "read-only" }, "ceiling: is not for"},
-		{"a sandbox, and no trust", func(s *servers.Settings) { s.Sandbox = "read-only" }, "sandbox: goes with trusted"},
-		{"approvals, and no trust", func(s *servers.Settings) { s.Approval = "never" }, "approval: goes with trusted"},
-		{"variables, and no trust", func(s *servers.Settings) { s.Env = []string{"A"} }, "env: goes with trusted"},
-		{"more to read, and no trust", func(s *servers.Settings) { s.Readable = []string{"/"} }, "readable: goes with trusted"},
-		{"trust", func(s *servers.Settings) {
+		{"not kept", func(s *Settings) { s.Store = new(false) }, ""},
+		{"not kept, by ids", func(s *Settings) { s.Continuation, s.Store = ResponseIDs, new(false) }, "store: response_ids needs"},
+		{"a sandbox, and no trust", func(s *Settings) { s.Sandbox = "read-only" }, "sandbox: goes with trusted"},
+		{"approvals, and no trust", func(s *Settings) { s.Approval = "never" }, "approval: goes with trusted"},
+		{"variables, and no trust", func(s *Settings) { s.Env = []string{"A"} }, "env: goes with trusted"},
+		{"more to read, and no trust", func(s *Settings) { s.Readable = []string{"/"} }, "readable: goes with trusted"},
+		{"trust", func(s *Settings) {
 			s.Trusted, s.Sandbox, s.Approval, s.Env, s.Readable = true, "read-only", "untrusted", []string{"A", "B=c"}, []string{"/opt"}
 		}, ""},
-		{"trust in a word", func(s *servers.Settings) { s.Trusted, s.Sandbox = true, "none" }, "sandbox: none"},
-		{"trust in another word", func(s *servers.Settings) { s.Trusted, s.Approval = true, "always" }, "approval: always"},
-		{"trust with our variables", func(s *servers.Settings) { s.Trusted, s.Env = true, []string{"SWITCHBOARD_KEY"} }, "env[0]: SWITCHBOARD_KEY"},
-		{"trust and nothing to read", func(s *servers.Settings) { s.Trusted, s.Readable = true, []string{"/none"} }, "readable[0]: must be"},
-		{"limits, and no trust", func(s *servers.Settings) { s.Limits.Processes = 9 }, "limits: goes with trusted"},
-		{"trust and no such user", func(s *servers.Settings) { s.Trusted, s.User = true, "no-such-user" }, "user: there is no user"},
-		{"trust and limits", func(s *servers.Settings) {
-			s.Trusted, s.Limits = true, servers.Limits{Processes: 1, MemoryMiB: 2, TmpMiB: 3}
+		{"trust in a word", func(s *Settings) { s.Trusted, s.Sandbox = true, "none" }, `sandbox: "none"`},
+		{"trust in another word", func(s *Settings) { s.Trusted, s.Approval = true, "always" }, `approval: "always"`},
+		{"trust with our variables", func(s *Settings) { s.Trusted, s.Env = true, []string{"SWITCHBOARD_KEY"} }, "env[0]: SWITCHBOARD_KEY"},
+		{"trust and nothing to read", func(s *Settings) { s.Trusted, s.Readable = true, []string{"/none"} }, "readable[0]: must be"},
+		{"limits, and no trust", func(s *Settings) { s.Limits.Processes = 9 }, "limits: goes with trusted"},
+		{"trust and no such user", func(s *Settings) { s.Trusted, s.User = true, "no-such-user" }, "user: there is no user"},
+		{"trust and limits", func(s *Settings) {
+			s.Trusted, s.Limits = true, Limits{Processes: 1, MemoryMiB: 2, TmpMiB: 3}
 		}, ""},
-		{"trust everywhere", func(s *servers.Settings) { s.Trusted, s.Workspace = true, "/" }, "workspace: is the whole machine"},
+		{"trust everywhere", func(s *Settings) { s.Trusted, s.Workspace = true, "/" }, "workspace: is the whole machine"},
 	} {
-		var found findings
 		s := good
 		c.change(&s)
-		checkSettings(s, &found)
+		found := serverstest.Check(&s)
 		if len(found) > 1 || (len(found) == 1) != (c.want != "") || len(found) == 1 && !strings.HasPrefix(found[0], c.want) {
-			t.Errorf("%s: %q, want %q", c.name, []string(found), c.want)
+			t.Errorf("%s: %q, want %q", c.name, found, c.want)
 		}
 	}
 }
@@ -140,11 +124,12 @@ func TestAgents(t *testing.T) {
 	f := newFake(t, looksOnce("list_dir"))
 	agents := NewAgents(threads.NewMemory())
 	dir := t.TempDir()
-	dial, metrics := agents.Kind().Dial(servers.Settings{
-		Name: "helper", URL: f.server.URL + "/v1", Model: "m-1", Workspace: dir, Continuation: ResponseIDs, Token: func() (string, error) { return "k3y", nil },
-		Reasoning: servers.Reasoning{Encrypted: true}, Store: new(true), Include: []string{"message.output_text.logprobs"},
-	}, zaptest.NewLogger(t))
-	lost, _ := agents.Kind().Dial(servers.Settings{Name: "lost", Workspace: dir + "/none"}, zaptest.NewLogger(t))
+	dial, metrics := agents.Kind().Dial(servers.Spec{Name: "helper", Own: &Settings{
+		URL: f.server.URL + "/v1", Model: "m-1", Workspace: dir, Continuation: ResponseIDs,
+		Key:       func() (string, error) { return "k3y", nil },
+		Reasoning: Reasoning{Encrypted: true}, Store: new(true), Include: []string{"message.output_text.logprobs"},
+	}}, zaptest.NewLogger(t))
+	lost, _ := agents.Kind().Dial(servers.Spec{Name: "lost", Own: &Settings{Workspace: dir + "/none"}}, zaptest.NewLogger(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -216,18 +201,18 @@ func TestAsRoot(t *testing.T) {
 		t.Log("the tests are not root")
 		return
 	}
-	s := servers.Settings{Name: "helper", URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Env: []string{"PATH"}}
+	s := Settings{URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Env: []string{"PATH"}}
 	agents := NewAgents(threads.NewMemory())
-	agents.Kind().Dial(s, zaptest.NewLogger(t))
+	agents.Kind().Dial(servers.Spec{Name: "helper", Own: &s}, zaptest.NewLogger(t))
 	if w := agents.workspaces[0]; !strings.Contains(w.About(), "It runs no commands: there is no sandbox for commands: this Switchboard runs as root") ||
 		slices.Contains(w.Allowed(), "exec") || agents.servers[0].cfg.Note != w.About() {
 		t.Error(w.About())
 	}
-	if err := CanRun(s); err == nil || !strings.Contains(err.Error(), "in the setting user") {
+	if err := s.Lacks(); err == nil || !strings.Contains(err.Error(), "in the setting user") {
 		t.Error(err)
 	}
 	s.User = as
-	if err := CanRun(s); err != nil {
+	if err := s.Lacks(); err != nil {
 		t.Error(err)
 	}
 }
@@ -243,10 +228,10 @@ func TestHidden(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(hidden), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	agents.Kind().Dial(servers.Settings{
-		Name: "helper", URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Sandbox: "danger-full-access", Approval: "never", User: as,
-		Env: []string{"PATH"}, Token: func() (string, error) { return "", nil },
-	}, zaptest.NewLogger(t))
+	agents.Kind().Dial(servers.Spec{Name: "helper", Own: &Settings{
+		URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Sandbox: "danger-full-access",
+		Approval: "never", User: as, Env: []string{"PATH"}, Key: func() (string, error) { return "", nil },
+	}}, zaptest.NewLogger(t))
 	w := agents.workspaces[0]
 	t.Cleanup(func() { _ = w.Close() })
 	if !slices.Contains(w.Allowed(), "exec") && os.Getenv("CI") != "true" {

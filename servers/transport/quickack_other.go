@@ -1,6 +1,6 @@
 //go:build !linux
 
-package codex
+package transport
 
 import "net"
 

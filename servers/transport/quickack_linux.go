@@ -1,4 +1,4 @@
-package codex
+package transport
 
 import (
 	"net"

@@ -1,15 +1,19 @@
-package codex
+package transport
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"switchboard/handoff"
 	"switchboard/servers"
 )
 
@@ -24,24 +28,64 @@ const (
 // maxStderr is how much of a child's stderr goes to the debug log, in bytes; the rest is thrown away.
 const maxStderr = 64 << 10
 
-// child is an app-server on the standard streams of a child process.
+// A Child is an agent server on the standard streams of a child process. It and its work end with this process.
+type Child struct {
+	Command []string `yaml:"command" doc:"program and arguments of an agent server that runs as a child, such as [codex, app-server]"`
+	Env     []string `yaml:"env" unset:"none" doc:"what the child gets beside PATH, HOME, the language, proxies, XDG_* and what its kind needs (CODEX_*): NAME passes a variable on, NAME=value sets one"`
+}
+
+// ByCommand is the transport of a server that is a child process.
+func ByCommand() servers.Transport {
+	return servers.Transport{Row: "command", New: func() servers.Way { return new(Child) }}
+}
+
+// Check implements [servers.Way]. A program without a slash is looked up in PATH.
+func (c *Child) Check(to servers.Report, files servers.Files) {
+	switch {
+	case c.Command == nil: // it is no list, which was reported
+	case len(c.Command) == 0:
+		to.Bad("command", "names no program")
+	case strings.ContainsRune(c.Command[0], filepath.Separator):
+		c.Command[0] = files.Path(c.Command[0])
+	}
+	servers.CheckEnv(c.Env, to)
+}
+
+// Describe implements [servers.Way].
+func (c *Child) Describe(s *servers.Spec) {
+	if len(c.Command) > 0 {
+		s.Program = c.Command[0]
+		s.About.Address = strings.Join(c.Command[:min(len(c.Command), 2)], " ") // what follows may be a secret
+	}
+	s.EndsWithUs = true
+}
+
+// child is a [Child] that runs.
 type child struct {
-	*stream
+	*Lines
 	cmd    *exec.Cmd     // Set once
 	stdin  *os.File      // Set once
 	stdout *os.File      // Set once
 	exited chan struct{} // Set once, closed when the child was reaped
 	log    *zap.Logger   // Set once
 	wg     sync.WaitGroup
-	once   sync.Once               // closes
-	told   atomic.Bool             // it was told to end
-	died   *atomic.Pointer[string] // Set once: takes how it ended by itself; may be nil
+	once   sync.Once        // closes
+	told   atomic.Bool      // it was told to end
+	died   func(how string) // Set once: takes how it ended by itself; may be nil
 }
 
-// startChild starts the configured command.
-func startChild(cfg Config) (*child, error) {
-	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
-	cmd.Dir, cmd.Env = cfg.Dir, servers.ChildEnv(os.Environ(), cfg.Env, "CODEX_*")
+// Open implements [servers.Way]: it starts the program.
+func (c *Child) Open(_ context.Context, end servers.End) (servers.Wire, error) {
+	running, err := c.start(end)
+	if err != nil {
+		return nil, handoff.Fault(handoff.CodeUnreachable, end.Server, err.Error())
+	}
+	return running, nil
+}
+
+func (c *Child) start(end servers.End) (*child, error) {
+	cmd := exec.Command(c.Command[0], c.Command[1:]...)
+	cmd.Dir, cmd.Env = end.Dir, servers.ChildEnv(os.Environ(), c.Env, end.Passes...)
 	ownGroup(cmd)
 	// Pipes of ours and not those of exec: their ends can be given deadlines, and Wait does not wait for
 	// grandchildren that hold them open.
@@ -70,13 +114,13 @@ func startChild(cfg Config) (*child, error) {
 		return nil, err
 	}
 	closeAll(theirs)
-	c := &child{
-		stream: newStream(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
-		exited: make(chan struct{}), log: cfg.Log, died: cfg.died,
+	running := &child{
+		Lines: NewLines(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
+		exited: make(chan struct{}), log: end.Log, died: end.Died,
 	}
-	c.wg.Go(func() { c.drain(ours[2]) })
-	c.wg.Go(func() { c.reap(ours[1:]) })
-	return c, nil
+	running.wg.Go(func() { running.drain(ours[2]) })
+	running.wg.Go(func() { running.reap(ours[1:]) })
+	return running, nil
 }
 
 // reap waits for the child and ends what it left behind, so that its streams end too. A process that left
@@ -84,7 +128,7 @@ func startChild(cfg Config) (*child, error) {
 func (c *child) reap(streams []*os.File) {
 	err := c.cmd.Wait()
 	if err != nil && !c.told.Load() && c.died != nil {
-		c.died.Store(new("its program ended: " + err.Error())) // "exit status 3", "signal: killed"
+		c.died("its program ended: " + err.Error()) // "exit status 3", "signal: killed"
 	}
 	close(c.exited)
 	kill(c.cmd)

@@ -1,0 +1,200 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/responses/sandbox"
+	"switchboard/servers/responses/workspace"
+)
+
+// Settings are what is configured of one agent. Empty words leave what its API or its model does by itself.
+type Settings struct {
+	URL            string `yaml:"url" doc:"address of the API, such as https://api.openai.com/v1"`
+	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow http:// to another machine: whoever is on the way can read along and take over"`
+	KeyFile        string `yaml:"key_file" doc:"file with the key for url; or"`
+	KeyEnv         string `yaml:"key_env" doc:"variable with the key for url"`
+
+	Model        string    `yaml:"model" doc:"name of a model of that API"`
+	Continuation string    `yaml:"continuation" unset:"replay" doc:"replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
+	Store        *bool     `yaml:"store" unset:"true with response_ids" doc:"whether the API keeps responses: its parameter store"`
+	Include      []string  `yaml:"include" unset:"none" doc:"what else the API gives back with a response: its parameter include"`
+	Reasoning    Reasoning `yaml:"reasoning"`
+	Verbosity    string    `yaml:"verbosity" unset:"the model's own" doc:"low, medium or high"`
+
+	Workspace string   `yaml:"workspace" doc:"the directory here that the agent reads, and nothing else"`
+	Trusted   bool     `yaml:"trusted" unset:"false" doc:"the agent also changes files of the workspace and runs commands there, in a sandbox"`
+	Sandbox   string   `yaml:"sandbox" unset:"workspace-write" doc:"of a trusted agent: read-only, workspace-write or danger-full-access"`
+	Approval  string   `yaml:"approval" unset:"on-request" doc:"when a trusted agent asks: untrusted, on-request or never"`
+	Readable  []string `yaml:"readable" unset:"none" doc:"directories that its commands may read beside the workspace and the system's"`
+	User      string   `yaml:"user" unset:"none" doc:"when Switchboard runs as root: the user, by name or number, whom its commands run as; without one it runs none"`
+	Env       []string `yaml:"env" unset:"none" doc:"what its commands get beside PATH, HOME, the language, proxies and XDG_*: NAME passes a variable on, NAME=value sets one"`
+	Limits    Limits   `yaml:"limits"`
+
+	Key func() (string, error) // for URL, and read anew each time; nil: there is none
+}
+
+// Reasoning is how a model thinks.
+type Reasoning struct {
+	Effort    string `yaml:"effort" unset:"the model's own" doc:"none, minimal, low, medium, high or xhigh, as far as the model has it"`
+	Summary   string `yaml:"summary" unset:"none" doc:"auto, concise or detailed"`
+	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"have reasoning given back encrypted, so that nothing is kept there unless store is true"`
+}
+
+// Limits are how much one command may use at a time. What is zero has its default.
+type Limits struct {
+	Processes int `yaml:"processes" unset:"4096" doc:"how many processes and threads a command may have at a time"`
+	MemoryMiB int `yaml:"memory_mib" unset:"8192" doc:"memory of all its processes together, in MiB; a command that takes more is ended"`
+	TmpMiB    int `yaml:"tmp_mib" unset:"4096" doc:"what the /tmp of its commands may hold, in MiB; a command that fills it is ended, and /tmp emptied"`
+}
+
+// Rows implements [servers.Settings].
+func (s *Settings) Rows() []any { return []any{s} }
+
+func (s *Settings) address() servers.Address {
+	return servers.Address{
+		Row: "url", URL: s.URL, Plain: "http", What: "the address of a Responses API, such as https://api.openai.com/v1",
+		Secret: "key", Allowed: s.AllowPlaintext,
+	}
+}
+
+// Describe implements [servers.Settings].
+func (s *Settings) Describe(spec *servers.Spec) {
+	s.address().Describe(spec)
+	spec.Dir, spec.EndsWithUs, spec.Credential = s.Workspace, true, servers.Credential{Name: "key", Read: s.Key}
+	spec.About.Model, spec.About.Sandbox, spec.About.Approval = s.Model, s.Sandbox, s.Approval
+}
+
+// Check implements [servers.Settings].
+func (s *Settings) Check(to servers.Report, files servers.Files) {
+	s.address().Check(to)
+	if strings.Contains(s.URL, "?") {
+		to.Bad("url", "has a query: paths are added to the address")
+	}
+	s.Key = files.Credential("key", s.KeyFile, s.KeyEnv).Read
+	if s.Model == "" {
+		to.Bad("model", "is missing: the name of a model of that API")
+	}
+	for _, word := range []struct {
+		row, value string
+		known      []string
+	}{
+		{"continuation", s.Continuation, []string{Replay, ResponseIDs}},
+		{"reasoning.effort", s.Reasoning.Effort, []string{"none", "minimal", "low", "medium", "high", "xhigh"}},
+		{"reasoning.summary", s.Reasoning.Summary, []string{"auto", "concise", "detailed"}},
+		{"verbosity", s.Verbosity, []string{"low", "medium", "high"}},
+		{"sandbox", s.Sandbox, []string{string(sandbox.ReadOnly), string(sandbox.WorkspaceWrite), string(sandbox.Full)}},
+		{"approval", s.Approval, []string{workspace.Untrusted, workspace.OnRequest, workspace.Never}},
+	} {
+		if word.value != "" {
+			to.OneOf(word.row, word.value, word.known...)
+		}
+	}
+	kept := !s.Reasoning.Encrypted
+	if s.Store != nil {
+		kept = *s.Store
+	}
+	switch {
+	case kept || s.Continuation != ResponseIDs:
+	case s.Store != nil:
+		to.Bad("store", "%s needs responses to be kept: use %s, or leave store out", ResponseIDs, Replay)
+	default:
+		to.Bad("continuation", "%s needs responses to be kept, and encrypted reasoning has nothing kept: use %s, "+
+			"leave reasoning.encrypted out, or set store", ResponseIDs, Replay)
+	}
+	s.checkWorkspace(to, files)
+	if !s.Trusted {
+		for _, row := range []string{"env", "readable", "sandbox", "approval", "user", "limits"} {
+			if to.IsSet(row) {
+				to.Bad(row, "goes with trusted: true, without which the agent only reads")
+			}
+		}
+	}
+}
+
+// checkWorkspace reports what is wrong with the directories of an agent and with what its commands get.
+func (s *Settings) checkWorkspace(to servers.Report, files servers.Files) {
+	if s.Workspace != "" {
+		s.Workspace = files.Path(s.Workspace)
+		files.Apart("workspace", s.Workspace)
+	}
+	if !isDir(s.Workspace) {
+		to.Bad("workspace", "must be a directory on this machine: the agent works there and nowhere else")
+	} else if real, err := filepath.EvalSymlinks(s.Workspace); s.Trusted && err == nil && real == "/" {
+		to.Bad("workspace", "is the whole machine, which is nothing to trust an agent with")
+	}
+	for i, dir := range s.Readable {
+		row := fmt.Sprintf("readable[%d]", i)
+		s.Readable[i] = files.Path(dir)
+		files.Apart(row, s.Readable[i])
+		if !isDir(s.Readable[i]) {
+			to.Bad(row, "must be a directory on this machine")
+		}
+	}
+	servers.CheckEnv(s.Env, to)
+	if s.User == "" {
+		return
+	}
+	if _, err := sandbox.LookupUser(s.User); err != nil {
+		to.Bad("user", "%v", err)
+	} else if os.Geteuid() != 0 {
+		to.Bad("user", "goes with a Switchboard that runs as root: another one runs commands as its own user")
+	}
+}
+
+func isDir(path string) bool {
+	about, err := os.Stat(path)
+	return err == nil && about.IsDir()
+}
+
+// reachWithin is how long an API may take to list its models.
+const reachWithin = 3 * time.Second
+
+// Reach asks the API for its models, which costs nothing. server is the name in errors.
+func (s *Settings) Reach(ctx context.Context, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+"/models", http.NoBody)
+	if err != nil {
+		return err
+	}
+	if s.Key != nil {
+		key, err := s.Key()
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := HTTP.Do(r)
+	if err != nil {
+		return handoff.Fault(handoff.CodeUnreachable, server, err.Error())
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return handoff.Fault(handoff.CodeTokenRefused, server, "its API answered "+resp.Status)
+	}
+	return nil
+}
+
+// Lacks says what keeps an agent that is configured so from doing all that it may, nil when nothing does.
+func (s *Settings) Lacks() error {
+	if !s.Trusted {
+		return nil
+	}
+	w, err := NewAgents(nil).open(s)
+	if err == nil {
+		err = errors.Join(w.CanRun(), w.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("it runs no commands: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// handshakeTimeout bounds the handshake of a WebSocket.
+const handshakeTimeout = 10 * time.Second
+
+// maxDetail bounds what an error quotes of an answer to the handshake, in bytes.
+const maxDetail = 300
+
+// deadAfter is how long a WebSocket may be silent. An app-server answers pings but sends none, and a half-open
+// connection swallows writes for minutes.
+const deadAfter = 25 * time.Second
+
+// socket is a WebSocket. It has one reader and one writer.
+type socket struct {
+	conn *websocket.Conn
+	part []byte // Owned by Read
+}
+
+// A WebSocket reaches an agent server by its address.
+type WebSocket struct {
+	URL            string `yaml:"url" doc:"address of the agent server, ws://host:port or wss://host/path; or"`
+	TokenFile      string `yaml:"token_file" doc:"file with the token for url; or"`
+	TokenEnv       string `yaml:"token_env" doc:"variable with the token for url"`
+	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// to another machine: whoever is on the way can read along and take over"`
+
+	Token func() (string, error) // sent as bearer token, and read anew at every dial; nil: none
+}
+
+// ByURL is the transport of a server that has a url.
+func ByURL() servers.Transport {
+	return servers.Transport{Row: "url", New: func() servers.Way { return new(WebSocket) }}
+}
+
+func (w *WebSocket) address() servers.Address {
+	return servers.Address{
+		Row: "url", URL: w.URL, Plain: "ws", What: "the address of an app-server, such as ws://127.0.0.1:4500",
+		Secret: "token", Allowed: w.AllowPlaintext,
+	}
+}
+
+// Check implements [servers.Way].
+func (w *WebSocket) Check(to servers.Report, files servers.Files) {
+	if w.URL != "" { // else that was reported
+		w.address().Check(to)
+	}
+	w.Token = files.Credential("token", w.TokenFile, w.TokenEnv).Read
+}
+
+// Describe implements [servers.Way].
+func (w *WebSocket) Describe(s *servers.Spec) {
+	w.address().Describe(s)
+	s.Remote, s.Credential = true, servers.Credential{Name: "token", Read: w.Token}
+}
+
+// Open implements [servers.Way].
+func (w *WebSocket) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
+	header := http.Header{}
+	if w.Token != nil {
+		token, err := w.Token()
+		if err != nil {
+			return nil, handoff.Fault(handoff.CodeUnreachable, end.Server, "read token: "+err.Error())
+		}
+		header.Set("Authorization", "Bearer "+token)
+	}
+	return OverSocket(ctx, end.Server, w.URL, header, new(net.Dialer).DialContext)
+}
+
+// A Unix reaches an agent server by its socket on this machine, which carries a WebSocket too.
+type Unix struct {
+	Path string `yaml:"unix" doc:"path of the socket of an agent server on this machine; or"`
+}
+
+// ByUnix is the transport of a server that has a socket on this machine.
+func ByUnix() servers.Transport {
+	return servers.Transport{Row: "unix", New: func() servers.Way { return new(Unix) }}
+}
+
+// Check implements [servers.Way].
+func (u *Unix) Check(_ servers.Report, files servers.Files) {
+	if u.Path != "" {
+		u.Path = files.Path(u.Path)
+	}
+}
+
+// Describe implements [servers.Way].
+func (u *Unix) Describe(s *servers.Spec) { s.About.Address = "unix:" + u.Path }
+
+// Open implements [servers.Way]. The address names nothing: the socket alone decides who answers.
+func (u *Unix) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", u.Path)
+	}
+	return OverSocket(ctx, end.Server, "ws://localhost/", nil, dial)
+}
+
+// OverSocket opens a WebSocket to address over what dial connects. server is the name in errors. No Origin header is
+// sent: an app-server refuses every request that has one.
+func OverSocket(
+	ctx context.Context, server, address string, header http.Header,
+	dial func(ctx context.Context, network, addr string) (net.Conn, error),
+) (servers.Wire, error) {
+	var handshake *handoff.Handshake
+	dialer := websocket.Dialer{
+		HandshakeTimeout: handshakeTimeout,
+		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			handshake = &handoff.Handshake{Conn: quickAck(conn)}
+			return handshake, nil
+		},
+	}
+	conn, resp, err := dialer.DialContext(ctx, address, header)
+	if err != nil {
+		return nil, dialFault(server, resp, err)
+	}
+	handshake.Done()
+	s := &socket{conn, make([]byte, 32<<10)}
+	conn.SetPongHandler(func(string) error { return s.alive() })
+	return s, s.alive()
+}
+
+// dialFault tells a server that refuses us from one that does not answer.
+func dialFault(server string, resp *http.Response, err error) *handoff.Error {
+	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
+		return handoff.Fault(handoff.CodeUnreachable, server, err.Error())
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetail))
+	detail := fmt.Sprintf("HTTP %d %s", resp.StatusCode, body)
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return handoff.Fault(handoff.CodeTokenRefused, server, detail)
+	}
+	return handoff.Fault(handoff.CodeUnreachable, server, detail)
+}
+
+// alive notes a sign of life.
+func (s *socket) alive() error { return s.conn.SetReadDeadline(time.Now().Add(deadAfter)) }
+
+// Read returns the next text frame, or a [*servers.LongFrame] for one that was left out.
+func (s *socket) Read() ([]byte, error) {
+	for {
+		kind, r, err := s.conn.NextReader()
+		if err != nil {
+			return nil, err
+		}
+		frame, err := s.gather(r)
+		if err != nil || kind == websocket.TextMessage {
+			return frame, err
+		}
+	}
+}
+
+// gather reads a frame. Each part of it is a sign of life.
+func (s *socket) gather(r io.Reader) ([]byte, error) {
+	var frame gathered
+	for {
+		n, err := r.Read(s.part)
+		if n > 0 || errors.Is(err, io.EOF) {
+			if err := errors.Join(frame.add(s.part[:n]), s.alive()); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return frame.frame()
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// Write sends one text frame.
+func (s *socket) Write(frame []byte) error {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	return s.conn.WriteMessage(websocket.TextMessage, frame)
+}
+
+// Ping asks for a sign of life.
+func (s *socket) Ping() error {
+	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+}
+
+// Close says goodbye, if that takes no time, and closes.
+func (s *socket) Close() error {
+	bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	_ = s.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second))
+	return s.conn.Close()
+}
