@@ -67,7 +67,7 @@ func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if voice.Chips == nil {
 		voice.Chips = []Chip{}
 	}
-	found, err := tools.ServersArguments{}.Do(r.Context(), s.backend(), g)
+	found, err := tools.ServersArguments{}.Do(r.Context(), s.backend(), nil, g)
 	if err != nil {
 		return err
 	}

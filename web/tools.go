@@ -61,12 +61,14 @@ func (s *Server) hears(g handoff.Grant, e handoff.PageEvent) bool {
 	return true
 }
 
-// backend is what the tools look at and act on.
-func (s *Server) backend() tools.Backend { return tools.Backend{Directory: s.cfg.Directory} }
+// backend is what the tools look at and act on here.
+func (s *Server) backend() tools.Backend {
+	return tools.Backend{Directory: s.cfg.Directory, Giver: s.cfg.Runs}
+}
 
 // A lookup is a tool's arguments that came in a path and a query.
 type lookup interface {
-	tools.Doer
+	tools.Arguments
 	Check() error
 }
 
@@ -75,7 +77,7 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request, g handoff.Grant, a
 	if err := args.Check(); err != nil {
 		return err
 	}
-	result, err := args.Do(r.Context(), s.backend(), g)
+	result, err := args.Do(r.Context(), s.backend(), nil, g)
 	if err != nil {
 		return err
 	}

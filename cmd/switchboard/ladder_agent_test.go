@@ -56,7 +56,7 @@ func newRungs(t *testing.T) *rungs {
 	r.router = router.NewRouter(router.Config{Fleet: fleet, Stickies: r, Log: zap.NewNop(), Life: "h"})
 	r.calls = call.New(call.Config{
 		Runs: r.router, Attending: r.router, Questions: r.router, Shown: r.router.Shown,
-		Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: r.router}, Log: zap.NewNop(), Life: "h",
+		Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: r.router, Questions: r.router}, Log: zap.NewNop(), Life: "h",
 	})
 	var ends []func()
 	for _, run := range []func(context.Context) error{agents.Run, fleet.Run, r.router.Run} {

@@ -31,7 +31,7 @@ func (p *climber) live(name string) {
 		Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name, Patience: w.Patience, Jitter: func(d time.Duration) time.Duration { return d },
 	})
 	calls := call.New(call.Config{
-		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: name, Tools: tools.Backend{Directory: w, Resolver: w, Work: r},
+		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: name, Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r},
 	})
 	p.Router, p.Serve = r, calls.Serve
 	ctx := p.ctx

@@ -213,7 +213,8 @@ func (s *service) fleet(
 // calls serves voice calls with what the fleet and the router can do.
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call.Calls {
 	return call.New(call.Config{
-		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store}, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
+		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
+		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Work: runs, Questions: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
 }

@@ -42,10 +42,8 @@ type Attending interface {
 	NextID() string
 }
 
-// Questions are what agents wait for.
+// Questions takes what is said of an agent's questions.
 type Questions interface {
-	// Question finds an open question by its label or id; "" means the only one that is open.
-	Question(g handoff.Grant, name string) (handoff.OpenQuestion, error)
 	// Answer gives the caller's answer to the agent.
 	Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error
 	// Unanswered says that nobody answers a question in the call where it was asked.

@@ -84,7 +84,7 @@ func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 // early gives a function call the output that its run goes on.
 func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Floor) {
 	o.answered = true
-	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.EarlyAnswer(o.rec, waits), Floor: floor})
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.EarlyAnswer(o.rec, waits).Encode(), Floor: floor})
 	s.pace(speech.AnsweredEvent{ID: id})
 }
 
@@ -105,7 +105,7 @@ func (s *serving) ended(id string, o *owed) {
 		return
 	}
 	o.answered = true
-	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec), Floor: handoff.FloorAsk, Tells: []string{id}}
+	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec).Encode(), Floor: handoff.FloorAsk, Tells: []string{id}}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
 }

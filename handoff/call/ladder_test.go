@@ -99,7 +99,8 @@ func service(cfg router.Config, d handoff.Directory) (*router.Router, *Calls) {
 	cfg.Jitter = func(d time.Duration) time.Duration { return d }
 	r := router.NewRouter(cfg)
 	return r, New(Config{
-		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r}, AskAgain: cfg.AskAgain, Life: cfg.Life,
+		Runs: r, Attending: r, Questions: r, Shown: r.Shown, AskAgain: cfg.AskAgain, Life: cfg.Life,
+		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r},
 	})
 }
 

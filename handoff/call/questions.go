@@ -44,22 +44,24 @@ func (s *serving) questionClosed(id handoff.QuestionID) {
 	}
 }
 
-// answerAgent takes what the voice model says the caller answered. It decides nothing by itself.
-func (s *serving) answerAgent(id string, req handoff.FunctionCall, args tools.AnswerArguments) {
-	q, err := s.cfg.Questions.Question(s.grant, args.Question)
-	if err != nil {
-		s.refuse(id, req, handoff.AsError(err))
-		return
-	}
+// Answer implements [tools.Front] with what the voice model says that the caller answered. It decides nothing by
+// itself: the answer is a claim until what the caller said is evidence for it.
+func (f *functionCall) Answer(
+	_ context.Context, _ handoff.Grant, q handoff.OpenQuestion, args tools.AnswerArguments,
+) (tools.Result, error) {
+	s := f.s
+	id := s.cfg.Attending.NextID()
 	if !s.evidence.Knows(q.Shown.ID) { // it was asked in another call, or an answer could not be given
 		s.opened(q)
 	}
 	s.pace(speech.Claimed{ID: q.Shown.ID})
 	now := time.Now()
-	s.claims = append(s.claims, &claim{ID: id, req: req, question: q.Shown, claim: evidence.Claim{
-		Question: q.Shown.ID, Hash: handoff.CommandHash(q.Question, q.Shown.Server), Wants: args.Decision, Words: args.Text, Came: now,
+	s.claims = append(s.claims, &claim{ID: id, req: f.req, question: q.Shown, claim: evidence.Claim{
+		Question: q.Shown.ID, Hash: handoff.CommandHash(q.Question, q.Shown.Server),
+		Wants: args.Decision, Words: args.Text, Came: now,
 	}})
 	s.judge(now)
+	return nil, nil
 }
 
 // judge rules on the claims that wait, again with everything that is heard.
@@ -96,9 +98,9 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())
 		s.pace(speech.Asked{ID: c.question.ID, Utterance: c.ID + "-a"})
-		s.answer(c.ID, c.req, wording.AskAgainAnswer(c.question, v.Fault, v.Again), handoff.FloorAsk)
+		s.answer(c.ID, c.req, wording.AskAgainAnswer(c.question, v.Fault, v.Again).Encode(), handoff.FloorAsk)
 	case evidence.RulingReword:
-		s.answer(c.ID, c.req, wording.RewordAnswer(c.question, v.Fault), handoff.FloorAsk)
+		s.answer(c.ID, c.req, wording.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
 	case evidence.RulingLater:
 		s.answer(c.ID, c.req, handoff.Encode(wording.Answer{Status: "open", Server: c.question.Server, Say: "It waits.", Note: "The caller asked for time; nothing was decided. Say nothing more of it until they answer."}), handoff.FloorUnlessSpoke)
 	default:
@@ -109,7 +111,7 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 // undecided takes a question back into the call whose answer could not be given: it is asked again by itself, and
 // until it is closed a yes may be for it.
 func (s *serving) undecided(id handoff.QuestionID) {
-	if q, err := s.cfg.Questions.Question(s.grant, string(id)); err == nil {
+	if q, err := s.cfg.Tools.Questions.Question(s.grant, string(id)); err == nil {
 		s.opened(q)
 	}
 }
@@ -126,5 +128,5 @@ func (s *serving) decide(c *claim, a handoff.SpokenAnswer) {
 		s.refuse(c.ID, c.req, handoff.AsError(err))
 		return
 	}
-	s.answer(c.ID, c.req, wording.DecidedAnswer(c.question, a.Decision), handoff.FloorUnlessSpoke)
+	s.answer(c.ID, c.req, wording.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
 }

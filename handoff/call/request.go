@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -30,49 +31,43 @@ func (s *serving) request(req handoff.FunctionCall) {
 	if !req.Asked.IsZero() {
 		s.pace(speech.Sentence{At: req.Asked})
 	}
-	tool, args, err := s.asked(req)
-	if work, mode, ok := asWork(args); err == nil && ok {
-		s.codex(req, work, mode)
-		return
-	}
-	id := s.cfg.Attending.NextID()
-	if err != nil {
-		s.refuse(id, req, handoff.AsError(err))
-		return
-	}
-	switch args := args.(type) {
-	case tools.AnswerArguments:
-		s.answerAgent(id, req, args)
-	case tools.UpdatesArguments:
-		s.setUpdates(id, req, args)
-	case tools.SilenceArguments:
-		s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID})
-	case tools.Doer:
-		s.do(id, req, tool, args)
-	}
-}
-
-// asWork returns the arguments of a tool that gives work, and how it meets work that runs.
-func asWork(args tools.Arguments) (work tools.CodexArguments, mode handoff.Mode, ok bool) {
-	switch args := args.(type) {
-	case tools.CodexArguments:
-		return args, handoff.ModeNow, true
-	case tools.NextArguments:
-		return args.CodexArguments, handoff.ModeNext, true
-	case tools.AsideArguments:
-		return args.CodexArguments, handoff.ModeAside, true
-	}
-	return tools.CodexArguments{}, 0, false
-}
-
-// asked returns the tool that a function call names, and its arguments.
-func (s *serving) asked(req handoff.FunctionCall) (tools.Tool, tools.Arguments, error) {
 	tool, err := tools.Find(s.grant, req.Tool)
-	if err != nil {
-		return tool, nil, err
+	var args tools.Arguments
+	if err == nil {
+		args, err = tool.Parse(req.Arguments)
 	}
-	args, err := tool.Parse(req.Arguments)
-	return tool, args, err
+	front := &functionCall{s, req}
+	switch {
+	case err != nil:
+		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
+	case tool.Slow: // it is done also when the call ends meanwhile
+		id := s.cfg.Attending.NextID()
+		s.beside(id, func() {
+			result, err := args.Do(s.lasting, s.cfg.Tools, front, s.grant)
+			s.result(id, req, tool, result, err)
+		})
+	default:
+		result, err := args.Do(s.open, s.cfg.Tools, front, s.grant)
+		if result != nil || err != nil { // else the front answers
+			s.result(s.cfg.Attending.NextID(), req, tool, result, err)
+		}
+	}
+}
+
+// result answers a function call with what its tool returned. It may be used from any goroutine.
+func (s *serving) result(id string, req handoff.FunctionCall, tool tools.Tool, result tools.Result, err error) {
+	switch {
+	case err != nil:
+		s.refuse(id, req, handoff.AsError(err))
+	case tool.Silence:
+		s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID})
+	default:
+		floor := handoff.FloorAsk
+		if a, ok := result.(tools.Answer); ok && a.Status != tools.StatusUnclear { // the model may have said so already
+			floor = handoff.FloorUnlessSpoke
+		}
+		s.answer(id, req, tool.Output(result), floor)
+	}
 }
 
 // beside answers a function call in a goroutine of its own, because it has to ask somebody.
@@ -81,68 +76,55 @@ func (s *serving) beside(id string, do func()) {
 	s.besides.Go(do)
 }
 
-// do answers a function call that needs no call. It is done also when the call ends meanwhile.
-func (s *serving) do(id string, req handoff.FunctionCall, tool tools.Tool, args tools.Doer) {
-	s.beside(id, func() {
-		result, err := args.Do(s.lasting, s.cfg.Tools, s.grant)
-		if err != nil {
-			s.refuse(id, req, handoff.AsError(err))
-			return
-		}
-		floor := handoff.FloorAsk
-		if a, ok := result.(tools.Answer); ok && a.Status != tools.StatusUnclear { // the model may have said so already
-			floor = handoff.FloorUnlessSpoke
-		}
-		s.answer(id, req, tool.Output(result), floor)
-	})
+// functionCall is one function call as a [tools.Front]. Its methods belong to the loop.
+type functionCall struct {
+	s   *serving
+	req handoff.FunctionCall
 }
 
-// setUpdates takes how much the caller wants to hear.
-func (s *serving) setUpdates(id string, req handoff.FunctionCall, args tools.UpdatesArguments) {
-	s.pace(speech.LevelSet{Level: args.Level})
-	for _, other := range s.calls.setLevel(s.grant.Caller, args.Level, s.box) {
-		other.tell(speech.LevelSet{Level: args.Level})
+// SetLevel implements [tools.Front]: the level holds at once, in all calls of the caller.
+func (f *functionCall) SetLevel(_ context.Context, g handoff.Grant, level handoff.SpeechLevel) error {
+	s := f.s
+	s.pace(speech.LevelSet{Level: level})
+	for _, other := range s.calls.setLevel(g.Caller, level, s.box) {
+		other.tell(speech.LevelSet{Level: level})
 	}
-	s.besides.Go(func() { _ = s.calls.keepLevel(s.lasting, s.grant.Caller) }) // it counts in this life either way
-	s.answer(id, req, handoff.Encode(wording.Answer{Status: "done", Say: "Okay."}), handoff.FloorUnlessSpoke)
+	s.besides.Go(func() { _ = s.calls.keepLevel(s.lasting, g.Caller) }) // it counts in this life either way
+	return nil
 }
 
-// codex begins work. The same words again, while the first are still being worked on and the caller has
-// said nothing since, are the voice model repeating itself.
-func (s *serving) codex(req handoff.FunctionCall, args tools.CodexArguments, mode handoff.Mode) {
-	if id := s.repeated(args); id != "" && args.Begin == "" {
-		s.again(s.cfg.Attending.NextID(), req, id)
-		return
+// Give implements [tools.Front]: it begins the work, and what happens to the run answers the function call. The same
+// words again, while the first are still being worked on and the caller has said nothing since, are the voice model
+// repeating itself.
+func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
+	s := f.s
+	if id := s.repeated(req); id != "" && req.Instead == "" {
+		s.again(s.cfg.Attending.NextID(), f.req, id)
+		return nil, nil
 	}
 	now := time.Now()
-	within := s.schedule.Within(now)
-	if mode == handoff.ModeAside {
-		within = asideWithin
+	req.Key, req.Context, req.By = s.key(f.req.CallID), s.context(req.Mode), s.box
+	req.Within = s.schedule.Within(now)
+	if req.Mode == handoff.ModeAside {
+		req.Within = asideWithin
 	}
-	id, err := s.cfg.Runs.Start(s.open, s.grant, handoff.Request{
-		Key: s.key(req.CallID), Target: target(args), Input: handoff.TextInput(args.Prompt), Context: s.context(mode), Mode: mode,
-		Within: within, By: s.box, Instead: handoff.RunID(args.Begin),
-	})
+	id, err := s.cfg.Runs.Start(ctx, g, req)
 	switch {
 	case err == nil:
-		s.runs[string(id)] = &owed{req: req, args: args, began: now}
-		s.pace(speech.Began{ID: string(id), Server: args.Server})
-		if mode == handoff.ModeAside { // its answer may take a while: until then the caller is not left in silence
-			s.pace(speech.Lookup{ID: string(id), Server: args.Server})
+		s.runs[string(id)] = &owed{req: f.req, asked: req, began: now}
+		s.pace(speech.Began{ID: string(id), Server: req.Target.Server})
+		if req.Mode == handoff.ModeAside { // its answer may take a while: until then the caller is not left in silence
+			s.pace(speech.Lookup{ID: string(id), Server: req.Target.Server})
 		}
 	case id != "" && handoff.AsError(err).Code == handoff.CodeJoined: // it was begun before
-		s.again(s.cfg.Attending.NextID(), req, string(id))
-	default:
-		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
+		s.again(s.cfg.Attending.NextID(), f.req, string(id))
+		err = nil
 	}
+	return nil, err
 }
 
 // key names a function call to whoever does the work.
 func (s *serving) key(callID string) string { return s.ID + " " + callID }
-
-func target(args tools.CodexArguments) handoff.Target {
-	return handoff.Target{Server: args.Server, Thread: args.Thread}
-}
 
 // context is what an agent is told beside the words.
 func (s *serving) context(mode handoff.Mode) []handoff.Context {
@@ -165,7 +147,7 @@ func (s *serving) hint(h handoff.Hint) {
 		return
 	}
 	if args, ok := tools.ReadTarget(h.Partial); ok && (!aside || args.Thread != "") { // else it gets a thread of its own
-		s.cfg.Attending.Prefetch(s.grant, s.key(h.CallID), target(args))
+		s.cfg.Attending.Prefetch(s.grant, s.key(h.CallID), args.Target())
 	}
 }
 
@@ -173,7 +155,7 @@ func (s *serving) hint(h handoff.Hint) {
 // so it waits until the run is noted, too.
 func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	if o := s.runs[run]; o != nil && o.noted {
-		s.answer(id, req, wording.RepeatedAnswer(s.record(o.rec)), handoff.FloorUnlessSpoke)
+		s.answer(id, req, wording.RepeatedAnswer(s.record(o.rec)).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.beside(id, func() {
@@ -182,7 +164,7 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 			s.refuse(id, req, handoff.AsError(err))
 			return
 		}
-		s.answer(id, req, wording.RepeatedAnswer(rec), handoff.FloorUnlessSpoke)
+		s.answer(id, req, wording.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
 	})
 }
 
@@ -211,9 +193,9 @@ func (s *serving) noted(ctx context.Context, run handoff.RunID) (rec handoff.Rec
 }
 
 // repeated returns the run that goes on and was asked for with the same words, if the caller has not spoken since.
-func (s *serving) repeated(args tools.CodexArguments) string {
+func (s *serving) repeated(req handoff.Request) string {
 	for id, o := range s.runs {
-		if o.req.CallID != "" && sameWords(o.args, args) && !s.heard.spokeSince(o.began) {
+		if o.req.CallID != "" && sameWords(o.asked, req) && !s.heard.spokeSince(o.began) {
 			return id
 		}
 	}
@@ -221,9 +203,13 @@ func (s *serving) repeated(args tools.CodexArguments) string {
 }
 
 // sameWords compares what was asked, but for case, spaces and punctuation.
-func sameWords(a, b tools.CodexArguments) bool {
+func sameWords(a, b handoff.Request) bool {
 	norm := func(s string) string {
-		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
+		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+		}), " ")
 	}
-	return norm(a.Server) == norm(b.Server) && norm(a.Thread) == norm(b.Thread) && norm(a.Prompt) == norm(b.Prompt)
+	words := func(r handoff.Request) string { return norm(fmt.Sprint(r.Input)) }
+	return norm(a.Target.Server) == norm(b.Target.Server) && norm(a.Target.Thread) == norm(b.Target.Thread) &&
+		words(a) == words(b)
 }

@@ -11,7 +11,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/evidence"
 	"switchboard/handoff/speech"
-	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 )
 
@@ -45,7 +44,7 @@ type serving struct {
 // owed is a run of which a call hears, and what the call owes for it.
 type owed struct {
 	req      handoff.FunctionCall // that asked for it; the zero one: an earlier call did
-	args     tools.CodexArguments
+	asked    handoff.Request
 	began    time.Time
 	answered bool // the function call has its output
 	noted    bool // the ledger has an entry
@@ -130,7 +129,7 @@ func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor
 func (s *serving) refuse(id string, req handoff.FunctionCall, e *handoff.Error) {
 	s.log.Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
 	s.calls.counts.refused.Add(e.Code)
-	s.answer(id, req, wording.Refusal(e), handoff.FloorAsk)
+	s.answer(id, req, wording.Refusal(e).Encode(), handoff.FloorAsk)
 }
 
 // hangUp ends the call: what was not said is told in another one.

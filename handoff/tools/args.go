@@ -1,10 +1,16 @@
 package tools
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 // Bounds of arguments, in bytes.
@@ -14,15 +20,25 @@ const (
 	maxReply = 2000    // an answer in words that was spoken
 )
 
-// Arguments are those of one tool. What may be given, and what is wrong with it, is the business of Check.
-type Arguments interface{ arguments() }
+// Arguments are those of one tool, as its Parse returns them.
+type Arguments interface {
+	// Do does what the tool does, as far as the grant allows: servers and work that it may not use do not exist. A nil
+	// Result without an error comes from the front; see [Front].
+	Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error)
+}
+
+// none is for tools without arguments.
+type none struct{}
+
+// Check finds nothing wrong.
+func (none) Check() error { return nil }
 
 // CodexArguments are the arguments of [Codex].
 type CodexArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id,omitempty"`
 	Prompt string `json:"prompt"`
-	Begin  string `json:"begin,omitempty"` // an earlier request that was not begun: its words and its place count instead
+	Begin  string `json:"begin,omitempty"` // id of work that was not begun: its words and its target count instead
 }
 
 // NextArguments are the arguments of [QueueNext]: work that comes after the running one.
@@ -32,7 +48,7 @@ type NextArguments struct{ CodexArguments }
 type AsideArguments struct{ CodexArguments }
 
 // ServersArguments are the arguments of [ListServers].
-type ServersArguments struct{}
+type ServersArguments struct{ none }
 
 // SessionsArguments are the arguments of [ListSessions].
 type SessionsArguments struct {
@@ -55,7 +71,7 @@ type StopArguments struct {
 }
 
 // StatusArguments are the arguments of [Status].
-type StatusArguments struct{}
+type StatusArguments struct{ none }
 
 // AnswerArguments are the arguments of [AnswerAgent]: either a decision or a text.
 type AnswerArguments struct {
@@ -70,19 +86,57 @@ type UpdatesArguments struct {
 }
 
 // SilenceArguments are the arguments of [RemainSilent].
-type SilenceArguments struct{}
+type SilenceArguments struct{ none }
 
-func (CodexArguments) arguments()    {}
-func (ServersArguments) arguments()  {}
-func (SessionsArguments) arguments() {}
-func (ReadArguments) arguments()     {}
-func (StopArguments) arguments()     {}
-func (StatusArguments) arguments()   {}
-func (AnswerArguments) arguments()   {}
-func (UpdatesArguments) arguments()  {}
-func (SilenceArguments) arguments()  {}
+// Do gives work that begins at once, or goes into the caller's work that runs there.
+func (a CodexArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Grant) (Result, error) {
+	return a.give(ctx, f, g, handoff.ModeNow)
+}
 
-// Check trims the names and tells what is wrong.
+// Do gives work that begins after the work that runs there.
+func (a NextArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Grant) (Result, error) {
+	return a.give(ctx, f, g, handoff.ModeNext)
+}
+
+// Do asks a side question.
+func (a AsideArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Grant) (Result, error) {
+	return a.give(ctx, f, g, handoff.ModeAside)
+}
+
+func (a CodexArguments) give(ctx context.Context, f Front, g handoff.Grant, mode handoff.Mode) (Result, error) {
+	return f.Give(ctx, g, handoff.Request{
+		Target: a.Target(), Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.RunID(a.Begin),
+	})
+}
+
+// Target is where the work goes, as it was named.
+func (a CodexArguments) Target() handoff.Target {
+	return handoff.Target{Server: a.Server, Thread: a.Thread}
+}
+
+// Do answers an open question of an agent.
+func (a AnswerArguments) Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error) {
+	q, err := b.Questions.Question(g, a.Question)
+	if err != nil {
+		return nil, err
+	}
+	return f.Answer(ctx, g, q, a)
+}
+
+// Do sets how much the caller hears.
+func (a UpdatesArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Grant) (Result, error) {
+	if err := f.SetLevel(ctx, g, a.Level); err != nil {
+		return nil, err
+	}
+	return Answer{wording.Answer{Status: "done", Say: "Okay."}}, nil
+}
+
+// Do does nothing.
+func (SilenceArguments) Do(context.Context, Backend, Front, handoff.Grant) (Result, error) {
+	return Answer{wording.Answer{Status: "done"}}, nil
+}
+
+// Check trims the names and reports what is wrong.
 func (a *CodexArguments) Check() error {
 	if strings.TrimSpace(a.Prompt) == "" {
 		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
@@ -93,10 +147,7 @@ func (a *CodexArguments) Check() error {
 	return names(&a.Server, &a.Thread, &a.Begin)
 }
 
-// Check finds nothing.
-func (*ServersArguments) Check() error { return nil }
-
-// Check trims the name, bounds how many there shall be, and tells what is wrong.
+// Check trims the name, bounds how many there shall be, and reports what is wrong.
 func (a *SessionsArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultSessions, handoff.MaxSessions)
 	if len(a.Query) > maxQuery {
@@ -105,7 +156,7 @@ func (a *SessionsArguments) Check() error {
 	return names(&a.Server)
 }
 
-// Check trims the names, bounds how many lines there shall be, and tells what is wrong.
+// Check trims the names, bounds how many lines there shall be, and reports what is wrong.
 func (a *ReadArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultReadLines, handoff.MaxReadLines)
 	if strings.TrimSpace(a.Thread) == "" {
@@ -114,7 +165,7 @@ func (a *ReadArguments) Check() error {
 	return names(&a.Server, &a.Thread)
 }
 
-// Check trims the names and tells what is wrong.
+// Check trims the names and reports what is wrong.
 func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop) }
 
 // All reports whether the work on every machine is meant.
@@ -126,10 +177,7 @@ func (a StopArguments) All() bool {
 	return false
 }
 
-// Check finds nothing.
-func (*StatusArguments) Check() error { return nil }
-
-// Check trims the words and tells what is wrong.
+// Check trims the words and reports what is wrong.
 func (a *AnswerArguments) Check() error {
 	a.Text = strings.TrimSpace(a.Text)
 	switch a.Decision {
@@ -154,9 +202,6 @@ func (a *UpdatesArguments) Check() error {
 	return nil
 }
 
-// Check finds nothing.
-func (*SilenceArguments) Check() error { return nil }
-
 // names trims names and bounds them.
 func names(all ...*string) error {
 	for _, name := range all {
@@ -176,4 +221,89 @@ func clamp(n, zero, most int) int {
 		return zero
 	}
 	return min(n, most)
+}
+
+// decode reads the arguments of a function call and names the fault, so that the voice model can mend it. The
+// raw text is never taken for a prompt. Policy is not among the known names, so none can pass.
+func decode(raw string, into any, known []string) error {
+	if !utf8.ValidString(raw) {
+		return handoff.Fault(handoff.CodeMalformed, "the arguments are not valid UTF-8", "")
+	}
+	if strings.TrimSpace(raw) == "" {
+		raw = "{}"
+	}
+	if handoff.TooDeep([]byte(raw)) { // first: parsers recurse
+		return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the arguments nest deeper than %d", handoff.MaxDepth), "")
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
+		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
+	}
+	for name := range fields {
+		if !slices.Contains(known, name) {
+			return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no argument %.40q; there %s", name, thereAre(known)), "")
+		}
+	}
+	if err := json.Unmarshal([]byte(raw), into); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, wanted(e.Type.Kind().String()), e.Value), "")
+		}
+		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
+	}
+	return nil
+}
+
+func thereAre(known []string) string {
+	if len(known) == 0 {
+		return "are none"
+	}
+	return wording.IsAre(known) + " " + strings.Join(known, ", ")
+}
+
+func wanted(kind string) string {
+	if kind == "int" {
+		return "whole number"
+	}
+	return kind
+}
+
+// ReadTarget reads where work will go from the beginning of a function call's arguments. The schema's
+// properties come in the order server, thread_id, prompt, so it is known once the thread is complete or
+// the prompt begins. It is a guess: what counts is the whole request.
+func ReadTarget(partial string) (CodexArguments, bool) {
+	var args CodexArguments
+	d := json.NewDecoder(strings.NewReader(partial))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return CodexArguments{}, false
+	}
+	for {
+		key, err := d.Token()
+		if err != nil {
+			return CodexArguments{}, false
+		}
+		if key == "prompt" {
+			break
+		}
+		value, err := d.Token()
+		if err != nil {
+			return CodexArguments{}, false
+		}
+		text, isText := value.(string)
+		switch {
+		case key == "server" && isText:
+			args.Server = text
+		case key == "thread_id" && (isText || value == nil):
+			args.Thread = text
+		default:
+			return CodexArguments{}, false
+		}
+		if args.Server != "" && args.Thread != "" {
+			break
+		}
+	}
+	args.Server, args.Thread = strings.TrimSpace(args.Server), strings.TrimSpace(args.Thread)
+	if len(args.Server) > maxName || len(args.Thread) > maxName {
+		return CodexArguments{}, false
+	}
+	return args, true
 }

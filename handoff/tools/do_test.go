@@ -70,7 +70,7 @@ func TestStopWork(t *testing.T) {
 	} {
 		d := &desk{records: tc.records}
 		var said string
-		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, tc.grant); {
+		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil, tc.grant); {
 		case err != nil:
 			said = string(handoff.AsError(err).Code)
 		default:
@@ -89,7 +89,7 @@ func TestUnreadWork(t *testing.T) {
 	const more = "I can't look up right now what was going on before I was started again."
 	for _, tc := range []struct {
 		name    string
-		asked   Doer
+		asked   Arguments
 		records []handoff.Record
 		says    string
 	}{
@@ -102,7 +102,7 @@ func TestUnreadWork(t *testing.T) {
 	} {
 		d := &desk{records: tc.records, unread: unread}
 		var said string
-		switch result, err := tc.asked.Do(t.Context(), Backend{Resolver: d, Work: d}, handoff.Grant{}); out := result.(type) {
+		switch result, err := tc.asked.Do(t.Context(), Backend{Resolver: d, Work: d}, nil, handoff.Grant{}); out := result.(type) {
 		case Answer:
 			said = out.Say
 		case StatusResult:
@@ -123,7 +123,7 @@ func TestStopWorkDropsWhatIsPaused(t *testing.T) {
 	for drop, want := range map[string]string{"h-2": "h-2 Dropped; on bigpc it is not begun.", "first": " not_found", "h-9": " not_found"} {
 		d := &desk{records: []handoff.Record{paused, running}}
 		var said string
-		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, handoff.Grant{}); err != nil {
+		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil, handoff.Grant{}); err != nil {
 			said = string(handoff.AsError(err).Code)
 		} else {
 			said = result.(Answer).Say

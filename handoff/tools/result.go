@@ -1,48 +1,20 @@
 package tools
 
 import (
-	"context"
-	"time"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
 
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
 )
 
-// lookTimeout bounds a question to the fleet. It is longer than the directory's own deadline for one server, so
-// that a dead one costs its entry and not the answer.
-const lookTimeout = 5 * time.Second
-
-// A Doer is what a tool is asked for and what needs no more than a [Backend]. The other tools give work or
-// answer for the caller: how that is done, and when it is told, is up to who mounts the table.
-type Doer interface {
-	Arguments
-	// Do asks or changes what a grant allows, and returns once that is done, at most after some seconds.
-	Do(ctx context.Context, b Backend, g handoff.Grant) (Result, error)
-}
-
-// A Backend is what the tools look at and act on. What a tool does not need may be nil.
-type Backend struct {
-	Directory handoff.Directory
-	Resolver  Resolver
-	Work      Work
-}
-
-// A Resolver finds what a name means.
-type Resolver interface {
-	Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error)
-}
-
-// Work is what callers asked for. Lists hold what the grant may see.
-type Work interface {
-	// Handoffs returns a caller's work, newest first. With an error it returns what is known, and there may be more.
-	Handoffs(g handoff.Grant) ([]handoff.Record, error)
-	Questions(g handoff.Grant) []handoff.RecordQuestion
-	// Stop returns at once. Work that somebody else began is not stopped: [handoff.CodeJoined].
-	Stop(ctx context.Context, g handoff.Grant, id string) error
-}
-
-// A Result is what a tool gives back. Its JSON is the output.
+// A Result is what a tool gives back. Its JSON is the structured output.
 type Result interface {
+	// Text says all that the JSON says that a reader needs, ids among it.
+	Text() string
 	// within cuts long texts and leaves out whole entries until the JSON has at most limit bytes, where it has more.
 	within(limit int) Result
 }
@@ -54,3 +26,132 @@ type Answer struct{ wording.Answer }
 const StatusUnclear = "unclear"
 
 func (a Answer) within(int) Result { return a }
+
+// Text implements [Result].
+func (a Answer) Text() string {
+	out := lines{a.Say}
+	out.add("Choices: ", strings.Join(a.Choices, "; "))
+	out.add("", a.Note)
+	out.add("", a.Next)
+	out.add("The agent asks: ", a.Asked)
+	if a.Result != a.Say {
+		out.add("The agent says:\n", a.Result)
+	}
+	return out.String()
+}
+
+// WorkResult is the result of a tool that gives work: how the work stands when the front stops waiting.
+type WorkResult struct {
+	Record   handoff.Record
+	Waits    handoff.Wait            // what it waits for before it begins
+	Into     handoff.RunID           // the work that took its words; its outcome is that one's; "": it goes by itself
+	Question *handoff.RecordQuestion // what its agent asks, and waits for; nil: nothing is open
+}
+
+// workOutput is the JSON of a [WorkResult].
+type workOutput struct {
+	Answer
+	Work     handoff.RunID `json:"work_id"`
+	Question string        `json:"question,omitempty"` // the name by which it is answered
+}
+
+// output is what is told of the work, with all that its agent said.
+func (w WorkResult) output() workOutput {
+	out := workOutput{Work: cmp.Or(w.Into, handoff.RunID(w.Record.ID))}
+	switch {
+	case w.Record.Outcome != "":
+		out.Answer = Answer{wording.OutcomeAnswer(w.Record)}
+		out.Result = w.Record.Text
+	case w.Question != nil:
+		out.Question = w.Question.Label
+		out.Answer = Answer{wording.AskedAnswer(w.Record, *w.Question)}
+	default:
+		out.Answer = Answer{wording.GoesOnAnswer(w.Record, w.Waits)}
+	}
+	return out
+}
+
+// MarshalJSON gives the answer with the work's id.
+func (w WorkResult) MarshalJSON() ([]byte, error) { return json.Marshal(w.output()) }
+
+// Text implements [Result].
+func (w WorkResult) Text() string { return w.output().Text() }
+
+func (w WorkResult) within(limit int) Result { return w.output().within(limit) }
+
+// Text implements [Result].
+func (w workOutput) Text() string {
+	out := lines{w.Answer.Text()}
+	out.add("machine: ", w.Server)
+	out.add("session: ", w.Session)
+	out.add("question: ", w.Question)
+	out.add("work_id: ", string(w.Work))
+	return out.String()
+}
+
+func (w workOutput) within(limit int) Result {
+	for size := len(w.Result); size > minResult && len(handoff.Encode(w)) > limit; {
+		size = size * 3 / 4
+		w.Result = handoff.Clip(w.Result, size)
+	}
+	return w
+}
+
+// minResult is what is kept of an agent's words in any case, in bytes.
+const minResult = 64
+
+// lines is a text that grows line by line.
+type lines []string
+
+// add appends a line, unless its text is empty.
+func (l *lines) add(lead, text string) {
+	if text != "" {
+		*l = append(*l, lead+text)
+	}
+}
+
+// left returns the text, with how many entries are left out.
+func (l lines) left(more int) string {
+	if more > 0 {
+		l.add("", fmt.Sprintf("%d more are left out.", more))
+	}
+	return l.String()
+}
+
+func (l lines) String() string { return strings.Join(l, "\n") }
+
+// Bounds of texts in a result that does not fit as a whole, in bytes of JSON: a long one must not hide the other
+// entries. Ids are never cut.
+const (
+	maxTitle    = 160
+	maxWord     = 80  // a label, a branch, a version, the name of a project
+	maxPath     = 200 // a directory, a problem in words
+	maxLine     = 2 << 10
+	maxSummary  = 1200 // what is to be said
+	maxProjects = 20   // of one machine
+	maxErrors   = 8    // machines that could not be asked
+)
+
+// fit leaves entries out until what build makes of the first keep of n is small enough.
+func fit(n, limit int, build func(keep int) Result) Result {
+	return build(sort.Search(n, func(keep int) bool { return len(handoff.Encode(build(keep+1))) > limit }))
+}
+
+// clip shortens a text to at most limit bytes of JSON, beside the quotes, and marks that something is missing.
+func clip(text string, limit int) string {
+	for keep := limit; ; keep = cmp.Or(keep/2, 1) {
+		text = handoff.Clip(text, max(keep, 8))
+		if keep <= 8 || len(handoff.Encode(text))-2 <= limit {
+			return text
+		}
+	}
+}
+
+// firstClipped returns at most n texts, each of at most limit bytes of JSON.
+func firstClipped(texts []string, n, limit int) []string {
+	var out []string
+	for _, text := range texts[:min(n, len(texts))] {
+		out = append(out, clip(text, limit))
+	}
+	return out
+}

@@ -40,7 +40,7 @@ type StatusWork struct {
 }
 
 // Do tells what runs, what waits for an answer and what finished lately, in sentences. It needs Work.
-func (StatusArguments) Do(_ context.Context, b Backend, g handoff.Grant) (Result, error) {
+func (StatusArguments) Do(_ context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	records, unread := b.Work.Handoffs(g)
 	out := status(records, b.Work.Questions(g), time.Now())
 	if unread != nil {
@@ -71,6 +71,29 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 	}
 	out.Say = wording.StatusSummary(questions, running, paused, ended, now)
 	return out
+}
+
+// Text implements [Result].
+func (r StatusResult) Text() string {
+	out := lines{r.Say}
+	for _, group := range []struct {
+		lead string
+		list []StatusWork
+	}{{"waiting: ", r.Waiting}, {"running: ", r.Running}, {"paused: ", r.Paused}, {"finished: ", r.Finished}} {
+		for _, w := range group.list {
+			line := w.Server
+			for _, more := range []struct{ lead, text string }{
+				{", ", w.Session}, {", for ", w.For}, {", ", string(w.Outcome)}, {", ", w.Ago},
+				{"; question ", w.Question}, {"; begin ", w.Begin}, {": ", w.Said},
+			} {
+				if more.text != "" {
+					line += more.lead + more.text
+				}
+			}
+			out.add(group.lead, line)
+		}
+	}
+	return out.left(r.More)
 }
 
 // within leaves out what ended first, then what is paused, then what runs, then what waits.

@@ -11,7 +11,7 @@ import (
 )
 
 // Do stops what the caller means, or asks which work that is. It needs a Resolver and Work.
-func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Result, error) {
+func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if a.Drop != "" {

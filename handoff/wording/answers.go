@@ -75,7 +75,7 @@ func SayTitle(title string) string {
 }
 
 // EarlyAnswer is given while the work goes on.
-func EarlyAnswer(rec handoff.Record, waits handoff.Wait) string {
+func EarlyAnswer(rec handoff.Record, waits handoff.Wait) Answer {
 	say, status, note := "Working on it "+place(rec)+".", "started", "It is running."
 	switch {
 	case waits == handoff.WaitsYes:
@@ -89,7 +89,7 @@ func EarlyAnswer(rec handoff.Record, waits handoff.Wait) string {
 	if status == "waiting" {
 		note = "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say nothing before it comes, and do not call again for this."
 	}
-	return handoff.Encode(Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note})
+	return Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note}
 }
 
 // connecting says that a machine is being reached, and nothing runs there yet.
@@ -139,7 +139,7 @@ func LostNote(rec handoff.Record) string {
 }
 
 // OutcomeAnswer is given when the outcome is known before the answer was due.
-func OutcomeAnswer(rec handoff.Record) string {
+func OutcomeAnswer(rec handoff.Record) Answer {
 	a := Answer{
 		Status: statusWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
 		Say: OutcomeSentence(rec),
@@ -151,12 +151,43 @@ func OutcomeAnswer(rec handoff.Record) string {
 		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result comes later by itself."
 	}
 	a.Result = handoff.Clip(rec.Text, maxQuote)
+	return a
+}
+
+// Encode returns the answer as JSON, with as much of the result as [handoff.MaxAnswerJSON] has room for.
+func (a Answer) Encode() string {
 	s := handoff.Encode(a)
 	for limit := maxQuote / 2; len(s) > handoff.MaxAnswerJSON && limit > 64; limit /= 2 { // JSON escapes can swell
-		a.Result = handoff.Clip(rec.Text, limit)
+		a.Result = handoff.Clip(a.Result, limit)
 		s = handoff.Encode(a)
 	}
 	return s
+}
+
+// GoesOnAnswer is given to a program that stops waiting while the work goes on.
+func GoesOnAnswer(rec handoff.Record, waits handoff.Wait) Answer {
+	a := EarlyAnswer(rec, waits)
+	a.Note = "It goes on by itself, also when nobody waits for it. Do not give it again, and do not invent a result."
+	return a
+}
+
+// AskedAnswer is given to a program whose work waits for an answer to a question.
+func AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answer {
+	a := Answer{
+		Status: "waiting", Server: rec.Server, Session: session(rec), Why: rec.Why, Say: QuestionLead(q) + ".",
+		Asked: questionQuote(q), Note: "The work waits for the answer of a person, and goes on by itself after it. Do not give it again.",
+	}
+	switch {
+	case OnlyThere(q):
+		a.Next = "It can only be answered on the machine " + q.Server + " itself."
+	case q.Tap != "":
+		a.Next = fmt.Sprintf("A yes counts only on the page: %s. A no is given with answer_agent, question %s.", q.Tap, q.Label)
+	case q.Words:
+		a.Next = fmt.Sprintf("Ask the person, and give their words with answer_agent, question %s.", q.Label)
+	default:
+		a.Next = fmt.Sprintf("Ask the person, and give their yes or no with answer_agent, question %s.", q.Label)
+	}
+	return a
 }
 
 // What is told of work that was paused, once the caller has decided.
@@ -270,7 +301,7 @@ func OutcomeMessage(rec handoff.Record) string {
 }
 
 // RepeatedAnswer answers a request that the voice model made twice.
-func RepeatedAnswer(rec handoff.Record) string {
+func RepeatedAnswer(rec handoff.Record) Answer {
 	a := Answer{
 		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
 		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it again, the caller has to ask again.",
@@ -279,7 +310,7 @@ func RepeatedAnswer(rec handoff.Record) string {
 	case rec.Outcome != "": // which is told once
 		a.Status, a.Say = "ended", "That has just ended."
 		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To do it again, the caller has to ask again."
-		return handoff.Encode(a)
+		return a
 	case rec.Waits != "":
 		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
 	case rec.State == handoff.StatusAccepted:
@@ -288,7 +319,7 @@ func RepeatedAnswer(rec handoff.Record) string {
 	if a.Status != "started" {
 		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result comes by itself. To do it once more, the caller has to ask again."
 	}
-	return handoff.Encode(a)
+	return a
 }
 
 // RemarkNote is silent context: something the agent said on the way.
@@ -357,6 +388,9 @@ func awayVerb(o handoff.Outcome, n int) string {
 }
 
 // Refusal is the output of a request that could not be done.
-func Refusal(e *handoff.Error) string {
-	return handoff.Encode(Answer{Status: statusWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)], Say: e.Spoken(), Next: e.Meaning().Next})
+func Refusal(e *handoff.Error) Answer {
+	return Answer{
+		Status: statusWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
+		Say: e.Spoken(), Next: e.Meaning().Next,
+	}
 }

@@ -14,7 +14,10 @@ func TestAnswersStayJSON(t *testing.T) {
 	for _, text := range []string{"", "All pass.", strings.Repeat("<&>\x00\u2028", 40000), strings.Repeat("ä", 9000), "\xff\xfe broken"} {
 		rec := handoff.Record{Server: "bigpc", Title: text, Why: handoff.WhyNamed, Outcome: handoff.OutcomeResult, Text: text}
 		rec.Title = handoff.Clip(rec.Title, 200)
-		for _, s := range []string{OutcomeAnswer(rec), EarlyAnswer(rec, handoff.WaitsNot), Refusal(handoff.Fault(handoff.CodeMalformed, handoff.Clip(text, 100), text))} {
+		for _, s := range []string{
+			OutcomeAnswer(rec).Encode(), EarlyAnswer(rec, handoff.WaitsNot).Encode(),
+			Refusal(handoff.Fault(handoff.CodeMalformed, handoff.Clip(text, 100), text)).Encode(),
+		} {
 			if !json.Valid([]byte(s)) || len(s) > handoff.MaxAnswerJSON {
 				t.Errorf("%d bytes, valid %t: %.80s", len(s), json.Valid([]byte(s)), s)
 			}

@@ -71,42 +71,42 @@ func questionQuote(q handoff.RecordQuestion) string {
 }
 
 // RewordAnswer tells that the words were not the caller's.
-func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) string {
-	return handoff.Encode(Answer{
+func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Answer {
+	return Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
 		Next: fmt.Sprintf("Nothing was given to %s. Call answer_agent again, question %s, with exactly the words that the caller said; if you are not sure of them, ask the caller.", q.Server, q.Label),
-	})
+	}
 }
 
 // AskAgainAnswer tells that nothing was decided, and asks again: in words of ours after a reply that was neither a
 // yes nor a no, else with what is asked, which the voice model may never have got in this call.
-func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) string {
+func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) Answer {
 	if words != "" {
-		return handoff.Encode(Answer{
+		return Answer{
 			Status: "undecided", Server: q.Server, Code: why.Code, Say: words,
 			Next: fmt.Sprintf("Nothing was decided: %s. Ask once more now, in exactly the words of say, and wait; then call answer_agent with question %s once more.", why.Subject, q.Label),
-		})
+		}
 	}
-	return handoff.Encode(Answer{
+	return Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
 		Next:  fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes or no; then call answer_agent with question %s once more.", q.Server, q.Label),
 		Asked: questionQuote(q),
-	})
+	}
 }
 
 // DecidedAnswer tells that the decision was given.
-func DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) string {
+func DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) Answer {
 	switch {
 	case q.Kind == handoff.QuestionCopy && d != handoff.DecisionAccept:
-		return handoff.Encode(Answer{Status: "done", Server: q.Server, Say: "Okay, no copy is made."})
+		return Answer{Status: "done", Server: q.Server, Say: "Okay, no copy is made."}
 	case q.Kind == handoff.QuestionCopy:
-		return handoff.Encode(Answer{Status: "done", Server: q.Server, Say: "Okay, I make a copy on " + q.Server + " and go on there.", Note: "The work begins in the copy. Its result comes later by itself; do not call again for it."})
+		return Answer{Status: "done", Server: q.Server, Say: "Okay, I make a copy on " + q.Server + " and go on there.", Note: "The work begins in the copy. Its result comes later by itself; do not call again for it."}
 	}
 	say := map[handoff.Decision]string{
 		handoff.DecisionAccept: "Okay, " + q.Server + " goes ahead.", handoff.DecisionDecline: "Okay, " + q.Server + " will not do that.", handoff.DecisionStop: "Okay, " + q.Server + " stops.",
 		handoff.DecisionWords: "I told " + q.Server + ".",
 	}[d]
-	return handoff.Encode(Answer{Status: "done", Server: q.Server, Say: say})
+	return Answer{Status: "done", Server: q.Server, Say: say}
 }
 
 // GaveUpMessage tells that a question was declined because nobody answered.
