@@ -16,19 +16,19 @@ func keyedBy(c handoff.Caller, key, args string) keyed {
 
 // again returns the id of the run that a request which may be of a former life is the same as; "" when it is to be
 // begun. What is over and was told stands in the ledger alone.
-func (r *Router) again(ctx context.Context, b *callerState, c handoff.Caller, k keyed) (string, error) {
-	if err := r.Recovered(ctx, storeTimeout); err != nil {
+func (c *caller) again(ctx context.Context, k keyed) (string, error) {
+	if err := c.router.Recovered(ctx, storeTimeout); err != nil {
 		return "", err
 	}
-	switch known, e := b.same(k); {
+	switch known, e := c.registry.same(k); {
 	case e != nil:
 		return "", e
-	case known != "", r.past == nil:
+	case known != "", c.router.past == nil:
 		return known, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	e, ok, err := r.past.Find(ctx, c, k.key)
+	e, ok, err := c.router.past.Find(ctx, c.who, k.key)
 	switch {
 	case err != nil:
 		return "", handoff.Because(handoff.CodeStoreDown, "", err)
@@ -37,30 +37,56 @@ func (r *Router) again(ctx context.Context, b *callerState, c handoff.Caller, k 
 	case e.Args != k.args:
 		return "", handoff.Fault(handoff.CodeConflict, "", "")
 	case e.Status != handoff.StatusDelivered:
-		r.adopt(ctx, []ledger.Entry{e})
+		c.adopt(ctx, []ledger.Entry{e})
 	default:
-		rec, err := r.pastRecord(ctx, e)
+		rec, err := c.pastRecord(ctx, e)
 		if err != nil {
 			return "", handoff.Because(handoff.CodeStoreDown, "", err)
 		}
-		b.opening.Lock()
-		if known, _ := b.find(rec.ID); known.ID == "" { // else it was listed, or asked for again, since
-			b.open(rec, nil)
+		c.registry.opening.Lock()
+		if known, _ := c.registry.find(rec.ID); known.ID == "" { // else it was listed, or asked for again, since
+			c.open(rec, nil)
 		}
-		b.restored(rec.ID, e)
-		b.opening.Unlock()
+		c.registry.restored(rec.ID, e)
+		c.registry.opening.Unlock()
 	}
-	if known, _ := b.same(k); known != "" {
+	if known, _ := c.registry.same(k); known != "" {
 		return known, nil
 	}
 	return "", handoff.Fault(handoff.CodeStoreDown, "", "what was done before is being read") // by somebody else, at this moment
 }
 
+// openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
+// it is added, with what still writes of one that had the key and never began.
+func (c *caller) openKeyed(rec handoff.Record, w *run, k keyed, may func(former *ledgerWriter) *handoff.Error) (same string, e *handoff.Error) {
+	c.registry.opening.Lock()
+	defer c.registry.opening.Unlock()
+	by := c.feed.by(w.req.By)
+	same, err := c.registry.same(k)
+	if same != "" || err != nil {
+		return same, err
+	}
+	former, notBegun := c.registry.freed(k)
+	if e := may(former); e != nil {
+		return "", e
+	}
+	if notBegun != "" {
+		w.instead = notBegun
+	}
+	c.open(rec, w)
+	c.registry.setKey(rec.ID, k)
+	c.registry.closePaused(w.instead, rec.ID)
+	if by != nil {
+		c.registry.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
+	}
+	return "", nil
+}
+
 // same returns the id of the record that has a key, unless the key is free.
-func (c *callerState) same(k keyed) (string, *handoff.Error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rec := c.findLocked(c.byKey[k.key])
+func (g *registry) same(k keyed) (string, *handoff.Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rec := g.findLocked(g.byKey[k.key])
 	switch {
 	case rec == nil, rec.free():
 		return "", nil
@@ -85,38 +111,12 @@ func (r *recordState) free() bool {
 	return e.Free()
 }
 
-// openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
-// it is added, with what still writes of one that had the key and never began.
-func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func(former *ledgerWriter) *handoff.Error) (same string, e *handoff.Error) {
-	c.opening.Lock()
-	defer c.opening.Unlock()
-	by := c.by(w.req.By)
-	same, err := c.same(k)
-	if same != "" || err != nil {
-		return same, err
-	}
-	former, notBegun := c.freed(k)
-	if e := may(former); e != nil {
-		return "", e
-	}
-	if notBegun != "" {
-		w.instead = notBegun
-	}
-	c.open(rec, w)
-	c.setKey(rec.ID, k)
-	c.closePaused(w.instead, rec.ID)
-	if by != nil {
-		c.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
-	}
-	return "", nil
-}
-
 // freed returns what writes of the record that had a free key, and its id if the caller is asked about it; nothing when
 // nobody had it.
-func (c *callerState) freed(k keyed) (writer *ledgerWriter, notBegun string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rec := c.findLocked(c.byKey[k.key])
+func (g *registry) freed(k keyed) (writer *ledgerWriter, notBegun string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rec := g.findLocked(g.byKey[k.key])
 	if rec == nil {
 		return nil, ""
 	}
@@ -127,12 +127,12 @@ func (c *callerState) freed(k keyed) (writer *ledgerWriter, notBegun string) {
 }
 
 // setKey notes by what a record is known.
-func (c *callerState) setKey(id string, k keyed) {
-	c.with(id, func(rec *recordState) { rec.key, c.byKey[k.key] = k, id })
+func (g *registry) setKey(id string, k keyed) {
+	g.with(id, func(rec *recordState) { rec.key, g.byKey[k.key] = k, id })
 }
 
 // restored notes by what the record of an entry is known, whether it was sent, and that the ledger has it.
-func (c *callerState) restored(id string, e ledger.Entry) {
-	c.setKey(id, keyed{e.Key, e.Args})
-	c.with(id, func(rec *recordState) { rec.attempt, rec.log.noted = e.Attempt, true })
+func (g *registry) restored(id string, e ledger.Entry) {
+	g.setKey(id, keyed{e.Key, e.Args})
+	g.with(id, func(rec *recordState) { rec.attempt, rec.log.noted = e.Attempt, true })
 }

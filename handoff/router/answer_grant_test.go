@@ -47,7 +47,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			b := r.caller(ladderCaller)
 			all := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
 			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now()}
-			b.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}, controls: d}, 0, nil)
+			b.questions.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}, controls: d}, 0, nil)
 			err := r.Decide(t.Context(), tt.grant, "q", tt.decision)
 			if got := codeOfError(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)
@@ -55,7 +55,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			if got := fmt.Sprint(d.decisions()); got != tt.audited || len(d.given) != len(d.audited) {
 				t.Errorf("written down %s, given %v; want %s", got, d.given, tt.audited)
 			}
-			if open := b.question("q") != nil; open != (tt.code != "") {
+			if open := b.questions.get("q") != nil; open != (tt.code != "") {
 				t.Errorf("open: %v", open)
 			}
 			if seen := slices.ContainsFunc(r.Questions(tt.grant), func(q handoff.RecordQuestion) bool { return q.ID == "q" }); seen && !tt.grant.AllowsServer("bigpc") {
@@ -96,7 +96,7 @@ func TestWhoseYesCountsInACall(t *testing.T) {
 			r := NewRouter(Config{Auditor: d})
 			may := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
 			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: "npm install", Decisions: may, Words: true, Asked: time.Now()}
-			r.caller(ladderCaller).ask(&question{asked: q, replies: true, shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: may}, controls: d}, 0, nil)
+			r.caller(ladderCaller).questions.ask(&question{asked: q, replies: true, shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: may}, controls: d}, 0, nil)
 			err := r.Answer(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: tt.approve}, "q", tt.answer)
 			if got := codeOfError(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)

@@ -161,7 +161,7 @@ func TestGoingOnAfterATurn(t *testing.T) {
 	if len(threads) != len(ids) || threads["t"] != 1 || len(turns) != len(ids) {
 		t.Errorf("threads %v, turns %v", threads, turns)
 	}
-	if s, _ := r.caller(ladderCaller).sticky(stickyKey{server: "s"}); s.Target.Thread != "t" {
+	if s, _ := r.caller(ladderCaller).stickies.get(stickyKey{server: "s"}); s.Target.Thread != "t" {
 		t.Errorf("%q is sticky", s.Target.Thread)
 	}
 }
@@ -217,7 +217,7 @@ func TestGoingOnAside(t *testing.T) {
 			t.Errorf("while %q runs: %+v", busy, rec)
 		}
 	}
-	if _, sticky := r.caller(ladderCaller).sticky(stickyKey{server: "s"}); sticky || len(c.aside) != 2 {
+	if _, sticky := r.caller(ladderCaller).stickies.get(stickyKey{server: "s"}); sticky || len(c.aside) != 2 {
 		t.Errorf("sticky: %t, copies %v", sticky, c.aside)
 	}
 	if rec := start(running(t, Config{Fleet: c})); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {

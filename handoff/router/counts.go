@@ -129,10 +129,15 @@ func (c *Counts) remove(r *Router) {
 	c.mu.Lock()
 	delete(c.routers, r)
 	c.mu.Unlock()
-	for _, b := range r.known() {
-		_, slow := b.feed.Load()
-		c.slow.Add(slow)
+	for _, one := range r.known() {
+		c.letGo(one)
 	}
+}
+
+// letGo keeps what was counted of a caller who is let go of.
+func (c *Counts) letGo(one *caller) {
+	_, slow := one.feed.pages.Load()
+	c.slow.Add(slow)
 }
 
 // Metrics yields what the routers count, and what they hold now.
@@ -154,15 +159,16 @@ func (c *Counts) held() []handoff.Metric {
 	c.mu.Lock()
 	routers := slices.Collect(maps.Keys(c.routers))
 	c.mu.Unlock()
-	var known []*callerState
+	var known []*caller
 	for _, r := range routers {
 		known = append(known, r.known()...)
 	}
 	states := map[handoff.Status]int{handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0}
 	questions, listeners, slow := 0, 0, c.slow.Load()
 	for _, b := range known {
-		questions += b.countOpen(states)
-		n, dropped := b.feed.Load()
+		questions += b.questions.count()
+		b.registry.countOpen(states)
+		n, dropped := b.feed.pages.Load()
 		listeners += n
 		slow += dropped
 	}
@@ -178,8 +184,8 @@ func (c *Counts) held() []handoff.Metric {
 	return list
 }
 
-// countOpen adds the records that are open to those of their state, and returns how many questions are.
-func (c *callerState) countOpen(states map[handoff.Status]int) (questions int) {
+// countOpen adds the records that are open to those of their state.
+func (c *registry) countOpen(states map[handoff.Status]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, rec := range c.records {
@@ -187,7 +193,6 @@ func (c *callerState) countOpen(states map[handoff.Status]int) (questions int) {
 			states[rec.State]++
 		}
 	}
-	return len(c.questions)
 }
 
 // storeTimes counts the round trips to the store, by operation. Set once.

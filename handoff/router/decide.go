@@ -18,14 +18,6 @@ const auditWithin = 5 * time.Second
 // byNobody is how a decision came that nobody made: the question was given up.
 const byNobody = "nobody"
 
-// registered returns what is configured of a server; a fleet that does not tell knows it by its name.
-func (r *Router) registered(server string) handoff.Registered {
-	if fleet, ok := r.fleet.(handoff.Registrar); ok {
-		return fleet.Registered(server)
-	}
-	return handoff.Registered{Names: []string{server}}
-}
-
 // decided is a decision with what its audit record needs.
 type decided struct {
 	decision   handoff.Decision
@@ -82,7 +74,7 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 	if d.allows() && g.Approve < handoff.ApproveAll {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key does not say approve: all")
 	}
-	q := r.caller(g.Caller).question(id)
+	q := r.caller(g.Caller).questions.get(id)
 	if q == nil {
 		return r.notPending()
 	}
@@ -98,7 +90,7 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 	case d.decision == handoff.DecisionAccept && d.tier == risk.High:
 		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
 	}
-	return r.decide(ctx, g.Caller, id, d)
+	return r.caller(g.Caller).decide(ctx, id, d)
 }
 
 // Why an answer that came through the API needs a tap instead.
@@ -109,7 +101,7 @@ const (
 
 // Question finds the open question that a name means: its label, its id, or "" where only one is open.
 func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
-	q, err := r.caller(g.Caller).questionNamed(g, name)
+	q, err := r.caller(g.Caller).questions.named(g, name)
 	if err != nil {
 		if unread := r.Recovered(context.Background(), 0); unread != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
 			return handoff.OpenQuestion{}, unread
@@ -123,7 +115,7 @@ func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 // [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since, and
 // [handoff.CodeNeedsTap] that no yes of the grant counts.
 func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
-	q := r.caller(g.Caller).question(id)
+	q := r.caller(g.Caller).questions.get(id)
 	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -134,23 +126,22 @@ func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 	if d.allows() && !g.Approve.InCall() {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key says approve: none")
 	}
-	return r.decide(ctx, g.Caller, id, d)
+	return r.caller(g.Caller).decide(ctx, id, d)
 }
 
 // Unanswered tells a question outside of calls, because nobody answers it in the call where it was asked.
 func (r *Router) Unanswered(g handoff.Grant, id handoff.QuestionID) {
-	r.notifyQuestion(g.Caller, r.caller(g.Caller), id)
+	r.caller(g.Caller).notifyQuestion(id)
 }
 
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
 // written down before; when that fails, or took too long, it is not given.
-func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d decided) error {
-	b := r.caller(c)
-	q, err := b.claimQuestion(id, d.decision)
+func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) error {
+	q, err := c.questions.claim(id, d.decision)
 	if err != nil {
 		return err
 	}
-	r.log.Info("question decided", zap.String("principal", c.Principal), zap.String("server", q.shown.Server),
+	c.router.log.Info("question decided", zap.String("principal", c.who.Principal), zap.String("server", q.shown.Server),
 		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d.decision)), zap.String("by", d.by))
 	if d.allows() && !d.said.IsZero() {
 		var cancel context.CancelFunc
@@ -158,35 +149,41 @@ func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.Questi
 		defer cancel()
 	}
 	written := false
-	if err = r.stillFor(b, q, d); err == nil {
-		written, err = r.writeDown(ctx, c, q, d)
+	if err = c.stillFor(q, d); err == nil {
+		written, err = c.writeDown(ctx, q, d)
 	}
-	if now := r.stillFor(b, q, d); now != nil { // it says more than what came of it
+	if now := c.stillFor(q, d); now != nil { // it says more than what came of it
 		err = now
 	}
 	switch {
 	case err != nil:
 	case d.decision == handoff.DecisionStop:
-		err = r.giveStop(ctx, b, q, d)
+		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
+		// goes on, and so does the wait.
+		err = c.router.queues.stop(q.shown.Handoff, func() error { return q.give(ctx, d) }, func(err error, waiting []string) {
+			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
+				c.pause(waiting)
+			}
+		})
 	default:
 		err = q.give(ctx, d)
 	}
 	if err == nil {
-		r.counts.answered.Add(d.by)
-		b.answered(q, d.decision, d.by)
-		r.closed(b, id)
+		c.router.counts.answered.Add(d.by)
+		c.answered(q, d.decision, d.by)
+		c.closed(id)
 		return nil
 	}
 	e := handoff.AsError(err)
 	if written && d.allows() && certainlyNot(e.Code) {
 		withheld := d
 		withheld.decision = handoff.DecisionWithheld
-		_, _ = r.writeDown(context.WithoutCancel(ctx), c, q, withheld)
+		_, _ = c.writeDown(context.WithoutCancel(ctx), q, withheld)
 	}
 	if e.Code == handoff.CodeNotPending {
-		r.closed(b, id)
+		c.closed(id)
 	} else {
-		b.releaseQuestion(q)
+		c.questions.release(q)
 	}
 	return e
 }
@@ -202,11 +199,11 @@ func certainlyNot(c handoff.Code) bool {
 
 // stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have
 // taken its question back, what the caller said may be too old, and they may have gone on to say "wait".
-func (r *Router) stillFor(b *callerState, q *question, d decided) error {
+func (c *caller) stillFor(q *question, d decided) error {
 	switch {
 	case !d.allows():
 		return nil
-	case b.question(q.shown.ID) != q:
+	case c.questions.get(q.shown.ID) != q:
 		return handoff.Fault(handoff.CodeNotPending, "", "it was withdrawn, or its connection was replaced")
 	case d.tooOld(time.Now()):
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyOld, "")
@@ -229,23 +226,23 @@ func (q *question) give(ctx context.Context, d decided) error {
 }
 
 // writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
-func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *question, d decided) (written bool, err error) {
-	if r.auditor == nil {
+func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written bool, err error) {
+	if c.router.auditor == nil {
 		return false, nil
 	}
-	rec, _ := r.caller(c).find(q.shown.Handoff)
+	rec, _ := c.registry.find(q.shown.Handoff)
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
-	err = r.auditor.Audit(ctx, handoff.AuditRecord{
-		Who: c.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
+	err = c.router.auditor.Audit(ctx, handoff.AuditRecord{
+		Who: c.who.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
 		CommandHash: handoff.CommandHash(q.asked, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
 		Transcript: handoff.TranscriptHash(d.transcript), At: time.Now(),
 	})
 	if err == nil {
 		return true, nil
 	}
-	r.counts.audits.Add(1)
-	r.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
+	c.router.counts.audits.Add(1)
+	c.router.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
 	if d.allows() {
 		return false, handoff.Because(handoff.CodeStoreDown, "", err)
 	}
@@ -253,9 +250,9 @@ func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *question, d
 }
 
 // closed takes a question away everywhere.
-func (r *Router) closed(b *callerState, id handoff.QuestionID) {
-	if q := b.closeQuestion(id); q != nil {
-		b.publish(q.shown.Handoff, handoff.RunAnswered{Question: id})
+func (c *caller) closed(id handoff.QuestionID) {
+	if q := c.questions.close(id); q != nil {
+		c.feed.publish(q.shown.Handoff, handoff.RunAnswered{Question: id})
 	}
 }
 
@@ -265,4 +262,34 @@ func (q *question) mayAnswer(d handoff.Decision) error {
 		return handoff.Fault(handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
 	}
 	return nil
+}
+
+// Bounds of what a record keeps of answers: their number, and what was asked, in bytes. The newest stay.
+const (
+	maxAnswers  = 50
+	maxAnswered = 1 << 10
+)
+
+// byElsewhere is how a question was answered, or withdrawn, where nobody here had a hand in it.
+const byElsewhere = "elsewhere"
+
+// answered notes on the record of a question how it was answered.
+func (c *caller) answered(q *question, d handoff.Decision, by string) {
+	a := handoff.RecordAnswer{
+		Kind: q.shown.Kind, Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(q.shown.Command, maxAnswered),
+		Decision: d, By: by, At: time.Now(),
+	}
+	c.registry.change(q.shown.Handoff, func(rec *handoff.Record) {
+		rec.Answers = append(rec.Answers, a)
+		rec.Answers = rec.Answers[max(0, len(rec.Answers)-maxAnswers):]
+	})
+}
+
+// withdrawn closes a question that somebody else answered, or that the agent took back. One that is just being answered
+// here is noted by who answers it.
+func (c *caller) withdrawn(id handoff.QuestionID) {
+	if q := c.questions.get(id); q != nil && c.questions.unclaimed(q) {
+		c.answered(q, "", byElsewhere)
+	}
+	c.closed(id)
 }

@@ -73,8 +73,8 @@ func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 	r := NewRouter(Config{Auditor: d})
 	b := r.caller(ladderCaller)
 	q := handoff.Question{ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now()}
-	b.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}, controls: d}, 0, nil)
-	return r, b.question(id)
+	b.questions.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}, controls: d}, 0, nil)
+	return r, b.questions.get(id)
 }
 
 // TestDecidedOnce: whoever answers at the same time, by pages and by voice, one decision reaches the agent,
@@ -95,7 +95,7 @@ func TestDecidedOnce(t *testing.T) {
 				if i%3 == 0 {
 					x.decision = handoff.DecisionDecline
 				}
-				err := r.decide(t.Context(), ladderCaller, id, x)
+				err := r.caller(ladderCaller).decide(t.Context(), id, x)
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -114,11 +114,11 @@ func TestDecidedOnce(t *testing.T) {
 // TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
 // not sent, and that is written down too.
 func TestNotSent(t *testing.T) {
-	gone := func(r *Router, q *question) { r.closed(r.caller(ladderCaller), q.shown.ID) }
+	gone := func(r *Router, q *question) { r.caller(ladderCaller).closed(q.shown.ID) }
 	replaced := func(r *Router, q *question) {
 		b := r.caller(ladderCaller)
-		b.closeQuestion(q.shown.ID)
-		b.ask(&question{asked: q.asked, workspace: q.workspace, shown: q.shown, controls: q.controls}, 0, nil) // the same id, as if an adapter forgot the connection's generation
+		b.questions.close(q.shown.ID)
+		b.questions.ask(&question{asked: q.asked, workspace: q.workspace, shown: q.shown, controls: q.controls}, 0, nil) // the same id, as if an adapter forgot the connection's generation
 	}
 	for name, tt := range map[string]struct {
 		meanwhile func(*Router, *question)
@@ -152,7 +152,7 @@ func TestNotSent(t *testing.T) {
 				if tt.meanwhile != nil {
 					time.AfterFunc(time.Second, func() { tt.meanwhile(r, q) })
 				}
-				err := r.decide(t.Context(), ladderCaller, "q", x)
+				err := r.caller(ladderCaller).decide(t.Context(), "q", x)
 				if got := codeOfError(err); got != tt.code {
 					t.Errorf("error %v", err)
 				}
@@ -186,20 +186,20 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 	r, q := askingRouter(d, "q1")
 	b := r.caller(ladderCaller)
 	q.shown.Handoff, q.shown.Command = "h1", "npm install"
-	b.records = append(b.records, &recordState{Record: handoff.Record{ID: "h1"}})
+	b.registry.records = append(b.registry.records, &recordState{Record: handoff.Record{ID: "h1"}})
 	answers := func() []handoff.RecordAnswer {
-		rec, _ := b.find("h1")
+		rec, _ := b.registry.find("h1")
 		return rec.Answers
 	}
-	if err := r.decide(t.Context(), ladderCaller, "q1", decided{decision: handoff.DecisionAccept, by: handoff.ByVoice}); err != nil {
+	if err := r.caller(ladderCaller).decide(t.Context(), "q1", decided{decision: handoff.DecisionAccept, by: handoff.ByVoice}); err != nil {
 		t.Fatal(err)
 	}
-	b.answeredElsewhere("q1") // the agent's own word of it comes late
+	b.withdrawn("q1") // the agent's own word of it comes late
 	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept || got[0].Command != "npm install" || got[0].At.IsZero() {
 		t.Errorf("answers %+v", got)
 	}
-	b.ask(&question{shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}, controls: d}, 0, nil)
-	b.answeredElsewhere("q2")
+	b.questions.ask(&question{shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}, controls: d}, 0, nil)
+	b.withdrawn("q2")
 	if got := answers(); len(got) != 2 || got[1].By != byElsewhere || got[1].Decision != "" || got[1].Text != "Which?" {
 		t.Errorf("answers %+v", got)
 	}

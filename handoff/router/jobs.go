@@ -34,8 +34,7 @@ func (s *jobs) goLocked(ctx context.Context, j job) {
 }
 
 // start begins a job. False means that the process ends and the job will never run.
-func (r *Router) start(j job) bool {
-	s := &r.jobs
+func (s *jobs) start(j job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -51,13 +50,12 @@ func (r *Router) start(j job) bool {
 
 // finally begins a job that matters also when the process ends: then it gets one short try, beside what is still to
 // end, or else here.
-func (r *Router) finally(j job) {
-	if r.start(j) {
+func (s *jobs) finally(j job) {
+	if s.start(j) {
 		return
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := &r.jobs
 	s.mu.Lock()
 	beside := s.open > 0
 	if beside {
@@ -69,27 +67,19 @@ func (r *Router) finally(j job) {
 	}
 }
 
-// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets its
-// outcome and Run returns after the last one.
-func (r *Router) Run(ctx context.Context) error {
-	s := &r.jobs
+// run begins the first jobs and those that were given early, and returns when ctx has ended and every job is done.
+func (s *jobs) run(ctx context.Context, first ...job) {
 	s.mu.Lock()
 	s.ctx = ctx
 	early := s.early
 	s.early = nil
 	s.mu.Unlock()
-	if r.ledger != nil {
-		r.start(r.recover)
-		r.start(r.repeat)
-	}
-	for _, j := range early {
-		r.start(j)
+	for _, j := range append(first, early...) {
+		s.start(j)
 	}
 	<-ctx.Done()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.all.Wait()
-	r.counts.remove(r)
-	return nil
 }

@@ -23,11 +23,10 @@ const lastWrite = 500 * time.Millisecond
 // the others are written behind and repeated until the store is back. Each step has all that is known by
 // then, so that a store which came back empty learns everything from the next one. A nil one writes nothing.
 type ledgerWriter struct {
-	r      *Router        // Set once
-	key    string         // Set once
-	caller handoff.Caller // Set once
-	owner  string         // Set once
-	args   string         // Set once
+	caller *caller // Set once
+	key    string  // Set once
+	owner  string  // Set once
+	args   string  // Set once
 
 	turns chan struct{} // capacity 1; a token in it is one step on its way to the store
 
@@ -72,12 +71,12 @@ func (w receipt) wait(ctx context.Context) {
 }
 
 // newLedgerWriter returns one for one handoff, or nil without a ledger. again: it may have been asked for before.
-func (r *Router) newLedgerWriter(key string, c handoff.Caller, owner, args string, again bool) *ledgerWriter {
-	if r.ledger == nil {
+func (c *caller) newLedgerWriter(key, owner, args string, again bool) *ledgerWriter {
+	if c.router.ledger == nil {
 		return nil
 	}
-	r.claim(key, owner)
-	return &ledgerWriter{r: r, key: key, caller: c, owner: owner, args: args, again: again, turns: make(chan struct{}, 1)}
+	c.claims.take(key, owner)
+	return &ledgerWriter{caller: c, key: key, owner: owner, args: args, again: again, turns: make(chan struct{}, 1)}
 }
 
 // follows takes the key over from a run that never began: what that one has to write comes first, and nothing after it.
@@ -101,7 +100,7 @@ func (l *ledgerWriter) follows(former *ledgerWriter) {
 // empty. Nothing leads from there to delivered, which only tells what is said.
 func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
 	s := ledger.Step{
-		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered, Attempt: attempt,
+		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered, Attempt: attempt,
 		At: time.Now(), Set: facts,
 	}
 	if to == handoff.StatusDelivered {
@@ -182,8 +181,8 @@ func (l *ledgerWriter) unwritten() []ledger.Step {
 
 // adopt becomes the owner of an entry that a former life of the router left.
 func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
-	e, err := l.r.ledger.Advance(ctx, ledger.Step{
-		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
+	e, err := l.caller.router.ledger.Advance(ctx, ledger.Step{
+		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
 	})
 	if err != nil {
 		return e, err
@@ -271,7 +270,7 @@ func (l *ledgerWriter) delivered(spoken string) receipt {
 	l.mu.Unlock()
 	switch {
 	case begin:
-		l.r.finally(l.write)
+		l.caller.router.jobs.finally(l.write)
 	case first && !known:
 		l.release()
 	}
@@ -290,7 +289,7 @@ func (l *ledgerWriter) leave() {
 // release leaves the entry to whoever finds it.
 func (l *ledgerWriter) release() {
 	if l != nil {
-		l.r.release(l.key, l.owner)
+		l.caller.claims.release(l.key, l.owner)
 	}
 }
 
@@ -300,7 +299,7 @@ func (l *ledgerWriter) behind(s ledger.Step) receipt {
 	done, begin := l.addLocked(s)
 	l.mu.Unlock()
 	if begin {
-		l.r.finally(l.write)
+		l.caller.router.jobs.finally(l.write)
 	}
 	return done
 }
@@ -332,16 +331,16 @@ func (l *ledgerWriter) write(ctx context.Context) {
 		err := l.once(ctx, s.Step)
 		switch {
 		case err != nil && retried(err) && ctx.Err() == nil:
-			l.r.pause(ctx, try)
+			l.caller.router.pause(ctx, try)
 			try++
 			continue
 		case err != nil && retried(err):
-			l.r.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
+			l.caller.router.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
 			s.done <- err
 			close(s.done)
 			return
 		case err != nil:
-			l.r.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
+			l.caller.router.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
 		}
 		try = 0
 		s.done <- err
@@ -398,7 +397,7 @@ func (l *ledgerWriter) try(ctx context.Context, s ledger.Step) error {
 // advance writes a step. Of a store that came back empty it makes first what the step leads on from. Who
 // calls it has the turn.
 func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
-	_, err := l.r.ledger.Advance(ctx, s)
+	_, err := l.caller.router.ledger.Advance(ctx, s)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
 		return err
 	}
@@ -412,10 +411,10 @@ func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
 	if before.To == "" || before.To == handoff.StatusDelivered {
 		return err
 	}
-	if _, err := l.r.ledger.Advance(ctx, before); err != nil {
+	if _, err := l.caller.router.ledger.Advance(ctx, before); err != nil {
 		return err
 	}
-	_, err = l.r.ledger.Advance(ctx, s)
+	_, err = l.caller.router.ledger.Advance(ctx, s)
 	return err
 }
 

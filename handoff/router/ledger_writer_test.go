@@ -43,7 +43,7 @@ func (s *shelf) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 // known by then stays: an entry with no thread could not be found again after a crash.
 func TestLateNote(t *testing.T) {
 	r := NewRouter(Config{Ledger: &shelf{}})
-	l := r.newLedgerWriter("key", ladderCaller, "run", "args", false)
+	l := r.caller(ladderCaller).newLedgerWriter("key", "run", "args", false)
 	thread := handoff.Target{Server: "s", Thread: "t"}
 	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
 	l.Step(handoff.StatusAccepted, 0, ledger.Facts{Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked"})

@@ -92,7 +92,7 @@ func remember(rec *handoff.Record, b ledger.Body) {
 // reads once; if the store does not answer, the next Recall asks it again.
 func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 	b := r.caller(c)
-	if r.past == nil || c.Nameless() || b.hasPast() {
+	if r.past == nil || c.Nameless() || b.registry.hasPast() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
@@ -104,25 +104,25 @@ func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 	}
 	records := make([]handoff.Record, 0, len(page.Entries))
 	for _, e := range page.Entries {
-		rec, err := r.pastRecord(ctx, e)
+		rec, err := b.pastRecord(ctx, e)
 		if err != nil {
 			r.log.Warn("what was done before is not read", zap.Error(err))
 			return err
 		}
 		records = append(records, rec)
 	}
-	b.setPast(records)
+	b.registry.setPast(records)
 	return nil
 }
 
 // pastRecord is the record of an entry that is history, with its whole words.
-func (r *Router) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record, error) {
-	body, _, err := r.past.Body(ctx, e.Caller, e.Key)
+func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record, error) {
+	body, _, err := c.router.past.Body(ctx, e.Caller, e.Key)
 	if err != nil {
 		return handoff.Record{}, err
 	}
 	e.Status = handoff.StatusDelivered // one that nobody heard is told by nobody any more
-	rec := r.recordOf(e, cmp.Or(e.ClientID, e.Key))
+	rec := c.recordOf(e, cmp.Or(e.ClientID, e.Key))
 	remember(&rec, body)
 	if rec.NotBegun() { // nobody is asked about it any more
 		rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
@@ -152,11 +152,11 @@ func (r *Router) Past(ctx context.Context, c handoff.Caller, key string) (handof
 }
 
 // recordOf is the record of an entry, as far as the entry has it.
-func (r *Router) recordOf(e ledger.Entry, id string) handoff.Record {
+func (c *caller) recordOf(e ledger.Entry, id string) handoff.Record {
 	rec := handoff.Record{
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
-		EndsWithUs: r.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
+		EndsWithUs: c.router.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
 	}
 	if e.Outcome == "" {
 		return rec
@@ -167,26 +167,4 @@ func (r *Router) recordOf(e ledger.Entry, id string) handoff.Record {
 		rec.Error = recordError(rec.Fault)
 	}
 	return rec
-}
-
-func (c *callerState) hasPast() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.recalled
-}
-
-// setPast puts what was done before among the records, by when it was asked for. What is known already stays as it is.
-func (c *callerState) setPast(past []handoff.Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.recalled {
-		return
-	}
-	c.recalled = true
-	for _, rec := range past {
-		if len(c.records) < maxRecords && c.findLocked(rec.ID) == nil {
-			c.records = append(c.records, &recordState{Record: rec})
-		}
-	}
-	slices.SortStableFunc(c.records, func(x, y *recordState) int { return x.CreatedAt.Compare(y.CreatedAt) })
 }

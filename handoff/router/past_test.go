@@ -74,8 +74,8 @@ func TestRecall(t *testing.T) {
 	b := r.caller(ladderCaller)
 	b.open(handoff.Record{ID: "now", CreatedAt: time.Now(), Server: "s", State: handoff.StatusStarted}, nil)
 	b.open(handoff.Record{ID: "former-50", CreatedAt: began.Add(50 * time.Second), Server: "s", Prompt: "here already", State: handoff.StatusDelivered}, nil)
-	if err := r.Recall(t.Context(), ladderCaller); err == nil || len(b.list()) != 2 {
-		t.Fatalf("a store that is away: %v, %d records", err, len(b.list()))
+	if err := r.Recall(t.Context(), ladderCaller); err == nil || len(b.registry.list()) != 2 {
+		t.Fatalf("a store that is away: %v, %d records", err, len(b.registry.list()))
 	}
 	for range 2 {
 		if err := r.Recall(t.Context(), ladderCaller); err != nil {

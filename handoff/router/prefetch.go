@@ -17,10 +17,10 @@ const maxPrefetches = 8
 // prefetchKept is how long a thread that was attached ahead waits for its request, or is fresh enough to use.
 const prefetchKept = 10 * time.Second
 
-// prefetches are threads attached ahead, by the key of the request that is expected.
+// prefetches are threads attached ahead for a caller.
 type prefetches struct {
-	mu sync.Mutex
-	by map[handoff.Caller]map[string]*prefetch // Guarded by mu
+	mu    sync.Mutex
+	byKey map[string]*prefetch // Guarded by mu: by the key of the request that is expected
 }
 
 // A prefetch attaches the thread of a request that is still being written. It runs nothing and makes nothing:
@@ -44,56 +44,45 @@ type prefetch struct {
 // maxPrefetches of a caller at a time is left out.
 func (r *Router) Prefetch(g handoff.Grant, key string, t handoff.Target) {
 	p := &prefetch{asked: t, taken: make(chan struct{}, 1), found: make(chan struct{}), ready: make(chan struct{})}
-	if !r.prefetches.add(g.Caller, key, p) {
+	c := r.caller(g.Caller)
+	if !c.prefetches.add(key, p) {
 		return
 	}
-	if !r.start(func(ctx context.Context) {
-		defer r.prefetches.drop(g.Caller, key, p)
-		r.attachAhead(ctx, g, p)
+	if !r.jobs.start(func(ctx context.Context) {
+		defer c.prefetches.drop(key, p)
+		c.attachAhead(ctx, g, p)
 	}) {
-		r.prefetches.drop(g.Caller, key, p)
+		c.prefetches.drop(key, p)
 	}
 }
 
-func (a *prefetches) add(c handoff.Caller, key string, p *prefetch) bool {
+func (a *prefetches) add(key string, p *prefetch) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.by == nil {
-		a.by = map[handoff.Caller]map[string]*prefetch{}
-	}
-	all := a.by[c]
-	if all == nil {
-		all = map[string]*prefetch{}
-		a.by[c] = all
-	}
-	if all[key] != nil || len(all) >= maxPrefetches {
+	if a.byKey[key] != nil || len(a.byKey) >= maxPrefetches {
 		return false
 	}
-	all[key] = p
+	a.byKey[key] = p
 	return true
 }
 
-func (a *prefetches) drop(c handoff.Caller, key string, p *prefetch) {
+func (a *prefetches) drop(key string, p *prefetch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.by[c][key] != p {
-		return
-	}
-	delete(a.by[c], key)
-	if len(a.by[c]) == 0 {
-		delete(a.by, c)
+	if a.byKey[key] == p {
+		delete(a.byKey, key)
 	}
 }
 
 // take returns what was attached ahead for a request, if it was right so far. A wrong one is let go.
-func (a *prefetches) take(c handoff.Caller, key string, t handoff.Target) *prefetch {
+func (a *prefetches) take(key string, t handoff.Target) *prefetch {
 	a.mu.Lock()
-	p := a.by[c][key]
+	p := a.byKey[key]
 	a.mu.Unlock()
 	if p == nil {
 		return nil
 	}
-	a.drop(c, key, p)
+	a.drop(key, p)
 	if p.asked != t {
 		return nil
 	}
@@ -106,9 +95,9 @@ func (a *prefetches) take(c handoff.Caller, key string, t handoff.Target) *prefe
 }
 
 // attachAhead resolves and attaches, and lets go of it when no request comes for it.
-func (r *Router) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) {
+func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) {
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
-	r.attachFor(limited, g, p)
+	c.attachFor(limited, g, p)
 	cancel()
 	if p.at.Agent == nil {
 		return
@@ -125,32 +114,31 @@ func (r *Router) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) 
 	case <-p.taken:
 	case p.taken <- struct{}{}: // from here on nobody can take it
 		if err := p.at.Agent.Close(); err != nil {
-			r.log.Debug("detach failed", zap.Error(err))
+			c.router.log.Debug("detach failed", zap.Error(err))
 		}
 	}
 }
 
-func (r *Router) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
+func (c *caller) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
 	defer close(p.ready)
 	name, isCopy := cutPrefixFold(p.asked.Thread, copyOf)
-	p.target, p.err = r.fleet.Resolve(ctx, g, handoff.Target{Server: p.asked.Server, Thread: name})
+	p.target, p.err = c.router.fleet.Resolve(ctx, g, handoff.Target{Server: p.asked.Server, Thread: name})
 	close(p.found)
 	t := p.target
 	if p.err != nil || isCopy || t.Thread == handoff.NewThread {
 		return
 	}
 	if t.Thread == "" {
-		b := r.caller(g.Caller)
-		if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+		if err := c.loadStickies(ctx); err != nil {
 			return
 		}
-		s, ok := b.sticky(keyOf(t))
+		s, ok := c.stickies.get(keyOf(t))
 		if !ok {
 			return
 		}
 		t.Thread = s.Target.Thread
 	}
-	at, err := r.fleet.Attach(ctx, t)
+	at, err := c.router.fleet.Attach(ctx, t)
 	if err != nil {
 		return // the request finds out by itself, and says it
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -23,6 +24,16 @@ const (
 	questionDecided                        // answered, withdrawn or given up; it is in no registry any more
 )
 
+// questions are what agents wait for.
+type questions struct {
+	pages  *handoff.Feed // Set once: what pages follow
+	counts *Counts       // Set once
+
+	mu     sync.Mutex
+	open   map[handoff.QuestionID]*question // Guarded by mu
+	serial int                              // Guarded by mu: how many were asked so far
+}
+
 // A question waits for a caller: who asks, and what is needed to judge an answer.
 type question struct {
 	shown     handoff.RecordQuestion // Set once, by ask
@@ -32,11 +43,12 @@ type question struct {
 	replies   bool                   // Set once: the agent takes an answer in words
 	names     []string               // Set once: by which a reply may mean the machine
 	project   string                 // Set once: by which it may mean it too, or ""
+	thread    string                 // Set once: of the run when it asked
 	controls  handoff.Controls       // Set once: the agent
 
-	state    questionState // Guarded by the mu of callerState
-	notified bool          // Guarded by the mu of callerState: told outside of calls, which happens once
-	giveUp   *time.Timer   // Guarded by the mu of callerState: declines it when nobody answers; nil: never
+	state    questionState // Guarded by the mu of questions
+	notified bool          // Guarded by the mu of questions: told outside of calls, which happens once
+	giveUp   *time.Timer   // Guarded by the mu of questions: declines it when nobody answers; nil: never
 }
 
 // tapReason says why a question can only be answered on the page, or "".
@@ -67,64 +79,60 @@ func (q *question) mayBeSaid() bool {
 }
 
 // ask shows a question and gives it its name. When nobody answers for a time, giveUp runs.
-func (c *callerState) ask(q *question, wait time.Duration, giveUp func()) {
-	c.mu.Lock()
-	c.serial++
-	q.shown.Label = "q" + strconv.Itoa(c.serial)
+func (a *questions) ask(q *question, wait time.Duration, giveUp func()) {
+	a.mu.Lock()
+	a.serial++
+	q.shown.Label = "q" + strconv.Itoa(a.serial)
 	if giveUp != nil {
 		q.giveUp = time.AfterFunc(wait, giveUp)
 	}
-	c.questions[q.shown.ID] = q
-	c.mu.Unlock()
-	c.counts.asks.Add(q.shown.Kind)
+	a.open[q.shown.ID] = q
+	a.mu.Unlock()
+	a.counts.asks.Add(q.shown.Kind)
 	shown := q.shown
-	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
+	a.pages.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
 }
 
 // announced notes that somebody knows of a question.
-func (c *callerState) announced(q *question) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (a *questions) announced(q *question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	q.state = max(q.state, questionAnnounced)
 }
 
 // waitOn gives a question that could not be given up some more time.
-func (c *callerState) waitOn(q *question, d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (a *questions) waitOn(q *question, d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if q.state != questionDecided && q.giveUp != nil {
 		q.giveUp.Reset(d)
 	}
 }
 
-// closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (c *callerState) closeQuestion(id handoff.QuestionID) *question {
-	c.mu.Lock()
-	q := c.questions[id]
-	delete(c.questions, id)
+// close takes a question away; somebody answered it, or it was withdrawn.
+func (a *questions) close(id handoff.QuestionID) *question {
+	a.mu.Lock()
+	q := a.open[id]
+	delete(a.open, id)
 	if q != nil {
 		q.state = questionDecided
 		if q.giveUp != nil {
 			q.giveUp.Stop()
 		}
 	}
-	c.mu.Unlock()
+	a.mu.Unlock()
 	if q != nil {
-		c.feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
+		a.pages.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
 	}
 	return q
 }
 
-// questionsOf returns the open questions of a run, oldest first.
-func (c *callerState) questionsOf(id string) []*question {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.questionsOfLocked(id)
-}
-
-func (c *callerState) questionsOfLocked(id string) []*question {
+// of returns the open questions of a run, oldest first.
+func (a *questions) of(id string) []*question {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var out []*question
-	for _, q := range c.questions {
+	for _, q := range a.open {
 		if q.shown.Handoff == id {
 			out = append(out, q)
 		}
@@ -138,31 +146,31 @@ func compareQuestions(x, y handoff.RecordQuestion) int {
 }
 
 // offers reports whether the caller is being asked about a copy of a thread.
-func (c *callerState) offers(t handoff.Target) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, q := range c.questions {
-		if rec := c.findLocked(q.shown.Handoff); q.shown.Kind == handoff.QuestionCopy && rec != nil && rec.Server == t.Server && rec.ThreadID == t.Thread {
+func (a *questions) offers(t handoff.Target) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range a.open {
+		if q.shown.Kind == handoff.QuestionCopy && q.shown.Server == t.Server && q.thread == t.Thread {
 			return true
 		}
 	}
 	return false
 }
 
-// question returns an open question, or nil.
-func (c *callerState) question(id handoff.QuestionID) *question {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.questions[id]
+// get returns an open question, or nil.
+func (a *questions) get(id handoff.QuestionID) *question {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open[id]
 }
 
-// questionNamed finds the question that a name means; without a name, the only one.
-func (c *callerState) questionNamed(g handoff.Grant, name string) (*question, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// named finds the question that a name means; without a name, the only one.
+func (a *questions) named(g handoff.Grant, name string) (*question, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var found []*question
 	var names []string
-	for _, q := range c.questions {
+	for _, q := range a.open {
 		if !g.AllowsServer(q.shown.Server) {
 			continue
 		}
@@ -183,11 +191,11 @@ func (c *callerState) questionNamed(g handoff.Grant, name string) (*question, er
 	return nil, handoff.Fault(handoff.CodeNotPending, "", "open are "+strings.Join(names, ", "))
 }
 
-// notifyQuestion returns an open question that is to be told outside of calls. Asked again it returns none.
-func (c *callerState) notifyQuestion(id handoff.QuestionID) (*question, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.questions[id]
+// notify returns an open question that is to be told outside of calls. Asked again it returns none.
+func (a *questions) notify(id handoff.QuestionID) (*question, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := a.open[id]
 	if q == nil || q.notified {
 		return nil, false
 	}
@@ -195,11 +203,11 @@ func (c *callerState) notifyQuestion(id handoff.QuestionID) (*question, bool) {
 	return q, true
 }
 
-// claimQuestion reserves a question for one answer, so that two taps never send two decisions.
-func (c *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*question, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.questions[id]
+// claim reserves a question for one answer, so that two taps never send two decisions.
+func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := a.open[id]
 	if q == nil || q.state >= questionClaimed {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -210,22 +218,35 @@ func (c *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (
 	return q, nil
 }
 
-// releaseQuestion opens a question again whose answer could not be given.
-func (c *callerState) releaseQuestion(q *question) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// release opens a question again whose answer could not be given.
+func (a *questions) release(q *question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if q.state == questionClaimed {
 		q.state = questionAnnounced
 	}
 }
 
-func (c *callerState) listQuestions() []handoff.RecordQuestion {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := make([]handoff.RecordQuestion, 0, len(c.questions))
-	for _, q := range c.questions {
+func (a *questions) list() []handoff.RecordQuestion {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]handoff.RecordQuestion, 0, len(a.open))
+	for _, q := range a.open {
 		out = append(out, q.shown)
 	}
 	slices.SortFunc(out, compareQuestions)
 	return out
+}
+
+func (a *questions) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.open)
+}
+
+// unclaimed reports whether no answer to a question is on its way.
+func (a *questions) unclaimed(q *question) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return q.state < questionClaimed
 }

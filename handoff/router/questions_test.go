@@ -41,10 +41,10 @@ func TestWhatMayBeSaid(t *testing.T) {
 // gives it back, and what is decided stays so and is not given up.
 func TestQuestionStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newCallerState(NewCounts(nil))
+		b := NewRouter(Config{}).caller(ladderCaller)
 		gaveUp := 0
 		q := &question{shown: handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}}
-		b.ask(q, time.Minute, func() { gaveUp++ })
+		b.questions.ask(q, time.Minute, func() { gaveUp++ })
 		is := func(want questionState) {
 			t.Helper()
 			if q.state != want {
@@ -52,7 +52,7 @@ func TestQuestionStates(t *testing.T) {
 			}
 		}
 		is(questionOpen)
-		b.announced(q)
+		b.questions.announced(q)
 		is(questionAnnounced)
 		for _, tt := range []struct {
 			decision handoff.Decision
@@ -63,32 +63,32 @@ func TestQuestionStates(t *testing.T) {
 			{handoff.DecisionDecline, "", questionClaimed},
 			{handoff.DecisionDecline, handoff.CodeNotPending, questionClaimed},
 		} {
-			if _, err := b.claimQuestion("q", tt.decision); codeOfError(err) != tt.code {
+			if _, err := b.questions.claim("q", tt.decision); codeOfError(err) != tt.code {
 				t.Errorf("%s: %v", tt.decision, err)
 			}
 			is(tt.state)
 		}
-		b.announced(q)
+		b.questions.announced(q)
 		is(questionClaimed)
-		b.releaseQuestion(q)
+		b.questions.release(q)
 		is(questionAnnounced)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		b.waitOn(q, time.Minute)
+		b.questions.waitOn(q, time.Minute)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if gaveUp != 2 {
 			t.Errorf("given up %d times", gaveUp)
 		}
-		b.waitOn(q, time.Minute)
-		b.closeQuestion("q")
+		b.questions.waitOn(q, time.Minute)
+		b.questions.close("q")
 		is(questionDecided)
-		b.releaseQuestion(q)
+		b.questions.release(q)
 		is(questionDecided)
-		b.waitOn(q, time.Minute)
+		b.questions.waitOn(q, time.Minute)
 		time.Sleep(time.Hour)
-		if gaveUp != 2 || len(b.questions) != 0 {
-			t.Errorf("given up %d times, %d are open", gaveUp, len(b.questions))
+		if gaveUp != 2 || len(b.questions.open) != 0 {
+			t.Errorf("given up %d times, %d are open", gaveUp, len(b.questions.open))
 		}
 	})
 }

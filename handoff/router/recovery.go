@@ -23,7 +23,9 @@ func (r *Router) recover(ctx context.Context) {
 			entries, err = r.left(ctx)
 		}
 		if err == nil {
-			r.adopt(ctx, entries)
+			for _, of := range byCaller(entries) {
+				r.caller(of[0].Caller).adopt(ctx, of)
+			}
 			close(r.recovered)
 			return
 		}
@@ -42,25 +44,36 @@ func (r *Router) left(ctx context.Context) ([]ledger.Entry, error) {
 	if r.only == (handoff.Caller{}) {
 		return r.ledger.OpenAll(ctx)
 	}
-	return r.openEntries(ctx, r.only)
+	return r.caller(r.only).openEntries(ctx)
 }
 
-// adopt takes entries over that nobody here has in hand, one caller after the other, so that what ended is
-// told to each in one message.
-func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
-	slices.SortStableFunc(entries, func(a, b ledger.Entry) int { return strings.Compare(a.Caller.String(), b.Caller.String()) })
-	for i, e := range entries {
-		if r.claimLeft(e.Key) {
-			r.adoptOne(ctx, e)
+// byCaller puts the entries of each caller together.
+func byCaller(entries []ledger.Entry) (all [][]ledger.Entry) {
+	slices.SortStableFunc(entries, func(a, b ledger.Entry) int {
+		return strings.Compare(a.Caller.String(), b.Caller.String())
+	})
+	for len(entries) > 0 {
+		n := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Caller != entries[0].Caller })
+		if n < 0 {
+			n = len(entries)
 		}
-		if i+1 == len(entries) || entries[i+1].Caller != e.Caller {
-			r.caller(e.Caller).tellOutbox()
+		all, entries = append(all, entries[:n]), entries[n:]
+	}
+	return all
+}
+
+// adopt takes entries of the caller over that nobody here has in hand. What ended is told in one message.
+func (c *caller) adopt(ctx context.Context, entries []ledger.Entry) {
+	for _, e := range entries {
+		if c.claims.takeLeft(e.Key) {
+			c.adoptOne(ctx, e)
 		}
 	}
+	c.outbox.tell()
 }
 
-func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
-	l := r.newLedgerWriter(e.Key, e.Caller, r.NextID(), e.Args, false)
+func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
+	l := c.newLedgerWriter(e.Key, c.router.NextID(), e.Args, false)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
@@ -70,21 +83,21 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 			l.release()
 			return
 		case err == nil && adopted.Unkept:
-			r.bury(ctx, adopted, l)
+			c.bury(ctx, adopted, l)
 			return
-		case err == nil && r.heardAlready(adopted, l):
+		case err == nil && c.heardAlready(adopted, l):
 			return
 		case err == nil:
 			if adopted.Status != handoff.StatusCompleted {
-				r.readStickies(ctx, e.Caller)
+				c.readStickies(ctx)
 			}
-			r.restore(adopted, r.body(ctx, adopted), l)
+			c.restore(adopted, c.body(ctx, adopted), l)
 			return
 		case !retried(err):
-			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
+			c.router.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
 			l.release()
 			return
-		case !r.pause(ctx, try):
+		case !c.router.pause(ctx, try):
 			l.release()
 			return
 		}
@@ -93,8 +106,8 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 
 // heardAlready reports whether the outcome of an entry was heard here: then the store came back as it was a
 // while ago, and is told once more.
-func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
-	rec, _ := r.caller(e.Caller).find(e.ClientID)
+func (c *caller) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
+	rec, _ := c.registry.find(e.ClientID)
 	if rec.State != handoff.StatusDelivered {
 		return false
 	}
@@ -111,7 +124,7 @@ func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 
 // bury ends an entry of which no words are kept: nobody looks for what ran, and nobody is told. What was never sent
 // may be asked for again under its key.
-func (r *Router) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
+func (c *caller) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
 	switch {
 	case e.Status == handoff.StatusCompleted:
 	case e.Status == handoff.StatusAccepted:
@@ -124,45 +137,40 @@ func (r *Router) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
 
 // body reads the whole words of an entry that was not begun, with which it can be begun, or that has ended, and what
 // was done. When they cannot be read there are none.
-func (r *Router) body(ctx context.Context, e ledger.Entry) ledger.Body {
-	if r.past == nil || e.Status != handoff.StatusAccepted && e.Status != handoff.StatusCompleted {
+func (c *caller) body(ctx context.Context, e ledger.Entry) ledger.Body {
+	if c.router.past == nil || e.Status != handoff.StatusAccepted && e.Status != handoff.StatusCompleted {
 		return ledger.Body{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	body, _, err := r.past.Body(ctx, e.Caller, e.Key)
+	body, _, err := c.router.past.Body(ctx, e.Caller, e.Key)
 	if err != nil {
-		r.log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
+		c.router.log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
 	}
 	return body
 }
 
 // restore makes an entry known to its caller, and takes up a run that is not over.
-func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
-	b := r.caller(e.Caller)
+func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	if ledger.Made(e.Why) {
-		r.owners.made(e.Caller, e.Target)
+		c.router.owners.made(e.Caller, e.Target)
 	}
 	id := e.ClientID
 	if id == "" { // it never came to a start
-		id = r.NextID()
+		id = c.router.NextID()
 	}
-	rec := r.recordOf(e, id)
+	rec := c.recordOf(e, id)
 	remember(&rec, body)
-	defer b.restored(id, e)
+	defer c.registry.restored(id, e)
 	if e.Status == handoff.StatusCompleted {
 		rec.Paused = rec.NotBegun()
-		b.open(rec, nil)
-		b.with(id, func(rec *recordState) { rec.waiting = body.Request })
-		b.ended(id)
-		b.setWriter(id, l)
-		b.mu.Lock()
-		b.keepLocked(id)
-		b.mu.Unlock()
-		b.notice(id) // its former life did, unless it was killed: the next call tells in any case
+		c.open(rec, nil)
+		c.registry.with(id, func(rec *recordState) { rec.waiting, rec.writer = body.Request, l })
+		c.outbox.keep(id)
+		c.registry.notice(id) // its former life did, unless it was killed: the next call tells in any case
 		return
 	}
-	w := r.newRun(id, e.Caller, b)
+	w := c.newRun(id)
 	w.began, w.target, w.before, w.turn, w.writer = time.Now(), e.Target, e.Watermark, e.Turn, l
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
@@ -181,15 +189,15 @@ func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
 	w.open(func() bool {
-		b.open(rec, w)
-		b.with(id, func(rec *recordState) { rec.waiting = body.Request })
+		c.open(rec, w)
+		c.registry.with(id, func(rec *recordState) { rec.waiting = body.Request })
 		return true
 	})
 	if e.Status == handoff.StatusAccepted { // its end is told with a question, in the summary
-		r.start(w.loop)
+		c.router.jobs.start(w.loop)
 		return
 	}
-	b.noted(id)
-	b.offer(id)
-	r.start(w.loop)
+	c.feed.noted(id)
+	c.feed.offer(id)
+	c.router.jobs.start(w.loop)
 }

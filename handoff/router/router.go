@@ -74,12 +74,10 @@ type Router struct {
 	jobs jobs          // safe by itself
 	ids  atomic.Uint64 // the last id given
 
-	prefetches prefetches    // safe by itself
-	recovered  chan struct{} // closed once what a former life left is known; nil: there is no ledger
+	recovered chan struct{} // closed once what a former life left is known; nil: there is no ledger
 
 	mu      sync.Mutex
-	callers map[handoff.Caller]*callerState // Guarded by mu
-	claimed map[string]string               // Guarded by mu: keys of the ledger that this life of the router has in hand, and their owners
+	callers map[handoff.Caller]*caller // Guarded by mu
 }
 
 // NewRouter returns a router that does nothing before [Router.Run].
@@ -115,7 +113,7 @@ func NewRouter(cfg Config) *Router {
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
-		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts, callers: map[handoff.Caller]*callerState{}, claimed: map[string]string{},
+		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts, callers: map[handoff.Caller]*caller{},
 	}
 	if r.ledger != nil {
 		r.recovered = make(chan struct{})
@@ -129,53 +127,52 @@ func (r *Router) NextID() string {
 	return r.life + "-" + strconv.FormatUint(r.ids.Add(1), 10)
 }
 
-func (r *Router) caller(c handoff.Caller) *callerState {
+// Bounds of the callers who are known at a time, not counting those with something open. When there are more, those who
+// have been away longest are let go of: their sticky sessions and what they have not heard are read from the store when
+// they come back. Nobody is who was asked about a short time ago: whoever holds their state without a trace of it there
+// is done with it after that.
+const (
+	maxCallers = 1000
+	awayFor    = 10 * time.Minute
+)
+
+// caller returns what is known of a caller.
+func (r *Router) caller(who handoff.Caller) *caller {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	b := r.callers[c]
-	if b == nil {
-		r.letGoLocked(now)
-		b = newCallerState(r.counts)
-		r.callers[c] = b
+	c := r.callers[who]
+	if c == nil {
+		if len(r.callers) >= maxCallers {
+			r.letGoLocked(now)
+		}
+		c = newCaller(r, who)
+		r.callers[who] = c
 	}
-	b.asked = now
-	return b
+	c.asked = now
+	return c
+}
+
+// letGoLocked lets go of some callers who have been away longest; one at a time would cost a look at all of them each.
+func (r *Router) letGoLocked(now time.Time) {
+	var away []*caller
+	for _, c := range r.callers {
+		if now.Sub(c.asked) >= awayFor && c.idle() {
+			away = append(away, c)
+		}
+	}
+	slices.SortFunc(away, func(x, y *caller) int { return x.asked.Compare(y.asked) })
+	for _, c := range away[:min(len(away), maxCallers/4)] {
+		r.counts.letGo(c)
+		delete(r.callers, c.who)
+	}
 }
 
 // known returns what is known of each caller.
-func (r *Router) known() []*callerState {
+func (r *Router) known() []*caller {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.callers))
-}
-
-// claim takes an entry of the ledger in hand for an owner.
-func (r *Router) claim(key, owner string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.claimed[key] = owner
-}
-
-// claimLeft takes an entry in hand that a former life left. False means that it is already: there is never a second
-// owner of a handoff here.
-func (r *Router) claimLeft(key string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, had := r.claimed[key]
-	if !had {
-		r.claimed[key] = ""
-	}
-	return !had
-}
-
-// release lets go of an entry that needs nobody any more, unless its key has another owner by now.
-func (r *Router) release(key, owner string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.claimed[key] == owner {
-		delete(r.claimed, key)
-	}
 }
 
 // threadKey names the queue of a thread.
@@ -186,36 +183,18 @@ func newSessionKey(c handoff.Caller, t handoff.Target) string {
 	return "new " + c.String() + " " + keyOf(t).String()
 }
 
-// loadStickies reads a caller's stickies once; after that the router is their only writer.
-func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *callerState) error {
-	if b.isLoaded() {
-		return nil
-	}
-	list, err := r.stickies.List(ctx, c)
-	if err != nil {
-		return err
-	}
-	b.setStickies(list)
-	for _, s := range list {
-		if !s.Named {
-			r.owners.made(c, s.Target)
-		}
-	}
-	return nil
-}
-
 // Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
 // returns what is known, and [handoff.CodeStoreDown].
 func (r *Router) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
 	unread := r.Recovered(context.Background(), 0) // first: what is known a moment later is in the list
-	return slices.DeleteFunc(r.caller(g.Caller).list(), func(rec handoff.Record) bool {
+	return slices.DeleteFunc(r.caller(g.Caller).registry.list(), func(rec handoff.Record) bool {
 		return !rec.Shown(g) || rec.Unkept && rec.State == handoff.StatusDelivered // of which only the key is known
 	}), unread
 }
 
 // Handoff returns one of a caller's handoffs.
 func (r *Router) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
-	rec, _ := r.caller(g.Caller).find(id)
+	rec, _ := r.caller(g.Caller).registry.find(id)
 	if rec.ID == "" || !rec.Shown(g) {
 		return handoff.Record{}, r.notFound()
 	}
@@ -253,17 +232,17 @@ func (r *Router) Recovered(ctx context.Context, within time.Duration) error {
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
-	return slices.DeleteFunc(r.caller(g.Caller).listQuestions(), func(q handoff.RecordQuestion) bool { return !g.AllowsServer(q.Server) })
+	return slices.DeleteFunc(r.caller(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool { return !g.AllowsServer(q.Server) })
 }
 
 // Stickies returns a caller's sticky sessions, by server.
 func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error) {
-	b := r.caller(g.Caller)
-	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+	c := r.caller(g.Caller)
+	if err := c.loadStickies(ctx); err != nil {
 		return nil, handoff.AsError(err)
 	}
 	list := []handoff.RecordSticky{}
-	for _, s := range b.listStickies() {
+	for _, s := range c.stickies.list() {
 		if !g.AllowsServer(s.Target.Server) {
 			continue
 		}
@@ -278,8 +257,8 @@ func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 
 // PutSticky makes a session the one in use on "bigpc" or "bigpc/api". The session must exist; title is its name.
 func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
-	b := r.caller(g.Caller)
-	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+	c := r.caller(g.Caller)
+	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
 	target, err := r.fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
@@ -291,40 +270,101 @@ func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 	}
 	now := time.Now()
 	s := handoff.Sticky{Target: target, Title: title, Named: true, Since: now.UTC()}
-	if b.putSticky(s, now) {
-		r.stick(g.Caller, b, stickyWrite{sticky: s})
+	if c.stickies.put(s, now) {
+		c.stick(stickyWrite{sticky: s})
 	}
 	return nil
 }
 
 // ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
 func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
-	b := r.caller(g.Caller)
-	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+	c := r.caller(g.Caller)
+	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
 	name, project, _ := strings.Cut(server, "/")
 	key := stickyKey{name, project}
-	if _, ok := b.sticky(key); !ok || !g.AllowsServer(name) {
+	if _, ok := c.stickies.get(key); !ok || !g.AllowsServer(name) {
 		return handoff.Fault(handoff.CodeNotFound, "sticky session there", "")
 	}
-	b.dropSticky(key)
-	r.stick(g.Caller, b, stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: name, Project: project}}, clear: true})
+	c.stickies.drop(key)
+	c.stick(stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: name, Project: project}}, clear: true})
 	return nil
 }
 
 // Shown reports whether a page shows the caller what happens.
 func (r *Router) Shown(g handoff.Grant) bool {
-	pages, _ := r.caller(g.Caller).feed.Load()
+	pages, _ := r.caller(g.Caller).feed.pages.Load()
 	return pages > 0
 }
 
 // Feed returns the feed that a caller's pages follow.
-func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller).feed }
+func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller).feed.pages }
 
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {
-	for _, b := range r.known() {
-		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	for _, c := range r.known() {
+		c.feed.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 	}
+}
+
+// repeatEvery is how long what goes on may be missing from a store that came back empty.
+const repeatEvery = 30 * time.Second
+
+// repeat tells the ledger again and again what is not delivered, so that a store which came back empty
+// learns it although nothing else happens.
+func (r *Router) repeat(ctx context.Context) {
+	ticker := time.NewTicker(repeatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		var all []*ledgerWriter
+		for _, c := range r.known() {
+			all = append(all, c.registry.writers()...)
+		}
+		for _, l := range all {
+			if err := l.repeat(ctx); err != nil && retried(err) {
+				break // it is away: next time
+			}
+		}
+	}
+}
+
+// retries stand between two tries to reach an agent that was lost, or the store.
+var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
+
+// pause waits before try number n (from 0). False means that ctx ended.
+func (r *Router) pause(ctx context.Context, n int) bool {
+	t := time.NewTimer(r.jitter(retries.Step(n)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// registered returns what is configured of a server; a fleet that does not tell knows it by its name.
+func (r *Router) registered(server string) handoff.Registered {
+	if fleet, ok := r.fleet.(handoff.Registrar); ok {
+		return fleet.Registered(server)
+	}
+	return handoff.Registered{Names: []string{server}}
+}
+
+// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets its
+// outcome and Run returns after the last one.
+func (r *Router) Run(ctx context.Context) error {
+	var first []job
+	if r.ledger != nil {
+		first = []job{r.recover, r.repeat}
+	}
+	r.jobs.run(ctx, first...)
+	r.counts.remove(r)
+	return nil
 }

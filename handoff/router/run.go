@@ -24,8 +24,7 @@ const storeTimeout = 5 * time.Second
 // A run is the life of one request. Its goroutine is [run.loop].
 type run struct {
 	router   *Router         // Set once
-	known    *callerState    // Set once: the caller's
-	caller   handoff.Caller  // Set once
+	caller   *caller         // Set once
 	grant    handoff.Grant   // Set once; a run of a former process has none, and looks for no names
 	req      handoff.Request // Set once
 	ID       string          // Set once: the record's id
@@ -76,9 +75,10 @@ type run struct {
 
 // newRun returns a run that does nothing before loop. Whoever makes it known opens it first: from then on facts come
 // from outside, also before the loop has begun.
-func (r *Router) newRun(id string, c handoff.Caller, b *callerState) *run {
+func (c *caller) newRun(id string) *run {
+	r := c.router
 	w := &run{
-		router: r, known: b, caller: c, ID: id, log: r.log.WithLazy(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		router: r, caller: c, ID: id, log: r.log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
 		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
 	}
 	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
@@ -89,9 +89,10 @@ func (r *Router) newRun(id string, c handoff.Caller, b *callerState) *run {
 // given. Then it lets go of the thread.
 func (r *run) loop(ctx context.Context) {
 	if r.req.Within > 0 {
-		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue) }).Stop()
+		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue, nil) }).Stop()
 	}
-	defer context.AfterFunc(ctx, r.shutdown)()
+	// An outcome that is known already stays.
+	defer context.AfterFunc(ctx, func() { r.tell(phase.FactShutdown, handoff.Fault(handoff.CodeShutdown, "", "")) })()
 	r.work()
 	runtime.Gosched() // first whoever hears of the outcome
 	r.endIO()
@@ -111,7 +112,7 @@ func (r *run) open(known func() bool) bool {
 	if !known() {
 		return false
 	}
-	r.rec, _ = r.known.find(r.ID)
+	r.rec, _ = r.caller.registry.find(r.ID)
 	switch r.state.Phase {
 	case phase.Reconciling:
 		r.take(threadKey(r.target))
@@ -172,11 +173,11 @@ func (r *run) limited(ctx context.Context, do func(context.Context)) bool {
 	return r.outside(ctx, func() { do(limited) })
 }
 
-// tell takes a fact from outside, at once.
-func (r *run) tell(f phase.Fact) {
+// tell takes a fact from outside, at once. The fault is as in step.
+func (r *run) tell(f phase.Fact, fault *handoff.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.step(f, nil)
+	r.step(f, fault)
 }
 
 // step applies a fact and carries out what follows; what takes time is left to the loop. The fault says why things
@@ -193,10 +194,10 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		r.finish(fault)
 	}
 	if next.Noted && !before.Noted {
-		r.known.noted(r.ID)
+		r.caller.feed.noted(r.ID)
 	}
 	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.instead != "" {
-		r.router.settled(r.known, r.instead, wording.WentOn) // its words are here now
+		r.caller.settled(r.instead, wording.WentOn) // its words are here now
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
@@ -206,16 +207,9 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		}
 	}
 	if next.Phase == phase.Ended {
-		r.known.ended(r.ID)
+		r.caller.ended(r.ID)
 		r.turnTo(phase.ActNothing)
 	}
-}
-
-// shutdown ends the run with the process. An outcome that is known already stays.
-func (r *run) shutdown() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.step(phase.FactShutdown, handoff.Fault(handoff.CodeShutdown, "", ""))
 }
 
 // perform does what takes time, and returns what came of it.
@@ -265,7 +259,7 @@ func (r *run) do(a phase.Action) {
 	case phase.ActPromise:
 		r.showWaits()
 		r.publish(handoff.RunPromised{Waits: r.waits})
-		r.known.offer(r.ID)
+		r.caller.feed.offer(r.ID)
 	case phase.ActPublishWait:
 		if r.showWaits() { // once, however often it is tried again
 			r.publish(handoff.RunWaiting{Waits: r.waits})
@@ -276,7 +270,7 @@ func (r *run) do(a phase.Action) {
 		r.publish(handoff.RunSilent{})
 	case phase.ActPublishOutcome:
 		if !r.publish(handoff.RunEnded{}) && (r.state.Noted || r.req.By != nil) { // else it was never promised, and whoever asked is told
-			r.router.keep(r.caller, r.known, r.ID)
+			r.caller.keep(r.ID)
 		}
 	case phase.ActYield:
 		r.log.Warn("another life of the process has the run, and tells of it")
@@ -285,13 +279,13 @@ func (r *run) do(a phase.Action) {
 }
 
 // publish tells whoever hears of the run. False: nobody does.
-func (r *run) publish(kind handoff.RunKind) bool { return r.known.publish(r.ID, kind) }
+func (r *run) publish(kind handoff.RunKind) bool { return r.caller.feed.publish(r.ID, kind) }
 
 // prompt is what the agent is asked in words.
 func (r *run) prompt() string { return handoff.InputText(r.req.Input) }
 
 // show lets fn alter the record.
-func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.known.change(r.ID, fn) }
+func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.caller.registry.change(r.ID, fn) }
 
 // showWaits lets the page tell what the run comes after. False: it does already.
 func (r *run) showWaits() bool {

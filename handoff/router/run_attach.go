@@ -20,7 +20,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		if t, err = r.names(ctx, name); err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
-			err = r.router.loadStickies(ctx, r.caller, r.known)
+			err = r.caller.loadStickies(ctx)
 		}
 	}) {
 		return phase.FactNothing, nil
@@ -30,7 +30,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	}
 	switch {
 	case isCopy && t.Thread != "" && t.Thread != handoff.NewThread:
-		if r.known.offers(t) {
+		if r.caller.questions.offers(t) {
 			return phase.FactUnresolved, offered()
 		}
 		title := ""
@@ -39,7 +39,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 		}
 		return r.resolved(phase.FactResolvedCopy, t, handoff.WhyCopy, title)
 	case t.Thread == "" && r.req.Mode != handoff.ModeAside:
-		if s, ok := r.known.sticky(keyOf(t)); ok {
+		if s, ok := r.caller.stickies.get(keyOf(t)); ok {
 			t.Thread = s.Target.Thread
 			return r.resolved(phase.FactResolvedSticky, t, handoff.WhyContinued, s.Title)
 		}
@@ -80,7 +80,7 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	case r.copiesAside():
 		fact = phase.FactBranches
 	case fact == phase.FactResolvedNew && r.req.Target.Thread == "" && r.req.Mode != handoff.ModeAside:
-		key = newSessionKey(r.caller, t)
+		key = newSessionKey(r.caller.who, t)
 	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
 		key = threadKey(t)
 	case fact == phase.FactResolvedCopy:
@@ -116,7 +116,7 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 func (r *run) copiesAside() bool { return r.req.Mode == handoff.ModeAside && r.req.After != "" }
 
 func (r *run) take(key string) bool {
-	if !r.router.queues.take(key, r.ID, r.caller) {
+	if !r.router.queues.take(key, r.ID, r.caller.who) {
 		return false
 	}
 	if !slices.Contains(r.claims, key) {
@@ -235,7 +235,7 @@ func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attach
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		if at, err = do(ctx); err == nil {
-			r.router.owners.made(r.caller, at.Target)
+			r.router.owners.made(r.caller.who, at.Target)
 			r.hold(at.Agent)
 		}
 	}) {
@@ -281,12 +281,12 @@ func (r *run) remember() {
 		return
 	}
 	s := handoff.Sticky{Target: r.target, Title: title, Named: r.rec.Why == handoff.WhyNamed, Since: time.Now()}
-	old, ok := r.known.sticky(keyOf(r.target))
+	old, ok := r.caller.stickies.get(keyOf(r.target))
 	if ok && old.Target == s.Target {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}
-	if r.known.putSticky(s, r.asked) && (!ok || s != old) { // else the store has it
-		r.router.stick(r.caller, r.known, stickyWrite{sticky: s})
+	if r.caller.stickies.put(s, r.asked) && (!ok || s != old) { // else the store has it
+		r.caller.stick(stickyWrite{sticky: s})
 	}
 }
 
@@ -294,11 +294,11 @@ func (r *run) remember() {
 // successor wait in the queue for the caller's next new thread.
 func (r *run) forget() {
 	gone := r.target
-	dropped := r.known.dropGone(gone)
-	if key := newSessionKey(r.caller, gone); r.take(key) {
+	dropped := r.caller.stickies.dropGone(gone)
+	if key := newSessionKey(r.caller.who, gone); r.take(key) {
 		r.leaveOthers(key)
 	}
 	if dropped {
-		r.router.stick(r.caller, r.known, stickyWrite{sticky: handoff.Sticky{Target: gone}, clear: true})
+		r.caller.stick(stickyWrite{sticky: handoff.Sticky{Target: gone}, clear: true})
 	}
 }

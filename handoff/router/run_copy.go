@@ -13,7 +13,7 @@ import (
 
 // heldElsewhere: another program on that machine has the thread. A copy of it can be offered, once at a time.
 func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
-	if r.known.offers(r.target) {
+	if r.caller.questions.offers(r.target) {
 		return phase.FactAttachFailed, offered()
 	}
 	if _, copies := r.router.fleet.(handoff.Forker); !copies {
@@ -42,7 +42,7 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if r.elsewhere {
 		q.Reason = "It is open in another program on that machine."
 	}
-	r.askCaller(&question{asked: q, level: r.router.registered(r.target.Server).VoiceApprovals, controls: offer{r}})
+	r.askCaller(&question{asked: q, level: r.router.registered(r.target.Server).VoiceApprovals, thread: r.target.Thread, controls: offer{r}})
 	r.outside(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
 	return phase.FactNothing, nil
 }
@@ -56,7 +56,7 @@ func (o offer) Decide(_ context.Context, _ handoff.QuestionID, d handoff.Decisio
 	if d == handoff.DecisionAccept {
 		fact = phase.FactCopyAllowed
 	}
-	o.run.tell(fact)
+	o.run.tell(fact, nil)
 	return nil
 }
 

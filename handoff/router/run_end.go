@@ -18,7 +18,7 @@ func (r *run) finish(fault *handoff.Error) {
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
 		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
 			if it.State == itemRunning && it.Kind == handoff.ItemMessage {
-				r.known.drop(r.ID, it.ID)
+				r.caller.registry.drop(r.ID, it.ID)
 			}
 		}
 	}
@@ -35,10 +35,10 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	}
-	r.rec, _ = r.known.find(r.ID)
+	r.rec, _ = r.caller.registry.find(r.ID)
 	r.rec.ID = r.ID // also of one that was pushed out by newer ones
 	ended(&r.rec)
-	r.known.with(r.ID, func(rec *recordState) {
+	r.caller.registry.with(r.ID, func(rec *recordState) {
 		if rec.attempt = r.attempt; !r.rec.Paused {
 			rec.waiting = ""
 		} else if rec.waiting == "" { // it waited for less time than it takes to note it

@@ -79,7 +79,7 @@ func (r *run) lapsed(w *watch, f phase.Fact) {
 	switch {
 	case w.ctx.Err() != nil:
 		return
-	case f == phase.FactSilent && len(r.known.questionsOf(r.ID)) > 0:
+	case f == phase.FactSilent && len(r.caller.questions.of(r.ID)) > 0:
 		w.silent.Reset(r.router.silence)
 		return
 	case f == phase.FactUnseen:
@@ -106,21 +106,20 @@ func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) 
 	case handoff.ItemStarted:
 		r.flushRemark()
 		r.publish(handoff.RunDoing{ID: u.Item.ID, Item: u.Item.Kind, Text: u.Item.Text})
-		r.known.item(r.ID, shownItem(u.Item, itemRunning))
+		r.caller.registry.item(r.ID, shownItem(u.Item, itemRunning))
 	case handoff.Delta:
-		r.known.delta(r.ID, u)
+		r.caller.registry.delta(r.ID, u)
 	case handoff.ItemDone:
 		r.itemDone(u.Item)
 	case handoff.ItemDropped:
-		r.known.drop(r.ID, u.ItemID)
-		r.known.record(r.ID, handoff.RunDropped(u))
+		r.caller.registry.drop(r.ID, u.ItemID)
+		r.caller.registry.record(r.ID, handoff.RunDropped(u))
 	case handoff.Usage:
-		r.known.record(r.ID, handoff.RunUsage{Usage: u})
+		r.caller.registry.record(r.ID, handoff.RunUsage{Usage: u})
 	case handoff.Question:
 		r.question(u)
 	case handoff.QuestionClosed:
-		r.known.answeredElsewhere(u.ID)
-		r.router.closed(r.known, u.ID)
+		r.caller.withdrawn(u.ID)
 	case handoff.TurnEnded:
 		return r.turnEnded(u)
 	}
@@ -138,9 +137,9 @@ func (r *run) itemDone(it handoff.Item) {
 	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
 		state = itemFailed
 	}
-	r.known.item(r.ID, shownItem(it, state))
+	r.caller.registry.item(r.ID, shownItem(it, state))
 	if news {
-		r.known.record(r.ID, handoff.RunItem{Item: it})
+		r.caller.registry.record(r.ID, handoff.RunItem{Item: it})
 	}
 }
 

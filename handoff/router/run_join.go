@@ -12,7 +12,7 @@ import (
 func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 	key, refused := r.awaited, r.joined.turn
 	for told := false; ; {
-		v := r.router.queues.look(key, r.ID, r.caller)
+		v := r.router.queues.look(key, r.ID, r.caller.who)
 		joinable := v.same && r.req.Mode == handoff.ModeNow && (v.turn == "" || (v.turn != refused && v.control != nil))
 		switch {
 		case v.mine:

@@ -36,36 +36,36 @@ func (r *run) askCaller(q *question) {
 	}
 	q.shown.GivesUp = time.Now().Add(r.router.giveUp)
 	q.names, q.project = slices.Clone(r.router.registered(q.shown.Server).Names), r.rec.Project
-	r.known.ask(q, r.router.giveUp, func() {
-		r.router.start(func(ctx context.Context) { r.giveUpOn(ctx, q) })
+	r.caller.questions.ask(q, r.router.giveUp, func() {
+		r.router.jobs.start(func(ctx context.Context) { r.giveUpOn(ctx, q) })
 	})
 	if !r.publish(handoff.RunAsked{Question: q.open()}) {
-		r.router.notifyQuestion(r.caller, r.known, q.shown.ID)
+		r.caller.notifyQuestion(q.shown.ID)
 		return
 	}
-	r.known.announced(q)
+	r.caller.questions.announced(q)
 }
 
 // giveUpOn declines a question that nobody answered in time. Where that does not go, because an answer is on
 // its way or the agent takes none, it is tried again while the question is open: nobody else ends it.
 func (r *run) giveUpOn(ctx context.Context, q *question) {
-	if r.known.question(q.shown.ID) != q { // asked anew, it has its own time
+	if r.caller.questions.get(q.shown.ID) != q { // asked anew, it has its own time
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	err := r.router.decide(limited, r.caller, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)})
+	err := r.caller.decide(limited, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)})
 	if err == nil {
 		r.publish(handoff.RunGaveUp{Question: q.shown})
 		return
 	}
 	r.log.Info("question not declined", zap.Error(err))
-	r.known.waitOn(q, r.router.askAgain)
+	r.caller.questions.waitOn(q, r.router.askAgain)
 }
 
 // closeQuestions takes away everywhere what the agent asked and nobody answered yet.
 func (r *run) closeQuestions() {
-	for _, q := range r.known.questionsOf(r.ID) {
-		r.router.closed(r.known, q.shown.ID)
+	for _, q := range r.caller.questions.of(r.ID) {
+		r.caller.closed(q.shown.ID)
 	}
 }

@@ -10,21 +10,6 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// retries stand between two tries to reach an agent that was lost, or the store.
-var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
-
-// pause waits before try number n (from 0). False means that ctx ended.
-func (r *Router) pause(ctx context.Context, n int) bool {
-	t := time.NewTimer(r.jitter(retries.Step(n)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // reconnect attaches the thread again until it succeeds, and then the turn is followed again; it never starts one.
 func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if r.lost.IsZero() {

@@ -94,7 +94,7 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 	if err != nil {
 		return phase.FactStartRefused, handoff.AsError(err), false
 	}
-	_ = r.known.wait(r.ID, "") // there is always room for nothing
+	_ = r.caller.registry.wait(r.ID, "") // there is always room for nothing
 	r.step(phase.FactNoted, nil)
 	return phase.FactNothing, nil, ctx.Err() == nil
 }
@@ -110,7 +110,7 @@ func (r *run) note() {
 		return
 	}
 	whole := waitingOf(r.req)
-	if e := r.known.wait(r.ID, whole); e != nil {
+	if e := r.caller.registry.wait(r.ID, whole); e != nil {
 		r.step(phase.FactUnnoted, e)
 		return
 	}

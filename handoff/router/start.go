@@ -31,39 +31,39 @@ func asked(req handoff.Request) string {
 
 // startAs is Start of a request with the hash of what it asks for.
 func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Request, args string) (handoff.RunID, error) {
-	b := r.caller(g.Caller)
+	c := r.caller(g.Caller)
 	if req.Again {
-		if same, err := r.again(ctx, b, g.Caller, keyedBy(g.Caller, req.Key, args)); same != "" || err != nil {
+		if same, err := c.again(ctx, keyedBy(g.Caller, req.Key, args)); same != "" || err != nil {
 			return handoff.RunID(same), err
 		}
 	}
-	if begun, err := b.unbegun(g, &req); err != nil {
+	if begun, err := c.registry.unbegun(g, &req); err != nil {
 		return begun, err
 	}
 	if err := checkRequest(g, &req); err != nil {
 		return "", err
 	}
-	w := r.newRun(r.NextID(), g.Caller, b)
+	w := c.newRun(r.NextID())
 	if req.Key == "" {
 		req.Key = w.ID
 	}
 	w.grant, w.req, w.began, w.instead = g, req, time.Now(), string(req.Instead)
-	w.asked, w.prefetch = w.began, r.prefetches.take(g.Caller, req.Key, req.Target)
+	w.asked, w.prefetch = w.began, c.prefetches.take(req.Key, req.Target)
 	k := keyedBy(g.Caller, req.Key, args)
 	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
 	var begun handoff.RunID
 	var same string
 	var e *handoff.Error
 	if !w.open(func() bool {
-		same, e = b.openKeyed(rec, w, k, func(former *ledgerWriter) (e *handoff.Error) {
-			if begun, e = b.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
+		same, e = c.openKeyed(rec, w, k, func(former *ledgerWriter) (e *handoff.Error) {
+			if begun, e = c.registry.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
 				return e
 			}
 			if e := r.rates.take(g, w.began); e != nil {
 				return e
 			}
 			if !req.Unkept || req.Again { // else nobody asks again, and nothing is to be kept
-				w.writer = r.newLedgerWriter(k.key, g.Caller, w.ID, args, req.Again)
+				w.writer = c.newLedgerWriter(k.key, w.ID, args, req.Again)
 				w.writer.follows(former)
 			}
 			return nil
@@ -77,8 +77,8 @@ func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Reque
 		}
 		return handoff.RunID(same), nil
 	}
-	if !r.start(w.loop) {
-		r.cancelUnrun(b, w.ID)
+	if !r.jobs.start(w.loop) {
+		c.cancelUnrun(w.ID)
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	return handoff.RunID(w.ID), nil
@@ -137,12 +137,16 @@ func (r *Router) giveAs(ctx context.Context, g handoff.Grant, req handoff.Reques
 func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
 	for e, err := range r.Follow(ctx, g.Caller, id, 0) {
 		if err != nil {
-			return handoff.Record{}, r.unanswered(g.Caller, id, err)
+			c := r.caller(g.Caller) // whoever asked has gone: an outcome that was never promised is kept
+			if rec, w := c.registry.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
+				c.keep(rec.ID)
+			}
+			return handoff.Record{}, err
 		}
 		_, ended := e.Kind.(handoff.RunEnded)
 		switch {
 		case e.Noted || e.Record.State == handoff.StatusDelivered:
-			if r.caller(g.Caller).over(string(id)) { // it was asked for before, and the event is an old one
+			if r.caller(g.Caller).registry.over(string(id)) { // it was asked for before, and the event is an old one
 				return r.Handoff(g, string(id))
 			}
 			return e.Record, nil
@@ -157,21 +161,12 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 	return r.Handoff(g, string(id))
 }
 
-// unanswered keeps the outcome of a run that was never promised and whose asker has gone.
-func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error {
-	b := r.caller(c)
-	if rec, w := b.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
-		r.keep(c, b, rec.ID)
-	}
-	return err
-}
-
 // Steer gives more words to running work, as a separate request: they go into its turn, or, should that end
 // this moment, come after it in the same session. It waits as [Router.Give] does.
 func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
 	if req.Again { // the work may have ended since
-		same, err := r.again(ctx, r.caller(g.Caller), g.Caller, keyedBy(g.Caller, req.Key, args))
+		same, err := r.caller(g.Caller).again(ctx, keyedBy(g.Caller, req.Key, args))
 		if err != nil {
 			return handoff.Record{}, err
 		}
@@ -179,7 +174,7 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 			return r.promised(ctx, g, handoff.RunID(same))
 		}
 	}
-	rec, w := r.caller(g.Caller).find(id)
+	rec, w := r.caller(g.Caller).registry.find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
 		return handoff.Record{}, r.notFound()
@@ -193,27 +188,27 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 }
 
 // cancelUnrun closes the record of work that the end of the process kept from running.
-func (r *Router) cancelUnrun(b *callerState, id string) {
-	b.change(id, func(rec *handoff.Record) {
+func (c *caller) cancelUnrun(id string) {
+	c.registry.change(id, func(rec *handoff.Record) {
 		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
 	})
-	b.ended(id)
+	c.ended(id)
 }
 
 // unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns
 // what was begun with [handoff.CodeJoined].
-func (c *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
+func (g *registry) unbegun(by handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
 	if req.Instead == "" {
 		return "", nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rec := c.findLocked(string(req.Instead))
-	if rec == nil || !rec.NotBegun() || !rec.Shown(g) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rec := g.findLocked(string(req.Instead))
+	if rec == nil || !rec.NotBegun() || !rec.Shown(by) {
 		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
 	if begun := rec.begun; begun != "" {
-		if other := c.findLocked(begun); other != nil && other.run != nil {
+		if other := g.findLocked(begun); other != nil && other.run != nil {
 			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
 		}
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")

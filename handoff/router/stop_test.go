@@ -174,12 +174,12 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				q.shown.Decisions = append(q.shown.Decisions, handoff.DecisionStop)
 				if tt.ends {
 					d.taken = func() {
-						_, w := r.caller(ladderCaller).find(first)
-						w.tell(phase.FactStop)
+						_, w := r.caller(ladderCaller).registry.find(first)
+						w.tell(phase.FactStop, nil)
 						synctest.Wait()
 					}
 				}
-				if err := r.decide(ctx, ladderCaller, "q", decided{decision: handoff.DecisionStop}); codeOfError(err) != tt.code {
+				if err := r.caller(ladderCaller).decide(ctx, "q", decided{decision: handoff.DecisionStop}); codeOfError(err) != tt.code {
 					t.Errorf("error %v", err)
 				}
 				synctest.Wait()
@@ -187,8 +187,8 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				if err != nil || rec.Paused != tt.paused || rec.Outcome != "" != tt.paused {
 					t.Errorf("what waits: %+v, %v", rec, err)
 				}
-				if _, w := r.caller(ladderCaller).find(first); w != nil {
-					w.tell(phase.FactStop)
+				if _, w := r.caller(ladderCaller).registry.find(first); w != nil {
+					w.tell(phase.FactStop, nil)
 				}
 				synctest.Wait()
 				if waits := r.queues.behind(second); tt.paused != (len(r.queues.all) == 0) || len(waits) != 0 {

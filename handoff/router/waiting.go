@@ -64,16 +64,16 @@ func restoreWords(req *handoff.Request, kept, prompt string) {
 
 // wait keeps the whole request of a record as long as it waits or is paused; "" lets go of it. An error means that
 // there is no room for it.
-func (c *callerState) wait(id, whole string) *handoff.Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (g *registry) wait(id, whole string) *handoff.Error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	sum := len(whole)
-	for _, rec := range c.records {
+	for _, rec := range g.records {
 		if rec.ID != id {
 			sum += len(rec.waiting)
 		}
 	}
-	rec := c.findLocked(id)
+	rec := g.findLocked(id)
 	switch {
 	case len(whole) > ledger.MaxRequest:
 		return tooMuchWaits("one request that waits", ledger.MaxRequest)

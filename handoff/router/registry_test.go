@@ -12,33 +12,33 @@ import (
 )
 
 func TestBookKeepsItsBounds(t *testing.T) {
-	b := newCallerState(NewCounts(nil))
+	b := NewRouter(Config{}).caller(ladderCaller)
 	for i := range maxRecords + 5 {
 		id := fmt.Sprint(i)
 		b.open(handoff.Record{ID: id}, nil)
 		if i != 2 { // the third work still runs
-			b.change(id, func(r *handoff.Record) { r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult })
+			b.registry.change(id, func(r *handoff.Record) { r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult })
 		}
 	}
-	list := b.list()
+	list := b.registry.list()
 	if len(list) != maxRecords || list[0].ID != fmt.Sprint(maxRecords+4) {
 		t.Fatalf("%d records, newest %s", len(list), list[0].ID)
 	}
-	if rec, _ := b.find("2"); rec.ID == "" {
+	if rec, _ := b.registry.find("2"); rec.ID == "" {
 		t.Error("a running work was pushed out")
 	}
-	if rec, _ := b.find("0"); rec.ID != "" {
+	if rec, _ := b.registry.find("0"); rec.ID != "" {
 		t.Error("the oldest ended record stayed")
 	}
-	if rec := b.change("0", func(r *handoff.Record) { t.Error("changed what is gone") }); rec.ID != "0" {
+	if rec := b.registry.change("0", func(r *handoff.Record) { t.Error("changed what is gone") }); rec.ID != "0" {
 		t.Errorf("a record that is gone: %+v", rec)
 	}
 	for i := range maxItems + 3 {
-		b.item("2", handoff.RecordItem{ID: fmt.Sprint("i", i), Kind: handoff.ItemCommand})
+		b.registry.item("2", handoff.RecordItem{ID: fmt.Sprint("i", i), Kind: handoff.ItemCommand})
 	}
-	b.delta("2", handoff.Delta{ItemID: "i10", Text: strings.Repeat("x", maxOutput)})
-	b.delta("2", handoff.Delta{ItemID: "i10", Text: "end"})
-	rec, _ := b.find("2")
+	b.registry.delta("2", handoff.Delta{ItemID: "i10", Text: strings.Repeat("x", maxOutput)})
+	b.registry.delta("2", handoff.Delta{ItemID: "i10", Text: "end"})
+	rec, _ := b.registry.find("2")
 	if len(rec.Items) != maxItems || rec.Items[0].ID != "i3" {
 		t.Errorf("%d items, first %s", len(rec.Items), rec.Items[0].ID)
 	}
@@ -50,40 +50,39 @@ func TestBookKeepsItsBounds(t *testing.T) {
 // TestBookKeepsWhatNobodyHeard: what is still to be told is not pushed out by what comes after it; far
 // beyond that the oldest is left to the ledger.
 func TestBookKeepsWhatNobodyHeard(t *testing.T) {
-	r := NewRouter(Config{})
-	b := newCallerState(NewCounts(nil))
+	b := NewRouter(Config{}).caller(ladderCaller)
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprint(i)
-			r.claim(id, "")
+			b.claims.take(id, "")
 			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
-			b.setWriter(id, &ledgerWriter{r: r, key: id})
-			b.keepLocked(id)
+			b.registry.with(id, func(rec *recordState) { rec.writer = &ledgerWriter{caller: b, key: id} })
+			b.outbox.keep(id)
 		}
 	}
 	add(0, maxRecords+1)
 	all := &attendance{listener: &ear{}}
-	b.enter(all)
-	if b.tellOutbox(); len(all.told) != maxRecords+1 {
+	b.feed.enter(all)
+	if b.outbox.tell(); len(all.told) != maxRecords+1 {
 		t.Errorf("%d of %d outcomes are told", len(all.told), maxRecords+1)
 	}
 	add(maxRecords+1, maxUntold+1)
-	if rec, _ := b.find("0"); rec.ID != "" || len(b.list()) != maxUntold {
-		t.Errorf("%d records, the oldest %q", len(b.list()), rec.ID)
+	if rec, _ := b.registry.find("0"); rec.ID != "" || len(b.registry.list()) != maxUntold {
+		t.Errorf("%d records, the oldest %q", len(b.registry.list()), rec.ID)
 	}
-	if !r.claimLeft("0") {
+	if !b.claims.takeLeft("0") {
 		t.Error("nobody can take up what was pushed out")
 	}
 }
 
 // TestBookOrder: what is taken up after a restart comes in any order, and is listed by when it was asked for.
 func TestBookOrder(t *testing.T) {
-	b, began := newCallerState(NewCounts(nil)), time.Now()
+	b, began := NewRouter(Config{}).caller(ladderCaller), time.Now()
 	for _, n := range []int{1, 3, 2, 2, 4} {
-		b.open(handoff.Record{ID: fmt.Sprint(len(b.records), " at ", n), CreatedAt: began.Add(time.Duration(n) * time.Second)}, nil)
+		b.open(handoff.Record{ID: fmt.Sprint(len(b.registry.records), " at ", n), CreatedAt: began.Add(time.Duration(n) * time.Second)}, nil)
 	}
 	var got []string
-	for _, rec := range b.list() {
+	for _, rec := range b.registry.list() {
 		got = append(got, rec.ID)
 	}
 	if want := []string{"4 at 4", "1 at 3", "3 at 2", "2 at 2", "0 at 1"}; !slices.Equal(got, want) {
@@ -92,52 +91,52 @@ func TestBookOrder(t *testing.T) {
 }
 
 func TestBookItems(t *testing.T) {
-	b := newCallerState(NewCounts(nil))
+	b := NewRouter(Config{}).caller(ladderCaller)
 	b.open(handoff.Record{ID: "h"}, nil)
-	b.delta("h", handoff.Delta{ItemID: "m1", Text: "half of "})
-	b.delta("h", handoff.Delta{ItemID: "m1", Text: "a message"})
-	b.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemRunning})
-	b.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemDone})
-	rec, _ := b.find("h")
+	b.registry.delta("h", handoff.Delta{ItemID: "m1", Text: "half of "})
+	b.registry.delta("h", handoff.Delta{ItemID: "m1", Text: "a message"})
+	b.registry.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemRunning})
+	b.registry.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemDone})
+	rec, _ := b.registry.find("h")
 	if len(rec.Items) != 2 || rec.Items[0].Text != "half of a message" || rec.Items[1].State != itemDone {
 		t.Fatalf("items: %+v", rec.Items)
 	}
 	rec.Items[0].Text = "changed outside"
-	b.item("h", handoff.RecordItem{ID: "c2", Kind: handoff.ItemCommand, Text: "go vet", State: itemRunning})
-	b.drop("h", "c2")
-	if again, _ := b.find("h"); len(again.Items) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
+	b.registry.item("h", handoff.RecordItem{ID: "c2", Kind: handoff.ItemCommand, Text: "go vet", State: itemRunning})
+	b.registry.drop("h", "c2")
+	if again, _ := b.registry.find("h"); len(again.Items) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
 		t.Fatalf("a copy shares its items, or what a command did is lost: %+v", again.Items)
 	}
-	b.drop("h", "m1")
-	if again, _ := b.find("h"); len(again.Items) != 2 {
+	b.registry.drop("h", "m1")
+	if again, _ := b.registry.find("h"); len(again.Items) != 2 {
 		t.Fatalf("a message that was withdrawn stays: %+v", again.Items)
 	}
-	b.delta("gone", handoff.Delta{ItemID: "m", Text: "x"})
-	b.item("gone", handoff.RecordItem{ID: "m"})
-	b.drop("gone", "m")
+	b.registry.delta("gone", handoff.Delta{ItemID: "m", Text: "x"})
+	b.registry.item("gone", handoff.RecordItem{ID: "m"})
+	b.registry.drop("gone", "m")
 }
 
 func TestBookUnheard(t *testing.T) {
-	b := newCallerState(NewCounts(nil))
+	b := NewRouter(Config{}).caller(ladderCaller)
 	for _, id := range []string{"a", "b"} {
 		b.open(handoff.Record{ID: id}, nil)
-		b.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
+		b.registry.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
 	}
 	for _, id := range []string{"b", "a", "b"} {
-		b.keepLocked(id)
+		b.outbox.keep(id)
 	}
 	all := &ear{}
-	b.enter(&attendance{listener: all})
+	b.feed.enter(&attendance{listener: all})
 	for range 2 {
-		b.tellOutbox()
+		b.outbox.tell()
 	}
 	if !slices.Equal(all.away, []string{"b", "a"}) {
 		t.Fatalf("told %v", all.away)
 	}
-	if !b.delivered("a") || b.delivered("a") {
+	if !b.registry.delivered("a") || b.registry.delivered("a") {
 		t.Error("an outcome is delivered once")
 	}
-	if rec, _ := b.find("a"); rec.State != handoff.StatusDelivered {
+	if rec, _ := b.registry.find("a"); rec.State != handoff.StatusDelivered {
 		t.Errorf("state %s", rec.State)
 	}
 }
@@ -199,38 +198,38 @@ func TestFeedDropsTheSlow(t *testing.T) {
 // TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
 // and a record never shows more items than it may.
 func TestDeltaOfWhatIsGone(t *testing.T) {
-	b := newCallerState(NewCounts(nil))
+	b := NewRouter(Config{}).caller(ladderCaller)
 	b.open(handoff.Record{ID: "h"}, nil)
-	b.delta("h", handoff.Delta{ItemID: "joined", Text: "resumed in the middle"})
+	b.registry.delta("h", handoff.Delta{ItemID: "joined", Text: "resumed in the middle"})
 	for i := range maxItems {
-		b.item("h", handoff.RecordItem{ID: strconv.Itoa(i), Kind: handoff.ItemMessage, State: itemRunning})
+		b.registry.item("h", handoff.RecordItem{ID: strconv.Itoa(i), Kind: handoff.ItemMessage, State: itemRunning})
 	}
 	items := func() []handoff.RecordItem {
-		rec, _ := b.find("h")
+		rec, _ := b.registry.find("h")
 		return rec.Items
 	}
 	shown := func(id string) bool { return indexItem(items(), id) >= 0 }
 	if shown("joined") || len(items()) != maxItems {
 		t.Fatalf("%d items, the oldest is there: %t", len(items()), shown("joined"))
 	}
-	b.delta("h", handoff.Delta{ItemID: "joined", Text: "more"})
-	b.drop("h", "7")
-	b.delta("h", handoff.Delta{ItemID: "joined", Text: "still more"})
-	b.delta("h", handoff.Delta{ItemID: "7", Text: "withdrawn"})
+	b.registry.delta("h", handoff.Delta{ItemID: "joined", Text: "more"})
+	b.registry.drop("h", "7")
+	b.registry.delta("h", handoff.Delta{ItemID: "joined", Text: "still more"})
+	b.registry.delta("h", handoff.Delta{ItemID: "7", Text: "withdrawn"})
 	if shown("joined") || shown("7") || len(items()) != maxItems-1 {
 		t.Errorf("%d items, brought back: %t, %t", len(items()), shown("joined"), shown("7"))
 	}
 	for i := range 3 * maxItems {
-		b.delta("h", handoff.Delta{ItemID: "new-" + strconv.Itoa(i), Text: "text"})
+		b.registry.delta("h", handoff.Delta{ItemID: "new-" + strconv.Itoa(i), Text: "text"})
 	}
 	if len(items()) > maxItems {
 		t.Errorf("%d items", len(items()))
 	}
 	b.open(handoff.Record{ID: "short"}, nil)
 	for i := range 3 * maxItems {
-		b.delta("short", handoff.Delta{ItemID: strconv.Itoa(i), Text: "text"})
+		b.registry.delta("short", handoff.Delta{ItemID: strconv.Itoa(i), Text: "text"})
 	}
-	if rec, _ := b.find("short"); len(rec.Items) > maxItems {
+	if rec, _ := b.registry.find("short"); len(rec.Items) > maxItems {
 		t.Errorf("%d items that only deltas made", len(rec.Items))
 	}
 }

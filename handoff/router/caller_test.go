@@ -16,20 +16,20 @@ func TestCallersAreLetGo(t *testing.T) {
 		grant := func(name string) handoff.Grant {
 			return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: name}}
 		}
-		busy := map[string]func(b *callerState){
-			"attends": func(b *callerState) { b.enter(&attendance{listener: &ear{}}) },
-			"unheard": func(b *callerState) { b.keepLocked("h-1") },
-			"untold": func(b *callerState) {
+		busy := map[string]func(b *caller){
+			"attends": func(b *caller) { b.feed.enter(&attendance{listener: &ear{}}) },
+			"writes":  func(b *caller) { b.claims.take("key", "h-1") },
+			"untold": func(b *caller) {
 				b.open(handoff.Record{ID: "h-1", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 			},
-			"asked":  func(b *callerState) { b.ask(&question{shown: handoff.RecordQuestion{ID: "q"}}, 0, nil) },
-			"stored": func(b *callerState) { b.queueSticky(stickyWrite{}) },
-			"reads":  func(b *callerState) { b.feed.Listen(0) },
-			"works": func(b *callerState) {
-				b.records = append(b.records, &recordState{Record: handoff.Record{State: handoff.StatusDelivered}, run: &run{}})
+			"asked":  func(b *caller) { b.questions.ask(&question{shown: handoff.RecordQuestion{ID: "q"}}, 0, nil) },
+			"stored": func(b *caller) { b.stickies.queue(stickyWrite{}) },
+			"reads":  func(b *caller) { b.feed.pages.Listen(0) },
+			"works": func(b *caller) {
+				b.registry.records = append(b.registry.records, &recordState{Record: handoff.Record{State: handoff.StatusDelivered}, run: &run{}})
 			},
 		}
-		kept := map[string]*callerState{}
+		kept := map[string]*caller{}
 		for name, occupy := range busy {
 			kept[name] = r.caller(grant(name).Caller)
 			occupy(kept[name])

@@ -53,8 +53,8 @@ func (e logged) isDelta() bool {
 func (r *recordState) event(kind handoff.RunKind) handoff.RunEvent { return r.entry(kind).event() }
 
 // record adds an event for who follows the run; listeners do not get it.
-func (c *callerState) record(id string, kind handoff.RunKind) {
-	c.with(id, func(rec *recordState) { rec.record(kind) })
+func (g *registry) record(id string, kind handoff.RunKind) {
+	g.with(id, func(rec *recordState) { rec.record(kind) })
 }
 
 // record adds an event to the log.
@@ -158,12 +158,12 @@ type follower struct {
 
 // Follow implements [handoff.Runs].
 func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
-	b := r.caller(c)
+	g := &r.caller(c).registry
 	return func(yield func(handoff.RunEvent, error) bool) {
-		b.follows(string(id), 1)
-		defer b.follows(string(id), -1)
+		g.follows(string(id), 1)
+		defer g.follows(string(id), -1)
 		for f := (follower{after: after}); ; {
-			over, changed := b.read(string(id), &f)
+			over, changed := g.read(string(id), &f)
 			if len(f.events) == 0 && changed == nil && !over {
 				yield(handoff.RunEvent{}, r.notFound())
 				return
@@ -187,24 +187,24 @@ func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID,
 }
 
 // follows counts who follows a run.
-func (c *callerState) follows(id string, n int) {
-	c.with(id, func(rec *recordState) { rec.log.followers += n })
+func (g *registry) follows(id string, n int) {
+	g.with(id, func(rec *recordState) { rec.log.followers += n })
 }
 
 // over reports whether the end of a run was published: its outcome is in the ledger.
-func (c *callerState) over(id string) (over bool) {
-	c.with(id, func(rec *recordState) { over = rec.log.over })
+func (g *registry) over(id string) (over bool) {
+	g.with(id, func(rec *recordState) { over = rec.log.over })
 	return over
 }
 
 // read gives a follower what came since, and reports whether nothing follows it, and what is closed at the next one.
 // Without anything: there is no such run.
-func (c *callerState) read(id string, f *follower) (over bool, changed <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (g *registry) read(id string, f *follower) (over bool, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	clear(f.events)
 	f.events = f.events[:0]
-	rec := c.findLocked(id)
+	rec := g.findLocked(id)
 	if rec == nil {
 		return false, nil
 	}

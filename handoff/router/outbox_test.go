@@ -116,7 +116,7 @@ func TestOutbox(t *testing.T) {
 	b := r.caller(ladderCaller)
 	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {
 		b.open(handoff.Record{ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
-		r.keep(ladderCaller, b, id)
+		b.keep(id)
 	}
 	narrow, all, next := &ear{}, &ear{}, &ear{}
 	leaveNarrow := r.Attend(handoff.Grant{Caller: ladderCaller, Servers: []string{"laptop"}}, narrow)
@@ -124,7 +124,7 @@ func TestOutbox(t *testing.T) {
 		t.Fatalf("who may use laptop alone was told %v", narrow.away)
 	}
 	b.open(handoff.Record{ID: "c", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
-	r.keep(ladderCaller, b, "c")
+	b.keep("c")
 	if len(narrow.away) != 1 || !slices.Contains(told.ids, "c") {
 		t.Fatalf("what nobody there may hear of: told %v, noticed %v", narrow.away, told.ids)
 	}
@@ -132,7 +132,7 @@ func TestOutbox(t *testing.T) {
 	if err := r.Heard(t.Context(), ladderCaller, "d"); err != nil { // by who followed it, before it waits for others
 		t.Fatal(err)
 	}
-	r.keep(ladderCaller, b, "d")
+	b.keep("d")
 	leaveAll := r.Attend(ladderGrant, all)
 	if slices.Sort(all.away); !slices.Equal(all.away, []string{"a", "c"}) {
 		t.Fatalf("who may use everything was told %v", all.away)
@@ -155,14 +155,14 @@ func TestFollow(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
 	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
-	say := func(kind handoff.RunKind) { b.publish("a", kind) }
+	say := func(kind handoff.RunKind) { b.feed.publish("a", kind) }
 	say(handoff.RunPlaced{})
 	say(handoff.RunRemark{Text: "one"})
 	go func() {
 		for range 3 * maxLog {
 			say(handoff.RunRemark{Text: "more"})
 		}
-		b.noted("a")
+		b.feed.noted("a")
 		say(handoff.RunEnded{})
 		b.ended("a")
 	}()
@@ -215,7 +215,7 @@ func TestFollowPast(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
 	var last uint64
-	b.setPast([]handoff.Record{{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}})
+	b.registry.setPast([]handoff.Record{{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}})
 	for range 2 {
 		var kinds []handoff.RunKind
 		for e, err := range r.Follow(t.Context(), ladderCaller, "past", 0) {

@@ -21,9 +21,9 @@ func TestFollowDeltas(t *testing.T) {
 	heard := &ear{}
 	defer r.Attend(ladderGrant, heard)()
 	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
-	b.publish("a", handoff.RunDoing{ID: "m", Item: handoff.ItemMessage})
-	b.item("a", handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
-	b.delta("a", handoff.Delta{ItemID: "m", Text: "unheard "})
+	b.feed.publish("a", handoff.RunDoing{ID: "m", Item: handoff.ItemMessage})
+	b.registry.item("a", handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
+	b.registry.delta("a", handoff.Delta{ItemID: "m", Text: "unheard "})
 	var text strings.Builder
 	var seqs []uint64
 	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 0) {
@@ -33,11 +33,11 @@ func TestFollowDeltas(t *testing.T) {
 		seqs = append(seqs, e.Seq)
 		switch k := e.Kind.(type) {
 		case handoff.RunDoing:
-			b.delta("a", handoff.Delta{ItemID: "m", Text: "by "})
-			b.delta("a", handoff.Delta{ItemID: "m", Text: "others"})
-			b.record("a", handoff.RunItem{Item: handoff.Item{ID: "m", Text: "unheard by others"}})
-			b.record("a", handoff.RunUsage{Usage: handoff.Usage{Output: 3}})
-			b.publish("a", handoff.RunEnded{})
+			b.registry.delta("a", handoff.Delta{ItemID: "m", Text: "by "})
+			b.registry.delta("a", handoff.Delta{ItemID: "m", Text: "others"})
+			b.registry.record("a", handoff.RunItem{Item: handoff.Item{ID: "m", Text: "unheard by others"}})
+			b.registry.record("a", handoff.RunUsage{Usage: handoff.Usage{Output: 3}})
+			b.feed.publish("a", handoff.RunEnded{})
 		case handoff.RunDelta:
 			if want := len("unheard ") + text.Len(); k.At != want {
 				t.Errorf("%q is at %d, want %d", k.Text, k.At, want)
@@ -52,7 +52,7 @@ func TestFollowDeltas(t *testing.T) {
 	if want := []uint64{1, 1, 1, 2, 3, 4}; !slices.Equal(seqs, want) {
 		t.Errorf("numbers %v, want %v", seqs, want)
 	}
-	if n := b.findLocked("a").log.followers; n != 0 {
+	if n := b.registry.findLocked("a").log.followers; n != 0 {
 		t.Errorf("%d follow still", n)
 	}
 }
@@ -62,22 +62,22 @@ func TestFollowLate(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
 	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
-	b.follows("a", 1)
-	b.item("a", handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
-	b.publish("a", handoff.RunDoing{ID: "m"})
+	b.registry.follows("a", 1)
+	b.registry.item("a", handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
+	b.feed.publish("a", handoff.RunDoing{ID: "m"})
 	for range 3 * maxDeltas {
-		b.delta("a", handoff.Delta{ItemID: "m", Text: "x"})
+		b.registry.delta("a", handoff.Delta{ItemID: "m", Text: "x"})
 	}
-	l := &b.findLocked("a").log
+	l := &b.registry.findLocked("a").log
 	if l.deltas == 0 || l.deltas > maxDeltas || len(l.events) != l.deltas+1 || l.bytes != l.deltas {
 		t.Fatalf("%d deltas of %d bytes among %d events", l.deltas, l.bytes, len(l.events))
 	}
-	b.delta("a", handoff.Delta{ItemID: "m", Text: strings.Repeat("x", maxDeltaBytes)})
+	b.registry.delta("a", handoff.Delta{ItemID: "m", Text: strings.Repeat("x", maxDeltaBytes)})
 	if l.deltas != 1 || l.events[0].isDelta() {
 		t.Fatalf("a large one leaves %d deltas", l.deltas)
 	}
 	for range 2 * maxLog {
-		b.record("a", handoff.RunUsage{Usage: handoff.Usage{Input: 7}})
+		b.registry.record("a", handoff.RunUsage{Usage: handoff.Usage{Input: 7}})
 	}
 	if l.deltas != 0 || l.bytes != 0 || len(l.events) != maxLog {
 		t.Fatalf("%d events with %d deltas of %d bytes", len(l.events), l.deltas, l.bytes)
