@@ -106,6 +106,49 @@ func benchCopy(b *testing.B, model string) string {
 	return "ws://" + l.Addr().String()
 }
 
+// BenchmarkFrame is what one frame of sound costs in its call, without sockets: of the caller, and of a response that
+// sends sound as fast as it is heard. The loop must not wake for it.
+func BenchmarkFrame(b *testing.B) {
+	sound := strings.Repeat("A", 1280) // 20 ms
+	for name, frame := range map[string]string{
+		"caller": `{"type":"input_audio_buffer.append","audio":"` + sound + `"}`,
+		"model":  `{"type":"response.output_audio.delta","event_id":"e","response_id":"r1","item_id":"i1","delta":"` + sound + `"}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			client, model := &sink{}, &sink{}
+			c := newCall(someone, ours, "rtc_bench", client, model, nopLog())
+			for _, e := range []string{freshSession, began("r1", "")} {
+				c.takeFrom(model)([]byte(e))
+			}
+			take, event := c.takeFrom(client), []byte(frame)
+			if name == "model" {
+				take = c.takeFrom(model)
+			}
+			take(event)
+			c.look()
+			select {
+			case <-c.again:
+			default:
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				take(event)
+			}
+			if len(c.again) > 0 {
+				b.Error("the loop was woken")
+			}
+		})
+	}
+}
+
+// sink is a leg that takes everything. It has a size, so that each has an address of its own.
+type sink struct {
+	nobody
+	_ int
+}
+
+func (*sink) Flush() {}
+
 // BenchmarkRequest measures from the model's event to the router's request, without sockets.
 func BenchmarkRequest(b *testing.B) {
 	c := newCall(someone, ours, "rtc_bench", newWire(), newWire(), nopLog())

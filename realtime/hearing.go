@@ -84,7 +84,7 @@ func (h *hearing) soundOfModel(event []byte) {
 	size := events.SoundBytes(event, events.KeyDelta)
 	heard, first := h.playback.add(now, response, events.PeekField(event, "item_id"), size, h.rate)
 	id := ""
-	if heard && (first || !h.voiced) {
+	if heard && (first || !h.voiced && string(response) == h.saying.mask.Current()) {
 		id = string(response)
 	}
 	h.legs.toClient(event) // from here on it is the leg's
@@ -95,7 +95,7 @@ func (h *hearing) soundOfModel(event []byte) {
 		h.saying.tell(floor.Sounded{Response: id})
 	}
 	h.overhear(now, nil)
-	if !h.voiced {
+	if !h.voiced && id != "" {
 		h.voice(id, false)
 	}
 }
@@ -176,7 +176,9 @@ func (h *hearing) typed(it events.Item) {
 // began follows the beginning of a response, which may be aside of the conversation.
 func (h *hearing) began(r gjson.Result, aside bool) {
 	id := r.Get("id").String()
-	if h.playback.begin(id, aside); aside {
+	h.playback.begin(id, aside)
+	h.alarms[alarmPlayback].at = h.playback.next(time.Now()) // the end of one before it is waited for from now on
+	if aside {
 		return
 	}
 	if h.voiced, h.wrote = false, false; h.legs.away() {

@@ -241,16 +241,25 @@ func (p *playback) on(now time.Time) bool {
 	return false
 }
 
-// next returns when to look again, or zero.
+// next returns when to look again, or zero. While a response of the conversation runs, the end of all sound is not
+// waited for: it changes nothing before the response is made, and with sound that is sent as fast as it is heard a
+// timer would ring for every piece of it.
 func (p *playback) next(now time.Time) time.Time {
 	if p.told || !p.sound.on(now) {
 		return time.Time{}
 	}
-	next := p.sound.until
+	runs, next := false, p.sound.until
 	for _, v := range p.voices {
-		if v.sounds && v.made && !v.over && v.until.Before(next) {
+		switch {
+		case !v.sounds || v.over:
+		case v.made && v.until.Before(next):
 			next = v.until
+		case !v.made && !v.aside:
+			runs = true
 		}
+	}
+	if runs && next.Equal(p.sound.until) {
+		return time.Time{}
 	}
 	return next
 }
@@ -262,3 +271,20 @@ func (p *playback) at(now time.Time, response string) time.Time {
 	}
 	return now
 }
+
+// An estimate is until when the caller hears the model: its audio comes faster than it sounds.
+type estimate struct{ until time.Time }
+
+// add counts audio that arrived now.
+func (p *estimate) add(now time.Time, bytes, rate int) {
+	if p.until.Before(now) {
+		p.until = now
+	}
+	p.until = p.until.Add(time.Duration(bytes) * time.Millisecond / time.Duration(rate))
+}
+
+// clear ends it: the caller interrupted.
+func (p *estimate) clear() { p.until = time.Time{} }
+
+// on reports whether something is still to be heard.
+func (p *estimate) on(now time.Time) bool { return p.until.After(now) }

@@ -185,3 +185,68 @@ func TestEars(t *testing.T) {
 		t.Errorf("%d voices are kept", len(e.voices))
 	}
 }
+
+func TestPlayback(t *testing.T) {
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	var p estimate
+	if p.on(start) {
+		t.Error("it plays before a sound")
+	}
+	p.add(at(0), 48*100, pcmRate)
+	p.add(at(10), 8*100, g711Rate) // it comes faster than it sounds
+	if !p.on(at(199)) || p.on(at(200)) {
+		t.Errorf("until %v", p.until.Sub(start))
+	}
+	p.add(at(500), 8*100, g711Rate)
+	if !p.on(at(599)) || p.on(at(600)) {
+		t.Errorf("until %v", p.until.Sub(start))
+	}
+	p.clear()
+	if p.on(at(510)) {
+		t.Error("it plays on after an interruption")
+	}
+}
+
+// looksAgain returns when the playback is looked at again, or zero.
+func (s *stage) looksAgain() (at time.Time) {
+	s.call.do(func() { at = s.call.alarms[alarmPlayback].at })
+	return at
+}
+
+// Sound that is sent as fast as it is heard rings no timer while its response runs, and once when that is made.
+func TestSoundOfARunningResponseRingsNoTimer(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r1", ""))
+		for range 50 {
+			if s.fromModel(audio("r1", 20*time.Millisecond)); !s.looksAgain().IsZero() {
+				t.Fatalf("the call looks again in %v", time.Until(s.looksAgain()))
+			}
+			s.wait(20 * time.Millisecond)
+		}
+		s.wantStory("loud")
+		s.fromModel(audio("r1", 300*time.Millisecond))
+		s.fromModel(done("r1", "", "completed"))
+		if at := s.looksAgain(); !at.Equal(time.Now().Add(300 * time.Millisecond)) {
+			t.Errorf("the end of the sound is waited for until %v", at)
+		}
+		s.wait(300 * time.Millisecond)
+		s.wantStory("quiet")
+	})
+}
+
+// The same where the model forgets the end of a response and begins the next one: the first is heard to its end.
+func TestSoundOfAResponseWhoseEndIsForgotten(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r1", ""), audio("r1", time.Second), began("r2", ""))
+		if at := s.looksAgain(); !at.Equal(time.Now().Add(time.Second)) {
+			t.Errorf("the end of the first is waited for until %v", at)
+		}
+		s.wait(time.Second)
+		s.call.do(func() {
+			if first := s.call.hearing.playback.voices["r1"]; first != nil && !first.over {
+				t.Error("the first is not over")
+			}
+		})
+	})
+}

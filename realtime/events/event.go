@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 )
 
 // How a response or item ends, from OpenAI's Realtime API reference (response.status, item.status).
@@ -357,3 +358,24 @@ const LegKind = "rtc_"
 
 // OfLeg reports whether an id is of what a client's leg made by itself.
 func OfLeg(id string) bool { return strings.HasPrefix(id, oursPrefix+LegKind) }
+
+// Set puts raw JSON at a path of an event, and leaves every other byte's meaning alone. Paths are constant.
+func Set(event []byte, path, raw string) []byte {
+	out, err := sjson.SetRawBytes(event, path, []byte(raw))
+	if err != nil { // only for paths that cannot be
+		return event
+	}
+	return out
+}
+
+// Remove takes a field out of an event.
+func Remove(event []byte, path string) []byte {
+	out, err := sjson.DeleteBytes(event, path)
+	if err != nil {
+		return event
+	}
+	return out
+}
+
+// Quote returns a text as JSON.
+func Quote(s string) string { return string(Encode(s)) }

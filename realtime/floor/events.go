@@ -36,20 +36,20 @@ var Delay = [TimerKinds]time.Duration{
 type Event interface{ floorEvent() }
 
 type (
-	// Uttered: an utterance of ours went to the model. call is the request it answers, or "".
+	// Uttered: an utterance of ours went to the model. Call is the request that it answers, or "".
 	Uttered struct {
 		ID, Call string
 		Need     handoff.Floor
 	}
-	// ClientAsked: the client sent a response.create for the default conversation, which it may be apart from:
-	// then the response reads nothing of it.
+	// ClientAsked: the client sent a response.create for the default conversation. Apart: the response will read
+	// nothing of it.
 	ClientAsked struct {
 		Ask   string
 		Apart bool
 	}
-	// Created: a response began; tag is its ask, "" for voice detection.
+	// Created: a response began; Tag is its ask, "" for voice detection.
 	Created struct{ Response, Tag string }
-	// Ended: a response is done. output reports whether the caller got any of it.
+	// Ended: a response is done. Output: the caller got some of it.
 	Ended struct {
 		Response, Tag, Status string
 		Output                bool

@@ -15,14 +15,14 @@ import (
 // Responses are told apart by the tag that every ask carries in its metadata, never by their order: a
 // response without a tag was started by voice detection and satisfies nobody's ask.
 type Floor struct {
-	active       string           // the response that runs, unknownResponse, or ""
-	asked        *ask             // on the wire, neither created nor refused
-	runs         map[string]*ask  // created from an ask, by response id, until done
-	late         *ask             // the newest that got no answer in time; it may still come
-	held         []*ask           // of the client, that wait, in order
-	pending      []*pendingSpeech // of ours, in order
-	calls        map[string]*carrier
-	theirs       map[string]*carrier // that hold requests of ours, too, by the client's calls without an output
+	active       string              // the response that runs, unknownResponse, or ""
+	asked        *ask                // on the wire, neither created nor refused
+	runs         map[string]*ask     // asks that became responses which are not done, by response id
+	late         *ask                // the newest that got no answer in time; it may still come
+	held         []*ask              // the client's asks that wait, in order
+	pending      []*pendingSpeech    // ours, in order
+	calls        map[string]*carrier // responses with requests of ours that have no answer, by call id
+	theirs       map[string]*carrier // responses with requests of ours, by the client's calls without an output
 	carriers     map[string]*carrier // by response id; forgotten once done and without open calls
 	asks         int                 // ours so far
 	untagged     int                 // untagged responses that ended since the ask on the wire was sent
@@ -39,7 +39,7 @@ type Floor struct {
 	away     bool   // nobody is there to hear anything
 	waiting  bool   // requests of ours have their time to be answered together
 	resting  bool   // after a failure; the model may be at a limit
-	told     Effect // of quiet, as last told
+	told     Effect // the last EffectQuiet
 
 	armed [TimerKinds]int // generation of each timer
 	out   []Effect        // of the step that runs
@@ -54,13 +54,13 @@ type pendingSpeech struct {
 	cuts   int // cancelled before a word
 }
 
-// A carrier is a response: what it holds of our requests, and what it says of our speech.
+// A carrier is a response that holds requests of ours, or says speech of ours.
 type carrier struct {
 	id     string
 	spoke  bool
 	ended  bool
 	open   int
-	waited bool // its open requests had their time: the others need not wait for them
+	waited bool // its open requests had their time: the answers to the others need not wait for theirs
 	theirs int  // of the client's calls in it that have no output
 	shared bool // the client is expected to ask for what follows on it
 
@@ -102,7 +102,7 @@ func New() *Floor {
 	}
 }
 
-// step takes an event and returns what is to be done. The result is valid until the next step.
+// Step takes an event and returns what is to be done. The result is valid until the next step.
 func (f *Floor) Step(e Event) []Effect {
 	f.out = f.out[:0]
 	switch e := e.(type) {
@@ -128,8 +128,11 @@ func (f *Floor) Step(e Event) []Effect {
 		f.mixed(e)
 	case Output:
 		f.output(e.Call)
-	case Cancelled:
-		f.cancelled()
+	case Cancelled: // of the client's asks those that wait
+		for _, a := range f.held {
+			f.out = append(f.out, Effect{Kind: EffectTakenBack, Ask: a.ID})
+		}
+		f.held = nil
 	case Spoke:
 		if c := f.carriers[e.Response]; c != nil {
 			c.spoke = true
@@ -139,7 +142,13 @@ func (f *Floor) Step(e Event) []Effect {
 	case Played:
 		f.played(e)
 	case Speech:
-		f.speech(e.On)
+		f.speaking = e.On
+		f.due = !e.On && f.autoVAD && !f.manual
+		if e.On {
+			f.arm(TimerSpeech)
+		} else if f.due {
+			f.arm(TimerVAD)
+		}
 	case Hushed:
 		f.speaking, f.due = false, false
 	case Sounding:
@@ -154,7 +163,10 @@ func (f *Floor) Step(e Event) []Effect {
 	case Configured:
 		f.ready = true
 	case Away:
-		f.leave(e.On)
+		if f.away = e.On; e.On {
+			f.speaking = false // what the caller was saying has no end
+			f.pull()
+		}
 	case Elapsed:
 		f.elapsed(e)
 	}
@@ -163,7 +175,7 @@ func (f *Floor) Step(e Event) []Effect {
 	return f.out
 }
 
-// calm tells when both sides became quiet, and when they no longer are.
+// calm adds the effect of both sides having become quiet, and of their no longer being so.
 func (f *Floor) calm() {
 	quiet := f.ready && !f.away && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
 	if x := (Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}); x.On != f.told.On || x.Invited != f.told.Invited {
@@ -172,7 +184,7 @@ func (f *Floor) calm() {
 	}
 }
 
-// full reports whether the client must not ask more now.
+// Full reports whether the client must not ask more now.
 func (f *Floor) Full() bool { return len(f.held) >= MaxHeld }
 
 func (f *Floor) uttered(e Uttered) {
@@ -212,14 +224,6 @@ func (f *Floor) pull() {
 	if a := f.runs[f.active]; a != nil && !a.client && !a.pulled {
 		a.pulled = true
 		f.out = append(f.out, Effect{Kind: EffectCancel, Response: f.active})
-	}
-}
-
-// leave notes that nobody is there any more, or somebody is again. What the caller was saying has no end.
-func (f *Floor) leave(on bool) {
-	if f.away = on; on {
-		f.speaking = false
-		f.pull()
 	}
 }
 
@@ -296,17 +300,6 @@ func (f *Floor) called(e Called) {
 	}
 }
 
-func (f *Floor) speech(on bool) {
-	f.speaking = on
-	f.due = !on && f.autoVAD && !f.manual
-	switch {
-	case on:
-		f.arm(TimerSpeech)
-	case f.due:
-		f.arm(TimerVAD)
-	}
-}
-
 func (f *Floor) elapsed(e Elapsed) {
 	if f.armed[e.Timer] != e.Gen {
 		return
@@ -351,7 +344,9 @@ func (f *Floor) decide() {
 		f.held = f.held[1:]
 		if !a.apart {
 			a.speech = f.resolve(func(w *pendingSpeech) bool { return f.manual || w.from.joined() })
-			f.joined()
+			for _, c := range f.carriers { // the client has asked for what it owed
+				c.shared = c.shared && c.theirs > 0
+			}
 		}
 		f.send(EffectForward, a)
 		return
@@ -368,12 +363,13 @@ func (f *Floor) decide() {
 	}
 }
 
-// due reports whether nothing more is waited for: requests of one response are answered together.
+// due reports whether nothing more has to come before the speech: requests of one response are answered together.
 func (w *pendingSpeech) due() bool {
 	return w.from == nil || !w.from.shared && (w.from.open == 0 || w.from.waited)
 }
 
-// resolve takes the pending speech that which picks, and drops that whose request came with words for the caller.
+// resolve takes the pending speech that which picks, and drops speech that is not needed: the response that holds its
+// request said something to the caller.
 func (f *Floor) resolve(which func(*pendingSpeech) bool) []*pendingSpeech {
 	var need, silent, rest []*pendingSpeech
 	for _, w := range f.pending {
@@ -415,7 +411,7 @@ func (f *Floor) carrier(response string) *carrier {
 	return c
 }
 
-// forget drops what is no longer asked about; pending speech keeps its own pointer.
+// forget drops a response that no event can concern any more; pending speech keeps its own pointer.
 func (f *Floor) forget(c *carrier) {
 	if c.ended && c.open == 0 && c.theirs == 0 && (!c.sounds || c.over) {
 		delete(f.carriers, c.id)

@@ -71,18 +71,3 @@ func (f *Floor) shares() bool {
 
 // joined reports whether what a response needs said can be said with the client's ask.
 func (c *carrier) joined() bool { return c != nil && c.shared && c.theirs == 0 }
-
-// joined notes that the client has asked for what it owed.
-func (f *Floor) joined() {
-	for _, c := range f.carriers {
-		c.shared = c.shared && c.theirs > 0
-	}
-}
-
-// cancelled takes back the client's asks that wait.
-func (f *Floor) cancelled() {
-	for _, a := range f.held {
-		f.out = append(f.out, Effect{Kind: EffectTakenBack, Ask: a.ID})
-	}
-	f.held = nil
-}

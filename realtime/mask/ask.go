@@ -48,8 +48,18 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 	event = m.askTools(event, r, tag)
 	metadata := r.Get("metadata")
 	switch n := len(metadata.Map()); {
-	case metadata.IsObject() && n == maxMetadata:
-		return m.exchange(event, metadata, tag)
+	case metadata.IsObject() && n == maxMetadata: // our tag takes the place of the last pair, which comes back with the response
+		if Aside(tag) { // they share a tag, but not a pair
+			tag += strconv.Itoa(m.asks)
+		}
+		var last pair
+		metadata.ForEach(func(key, value gjson.Result) bool {
+			last = pair{key.String(), value.Raw}
+			return true
+		})
+		m.pairs[tag] = last
+		event = events.Remove(event, "response.metadata."+gjson.Escape(last.key))
+		event = events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag))
 	case metadata.IsObject() && n < maxMetadata:
 		event = events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag))
 	case !metadata.Exists() || metadata.Type == gjson.Null:
@@ -58,38 +68,7 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 	return event, tag
 }
 
-// exchange puts our tag in the place of the client's last pair, where there is no room for one more. The client gets
-// it back with the response.
-func (m *Mask) exchange(event []byte, metadata gjson.Result, tag string) ([]byte, string) {
-	if Aside(tag) { // they share a tag, but not a pair
-		tag += strconv.Itoa(m.asks)
-	}
-	var last pair
-	metadata.ForEach(func(key, value gjson.Result) bool {
-		last = pair{key.String(), value.Raw}
-		return true
-	})
-	m.pairs[tag] = last
-	event = events.Remove(event, "response.metadata."+gjson.Escape(last.key))
-	return events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag)), tag
-}
-
-// untag gives a response the metadata that its client gave it.
-func (m *Mask) untag(event []byte, r gjson.Result, tag string) []byte {
-	taken, exchanged := m.pairs[tag]
-	switch {
-	case tag == "":
-	case exchanged:
-		event = events.Remove(event, "response.metadata."+events.TagKey)
-		return events.Set(event, "response.metadata."+gjson.Escape(taken.key), taken.value)
-	case len(r.Get("metadata").Map()) == 1:
-		return events.Set(event, "response.metadata", "null")
-	default:
-		return events.Remove(event, "response.metadata."+events.TagKey)
-	}
-	return event
-}
-
+// askTools puts our tools beside those that an ask brings, or the client's alone where ours are not to be called.
 func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
 	s := &m.session
 	if s.foreign {

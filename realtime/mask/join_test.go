@@ -66,3 +66,88 @@ func TestReclaimEnds(t *testing.T) {
 		t.Errorf("put back %d times", n)
 	}
 }
+
+// While a change of the client's tools is on its way, a call that the model begins is made with the tools it had
+// before: what was the client's there stays the client's, though by now the name is ours again.
+func TestClashWhileAnUpdateIsOnItsWay(t *testing.T) {
+	const theirs = `{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"}]}}`
+	const none = `{"type":"session.update","session":{"type":"realtime","tools":[]}}`
+	ack := `{"type":"session.updated","session":{}}`
+	for _, c := range []struct {
+		name   string
+		before []string // updates that the model has confirmed
+		update string
+		call   string
+		hidden bool
+	}{
+		{"theirs goes, and is called", []string{theirs}, none, "codex", false},
+		{"theirs goes, ours is called", []string{theirs}, none, "switchboard_codex", true},
+		{"theirs comes, ours is called", nil, theirs, "codex", true},
+		{"theirs stays, and is called", []string{theirs}, theirs, "codex", false},
+		{"theirs stays, ours is called", []string{theirs}, theirs, "switchboard_codex", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newOpenMask()
+			for _, event := range c.before {
+				m.client(event)
+				m.model(ack)
+			}
+			m.client(c.update)
+			m.model(began("r1", ""))
+			if shown := m.model(itemDone("r1", callItem("i1", "c1", c.call, "completed"))); (shown == "") != c.hidden {
+				t.Errorf("the client sees %q", shown)
+			}
+			if own := m.client(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c1","output":"x"}}`); own.Leaked != c.hidden {
+				t.Errorf("its output is dropped: %t", own.Leaked)
+			}
+		})
+	}
+}
+
+// A response may bring tools of its own: there, too, the client keeps its name, and a call is whose the name is.
+func TestClashInOneResponse(t *testing.T) {
+	m := newOpenMask()
+	ask := m.create(`{"type":"response.create","response":{"tools":[{"type":"function","name":"codex"}]}}`)
+	if names := toolNames(ask, "response.tools"); names != `["codex","switchboard_`+allTools[1:]+"]" {
+		t.Errorf("tools %s", names)
+	}
+	if got := gjson.Get(ask, `response.tools.#(name=="switchboard_codex").description`).String(); !strings.Contains(got, "switchboard_codex") {
+		t.Errorf("described as %q", got)
+	}
+	m.model(began("r1", gjson.Get(ask, "response.metadata.sb").String()))
+	for name, hidden := range map[string]bool{"codex": false, "switchboard_codex": true} {
+		if shown := m.model(itemDone("r1", callItem("i_"+name, "c_"+name, name, "completed"))); (shown == "") != hidden {
+			t.Errorf("of %s the client sees %q", name, shown)
+		}
+	}
+	m.model(began("r2", ""))
+	if m.model(itemDone("r2", callItem("i2", "c2", "codex", "completed"))) != "" {
+		t.Error("in the next response the name is ours again")
+	}
+}
+
+// A response that was interrupted may end without having begun. There, too, a call is whose the name is: of its ask's
+// tools, and outside of the conversation none is ours.
+func TestClashInAResponseThatNeverBegan(t *testing.T) {
+	for _, c := range []struct {
+		name, ask, call string
+		hidden          bool
+	}{
+		{"theirs", `{"tools":[{"type":"function","name":"codex"}]}`, "codex", false},
+		{"ours", `{"tools":[{"type":"function","name":"codex"}]}`, "switchboard_codex", true},
+		{"beside", `{"conversation":"none","tools":[{"type":"function","name":"codex"}]}`, "codex", false},
+		{"without tools", `{}`, "codex", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newOpenMask()
+			tag := gjson.Get(m.create(`{"type":"response.create","response":`+c.ask+`}`), "response.metadata.sb").String()
+			shown := m.model(done("r1", tag, "cancelled", callItem("i1", "c1", c.call, "completed")))
+			if hidden := !strings.Contains(shown, "i1"); hidden != c.hidden {
+				t.Errorf("the client sees %s", shown)
+			}
+			if n := len(m.special) + len(m.owned) + len(m.out); n != 0 {
+				t.Errorf("%d are left open", n)
+			}
+		})
+	}
+}

@@ -36,7 +36,7 @@ func New(ids *events.Names, tools []handoff.Tool, instructions string) *Mask {
 	}
 }
 
-// Full tells that the model leaves more open than a call can have.
+// Full reports whether the model leaves more open than a call can have.
 func (m *Mask) Full() bool {
 	return m.items.full() || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
 }
@@ -47,27 +47,28 @@ func (m *Mask) Begun() bool { return m.session.created }
 // Open reports whether the client knows of the session.
 func (m *Mask) Open() bool { return m.session.created && !m.session.awaiting }
 
-// Await tells, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
+// Await says, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
 func (m *Mask) Await() { m.session.awaiting = true }
 
 // ForLeg reports whether the newest session.updated answered an update that the client's leg made.
 func (m *Mask) ForLeg() bool { return m.session.forLeg }
 
-// Foreign tells that the session transcribes only: nobody speaks in it, and nothing of ours is.
+// Foreign reports whether the session transcribes only: nobody speaks in it, and nothing of ours is in it.
 func (m *Mask) Foreign() bool { return m.session.foreign }
 
-// Forced tells that the client makes the model call a tool: ours are left out.
+// Forced reports whether the client makes the model call a tool: ours are left out.
 func (m *Mask) Forced() bool { return m.session.now.forced }
 
-// Confirmed tells that nobody waits for the model's answer to a session update.
+// Confirmed reports whether no session update waits for the model's answer.
 func (m *Mask) Confirmed() bool {
 	return !slices.ContainsFunc(m.session.updates, func(u update) bool { return !u.late })
 }
 
-// Configured tells that the model has what the client set, all of it.
+// Configured reports whether the model has what the client set, all of it.
 func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() }
 
-// Known returns the session as the model told it last, raw and unmasked; of its tools only the names. It has begun.
+// Known returns the session as the model described it last, raw and unmasked; of its tools only the names. "" before
+// it has begun.
 func (m *Mask) Known() string { return m.session.known }
 
 // Transcribing reports whether the model transcribes the caller's speech because we asked for it.
@@ -87,27 +88,27 @@ func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
 // Hide keeps an item that we are about to put into the conversation from the client.
 func (m *Mask) Hide(item string) { m.items.hide(item) }
 
-// A Verdict is what becomes of an event of the client.
-type Verdict struct {
+// A Decision is what becomes of an event of the client.
+type Decision struct {
 	Forward []byte // to the model, or nil
 	Reply   []byte // to the client instead, or nil
 	Crowded bool   // it was refused because too much waits
 	Leaked  bool   // an output for a function call of ours was dropped
 }
 
-// FromClient judges any event of the client but response.create and sound.
-func (m *Mask) FromClient(kind string, event []byte) Verdict {
+// FromClient decides about any event of the client but response.create and sound.
+func (m *Mask) FromClient(kind string, event []byte) Decision {
 	switch kind {
 	case events.TypeSessionUpdate:
 		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.foreign {
-			return Verdict{Reply: events.Error(m.ids.Next(), events.Fault{
+			return Decision{Reply: events.Error(m.ids.Next(), events.Fault{
 				Kind: "invalid_request_error", Code: "invalid_value", Param: "session.type", EventID: gjson.GetBytes(event, "event_id").String(),
 				Message: "session.type is realtime: a session that only transcribes has no voice that could hand anything over.",
 			})}
 		}
 		id := gjson.GetBytes(event, "event_id").String()
 		if m.session.full(len(event)) {
-			return Verdict{Crowded: true, Reply: events.Error(m.ids.Next(), events.Fault{
+			return Decision{Crowded: true, Reply: events.Error(m.ids.Next(), events.Fault{
 				Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many session updates are waiting.", EventID: id,
 			})}
 		}
@@ -115,23 +116,23 @@ func (m *Mask) FromClient(kind string, event []byte) Verdict {
 			id = m.ids.Next()
 			event = events.Set(event, "event_id", events.Quote(id))
 		}
-		return Verdict{Forward: m.session.change(event, id)}
+		return Decision{Forward: m.session.change(event, id)}
 	case events.TypeItemCreate:
 		switch it := events.ReadItem(gjson.GetBytes(event, "item")); {
 		case it.Kind == events.ItemOutput && m.items.calls[it.CallID]:
-			return Verdict{Leaked: true}
+			return Decision{Leaked: true}
 		case it.Kind == events.ItemCall:
 			m.items.restore(it)
 		}
 	case events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate:
 		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
-			return Verdict{Reply: events.Error(m.ids.Next(), events.Fault{
+			return Decision{Reply: events.Error(m.ids.Next(), events.Fault{
 				Kind: "invalid_request_error", Code: "item_not_found", Param: "item_id",
 				Message: "Item with item_id '" + id + "' does not exist.", EventID: gjson.GetBytes(event, "event_id").String(),
 			})}
 		}
 	}
-	return Verdict{Forward: event}
+	return Decision{Forward: event}
 }
 
 // Formats takes the update by which the client's leg sets the sound that it carries. The client set nothing by it,
@@ -234,7 +235,7 @@ func (m *Mask) show(kind string, event []byte) []byte {
 	return m.items.repoint(event)
 }
 
-// item shows what is told of an item of the conversation.
+// item returns what the client sees of an event about an item of the conversation.
 func (m *Mask) item(kind string, event []byte) []byte {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
 	hidden := m.inConversation(it)
@@ -269,11 +270,14 @@ func (m *Mask) claim(it events.Item, response string) bool {
 		ours = true
 		m.items.request(it)
 	}
-	return m.hide(it, ours)
+	if ours {
+		m.items.hide(it.ID)
+	}
+	return ours
 }
 
-// inConversation reports whether an item that is told without its response is to be hidden. Some servers tell
-// of a request here first, while its response runs.
+// inConversation reports whether an item that an event names without its response is to be hidden. Some servers report
+// a request so first, while its response runs.
 func (m *Mask) inConversation(it events.Item) bool {
 	ours := m.items.hidden[it.ID]
 	switch it.Kind {
@@ -283,10 +287,6 @@ func (m *Mask) inConversation(it events.Item) bool {
 	case events.ItemOutput:
 		ours = ours || m.items.calls[it.CallID]
 	}
-	return m.hide(it, ours)
-}
-
-func (m *Mask) hide(it events.Item, ours bool) bool {
 	if ours {
 		m.items.hide(it.ID)
 	}
@@ -304,14 +304,20 @@ func (m *Mask) tools(response string) []string {
 	return m.session.standing()
 }
 
-// response shows response.created and response.done without our tag, tools, instructions and items.
+// response returns response.created and response.done without our tag, tools, instructions and items.
 func (m *Mask) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), events.TagOf(r)
-	if outside := events.OutOfBand(r); kind == events.TypeCreated {
-		m.begin(id, tag, outside)
-	} else {
-		m.unbegun(id, tag, outside)
+	aside := Aside(tag) || events.OutOfBand(r)
+	switch {
+	case aside:
+		m.out[id] = true
+	case kind == events.TypeCreated:
+		m.begin(id, tag)
+	}
+	if kind == events.TypeDone { // it may never have begun: one that was interrupted at once
+		m.Answers(id, tag)
+		delete(m.special, tag)
 	}
 	for _, raw := range r.Get("output").Array() {
 		m.claim(events.ReadItem(raw), id)
@@ -319,7 +325,14 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	if output, dropped := m.items.filter(r.Get("output")); dropped {
 		event = events.Set(event, "response.output", output)
 	}
-	event = m.untag(event, r, tag)
+	if taken, exchanged := m.pairs[tag]; exchanged { // the metadata become the client's own
+		event = events.Remove(event, "response.metadata."+events.TagKey)
+		event = events.Set(event, "response.metadata."+gjson.Escape(taken.key), taken.value)
+	} else if tag != "" && len(r.Get("metadata").Map()) == 1 {
+		event = events.Set(event, "response.metadata", "null")
+	} else if tag != "" {
+		event = events.Remove(event, "response.metadata."+events.TagKey)
+	}
 	if tools := r.Get("tools"); tools.IsArray() {
 		if kept, dropped := without(tools, m.tools(id)); dropped {
 			event = events.Set(event, "response.tools", kept)
@@ -336,28 +349,16 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	return event
 }
 
-// Answers tells, before a response without a tag begins, which ask it is taken to answer. Until that is forgotten
-// another response may be.
+// Answers says, before a response without a tag begins, which ask it is taken to answer. Another response may be taken
+// so, too, until the ask is forgotten.
 func (m *Mask) Answers(response, tag string) {
 	if ours, special := m.special[tag]; special {
 		m.owned[response] = ours
 	}
 }
 
-// unbegun follows the end of a response, which may never have begun: one that was interrupted at once.
-func (m *Mask) unbegun(id, tag string, outside bool) {
-	if outside || Aside(tag) {
-		m.out[id] = true
-	}
-	m.Answers(id, tag)
-	delete(m.special, tag)
-}
-
-func (m *Mask) begin(id, tag string, outside bool) {
-	if outside || Aside(tag) {
-		m.out[id] = true
-		return
-	}
+// begin follows the beginning of a response of the conversation.
+func (m *Mask) begin(id, tag string) {
 	m.current = id
 	if _, known := m.owned[id]; known && tag == "" {
 		return

@@ -39,7 +39,7 @@ func newOpenMask() *Mask {
 	return m
 }
 
-func (m *Mask) client(event string) Verdict {
+func (m *Mask) client(event string) Decision {
 	return m.FromClient(events.PeekType([]byte(event)), []byte(event))
 }
 func (m *Mask) model(event string) string {

@@ -57,15 +57,15 @@ func factorOf(kind string, rate gjson.Result) int {
 // formats follow what sound the model takes and gives while its client is on WebRTC. They are pure.
 type formats struct {
 	line      line   // Set once: how the client hears, and speaks unless opus is set
-	opus      bool   // Set once: what it says comes from an [ear]
+	opus      bool   // Set once: what it says comes from a [decoder]
 	asked     string // event id of our update
 	begun     bool   // the model has a session
 	settled   bool   // what the model takes is known
 	in, out   format // as they are
 	made      struct{ in, out format }
-	fromModel translator // of what the model says; nil where the line is the same
-	toModel   upward     // of what it is to hear; nil where the line is the same
-	used      bool       // the translators are made
+	fromModel *translator // of what the model says; nil where the line is the same
+	toModel   *translator // of what it is to hear; nil where the line is the same
+	used      bool        // the translators are made
 }
 
 // begin learns what the session was made with, which holds until our update does.
@@ -113,13 +113,13 @@ func (f *formats) assume() *handoff.Error {
 // use converts from now on as these formats need.
 func (f *formats) use(in, out format) *handoff.Error {
 	if !f.used || in.factor != f.in.factor {
-		f.toModel = f.line.translator(in)
+		f.toModel = f.line.toModel(in)
 		if f.opus {
-			f.toModel = ofEar(in)
+			f.toModel = decodedToModel(in)
 		}
 	}
 	if !f.used || out.factor != f.out.factor {
-		f.fromModel = f.line.translator(out)
+		f.fromModel = f.line.fromModel(out)
 	}
 	f.used, f.in, f.out = true, in, out
 	for _, side := range []format{in, out} {
@@ -147,13 +147,14 @@ func (f *formats) hear(half, sound []byte) (heard, left []byte) {
 		whole := len(sound) &^ 1
 		sound, left = sound[:whole], slices.Clone(sound[whole:])
 	}
-	return f.fromModel.down(sound), left
+	return f.fromModel.turn(sound), left
 }
 
-// silence fills a piece of the client's sound with silence.
+// silence fills a piece of the client's sound with silence, which in G.722 follows on the sound before it.
 func (f *formats) silence(sound []byte) {
-	if w, ok := f.fromModel.(*wideband); ok {
-		w.silence(sound)
+	if t := f.fromModel; t != nil && f.line == wide {
+		t.samples = append(t.samples[:0], make([]int16, 2*len(sound))...)
+		copy(sound, t.encode(nil, t.samples))
 		return
 	}
 	f.line.silence(sound)
@@ -162,7 +163,7 @@ func (f *formats) silence(sound []byte) {
 // say turns sound of the line into sound for the model.
 func (f *formats) say(sound []byte) []byte {
 	if f.toModel != nil {
-		return f.toModel.up(sound)
+		return f.toModel.turn(sound)
 	}
 	return sound
 }

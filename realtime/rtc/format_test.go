@@ -45,7 +45,7 @@ func TestModelFormats(t *testing.T) {
 			settleOn(t, &p, tc.script)
 			theirs := tone(1000, 8000*float64(max(tc.factor, 1)), 4000*max(tc.factor, 1))
 			if tc.factor == 0 {
-				theirs = newConverter(1).down(theirs)
+				theirs = mulawBytes(nil, pcmSamples(nil, theirs))
 			}
 			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(theirs) + `"}`))
 			var heard []byte
@@ -53,7 +53,7 @@ func TestModelFormats(t *testing.T) {
 				heard = append(heard, frame...)
 			}
 			isTone(t, "the client hears", unMulaw(heard), 8000)
-			said := p.formats.say(newConverter(1).down(tone(1000, 8000, 4000)))
+			said := p.formats.say(toneMulaw())
 			if tc.factor == 0 {
 				isTone(t, "the model hears", unMulaw(said), 8000)
 				return
@@ -104,7 +104,7 @@ func TestModelFormatsWide(t *testing.T) {
 			}
 			theirs := tone(1000, 8000*float64(max(factor, 1)), 4000*max(factor, 1))
 			if factor == 0 {
-				theirs = newConverter(1).down(theirs)
+				theirs = mulawBytes(nil, pcmSamples(nil, theirs))
 			}
 			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(theirs) + `"}`))
 			var sound []byte

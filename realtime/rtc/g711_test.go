@@ -41,6 +41,12 @@ func unMulaw(b []byte) (samples []float64) {
 	return samples
 }
 
+// pcmOf is a format of PCM at factor times 8 kHz.
+func pcmOf(factor int) format { return format{factor: factor} }
+
+// toneMulaw is half a second of 1 kHz on a telephone.
+func toneMulaw() []byte { return mulawBytes(nil, pcmSamples(nil, tone(1000, 8000, 4000))) }
+
 func TestMulaw(t *testing.T) {
 	for b := range 256 {
 		if got := toMulaw(fromMulaw(byte(b))); got != byte(b) && b != 0x7f { // two bytes stand for zero
@@ -57,14 +63,14 @@ func TestMulaw(t *testing.T) {
 	}
 }
 
-func TestConverter(t *testing.T) {
+func TestTranslator(t *testing.T) {
 	for _, factor := range []int{1, 2, 3, 6} {
 		rate := 8000 * float64(factor)
-		down := unMulaw(newConverter(factor).down(tone(1000, rate, 4000*factor)))[200:]
+		down := unMulaw(narrow.fromModel(pcmOf(factor)).turn(tone(1000, rate, 4000*factor)))[200:]
 		if all, part := power(down, 1000, 8000); len(down) != 3800 || 10*math.Log10(part/(all-part)) < 30 || math.Abs(10*math.Log10(part/72e6)) > 1 {
 			t.Errorf("down by %d: %d samples, power %g, of the tone %g", factor, len(down), all, part)
 		}
-		up := fromPCM(newConverter(factor).up(newConverter(1).down(tone(1000, 8000, 4000))))[200*factor:]
+		up := fromPCM(narrow.toModel(pcmOf(factor)).turn(toneMulaw()))[200*factor:]
 		if all, part := power(up, 1000, rate); len(up) != 3800*factor || 10*math.Log10(part/(all-part)) < 30 || math.Abs(10*math.Log10(part/72e6)) > 1 {
 			t.Errorf("up by %d: %d samples, power %g, of the tone %g", factor, len(up), all, part)
 		}
@@ -72,30 +78,30 @@ func TestConverter(t *testing.T) {
 			continue
 		}
 		// What telephones cannot carry must not come back as another tone.
-		alias := unMulaw(newConverter(factor).down(tone(6000, rate, 4000*factor)))[200:]
+		alias := unMulaw(narrow.fromModel(pcmOf(factor)).turn(tone(6000, rate, 4000*factor)))[200:]
 		if all, _ := power(alias, 2000, 8000); 10*math.Log10(all/72e6) > -30 {
 			t.Errorf("down by %d: an alias of %g", factor, all)
 		}
 	}
 }
 
-// FuzzConverter holds that pieces of any length give the same sound, and nothing makes it panic.
-func FuzzConverter(f *testing.F) {
+// FuzzTranslator holds that pieces of any length give the same sound, and nothing makes it panic.
+func FuzzTranslator(f *testing.F) {
 	f.Add(tone(440, 24000, 300), uint8(3), uint8(7))
 	f.Add([]byte{0, 0x80, 0xff, 0x7f, 1}, uint8(1), uint8(1))
 	f.Fuzz(func(t *testing.T, sound []byte, factor, piece uint8) {
 		n := max(1, int(factor)%7)
 		size := 2 * max(1, int(piece))
-		whole, parts := newConverter(n), newConverter(n)
-		want := whole.down(sound)
+		whole, parts := narrow.fromModel(pcmOf(n)), narrow.fromModel(pcmOf(n))
+		want := whole.turn(sound)
 		var got []byte
 		for i := 0; i < len(sound); i += size {
-			got = append(got, parts.down(sound[i:min(i+size, len(sound))])...)
+			got = append(got, parts.turn(sound[i:min(i+size, len(sound))])...)
 		}
-		if !bytes.Equal(got, want) || len(want) != len(sound)/2/n {
+		if !bytes.Equal(got, want) || len(want) != (len(sound)/2+n-1)/n {
 			t.Fatalf("%d and %d bytes of %d", len(got), len(want), len(sound))
 		}
-		if up := newConverter(n).up(want); len(up) != 2*n*len(want) {
+		if up := narrow.toModel(pcmOf(n)).turn(want); len(up) != 2*n*len(want) {
 			t.Fatalf("%d bytes of %d", len(up), len(want))
 		}
 	})

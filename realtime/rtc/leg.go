@@ -189,7 +189,7 @@ func (l *Leg) Run(take func(event []byte)) {
 	defer close(l.done)
 	r := run{Leg: l, take: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line}, session: l.offer.Session}
 	if l.offer.opus != 0 {
-		r.player.formats.opus, r.reorder.ear = true, newEar()
+		r.player.formats.opus, r.reorder.decoder = true, newDecoder()
 	}
 	r.player.formats.asked = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))

@@ -54,8 +54,9 @@ func TestLegSpeaksWide(t *testing.T) {
 // TestWideSilence: what follows on sound is heard as silence, and also a decoder that lost some of it comes near.
 func TestWideSilence(t *testing.T) {
 	for name, most := range map[string]int16{"all came": 8, "some was lost": 200} {
-		w, d := newWideband(3), codec.NewG722Decoder()
-		sound := w.down(tone(3000, 24000, 24000))
+		w, d := formats{line: wide}, codec.NewG722Decoder()
+		w.use(wide.asked(), wide.asked())
+		sound := w.fromModel.turn(tone(3000, 24000, 24000))
 		if most > 8 {
 			sound = sound[:len(sound)/3]
 		}

@@ -179,9 +179,9 @@ func (r *run) packet(p *rtp.Packet) {
 	r.pauses = 0
 	r.sign()
 	h := heard{p.SequenceNumber, p.Timestamp, p.Payload, false}
-	if ear := r.reorder.ear; ear != nil {
+	if d := r.reorder.decoder; d != nil {
 		h.opus = p.PayloadType == r.offer.opus
-		h.timestamp = ear.time(p.Timestamp, h.opus)
+		h.timestamp = d.time(p.Timestamp, h.opus)
 	}
 	r.reorder.add(h)
 	r.passSound(appendBytes)

@@ -89,8 +89,8 @@ const (
 // is the sound itself. A few packets wait for one that was overtaken; what is lost is concealed with the sound
 // before it, fading, and a pause is silence.
 type reorderBuffer struct {
-	line      line // Set once
-	ear       *ear // Set once: turns packets into PCM as they are taken; nil: their bytes are sound of the line
+	line      line     // Set once
+	decoder   *decoder // Set once: turns packets into PCM as they are taken; nil: their bytes are sound of the line
 	begun     bool
 	sequence  uint16  // expected next
 	timestamp uint32  // expected next
@@ -167,8 +167,8 @@ func (h *reorderBuffer) accept(p heard) {
 		h.fill(int(min(gap, maxGap)), missed > 0)
 	}
 	sound, ticks := p.audio, len(p.audio)
-	if h.ear != nil {
-		sound = h.ear.hear(p.audio, p.opus)
+	if h.decoder != nil {
+		sound = h.decoder.decode(p.audio, p.opus)
 		ticks = len(sound) / tickBytes
 	}
 	h.begun, h.sequence, h.timestamp = true, p.sequence+1, p.timestamp+uint32(ticks)
@@ -178,7 +178,7 @@ func (h *reorderBuffer) accept(p heard) {
 
 // fill stands for n ticks of sound that did not come.
 func (h *reorderBuffer) fill(n int, conceal bool) {
-	if h.ear != nil {
+	if h.decoder != nil {
 		newest := h.newest
 		if !conceal {
 			newest = nil
@@ -199,7 +199,7 @@ func (h *reorderBuffer) fill(n int, conceal bool) {
 
 // tick is how many bytes of sound a tick is.
 func (h *reorderBuffer) tick() int {
-	if h.ear != nil {
+	if h.decoder != nil {
 		return tickBytes
 	}
 	return 1

@@ -55,12 +55,12 @@ func TestLegHearsOpus(t *testing.T) {
 	}
 }
 
-// TestEar: lost Opus is what was heard before it, as long as it would have been, and what comes after is on time. A
+// TestDecoder: lost Opus is what was heard before it, as long as it would have been, and what comes after is on time. A
 // client may go over to G.722, and what is no Opus is left out.
-func TestEar(t *testing.T) {
+func TestDecoder(t *testing.T) {
 	packets, _ := opusPackets(t)
-	e := newEar()
-	h := reorderBuffer{line: wide, ear: e}
+	e := newDecoder()
+	h := reorderBuffer{line: wide, decoder: e}
 	say := func(sequence uint16, timestamp uint32, packet []byte, opus bool) int {
 		h.add(heard{sequence, e.time(timestamp, opus), packet, opus})
 		return len(h.take(1)) / tickBytes
@@ -86,14 +86,14 @@ func TestEar(t *testing.T) {
 	}
 }
 
-// TestOfEar: a model that hears something else gets the same sound in its format.
-func TestOfEar(t *testing.T) {
+// TestDecodedToModel: a model that hears something else gets the same sound in its format.
+func TestDecodedToModel(t *testing.T) {
 	for factor, want := range map[int]int{0: 160, 1: 320, 2: 640, 6: 1920} {
-		if got := len(ofEar(format{factor: factor}).up(make([]byte, 20*48))); got < want-4 || got > want+4 {
+		if got := len(decodedToModel(format{factor: factor}).turn(make([]byte, 20*48))); got < want-4 || got > want+4 {
 			t.Errorf("factor %d: %d bytes, want %d", factor, got, want)
 		}
 	}
-	if ofEar(format{factor: 3}) != nil || ofEar(format{factor: -1}) != nil {
+	if decodedToModel(format{factor: 3}) != nil || decodedToModel(format{factor: -1}) != nil {
 		t.Error("the same is converted, or what cannot be")
 	}
 }
