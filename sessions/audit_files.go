@@ -49,7 +49,8 @@ func openAuditDir(path string) (*auditDir, error) {
 	if err != nil {
 		_ = root.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("the audit in %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to another directory", path)
+			return nil, fmt.Errorf("the audit in %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to "+
+				"another directory", path)
 		}
 		return nil, fmt.Errorf("lock the audit in %s: %w", path, err)
 	}

@@ -21,7 +21,8 @@ func fillAudit(t *testing.T, dir string, records int) {
 	}
 	a.dir.limit, a.dir.kept = 2000, 3
 	for i := range records {
-		if err := a.Audit(t.Context(), handoff.AuditRecord{Who: "owner", Question: handoff.QuestionID(fmt.Sprint(i))}); err != nil {
+		if err := a.Audit(t.Context(), handoff.AuditRecord{Who: "owner",
+			Question: handoff.QuestionID(fmt.Sprint(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +72,8 @@ func TestAuditFilesChanged(t *testing.T) {
 	}{
 		{"the newest is gone", func(t *testing.T, names []string) { remove(t, names[len(names)-1]) }, false},
 		{"one between is gone", func(t *testing.T, names []string) { remove(t, names[1]) }, true},
-		{"the newest was changed at its end", func(t *testing.T, names []string) { flip(t, names[len(names)-1], -20) }, false},
+		{"the newest was changed at its end", func(t *testing.T, names []string) { flip(t, names[len(names)-1], -20) },
+			false},
 		{"an old one was changed", func(t *testing.T, names []string) { flip(t, names[0], 80) }, true},
 		{"the newest has another name", func(t *testing.T, names []string) {
 			if err := os.Rename(names[len(names)-1], filepath.Join(filepath.Dir(names[0]), fullAudit(9999))); err != nil {

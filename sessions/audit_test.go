@@ -18,8 +18,10 @@ var _ handoff.Auditor = (*sessions.Audit)(nil)
 
 func auditRecord(n int) handoff.AuditRecord {
 	return handoff.AuditRecord{
-		Who: "owner", Call: "c1", Server: "bigpc", Thread: "t", Turn: "u", Question: handoff.QuestionID(fmt.Sprint("bigpc:1:", n)),
-		CommandHash: "ab", Decision: handoff.DecisionAccept, Tier: "low", By: handoff.ByVoice, Transcript: "cd", At: time.Unix(1700000000, 0).UTC(),
+		Who: "owner", Call: "c1", Server: "bigpc", Thread: "t", Turn: "u",
+		Question:    handoff.QuestionID(fmt.Sprint("bigpc:1:", n)),
+		CommandHash: "ab", Decision: handoff.DecisionAccept, Tier: "low", By: handoff.ByVoice, Transcript: "cd",
+		At: time.Unix(1700000000, 0).UTC(),
 	}
 }
 
@@ -64,7 +66,8 @@ func TestAuditGoesOn(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	for _, want := range []string{`"who":"owner"`, `"question":"bigpc:1:1"`, `"decision":"accept"`, `"by":"voice"`, `"transcript_hash":"cd"`} {
+	for _, want := range []string{`"who":"owner"`, `"question":"bigpc:1:1"`, `"decision":"accept"`, `"by":"voice"`,
+		`"transcript_hash":"cd"`} {
 		if !bytes.Contains(data, []byte(want)) {
 			t.Errorf("no %s in %s", want, data)
 		}
@@ -95,7 +98,8 @@ func TestAuditChanged(t *testing.T) {
 	lines := strings.SplitAfter(string(data), "\n")
 	bad := map[string]string{
 		"a line lost": lines[0] + lines[2], "the first lost": lines[1] + lines[2], "swapped": lines[1] + lines[0] + lines[2],
-		"twice": lines[0] + lines[0], "no record": lines[0] + "{}\n", "not even JSON": "x\n", "too long": lines[0] + strings.Repeat("x", 1<<17) + "\n",
+		"twice": lines[0] + lines[0], "no record": lines[0] + "{}\n", "not even JSON": "x\n",
+		"too long":       lines[0] + strings.Repeat("x", 1<<17) + "\n",
 		"one more field": strings.Replace(lines[0], `"n":1`, `"n":1,"m":2`, 1),
 	}
 	for i, b := range data {
@@ -117,7 +121,8 @@ func TestAuditChanged(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "audit.jsonl"), []byte(bad["a line lost"]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sessions.OpenAudit(dir); err == nil || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), dir) {
+	if _, err := sessions.OpenAudit(dir); err == nil || !strings.Contains(err.Error(), "line 2") ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("opened: %v", err)
 	}
 }
@@ -174,5 +179,24 @@ func TestAuditCannotBe(t *testing.T) {
 	}
 	if _, err := sessions.OpenAudit(dir); err == nil {
 		t.Error("opened a file outside of the state directory")
+	}
+}
+
+// Who reads their decisions gets the newest first and nobody else's.
+func TestAuditDecisions(t *testing.T) {
+	dir := t.TempDir()
+	writeAudit(t, dir, 3)
+	a := openAudit(t, dir)
+	other := auditRecord(9)
+	other.Who = "somebody"
+	if err := a.Audit(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Decisions(handoff.Caller{Principal: "owner"}, 2)
+	if err != nil || len(got) != 2 || got[0] != auditRecord(2) || got[1] != auditRecord(1) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := a.Decisions(handoff.Caller{Principal: "nobody"}, 2); err != nil || len(got) != 0 {
+		t.Errorf("of nobody: %+v, %v", got, err)
 	}
 }

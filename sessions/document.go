@@ -18,9 +18,11 @@ type Document struct {
 
 // Bounds of documents.
 const (
-	MaxDocument  = 4 << 20   // bytes of a body; a larger one is refused with code too_large
-	MaxDocuments = 1000      // of an owner; beyond it those that end first are forgotten
-	Brief        = time.Hour // those that end within it are counted apart, to the same bound: what is kept for days does not displace them
+	MaxDocument  = 4 << 20 // bytes of a body; a larger one is refused with code too_large
+	MaxDocuments = 1000    // of an owner; beyond it those that end first are forgotten
+	// Brief is how soon a document ends that is counted apart, to the same bound: what is kept for days does not displace
+	// it.
+	Brief = time.Hour
 )
 
 // Documents keeps documents. Implementations are safe for concurrent use.
@@ -46,3 +48,28 @@ func (d Document) Check() error {
 
 // maxDocumentID bounds an id, in bytes.
 const maxDocumentID = 256
+
+// Levels keeps how much callers want to hear of work, as a document of each.
+type Levels struct{ Documents Documents }
+
+// levelID names the document, and levelFor is how long it is kept after it was last set.
+const (
+	levelID  = "updates: how much is told"
+	levelFor = 10 * 365 * 24 * time.Hour
+)
+
+// Level returns what a caller wants to hear; "": they never said.
+func (l Levels) Level(ctx context.Context, c handoff.Caller) (handoff.SpeechLevel, error) {
+	d, there, err := l.Documents.Document(ctx, c, levelID)
+	level, known := handoff.ParseSpeechLevel(string(d.Body))
+	if err != nil || !there || !known {
+		return "", err
+	}
+	return level, nil
+}
+
+// SetLevel keeps what a caller wants to hear.
+func (l Levels) SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error {
+	return l.Documents.PutDocument(ctx, Document{Owner: c, ID: levelID, Body: []byte(level),
+		Ends: time.Now().Add(levelFor)})
+}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,12 @@ import (
 
 // HistoryFor is how long history is kept unless a store is told otherwise.
 const HistoryFor = 30 * 24 * time.Hour
+
+// Kept returns how long history and threads are kept, where 0 means the usual.
+func Kept(history, threads time.Duration) (historyFor, threadsFor time.Duration) {
+	historyFor = cmp.Or(history, HistoryFor)
+	return historyFor, cmp.Or(threads, max(historyFor, ThreadsFor))
+}
 
 // A Mark is a place in a caller's history: when an entry became history, in Unix milliseconds, and its key.
 type Mark struct {

@@ -96,14 +96,16 @@ var ourUser = os.Geteuid
 
 func notOurs(path string, info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(ourUser()) {
-		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as that user, "+
+		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as "+
+			"that user, "+
 			"or set XDG_STATE_HOME to another directory", path, stat.Uid, ourUser())
 	}
 	return nil
 }
 
 func openToOthers(path string, mode fs.FileMode) error {
-	return fmt.Errorf("others can write in the state directory %s (mode %04o), so what is in it may not be ours: look at it, "+
+	return fmt.Errorf("others can write in the state directory %s (mode %04o), so what is in it may not be ours: "+
+		"look at it, "+
 		"then chmod 700 it, or set XDG_STATE_HOME to another directory", path, mode)
 }
 

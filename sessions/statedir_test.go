@@ -152,7 +152,8 @@ func TestSecondProcess(t *testing.T) {
 		t.Fatalf("the other process said %q, %v", said, err)
 	}
 	_, err = sessions.HoldDir(dir)
-	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), fmt.Sprintf("process %d)", cmd.Process.Pid)) {
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(),
+		fmt.Sprintf("process %d)", cmd.Process.Pid)) {
 		t.Fatalf("open: %v, want a refusal that names %s and process %d", err, dir, cmd.Process.Pid)
 	}
 	if err := cmd.Process.Kill(); err != nil { // a crash gives the lock back
@@ -220,7 +221,8 @@ func TestStateDirFarAway(t *testing.T) {
 	}
 	_, held := sessions.HoldDir(dir)
 	for _, err := range []error{sessions.OnNetwork(dir), held} {
-		if err == nil || !strings.Contains(err.Error(), "network file system (NFS)") || !strings.Contains(err.Error(), "use a Redis") {
+		if err == nil || !strings.Contains(err.Error(), "network file system (NFS)") ||
+			!strings.Contains(err.Error(), "use a Redis") {
 			t.Errorf("a file there: %v", err)
 		}
 	}

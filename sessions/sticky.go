@@ -32,7 +32,8 @@ func EncodeSticky(sticky handoff.Sticky) (field, value string, err error) {
 	if t.Server == "" || t.Thread == "" || t.Thread == handoff.NewThread {
 		return "", "", handoff.Fault(handoff.CodeInternal, "", "a sticky thread needs a server and a thread id")
 	}
-	data, err := json.Marshal(stickyValue{Thread: t.Thread, Title: sticky.Title, Named: sticky.Named, Since: sticky.Since.UTC()})
+	data, err := json.Marshal(stickyValue{Thread: t.Thread, Title: sticky.Title, Named: sticky.Named,
+		Since: sticky.Since.UTC()})
 	if err != nil {
 		return "", "", handoff.Fault(handoff.CodeInternal, "", "encode a sticky thread: "+err.Error())
 	}
@@ -70,4 +71,17 @@ func SortStickies(all []handoff.Sticky) {
 	slices.SortFunc(all, func(a, b handoff.Sticky) int {
 		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(StickyField(a.Target), StickyField(b.Target)))
 	})
+}
+
+// CallerName is a caller as stores name it, escaped, so that no name reaches another's entries. A caller
+// without a principal is an error.
+func CallerName(c handoff.Caller) (string, error) {
+	if c.Principal == "" { // nobody's stickies would be everybody's
+		return "", handoff.Fault(handoff.CodeInternal, "", "a caller without a principal")
+	}
+	name := url.QueryEscape(c.Principal)
+	if c.User != "" {
+		name += "/" + url.QueryEscape(c.User)
+	}
+	return name, nil
 }

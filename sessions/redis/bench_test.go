@@ -25,7 +25,8 @@ func BenchmarkLedger(b *testing.B) {
 			go func() { done <- s.Run(ctx) }()
 			fill(b, s, load.Kept)
 			sessionstest.BenchmarkLedger(b, s, load.Apart, func() {
-				if err := s.client.HSet(b.Context(), s.prefix+":plain", "words", "fix the failing login test of the shop").Err(); err != nil {
+				if err := s.client.HSet(b.Context(), s.prefix+":plain", "words",
+					"fix the failing login test of the shop").Err(); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -40,7 +41,7 @@ func BenchmarkLedger(b *testing.B) {
 // fill puts handoffs that were heard into the store, several at once.
 func fill(b *testing.B, s *Store, n int) {
 	b.Helper()
-	if kept, err := s.client.ZCard(b.Context(), s.historyKey("owner")).Result(); err == nil && kept >= int64(n) {
+	if kept, err := s.client.ZCard(b.Context(), s.key("owner", historyKey)).Result(); err == nil && kept >= int64(n) {
 		return // by an earlier round
 	}
 	var all sync.WaitGroup

@@ -2,13 +2,17 @@ package redis
 
 import (
 	"context"
+	"embed"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
 )
@@ -22,6 +26,84 @@ const (
 	// then fail: callers have a human waiting and must not queue longer.
 	poolSize = 8
 )
+
+// An engine is the Redis of a store: what all subjects share.
+type engine struct {
+	prefix     string          // Set once
+	where      string          // Set once; names the Redis in errors, without a password
+	historyFor time.Duration   // Set once; how long history is kept
+	threadsFor time.Duration   // Set once; how long threads are
+	leaseFor   time.Duration   // Set once; how long a lease lives
+	within     time.Duration   // Set once; bounds one round trip of the ledger
+	log        *zap.Logger     // Set once
+	client     *goredis.Client // Set once
+	lease      *lease          // Set once; ticked only by who holds the store's turn
+	counts     counters
+}
+
+// counters count what went wrong; anybody may add.
+type counters struct {
+	renewErrors atomic.Uint64 // renewals of the lease that got no answer
+	leasesLost  atomic.Uint64 // leases that another process took over
+	badEntries  atomic.Uint64 // entries that could not be read and were left out
+}
+
+//go:embed *.lua
+var sources embed.FS
+
+// script returns a script by the name of its file.
+func script(name string) *goredis.Script {
+	source, err := sources.ReadFile(name + ".lua")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return goredis.NewScript(string(source))
+}
+
+// key names what is kept of a caller or a principal, whose name is escaped.
+func (e *engine) key(name, kind string) string { return e.prefix + ":{" + name + "}:" + kind }
+
+// epochKey names the epoch of the newest holder of the lease.
+func (e *engine) epochKey() string { return e.prefix + ":epoch" }
+func (e *engine) leaseKey() string { return e.prefix + ":lease" }
+
+// badEntry counts an entry that was left out: one bad entry must not hide the others.
+func (e *engine) badEntry(key string) {
+	e.counts.badEntries.Add(1)
+	e.log.Warn("unreadable entry of the store left out", zap.String("key", key))
+}
+
+// replied reads the list that a script returned into the given places, each a *string, *int64 or *[]any; false when it
+// is not such a list.
+func replied(reply []any, into ...any) bool {
+	if len(reply) != len(into) {
+		return false
+	}
+	for i, place := range into {
+		ok := false
+		switch place := place.(type) {
+		case *string:
+			*place, ok = reply[i].(string)
+		case *int64:
+			*place, ok = reply[i].(int64)
+		case *[]any:
+			*place, ok = reply[i].([]any)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func unexpected(of string) error {
+	return handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the "+of)
+}
+
+// takenOver is the error of a life that another one has followed.
+func (e *engine) takenOver() error {
+	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+e.where)
+}
 
 // options sets what every client of ours needs.
 func options(o *goredis.Options) *goredis.Options {
@@ -37,28 +119,28 @@ func options(o *goredis.Options) *goredis.Options {
 }
 
 // connect connects to the Redis of a URL.
-func (s *Store) connect(ctx context.Context, url string) error {
+func (e *engine) connect(ctx context.Context, url string) error {
 	parsed, err := goredis.ParseURL(url)
 	if err != nil { // its text may quote the password
 		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(url), "the URL is not one of a Redis: "+
 			"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
 	}
-	s.where = "Redis at " + parsed.Addr
-	s.client = goredis.NewClient(options(parsed))
-	if err := s.greet(ctx); err != nil {
-		_ = s.client.Close() // nothing was written yet
+	e.where = "Redis at " + parsed.Addr
+	e.client = goredis.NewClient(options(parsed))
+	if err := e.greet(ctx); err != nil {
+		_ = e.client.Close() // nothing was written yet
 		return err
 	}
 	return nil
 }
 
 // greet waits until the Redis answers, at most openWithin. An answer that refuses is final.
-func (s *Store) greet(ctx context.Context) error {
+func (e *engine) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
 	var last error
 	for {
-		err := s.client.Ping(ctx).Err()
+		err := e.client.Ping(ctx).Err()
 		if err == nil {
 			return nil
 		}
@@ -75,7 +157,7 @@ func (s *Store) greet(ctx context.Context) error {
 		}
 		break
 	}
-	return handoff.Fault(handoff.CodeUnreachable, s.where, last.Error())
+	return handoff.Fault(handoff.CodeUnreachable, e.where, last.Error())
 }
 
 // waitable reports whether an error may go away by itself: everything but a refusal.
@@ -99,16 +181,16 @@ func passing(err error) bool {
 
 // fault gives an error of the client as one of the vocabulary. What may go away by itself is unreachable:
 // who has to write something tries again.
-func (s *Store) fault(err error) error {
+func (e *engine) fault(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, goredis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
 	case waitable(err), passing(err):
-		return handoff.Fault(handoff.CodeUnreachable, s.where, err.Error())
+		return handoff.Fault(handoff.CodeUnreachable, e.where, err.Error())
 	default: // it answered, and said no
-		return handoff.Fault(handoff.CodeInternal, "", s.where+" refused: "+err.Error())
+		return handoff.Fault(handoff.CodeInternal, "", e.where+" refused: "+err.Error())
 	}
 }
 
@@ -134,3 +216,22 @@ type silence struct{}
 
 // Printf implements the client's logger.
 func (silence) Printf(context.Context, string, ...any) {}
+
+// Look asks a Redis whether it answers, and who holds the lease there: "host:process", or "" for nobody. It writes
+// nothing. Its errors are those of [Open].
+func Look(ctx context.Context, cfg Config) (holder string, err error) {
+	s := newStore(cfg)
+	if err := s.connect(ctx, cfg.URL); err != nil {
+		return "", err
+	}
+	defer func() { _ = s.client.Close() }() // nothing was written
+	value, err := s.client.Get(ctx, s.leaseKey()).Result()
+	if errors.Is(err, goredis.Nil) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, err)
+	}
+	holder, _, _ = strings.Cut(value, " ")
+	return holder, nil
+}

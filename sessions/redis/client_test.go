@@ -34,7 +34,7 @@ func TestRefusalsThatPass(t *testing.T) {
 		"ERR wrong number of arguments: OOM ":                                          handoff.CodeInternal,
 		"BUSYKEY Target key name already exists.":                                      handoff.CodeInternal,
 	} {
-		s := &Store{where: "Redis"}
+		s := &engine{where: "Redis"}
 		if err := s.fault(replyError(text)); handoff.AsError(err).Code != want {
 			t.Errorf("%q gives %v, want %s", text, err, want)
 		}

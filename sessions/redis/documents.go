@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"time"
 
@@ -12,15 +11,13 @@ import (
 	"switchboard/sessions"
 )
 
-var (
-	//go:embed document.lua
-	documentSource string
+var documentScript = script("document")
 
-	documentScript = goredis.NewScript(documentSource)
-)
+// documents keeps what fronts keep of their callers.
+type documents struct{ *engine }
 
 // PutDocument implements [sessions.Documents].
-func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
+func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 	list, begin, err := s.documentKeys(d.Owner)
 	if err == nil {
 		err = d.Check()
@@ -34,7 +31,7 @@ func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
 }
 
 // Document implements [sessions.Documents].
-func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
+func (s documents) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
 	list, begin, err := s.documentKeys(owner)
 	if err != nil {
 		return sessions.Document{}, false, err
@@ -56,7 +53,7 @@ func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (
 }
 
 // DropDocument implements [sessions.Documents].
-func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
+func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
 	list, begin, err := s.documentKeys(owner)
 	if err != nil {
 		return false, err
@@ -71,8 +68,7 @@ func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id strin
 }
 
 // documentKeys names an owner's list of documents, and how their keys begin.
-func (s *Store) documentKeys(owner handoff.Caller) (list, begin string, err error) {
+func (s documents) documentKeys(owner handoff.Caller) (list, begin string, err error) {
 	name, err := sessions.CallerName(owner)
-	own := s.prefix + ":{" + name + "}:document"
-	return own + "s", own + ":", err
+	return s.key(name, "documents"), s.key(name, "document:"), err
 }

@@ -2,11 +2,8 @@ package redis
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"strconv"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -16,14 +13,11 @@ import (
 // historyScan bounds how many entries one page of a search looks at; then the caller asks for the next page.
 const historyScan = 10 * ledgerPage
 
-//go:embed history.lua
-var historySource string
-
-var historyScript = goredis.NewScript(historySource)
+var historyScript = script("history")
 
 // History returns a page of a caller's history; see [ledger.History]. A page of a search may be short, or
 // empty, although there are more.
-func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
+func (s handoffs) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return ledger.HistoryPage{}, err
@@ -48,7 +42,7 @@ func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQ
 			e, ok := parseEntry(row.fields)
 			switch {
 			case !ok && len(row.fields) > 0: // one bad entry must not hide the others
-				s.badEntry(s.historyKey(name))
+				s.badEntry(s.key(name, historyKey))
 			case ok && sessions.Found(sessions.EntryWords(e), search):
 				page.Entries = append(page.Entries, e)
 			}
@@ -68,58 +62,57 @@ type historyRow struct {
 	fields []any
 }
 
-func (s *Store) historyRows(ctx context.Context, name string, from sessions.Mark) (rows []historyRow, more bool, err error) {
+func (s handoffs) historyRows(
+	ctx context.Context, name string, from sessions.Mark,
+) (rows []historyRow, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	reply, err := historyScript.Run(ctx, s.client, []string{s.historyKey(name)}, s.entryKeys(name), from.Key, from.At, ledgerPage).Slice()
+	reply, err := historyScript.Run(ctx, s.client, []string{s.key(name, historyKey)}, s.key(name, entryKey), from.Key,
+		from.At, ledgerPage).Slice()
 	if err != nil {
 		return nil, false, s.fault(err)
 	}
-	bad := handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the history")
-	if len(reply) != 2 {
-		return nil, false, bad
+	var again int64
+	var all []any
+	if !replied(reply, &again, &all) {
+		return nil, false, unexpected("history")
 	}
-	all, ok := reply[1].([]any)
 	for _, one := range all {
-		row, okRow := one.([]any)
-		if !okRow || len(row) != 3 {
-			return nil, false, bad
+		var row historyRow
+		var score string
+		list, _ := one.([]any)
+		if !replied(list, &row.mark.Key, &score, &row.fields) {
+			return nil, false, unexpected("history")
 		}
-		key, okKey := row[0].(string)
-		score, okScore := row[1].(string)
-		at, errAt := strconv.ParseInt(score, 10, 64)
-		fields, okFields := row[2].([]any)
-		if !okKey || !okScore || !okFields || errAt != nil {
-			return nil, false, bad
+		if row.mark.At, err = strconv.ParseInt(score, 10, 64); err != nil {
+			return nil, false, unexpected("history")
 		}
-		rows = append(rows, historyRow{sessions.Mark{At: at, Key: key}, fields})
+		rows = append(rows, row)
 	}
-	if !ok {
-		return nil, false, bad
-	}
-	return rows, reply[0] == int64(1), nil
+	return rows, again == 1, nil
 }
 
 // Body returns the whole words of a handoff; see [ledger.History].
-func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
+func (s handoffs) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return ledger.Body{}, false, err
 	}
-	words, err := s.client.HGetAll(ctx, s.bodyKeys(name)+key).Result()
+	words, err := s.client.HGetAll(ctx, s.key(name, bodyKey)+key).Result()
 	if err != nil {
 		return ledger.Body{}, false, s.fault(err)
 	}
-	return ledger.Body{Prompt: words["prompt"], Text: words["text"], Did: words["did"], Request: words["request"]}, len(words) > 0, nil
+	return ledger.Body{Prompt: words["prompt"], Text: words["text"], Did: words["did"], Request: words["request"]},
+		len(words) > 0, nil
 }
 
 // Find returns the entry of a key; see [ledger.History].
-func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
+func (s handoffs) Find(ctx context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return ledger.Entry{}, false, err
 	}
-	fields, err := s.client.HGetAll(ctx, s.entryKeys(name)+key).Result()
+	fields, err := s.client.HGetAll(ctx, s.key(name, entryKey)+key).Result()
 	if err != nil || len(fields) == 0 {
 		return ledger.Entry{}, false, s.fault(err)
 	}
@@ -129,8 +122,8 @@ func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.
 	}
 	entry, ok := parseEntry(flat)
 	if !ok {
-		s.badEntry(s.entryKeys(name) + key)
-		return ledger.Entry{}, false, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+		s.badEntry(s.key(name, entryKey) + key)
+		return ledger.Entry{}, false, unreadable()
 	}
 	return entry, true, nil
 }
@@ -139,7 +132,7 @@ func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.
 const ownedPage = 5000
 
 // Owned returns for whom threads were made; see [ledger.Owners].
-func (s *Store) Owned(ctx context.Context) ([]ledger.Owned, error) {
+func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	var all []ledger.Owned
 	for at := int64(0); ; at += ownedPage {
 		page, err := s.ownedFrom(ctx, at)
@@ -150,7 +143,7 @@ func (s *Store) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	}
 }
 
-func (s *Store) ownedFrom(ctx context.Context, at int64) ([]ledger.Owned, error) {
+func (s handoffs) ownedFrom(ctx context.Context, at int64) ([]ledger.Owned, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	members, err := s.client.ZRange(ctx, s.ownedKey(), at, at+ownedPage-1).Result()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -36,29 +35,24 @@ type lease struct {
 }
 
 var (
-	//go:embed lease.lua
-	leaseSource string
-	//go:embed release.lua
-	releaseSource string
-
-	leaseScript   = goredis.NewScript(leaseSource)
-	releaseScript = goredis.NewScript(releaseSource)
+	leaseScript   = script("lease")
+	releaseScript = script("release")
 )
 
-func newLease(s *Store) *lease {
+func newLease(e *engine) *lease {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"
 	}
 	l := &lease{
-		key: s.leaseKey(), where: s.where, life: s.leaseFor, log: s.log, counts: s.counts,
+		key: e.leaseKey(), where: e.where, life: e.leaseFor, log: e.log, counts: &e.counts,
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
 	}
 	l.take = func(ctx context.Context, epoch int64) (holding, error) {
-		return takeLease(ctx, s.client, []string{l.key, s.epochKey()}, l.value, l.life, epoch)
+		return takeLease(ctx, e.client, []string{l.key, e.epochKey()}, l.value, l.life, epoch)
 	}
 	l.give = func(ctx context.Context) error {
-		return releaseScript.Run(ctx, s.client, []string{l.key}, l.value).Err()
+		return releaseScript.Run(ctx, e.client, []string{l.key}, l.value).Err()
 	}
 	return l
 }
@@ -78,21 +72,19 @@ func (l *lease) renewed(h, since holding) bool {
 }
 
 // takeLease takes or renews the lease in the Redis.
-func takeLease(ctx context.Context, client *goredis.Client, keys []string, value string, life time.Duration, epoch int64) (holding, error) {
+func takeLease(
+	ctx context.Context, client *goredis.Client, keys []string, value string, life time.Duration, epoch int64,
+) (holding, error) {
 	reply, err := leaseScript.Run(ctx, client, keys, value, life.Milliseconds(), epoch).Slice()
 	if err != nil {
 		return holding{}, err
 	}
-	if len(reply) == 3 {
-		value, okValue := reply[0].(string)
-		expires, okExpires := reply[1].(int64)
-		epoch, okEpoch := reply[2].(int64)
-		if okValue && okExpires && okEpoch {
-			holder, _, _ := strings.Cut(value, " ")
-			return holding{holder: holder, value: value, expires: expires, epoch: epoch}, nil
-		}
+	h := holding{}
+	if !replied(reply, &h.value, &h.expires, &h.epoch) {
+		return holding{}, errors.New("unexpected reply of the lease")
 	}
-	return holding{}, errors.New("unexpected reply of the lease")
+	h.holder, _, _ = strings.Cut(h.value, " ")
+	return h, nil
 }
 
 // acquire takes the lease. A holder that may be just ending is waited for; then one that is dead, until its

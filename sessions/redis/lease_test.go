@@ -129,7 +129,8 @@ func TestLease(t *testing.T) {
 func TestLeaseHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took, err := secondWaits(t, time.Hour)
-		if err == nil || !strings.Contains(err.Error(), "pc-a:1") || took < leaseWait || took > leaseWait+tickEvery+2*leasePause {
+		if err == nil || !strings.Contains(err.Error(), "pc-a:1") || took < leaseWait ||
+			took > leaseWait+tickEvery+2*leasePause {
 			t.Fatalf("refused after %v: %v", took, err)
 		}
 	})

@@ -3,14 +3,10 @@ package redis
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -29,17 +25,15 @@ const (
 )
 
 var (
-	//go:embed ledger.lua
-	ledgerSource string
-	//go:embed open.lua
-	openSource string
-
-	ledgerScript = goredis.NewScript(ledgerSource)
-	openScript   = goredis.NewScript(openSource)
+	ledgerScript = script("ledger")
+	openScript   = script("open")
 )
 
+// handoffs keeps the ledger and the history.
+type handoffs struct{ *engine }
+
 // Advance writes one step of the ledger in one round trip; see [ledger.Ledger].
-func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
+func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
 	step, err := step.Check()
 	if err != nil {
 		return ledger.Entry{}, err
@@ -51,8 +45,8 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	keys := []string{
-		s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.epochKey(),
-		s.bodyKeys(name) + step.Key, s.unheardKey(name), s.historyKey(name), s.ownedKey(),
+		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.callersKey(), s.epochKey(),
+		s.key(name, bodyKey) + step.Key, s.key(name, unheardKey), s.key(name, historyKey), s.ownedKey(),
 	}
 	verdict, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
 	if err == nil && found.Anew(step) { // Go's table says so; the script looks whether it is still that one
@@ -69,30 +63,38 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 
 // judged runs ledger.lua and returns its verdict, and the entry as it is then. An entry that is still this former one
 // is as none.
-func (s *Store) judged(ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry) (ledger.Verdict, ledger.Entry, error) {
+func (s handoffs) judged(
+	ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry,
+) (ledger.Verdict, ledger.Entry, error) {
 	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name, former)...).Slice()
 	if err != nil {
 		return "", ledger.Entry{}, s.fault(err)
 	}
-	verdict, flat, ok := parseVerdict(reply)
+	var verdict string
+	var flat []any
+	if !replied(reply, &verdict, &flat) {
+		return "", ledger.Entry{}, unexpected("ledger")
+	}
 	switch {
-	case !ok:
-		return "", ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
-	case verdict == verdictElsewhere:
-		return "", ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
+	case ledger.Verdict(verdict) == verdictElsewhere:
+		return "", ledger.Entry{}, s.takenOver()
 	case len(flat) == 0:
-		return verdict, ledger.Entry{}, nil
+		return ledger.Verdict(verdict), ledger.Entry{}, nil
 	}
 	entry, ok := parseEntry(flat)
 	if !ok {
 		s.badEntry(keys[0])
-		return "", ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+		return "", ledger.Entry{}, unreadable()
 	}
-	return verdict, entry, nil
+	return ledger.Verdict(verdict), entry, nil
+}
+
+func unreadable() error {
+	return handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
 }
 
 // Open returns a caller's entries that are not delivered, oldest first.
-func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
+func (s handoffs) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
@@ -101,7 +103,7 @@ func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, err
 }
 
 // OpenAll returns the entries of every caller that are not delivered, oldest first.
-func (s *Store) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
+func (s handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	first, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	names, err := s.client.SMembers(first, s.callersKey()).Result()
@@ -115,7 +117,7 @@ func (s *Store) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 		case err == nil:
 			all = append(all, entries...)
 		case handoff.AsError(err).Code == handoff.CodeInternal: // one bad list must not hide the others
-			s.badEntry(s.openKey(name))
+			s.badEntry(s.key(name, openKey))
 		default:
 			return nil, err
 		}
@@ -126,7 +128,7 @@ func (s *Store) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 
 // openEntries reads a caller's open entries page by page. An entry that is made or delivered meanwhile
 // may be there or not.
-func (s *Store) openEntries(ctx context.Context, name string) ([]ledger.Entry, error) {
+func (s handoffs) openEntries(ctx context.Context, name string) ([]ledger.Entry, error) {
 	var all []ledger.Entry
 	seen := map[string]bool{}
 	for skip := int64(0); skip >= 0; {
@@ -138,7 +140,7 @@ func (s *Store) openEntries(ctx context.Context, name string) ([]ledger.Entry, e
 			e, ok := parseEntry(row)
 			switch {
 			case !ok: // one bad entry must not hide the others
-				s.badEntry(s.openKey(name))
+				s.badEntry(s.key(name, openKey))
 			case e.Status != handoff.StatusDelivered && !seen[e.Key]:
 				seen[e.Key] = true
 				all = append(all, e)
@@ -150,24 +152,15 @@ func (s *Store) openEntries(ctx context.Context, name string) ([]ledger.Entry, e
 	return all, nil
 }
 
-func (s *Store) openPage(ctx context.Context, name string, skip int64) (next int64, rows []any, err error) {
+func (s handoffs) openPage(ctx context.Context, name string, skip int64) (next int64, rows []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	keys := []string{s.openKey(name), s.callersKey()}
-	reply, err := openScript.Run(ctx, s.client, keys, name, s.entryKeys(name), skip, ledgerPage).Slice()
-	if err != nil {
-		return 0, nil, s.fault(err)
+	keys := []string{s.key(name, openKey), s.callersKey()}
+	reply, err := openScript.Run(ctx, s.client, keys, name, s.key(name, entryKey), skip, ledgerPage).Slice()
+	if err == nil && !replied(reply, &next, &rows) {
+		return 0, nil, unexpected("ledger")
 	}
-	bad := handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
-	if len(reply) != 2 {
-		return 0, nil, bad
-	}
-	next, okNext := reply[0].(int64)
-	rows, okRows := reply[1].([]any)
-	if !okNext || !okRows {
-		return 0, nil, bad
-	}
-	return next, rows, nil
+	return next, rows, s.fault(err)
 }
 
 func sortEntries(all []ledger.Entry) {
@@ -176,36 +169,31 @@ func sortEntries(all []ledger.Entry) {
 	})
 }
 
-func (s *Store) badEntry(key string) {
-	s.counts.badEntries.Add(1)
-	s.log.Warn("unreadable entry of the ledger", zap.String("key", key))
-}
+// The kinds of keys of a caller: the hash of each entry and its whole words, which end in the key of the handoff; what
+// is open, what nobody heard, by when it ended, and the history, by when it became that.
+const (
+	entryKey, bodyKey               = "handoff:", "body:"
+	openKey, unheardKey, historyKey = "open", "unheard", "history"
+)
 
-// The keys: the hash of each entry, by caller the open ones, and who has any.
-func (s *Store) entryKeys(name string) string { return s.prefix + ":{" + name + "}:handoff:" }
-func (s *Store) openKey(name string) string   { return s.prefix + ":{" + name + "}:open" }
-func (s *Store) callersKey() string           { return s.prefix + ":open-callers" }
-func (s *Store) leaseKey() string             { return s.prefix + ":lease" }
-func (s *Store) epochKey() string             { return s.prefix + ":epoch" } // of the newest holder of the lease
+// callersKey names the set of the callers who have anything open.
+func (s handoffs) callersKey() string { return s.prefix + ":open-callers" }
 
-// ownedKey has for whom threads were made, by when.
-func (s *Store) ownedKey() string { return s.prefix + ":owned" }
-
-// The keys of what is over, or will be: the whole words of each entry, by caller what nobody heard, by when it
-// ended, and the history, by when it became that.
-func (s *Store) bodyKeys(name string) string   { return s.prefix + ":{" + name + "}:body:" }
-func (s *Store) unheardKey(name string) string { return s.prefix + ":{" + name + "}:unheard" }
-func (s *Store) historyKey(name string) string { return s.prefix + ":{" + name + "}:history" }
+// ownedKey names for whom threads were made, by when.
+func (s handoffs) ownedKey() string { return s.prefix + ":owned" }
 
 // ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status:
 // none.
-func (s *Store) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {
-	attempt, turn := "", ""
+func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {
+	attempt, turn, owned := "", "", ""
 	switch step.To {
 	case handoff.StatusDispatching:
 		attempt = strconv.Itoa(step.Attempt)
 	case handoff.StatusStarted:
 		turn = string(step.Set.Turn)
+	}
+	if t := step.Set.Target; step.Makes() {
+		owned = handoff.Encode(ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: step.Caller})
 	}
 	at := strconv.FormatInt(step.At.UnixMilli(), 10)
 	first := []any{
@@ -215,52 +203,48 @@ func (s *Store) ledgerArgs(step ledger.Step, name string, former ledger.Entry) [
 	args := make([]any, 0, 80)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		s.kept.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
-		s.entryKeys(name), s.bodyKeys(name), ledger.Waits(step.Caller),
-		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did, former.Owner, string(former.Status),
-		step.Body.Request, flag(step.Keeps()), owned(step), ledger.MaxOwned, min(s.kept, ledger.KeyFor).Milliseconds())
-	return append(append(args, first...), stepFields(step, attempt, at)...)
-}
-
-// owned is what a step says of who made a thread, "" where it says nothing.
-func owned(step ledger.Step) string {
-	if !step.Makes() {
-		return ""
+		s.historyFor.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
+		s.key(name, entryKey), s.key(name, bodyKey), ledger.Waits(step.Caller),
+		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did,
+		former.Owner, string(former.Status), step.Body.Request, flag(step.Keeps()), owned, ledger.MaxOwned,
+		min(s.historyFor, ledger.KeyFor).Milliseconds())
+	args = append(append(args, first...), stepFields(step)...)
+	if attempt != "" {
+		args = append(args, "attempt", attempt)
 	}
-	t := step.Set.Target
-	return handoff.Encode(ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: step.Caller})
-}
-
-// stepFields are the fields of an entry that a step sets, each with its value.
-func stepFields(step ledger.Step, attempt, at string) []any {
-	var args []any
-	set := func(field, value string, always bool) {
-		if value != "" || always {
-			args = append(args, field, value)
-		}
-	}
-	f := step.Set
-	set("attempt", attempt, false)
-	set("call", f.CallID, false)
-	set("client", f.ClientID, false)
-	there := f.Target != handoff.Target{} // all of it counts, an empty project too
-	set("server", f.Target.Server, there)
-	set("project", f.Target.Project, there)
-	set("thread", f.Target.Thread, there)
-	set("watermark", string(f.Watermark), step.To == handoff.StatusDispatching)
-	set("turn", string(f.Turn), step.To == handoff.StatusDispatching)
-	set("prompt", f.Prompt, false)
-	set("title", f.Title, false)
-	set("why", f.Why, false)
-	set("outcome", string(f.Outcome), false)
-	set("tests", string(f.Tests), step.To == handoff.StatusCompleted) // where there is none, nobody has noted it
-	set("code", string(f.Code), false)
-	set("spoken", f.Spoken, false)
-	set("unkept", flag(f.Unkept), false)
-	if step.To == handoff.StatusCompleted {
-		set("ended", at, true)
+	if step.To == handoff.StatusCompleted { // where there is no "tests", nobody has noted how they ended
+		args = append(args, "ended", at, "tests", string(step.Set.Tests))
 	}
 	return args
+}
+
+// stepFields are the fields of an entry that a step sets, each with its value: those that the table makes the same of
+// two entries that have nothing in common.
+func stepFields(step ledger.Step) (set []any) {
+	var one, other ledger.Entry
+	ones, others := sessions.EntryFields(&one), sessions.EntryFields(&other)
+	for _, field := range others {
+		switch field := field.(type) {
+		case *string:
+			*field = "\x00"
+		case *bool:
+			*field = true
+		}
+	}
+	one.Facts, other.Facts = one.Merge(step), other.Merge(step)
+	for i, name := range sessions.EntryNames {
+		switch field := ones[i].(type) {
+		case *string:
+			if *field == *others[i].(*string) {
+				set = append(set, name, *field)
+			}
+		case *bool:
+			if *field == *others[i].(*bool) {
+				set = append(set, name, flag(*field))
+			}
+		}
+	}
+	return set
 }
 
 func flag(on bool) string {
@@ -281,15 +265,6 @@ func statuses(list []handoff.Status) string {
 	return b.String()
 }
 
-func parseVerdict(reply []any) (ledger.Verdict, []any, bool) {
-	if len(reply) != 2 {
-		return "", nil, false
-	}
-	verdict, okVerdict := reply[0].(string)
-	flat, okFlat := reply[1].([]any)
-	return ledger.Verdict(verdict), flat, okVerdict && okFlat
-}
-
 // parseEntry reads an entry from its fields; false when it is none of ours.
 func parseEntry(row any) (ledger.Entry, bool) {
 	flat, ok := row.([]any)
@@ -297,58 +272,37 @@ func parseEntry(row any) (ledger.Entry, bool) {
 		return ledger.Entry{}, false
 	}
 	var e ledger.Entry
-	words := entryWords(&e)
+	fields := sessions.EntryFields(&e)
 	e.Tests = handoff.TestsUnknown
 	for i := 0; i < len(flat); i += 2 {
-		field, okField := flat[i].(string)
+		name, okName := flat[i].(string)
 		value, okValue := flat[i+1].(string)
-		if !okField || !okValue {
+		if !okName || !okValue {
 			return ledger.Entry{}, false
 		}
-		if word := words[field]; word != nil {
-			*word = value
-		} else if !setField(&e, field, value) {
+		at := slices.Index(sessions.EntryNames, name)
+		if at < 0 {
+			continue // a newer Switchboard's
+		}
+		var err error
+		switch field := fields[at].(type) {
+		case *string:
+			*field = value
+		case *bool:
+			*field = value == "1"
+		case *int:
+			*field, err = strconv.Atoi(value)
+		case *time.Time:
+			var ms int64
+			ms, err = strconv.ParseInt(value, 10, 64)
+			*field = sessions.EntryTime(ms)
+		}
+		if err != nil {
 			return ledger.Entry{}, false
 		}
 	}
 	if e.Tests == handoff.TestsUnknown && e.Outcome != handoff.OutcomeResult {
 		e.Tests = ""
 	}
-	ok = e.Key != "" && e.Owner != "" && e.Caller.Principal != "" && e.Status != "" && !e.Accepted.IsZero()
-	return e, ok
-}
-
-// entryWords are the fields of an entry that are text.
-func entryWords(e *ledger.Entry) map[string]*string {
-	return map[string]*string{
-		"key": &e.Key, "principal": &e.Caller.Principal, "user": &e.Caller.User, "owner": &e.Owner, "args": &e.Args,
-		"status": (*string)(&e.Status), "call": &e.CallID, "client": &e.ClientID, "server": &e.Target.Server,
-		"project": &e.Target.Project, "thread": &e.Target.Thread, "watermark": (*string)(&e.Watermark),
-		"turn": (*string)(&e.Turn), "prompt": &e.Prompt, "title": &e.Title, "why": &e.Why,
-		"outcome": (*string)(&e.Outcome), "tests": (*string)(&e.Tests), "code": (*string)(&e.Code), "spoken": &e.Spoken,
-	}
-}
-
-// setField puts a field that is not text in its place. Fields that we do not know are a newer
-// Switchboard's.
-func setField(e *ledger.Entry, field, value string) bool {
-	switch field {
-	case "inherited":
-		e.Inherited = value == "1"
-	case "unkept":
-		e.Unkept = value == "1"
-	case "attempt":
-		n, err := strconv.Atoi(value)
-		e.Attempt = n
-		return err == nil
-	case "accepted", "ended":
-		ms, err := strconv.ParseInt(value, 10, 64)
-		at := &e.Accepted
-		if field == "ended" {
-			at = &e.Ended
-		}
-		*at = time.UnixMilli(ms).UTC()
-		return err == nil
-	}
-	return true
+	return e, sessions.GoodEntry(e)
 }

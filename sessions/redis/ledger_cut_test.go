@@ -110,7 +110,8 @@ func TestLedgerRepliesCut(t *testing.T) {
 	c := startCutter(t, server.Addr)
 	s := open(t, redis.Config{URL: "redis://" + c.addr + "/0"})
 	path := []handoff.Status{
-		handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
+		handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted,
+		handoff.StatusDelivered,
 	}
 	var events []ledgertest.Event
 	ask := func(step ledger.Step, want handoff.Code) ledger.Entry {

@@ -40,7 +40,8 @@ func TestLedgerKeys(t *testing.T) {
 	step := func(key string, to handoff.Status, outcome handoff.Outcome) {
 		t.Helper()
 		_, err := s.Advance(t.Context(), ledger.Step{
-			Key: key, Caller: c, Owner: "me", Args: "args", To: to, New: true, At: time.Now(), Set: ledger.Facts{Outcome: outcome},
+			Key: key, Caller: c, Owner: "me", Args: "args", To: to, New: true, At: time.Now(),
+			Set:  ledger.Facts{Outcome: outcome},
 			Body: ledger.Body{Prompt: "fix it"},
 		})
 		if err != nil {
@@ -55,11 +56,13 @@ func TestLedgerKeys(t *testing.T) {
 	}
 	const caller = "{owner/a%2Fb}:"
 	step("k1", handoff.StatusAccepted, "")
-	for _, key := range []string{caller + "handoff:k1", caller + "open", "open-callers"} { // as an earlier version left them
+	for _, key := range []string{caller + "handoff:k1", caller + "open",
+		"open-callers"} { // as an earlier version left them
 		s.client.PExpire(t.Context(), "switchboard:"+key, time.Hour)
 	}
 	step("k1", handoff.StatusCompleted, handoff.OutcomeFailed)
-	want("open-callers for ever", caller+"body:k1 for ever", caller+"handoff:k1 for ever", caller+"open for ever", caller+"unheard for ever")
+	want("open-callers for ever", caller+"body:k1 for ever", caller+"handoff:k1 for ever", caller+"open for ever",
+		caller+"unheard for ever")
 	step("k1", handoff.StatusDelivered, "")
 	want(caller+"body:k1 30 days", caller+"handoff:k1 30 days", caller+"history 30 days")
 
@@ -78,7 +81,8 @@ func TestLedgerKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ttl, err := s.client.PTTL(t.Context(), s.entryKeys(name)+"k2").Result(); err != nil || ttl <= ledger.KeyFor-time.Minute || ttl > ledger.KeyFor {
+	if ttl, err := s.client.PTTL(t.Context(), s.key(name, entryKey)+"k2").Result(); err != nil ||
+		ttl <= ledger.KeyFor-time.Minute || ttl > ledger.KeyFor {
 		t.Errorf("%+v without words lives %v, %v", tomb, ttl, err)
 	}
 }
@@ -87,7 +91,8 @@ func TestLedgerKeys(t *testing.T) {
 func TestLedgerBadEntries(t *testing.T) {
 	s := opened(t)
 	ctx, c := t.Context(), handoff.Caller{Principal: "owner"}
-	good := ledger.Step{Key: "good", Caller: c, Owner: "me", Args: "args", To: handoff.StatusAccepted, New: true, At: time.Now()}
+	good := ledger.Step{Key: "good", Caller: c, Owner: "me", Args: "args", To: handoff.StatusAccepted, New: true,
+		At: time.Now()}
 	for i, field := range []string{"key", "owner", "status", "accepted", "attempt", "principal"} {
 		step := good
 		step.Key = fmt.Sprint("bad-", i)
@@ -98,7 +103,7 @@ func TestLedgerBadEntries(t *testing.T) {
 		if field == "attempt" || field == "accepted" {
 			value = "many"
 		}
-		if err := s.client.HSet(ctx, s.entryKeys("owner")+step.Key, field, value).Err(); err != nil {
+		if err := s.client.HSet(ctx, s.key("owner", entryKey)+step.Key, field, value).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,7 +136,7 @@ func TestTestsOfOlderWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.client.HDel(t.Context(), s.entryKeys(name)+"older", "tests").Err(); err != nil {
+	if err := s.client.HDel(t.Context(), s.key(name, entryKey)+"older", "tests").Err(); err != nil {
 		t.Fatal(err)
 	}
 	page, err := s.History(t.Context(), sessionstest.Owner, ledger.HistoryQuery{})
@@ -142,7 +147,8 @@ func TestTestsOfOlderWork(t *testing.T) {
 	for _, e := range page.Entries {
 		got[e.Key] = e.Tests
 	}
-	if want := map[string]handoff.Tests{"none": "", "passed": handoff.TestsPassed, "older": handoff.TestsUnknown}; !maps.Equal(got, want) {
+	if want := map[string]handoff.Tests{"none": "", "passed": handoff.TestsPassed,
+		"older": handoff.TestsUnknown}; !maps.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

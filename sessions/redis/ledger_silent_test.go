@@ -18,7 +18,8 @@ import (
 func TestLedgerWithinASecond(t *testing.T) {
 	c := handoff.Caller{Principal: "owner"}
 	step := ledger.Step{
-		Key: "key", Caller: c, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true, Attempt: 1, At: time.Unix(1, 0),
+		Key: "key", Caller: c, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true, Attempt: 1,
+		At: time.Unix(1, 0),
 	}
 	asks := map[string]func(context.Context, *Store) error{
 		"advance":  func(ctx context.Context, s *Store) error { _, err := s.Advance(ctx, step); return err },

@@ -44,10 +44,12 @@ func TestWrongTypesHideNothing(t *testing.T) {
 func TestRedisTakesNothingForNow(t *testing.T) {
 	t.Parallel()
 	for how, states := range map[string]struct{ begin, end []string }{
-		"full":                 {[]string{"CONFIG SET maxmemory 1"}, []string{"CONFIG SET maxmemory 0"}},
-		"a replica":            {[]string{"REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"}},
-		"a replica behind":     {[]string{"CONFIG SET replica-serve-stale-data no", "REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"}},
-		"without its replicas": {[]string{"CONFIG SET min-replicas-to-write 1"}, []string{"CONFIG SET min-replicas-to-write 0"}},
+		"full":      {[]string{"CONFIG SET maxmemory 1"}, []string{"CONFIG SET maxmemory 0"}},
+		"a replica": {[]string{"REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"}},
+		"a replica behind": {[]string{"CONFIG SET replica-serve-stale-data no", "REPLICAOF 127.0.0.1 1"},
+			[]string{"REPLICAOF NO ONE"}},
+		"without its replicas": {[]string{"CONFIG SET min-replicas-to-write 1"},
+			[]string{"CONFIG SET min-replicas-to-write 0"}},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +73,8 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 				t.Fatal(err)
 			}
 			server.Do("SET switchboard:{owner}:handoff:wrong 1")
-			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a", handoff.StatusDispatching)); handoff.AsError(err).Code != handoff.CodeInternal {
+			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a",
+				handoff.StatusDispatching)); handoff.AsError(err).Code != handoff.CodeInternal {
 				t.Fatalf("a key that is no entry gave %v", err)
 			}
 			if err := ended(); err != nil {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,7 +152,8 @@ func TestSecondOnTheSameRedis(t *testing.T) {
 	open(t, redis.Config{URL: server.URL, Prefix: "other"}) // another prefix is another store
 
 	host, _ := os.Hostname()
-	if _, err := redis.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s:%d", host, os.Getpid())) {
+	if _, err := redis.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("%s:%d", host, os.Getpid())) {
 		t.Fatalf("open: %v, want a refusal that names the holder", err)
 	}
 	done := make(chan error, 1)
@@ -201,9 +205,11 @@ func TestHeldUpWritesNothing(t *testing.T) {
 	}
 	second := open(t, cfg) // after 3 s the lease is free
 	for _, late := range []ledger.Step{
-		sessionstest.LedgerStep("late", "a", handoff.StatusDispatching), sessionstest.LedgerStep("began", "a", handoff.StatusStarted),
+		sessionstest.LedgerStep("late", "a", handoff.StatusDispatching),
+		sessionstest.LedgerStep("began", "a", handoff.StatusStarted),
 	} {
-		if e, err := first.Advance(t.Context(), late); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown || e.Status != "" {
+		if e, err := first.Advance(t.Context(), late); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown ||
+			e.Status != "" {
 			t.Fatalf("a step to %s gave %+v, %v", late.To, e, err)
 		}
 	}
@@ -253,4 +259,22 @@ func TestLeaseOfTheDead(t *testing.T) {
 			_ = first.Close() // there is no lease to give back
 		})
 	}
+}
+
+// keepBusy takes processors until the test ends.
+func keepBusy(t *testing.T) {
+	t.Helper()
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		all.Go(func() {
+			for n := 0; !stop.Load(); n++ {
+				_ = n
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop.Store(true)
+		all.Wait()
+	})
 }

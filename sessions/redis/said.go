@@ -2,33 +2,28 @@ package redis
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
 )
 
 var (
-	//go:embed said.lua
-	saidSource string
-	//go:embed said_read.lua
-	saidReadSource string
-
-	saidScript     = goredis.NewScript(saidSource)
-	saidReadScript = goredis.NewScript(saidReadSource)
+	saidScript     = script("said")
+	saidReadScript = script("said_read")
 )
 
+// conversations keeps what was said and heard.
+type conversations struct{ *engine }
+
 // AddSaid keeps lines of a caller's conversations; see [sessions.Conversations].
-func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
+func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
 	name, err := sessions.CallerName(c)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
-	args := []any{sessions.MaxSaidLines, time.Now().Add(-s.kept).UnixMilli(), max(s.kept.Milliseconds(), 1)}
+	args := []any{sessions.MaxSaidLines, time.Now().Add(-s.historyFor).UnixMilli(), max(s.historyFor.Milliseconds(), 1)}
 	for _, l := range lines {
 		l = l.Bounded()
 		data, err := json.Marshal(l)
@@ -42,7 +37,7 @@ func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.
 
 // Said returns a page of what was said, newest first. A page of a search may be short, or empty, although there are
 // more.
-func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
+func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
 	var page sessions.SaidPage
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -70,7 +65,7 @@ func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery
 				return page, nil
 			}
 			from = sessions.Mark{At: l.At.UnixMilli(), Key: l.ID}
-			if sessions.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.kept {
+			if sessions.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.historyFor {
 				page.Lines = append(page.Lines, l)
 			}
 		}
@@ -83,7 +78,7 @@ func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery
 }
 
 // DropSaid forgets all that a caller said and heard.
-func (s *Store) DropSaid(ctx context.Context, c handoff.Caller) error {
+func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return err
@@ -92,6 +87,6 @@ func (s *Store) DropSaid(ctx context.Context, c handoff.Caller) error {
 }
 
 // The keys: a caller's lines by when they were said, and by id.
-func (s *Store) saidKeys(name string) []string {
-	return []string{s.prefix + ":{" + name + "}:said", s.prefix + ":{" + name + "}:said:lines"}
+func (s conversations) saidKeys(name string) []string {
+	return []string{s.key(name, "said"), s.key(name, "said:lines")}
 }

@@ -2,22 +2,18 @@ package redis
 
 import (
 	"context"
-	_ "embed"
-
-	goredis "github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
 )
 
-//go:embed set.lua
-var setSource string
+var setScript = script("set")
 
-var setScript = goredis.NewScript(setSource)
+// stickies keeps the sticky threads of callers.
+type stickies struct{ *engine }
 
 // List returns the sticky threads of a caller, the newest first.
-func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
+func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
 	key, err := s.stickyKey(c)
 	if err != nil {
 		return nil, err
@@ -30,8 +26,7 @@ func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, e
 	for field, value := range fields {
 		sticky, ok := sessions.DecodeSticky(field, value)
 		if !ok { // one bad entry must not hide the others
-			s.counts.badEntries.Add(1)
-			s.log.Warn("unreadable sticky thread left out", zap.String("key", key), zap.String("field", field))
+			s.badEntry(key + " " + field)
 			continue
 		}
 		all = append(all, sticky)
@@ -41,7 +36,7 @@ func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, e
 }
 
 // Set makes a thread the sticky one of its server and project. Setting it again renews its life.
-func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
+func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
 	key, err := s.stickyKey(c)
 	if err != nil {
 		return err
@@ -56,7 +51,7 @@ func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky
 
 // Clear forgets the sticky thread of exactly this server and project; the target's thread does not
 // matter. Clearing what is not there is fine.
-func (s *Store) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
+func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
 	key, err := s.stickyKey(c)
 	if err != nil {
 		return err
@@ -65,10 +60,7 @@ func (s *Store) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) e
 }
 
 // stickyKey names the hash of a caller.
-func (s *Store) stickyKey(c handoff.Caller) (string, error) {
+func (s stickies) stickyKey(c handoff.Caller) (string, error) {
 	name, err := sessions.CallerName(c)
-	if err != nil {
-		return "", err
-	}
-	return s.prefix + ":{" + name + "}:sticky", nil
+	return s.key(name, "sticky"), err
 }

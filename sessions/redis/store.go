@@ -17,15 +17,18 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
+	"switchboard/handoff"
 	"switchboard/sessions"
 )
 
@@ -54,49 +57,28 @@ type Config struct {
 // A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
-	prefix     string          // Set once
-	where      string          // Set once; names the Redis in errors, without a password
-	kept       time.Duration   // Set once; how long history is kept
-	threadsFor time.Duration   // Set once; how long threads are
-	leaseFor   time.Duration   // Set once; how long a lease lives
-	within     time.Duration   // Set once; bounds one round trip of the ledger
-	log        *zap.Logger     // Set once
-	client     *goredis.Client // Set once
-	lease      *lease          // Set once; ticked only by who holds the turn
-	counts     *counters       // Set once
+	*engine // Set once
+	handoffs
+	stickies
+	credentials
+	conversations
+	documents
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
 	stop  chan struct{} // closed by Close; ends Run
 	close func() error  // Set once; runs once
 }
 
-// counters count what went wrong; anybody may add.
-type counters struct {
-	renewErrors atomic.Uint64 // renewals of the lease that got no answer
-	leasesLost  atomic.Uint64 // leases that another process took over
-	badEntries  atomic.Uint64 // entries that could not be read and were left out
-}
-
 // newStore returns a store without its client.
 func newStore(cfg Config) *Store {
+	e := &engine{
+		prefix: cmp.Or(cfg.Prefix, "switchboard"), leaseFor: cmp.Or(cfg.Lease, leaseFor), within: ledgerWithin,
+		log: cmp.Or(cfg.Log, zap.NewNop()),
+	}
+	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
-		prefix: cfg.Prefix, kept: cfg.HistoryFor, log: cfg.Log, counts: &counters{}, within: ledgerWithin,
-		turn: make(chan struct{}, 1), stop: make(chan struct{}),
-	}
-	if s.prefix == "" {
-		s.prefix = "switchboard"
-	}
-	if s.kept == 0 {
-		s.kept = sessions.HistoryFor
-	}
-	if s.threadsFor = cfg.ThreadsFor; s.threadsFor == 0 {
-		s.threadsFor = max(s.kept, sessions.ThreadsFor)
-	}
-	if s.leaseFor = cfg.Lease; s.leaseFor == 0 {
-		s.leaseFor = leaseFor
-	}
-	if s.log == nil {
-		s.log = zap.NewNop()
+		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
+		conversations: conversations{e}, documents: documents{e}, turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
 	goredis.SetLogger(silence{})
@@ -112,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, err
 	}
-	s.lease = newLease(s)
+	s.lease = newLease(s.engine)
 	if err := s.lease.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.client.Close())
 	}
@@ -156,4 +138,17 @@ func (s *Store) shut() error {
 	_ = s.client.Close() // what matters was said by end
 	<-s.turn
 	return err
+}
+
+// Metrics yields what the store counts of itself. Its round trips are counted by who waits for them.
+func (s *Store) Metrics() iter.Seq[handoff.Metric] {
+	n := &s.counts
+	return slices.Values([]handoff.Metric{
+		handoff.NewMetric("switchboard_store_bad_entries_total",
+			"Entries of the store that could not be read and were left out.", n.badEntries.Load()),
+		handoff.NewMetric("switchboard_redis_renew_failures_total",
+			"Renewals of the lease on Redis that got no answer.", n.renewErrors.Load()),
+		handoff.NewMetric("switchboard_redis_leases_lost_total",
+			"Leases on Redis that another process took over.", n.leasesLost.Load()),
+	})
 }

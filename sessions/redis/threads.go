@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -15,49 +14,41 @@ import (
 	"switchboard/handoff/threads"
 )
 
-//go:embed threads.lua
-var threadsSource string
-
-var threadsScript = goredis.NewScript(threadsSource)
+var threadsScript = script("threads")
 
 // threadTries is how often a step is decided anew because somebody else changed what it was decided on. Of any number
 // of claims only one changes the thread; the others are copies, which change nothing that is compared.
 const threadTries = 8
 
-// Threads keeps threads of the agents that Switchboard runs itself, in the Redis of a [Store]. It implements
-// [switchboard/handoff/threads.Store] and is safe for concurrent use.
-type Threads struct{ store *Store }
+// threadStore keeps threads of the agents that Switchboard runs itself. It implements [threads.Store] and is safe for
+// concurrent use.
+type threadStore struct{ *engine }
 
 // Threads returns what keeps threads in the Redis.
-func (s *Store) Threads() threads.Store { return &Threads{s} }
+func (s *Store) Threads() threads.Store { return threadStore{s.engine} }
 
 // The keys have one hash tag for all threads, so that one script may touch a thread and its copy.
-func (t *Threads) key(kind, id string) string {
-	return t.store.prefix + ":{threads}:" + kind + ":" + id
-}
-
-// life is how long the keys of a thread live, in milliseconds.
-func (t *Threads) life() string { return strconv.FormatInt(t.store.threadsFor.Milliseconds(), 10) }
+func (t threadStore) key(kind, id string) string { return t.engine.key("threads", kind+":"+id) }
 
 // renew keeps what a thread was copied from, and what that was copied from, well beyond the copy.
-func (t *Threads) renew(ctx context.Context, thread string) error {
+func (t threadStore) renew(ctx context.Context, thread string) error {
 	for thread != "" {
-		body, err := t.store.client.Get(ctx, t.key("thread", thread)).Result()
+		body, err := t.client.Get(ctx, t.key("thread", thread)).Result()
 		if errors.Is(err, goredis.Nil) {
 			return nil
 		}
 		var head threads.Thread
 		if err = cmp.Or(err, json.Unmarshal([]byte(body), &head)); err != nil {
-			return t.store.fault(err)
+			return t.fault(err)
 		}
-		_, err = t.store.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		_, err = t.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			for _, kind := range []string{"thread", "turns", "items"} {
-				p.PExpire(ctx, t.key(kind, thread), 2*t.store.threadsFor)
+				p.PExpire(ctx, t.key(kind, thread), 2*t.threadsFor)
 			}
 			return nil
 		})
 		if err != nil {
-			return t.store.fault(err)
+			return t.fault(err)
 		}
 		thread = head.Parent
 	}
@@ -71,7 +62,7 @@ type seen struct {
 
 // A threadReader reads rows and remembers what it saw. It implements [threads.Rows].
 type threadReader struct {
-	*Threads
+	threadStore
 	ctx  context.Context // of the step
 	seen []seen
 }
@@ -81,9 +72,9 @@ func (r *threadReader) row(key, field string, into any) error {
 	var text string
 	var err error
 	if field == "" {
-		text, err = r.store.client.Get(r.ctx, key).Result()
+		text, err = r.client.Get(r.ctx, key).Result()
 	} else {
-		text, err = r.store.client.HGet(r.ctx, key, field).Result()
+		text, err = r.client.HGet(r.ctx, key, field).Result()
 	}
 	if err != nil && !errors.Is(err, goredis.Nil) {
 		return err
@@ -107,12 +98,12 @@ func (r *threadReader) Turn(thread, id string) (turn threads.Turn, err error) {
 
 // Advance makes one step: what it is about is read, the step decided, and the change written by one script if
 // nothing of that has changed meanwhile.
-func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
+func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
 	for range threadTries {
-		r := &threadReader{Threads: t, ctx: ctx}
+		r := &threadReader{threadStore: t, ctx: ctx}
 		view, err := threads.See(r, step)
 		if err != nil {
-			return threads.Result{}, t.store.fault(err)
+			return threads.Result{}, t.fault(err)
 		}
 		made, err := threads.Decide(view, step)
 		if err != nil || made.Same {
@@ -130,9 +121,9 @@ func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Resul
 }
 
 // write writes a change; false when what was seen has changed.
-func (t *Threads) write(ctx context.Context, was []seen, c threads.Change) (bool, error) {
-	keys := []string{t.store.epochKey()}
-	args := []any{t.store.lease.epoch, len(was)}
+func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (bool, error) {
+	keys := []string{t.epochKey()}
+	args := []any{t.lease.epoch, len(was)}
 	for _, s := range was {
 		keys, args = append(keys, s.key), append(args, s.key, s.field, s.value)
 	}
@@ -147,18 +138,18 @@ func (t *Threads) write(ctx context.Context, was []seen, c threads.Change) (bool
 		}
 	}
 	slices.Sort(keys[1:])
-	done, err := threadsScript.Run(ctx, t.store.client, slices.Compact(keys), args...).Int()
+	done, err := threadsScript.Run(ctx, t.client, slices.Compact(keys), args...).Int()
 	switch {
 	case err != nil:
-		return false, t.store.fault(err)
+		return false, t.fault(err)
 	case done < 0:
-		return false, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+t.store.where)
+		return false, t.takenOver()
 	}
 	return done == 1, nil
 }
 
 // commands are what a change writes, the key as the second word.
-func (t *Threads) commands(c threads.Change) ([][]string, error) {
+func (t threadStore) commands(c threads.Change) ([][]string, error) {
 	var all [][]string
 	for _, head := range c.Threads {
 		body, err := json.Marshal(head)
@@ -166,9 +157,11 @@ func (t *Threads) commands(c threads.Change) ([][]string, error) {
 			return nil, err
 		}
 		all = append(all, []string{"SET", t.key("thread", head.ID), string(body), "KEEPTTL"},
-			[]string{"ZREMRANGEBYSCORE", t.key("list", head.Owner), "-inf", strconv.FormatInt(head.Updated.Add(-t.store.threadsFor).UnixMicro(), 10)})
+			[]string{"ZREMRANGEBYSCORE", t.key("list", head.Owner), "-inf",
+				strconv.FormatInt(head.Updated.Add(-t.threadsFor).UnixMicro(), 10)})
 		if head.Newest() != "" {
-			all = append(all, []string{"ZADD", t.key("list", head.Owner), strconv.FormatInt(head.Updated.UnixMicro(), 10), head.ID})
+			all = append(all, []string{"ZADD", t.key("list", head.Owner), strconv.FormatInt(head.Updated.UnixMicro(), 10),
+				head.ID})
 		} else {
 			all = append(all, []string{"ZREM", t.key("list", head.Owner), head.ID})
 		}
@@ -187,15 +180,17 @@ func (t *Threads) commands(c threads.Change) ([][]string, error) {
 		}
 		all = append(all, []string{"RPUSH", t.key("items", c.Thread.ID), string(body)})
 	}
-	id := c.Thread.ID
+	id, life := c.Thread.ID, strconv.FormatInt(t.threadsFor.Milliseconds(), 10)
 	for _, head := range append(c.Threads, c.Thread) {
 		for _, kind := range []string{"thread", "turns", "items"} { // never sooner than a copy needs it
-			all = append(all, []string{"PEXPIRE", t.key(kind, head.ID), t.life(), "NX"}, []string{"PEXPIRE", t.key(kind, head.ID), t.life(), "GT"})
+			all = append(all, []string{"PEXPIRE", t.key(kind, head.ID), life, "NX"},
+				[]string{"PEXPIRE", t.key(kind, head.ID), life, "GT"})
 		}
 	}
 	switch {
 	case c.Drop && c.Forked:
-		all = append(all, []string{"DEL", t.key("thread", id), t.key("turns", id), t.key("items", id)}, []string{"ZREM", t.key("list", c.Thread.Owner), id})
+		all = append(all, []string{"DEL", t.key("thread", id), t.key("turns", id), t.key("items", id)},
+			[]string{"ZREM", t.key("list", c.Thread.Owner), id})
 	case c.Drop && c.Turn.From == c.Thread.ForkAt:
 		all = append(all, []string{"DEL", t.key("turns", id), t.key("items", id)})
 	case c.Drop:
@@ -206,7 +201,7 @@ func (t *Threads) commands(c threads.Change) ([][]string, error) {
 }
 
 // Read returns a whole thread. What it shares with the threads that it was copied from never changes.
-func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
+func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
 	r, err := t.own(ctx, thread, -1)
 	switch {
 	case err != nil:
@@ -220,7 +215,8 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 			return threads.Record{}, err
 		}
 		if up.Thread.ID == "" {
-			return threads.Record{}, handoff.Fault(handoff.CodeInternal, "", "the thread that "+thread+" was copied from is not there")
+			return threads.Record{}, handoff.Fault(handoff.CodeInternal, "",
+				"the thread that "+thread+" was copied from is not there")
 		}
 		r.Turns, r.Items = slices.Concat(up.Turns, r.Turns), slices.Concat(up.Items, r.Items)
 		head = up.Thread
@@ -229,11 +225,11 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 }
 
 // own reads what a thread has of its own, as it is at one instant, up to the item at limit (-1: all).
-func (t *Threads) own(ctx context.Context, id string, limit int) (threads.Record, error) {
+func (t threadStore) own(ctx context.Context, id string, limit int) (threads.Record, error) {
 	var head *goredis.StringCmd
 	var turns *goredis.MapStringStringCmd
 	var items *goredis.StringSliceCmd
-	_, err := t.store.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+	_, err := t.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
 		head, turns = p.Get(ctx, t.key("thread", id)), p.HGetAll(ctx, t.key("turns", id))
 		items = p.LRange(ctx, t.key("items", id), 0, -1)
 		return nil
@@ -262,23 +258,24 @@ func (t *Threads) own(ctx context.Context, id string, limit int) (threads.Record
 		err = cmp.Or(err, json.Unmarshal([]byte(body), &it))
 		r.Items = append(r.Items, it)
 	}
-	return r, t.store.fault(err)
+	return r, t.fault(err)
 }
 
 // List returns the threads of an owner in which anything ran, newest first.
-func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
+func (t threadStore) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	ids, err := t.store.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: t.key("list", owner), Start: 0, Stop: limit - 1, Rev: true}).Result()
+	ids, err := t.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: t.key("list", owner), Start: 0, Stop: limit - 1,
+		Rev: true}).Result()
 	if err != nil || len(ids) == 0 {
-		return nil, t.store.fault(err)
+		return nil, t.fault(err)
 	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = t.key("thread", id)
 	}
-	bodies, err := t.store.client.MGet(ctx, keys...).Result()
+	bodies, err := t.client.MGet(ctx, keys...).Result()
 	var all []threads.Thread
 	for _, body := range bodies {
 		text, ok := body.(string)
@@ -289,5 +286,5 @@ func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.
 		err = cmp.Or(err, json.Unmarshal([]byte(text), &head))
 		all = append(all, head)
 	}
-	return all, t.store.fault(err)
+	return all, t.fault(err)
 }

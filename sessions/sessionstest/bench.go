@@ -70,7 +70,8 @@ func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor f
 func Heard(key string) []ledger.Step {
 	s, heard := LedgerStep(key, "a", handoff.StatusCompleted), LedgerStep(key, "a", handoff.StatusDelivered)
 	s.New, s.At, heard.At = true, time.Now(), time.Now()
-	s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop", handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
+	s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop",
+		handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
 	s.Body = ledger.Body{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
 	return []ledger.Step{s, heard}
 }

@@ -14,14 +14,16 @@ import (
 // testDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
 func testDocuments(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, sessions.Documents){
-		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief, "levels": testLevels,
+		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,
+		"an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief, "levels": testLevels,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
 }
 
 func document(owner handoff.Caller, id, body string) sessions.Document {
-	return sessions.Document{Owner: owner, ID: id, Body: []byte(body), Ends: time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)}
+	return sessions.Document{Owner: owner, ID: id, Body: []byte(body),
+		Ends: time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)}
 }
 
 func putDocument(t *testing.T, s sessions.Documents, d sessions.Document) {

@@ -77,14 +77,15 @@ func testHeard(t *testing.T, l Ledger) {
 	long := strings.Repeat("wörter ", 1000)
 	var want []ledger.Entry
 	for i := range 4 {
-		want = append(want, Deliver(t, l, fmt.Sprint("key-", i), since.Add(time.Duration(i)*time.Second), func(s *ledger.Step) {
-			if s.To == handoff.StatusCompleted {
-				s.Set.Spoken, s.Set.Title = long, long
-			}
-			if s.To == handoff.StatusDispatching {
-				s.Set.Prompt = long
-			}
-		}))
+		want = append(want, Deliver(t, l, fmt.Sprint("key-", i), since.Add(time.Duration(i)*time.Second),
+			func(s *ledger.Step) {
+				if s.To == handoff.StatusCompleted {
+					s.Set.Spoken, s.Set.Title = long, long
+				}
+				if s.To == handoff.StatusDispatching {
+					s.Set.Prompt = long
+				}
+			}))
 	}
 	Advance(t, l, ledger.Entry{}, LedgerStep("runs", "a", handoff.StatusDispatching)) // not over
 	slices.Reverse(want)
@@ -94,7 +95,8 @@ func testHeard(t *testing.T, l Ledger) {
 			t.Errorf("an entry of history has %d bytes: %+v", size, e)
 		}
 	}
-	if _, err := l.History(t.Context(), owner, ledger.HistoryQuery{Before: "no mark"}); err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
+	if _, err := l.History(t.Context(), owner, ledger.HistoryQuery{Before: "no mark"}); err == nil ||
+		handoff.AsError(err).Code != handoff.CodeMalformed {
 		t.Errorf("a page that is none gave %v", err)
 	}
 }
@@ -142,7 +144,8 @@ func testSearch(t *testing.T, l Ledger) {
 		})
 	}
 	for search, want := range map[string]string{
-		"login": "a", "LOG": "a", "ogin": "", "fix": "da", "fix auth": "a", "fix zebra": "", "über": "b", "uber": "", "登录": "c",
+		"login": "a", "LOG": "a", "ogin": "", "fix": "da", "fix auth": "a", "fix zebra": "", "über": "b", "uber": "",
+		"登录":    "c",
 		"bigpc": "dcba", "api bb": "b", `"`: "dcba", "* OR -": "d", "near(": "d", "fix*": "da", "don't": "da", "": "dcba",
 		"NOT login": "", "title:auth": "", strings.Repeat("fix ", 100): "da",
 	} {
@@ -160,7 +163,8 @@ func testBodies(t *testing.T, l Ledger) {
 	body := func(c handoff.Caller, key string, want ledger.Body, there bool) {
 		t.Helper()
 		if got, ok, err := l.Body(t.Context(), c, key); got != want || ok != there || err != nil {
-			t.Fatalf("the body of %q is %.40q (%d), %.40q (%d), %v, %v", key, got.Prompt, len(got.Prompt), got.Text, len(got.Text), ok, err)
+			t.Fatalf("the body of %q is %.40q (%d), %.40q (%d), %v, %v", key, got.Prompt, len(got.Prompt), got.Text,
+				len(got.Text), ok, err)
 		}
 	}
 	body(owner, "key", ledger.Body{}, false)
@@ -267,7 +271,8 @@ func testNameless(t *testing.T, l Ledger) {
 		open(advance(key, handoff.StatusDispatching, 0))
 		ended := advance(key, handoff.StatusCompleted, time.Second)
 		open()
-		if got := pages(t, l, nobody, ledger.HistoryQuery{Limit: 1})[0]; got != ended.History() || got.Status != handoff.StatusCompleted {
+		if got := pages(t, l, nobody, ledger.HistoryQuery{Limit: 1})[0]; got != ended.History() ||
+			got.Status != handoff.StatusCompleted {
 			t.Fatalf("history has %+v, want %+v", got, ended.History())
 		}
 		advance(key, handoff.StatusCompleted, time.Second) // told again

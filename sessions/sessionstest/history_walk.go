@@ -32,7 +32,8 @@ func testHistoryWalk(t *testing.T, l Ledger) {
 // unless what is open, what is history and the whole words are what the table makes of them.
 func WalkHistory(t *testing.T, l Ledger, principal string, walk []byte) {
 	t.Helper()
-	callers := []handoff.Caller{{Principal: principal}, {Principal: principal, User: "bob"}, handoff.NamelessCaller(principal, "call")}
+	callers := []handoff.Caller{{Principal: principal}, {Principal: principal, User: "bob"},
+		handoff.NamelessCaller(principal, "call")}
 	all := map[handoff.Caller]walked{}
 	for _, c := range callers {
 		all[c] = walked{}
@@ -47,7 +48,8 @@ func WalkHistory(t *testing.T, l Ledger, principal string, walk []byte) {
 			// Long enough to be cut, now and then in the middle of a character or of what is none.
 			s.Set.Prompt = strings.Repeat("ö", what%7*20) + strings.Repeat("\xbf", what%3)
 			s.Set.Spoken = strings.Repeat("x", what%3) + strings.Repeat("日", what%5*40)
-			s.Body = ledger.Body{Prompt: pickWord(what, "", "p", "日本"), Text: pickWord(what/3, "", "t", "\x00\xff"), Did: pickWord(what/9, "", "d"), Request: pickWord(what/27, "", "r")}
+			s.Body = ledger.Body{Prompt: pickWord(what, "", "p", "日本"), Text: pickWord(what/3, "", "t", "\x00\xff"),
+				Did: pickWord(what/9, "", "d"), Request: pickWord(what/27, "", "r")}
 		}
 		all[c].advance(t, l, s)
 		all[c].holds(t, l, c)
@@ -82,7 +84,8 @@ func (w walked) advance(t *testing.T, l Ledger, s ledger.Step) {
 		e.body, e.past = ledger.Body{}, time.Time{}
 	}
 	e.body = ledger.Body{
-		Prompt: cmp.Or(s.Body.Prompt, e.body.Prompt), Text: cmp.Or(s.Body.Text, e.body.Text), Did: cmp.Or(s.Body.Did, e.body.Did),
+		Prompt: cmp.Or(s.Body.Prompt, e.body.Prompt), Text: cmp.Or(s.Body.Text, e.body.Text),
+		Did:     cmp.Or(s.Body.Did, e.body.Did),
 		Request: cmp.Or(s.Body.Request, e.body.Request)}
 	if !s.Keeps() {
 		e.body.Request = ""
@@ -110,7 +113,10 @@ func (w walked) holds(t *testing.T, l Ledger, c handoff.Caller) {
 			t.Fatalf("%s of %v has the words %+v, %v, want %+v", key, c, body, err, e.body)
 		}
 	}
-	slices.SortFunc(open, func(a, b *walkedEntry) int { return cmp.Or(a.Accepted.Compare(b.Accepted), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(open, func(a, b *walkedEntry) int {
+		return cmp.Or(a.Accepted.Compare(b.Accepted),
+			cmp.Compare(a.Key, b.Key))
+	})
 	slices.SortFunc(over, func(a, b *walkedEntry) int { return cmp.Or(b.past.Compare(a.past), cmp.Compare(b.Key, a.Key)) })
 	if got, err := l.Open(t.Context(), c); err != nil || !slices.Equal(got, entriesOf(open)) {
 		t.Fatalf("open of %v are %+v, %v, want %+v", c, got, err, entriesOf(open))

@@ -51,7 +51,8 @@ func LedgerStep(key, by string, to handoff.Status) ledger.Step {
 }
 
 var ledgerPath = []handoff.Status{
-	handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
+	handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted,
+	handoff.StatusDelivered,
 }
 
 // Advance fails the test unless the store says what [ledger.Entry.Apply] says of the entry that is
@@ -144,7 +145,8 @@ func RandomStep(key string, b [4]byte) ledger.Step {
 	if !s.Adopt {
 		s.Set.Title, s.Set.Code = pick(b[2], "", "one", "another", "\x00\xff"), handoff.Code(pick(b[2]/4, "", "busy"))
 		s.Set.Watermark = handoff.TurnID(pick(b[2]/8, "", "w2"))
-		s.Set.Target = handoff.Target{Server: pick(b[3], "", "laptop"), Project: pick(b[3]/2, "", "web"), Thread: pick(b[3]/4, "", "t2")}
+		s.Set.Target = handoff.Target{Server: pick(b[3], "", "laptop"), Project: pick(b[3]/2, "", "web"),
+			Thread: pick(b[3]/4, "", "t2")}
 	}
 	return s
 }
@@ -203,7 +205,8 @@ func testToldAgain(t *testing.T, l ledger.Ledger) {
 		key := fmt.Sprint("key-", i)
 		s := LedgerStep(key, "a", to)
 		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
-		facts.ClientID, facts.Turn, facts.Outcome, facts.Tests, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Tests, s.Set.Spoken
+		facts.ClientID, facts.Turn, facts.Outcome, facts.Tests, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Tests,
+			s.Set.Spoken
 		if to == handoff.StatusDelivered { // nothing leads there from nowhere
 			Advance(t, l, ledger.Entry{}, s)
 			continue
@@ -252,8 +255,9 @@ func testLedgerWords(t *testing.T, l ledger.Ledger) {
 	s := LedgerStep("key", "a\r\nDEL key", handoff.StatusDispatching)
 	odd := "quote \" \\ \x00 \xff 日本語 , ,started, -1\r\n"
 	s.Set = ledger.Facts{
-		CallID: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd}, Watermark: handoff.TurnID(odd),
-		Turn: handoff.TurnID(odd), Prompt: odd, Title: odd, Why: odd, Code: handoff.Code(odd), Spoken: odd,
+		CallID: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd},
+		Watermark: handoff.TurnID(odd),
+		Turn:      handoff.TurnID(odd), Prompt: odd, Title: odd, Why: odd, Code: handoff.Code(odd), Spoken: odd,
 	}
 	e := Advance(t, l, ledger.Entry{}, s)
 	opened(t, l, e)

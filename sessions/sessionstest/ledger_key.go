@@ -118,7 +118,8 @@ func testRequests(t *testing.T, l Ledger) {
 	found(t, l, "paused", e, ledger.Body{Prompt: "words", Request: long})
 	e = step(e, "paused", handoff.StatusDelivered, nil)
 	found(t, l, "paused", e, ledger.Body{Prompt: "words"})
-	e = step(ledger.Entry{}, "too long", handoff.StatusAccepted, func(s *ledger.Step) { s.Body.Request = strings.Repeat("x", ledger.MaxRequest+1) })
+	e = step(ledger.Entry{}, "too long", handoff.StatusAccepted,
+		func(s *ledger.Step) { s.Body.Request = strings.Repeat("x", ledger.MaxRequest+1) })
 	found(t, l, "too long", e, ledger.Body{Prompt: "words"})
 }
 
@@ -147,7 +148,8 @@ func testNoWords(t *testing.T, l Ledger) {
 func testOwned(t *testing.T, l Ledger) {
 	other := handoff.Caller{Principal: "other", User: "bob"}
 	var want []ledger.Owned
-	for i, why := range []string{handoff.WhyNew, handoff.WhyNamed, handoff.WhyReplaced, handoff.WhyContinued, handoff.WhyCopy, handoff.WhyAside, handoff.WhyMerged} {
+	for i, why := range []string{handoff.WhyNew, handoff.WhyNamed, handoff.WhyReplaced, handoff.WhyContinued,
+		handoff.WhyCopy, handoff.WhyAside, handoff.WhyMerged} {
 		s := LedgerStep(fmt.Sprint("key-", i), "a", handoff.StatusDispatching)
 		s.At = since.Add(time.Duration(i) * time.Second)
 		s.Set.Target.Thread, s.Set.Why = fmt.Sprint("thread \"", i), why

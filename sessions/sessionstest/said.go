@@ -15,7 +15,8 @@ import (
 // testConversations runs what the edge relies on. open returns an empty store that lives until the test ends.
 func testConversations(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, sessions.Conversations){
-		"pages": testSaidPages, "search": testSaidSearch, "is kept once and apart": testSaidOnce, "is bounded": testSaidBounded,
+		"pages": testSaidPages, "search": testSaidSearch, "is kept once and apart": testSaidOnce,
+		"is bounded": testSaidBounded,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
@@ -52,7 +53,8 @@ func testSaidPages(t *testing.T, s sessions.Conversations) {
 	var lines []sessions.Said
 	var want []string
 	for i := range 250 {
-		lines = append(lines, sessions.Said{ID: fmt.Sprintf("l%03d", i), At: now.Add(time.Duration(i/7) * time.Second).Add(-time.Hour), Who: "you", Text: fmt.Sprint("line ", i)})
+		lines = append(lines, sessions.Said{ID: fmt.Sprintf("l%03d", i),
+			At: now.Add(time.Duration(i/7) * time.Second).Add(-time.Hour), Who: "you", Text: fmt.Sprint("line ", i)})
 		want = append(want, fmt.Sprint("line ", i))
 	}
 	slices.Reverse(want)
@@ -68,7 +70,8 @@ func testSaidPages(t *testing.T, s sessions.Conversations) {
 	if err != nil || len(page.Lines) != 1 || page.Lines[0] != lines[249] {
 		t.Errorf("the newest: %+v, %v", page, err)
 	}
-	if _, err := s.Said(t.Context(), owner, sessions.SaidQuery{Before: "no mark"}); err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
+	if _, err := s.Said(t.Context(), owner, sessions.SaidQuery{Before: "no mark"}); err == nil ||
+		handoff.AsError(err).Code != handoff.CodeMalformed {
 		t.Errorf("a page that is none: %v", err)
 	}
 }
@@ -76,9 +79,11 @@ func testSaidPages(t *testing.T, s sessions.Conversations) {
 func testSaidSearch(t *testing.T, s sessions.Conversations) {
 	now := time.Now()
 	for i, text := range []string{"Run the tests on bigpc.", "Über die README", `It said "no" * OR (x)`, "修复登录"} {
-		say(t, s, owner, sessions.Said{ID: fmt.Sprint(i), At: now.Add(time.Duration(i) * time.Second), Who: "voice", Text: text})
+		say(t, s, owner, sessions.Said{ID: fmt.Sprint(i), At: now.Add(time.Duration(i) * time.Second), Who: "voice",
+			Text: text})
 	}
-	for search, want := range map[string]int{"test": 1, "TESTS bigpc": 1, "über": 1, "uber": 0, "登录": 1, "no": 1, `"`: 4, "OR": 1, "ests": 0, "": 4} {
+	for search, want := range map[string]int{"test": 1, "TESTS bigpc": 1, "über": 1, "uber": 0, "登录": 1, "no": 1,
+		`"`: 4, "OR": 1, "ests": 0, "": 4} {
 		if got := said(t, s, owner, sessions.SaidQuery{Search: search}); len(got) != want {
 			t.Errorf("%q found %q", search, got)
 		}
@@ -91,13 +96,15 @@ func testSaidOnce(t *testing.T, s sessions.Conversations) {
 	say(t, s, owner, line, line)
 	say(t, s, owner, sessions.Said{ID: "a", At: time.Now(), Who: "you", Text: "another text"})
 	say(t, s, other, sessions.Said{ID: "a", At: time.Now(), Who: "you", Text: "of somebody"})
-	if got := said(t, s, owner, sessions.SaidQuery{}); len(got) != 1 || len(got[0]) > sessions.MaxSaidText || !strings.HasPrefix(got[0], "éé") {
+	if got := said(t, s, owner, sessions.SaidQuery{}); len(got) != 1 || len(got[0]) > sessions.MaxSaidText ||
+		!strings.HasPrefix(got[0], "éé") {
 		t.Errorf("%d lines, %d bytes", len(got), len(strings.Join(got, "")))
 	}
 	if err := s.DropSaid(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	if got, theirs := said(t, s, owner, sessions.SaidQuery{}), said(t, s, other, sessions.SaidQuery{Search: "somebody"}); len(got) != 0 || len(theirs) != 1 {
+	if got, theirs := said(t, s, owner, sessions.SaidQuery{}), said(t, s, other,
+		sessions.SaidQuery{Search: "somebody"}); len(got) != 0 || len(theirs) != 1 {
 		t.Errorf("after all was dropped: %q, and of somebody %q", got, theirs)
 	}
 	say(t, s, owner, line)
@@ -112,11 +119,13 @@ func testSaidBounded(t *testing.T, s sessions.Conversations) {
 	for from := 0; from < sessions.MaxSaidLines+over; from += 1030 {
 		var lines []sessions.Said
 		for i := from; i < min(from+1030, sessions.MaxSaidLines+over); i++ {
-			lines = append(lines, sessions.Said{ID: fmt.Sprintf("l%05d", i), At: now.Add(time.Duration(i) * time.Millisecond), Who: "you", Text: fmt.Sprint(i)})
+			lines = append(lines, sessions.Said{ID: fmt.Sprintf("l%05d", i), At: now.Add(time.Duration(i) * time.Millisecond),
+				Who: "you", Text: fmt.Sprint(i)})
 		}
 		say(t, s, owner, lines...)
 	}
-	if got := said(t, s, owner, sessions.SaidQuery{}); len(got) != sessions.MaxSaidLines || got[len(got)-1] != fmt.Sprint(over) {
+	if got := said(t, s, owner, sessions.SaidQuery{}); len(got) != sessions.MaxSaidLines ||
+		got[len(got)-1] != fmt.Sprint(over) {
 		t.Errorf("%d lines", len(got))
 	}
 }

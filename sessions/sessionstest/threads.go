@@ -3,6 +3,7 @@ package sessionstest
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -71,7 +72,8 @@ func (s *threadSuite) refused(step threads.Step, code handoff.Code) {
 }
 
 func (s *threadSuite) claim(thread, after, turn, copied string) threads.Claim {
-	return threads.Claim{Owner: threadOwner, Thread: thread, After: after, Turn: turn, Copy: copied, Title: "title " + turn, Items: threadItems("asked " + turn), At: s.now}
+	return threads.Claim{Owner: threadOwner, Thread: thread, After: after, Turn: turn, Copy: copied,
+		Title: "title " + turn, Items: threadItems("asked " + turn), At: s.now}
 }
 
 // end writes an answer and ends the turn.
@@ -79,7 +81,8 @@ func (s *threadSuite) end(r threads.Result) threads.End {
 	return threads.End{
 		Append: threads.Append{
 			Owner: threadOwner, Thread: r.Thread.ID, Turn: r.Turn.ID, Fence: r.Turn.Fence, At: s.now, From: r.Thread.Items,
-			Items: threadItems("answered " + r.Turn.ID), Anchor: &threads.Anchor{Response: "resp " + r.Turn.ID, Upstream: "model", Items: r.Thread.Items + 1, At: s.now},
+			Items: threadItems("answered " + r.Turn.ID), Anchor: &threads.Anchor{Response: "resp " + r.Turn.ID,
+				Upstream: "model", Items: r.Thread.Items + 1, At: s.now},
 		},
 		Status: threads.Completed, Text: "answer", Usage: json.RawMessage(`{"input_tokens":1}`),
 	}
@@ -138,7 +141,8 @@ func (s *threadSuite) goesOn() {
 	if got := r.Turns[1]; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		s.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if r.Thread.Title != "title a" || r.Thread.Dir != "/work" || r.Thread.Tip != "b" || !r.Thread.Updated.Equal(s.now) || r.Items[1].From != "model" || r.Items[1].Turn != "a" {
+	if r.Thread.Title != "title a" || r.Thread.Dir != "/work" || r.Thread.Tip != "b" ||
+		!r.Thread.Updated.Equal(s.now) || r.Items[1].From != "model" || r.Items[1].Turn != "a" {
 		s.Errorf("%+v, %+v", r.Thread, r.Items[1])
 	}
 }
@@ -310,5 +314,142 @@ func (s *threadSuite) list() {
 		if err != nil || !slices.Equal(ids, want) {
 			s.Errorf("at most %d: %v, %v", limit, ids, err)
 		}
+	}
+}
+
+// TestThreadsAge holds that threads are forgotten when nobody used them for life, and never before; one that was copied
+// as long as its copies. pass lets time go by for the store, whose clock the test then reads from now.
+func TestThreadsAge(t *testing.T, store threads.Store, life time.Duration, pass func(time.Duration),
+	now func() time.Time) {
+	s := &threadSuite{T: t, store: store, now: now()}
+	for _, id := range []string{"old", "used", "running", "source", "empty"} {
+		s.create(id)
+	}
+	for _, id := range []string{"old", "used", "source"} {
+		s.turn(id, "", "a", "")
+	}
+	s.advance(threads.Fork{Owner: threadOwner, Thread: "source", Copy: "copy", At: s.now})
+	later := func(part time.Duration) {
+		pass(part)
+		s.now = now()
+	}
+	later(life * 2 / 3)
+	s.turn("used", "", "b", "")
+	s.turn("copy", "", "b", "")
+	running := s.advance(s.claim("running", "", "a", ""))
+	later(life * 2 / 3)
+	s.here(map[string]bool{"old": false, "empty": false, "used": true, "running": true, "source": true, "copy": true})
+	if r, err := store.Read(t.Context(), threadOwner, "copy"); err != nil || len(r.Turns) != 2 {
+		t.Errorf("of the copy there are %d turns, %v", len(r.Turns), err)
+	}
+	if list, err := store.List(t.Context(), threadOwner, 10); err != nil || len(list) < 3 {
+		t.Errorf("%d are listed, %v", len(list), err)
+	}
+	s.advance(threads.Append{Owner: threadOwner, Thread: "running", Turn: "a", Fence: running.Turn.Fence, At: s.now})
+	later(life * 2 / 3)
+	s.here(map[string]bool{"used": false, "copy": false, "running": true})
+	later(3 * life)
+	s.here(map[string]bool{"running": false, "source": false})
+	if list, err := store.List(t.Context(), threadOwner, 10); err != nil || len(list) > 0 {
+		t.Errorf("%+v are listed, %v", list, err)
+	}
+}
+
+// here holds which threads are there.
+func (s *threadSuite) here(want map[string]bool) {
+	s.Helper()
+	for id, there := range want {
+		_, err := s.store.Read(s.Context(), threadOwner, id)
+		if (err == nil) != there || err != nil && handoff.AsError(err).Code != handoff.CodeSessionGone {
+			s.Errorf("%s: %v, and should be there: %v", id, err, there)
+		}
+	}
+}
+
+// waits checks what the newest turn of a thread took and what of that is unheard.
+func (s *threadSuite) waits(thread string, steers []threads.Steer, unheard ...string) {
+	s.Helper()
+	r := s.read(thread)
+	turn := r.Turns[len(r.Turns)-1]
+	if fmt.Sprint(turn.Steers) != fmt.Sprint(steers) || fmt.Sprint(turn.Unheard) != fmt.Sprint(unheard) {
+		s.Errorf("%s waits with %v and did not hear %q, want %v and %q", turn.ID, turn.Steers, turn.Unheard, steers, unheard)
+	}
+}
+
+func (s *threadSuite) steers() {
+	s.create("t")
+	r := s.advance(s.claim("t", "", "a", ""))
+	steer := func(n int) threads.Append {
+		return threads.Append{Owner: threadOwner, Thread: "t", Turn: "a", Fence: r.Turn.Fence, At: s.now,
+			Steer: &threads.Steer{N: n, Words: fmt.Sprint("steer ", n)}}
+	}
+	one, two, three := *steer(1).Steer, *steer(2).Steer, *steer(3).Steer
+	for _, n := range []int{1, 2, 2, 1, 3} { // also made twice, and late
+		s.advance(steer(n))
+	}
+	s.waits("t", []threads.Steer{one, two, three})
+	write := s.end(r).Append
+	write.Heard = 1
+	s.advance(write)
+	s.advance(write)
+	s.waits("t", []threads.Steer{two, three})
+	s.holds("t", "a")
+	s.now = s.now.Add(time.Second)
+	end := s.end(r)
+	end.Items, end.Anchor = nil, nil
+	s.advance(end)
+	s.advance(end)
+	s.waits("t", nil, "steer 2", "steer 3")
+	s.refused(steer(4), handoff.CodeTakenOver)
+	r = s.advance(s.claim("t", "", "b", ""))
+	last := steer(1)
+	last.Turn, last.Fence = "b", r.Turn.Fence
+	s.advance(last)
+	s.now = s.now.Add(threads.Lease)
+	s.advance(threads.Fork{Owner: threadOwner, Thread: "t", Copy: "u", At: s.now})
+	s.waits("t", nil, "steer 1") // of a turn that was lost
+	s.waits("u", nil, "steer 1")
+}
+
+// walk makes random steps and keeps beside the store what each thread must have, where copies are real ones.
+func (s *threadSuite) walk() {
+	random := rand.New(rand.NewPCG(1, 2))
+	s.create("t0")
+	have := map[string][]string{"t0": nil} // turns that have ended, by thread
+	names := []string{"t0"}
+	for i := range 300 {
+		thread := names[random.IntN(len(names))]
+		before := have[thread]
+		turn, copied, after := fmt.Sprint("n", i), fmt.Sprint("t", i+1), ""
+		at := len(before)
+		if at > 0 && random.IntN(3) == 0 {
+			at = 1 + random.IntN(at)
+			after = before[at-1]
+		}
+		history := slices.Clone(before[:at])
+		if random.IntN(4) == 0 {
+			s.advance(threads.Fork{Owner: threadOwner, Thread: thread, After: after, Copy: copied, At: s.now})
+			names, have[copied] = append(names, copied), history
+			continue
+		}
+		r, err := s.store.Advance(s.Context(), s.claim(thread, after, turn, copied))
+		if err != nil {
+			continue // copied too often
+		}
+		if want := at < len(before); r.Forked != want {
+			s.Fatalf("a claim after %q of %v forked: %v", after, before, r.Forked)
+		}
+		if random.IntN(5) == 0 {
+			s.advance(threads.Undo{Owner: threadOwner, Thread: r.Thread.ID, Turn: turn, Fence: r.Turn.Fence})
+			continue
+		}
+		s.advance(s.end(r))
+		if r.Forked {
+			names = append(names, copied)
+		}
+		have[r.Thread.ID] = append(history, turn)
+	}
+	for _, name := range names {
+		s.holds(name, have[name]...)
 	}
 }

@@ -19,7 +19,8 @@ func BenchmarkLedger(b *testing.B) {
 			}
 			defer func() { _ = s.Close() }()
 			fill(b, s, load.Kept)
-			if _, err := s.write.ExecContext(b.Context(), "CREATE TABLE plain (id INTEGER PRIMARY KEY, words TEXT) STRICT"); err != nil {
+			if _, err := s.write.ExecContext(b.Context(), "CREATE TABLE plain (id INTEGER PRIMARY KEY, words "+
+				"TEXT) STRICT"); err != nil {
 				b.Fatal(err)
 			}
 			plain, err := s.write.PrepareContext(b.Context(), "INSERT INTO plain (words) VALUES (?)")
@@ -60,7 +61,8 @@ func fill(b *testing.B, s *Store, n int) {
 						return err
 					}
 					if row.id == 0 {
-						if err := tx.QueryRowContext(ctx, "SELECT id FROM entries WHERE caller = 'owner' AND key = ?", step.Key).Scan(&row.id); err != nil {
+						if err := tx.QueryRowContext(ctx, "SELECT id FROM entries WHERE caller = 'owner' AND key = ?",
+							step.Key).Scan(&row.id); err != nil {
 							return err
 						}
 					}

@@ -14,7 +14,8 @@ func TestChangeLeavesNothingOpen(t *testing.T) {
 	for name, do := range map[string]func(context.Context, transaction, context.CancelFunc) error{
 		"an error after a write": func(context.Context, transaction, context.CancelFunc) error { return broken },
 		"a panic":                func(context.Context, transaction, context.CancelFunc) error { panic(broken) },
-		"a statement that SQLite ends the transaction for": func(ctx context.Context, tx transaction, _ context.CancelFunc) error {
+		"a statement that SQLite ends the transaction for": func(ctx context.Context, tx transaction,
+			_ context.CancelFunc) error {
 			_, err := tx.ExecContext(ctx, "INSERT OR ROLLBACK INTO once VALUES (1), (1)")
 			return err
 		},

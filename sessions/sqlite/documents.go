@@ -11,8 +11,11 @@ import (
 	"switchboard/sessions"
 )
 
+// documents keeps what fronts keep of their callers.
+type documents struct{ *file }
+
 // PutDocument implements [sessions.Documents].
-func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
+func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 	owner, err := sessions.CallerName(d.Owner)
 	if err == nil {
 		err = d.Check()
@@ -22,11 +25,13 @@ func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
 	}
 	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO documents (owner, id, ends, body) VALUES (?, ?, ?, ?) "+
-			"ON CONFLICT (owner, id) DO UPDATE SET ends = excluded.ends, body = excluded.body", owner, d.ID, d.Ends.UnixMilli(), d.Body); err != nil {
+			"ON CONFLICT (owner, id) DO UPDATE SET ends = excluded.ends, body = excluded.body", owner, d.ID,
+			d.Ends.UnixMilli(), d.Body); err != nil {
 			return err
 		}
 		soon := time.Now().Add(sessions.Brief).UnixMilli()
-		const many = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? AND ends BETWEEN ? AND ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)"
+		const many = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? AND ends BETWEEN ? " +
+			"AND ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)"
 		if _, err := tx.ExecContext(ctx, many, owner, math.MinInt64, soon, sessions.MaxDocuments); err != nil {
 			return err
 		}
@@ -36,14 +41,15 @@ func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
 }
 
 // Document implements [sessions.Documents].
-func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
+func (s documents) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
 	name, err := sessions.CallerName(owner)
 	if err != nil {
 		return sessions.Document{}, false, err
 	}
 	d := sessions.Document{Owner: owner, ID: id}
 	var ends int64
-	err = s.read.QueryRowContext(ctx, "SELECT body, ends FROM documents WHERE owner = ? AND id = ? AND ends > ?", name, id, time.Now().UnixMilli()).Scan(&d.Body, &ends)
+	err = s.read.QueryRowContext(ctx, "SELECT body, ends FROM documents WHERE owner = ? AND id = ? AND ends > ?", name,
+		id, time.Now().UnixMilli()).Scan(&d.Body, &ends)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sessions.Document{}, false, nil
 	}
@@ -55,7 +61,7 @@ func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (
 }
 
 // DropDocument implements [sessions.Documents].
-func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
+func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
 	name, err := sessions.CallerName(owner)
 	if err != nil {
 		return false, err

@@ -126,7 +126,8 @@ func TestModes(t *testing.T) {
 func TestSecondIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	open(t, sqlite.Config{Dir: dir})
-	if _, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d)", os.Getpid())) {
+	if _, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("process %d)", os.Getpid())) {
 		t.Fatalf("open: %v, want a refusal that names the process", err)
 	}
 }
@@ -314,7 +315,8 @@ func TestCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		for n := range 3 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil,
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -380,5 +382,42 @@ func TestManyAtOnce(t *testing.T) {
 	after := open(t, sqlite.Config{Dir: dir})
 	if found, err := after.OpenAll(t.Context()); err != nil || len(found) != handoffs {
 		t.Fatalf("%d are there after a restart, %v", len(found), err)
+	}
+}
+
+// TestLook: a look tells what a start would refuse, also beside a store that is open, and changes nothing.
+func TestLook(t *testing.T) {
+	dir := t.TempDir()
+	look := func(want string) {
+		t.Helper()
+		switch err := sqlite.Look(dir); {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	look("")
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("looking left %v, %v", files, err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look("")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	look("")
+	file := filepath.Join(dir, "switchboard.db")
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, text := range map[string]string{"": "", "newer Switchboard (version 99": string(good[:63]) + "c" +
+		string(good[64:]), "no SQLite file": "lorem"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		look(want)
 	}
 }

@@ -36,7 +36,8 @@ func TestDiskFull(t *testing.T) {
 	step.Key = "second"
 	for range 3 {
 		e, err := s.Advance(t.Context(), step)
-		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || e.Status != "" || !strings.Contains(err.Error(), "full") {
+		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || e.Status != "" ||
+			!strings.Contains(err.Error(), "full") {
 			t.Fatalf("on a full disk: %+v, %v", e, err)
 		}
 	}
@@ -115,7 +116,8 @@ func TestDiskGivesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	mend := breakFiles(t, s.path+"-wal", os.O_WRONLY)
-	if open, err := s.OpenAll(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || len(open) != 0 {
+	if open, err := s.OpenAll(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable ||
+		len(open) != 0 {
 		t.Errorf("open are %+v, %v", open, err)
 	}
 	for range 2 {
@@ -130,7 +132,7 @@ func TestDiskGivesNothing(t *testing.T) {
 	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 {
 		t.Errorf("open are %+v, %v", open, err)
 	}
-	if err := s.tick(t.Context()); err != nil || s.keeper.failing {
+	if err := s.tick(t.Context()); err != nil || s.failing {
 		t.Errorf("the file is not kept again: %v", err)
 	}
 }
@@ -138,21 +140,22 @@ func TestDiskGivesNothing(t *testing.T) {
 // newStep makes an entry.
 func newStep(key string) ledger.Step {
 	return ledger.Step{
-		Key: key, Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true,
+		Key: key, Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching,
+		New:     true,
 		Attempt: 1, At: time.Now(), Body: ledger.Body{Prompt: strings.Repeat("words ", 10_000)},
 	}
 }
 
 // refusal is what SQLite itself says of a change now.
 func (s *Store) refusal(t *testing.T) error {
-	if _, err := s.asks.begin.ExecContext(t.Context()); err != nil {
+	if _, err := s.begin.ExecContext(t.Context()); err != nil {
 		return err
 	}
-	defer func() { _, _ = s.asks.rollback.ExecContext(t.Context()) }()
+	defer func() { _, _ = s.rollback.ExecContext(t.Context()) }()
 	if _, err := s.write.ExecContext(t.Context(), "UPDATE life SET epoch = epoch + 1"); err != nil {
 		return err
 	}
-	_, err := s.asks.commit.ExecContext(t.Context())
+	_, err := s.commit.ExecContext(t.Context())
 	return err
 }
 
@@ -172,7 +175,8 @@ func breakFiles(t *testing.T, path string, only int) (mend func()) {
 	names, _ := filepath.Glob("/proc/self/fd/*")
 	for _, name := range names {
 		fd, err := strconv.Atoi(filepath.Base(name))
-		if to, gone := os.Readlink(name); err != nil || gone != nil || to != path || fd == int(bad.Fd()) || fd == int(good.Fd()) {
+		if to, gone := os.Readlink(name); err != nil || gone != nil || to != path || fd == int(bad.Fd()) ||
+			fd == int(good.Fd()) {
 			continue
 		}
 		broken = append(broken, fd)

@@ -13,7 +13,7 @@ import (
 )
 
 // History returns a page of a caller's history; see [ledger.History].
-func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
+func (s *handoffs) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return ledger.HistoryPage{}, err
@@ -25,14 +25,16 @@ func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQ
 	if !later {
 		from.At = math.MaxInt64
 	}
-	text := "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past > 0 AND unkept = 0 AND (past, key) < (?, ?)"
+	text := "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past > 0 AND unkept = 0 AND (past, key) " +
+		"< (?, ?)"
 	args := []any{name, from.At, from.Key}
 	if match := matching(sessions.SearchWords(q.Search)); match != "" {
 		text += " AND id IN (SELECT rowid FROM history_words WHERE history_words MATCH ?)"
 		args = append(args, match)
 	}
 	limit := sessions.PageSize(q)
-	rows, err := scanEntries(s.read.QueryContext(ctx, text+" ORDER BY past DESC, key DESC LIMIT ?", append(args, limit+1)...))
+	rows, err := scanEntries(s.read.QueryContext(ctx, text+" ORDER BY past DESC, key DESC LIMIT ?",
+		append(args, limit+1)...))
 	var page ledger.HistoryPage
 	if err == nil && len(rows) > limit {
 		last := rows[limit-1]
@@ -52,13 +54,14 @@ func matching(words []string) string {
 }
 
 // Body returns the whole words of a handoff; see [ledger.History].
-func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
+func (s *handoffs) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return ledger.Body{}, false, err
 	}
 	var body ledger.Body
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(b.prompt, ''), coalesce(b.text, ''), coalesce(b.did, ''), coalesce(r.request, '') FROM entries e "+
+	err = s.read.QueryRowContext(ctx, "SELECT coalesce(b.prompt, ''), coalesce(b.text, ''), coalesce(b.did, ''), "+
+		"coalesce(r.request, '') FROM entries e "+
 		"LEFT JOIN bodies b ON b.id = e.id LEFT JOIN requests r ON r.id = e.id WHERE e.caller = ? AND e.key = ?",
 		name, key).Scan(&body.Prompt, &body.Text, &body.Did, &body.Request)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,12 +71,13 @@ func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.
 }
 
 // Find returns the entry of a key; see [ledger.History].
-func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
+func (s *handoffs) Find(ctx context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return ledger.Entry{}, false, err
 	}
-	row, err := scanEntry(s.read.QueryRowContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE caller = ? AND key = ?", name, key))
+	row, err := scanEntry(s.read.QueryRowContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE caller = ? "+
+		"AND key = ?", name, key))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Entry{}, false, nil
 	}
@@ -81,7 +85,7 @@ func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.
 }
 
 // Owned returns for whom threads were made; see [ledger.Owners].
-func (s *Store) Owned(ctx context.Context) ([]ledger.Owned, error) {
+func (s *handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	var all []ledger.Owned
 	for row, err := range each(s.read.QueryContext(ctx, "SELECT server, thread, principal, user FROM owned ORDER BY id")) {
 		var o ledger.Owned

@@ -26,34 +26,38 @@ const (
 	sweepSize  = 200 // rows that one sweep forgets; a person may wait for the writer meanwhile
 )
 
-// A keeper knows what was done and when to keep the file.
-type keeper struct {
-	swept   time.Time // when nothing was left to forget
-	copied  string    // the day of the last copy
-	failing bool      // the last round met an error, which was told
+// upkeep is what is done to the file each second, minute and day. Owned by who holds the store's turn.
+type upkeep struct {
+	*file
+	historyFor time.Duration // Set once; how long history is kept
+	threadsFor time.Duration // Set once; how long threads are
+	swept      time.Time     // when nothing was left to forget
+	copied     string        // the day of the last copy
+	failing    bool          // the last round met an error, which was told
 }
 
 // tick does what is due. A disk that is full now may have room later: it is told once and tried again.
-func (s *Store) tick(ctx context.Context) error {
+func (s *upkeep) tick(ctx context.Context) error {
 	if !s.dir.Held() {
 		s.lost.Store(true)
-		return fmt.Errorf("the lock of the state directory %s was removed or replaced while this Switchboard used it; this one ends", s.dir.Path)
+		return fmt.Errorf("the lock of the state directory %s was removed or replaced while this Switchboard used it; this "+
+			"one ends", s.dir.Path)
 	}
 	err := errors.Join(s.move(ctx), s.sweep(ctx), s.copyDaily(ctx))
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && !s.keeper.failing:
-		s.keeper.failing = true
+	case err != nil && !s.failing:
+		s.failing = true
 		s.log.Error("the file of the sessions cannot be kept", zap.String("file", s.path), zap.Error(err))
-	case err == nil && s.keeper.failing:
-		s.keeper.failing = false
+	case err == nil && s.failing:
+		s.failing = false
 		s.log.Info("the file of the sessions is kept again", zap.String("file", s.path))
 	}
 	return nil
 }
 
 // move takes what was written from the log into the file, as far as nobody reads it.
-func (s *Store) move(ctx context.Context) error {
+func (s *upkeep) move(ctx context.Context) error {
 	if !s.dirty.Swap(false) {
 		return nil
 	}
@@ -69,20 +73,17 @@ func (s *Store) move(ctx context.Context) error {
 }
 
 // sweep forgets some of what is too old, and looks again a minute after nothing was left.
-func (s *Store) sweep(ctx context.Context) error {
+func (s *upkeep) sweep(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(s.keeper.swept) < sweepEvery {
+	if now.Sub(s.swept) < sweepEvery {
 		return nil
 	}
 	const old = "IN (SELECT id FROM entries WHERE past > 0 AND past <= ? ORDER BY past LIMIT ?)"
 	left := false
 	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
-		before := now.Add(-s.kept).UnixMilli()
-		for _, forget := range []string{
-			"DELETE FROM history_words WHERE rowid " + old, "DELETE FROM bodies WHERE id " + old, "DELETE FROM requests WHERE id " + old,
-			"DELETE FROM entries WHERE id " + old,
-		} {
-			n, err := affected(tx.ExecContext(ctx, forget, before, sweepSize))
+		before := now.Add(-s.historyFor).UnixMilli()
+		for _, forget := range append(slices.Clone(besideEntries), "DELETE FROM entries WHERE id ") {
+			n, err := affected(tx.ExecContext(ctx, forget+old, before, sweepSize))
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,8 @@ func (s *Store) sweep(ctx context.Context) error {
 			return err
 		}
 		left = left || more
-		if err := forgetSaid(ctx, tx, "SELECT id FROM said WHERE at <= ? ORDER BY at LIMIT ?", before, sweepSize); err != nil {
+		if err := forgetSaid(ctx, tx, "SELECT id FROM said WHERE at <= ? ORDER BY at LIMIT ?", before,
+			sweepSize); err != nil {
 			return err
 		}
 		for _, forget := range []struct {
@@ -115,26 +117,26 @@ func (s *Store) sweep(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && !left {
-		s.keeper.swept = now
+		s.swept = now
 	}
 	return err
 }
 
 // copyDaily makes the copy of a day and removes the oldest.
-func (s *Store) copyDaily(ctx context.Context) error {
+func (s *upkeep) copyDaily(ctx context.Context) error {
 	day := today()
-	if s.keeper.copied == day {
+	if s.copied == day {
 		return nil
 	}
 	name := copyOf(day)
 	if slices.Contains(s.copies(), name) {
-		s.keeper.copied = day
+		s.copied = day
 		return nil
 	}
 	if err := s.copyTo(ctx, name); err != nil {
 		return fmt.Errorf("copy %s: %w", s.path, err)
 	}
-	s.keeper.copied = day
+	s.copied = day
 	s.counts.copies.Add(1)
 	all := s.copies()
 	for _, name := range all[:max(len(all)-copiesKept, 0)] {
@@ -151,7 +153,7 @@ func today() string { return time.Now().UTC().Format(time.DateOnly) }
 func copyOf(day string) string { return copyPrefix + day + copySuffix }
 
 // copyTo puts a copy in the place of a name, whole or not at all.
-func (s *Store) copyTo(ctx context.Context, name string) error {
+func (s *upkeep) copyTo(ctx context.Context, name string) error {
 	root := s.dir.Root()
 	temp, err := root.OpenFile(copyTemp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode) // SQLite takes an empty file
 	if err != nil {
@@ -175,8 +177,8 @@ func (s *Store) copyTo(ctx context.Context, name string) error {
 
 // copies names the copies, the oldest first. Those of days to come were made while the clock was wrong: each may be
 // older than any other.
-func (s *Store) copies() []string {
-	entries, err := fs.ReadDir(s.dir.Root().FS(), ".")
+func (f *file) copies() []string {
+	entries, err := fs.ReadDir(f.dir.Root().FS(), ".")
 	if err != nil {
 		return nil
 	}
@@ -192,13 +194,4 @@ func (s *Store) copies() []string {
 		future++
 	}
 	return slices.Concat(all[future:], all[:future])
-}
-
-// newestCopy names the newest copy, "" for none.
-func (s *Store) newestCopy() string {
-	all := s.copies()
-	if len(all) == 0 {
-		return ""
-	}
-	return all[len(all)-1]
 }

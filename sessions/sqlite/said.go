@@ -12,8 +12,11 @@ import (
 	"switchboard/sessions"
 )
 
+// conversations keeps what was said and heard.
+type conversations struct{ *file }
+
 // AddSaid keeps lines of a caller's conversations; see [sessions.Conversations].
-func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
+func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
 	name, err := sessions.CallerName(c)
 	if err != nil || len(lines) == 0 {
 		return err
@@ -22,19 +25,22 @@ func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.
 		for _, l := range lines {
 			l = l.Bounded()
 			var id int64
-			err := tx.QueryRowContext(ctx, "INSERT INTO said (caller, line, at, who, text) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+			err := tx.QueryRowContext(ctx, "INSERT INTO said (caller, line, at, who, text) VALUES (?, ?, ?, ?, ?) ON CONFLICT "+
+				"DO NOTHING RETURNING id",
 				name, l.ID, l.At.UnixMilli(), l.Who, l.Text).Scan(&id)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}
 			if err == nil {
-				_, err = tx.ExecContext(ctx, "INSERT INTO said_words (rowid, words) VALUES (?, ?)", id, strings.Join(sessions.SaidWords(l), " "))
+				_, err = tx.ExecContext(ctx, "INSERT INTO said_words (rowid, words) VALUES (?, ?)", id,
+					strings.Join(sessions.SaidWords(l), " "))
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return forgetSaid(ctx, tx, "SELECT id FROM said WHERE caller = ? ORDER BY at DESC, line DESC LIMIT -1 OFFSET ?", name, sessions.MaxSaidLines)
+		return forgetSaid(ctx, tx, "SELECT id FROM said WHERE caller = ? ORDER BY at DESC, line DESC LIMIT -1 OFFSET ?",
+			name, sessions.MaxSaidLines)
 	})
 }
 
@@ -49,7 +55,7 @@ func forgetSaid(ctx context.Context, tx transaction, which string, args ...any) 
 }
 
 // Said returns a page of what was said, newest first.
-func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
+func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
 	var page sessions.SaidPage
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -62,11 +68,13 @@ func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery
 	if !later {
 		from.At = math.MaxInt64
 	}
-	text, args := "SELECT line, at, who, text FROM said WHERE caller = ? AND (at, line) < (?, ?)", []any{name, from.At, from.Key}
+	text, args := "SELECT line, at, who, text FROM said WHERE caller = ? AND (at, line) < (?, ?)",
+		[]any{name, from.At, from.Key}
 	if match := matching(sessions.SearchWords(q.Search)); match != "" {
 		text, args = text+" AND id IN (SELECT rowid FROM said_words WHERE said_words MATCH ?)", append(args, match)
 	}
-	for row, err := range each(s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?", append(args, q.Size()+1)...)) {
+	for row, err := range each(s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?",
+		append(args, q.Size()+1)...)) {
 		var l sessions.Said
 		var at int64
 		if err == nil {
@@ -87,7 +95,7 @@ func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery
 }
 
 // DropSaid forgets all that a caller said and heard.
-func (s *Store) DropSaid(ctx context.Context, c handoff.Caller) error {
+func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return err

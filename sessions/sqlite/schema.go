@@ -3,8 +3,15 @@ package sqlite
 import (
 	"context"
 	"embed"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+
+	"switchboard/sessions"
 )
 
 //go:embed schema_*.sql
@@ -16,20 +23,24 @@ const schemaVersion = 11
 
 // migrate checks the file, makes its tables and begins a life. After an unclean end all of it is looked
 // through.
-func (s *Store) migrate(ctx context.Context, unclean bool) error {
+func (f *file) migrate(ctx context.Context, unclean bool) error {
 	var version int
-	if err := s.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return s.unusable(err)
+	if err := f.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return f.unusable(err)
 	}
-	if err := tooNew(s.path, version); err != nil {
+	if err := tooNew(f.path, version); err != nil {
 		return err
 	}
 	if unclean {
-		if err := s.check(ctx); err != nil {
-			return err
+		var found string
+		if err := f.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+			return f.unusable(err)
+		}
+		if found != "ok" {
+			return f.unusable(fmt.Errorf("it is damaged: %s", found))
 		}
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+	return f.change(ctx, func(ctx context.Context, tx transaction) error {
 		for n := version + 1; n <= schemaVersion; n++ {
 			schema, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", n))
 			if err != nil {
@@ -39,30 +50,66 @@ func (s *Store) migrate(ctx context.Context, unclean bool) error {
 				return err
 			}
 		}
-		return tx.QueryRowContext(ctx, "UPDATE life SET epoch = epoch + 1 RETURNING epoch").Scan(&s.epoch)
+		return tx.QueryRowContext(ctx, "UPDATE life SET epoch = epoch + 1 RETURNING epoch").Scan(&f.epoch)
 	})
 }
 
-// check looks through the whole file.
-func (s *Store) check(ctx context.Context) error {
-	var found string
-	if err := s.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
-		return s.unusable(err)
+// unusable says what to do about a file that cannot be opened.
+func (f *file) unusable(err error) error {
+	if !isOne(err, passing) {
+		if all := f.copies(); len(all) > 0 {
+			newest := all[len(all)-1]
+			return fmt.Errorf("%s cannot be used: %w; put its newest copy in its place (cp %s %s, and remove %s-wal and "+
+				"%s-shm), "+
+				"or move it away to begin with nothing remembered", f.path, err, filepath.Join(f.dir.Path, newest), f.path,
+				f.path, f.path)
+		}
+		return fmt.Errorf("%s cannot be used: %w; there is no copy of it yet: move it away to begin with nothing "+
+			"remembered", f.path, err)
 	}
-	if found != "ok" {
-		return s.unusable(fmt.Errorf("it is damaged: %s", found))
-	}
-	return nil
+	return fmt.Errorf("open %s: %w", f.path, err)
 }
 
-// unusable says what to do about a file that cannot be opened.
-func (s *Store) unusable(err error) error {
-	if !isOne(err, passing) {
-		if newest := s.newestCopy(); newest != "" {
-			return fmt.Errorf("%s cannot be used: %w; put its newest copy in its place (cp %s %s, and remove %s-wal and %s-shm), "+
-				"or move it away to begin with nothing remembered", s.path, err, filepath.Join(s.dir.Path, newest), s.path, s.path, s.path)
-		}
-		return fmt.Errorf("%s cannot be used: %w; there is no copy of it yet: move it away to begin with nothing remembered", s.path, err)
+// Where the head of an SQLite file has what, in bytes (sqlite.org/fileformat.html).
+const (
+	headLength = 100
+	headMagic  = "SQLite format 3\x00"
+	headUser   = 60 // user_version, four bytes
+)
+
+// Look tells what would keep [Open] from opening the file of a state directory, as far as its first bytes tell. It
+// takes no lock and writes nothing, so it may be used beside a running service. A file that is not there yet is none.
+func Look(dir string) error {
+	if err := sessions.OnNetwork(dir); err != nil {
+		return err
 	}
-	return fmt.Errorf("open %s: %w", s.path, err)
+	path := filepath.Join(dir, fileName)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	head := make([]byte, headLength)
+	switch n, err := io.ReadFull(f, head); {
+	case n == 0 && errors.Is(err, io.EOF): // made, and nothing written yet
+		return nil
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("read %s: %w", path, err)
+	case string(head[:len(headMagic)]) != headMagic:
+		return fmt.Errorf("%s cannot be used: it is no SQLite file; put its newest copy in its place, or move it away to "+
+			"begin with nothing remembered", path)
+	}
+	return tooNew(path, int(binary.BigEndian.Uint32(head[headUser:])))
+}
+
+// tooNew refuses the file of a newer version.
+func tooNew(path string, version int) error {
+	if version <= schemaVersion {
+		return nil
+	}
+	return fmt.Errorf("%s was written by a newer Switchboard (version %d, this one reads %d): "+
+		"start that one, or move the file away to begin with nothing remembered", path, version, schemaVersion)
 }

@@ -21,7 +21,10 @@ func TestOlderFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{ // to version 1
-		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns", "DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents", "ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
+		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept",
+		"ALTER TABLE entries DROP COLUMN unkept", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
+		"DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents",
+		"ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
 		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
 	} {
 		if _, err := s.write.ExecContext(t.Context(), back); err != nil {
@@ -37,7 +40,8 @@ func TestOlderFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var version, total int
-		if err := s.read.QueryRowContext(t.Context(), "SELECT total, (SELECT user_version FROM pragma_user_version) FROM spent").Scan(&total, &version); err != nil {
+		if err := s.read.QueryRowContext(t.Context(), "SELECT total, (SELECT user_version FROM pragma_user_version) "+
+			"FROM spent").Scan(&total, &version); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := fmt.Sprint(version, total, s.epoch), fmt.Sprint(schemaVersion, 7, life+1); got != want {
@@ -96,7 +100,8 @@ func TestOwnersOfOlderWork(t *testing.T) {
 		}
 	}
 	got, err := s.Owned(t.Context())
-	want := []ledger.Owned{{Server: "bigpc", Thread: "thread new", Caller: sessionstest.Owner}, {Server: "bigpc", Thread: "thread copy", Caller: sessionstest.Owner}}
+	want := []ledger.Owned{{Server: "bigpc", Thread: "thread new", Caller: sessionstest.Owner},
+		{Server: "bigpc", Thread: "thread copy", Caller: sessionstest.Owner}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("owned are %+v, %v, want %+v", got, err, want)
 	}
@@ -109,7 +114,8 @@ func TestNoWordsForADay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for key, age := range map[string]time.Duration{"young": ledger.KeyFor - time.Minute, "old": ledger.KeyFor + time.Minute} {
+	for key, age := range map[string]time.Duration{"young": ledger.KeyFor - time.Minute,
+		"old": ledger.KeyFor + time.Minute} {
 		sessionstest.Deliver(t, s, key, time.Now().Add(-age), func(step *ledger.Step) {
 			step.Set.Unkept = step.To != handoff.StatusDelivered
 		})
@@ -160,7 +166,8 @@ func TestTestsOfOlderWork(t *testing.T) {
 	for _, e := range page.Entries {
 		got[e.Key] = e.Tests
 	}
-	if want := map[string]handoff.Tests{"ran": handoff.TestsUnknown, "said": "", "passed": handoff.TestsPassed}; !maps.Equal(got, want) {
+	if want := map[string]handoff.Tests{"ran": handoff.TestsUnknown, "said": "",
+		"passed": handoff.TestsPassed}; !maps.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

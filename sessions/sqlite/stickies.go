@@ -10,14 +10,18 @@ import (
 	"switchboard/sessions"
 )
 
+// stickies keeps the sticky threads of callers.
+type stickies struct{ *file }
+
 // List returns the sticky threads of a caller, the newest first.
-func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
+func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
 	}
 	all := []handoff.Sticky{}
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND changed > ?",
+	for row, err := range each(s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND "+
+		"changed > ?",
 		name, time.Now().Add(-sessions.StickyFor).UnixMilli())) {
 		var field, value string
 		if err == nil {
@@ -39,7 +43,7 @@ func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, e
 }
 
 // Set makes a thread the sticky one of its server and project, and renews the life of all of the caller's.
-func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
+func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return err
@@ -50,7 +54,8 @@ func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky
 	}
 	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		now := time.Now().UnixMilli()
-		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO stickies (caller, field, value, changed) VALUES (?, ?, ?, ?)",
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO stickies (caller, field, value, changed) VALUES (?, "+
+			"?, ?, ?)",
 			name, field, value, now); err != nil {
 			return err
 		}
@@ -61,7 +66,7 @@ func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky
 
 // Clear forgets the sticky thread of exactly this server and project; the target's thread does not
 // matter. Clearing what is not there is fine.
-func (s *Store) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
+func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return err

@@ -32,12 +32,13 @@ func TestStore(t *testing.T) {
 func TestFence(t *testing.T) {
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
 		dir := t.TempDir()
-		return sessionstest.Takeover{Former: open(t, sqlite.Config{Dir: dir}), Latter: func(t *testing.T) (ledger.Ledger, func()) {
-			if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
-				t.Fatal(err)
-			}
-			s := open(t, sqlite.Config{Dir: dir})
-			return s, func() { _ = s.Close() } // again with the test
-		}}
+		return sessionstest.Takeover{Former: open(t, sqlite.Config{Dir: dir}),
+			Latter: func(t *testing.T) (ledger.Ledger, func()) {
+				if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
+					t.Fatal(err)
+				}
+				s := open(t, sqlite.Config{Dir: dir})
+				return s, func() { _ = s.Close() } // again with the test
+			}}
 	})
 }

@@ -13,22 +13,22 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// Threads keeps threads of the agents that Switchboard runs itself, in the file of a [Store]. It implements
-// [switchboard/handoff/threads.Store] and is safe for concurrent use.
-type Threads struct{ store *Store }
+// threadStore keeps threads of the agents that Switchboard runs itself. It implements [threads.Store] and is safe for
+// concurrent use.
+type threadStore struct{ *file }
 
 // Threads returns what keeps threads in the file.
-func (s *Store) Threads() threads.Store { return &Threads{s} }
+func (s *Store) Threads() threads.Store { return threadStore{s.file} }
 
 // Advance makes one step in one transaction.
-func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
-	if _, begins := step.(threads.Claim); begins && t.store.lost.Load() {
-		return threads.Result{}, t.store.taken()
+func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
+	if _, begins := step.(threads.Claim); begins && t.lost.Load() {
+		return threads.Result{}, t.taken()
 	}
 	var made threads.Change
 	var verdict error // of the decision
-	err := t.store.change(ctx, func(ctx context.Context, tx transaction) error {
-		if err := t.store.fenced(ctx); err != nil {
+	err := t.change(ctx, func(ctx context.Context, tx transaction) error {
+		if err := t.fenced(ctx); err != nil {
 			return err
 		}
 		view, err := threads.See(txRows{ctx, tx}, step)
@@ -93,7 +93,8 @@ func bodyOf[T any](ctx context.Context, tx transaction, query string, args ...an
 // writeChange writes what was decided.
 func writeChange(ctx context.Context, tx transaction, c threads.Change) error {
 	for _, t := range c.Threads {
-		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, parent, body) VALUES (?, ?, ?, ?, ?, ?) "+
+		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, parent, body) VALUES (?, ?, ?, "+
+			"?, ?, ?) "+
 			"ON CONFLICT (id) DO UPDATE SET ran = excluded.ran, updated = excluded.updated, body = excluded.body",
 			t.ID, t.Owner, t.Newest() != "", t.Updated.UnixNano(), t.Parent); err != nil {
 			return err
@@ -137,17 +138,17 @@ func putBody(ctx context.Context, tx transaction, value any, query string, colum
 }
 
 // Read returns a whole thread as it is at one instant.
-func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
-	tx, err := t.store.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
+	tx, err := t.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return threads.Record{}, t.store.fault(err)
+		return threads.Record{}, t.fault(err)
 	}
 	defer func() { _ = tx.Rollback() }() // it changes nothing
 	rows := txRows{ctx, tx}
 	head, err := rows.Thread(thread)
 	switch {
 	case err != nil:
-		return threads.Record{}, t.store.fault(err)
+		return threads.Record{}, t.fault(err)
 	case head.ID == "" || head.Owner != owner:
 		return threads.Record{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
 	}
@@ -155,7 +156,7 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 	for seen := head.Items; ; {
 		own, err := ownOf(ctx, tx, head, seen)
 		if err != nil {
-			return threads.Record{}, t.store.fault(err)
+			return threads.Record{}, t.fault(err)
 		}
 		r.Turns, r.Items = slices.Concat(own.Turns, r.Turns), slices.Concat(own.Items, r.Items)
 		if head.Parent == "" {
@@ -163,7 +164,7 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 		}
 		seen = head.ForkAt
 		if head, err = rows.Thread(head.Parent); err != nil || head.ID == "" {
-			return threads.Record{}, t.store.fault(cmp.Or(err, fmt.Errorf("the thread that %s was copied from is not there", thread)))
+			return threads.Record{}, t.fault(cmp.Or(err, fmt.Errorf("the thread that %s was copied from is not there", thread)))
 		}
 	}
 }
@@ -172,10 +173,12 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 func ownOf(ctx context.Context, tx transaction, t threads.Thread, seen int) (threads.Record, error) {
 	var r threads.Record
 	var err error
-	if r.Turns, err = bodiesOf[threads.Turn](ctx, tx, "SELECT body FROM turns WHERE thread = ? AND until <= ? ORDER BY first", t.ID, seen); err != nil {
+	if r.Turns, err = bodiesOf[threads.Turn](ctx, tx, "SELECT body FROM turns WHERE thread = ? AND until <= ? ORDER "+
+		"BY first", t.ID, seen); err != nil {
 		return r, err
 	}
-	for row, err := range each(tx.QueryContext(ctx, "SELECT turn, source, json FROM items WHERE thread = ? AND place < ? ORDER BY place", t.ID, seen)) {
+	for row, err := range each(tx.QueryContext(ctx, "SELECT turn, source, json FROM items WHERE thread = ? AND place < "+
+		"? ORDER BY place", t.ID, seen)) {
 		var it threads.Item
 		if err == nil {
 			err = row.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
@@ -189,9 +192,10 @@ func ownOf(ctx context.Context, tx transaction, t threads.Thread, seen int) (thr
 }
 
 // List returns the threads of an owner in which anything ran, newest first.
-func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
-	all, err := bodiesOf[threads.Thread](ctx, t.store.read, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY updated DESC, id LIMIT ?", owner, max(limit, 0))
-	return all, t.store.fault(err)
+func (t threadStore) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
+	all, err := bodiesOf[threads.Thread](ctx, t.read, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY "+
+		"updated DESC, id LIMIT ?", owner, max(limit, 0))
+	return all, t.fault(err)
 }
 
 // sweepThreads is how many threads one sweep forgets; each may have many items.
@@ -201,8 +205,10 @@ const sweepThreads = 20
 // there may be more.
 func forgetThreads(ctx context.Context, tx transaction, before time.Time) (more bool, err error) {
 	const unused = "(SELECT id FROM threads AS t WHERE updated <= ? AND " +
-		"NOT EXISTS (SELECT 1 FROM threads AS copy WHERE copy.parent <> '' AND copy.parent = t.id) ORDER BY updated, id LIMIT ?)"
-	for _, forget := range []string{"DELETE FROM items WHERE thread IN ", "DELETE FROM turns WHERE thread IN ", "DELETE FROM threads WHERE id IN "} {
+		"NOT EXISTS (SELECT 1 FROM threads AS copy WHERE copy.parent <> '' AND copy.parent = t.id) ORDER BY updated, id " +
+		"LIMIT ?)"
+	for _, forget := range []string{"DELETE FROM items WHERE thread IN ", "DELETE FROM turns WHERE thread IN ",
+		"DELETE FROM threads WHERE id IN "} {
 		n, err := affected(tx.ExecContext(ctx, forget+unused, before.UnixNano(), sweepThreads))
 		if err != nil {
 			return false, err

@@ -37,7 +37,8 @@ func TestThreadsOutliveTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := open(t, sqlite.Config{Dir: dir}).Threads().Read(t.Context(), "helper", "t")
-	if err != nil || len(r.Items) != 1 || string(r.Items[0].JSON) != string(item.JSON) || r.Thread.Running(now) != "a" || r.Thread.Running(now.Add(threads.Lease)) != "" {
+	if err != nil || len(r.Items) != 1 || string(r.Items[0].JSON) != string(item.JSON) ||
+		r.Thread.Running(now) != "a" || r.Thread.Running(now.Add(threads.Lease)) != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -13,7 +13,7 @@ type Login struct {
 	ID        string            // names it in lists: 12 letters and digits
 	Sum       [sha256.Size]byte // of the token
 	Principal string
-	Key       [sha256.Size]byte // SHA-256 of the key that it was made with; zero: it came by a link that whoever runs the service made
+	Key       [sha256.Size]byte // SHA-256 of the key that it was made with; zero: by a link from whoever runs the service
 	Host      string            // the page's Host; the token counts nowhere else
 	Device    string            // how the browser names itself, at most 200 bytes
 	Made      time.Time
@@ -46,3 +46,17 @@ const SpentFor = 48 * time.Hour
 func SortLogins(all []Login) {
 	slices.SortFunc(all, func(a, b Login) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.ID, b.ID)) })
 }
+
+// A Secret is a client secret: for a while it opens calls as one caller, in the place of the key that it was
+// made with. Of its text only the SHA-256 is kept.
+type Secret struct {
+	Sum       [sha256.Size]byte // of the text
+	Principal string
+	Key       [sha256.Size]byte // SHA-256 of the key that it was made with
+	User      string            // the end user whom the maker named; "" for none
+	Session   []byte            // the configuration that its calls begin with, a JSON object; nil for none
+	Ends      time.Time
+}
+
+// MaxSecrets bounds the secrets of a principal that have not ended. No more are made then.
+const MaxSecrets = 512

@@ -1,0 +1,128 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+var (
+	loginScript  = script("login")
+	loginsScript = script("logins")
+	spendScript  = script("spend")
+	secretScript = script("secret")
+)
+
+// credentials keeps logins, client secrets and the minutes of calls.
+type credentials struct{ *engine }
+
+// PutLogin keeps a login, in the place of one of the same principal with the same id.
+func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return handoff.Fault(handoff.CodeInternal, "", "encode a login: "+err.Error())
+	}
+	sum := hex.EncodeToString(l.Sum[:])
+	keys := []string{s.loginsKey(l.Principal), s.loginKeys() + sum}
+	return s.fault(loginScript.Run(ctx, s.client, keys, l.ID, sum, data, s.loginKeys(), max(l.Ends.UnixMilli(), 1)).Err())
+}
+
+// Login finds a login by the sum of its token; one that has ended is none.
+func (s credentials) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
+	l, ok, err := entryOf[sessions.Login](ctx, s, s.loginKeys(), sum)
+	return l, ok && l.Ends.After(time.Now()), err
+}
+
+// Logins returns a principal's logins, the one that was used last first.
+func (s credentials) Logins(ctx context.Context, principal string) ([]sessions.Login, error) {
+	rows, err := loginsScript.Run(ctx, s.client, []string{s.loginsKey(principal)}, s.loginKeys(), "").StringSlice()
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	all := make([]sessions.Login, 0, len(rows))
+	for _, row := range rows {
+		if l, ok := parsed[sessions.Login](s, s.loginKeys(), row); ok {
+			all = append(all, l)
+		}
+	}
+	sessions.SortLogins(all)
+	return all, nil
+}
+
+// DropLogin ends a login of a principal; false when there is none with the id.
+func (s credentials) DropLogin(ctx context.Context, principal, id string) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	n, err := loginsScript.Run(ctx, s.client, []string{s.loginsKey(principal)}, s.loginKeys(), id).Int()
+	return n > 0, s.fault(err)
+}
+
+// Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
+func (s credentials) Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error) {
+	key := s.key(url.QueryEscape(name), "spent:"+url.QueryEscape(day))
+	sum, err := spendScript.Run(ctx, s.client, []string{key}, int64(d), sessions.SpentFor.Milliseconds()).Int64()
+	return time.Duration(sum), s.fault(err)
+}
+
+// The keys: a principal's logins by id, and each login by the sum of its token.
+func (s credentials) loginsKey(principal string) string {
+	return s.key(url.QueryEscape(principal), "logins")
+}
+func (s credentials) loginKeys() string { return s.prefix + ":login:" }
+
+// PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
+// [sessions.MaxSecrets] that have not ended.
+func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (bool, error) {
+	data, err := json.Marshal(secret)
+	if err != nil {
+		return false, handoff.Fault(handoff.CodeInternal, "", "encode a secret: "+err.Error())
+	}
+	sum := hex.EncodeToString(secret.Sum[:])
+	keys := []string{s.key(url.QueryEscape(secret.Principal), "secrets"), s.secretKeys() + sum}
+	n, err := secretScript.Run(ctx, s.client, keys, sum, data, max(secret.Ends.UnixMilli(), 1), time.Now().UnixMilli(),
+		sessions.MaxSecrets).Int()
+	return n > 0, s.fault(err)
+}
+
+// Secret finds a client secret by the sum of its text; one that has ended is none.
+func (s credentials) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
+	secret, ok, err := entryOf[sessions.Secret](ctx, s, s.secretKeys(), sum)
+	return secret, ok && secret.Ends.After(time.Now()), err
+}
+
+// entryOf reads what is kept by the sum of a text, under keys that begin so.
+func entryOf[T any](
+	ctx context.Context, s credentials, keys string, sum [sha256.Size]byte,
+) (entry T, ok bool, err error) {
+	data, err := s.client.Get(ctx, keys+hex.EncodeToString(sum[:])).Result()
+	if errors.Is(err, goredis.Nil) {
+		return entry, false, nil
+	}
+	if err != nil {
+		return entry, false, s.fault(err)
+	}
+	entry, ok = parsed[T](s, keys, data)
+	return entry, ok, nil
+}
+
+// parsed reads an entry under keys that begin so; one bad entry must not hide the others.
+func parsed[T any](s credentials, keys, data string) (entry T, ok bool) {
+	if err := json.Unmarshal([]byte(data), &entry); err != nil {
+		s.badEntry(keys)
+		return *new(T), false
+	}
+	return entry, true
+}
+
+// secretKeys begins the key of each secret; its sum follows.
+func (s credentials) secretKeys() string { return s.prefix + ":secret:" }

@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"time"
+
+	"switchboard/sessions"
+)
+
+// credentials keeps logins, client secrets and the minutes of calls.
+type credentials struct{ *file }
+
+const loginColumns = "principal, id, sum, key, host, device, made, used, ends"
+
+// PutLogin keeps a login, in the place of one of the same principal with the same id.
+func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO logins ("+loginColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			l.Principal, l.ID, l.Sum[:], l.Key[:], l.Host, l.Device, l.Made.UnixNano(), l.Used.UnixNano(), l.Ends.UnixNano())
+		return err
+	})
+}
+
+// Login finds a login by the sum of its token; one that has ended is none.
+func (s credentials) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
+	all, err := s.logins(ctx, "sum = ?", sum[:])
+	if err != nil || len(all) == 0 {
+		return sessions.Login{}, false, err
+	}
+	return all[0], true, nil
+}
+
+// Logins returns a principal's logins, the one that was used last first.
+func (s credentials) Logins(ctx context.Context, principal string) ([]sessions.Login, error) {
+	all, err := s.logins(ctx, "principal = ?", principal)
+	sessions.SortLogins(all)
+	return all, err
+}
+
+func (s credentials) logins(ctx context.Context, where string, arg any) ([]sessions.Login, error) {
+	all := []sessions.Login{}
+	for row, err := range each(s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where,
+		time.Now().UnixNano(), arg)) {
+		var l sessions.Login
+		var sum, key []byte
+		var made, used, ends int64
+		if err == nil {
+			err = row.Scan(&l.Principal, &l.ID, &sum, &key, &l.Host, &l.Device, &made, &used, &ends)
+		}
+		if err != nil {
+			return nil, s.fault(err)
+		}
+		copy(l.Sum[:], sum)
+		copy(l.Key[:], key)
+		l.Made, l.Used, l.Ends = time.Unix(0, made).UTC(), time.Unix(0, used).UTC(), time.Unix(0, ends).UTC()
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// DropLogin ends a login of a principal; false when there is none with the id.
+func (s credentials) DropLogin(ctx context.Context, principal, id string) (bool, error) {
+	return s.changed(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
+}
+
+// Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
+func (s credentials) Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error) {
+	var total int64
+	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
+		return tx.QueryRowContext(ctx, "INSERT INTO spent (name, day, total, changed) VALUES (?, ?, ?, ?) "+
+			"ON CONFLICT (name, day) DO UPDATE SET total = total + excluded.total, changed = excluded.changed RETURNING total",
+			name, day, int64(d), time.Now().UnixMilli()).Scan(&total)
+	})
+	return time.Duration(total), err
+}
+
+// PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
+// [sessions.MaxSecrets] that have not ended.
+func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (kept bool, err error) {
+	return s.changed(ctx, "INSERT INTO secrets (sum, principal, key, user, session, ends) SELECT ?, ?, ?, ?, ?, ? "+
+		"WHERE (SELECT count(*) FROM secrets WHERE principal = ? AND ends > ?) < ?",
+		secret.Sum[:], secret.Principal, secret.Key[:], secret.User, secret.Session, secret.Ends.UnixNano(),
+		secret.Principal, time.Now().UnixNano(), sessions.MaxSecrets)
+}
+
+// Secret finds a client secret by the sum of its text; one that has ended is none.
+func (s credentials) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
+	secret := sessions.Secret{Sum: sum}
+	var key []byte
+	var ends int64
+	err := s.read.QueryRowContext(ctx, "SELECT principal, key, user, session, ends FROM secrets WHERE sum = ? AND "+
+		"ends > ?", sum[:], time.Now().UnixNano()).
+		Scan(&secret.Principal, &key, &secret.User, &secret.Session, &ends)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sessions.Secret{}, false, nil
+	}
+	if err != nil {
+		return sessions.Secret{}, false, s.fault(err)
+	}
+	copy(secret.Key[:], key)
+	secret.Ends = time.Unix(0, ends).UTC()
+	return secret, true, nil
+}
