@@ -31,7 +31,7 @@ type lease struct {
 	epoch  int64                                         // Set once, by acquire: newer ones are greater
 	log    *zap.Logger                                   // Set once
 	counts *counters                                     // Set once
-	silent bool                                          // the last renewal got no answer. Owned by who holds the store's turn
+	silent bool                                          // the last renewal got no answer. Owned like the lease
 }
 
 var (
