@@ -20,8 +20,8 @@ type Document struct {
 const (
 	MaxDocument  = 4 << 20 // bytes of a body; a larger one is refused with code too_large
 	MaxDocuments = 1000    // of an owner; beyond it those that end first are forgotten
-	// Brief is how soon a document ends that is counted apart, to the same bound: what is kept for days does not displace
-	// it.
+	// Brief is how soon a document ends that is counted apart, to the same bound: what is kept for days does not
+	// displace it.
 	Brief = time.Hour
 )
 
