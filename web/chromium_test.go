@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -41,22 +39,20 @@ func openTab(t *testing.T, browser context.Context, width, height int64) *tab {
 	return &tab{p, t, p.Ctx}
 }
 
-// quiet holds the page to an empty console, but for the one answer that says that the key is missing,
-// before a login.
-func (p *tab) quiet() {
-	p.t.Helper()
-	for _, line := range p.Console() {
-		if !strings.Contains(line, "401") {
-			p.t.Errorf("the console says %q", line)
-		}
-	}
-}
+// quiet holds the page to an empty console, but for the one answer that says that the key is missing, before a login.
+func (p *tab) quiet() { p.t.Helper(); p.Quiet("401") }
 
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) { p.t.Helper(); p.Do(steps...) }
 func (p *tab) open(url string)                            { p.t.Helper(); p.Do(chromedp.Navigate(url)) }
 func (p *tab) until(expression string)                    { p.t.Helper(); p.Until(expression) }
 func (p *tab) shows(text string)                          { p.t.Helper(); p.Shows(text) }
+func (p *tab) status(text string)                         { p.t.Helper(); p.Status(text) }
 func (p *tab) press(keys ...string)                       { p.t.Helper(); p.Press(keys...) }
+func (p *tab) tabTo(name string)                          { p.t.Helper(); p.TabTo(name) }
+func (p *tab) click(name string)                          { p.t.Helper(); p.Click(name) }
+func (p *tab) hit(found string)                           { p.t.Helper(); p.Hit(found) }
+func (p *tab) enter(key string)                           { p.t.Helper(); p.EnterKey(key) }
+func (p *tab) size(width, height int64)                   { p.t.Helper(); p.Size(width, height) }
 func (p *tab) scheme(name string)                         { p.t.Helper(); p.Scheme(name) }
 func (p *tab) shot(name string)                           { p.t.Helper(); p.Picture(name) }
 func (p *tab) tree() []string                             { p.t.Helper(); return p.Tree() }
@@ -67,49 +63,8 @@ func eval[T any](p *tab, expression string) T {
 	return webtest.Eval[T](p.Tab, expression)
 }
 
-// tabTo moves the focus by keyboard to the control with this name.
-func (p *tab) tabTo(name string) {
-	p.t.Helper()
-	for range 60 {
-		p.press("\t")
-		if eval[bool](p, fmt.Sprintf(`(() => { const e = document.activeElement; return (e.getAttribute("aria-label") || e.textContent).trim() === %q; })()`, name)) {
-			return
-		}
-	}
-	p.t.Fatalf("the keyboard does not reach %q", name)
-}
-
-// click presses the visible button with this name.
-func (p *tab) click(name string) {
-	p.t.Helper()
-	p.hit(fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((b) => (b.getAttribute("aria-label") || b.textContent).trim() === %q && b.checkVisibility())`, name))
-}
-
-// hit presses what an expression finds, where it is seen, once it stands still and nothing lies over it.
-func (p *tab) hit(found string) {
-	p.t.Helper()
-	p.until(`((e) => {
-	  if (!e?.checkVisibility()) return false;
-	  e.scrollIntoView({ block: "nearest", inline: "nearest" });
-	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
-	  const still = String(window.hitAt) === String(at);
-	  window.hitAt = at;
-	  return still && e.contains(document.elementFromPoint(...at));
-	})(` + found + `)`)
-	at := eval[[]float64](p, `hitAt`)
-	p.do(chromedp.MouseClickXY(at[0], at[1]))
-}
-
-// size gives the window another size, and waits until the page is laid out for it.
-func (p *tab) size(width, height int64) {
-	p.t.Helper()
-	p.do(chromedp.EmulateViewport(width, height))
-	p.until(fmt.Sprintf("innerWidth === %d && innerHeight === %d", width, height))
-	eval[bool](p, frames)
-}
-
-// frames waits until the page was drawn, with what its size or its state changed.
-const frames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
+// frames is [webtest.Frames].
+const frames = webtest.Frames
 
 // allRead waits until the work and the questions of the first look are in the page's state: the machines may come
 // before.
@@ -122,16 +77,8 @@ const allRead = `Promise.all([import("/page/store.js"), import("/page/state-work
 func (p *tab) loggedIn(base string) {
 	p.t.Helper()
 	p.open(base)
-	p.until(`document.querySelector("#login:not([hidden])")`)
 	p.enter(ownerKey)
 	p.until(`document.querySelector("#app:not([hidden]) .machine, #app:not([hidden]) #no-machines:not([hidden])")`)
 	eval[bool](p, allRead)
 	eval[bool](p, frames)
-}
-
-// enter puts a key into the login form.
-func (p *tab) enter(key string) {
-	p.t.Helper()
-	p.do(chromedp.Focus(chromedp.ID("login-key")))
-	p.press(key, "\r")
 }

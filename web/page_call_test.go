@@ -1,12 +1,10 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
@@ -85,25 +83,10 @@ func openCall(t *testing.T, mic bool) (*world, *tab) {
 	return w, p
 }
 
-func (p *tab) status(text string) {
-	p.t.Helper()
-	p.until(`document.querySelector("#status-text").textContent === ` + quote(text))
-}
-
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
 
-// hold presses a key down without letting go; release lets go.
-func (p *tab) key(typ input.DispatchKeyEventType, repeat bool) {
-	p.t.Helper()
-	params := input.DispatchKeyEventParams{Type: typ, Key: " ", Code: "Space", WindowsVirtualKeyCode: 32, AutoRepeat: new(repeat)}
-	if typ == input.DispatchKeyEventTypeKeyDown {
-		params.Text = " "
-	}
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, params)
-		return err
-	}))
-}
+// key presses the Space key down, again while it is held, or lets go of it.
+func (p *tab) key(typ input.DispatchKeyEventType, again bool) { p.t.Helper(); p.Space(typ, again) }
 
 func TestPageCall(t *testing.T) {
 	t.Parallel()

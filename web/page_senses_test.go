@@ -1,16 +1,14 @@
 package web
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
+	"switchboard/web/webtest"
 )
 
 // watchDevice stands before what the page asks of the device, and keeps it.
@@ -30,12 +28,7 @@ AudioContext.prototype.createOscillator = function () {
 };`
 
 // atFirst runs a script before those of each page that a tab opens from now on.
-func atFirst(script string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-		return err
-	})
-}
+func atFirst(script string) chromedp.Action[chromedp.Void] { return webtest.AtFirst(script) }
 
 // openWatched opens the page with [watchDevice] before it.
 func openWatched(t *testing.T, w *world) *tab {

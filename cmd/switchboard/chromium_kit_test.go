@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"os"
+	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/chromedp"
+	"time"
 
 	"switchboard/web/webtest"
 )
@@ -24,8 +22,7 @@ func startChromium(t *testing.T, mic bool) context.Context {
 // watcher runs in the page before its own code: it keeps what a test looks at, and lets it make a sound in
 // front of the microphone. It changes nothing of what the page does.
 const watcher = `(() => {
-  const seen = window.seen = { peers: [], violations: [], micOn: () => seen.mic?.getAudioTracks()[0].enabled, makeSound: () => {} };
-  addEventListener("securitypolicyviolation", (e) => seen.violations.push(e.violatedDirective + " " + e.blockedURI));
+  const seen = window.seen = { peers: [], micOn: () => seen.mic?.getAudioTracks()[0].enabled, makeSound: () => {} };
   window.RTCPeerConnection = class extends RTCPeerConnection { constructor(...a) { super(...a); seen.peers.push(this); } };
   if (!navigator.mediaDevices) return; // the empty page before ours
   const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
@@ -60,62 +57,68 @@ const watcher = `(() => {
 })()`
 
 // A tab is the page in a browser of its own.
-type tab struct {
-	*webtest.Tab
-	t   *testing.T
-	ctx context.Context
-}
+type tab struct{ *webtest.Tab }
 
 // openTab opens an empty tab.
 func openTab(t *testing.T, browser context.Context, width, height int64) *tab {
 	t.Helper()
-	p := webtest.Open(t, browser, width, height, watcher)
-	return &tab{p, t, p.Ctx}
+	return &tab{webtest.Open(t, browser, width, height, watcher)}
 }
-
-// inPage makes an action of a command of the browser whose answer nobody needs.
-func inPage[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
-	return webtest.Call(command, params)
-}
-
-func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) { p.t.Helper(); p.Do(steps...) }
-func (p *tab) until(expression string)                    { p.t.Helper(); p.Until(expression) }
-func (p *tab) shows(text string)                          { p.t.Helper(); p.Shows(text) }
-func (p *tab) press(keys ...string)                       { p.t.Helper(); p.Press(keys...) }
-func (p *tab) scheme(name string)                         { p.t.Helper(); p.Scheme(name) }
 
 // eval gives the value of an expression; a promise is awaited.
 func eval[T any](p *tab, expression string) T {
-	p.t.Helper()
+	p.T.Helper()
 	return webtest.Eval[T](p.Tab, expression)
 }
 
-// quiet holds the page to an empty console and to its content security policy. What is lost on purpose may
-// be told: an answer that says that the key is missing, and a service that is away.
-func (p *tab) quiet(allowed ...string) {
-	p.t.Helper()
-	for _, line := range p.Console() {
-		fine := false
-		for _, words := range allowed {
-			fine = fine || strings.Contains(line, words)
-		}
-		if !fine {
-			p.t.Errorf("the console says %q", line)
-		}
-	}
-	if broken := eval[[]string](p, `seen.violations`); len(broken) > 0 {
-		p.t.Errorf("against the content security policy: %q", broken)
-	}
+// Lines that a console may hold: Chromium writes one for each answer that is an error and for each request
+// that nobody answered.
+const (
+	noKeyYet = "401"
+	nobody   = "net::ERR_" // refused, cut off, closed without a word: that depends on the moment
+)
+
+// says types a sentence into the box and sends it, by keyboard.
+func (p *tab) says(text string) {
+	p.T.Helper()
+	p.TabTo("say")
+	p.Press(text, "\r")
+	p.Until(`document.querySelector("#say").value === ""`)
 }
 
-// pictures keeps what the page looks like now, light and dark, if somebody wants to look at it.
-func (p *tab) pictures(name string) {
-	p.t.Helper()
-	if os.Getenv("SWITCHBOARD_PICTURES") == "" {
-		return
+// card is an expression for the newest card of work with this prompt.
+func card(prompt string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector(".card-prompt").textContent.toLowerCase().includes(%q))`, strings.ToLower(prompt))
+}
+
+// work waits until the newest work with this prompt stands where a word says.
+func (p *tab) work(prompt, state string) {
+	p.T.Helper()
+	p.Until(fmt.Sprintf(`%s?.querySelector(".pill").textContent === %q`, card(prompt), state))
+}
+
+// chip taps a suggested sentence.
+func (p *tab) chip(text string) {
+	p.T.Helper()
+	p.Hit(fmt.Sprintf(`[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === %q && c.checkVisibility())`, text))
+}
+
+// packets are the RTP packets of a call's sound.
+type packets struct{ Sent, Received, Lost int }
+
+// soundFlows holds that sound flows both ways: the microphone's all the time, the voice's when it says
+// something.
+func (p *tab) soundFlows() {
+	p.T.Helper()
+	p.Until(`seen.connected()`)
+	before := eval[packets](p, `seen.packets()`)
+	p.says("Which machines do I have?")
+	now := before
+	for end := time.Now().Add(patience); now.Sent < before.Sent+25 || now.Received < before.Received+25; now = eval[packets](p, `seen.packets()`) {
+		if time.Now().After(end) {
+			p.T.Fatalf("sound does not flow both ways: %+v, then %+v", before, now)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
-	for _, scheme := range []string{"dark", "light"} {
-		p.scheme(scheme)
-		p.Picture(name + "-" + scheme)
-	}
+	p.Status("Listening") // when it has been said
 }

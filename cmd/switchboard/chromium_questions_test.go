@@ -21,11 +21,9 @@ func TestChromiumQuestions(t *testing.T) {
 	c := s.start()
 	c.up("bigpc", "laptop")
 	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.do(chromedp.Navigate(c.base))
-	p.until(`document.querySelector("#login-key")?.checkVisibility()`)
-	p.do(chromedp.Focus(chromedp.ID("login-key")))
-	p.press(testKey, "\r")
-	p.until(`document.querySelectorAll("#app:not([hidden]) .machine").length === 2`)
+	p.Do(chromedp.Navigate(c.base))
+	p.EnterKey(testKey)
+	p.Until(`document.querySelectorAll("#app:not([hidden]) .machine").length === 2`)
 
 	for _, q := range []struct{ name, command, risk, how string }{
 		{"low", "git status --short", "Low risk", "…or say yes or no in a call."},
@@ -33,42 +31,41 @@ func TestChromiumQuestions(t *testing.T) {
 		{"high", "sudo systemctl restart nginx && rm -rf /var/cache/nginx", "High risk", "Tap only: a yes by voice does not count for this."},
 	} {
 		c.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job 1 asks for %s"}`, q.command))
-		p.until(`document.querySelector(".question:not(.settling)")`)
+		p.Until(`document.querySelector(".question:not(.settling)")`)
 		for _, text := range []string{q.command, q.risk, q.how} {
-			p.shows(text)
+			p.Shows(text)
 		}
 		p.inEveryWindow("risk-" + q.name)
-		p.tap("Decline")
-		p.until(`!document.querySelector(".question")`)
+		p.Click("Decline")
+		p.Until(`!document.querySelector(".question")`)
 	}
 
 	f.world.SetFaults("bigpc", machines.Faults{InUse: true})
 	f.world.Unload("bigpc")
 	c.hand(`{"server":"bigpc","thread_id":"Auth refactor","prompt":"job 2 takes 1"}`)
-	p.shows("Go on in a copy on bigpc?")
-	p.until(`document.querySelector(".question:not(.settling)")`)
-	p.shows("The session Auth refactor")
+	p.Shows("Go on in a copy on bigpc?")
+	p.Until(`document.querySelector(".question:not(.settling)")`)
+	p.Shows("The session Auth refactor")
 	p.inEveryWindow("held-asks")
-	p.tap("No copy")
-	p.until(`!document.querySelector(".question")`)
-	p.tap("What you were asked")
-	p.shows("Declined on the page")
+	p.Click("No copy")
+	p.Until(`!document.querySelector(".question")`)
+	p.Click("What you were asked")
+	p.Shows("Declined on the page")
 	p.inEveryWindow("held-declined")
-	p.quiet(noKeyYet)
+	p.Quiet(noKeyYet)
 }
 
 // inEveryWindow takes pictures of the work in each size, and holds that the buttons of a question are in them.
 func (p *tab) inEveryWindow(name string) {
-	p.t.Helper()
+	p.T.Helper()
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	for _, size := range windows {
-		p.do(chromedp.EmulateViewport(size[0], size[1]))
-		p.until(`innerWidth === ` + fmt.Sprint(size[0]))
-		p.pictures(fmt.Sprint(name, "-", size[0]))
-		p.until(`window.scrollY === 0 && document.querySelector(".work .scroll").scrollTop === 0`)
+		p.Size(size[0], size[1])
+		p.Pictures(fmt.Sprint(name, "-", size[0]))
+		p.Until(`window.scrollY === 0 && document.querySelector(".work .scroll").scrollTop === 0`)
 		if out := eval[[]string](p, `[...document.querySelectorAll(".question-buttons button")].filter((b) => { const r = b.getBoundingClientRect(); return r.top < 0 || r.bottom > innerHeight || document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2) !== b; }).map((b) => b.textContent)`); len(out) > 0 {
-			p.t.Errorf("%s at %v: out of reach: %q", name, size, out)
+			p.T.Errorf("%s at %v: out of reach: %q", name, size, out)
 		}
 	}
-	p.do(chromedp.EmulateViewport(1440, 900))
+	p.Size(1440, 900)
 }

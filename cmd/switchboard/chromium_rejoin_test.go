@@ -30,33 +30,33 @@ func TestChromiumReload(t *testing.T) {
 	r := start(t, func(p *plan) { p.Hurry = 2 })
 	p := openTab(t, startChromium(t, true), 1280, 900)
 	p.enter(r)
-	p.choose("Call")
-	p.status("Listening")
+	p.Choose("Call")
+	p.Status("Listening")
 	p.soundFlows()
 	id := r.theCall()
 	p.says("On bigpc continue the auth session and run the tests")
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
-	p.do(chromedp.Reload())
-	p.shows("On bigpc continue the auth session and run the tests")
-	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("TestRefreshExpiredToken"))`)
+	p.Do(chromedp.Reload())
+	p.Shows("On bigpc continue the auth session and run the tests")
+	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("TestRefreshExpiredToken"))`)
 	r.allHeard()
 	if now := r.theCall(); now != id {
 		t.Errorf("it was in %s, and is in %s", id, now)
 	}
-	p.status("Listening")
+	p.Status("Listening")
 	p.soundFlows()
 	if n := eval[int](p, `[...document.querySelectorAll(".line.voice")].filter((e) => e.textContent.includes("TestRefreshExpiredToken")).length`); n != 1 {
 		t.Errorf("told %d times:\n%s", n, eval[string](p, `document.body.innerText`))
 	}
-	p.pictures("rejoin-reloaded")
+	p.Pictures("rejoin-reloaded")
 	p.says("Which machines do I have?") // the same conversation goes on
-	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
-	p.choose("Hang up")
-	p.status("Not in a call")
-	p.do(chromedp.Reload())
-	p.shows("Which machines do I have?")
-	p.status("Not in a call") // who has hung up does not come back
-	p.quiet(noKeyYet)
+	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
+	p.Choose("Hang up")
+	p.Status("Not in a call")
+	p.Do(chromedp.Reload())
+	p.Shows("Which machines do I have?")
+	p.Status("Not in a call") // who has hung up does not come back
+	p.Quiet(noKeyYet)
 }
 
 // TestChromiumCallByTextReload: so does a call without a microphone.
@@ -66,11 +66,11 @@ func TestChromiumCallByTextReload(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.enter(r)
 	p.says("Which machines do I have?")
-	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
+	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
 	id := r.theCall()
-	p.do(chromedp.Reload())
-	p.shows("Which machines do I have?")
-	p.status("In a call by text")
+	p.Do(chromedp.Reload())
+	p.Shows("Which machines do I have?")
+	p.Status("In a call by text")
 	if now := r.theCall(); now != id {
 		t.Errorf("it was in %s, and is in %s", id, now)
 	}
@@ -80,7 +80,7 @@ func TestChromiumCallByTextReload(t *testing.T) {
 	if eval[bool](p, `Boolean(seen.mic)`) {
 		t.Error("the microphone was opened")
 	}
-	p.tap("Hang up")
-	p.status("Not in a call")
-	p.quiet(noKeyYet)
+	p.Click("Hang up")
+	p.Status("Not in a call")
+	p.Quiet(noKeyYet)
 }

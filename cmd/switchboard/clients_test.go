@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"switchboard/realtime/simulator"
+	"switchboard/web/webtest"
 )
 
 // story is long enough to be cut short.
@@ -141,7 +142,7 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 		t.Fatal(err)
 	}
 	p := openTab(t, startChromium(t, true), 800, 600)
-	p.do(inPage(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(page.URL))
+	p.Do(webtest.Call(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(page.URL))
 	eval[bool](p, fmt.Sprintf(`put(%q, %s).then((told) => { window.told = JSON.stringify(told); }, (e) => { window.told = String(e); }), true`, name, about))
 	for end := time.Now().Add(3 * patience); !eval[bool](p, `!!window.told`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -112,7 +112,7 @@ func TestStockClientsElsewhere(t *testing.T) {
 	}))
 	t.Cleanup(page.Close)
 	p := openTab(t, startChromium(t, true), 800, 600)
-	p.do(chromedp.Navigate(page.URL))
+	p.Do(chromedp.Navigate(page.URL))
 	for transport, path := range map[string]string{"webrtc": "/v1/realtime/calls", "websocket": "/v1/realtime"} {
 		settings, err := json.Marshal(map[string]string{"transport": transport, "url": r.at(transport, path), "key": backend.Made.Value})
 		if err != nil {
@@ -127,7 +127,7 @@ func TestStockClientsElsewhere(t *testing.T) {
   session.sendMessage("Which machines are there?");
   return true;
 })(`+string(settings)+`)`)
-		p.until(`went.errors.length || JSON.stringify(went.session.history).includes("bigpc")`)
+		p.Until(`went.errors.length || JSON.stringify(went.session.history).includes("bigpc")`)
 		if errors := eval[[]string](p, `went.errors`); len(errors) > 0 {
 			t.Errorf("errors over %s: %q", transport, errors)
 		}

@@ -68,7 +68,7 @@ func ourImports() []importRule {
 		{"sessions/sqlite", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sessionstest", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, nil, "it holds every store, so it may know none"},
 		{"web", []string{"handoff", "handoff/ledger", "handoff/tools", "realtime", "sessions"}, []string{"web/webtest"}, "it sees a fleet through handoff's interfaces"},
-		{"web/webtest", nil, nil, "it is a browser, and knows no page"},
+		{"web/webtest", nil, nil, "it is a browser and hands in it, and knows nothing of the service"},
 		{"web/metrics", []string{"handoff"}, nil, "it knows a format, and not what the numbers mean"},
 		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},

@@ -1,7 +1,8 @@
-// Package webtest is a browser for tests: one Chromium for all tests of a package, and in it a page of its own for
-// each. What one page stores, is allowed or has open no other page sees.
+// Package webtest is a browser for tests, and hands for Switchboard's page in it: one Chromium for all tests of a
+// package, and in it a page of its own for each. What one page stores, is allowed or has open no other page sees.
 //
-// It must not know what the pages show.
+// Of the page it knows how controls are named, where the login form and the call's state are, and what takes no press
+// yet. It must not know what else the page shows: that is for its tests to say.
 package webtest
 
 import (

@@ -24,8 +24,8 @@ import (
 // where what they wait for does not happen within [Patience].
 type Tab struct {
 	Ctx context.Context // Set once: for what only chromedp can do
+	T   *testing.T      // that it fails
 
-	t    *testing.T // Set once
 	mu   sync.Mutex
 	said []string // Guarded by mu: warnings, errors and exceptions of the console
 }
@@ -35,7 +35,7 @@ type Tab struct {
 func Open(t *testing.T, browser context.Context, width, height int64, scripts ...string) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	p := &Tab{t: t, Ctx: ctx}
+	p := &Tab{T: t, Ctx: ctx}
 	console := chromedp.Console(ctx)
 	var reading sync.WaitGroup
 	t.Cleanup(func() {
@@ -45,9 +45,10 @@ func Open(t *testing.T, browser context.Context, width, height int64, scripts ..
 			t.Logf("console: %q", p.Console())
 		}
 	})
-	p.Do(chromedp.EmulateViewport(width, height), Call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
+	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true}
+	p.Do(chromedp.EmulateViewport(width, height), Call(emulation.SetFocusEmulationEnabled, focus))
 	for _, script := range scripts {
-		p.Do(Call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}))
+		p.Do(AtFirst(script))
 	}
 	reading.Go(func() {
 		for m, err := range console {
@@ -64,8 +65,13 @@ func Open(t *testing.T, browser context.Context, width, height int64, scripts ..
 	return p
 }
 
+// AtFirst makes an action: a script runs before those of each page that a tab opens from now on.
+func AtFirst(script string) chromedp.Action[chromedp.Void] {
+	return Call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
 // Attach gives the tab of a context that somebody else made, such as that of a worker. Its console is not read.
-func Attach(ctx context.Context, t *testing.T) *Tab { return &Tab{t: t, Ctx: ctx} }
+func Attach(ctx context.Context, t *testing.T) *Tab { return &Tab{T: t, Ctx: ctx} }
 
 // Call makes an action of a command of the browser whose answer nobody needs.
 func Call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
@@ -84,47 +90,47 @@ func (p *Tab) Console() []string {
 
 // Do does one step after the other.
 func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
-	p.t.Helper()
+	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 }
 
 // Eval gives the value of a JavaScript expression; a promise is awaited.
 func Eval[T any](p *Tab, expression string) T {
-	p.t.Helper()
+	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
-		p.t.Fatalf("%s: %v", expression, err)
+		p.T.Fatalf("%s: %v", expression, err)
 	}
 	return v
 }
 
 // Until waits for an expression to be true. One that fails is not true yet: what it looks at may still come.
 func (p *Tab) Until(expression string) {
-	p.t.Helper()
+	p.T.Helper()
 	poll := "(async () => { try { return !!(" + expression + "); } catch { return false; } })()"
 	for end := time.Now().Add(Patience); !Eval[bool](p, poll); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("never true: %s\npage:\n%s", expression, Eval[string](p, `document.body.innerText`))
+			p.T.Fatalf("never true: %s\npage:\n%s", expression, Eval[string](p, `document.body.innerText`))
 		}
 	}
 }
 
 // Shows waits until the page shows a text.
 func (p *Tab) Shows(text string) {
-	p.t.Helper()
+	p.T.Helper()
 	p.Until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
 }
 
 // Press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose
 // default was prevented would press what has the focus by then.
 func (p *Tab) Press(keys ...string) {
-	p.t.Helper()
+	p.T.Helper()
 	for _, r := range strings.Join(keys, "") {
 		events := kb.Encode(r)
 		down, up := *events[0], *events[len(events)-1]
@@ -137,16 +143,20 @@ func (p *Tab) Press(keys ...string) {
 
 // Scheme chooses light or dark, and no motion.
 func (p *Tab) Scheme(name string) {
-	p.t.Helper()
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	p.T.Helper()
+	features := []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}
 	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 }
 
-// Picture keeps what the page looks like now in the directory that SWITCHBOARD_PICTURES names, to be looked at. Where
-// that is not set, it does nothing.
+// picturesEnv names the directory for pictures. Where it is not set, none are taken.
+const picturesEnv = "SWITCHBOARD_PICTURES"
+
+// Picture keeps what the page looks like now, to be looked at; see [picturesEnv].
 func (p *Tab) Picture(name string) {
-	p.t.Helper()
-	dir := os.Getenv("SWITCHBOARD_PICTURES")
+	p.T.Helper()
+	dir := os.Getenv(picturesEnv)
 	if dir == "" {
 		return
 	}
@@ -155,13 +165,13 @@ func (p *Tab) Picture(name string) {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600)
 	}
 	if err != nil {
-		p.t.Fatalf("picture %s: %v", name, err)
+		p.T.Fatalf("picture %s: %v", name, err)
 	}
 }
 
 // Tree reads the accessibility tree as lines "role: name".
 func (p *Tab) Tree() []string {
-	p.t.Helper()
+	p.T.Helper()
 	var lines []string
 	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		got, err := cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})

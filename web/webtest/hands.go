@@ -1,0 +1,162 @@
+package webtest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// named is the name of a control, as the page's own texts give it.
+const named = `((e) => (e.getAttribute("aria-label") || e.textContent || "").trim())`
+
+// control is an expression for the visible control with a name.
+func control(name string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((e) => e.checkVisibility() && %s(e) === %q)`, named, name)
+}
+
+// TabTo moves the focus by keyboard to a control with this name or id, once around the page.
+func (p *Tab) TabTo(name string) {
+	p.T.Helper()
+	is := fmt.Sprintf(`(%s(document.activeElement) === %q || document.activeElement.id === %[2]q)`, named, name)
+	for range 80 {
+		if Eval[bool](p, is) {
+			return
+		}
+		p.Press("\t")
+	}
+	p.T.Fatalf("the keyboard does not reach %q", name)
+}
+
+// Choose moves to a control by keyboard, and presses it.
+func (p *Tab) Choose(name string) {
+	p.T.Helper()
+	p.Until(control(name))
+	p.TabTo(name)
+	p.Press("\r")
+}
+
+// Space presses the Space key down, again while it is held, or lets go of it.
+func (p *Tab) Space(typ input.DispatchKeyEventType, again bool) {
+	p.T.Helper()
+	key := input.DispatchKeyEventParams{Type: typ, Key: " ", Code: "Space", WindowsVirtualKeyCode: 32, AutoRepeat: &again}
+	if typ == input.DispatchKeyEventTypeKeyDown {
+		key.Text = " "
+	}
+	p.Do(Call(input.DispatchKeyEvent, key))
+}
+
+// Click presses the visible control with this name with a mouse.
+func (p *Tab) Click(name string) {
+	p.T.Helper()
+	p.Hit(control(name))
+}
+
+// Hit presses what an expression finds with a mouse, once it is seen, stands still and takes a press, and nothing lies
+// over it. It fails where the press met something else: the thing moved away from under the finger.
+func (p *Tab) Hit(found string) {
+	p.T.Helper()
+	p.Until(`((e) => {
+	  if (!e?.checkVisibility()) return false;
+	  e.scrollIntoView({ block: "nearest", inline: "nearest" });
+	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
+	  const seen = (window.webtest ??= {});
+	  const still = String(seen.at) === String(at);
+	  seen.at = at;
+	  if (!still || e.closest(".settling") || !e.contains(document.elementFromPoint(...at))) return false;
+	  seen.listening?.abort();
+	  seen.listening = new AbortController();
+	  const missed = seen.missed = [], options = { once: true, capture: true, signal: seen.listening.signal };
+	  for (const type of ["pointerdown", "pointerup", "click"]) {
+	    addEventListener(type, ({ target: met }) => {
+	      if (!e.contains(met)) missed.push(type + " met " + (met.id || met.className || met.tagName));
+	    }, options);
+	  }
+	  return true;
+	})(` + found + `)`)
+	at := Eval[[]float64](p, `webtest.at`)
+	p.Do(chromedp.MouseClickXY(at[0], at[1]))
+	if missed := Eval[[]string](p, `window.webtest?.missed ?? []`); len(missed) > 0 { // none where the press left the page
+		p.T.Fatalf("%s moved away from under the finger: %s", found, missed)
+	}
+}
+
+// EnterKey puts a key into the login form and sends it.
+func (p *Tab) EnterKey(key string) {
+	p.T.Helper()
+	p.Until(`document.querySelector("#login-key")?.checkVisibility()`)
+	p.Do(chromedp.Focus(chromedp.ID("login-key")))
+	p.Press(key, "\r")
+}
+
+// Status waits until the page writes that the call stands in these words.
+func (p *Tab) Status(text string) {
+	p.T.Helper()
+	p.Until(fmt.Sprintf(`document.querySelector("#status-text").textContent === %q`, text))
+}
+
+// Frames waits until the page was drawn twice, with what its size or its state changed.
+const Frames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
+
+// Size gives the window another size, and waits until the page is laid out for it.
+func (p *Tab) Size(width, height int64) {
+	p.T.Helper()
+	p.Do(chromedp.EmulateViewport(width, height))
+	p.Until(fmt.Sprintf("innerWidth === %d && innerHeight === %d", width, height))
+	Eval[bool](p, Frames)
+}
+
+// Pictures keeps what the page looks like now, dark and light; see [Tab.Picture].
+func (p *Tab) Pictures(name string) {
+	p.T.Helper()
+	if os.Getenv(picturesEnv) == "" {
+		return
+	}
+	for _, scheme := range []string{"dark", "light"} {
+		p.Scheme(scheme)
+		p.Picture(name + "-" + scheme)
+	}
+}
+
+// Quiet holds the page to an empty console, but for lines with one of these words. What is against the page's content
+// security policy is written there too.
+func (p *Tab) Quiet(allowed ...string) {
+	p.T.Helper()
+	for _, line := range p.Console() {
+		if !slices.ContainsFunc(allowed, func(words string) bool { return strings.Contains(line, words) }) {
+			p.T.Errorf("the console says %q", line)
+		}
+	}
+}
+
+// withNames are the roles of what cannot be used without a name.
+var withNames = []string{
+	"button", "textbox", "link", "checkbox", "radio", "combobox", "heading", "article", "dialog", "region",
+}
+
+// Has waits until the accessibility tree has these lines, see [Tab.Tree], and holds that it has a name for all that can
+// be used.
+func (p *Tab) Has(want ...string) {
+	p.T.Helper()
+	var lines, missing []string
+	for end := time.Now().Add(Patience); ; time.Sleep(50 * time.Millisecond) { // it follows the page a little later
+		lines = p.Tree()
+		missing = slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(lines, w) })
+		if len(missing) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			p.T.Fatalf("the accessibility tree has no %q:\n%s", missing, strings.Join(lines, "\n"))
+		}
+	}
+	for _, line := range lines {
+		role, name, _ := strings.Cut(line, ": ")
+		if slices.Contains(withNames, role) && strings.TrimSpace(name) == "" {
+			p.T.Errorf("a %s has no name", role)
+		}
+	}
+}
