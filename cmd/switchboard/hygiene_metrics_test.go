@@ -30,7 +30,7 @@ var queues = map[string]struct{ policy, metric string }{
 	"handoff.FeedQueue":        {"the listener is dropped and reads a snapshot", "switchboard_feed_listeners_dropped_total"},
 	"realtime/rtc.packetQueue": {"their reader waits, and the system drops packets", "switchboard_webrtc_packets_lost_total"},
 	"servers/codex.maxQueued":  {"the request is refused", "switchboard_codex_frames_full_total"},
-	"servers/codex.maxErrands": {"the errand is left out", "switchboard_codex_errands_left_out_total"},
+	"servers/codex.maxResubscriptions": {"the resubscription is left out", "switchboard_codex_resubscriptions_left_out_total"},
 }
 
 // A metricScan is what the code says of counters.

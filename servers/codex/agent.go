@@ -2,8 +2,10 @@ package codex
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -47,10 +49,14 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 		id, err = a.start(ctx, turn)
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", a.name().fault(err, handoff.CodeUnreachable, handoff.CodeUnknownStart)
-	case a.thread.isForeign(id):
+	}
+	a.thread.mu.Lock()
+	k := a.thread.findLocked(id)
+	foreign := k != nil && k.foreign
+	a.thread.mu.Unlock()
+	if foreign {
 		a.conn.log.Warn("start joined a running turn", zap.String("thread", a.thread.id), zap.String("turn", string(id)))
 		return id, handoff.Fault(handoff.CodeJoined, a.conn.cfg.Name, "turn "+string(id)+" ran already")
 	}
@@ -125,7 +131,11 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 }
 
 // Turns returns the turn that runs now, or "", and the newest one, as far as was heard.
-func (a *agent) Turns() (running, newest handoff.TurnID) { return a.thread.nowAndNewest() }
+func (a *agent) Turns() (running, newest handoff.TurnID) {
+	a.thread.mu.Lock()
+	defer a.thread.mu.Unlock()
+	return a.thread.running, a.thread.newest
+}
 
 // Steer adds to the running turn. What the agent is saying is abandoned and said anew.
 func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
@@ -210,3 +220,41 @@ var (
 	_ handoff.Reconciler = (*agent)(nil)
 	_ handoff.Replier    = (*agent)(nil)
 )
+
+// maxInput is how many characters of words the server takes in one input.
+const maxInput = 1 << 20
+
+// checkInput refuses what the server cannot take.
+func checkInput(input []handoff.Part) *handoff.Error {
+	size := 0
+	for _, p := range input {
+		switch p := p.(type) {
+		case handoff.Text:
+			size += utf8.RuneCountInString(string(p))
+		case handoff.Image:
+			if !strings.HasPrefix(p.URL, "data:image/") && !strings.HasPrefix(p.URL, "https://") {
+				return handoff.Fault(handoff.CodeMalformed, "a picture needs an address with https: or data:image/", "")
+			}
+		default:
+			return handoff.Fault(handoff.CodeUnsupported, "", "it takes words and pictures")
+		}
+	}
+	if size > maxInput {
+		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "more than 1048576 characters")
+	}
+	return nil
+}
+
+// wireInput puts an input that was checked into the server's form.
+func wireInput(input []handoff.Part) []userInput {
+	all := make([]userInput, 0, len(input))
+	for _, p := range input {
+		switch p := p.(type) {
+		case handoff.Text:
+			all = append(all, userInput{Type: "text", Text: string(p)})
+		case handoff.Image:
+			all = append(all, userInput{Type: "image", URL: p.URL})
+		}
+	}
+	return all
+}

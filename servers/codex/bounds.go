@@ -85,9 +85,9 @@ func (w *wireItem) fit() bool {
 // tally counts what the threads of a connection leave out and hold.
 type tally struct {
 	turns.Tally
-	forgotten atomic.Uint64 // turns forgotten to make room
-	unasked   atomic.Uint64 // questions that were too long to be asked, or too many
-	errands   atomic.Uint64 // errands that found too many waiting
+	forgotten       atomic.Uint64 // turns forgotten to make room
+	unasked         atomic.Uint64 // questions that were too long to be asked, or too many
+	resubscriptions atomic.Uint64 // resubscriptions that found too many waiting
 }
 
 // answers matches the head of a response.

@@ -155,10 +155,10 @@ func Dialer(cfg Config) servers.Dial {
 func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link, error) {
 	c := &connection{
 		cfg: cfg, log: cfg.Log,
-		generation: strings.ToLower(rand.Text()[:10]),
-		ended:      make(chan struct{}),
-		threads:    map[string]*thread{},
-		errands:    make(chan errand, maxErrands),
+		generation:      strings.ToLower(rand.Text()[:10]),
+		ended:           make(chan struct{}),
+		threads:         map[string]*thread{},
+		resubscriptions: make(chan resubscription, maxResubscriptions),
 	}
 	c.peer = newPeer(wire, cfg.Log, c.handle)
 	c.peer.missed = c.mistrust
@@ -167,11 +167,19 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
 		var work sync.WaitGroup
-		work.Go(c.runErrands)
+		work.Go(c.resubscribe)
 		defer uncounted()
 		c.peer.run()
 		work.Wait()
-		c.logEnd()
+		c.log.Debug("connection ended",
+			zap.String("reason", c.peer.lost().Error()),
+			zap.Uint64("malformed", c.peer.malformed.Load()),
+			zap.Uint64("late", c.peer.late.Load()),
+			zap.Uint64("too_long", c.peer.tooLong.Load()),
+			zap.Uint64("full", c.peer.full.Load()),
+			zap.Uint64("unasked", c.tally.unasked.Load()),
+			zap.Uint64("given_up", c.tally.GivenUp.Load()),
+			zap.Uint64("forgotten", c.tally.forgotten.Load()))
 	}()
 	version, err := c.client.initialize(ctx)
 	if err == nil {
@@ -183,17 +191,4 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	}
 	c.log.Debug("connected", zap.String("version", version))
 	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: cfg.exclusive}, nil
-}
-
-// logEnd tells why the connection ended and what was left out on the way.
-func (c *connection) logEnd() {
-	c.log.Debug("connection ended",
-		zap.String("reason", c.peer.lost().Error()),
-		zap.Uint64("malformed", c.peer.malformed.Load()),
-		zap.Uint64("late", c.peer.late.Load()),
-		zap.Uint64("too_long", c.peer.tooLong.Load()),
-		zap.Uint64("full", c.peer.full.Load()),
-		zap.Uint64("unasked", c.tally.unasked.Load()),
-		zap.Uint64("given_up", c.tally.GivenUp.Load()),
-		zap.Uint64("forgotten", c.tally.forgotten.Load()))
 }

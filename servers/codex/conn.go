@@ -28,8 +28,8 @@ type connection struct {
 	threads   map[string]*thread // Guarded by mu: those that somebody attached or is attaching
 	subagents []*subagent        // Guarded by mu: of turns in those; at most maxHelpers, oldest first
 
-	errands chan errand // Set once, never closed; bound maxErrands, beyond which they are left out
-	tally   tally       // of all threads
+	resubscriptions chan resubscription // Set once, never closed; bound maxResubscriptions, beyond which they are left out
+	tally           tally               // of all threads
 }
 
 // Attach resumes a thread and subscribes to it, once for all who attach it.
@@ -58,7 +58,13 @@ func (c *connection) create(ctx context.Context, params threadStartParams) (hand
 		return c.client.threadStart(ctx, params, land)
 	})
 	if err == nil {
-		err = c.checkNew(t.mayDo())
+		p := t.mayDo()
+		if setting := p.differs(c.cfg); setting != "" {
+			err = handoff.Fault(handoff.CodeRefused, c.cfg.Name,
+				setting+": a new session did not get what is configured, but "+p.String())
+		} else {
+			err = c.checkCeiling(p)
+		}
 	}
 	return c.handOver(t, err)
 }
@@ -146,7 +152,7 @@ func (c *connection) hold(id string) *thread {
 	defer c.mu.Unlock()
 	t := c.threads[id]
 	if t == nil {
-		t = newThread(id, &c.tally)
+		t = &thread{id: id, gate: make(chan struct{}, 1), tally: &c.tally}
 		c.threads[id] = t
 	}
 	t.refs++
@@ -221,13 +227,26 @@ func (c *connection) subscribe(ctx context.Context, t *thread) error {
 // attachTurns is how many of a thread's newest turns come with attaching it.
 const attachTurns = 2
 
-// resume resumes a thread. The caller holds its gate.
+// resume resumes a thread, and reads a doubtful newest turn again. The caller holds its gate.
 func (c *connection) resume(ctx context.Context, t *thread) error {
 	page, err := c.resumed(ctx, t, attachTurns)
 	if err != nil {
 		return err
 	}
-	return c.doubt(ctx, t, page)
+	for _, delay := range doubts[:attachDoubts] {
+		if page == nil || len(page.Data) == 0 || !doubtful(page.Data[0]) {
+			return nil
+		}
+		select {
+		case <-time.After(delay):
+		case <-c.peer.done:
+			return c.name("").fault(&notSentError{c.peer.lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		case <-ctx.Done():
+			return c.name("").fault(context.Cause(ctx), handoff.CodeUnreachable, handoff.CodeUnreachable)
+		}
+		page = c.reread(ctx, t)
+	}
+	return nil
 }
 
 // resumed resumes a thread and returns its newest turns, or nil when it has none or they cannot be read.
@@ -242,7 +261,14 @@ func (c *connection) resumed(ctx context.Context, t *thread, turns int) (*turnsP
 		return nil, c.name(c.nameOfHeld(ctx, t, err)).fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	if other := result.Thread.ID; other != t.id {
-		c.unsubscribeOther(ctx, other)
+		c.mu.Lock()
+		_, used := c.threads[other]
+		c.mu.Unlock()
+		if other != "" && !used {
+			if err := c.client.threadUnsubscribe(ctx, other); err != nil {
+				c.log.Debug("unsubscribe from a thread that was not asked for", zap.Error(err))
+			}
+		}
 		return nil, handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, "thread/resume gave another thread")
 	}
 	if page := result.InitialTurnsPage; page != nil {
@@ -265,19 +291,6 @@ func (c *connection) nameOfHeld(ctx context.Context, t *thread, why error) strin
 	return ""
 }
 
-// unsubscribeOther leaves a thread that was not asked for, unless somebody here uses it.
-func (c *connection) unsubscribeOther(ctx context.Context, id string) {
-	c.mu.Lock()
-	_, used := c.threads[id]
-	c.mu.Unlock()
-	if id == "" || used {
-		return
-	}
-	if err := c.client.threadUnsubscribe(ctx, id); err != nil {
-		c.log.Debug("unsubscribe from a thread that was not asked for", zap.Error(err))
-	}
-}
-
 // doubts is when a newest turn that reads as interrupted without an end is read again. At its edges a
 // turn is reported so although it runs or has completed; 120 ms later it never was (12 of 12). Only a
 // crash of the server leaves it so. Who attaches looks twice again, who waits for its end three times.
@@ -289,28 +302,12 @@ const attachDoubts = 2
 // doubtful reports whether a turn may be something else than it says.
 func doubtful(w wireTurn) bool { return w.Status == statusInterrupted && w.CompletedAt == nil }
 
-// doubt reads a doubtful newest turn again.
-func (c *connection) doubt(ctx context.Context, t *thread, page *turnsPage) error {
-	for _, delay := range doubts[:attachDoubts] {
-		if page == nil || len(page.Data) == 0 || !doubtful(page.Data[0]) {
-			return nil
-		}
-		select {
-		case <-time.After(delay):
-		case <-c.peer.done:
-			return c.name("").fault(&notSentError{c.peer.lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
-		case <-ctx.Done():
-			return c.name("").fault(context.Cause(ctx), handoff.CodeUnreachable, handoff.CodeUnreachable)
-		}
-		page = c.reread(ctx, t)
-	}
-	return nil
-}
-
 // reread reads the newest turn and takes it over, unless turns were heard to begin or end meanwhile.
 // A thread that never ran has none.
 func (c *connection) reread(ctx context.Context, t *thread) *turnsPage {
-	before := t.turnsHeard()
+	t.mu.Lock()
+	before := t.heard
+	t.mu.Unlock()
 	page, err := c.client.turnsList(ctx, t.id, 1, "notLoaded")
 	if err != nil {
 		return nil
@@ -379,14 +376,11 @@ func (c *connection) asks(t *thread, m message, about func(*askParams, *handoff.
 	if about != nil {
 		about(&p, &q)
 	}
-	q.ID, q.Connection, q.Asked = c.questionID(&p, m.ID), c.generation, time.Now()
+	// After a reconnect a request comes again under its number. Numbers begin again at 0 when the server is restarted,
+	// which ends every turn that had asked.
+	q.ID = handoff.QuestionID(strings.Join([]string{c.cfg.Name, p.ThreadID, p.TurnID, string(m.ID)}, ":"))
+	q.Connection, q.Asked = c.generation, time.Now()
 	t.ask(m, p, q)
-}
-
-// questionID names a request of the server. After a reconnect it comes again under its number. Numbers begin again at
-// 0 when the server is restarted, which ends every turn that had asked.
-func (c *connection) questionID(p *askParams, wireID json.RawMessage) handoff.QuestionID {
-	return handoff.QuestionID(strings.Join([]string{c.cfg.Name, p.ThreadID, p.TurnID, string(wireID)}, ":"))
 }
 
 // name returns what errors call this server and a session.

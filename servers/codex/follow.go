@@ -165,7 +165,9 @@ func (f *follower) readEnd(ctx context.Context) error {
 	switch {
 	case w.Status == statusInProgress:
 		f.later()
-		t.seen(f.turn)
+		t.mu.Lock()
+		f.turn.report(f.turn.reducer.Begin())
+		t.mu.Unlock()
 		return nil
 	case doubtful(w) && f.doubts < len(doubts):
 		f.pause = doubts[f.doubts]
@@ -230,8 +232,11 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 	if t.running != id && !k.reducer.Ended() { // its end will not be heard: it is read. Its usage may have been told since
 		k.resting = true
 	}
-	if k.updates.Lost() {
-		t.renewLocked(k)
+	if k.updates.Lost() { // it was given up: what it did is read, as if it was not heard
+		k.updates.Clear()
+		k.reducer, k.updates = turns.NewReducer(k.id), turns.NewBuffer(&t.tally.Tally)
+		k.whole, k.read, k.resting = false, false, t.running != k.id
+		t.questions.Retell(k.id)
 	}
 	k.reading = true
 	if !k.foreign {
@@ -239,14 +244,6 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 		t.announceLocked(k)
 	}
 	return k, nil
-}
-
-// renewLocked begins anew with a turn that was given up: what it did is read, as if it was not heard.
-func (t *thread) renewLocked(k *turn) {
-	k.updates.Clear()
-	k.reducer, k.updates = turns.NewReducer(k.id), turns.NewBuffer(&t.tally.Tally)
-	k.whole, k.read, k.resting = false, false, t.running != k.id
-	t.questions.Retell(k.id)
 }
 
 // beganUnheard reports, once, whether a turn may have finished items that were not heard here. A turn that
@@ -334,13 +331,6 @@ func (t *thread) givenUp(k *turn, name naming) error {
 	return nil
 }
 
-// seen notes that a reading showed the turn running.
-func (t *thread) seen(k *turn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k.report(k.reducer.Begin())
-}
-
 // conclude ends a turn by what was read of it. unread says why its items could not be; nil: they were.
 func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unread error) {
 	t.mu.Lock()
@@ -367,12 +357,6 @@ func (t *thread) runs() (newest handoff.TurnID, busy bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.newest, t.active || t.running != ""
-}
-
-func (t *thread) nowAndNewest() (running, newest handoff.TurnID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.running, t.newest
 }
 
 // mayDo returns what the turns of the thread may do.

@@ -39,7 +39,7 @@ func TestCheckInput(t *testing.T) {
 
 // TestUsageIsCountedOnce: the server may tell the same usage twice.
 func TestUsageIsCountedOnce(t *testing.T) {
-	th := newThread(thread1, new(tally))
+	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	tell := func(total, last int64) {
 		th.hear(noteUsage, &note{TurnID: turn1, Usage: &wireUsage{Total: wireTokens{Input: total}, Last: wireTokens{Input: last, Output: 10}}})
 	}
@@ -57,7 +57,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 
 // TestTheUsersWordsAreNotReported: they show only that the turn runs.
 func TestTheUsersWordsAreNotReported(t *testing.T) {
-	th := newThread(thread1, new(tally))
+	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	for _, kind := range []string{typeUserMessage, typeHookPrompt, typeFunctionOut} {
 		for _, method := range []string{noteItemStarted, noteItemCompleted} {
 			th.hear(method, &note{TurnID: turn1, Item: &wireItem{Type: kind, ID: kind, Text: "hi"}})

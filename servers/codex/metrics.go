@@ -17,7 +17,7 @@ type Counters struct {
 }
 
 // codexCount is what connections counted. It may be compared and added.
-type codexCount struct{ malformed, late, leftOut, full, forgotten, givenUp, deltas, unasked, errands uint64 }
+type codexCount struct{ malformed, late, leftOut, full, forgotten, givenUp, deltas, unasked, resubscriptions uint64 }
 
 func (n *codexCount) add(c *connection) {
 	n.malformed += c.peer.malformed.Load()
@@ -28,7 +28,7 @@ func (n *codexCount) add(c *connection) {
 	n.givenUp += c.tally.GivenUp.Load()
 	n.deltas += c.tally.Deltas.Load()
 	n.unasked += c.tally.unasked.Load()
-	n.errands += c.tally.errands.Load()
+	n.resubscriptions += c.tally.resubscriptions.Load()
 }
 
 // begin counts a connection in, until the function that it returns is called.
@@ -68,7 +68,7 @@ func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 		count("turns_given_up_total", "Turns whose updates were given up because nobody read them in time.", n.givenUp),
 		count("deltas_dropped_total", "Pieces of text that were dropped because nobody read them in time; the finished item has the whole.", n.deltas),
 		count("questions_left_out_total", "Questions of a server that were too long, or too many.", n.unasked),
-		count("errands_left_out_total", "Subscriptions of subagents that were not changed because too many waited.", n.errands),
+		count("resubscriptions_left_out_total", "Subscriptions of subagents that were not changed because too many waited.", n.resubscriptions),
 		handoff.NewMetric("switchboard_codex_updates_bytes", "Bytes of updates of a server that nobody has read yet.", held, "server", c.Server),
 	})(yield)
 }

@@ -48,14 +48,6 @@ func (p policy) above(ceiling string) bool {
 	return !known || rank > looseness[sandboxes[ceiling]]
 }
 
-// checkNew refuses a new thread with another policy than was configured.
-func (c *connection) checkNew(p policy) error {
-	if setting := p.differs(c.cfg); setting != "" {
-		return handoff.Fault(handoff.CodeRefused, c.cfg.Name, setting+": a new session did not get what is configured, but "+p.String())
-	}
-	return c.checkCeiling(p)
-}
-
 // checkCeiling refuses to run in a thread that may do more than the ceiling. How often it asks is no part
 // of the ceiling: the sandbox holds whether somebody is asked or not.
 func (c *connection) checkCeiling(p policy) error {

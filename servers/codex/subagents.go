@@ -55,7 +55,7 @@ func (c *connection) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 		case i >= 0: // it goes on for another turn
 			h := c.subagents[i]
 			if h.left {
-				c.sendLocked(errand{h.id, true})
+				c.sendLocked(resubscription{h.id, true})
 			}
 			h.thread, h.turn, h.left = t, turn, false
 		default:
@@ -86,32 +86,32 @@ func (c *connection) hearSubagent(m message, n *note) {
 	}
 }
 
-// maxErrands bounds what waits to be told the server about subagents.
-const maxErrands = 2 * maxSubagents
+// maxResubscriptions bounds what waits to be told the server about subagents.
+const maxResubscriptions = 2 * maxSubagents
 
-// An errand changes the subscription of a subagent's thread. The reader, which must not wait, sends it.
-type errand struct {
+// A resubscription changes the subscription of a subagent's thread. The reader, which must not wait, sends it.
+type resubscription struct {
 	thread string
 	listen bool
 }
 
-// sendLocked leaves an errand out when there are too many: a server that is so slow has other troubles.
-func (c *connection) sendLocked(e errand) {
+// sendLocked leaves a resubscription out when there are too many: a server that is so slow has other troubles.
+func (c *connection) sendLocked(e resubscription) {
 	select {
-	case c.errands <- e:
+	case c.resubscriptions <- e:
 	default:
-		c.tally.errands.Add(1)
+		c.tally.resubscriptions.Add(1)
 		c.log.Debug("subscription of a subagent not changed", zap.String("thread", e.thread))
 	}
 }
 
-// runErrands runs until the connection is lost.
-func (c *connection) runErrands() {
+// resubscribe sends them until the connection is lost.
+func (c *connection) resubscribe() {
 	for {
 		select {
 		case <-c.peer.done:
 			return
-		case e := <-c.errands:
+		case e := <-c.resubscriptions:
 			var err error
 			if e.listen {
 				_, err = c.client.threadResume(context.Background(), e.thread, 1, nil)
@@ -137,7 +137,7 @@ func (c *connection) dismissLocked(which func(*subagent) bool) {
 	for _, h := range c.subagents {
 		if _, attached := c.threads[h.id]; which(h) && !h.left && !attached {
 			h.left = true
-			c.sendLocked(errand{h.id, false})
+			c.sendLocked(resubscription{h.id, false})
 		}
 	}
 }

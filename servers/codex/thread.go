@@ -55,10 +55,6 @@ type turn struct {
 	reading bool           // Guarded by the thread's mu: somebody follows it
 }
 
-func newThread(id string, of *tally) *thread {
-	return &thread{id: id, gate: make(chan struct{}, 1), tally: of}
-}
-
 // snapshot takes over what a response tells of the thread. The reader calls it, so that everything heard
 // later is newer.
 func (t *thread) snapshot(r *threadResult) {
@@ -136,8 +132,17 @@ func (t *thread) hear(method string, n *note) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch method {
-	case noteThreadStatus:
-		t.statusLocked(n.Status)
+	case noteThreadStatus: // rest comes just before the end of a turn, or instead of it
+		switch {
+		case n.Status == nil:
+		case n.Status.Type != "active":
+			t.restLocked()
+		default:
+			t.active = true
+			for _, k := range t.turns {
+				k.resting = k.resting && k.reducer.Ended()
+			}
+		}
 	case noteThreadName:
 		if n.ThreadName != nil {
 			t.title = title(&wireThread{Name: n.ThreadName})
@@ -167,6 +172,10 @@ func (t *thread) hear(method string, n *note) {
 func (t *thread) mistrust() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.doubtLocked()
+}
+
+func (t *thread) doubtLocked() {
 	for _, k := range t.turns {
 		if !k.reducer.Ended() && !k.resting {
 			k.resting = true
@@ -186,31 +195,9 @@ func (t *thread) drop() {
 	t.turns = nil
 }
 
-// statusLocked takes thread/status/changed. Rest comes just before the end of a turn, or instead of it.
-func (t *thread) statusLocked(s *threadStatus) {
-	if s == nil {
-		return
-	}
-	if s.Type != "active" {
-		t.restLocked()
-		return
-	}
-	t.active = true
-	for _, k := range t.turns {
-		if !k.reducer.Ended() {
-			k.resting = false
-		}
-	}
-}
-
 func (t *thread) restLocked() {
 	t.running, t.active = "", false
-	for _, k := range t.turns {
-		if !k.reducer.Ended() && !k.resting {
-			k.resting = true
-			k.wakeUp()
-		}
-	}
+	t.doubtLocked()
 }
 
 // turnNoteLocked takes turn/started and turn/completed.
@@ -243,8 +230,13 @@ var deltaKinds = map[string]handoff.DeltaKind{noteMessageDelta: handoff.DeltaMes
 // itemNoteLocked takes item/*, deltas, usage and error.
 func (t *thread) itemNoteLocked(method string, n *note) {
 	k := t.turnLocked(handoff.TurnID(n.TurnID))
-	if n.Item != nil && n.Item.Type == typeUserMessage {
-		t.messageLocked(k, n.Item)
+	if n.Item != nil && n.Item.Type == typeUserMessage && k.whole && k.first == nil {
+		first := n.Item.client() // the first message tells whose turn it is
+		k.first = &first
+		close(k.known)
+		if k.mine != "" && first != k.mine {
+			k.ours, k.foreign = false, true
+		}
 	}
 	switch method {
 	case noteMessageDelta, noteOutputDelta:
@@ -276,18 +268,6 @@ func (k *turn) item(w *wireItem, take func(turns.Item) []handoff.Update) {
 	}
 }
 
-// messageLocked takes what a user said in a turn. The first message tells whose turn it is.
-func (t *thread) messageLocked(k *turn, w *wireItem) {
-	id := w.client()
-	if k.whole && k.first == nil {
-		k.first = &id
-		close(k.known)
-		if k.mine != "" && id != k.mine {
-			k.ours, k.foreign = false, true
-		}
-	}
-}
-
 // claim takes the response to a start of ours. before is the newest turn when the start was sent: if that
 // came back, the server put our words into somebody else's turn, whose questions are not ours; the same
 // when another message was heard to begin the turn, or is heard to.
@@ -309,14 +289,6 @@ func (t *thread) claim(id, before handoff.TurnID, message string) {
 		t.running, t.newest = id, id
 	}
 	t.announceLocked(k)
-}
-
-// isForeign reports whether a turn took our words in and is somebody else's.
-func (t *thread) isForeign(id handoff.TurnID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.findLocked(id)
-	return k != nil && k.foreign
 }
 
 // report keeps updates for the follower.
@@ -374,10 +346,4 @@ func (t *thread) setUnsubscribed() bool {
 	was := t.subscribed
 	t.subscribed = false
 	return was
-}
-
-func (t *thread) turnsHeard() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.heard
 }
