@@ -83,7 +83,8 @@ func TestFork(t *testing.T) {
 		synctest.Wait()
 		source := handoff.Target{Server: "bigpc", Project: "shop", Thread: idAuth}
 		a, err := f.Fork(t.Context(), source, "")
-		if want := (handoff.Target{Server: "bigpc", Project: "shop", Thread: "copy"}); err != nil || a.Target != want || a.VoiceApprovals != "medium" {
+		if want := (handoff.Target{Server: "bigpc", Project: "shop", Thread: "copy"}); err != nil || a.Target != want ||
+			a.VoiceApprovals != "medium" {
 			t.Errorf("%+v, %v", a, err)
 		}
 		for _, c := range []struct {
@@ -127,7 +128,8 @@ func TestVoiceApprovals(t *testing.T) {
 // TestRegistered: names that people may say, and what may be approved by voice, are known without a thread.
 func TestRegistered(t *testing.T) {
 	s := &fakeServer{}
-	f, err := New(Config{Specs: []Spec{{Name: "bigpc", Aliases: []string{"the desktop"}, VoiceApprovals: "low", Simulated: true, Dial: s.dial}, {Name: "laptop", Dial: s.dial}}})
+	f, err := New(Config{Specs: []Spec{{Name: "bigpc", Aliases: []string{"the desktop"}, VoiceApprovals: "low",
+		Simulated: true, Dial: s.dial}, {Name: "laptop", Dial: s.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,8 @@ func TestRegistered(t *testing.T) {
 		"laptop": {Names: []string{"laptop"}, VoiceApprovals: "medium"},
 		"mini":   {Names: []string{"mini"}},
 	} {
-		if got := f.Registered(server); !slices.Equal(got.Names, want.Names) || got.VoiceApprovals != want.VoiceApprovals || got.EndsWithUs != want.EndsWithUs {
+		if got := f.Registered(server); !slices.Equal(got.Names, want.Names) || got.VoiceApprovals != want.VoiceApprovals ||
+			got.EndsWithUs != want.EndsWithUs {
 			t.Errorf("%s: %+v", server, got)
 		}
 	}

@@ -2,6 +2,8 @@ package servers
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,7 +60,8 @@ type connector struct {
 }
 
 func newConnector(spec Spec, log *zap.Logger, changed func()) *connector {
-	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, wake: make(chan struct{}, 1)}
+	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed,
+		wake: make(chan struct{}, 1)}
 	k.now.Store(&view{health: handoff.HealthConnecting, trying: true, next: make(chan struct{})})
 	return k
 }
@@ -74,11 +77,13 @@ func (k *connector) publish(v view) {
 			if next = v.fault.Meaning().Next; v.fault.Code == handoff.CodeUnreachable && k.spec.About.Start != "" {
 				next = "Start its agent server there: " + k.spec.About.Start
 			}
-			if needsSomebody(v.fault.Code) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended { // it was never up: somebody may have to start it
+			// One that was never up may have to be started by somebody.
+			if needsSomebody(v.fault.Code) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended {
 				level = zap.WarnLevel
 			}
 		}
-		k.log.Log(level, "server changed", zap.String("health", string(v.health)), zap.NamedError("problem", asError(v.fault)), zap.String("next", next))
+		k.log.Log(level, "server changed", zap.String("health", string(v.health)),
+			zap.NamedError("problem", asError(v.fault)), zap.String("next", next))
 		k.changed()
 	}
 }
@@ -133,7 +138,8 @@ func (k *connector) run(ctx context.Context) {
 		}
 		if ctx.Err() != nil {
 			stopped := handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
-			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, note: k.now.Load().note, fault: stopped, ended: true})
+			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, note: k.now.Load().note, fault: stopped,
+				ended: true})
 			return
 		}
 		k.pause(ctx, redials.Pause(failures), link != nil && failures == 0, fault)
@@ -171,7 +177,8 @@ func (k *connector) dial(ctx context.Context) (*Link, *handoff.Error) {
 func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
 	last := k.now.Load()
 	if !lost {
-		k.publish(view{health: handoff.HealthDown, version: last.version, note: last.note, fault: fault, due: time.Now().Add(wait)})
+		k.publish(view{health: handoff.HealthDown, version: last.version, note: last.note, fault: fault,
+			due: time.Now().Add(wait)})
 	}
 	defer func() {
 		if v := *k.now.Load(); !v.trying && ctx.Err() == nil {
@@ -291,4 +298,28 @@ func problem(fault *handoff.Error) string {
 		return "the connection was lost"
 	}
 	return "it cannot be reached"
+}
+
+// Metrics yields how the servers are, and what became of connections to them.
+func (f *Fleet) Metrics() iter.Seq[handoff.Metric] {
+	var all []iter.Seq[handoff.Metric]
+	for _, k := range f.connectors {
+		up := 0
+		if k.now.Load().health == handoff.HealthUp {
+			up = 1
+		}
+		all = append(all, slices.Values([]handoff.Metric{
+			handoff.NewMetric("switchboard_server_up", "Whether a server is connected.", up, "server", k.spec.Name),
+			handoff.NewMetric("switchboard_server_dials_total", "Attempts to connect to a server.", k.dialed.Load(), "server",
+				k.spec.Name),
+			handoff.NewMetric("switchboard_server_dial_failures_total", "Attempts to connect to a server that failed.",
+				k.failed.Load(), "server", k.spec.Name),
+			handoff.NewMetric("switchboard_server_connections_lost_total", "Connections to a server that were lost.",
+				k.losses.Load(), "server", k.spec.Name),
+		}))
+		if k.spec.Metrics != nil {
+			all = append(all, k.spec.Metrics)
+		}
+	}
+	return handoff.JoinMetrics(all...)
 }

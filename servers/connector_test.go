@@ -90,7 +90,8 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 		if n := len(tries); n < 15 || n > 35 {
 			t.Errorf("%d attempts in five minutes", n)
 		}
-		if v := f.connectors[0].now.Load(); v.health != handoff.HealthDown || problem(v.fault) != "nothing is listening there" {
+		if v := f.connectors[0].now.Load(); v.health != handoff.HealthDown ||
+			problem(v.fault) != "nothing is listening there" {
 			t.Errorf("%s: %s", v.health, problem(v.fault))
 		}
 		s.set(func() { s.refuse = nil })
@@ -294,7 +295,8 @@ func TestDownAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		away, lost := &fakeServer{refuse: errRefused}, &fakeServer{}
-		f, err := New(Config{Specs: []Spec{{Name: "attic", Dial: away.dial, IsThread: isThread}, {Name: "bigpc", Dial: lost.dial, IsThread: isThread}}, Log: zap.New(core)})
+		f, err := New(Config{Specs: []Spec{{Name: "attic", Dial: away.dial, IsThread: isThread},
+			{Name: "bigpc", Dial: lost.dial, IsThread: isThread}}, Log: zap.New(core)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,8 +328,10 @@ func TestProblemInWords(t *testing.T) {
 		{handoff.Fault(handoff.CodeUnreachable, "", "websocket: close 1006: unexpected EOF"), "the connection was lost"},
 		{handoff.Fault(handoff.CodeUnreachable, "", ""), "it cannot be reached"},
 		{handoff.Fault(handoff.CodeUnauthorized, "", "401"), "it refused the key"},
-		{handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401"), "it did not accept Switchboard's token: correct its token_file or token_env"},
-		{handoff.Fault(handoff.CodeUnreachable, "bigpc", "read token: open x: no such file or directory"), "its token cannot be read: look at its token_file or token_env"},
+		{handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401"),
+			"it did not accept Switchboard's token: correct its token_file or token_env"},
+		{handoff.Fault(handoff.CodeUnreachable, "bigpc", "read token: open x: no such file or directory"),
+			"its token cannot be read: look at its token_file or token_env"},
 		{outdated, "it runs codex 0.140; 0.150 is needed"},
 		{handoff.Fault(handoff.CodeOverloaded, "bigpc", ""), "bigpc has too much to do right now."},
 	} {
@@ -338,7 +342,8 @@ func TestProblemInWords(t *testing.T) {
 }
 
 // outdated is what a kind says of a server that is too old. Set once.
-var outdated = handoff.Fault(handoff.CodeOutdated, "bigpc runs codex 0.140; 0.150 is needed", "it runs codex 0.140; 0.150 is needed")
+var outdated = handoff.Fault(handoff.CodeOutdated, "bigpc runs codex 0.140; 0.150 is needed",
+	"it runs codex 0.140; 0.150 is needed")
 
 // TestOutdated: a server that is too old is down, and says what it runs wherever it is asked for.
 func TestOutdated(t *testing.T) {
@@ -347,11 +352,13 @@ func TestOutdated(t *testing.T) {
 		s := &fakeServer{refuse: outdated}
 		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
 		synctest.Wait()
-		if info := f.Servers(t.Context(), nobody)[0]; info.Health != handoff.HealthDown || info.Problem != "it runs codex 0.140; 0.150 is needed" {
+		if info := f.Servers(t.Context(), nobody)[0]; info.Health != handoff.HealthDown ||
+			info.Problem != "it runs codex 0.140; 0.150 is needed" {
 			t.Errorf("%+v", info)
 		}
 		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
-		if e := handoff.AsError(err); e.Code != handoff.CodeOutdated || e.Spoken() != "bigpc runs codex 0.140; 0.150 is needed." {
+		if e := handoff.AsError(err); e.Code != handoff.CodeOutdated ||
+			e.Spoken() != "bigpc runs codex 0.140; 0.150 is needed." {
 			t.Errorf("create: %v", err)
 		}
 		list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
@@ -373,7 +380,8 @@ func TestWrongToken(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
-		if e := handoff.AsError(err); e.Code != handoff.CodeTokenRefused || e.Spoken() != "bigpc did not accept Switchboard's token." ||
+		if e := handoff.AsError(err); e.Code != handoff.CodeTokenRefused ||
+			e.Spoken() != "bigpc did not accept Switchboard's token." ||
 			!strings.Contains(e.Meaning().Next, "token_file") {
 			t.Errorf("create: %v", err)
 		}

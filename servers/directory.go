@@ -70,7 +70,9 @@ func (f *Fleet) widen(ctx context.Context, k *connector, newest []named) []named
 }
 
 // ask asks a server for so many threads. When it gives only some of them in time, they are not whole.
-func (f *Fleet) ask(ctx context.Context, k *connector, window int, timeout time.Duration) (list []named, whole bool, fault *handoff.Error) {
+func (f *Fleet) ask(
+	ctx context.Context, k *connector, window int, timeout time.Duration,
+) (list []named, whole bool, fault *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	link, fault := k.link(ctx, false)
@@ -116,7 +118,8 @@ func (f *Fleet) findThread(ctx context.Context, g handoff.Grant, at place, said 
 // is refused with that place, never taken.
 func (k *connector) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
 	dir := k.spec.Projects[project]
-	within := nameSearch{slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }), all.now}
+	within := nameSearch{slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }),
+		all.now}
 	id, fault := within.find(said)
 	if fault == nil || fault.Code != handoff.CodeUnknownSession {
 		return id, fault
@@ -226,7 +229,8 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		asks.Go(func() {
 			lists[i], faults[i] = f.list(ctx, k, listTimeout)
 			byAPI := func(t named) bool { return t.API }
-			if faults[i] == nil && (q.Text != "" || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
+			if faults[i] == nil &&
+				(q.Text != "" || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
 				lists[i] = f.widen(ctx, k, lists[i]) // what is meant may be older
 			}
 		})
@@ -318,7 +322,8 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if err != nil {
 		return handoff.Transcript{}, f.name(err, target)
 	}
-	if fault := f.byName[target.Server].checkWithin(target.Project, text.Thread.Dir, sayable(text.Thread.Title)); fault != nil {
+	if fault := f.byName[target.Server].checkWithin(target.Project, text.Thread.Dir,
+		sayable(text.Thread.Title)); fault != nil {
 		return handoff.Transcript{}, fault
 	}
 	return handoff.Transcript{

@@ -27,10 +27,12 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		big := &fakeServer{threads: []Thread{
-			{ID: "1", Title: "Auth refactor", Dir: "/src/shop", Branch: "auth-refactor", Updated: now.Add(-12 * time.Minute), Status: handoff.SessionRunning},
+			{ID: "1", Title: "Auth refactor", Dir: "/src/shop", Branch: "auth-refactor", Updated: now.Add(-12 * time.Minute),
+				Status: handoff.SessionRunning},
 			{ID: "2", Title: "Checkout page polish", Dir: "/src/shop/web", Updated: now.Add(-3 * time.Hour)},
 		}}
-		lap := &fakeServer{threads: []Thread{{ID: "3", Title: "Release notes 2.4", Dir: "/docs", Updated: now.Add(-time.Hour)}}}
+		lap := &fakeServer{threads: []Thread{{ID: "3", Title: "Release notes 2.4", Dir: "/docs",
+			Updated: now.Add(-time.Hour)}}}
 		slow, dead := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}
 		broken := &fakeServer{onList: func(context.Context) error { return errors.New("boom") }}
 		f := run(t,
@@ -51,18 +53,21 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 		for _, p := range list.Errors {
 			problems = append(problems, p.Server+" "+string(p.Code)+" "+p.Message)
 		}
-		if got := strings.Join(problems, "; "); got != "slow unreachable slow is not answering.; attic unreachable attic is not answering.; broken internal Something went wrong on my side." {
+		if got := strings.Join(problems,
+			"; "); got != "slow unreachable slow is not answering.; attic unreachable attic is not answering.; broken internal Something went wrong on my side." {
 			t.Error(got)
 		}
 		first := list.Items[0]
 		first.Updated = time.Time{}
-		if want := (handoff.SessionInfo{ID: "1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Directory: "/src/shop",
-			Branch: "auth-refactor", Age: "12 minutes ago", Status: handoff.SessionRunning}); first != want {
+		if want := (handoff.SessionInfo{ID: "1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc",
+			Directory: "/src/shop",
+			Branch:    "auth-refactor", Age: "12 minutes ago", Status: handoff.SessionRunning}); first != want {
 			t.Errorf("%+v", first)
 		}
 
 		start = time.Now()
-		if list, _ := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Server: "attic"}); len(list.Errors) != 1 || time.Since(start) != 0 {
+		if list, _ := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Server: "attic"}); len(list.Errors) != 1 ||
+			time.Since(start) != 0 {
 			t.Errorf("a dead server: %+v after %v", list, time.Since(start))
 		}
 		for query, want := range map[handoff.SessionQuery]string{
@@ -79,7 +84,8 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 				t.Errorf("%+v: %s, %v", query, titles(list), err)
 			}
 		}
-		if _, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Server: "nope"}); handoff.AsError(err).Code != handoff.CodeUnknownServer {
+		if _, err := f.Sessions(t.Context(), nobody,
+			handoff.SessionQuery{Server: "nope"}); handoff.AsError(err).Code != handoff.CodeUnknownServer {
 			t.Error(err)
 		}
 	})
@@ -96,7 +102,8 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 		}
 		f := run(t, Spec{Name: "a", Dial: a.dial}, Spec{Name: "b", Dial: b.dial})
 		synctest.Wait()
-		for limit, want := range map[int]int{0: handoff.DefaultSessions, 7: 7, 40: 40, 4000: handoff.MaxSessions, -1: handoff.DefaultSessions} {
+		for limit, want := range map[int]int{0: handoff.DefaultSessions, 7: 7, 40: 40, 4000: handoff.MaxSessions,
+			-1: handoff.DefaultSessions} {
 			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: limit})
 			if err != nil || len(list.Items) != want || list.More != 120-want {
 				t.Errorf("limit %d: %d and %d more, %v", limit, len(list.Items), list.More, err)
@@ -112,12 +119,14 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		busy := &fakeServer{threads: []Thread{
-			{ID: "1", Title: "Auth refactor", Status: handoff.SessionRunning}, {ID: "2", Title: "Idle", Status: handoff.SessionIdle},
+			{ID: "1", Title: "Auth refactor", Status: handoff.SessionRunning},
+			{ID: "2", Title: "Idle", Status: handoff.SessionIdle},
 			{ID: "3", Title: "Push", Status: handoff.SessionWaiting},
 		}}
 		slow, dead, coming := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}, &fakeServer{delay: time.Hour}
 		f := run(t,
-			Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "helper", Simulated: true, Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
+			Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "helper", Simulated: true,
+				Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
 			Spec{Name: "slow", Dial: slow.dial}, Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "coming", Dial: coming.dial})
 		synctest.Wait()
 		start := time.Now()
@@ -148,7 +157,8 @@ func TestRead(t *testing.T) {
 		synctest.Wait()
 		for limit, lines := range map[int]int{0: handoff.DefaultReadLines, 3: 3, 1000: 1000, 9999: handoff.MaxReadWhole} {
 			got, err := f.Read(t.Context(), nobody, handoff.Target{Server: "big pc", Thread: "auth"}, limit)
-			if err != nil || got.ID != idAuth || got.Title != "Auth refactor" || got.Server != "bigpc" || len(got.Lines) != lines || got.More != 3 {
+			if err != nil || got.ID != idAuth || got.Title != "Auth refactor" || got.Server != "bigpc" ||
+				len(got.Lines) != lines || got.More != 3 {
 				t.Errorf("limit %d: %+v, %v", limit, got, err)
 			}
 		}

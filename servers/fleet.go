@@ -126,11 +126,13 @@ func checkProjects(s Spec) []error {
 	for project := range s.Projects {
 		said := keys(words(project))
 		if len(said) == 0 || strings.Contains(project, "/") {
-			faults = append(faults, fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
+			faults = append(faults,
+				fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
 			continue
 		}
 		if other, taken := spoken[said[0]]; taken {
-			faults = append(faults, fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, min(project, other), max(project, other)))
+			faults = append(faults,
+				fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, min(project, other), max(project, other)))
 		}
 		spoken[said[0]] = project
 	}
@@ -182,7 +184,7 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 		return handoff.Target{}, fault
 	}
 	resolved := handoff.Target{Server: at.server, Project: at.project}
-	thread, done := f.byName[at.server].spec.settled(t.Thread)
+	thread, done := f.byName[at.server].spec.fullThread(t.Thread)
 	if done && f.hidden(g.Caller, at.server, thread) {
 		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
 	}
@@ -228,9 +230,11 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	}
 	if a.Target.Thread != t.Thread {
 		detach(f.log, a.Agent)
-		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
+		return handoff.Attached{},
+			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
 	}
-	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.title(t))); fault != nil && a.Workspace != "" {
+	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.title(t))); fault != nil &&
+		a.Workspace != "" {
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, fault
 	}
@@ -269,7 +273,9 @@ func (f *Fleet) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.
 	})
 }
 
-func (f *Fleet) create(ctx context.Context, t handoff.Target, with func(Conn, context.Context, string) (handoff.Attached, error)) (handoff.Attached, error) {
+func (f *Fleet) create(
+	ctx context.Context, t handoff.Target, with func(Conn, context.Context, string) (handoff.Attached, error),
+) (handoff.Attached, error) {
 	k := f.byName[t.Server]
 	if k == nil {
 		return handoff.Attached{}, f.names.unknown(t.Server)
@@ -306,11 +312,14 @@ func (f *Fleet) ForkEphemeral(ctx context.Context, t handoff.Target, last handof
 		if forker, ok := c.(Ephemeral); ok {
 			return forker.ForkEphemeral(ctx, t.Thread, last)
 		}
-		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "it knows no sessions of which nothing is kept")
+		return handoff.Attached{},
+			handoff.Fault(handoff.CodeUnsupported, t.Server, "it knows no sessions of which nothing is kept")
 	})
 }
 
-func (f *Fleet) fork(ctx context.Context, t handoff.Target, with func(Conn) (handoff.Attached, error)) (handoff.Attached, error) {
+func (f *Fleet) fork(
+	ctx context.Context, t handoff.Target, with func(Conn) (handoff.Attached, error),
+) (handoff.Attached, error) {
 	k := f.byName[t.Server]
 	switch {
 	case k == nil:
@@ -333,7 +342,8 @@ func (f *Fleet) fork(ctx context.Context, t handoff.Target, with func(Conn) (han
 	}
 	if a.Target.Thread == "" || a.Target.Thread == t.Thread {
 		detach(f.log, a.Agent)
-		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, t.Server, "the copy of "+t.Thread+" is "+a.Target.Thread)
+		return handoff.Attached{},
+			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "the copy of "+t.Thread+" is "+a.Target.Thread)
 	}
 	a.Target.Server, a.Target.Project = t.Server, t.Project
 	return k.describe(a), nil

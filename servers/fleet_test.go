@@ -54,7 +54,8 @@ func TestResolveTarget(t *testing.T) {
 		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}
 		down := &fakeServer{refuse: errRefused}
 		f := run(t,
-			Spec{Name: "bigpc", Aliases: []string{"the desktop"}, Projects: map[string]string{"shop": "/shop", "api": "/api"}, Dial: s.dial},
+			Spec{Name: "bigpc", Aliases: []string{"the desktop"}, Projects: map[string]string{"shop": "/shop", "api": "/api"},
+				Dial: s.dial},
 			Spec{Name: "attic", Dial: down.dial})
 		synctest.Wait()
 		for _, row := range []struct {
@@ -68,7 +69,8 @@ func TestResolveTarget(t *testing.T) {
 			{in: handoff.Target{Server: "bigpc/shop", Project: "api"}, code: handoff.CodeMalformed},
 			{in: handoff.Target{Server: "bigpc", Project: "nope"}, code: handoff.CodeUnknownServer},
 			{in: handoff.Target{Server: "bigpc", Thread: "auth"}, want: handoff.Target{Server: "bigpc", Thread: idAuth}},
-			{in: handoff.Target{Server: "bigpc", Thread: "New"}, want: handoff.Target{Server: "bigpc", Thread: handoff.NewThread}},
+			{in: handoff.Target{Server: "bigpc", Thread: "New"},
+				want: handoff.Target{Server: "bigpc", Thread: handoff.NewThread}},
 			{in: handoff.Target{Server: "bigpc", Thread: "payment"}, code: handoff.CodeUnknownSession},
 			{in: handoff.Target{Server: "attic", Thread: idAuth}, want: handoff.Target{Server: "attic", Thread: idAuth}},
 			{in: handoff.Target{Server: "attic", Thread: "auth"}, code: handoff.CodeUnreachable},
@@ -118,7 +120,8 @@ func TestAttachAndCreateFillTheTarget(t *testing.T) {
 		if a, err := f.Attach(t.Context(), want); err != nil || a.Target != want {
 			t.Errorf("%+v, %v", a.Target, err)
 		}
-		if a, err := f.Create(t.Context(), handoff.Target{Server: "bigpc", Project: "shop", Thread: handoff.NewThread}); err != nil || a.Target != want {
+		if a, err := f.Create(t.Context(),
+			handoff.Target{Server: "bigpc", Project: "shop", Thread: handoff.NewThread}); err != nil || a.Target != want {
 			t.Errorf("%+v, %v", a.Target, err)
 		}
 		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); err != nil {
@@ -127,13 +130,15 @@ func TestAttachAndCreateFillTheTarget(t *testing.T) {
 		if got := strings.Join(s.dirs, " "); got != "/shop /home" {
 			t.Errorf("threads were made in %q", got)
 		}
-		for _, bad := range []handoff.Target{{Server: "nope", Thread: idAuth}, {Server: "bigpc", Project: "nope", Thread: idAuth}} {
+		for _, bad := range []handoff.Target{{Server: "nope", Thread: idAuth},
+			{Server: "bigpc", Project: "nope", Thread: idAuth}} {
 			if _, err := f.Create(t.Context(), bad); err == nil || handoff.AsError(err).Code != handoff.CodeUnknownServer {
 				t.Errorf("%+v: %v", bad, err)
 			}
 		}
 		for _, thread := range []string{"", handoff.NewThread} {
-			if _, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: thread}); err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
+			if _, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: thread}); err == nil ||
+				handoff.AsError(err).Code != handoff.CodeMalformed {
 				t.Errorf("thread %q: %v", thread, err)
 			}
 		}
@@ -149,7 +154,8 @@ func TestAttachGivesExactlyTheThread(t *testing.T) {
 		}}
 		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
 		_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
-		if fault := handoff.AsError(err); fault.Code != handoff.CodeSessionMismatch || fault.Subject != "bigpc" || agent.closed != 1 {
+		if fault := handoff.AsError(err); fault.Code != handoff.CodeSessionMismatch || fault.Subject != "bigpc" ||
+			agent.closed != 1 {
 			t.Errorf("%v, given back %d times", err, agent.closed)
 		}
 	})

@@ -19,7 +19,8 @@ func TestGrantedServers(t *testing.T) {
 			return &fakeServer{threads: []Thread{{ID: idAuth, Title: title, Dir: "/src", Updated: time.Now()}}}
 		}
 		f := run(t,
-			Spec{Name: "bigpc", Aliases: []string{"desktop"}, Projects: map[string]string{"shop": "/src/shop"}, Dial: thread("Auth refactor").dial},
+			Spec{Name: "bigpc", Aliases: []string{"desktop"}, Projects: map[string]string{"shop": "/src/shop"},
+				Dial: thread("Auth refactor").dial},
 			Spec{Name: "laptop", Projects: map[string]string{"notes": "/notes"}, Dial: thread("Release notes").dial},
 			Spec{Name: "attic", Dial: thread("Backups").dial})
 		synctest.Wait()
@@ -32,11 +33,13 @@ func TestGrantedServers(t *testing.T) {
 		if fmt.Sprint(names) != "[laptop attic]" {
 			t.Errorf("servers %v", names)
 		}
-		if list, err := f.Sessions(t.Context(), g, handoff.SessionQuery{}); err != nil || len(list.Items) != 2 || strings.Contains(titles(list), "Auth") {
+		if list, err := f.Sessions(t.Context(), g, handoff.SessionQuery{}); err != nil || len(list.Items) != 2 ||
+			strings.Contains(titles(list), "Auth") {
 			t.Errorf("sessions %s %v", titles(list), err)
 		}
 		for _, said := range []handoff.Target{
-			{Server: "bigpc"}, {Server: "bigpc", Thread: idAuth}, {Server: "desktop"}, {Server: "bigbc"}, {Server: "shop"}, {Server: "shop on bigpc"},
+			{Server: "bigpc"}, {Server: "bigpc", Thread: idAuth}, {Server: "desktop"}, {Server: "bigbc"}, {Server: "shop"},
+			{Server: "shop on bigpc"},
 			{Server: "bigpc/shop"}, {Server: "laptop", Project: "shop"}, {Server: ""},
 		} {
 			doors := map[string]error{}
@@ -51,12 +54,14 @@ func TestGrantedServers(t *testing.T) {
 					continue
 				}
 				fault := handoff.AsError(err)
-				if said.Server != "" && fault.Code != handoff.CodeUnknownServer || strings.Contains(fmt.Sprint(fault.Choices), "bigpc") {
+				if said.Server != "" && fault.Code != handoff.CodeUnknownServer ||
+					strings.Contains(fmt.Sprint(fault.Choices), "bigpc") {
 					t.Errorf("%s of %+v: %v %v", door, said, fault, fault.Choices)
 				}
 			}
 		}
-		if got, err := f.Resolve(t.Context(), g, handoff.Target{Server: "laptop", Thread: "release notes"}); err != nil || got.Thread != idAuth {
+		if got, err := f.Resolve(t.Context(), g, handoff.Target{Server: "laptop", Thread: "release notes"}); err != nil ||
+			got.Thread != idAuth {
 			t.Errorf("an allowed one: %+v %v", got, err)
 		}
 		one := handoff.Grant{Servers: []string{"attic"}}
@@ -64,7 +69,8 @@ func TestGrantedServers(t *testing.T) {
 			t.Errorf("the only one: %+v %v", got, err)
 		}
 		none := handoff.Grant{Servers: []string{}}
-		if _, err := f.Resolve(t.Context(), none, handoff.Target{Server: "attic"}); err == nil || len(f.Servers(t.Context(), none)) != 0 {
+		if _, err := f.Resolve(t.Context(), none, handoff.Target{Server: "attic"}); err == nil ||
+			len(f.Servers(t.Context(), none)) != 0 {
 			t.Error("a grant of nothing allows something")
 		}
 	})
@@ -79,10 +85,12 @@ func TestHiddenThreads(t *testing.T) {
 			{ID: idAuth, Title: "Auth refactor", Updated: time.Now()},
 			{ID: other, Title: "Divorce papers", Updated: time.Now(), Status: handoff.SessionRunning},
 		}}
-		alice, bob := handoff.Grant{Caller: handoff.Caller{Principal: "many", User: "alice"}}, handoff.Grant{Caller: handoff.Caller{Principal: "many", User: "bob"}}
-		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial, IsThread: isThread}}, Hidden: func(c handoff.Caller, server, id string) bool {
-			return server == "bigpc" && id == other && c != alice.Caller
-		}})
+		alice, bob := handoff.Grant{Caller: handoff.Caller{Principal: "many",
+			User: "alice"}}, handoff.Grant{Caller: handoff.Caller{Principal: "many", User: "bob"}}
+		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial, IsThread: isThread}},
+			Hidden: func(c handoff.Caller, server, id string) bool {
+				return server == "bigpc" && id == other && c != alice.Caller
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,10 +98,13 @@ func TestHiddenThreads(t *testing.T) {
 		synctest.Wait()
 		for _, said := range []string{other, other[:12], "divorce papers", "divorce", "papers"} {
 			target := handoff.Target{Server: "bigpc", Thread: said}
-			if _, err := f.Resolve(t.Context(), bob, target); err == nil || handoff.AsError(err).Code != handoff.CodeUnknownSession || strings.Contains(fmt.Sprint(handoff.AsError(err).Choices), "Divorce") {
+			if _, err := f.Resolve(t.Context(), bob, target); err == nil ||
+				handoff.AsError(err).Code != handoff.CodeUnknownSession ||
+				strings.Contains(fmt.Sprint(handoff.AsError(err).Choices), "Divorce") {
 				t.Errorf("%q for bob: %v", said, err)
 			}
-			if _, err := f.Read(t.Context(), bob, target, 3); err == nil || handoff.AsError(err).Code != handoff.CodeUnknownSession {
+			if _, err := f.Read(t.Context(), bob, target, 3); err == nil ||
+				handoff.AsError(err).Code != handoff.CodeUnknownSession {
 				t.Errorf("bob reads %q: %v", said, err)
 			}
 			if got, err := f.Resolve(t.Context(), alice, target); err != nil || got.Thread != other {

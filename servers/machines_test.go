@@ -24,22 +24,27 @@ func TestMachines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		up, dead := &fakeServer{}, &fakeServer{refuse: errRefused}
-		f := run(t, Spec{Name: "bigpc", Dir: "/src", About: handoff.Machine{Ceiling: "workspace-write", Start: "codex app-server"}, Dial: up.dial}, Spec{Name: "attic", VoiceApprovals: "none", Dial: dead.dial})
+		f := run(t, Spec{Name: "bigpc", Dir: "/src", About: handoff.Machine{Ceiling: "workspace-write",
+			Start: "codex app-server"}, Dial: up.dial}, Spec{Name: "attic", VoiceApprovals: "none", Dial: dead.dial})
 		synctest.Wait()
 		all := f.Machines(nobody)
-		if m := all[0]; m.Name != "bigpc" || m.Directory != "/src" || m.Ceiling != "workspace-write" || m.Start != "codex app-server" || m.VoiceApprovals != "medium" || !m.Archives || !m.Seen.Equal(time.Now()) || !m.NextTry.IsZero() {
+		if m := all[0]; m.Name != "bigpc" || m.Directory != "/src" || m.Ceiling != "workspace-write" ||
+			m.Start != "codex app-server" || m.VoiceApprovals != "medium" || !m.Archives || !m.Seen.Equal(time.Now()) ||
+			!m.NextTry.IsZero() {
 			t.Errorf("bigpc: %+v", m)
 		}
 		if m := all[1]; m.VoiceApprovals != "none" || m.Archives || !m.Seen.IsZero() || !m.NextTry.After(time.Now()) {
 			t.Errorf("attic: %+v", m)
 		}
-		if some := f.Machines(handoff.Grant{Caller: nobody.Caller, Servers: []string{"attic"}}); len(some) != 1 || some[0].Name != "attic" {
+		if some := f.Machines(handoff.Grant{Caller: nobody.Caller, Servers: []string{"attic"}}); len(some) != 1 ||
+			some[0].Name != "attic" {
 			t.Errorf("of one that may use attic alone: %+v", some)
 		}
 		if _, err := f.Test(t.Context(), nobody, "bigpc"); err != nil {
 			t.Errorf("a test of bigpc: %v", err)
 		}
-		for name, code := range map[string]handoff.Code{"attic": handoff.CodeUnreachable, "nothing": handoff.CodeUnknownServer} {
+		for name, code := range map[string]handoff.Code{"attic": handoff.CodeUnreachable,
+			"nothing": handoff.CodeUnknownServer} {
 			if _, err := f.Test(t.Context(), nobody, name); err == nil || handoff.AsError(err).Code != code {
 				t.Errorf("a test of %s: %v", name, err)
 			}
@@ -63,14 +68,17 @@ func TestArchive(t *testing.T) {
 		if n := list(); n != 1 {
 			t.Fatalf("%d sessions", n)
 		}
-		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, true); err != nil || list() != 0 {
+		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, true); err != nil ||
+			list() != 0 {
 			t.Errorf("%v, and %d are left", err, list())
 		}
-		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, true); err == nil || handoff.AsError(err).Code != handoff.CodeSessionGone {
+		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, true); err == nil ||
+			handoff.AsError(err).Code != handoff.CodeSessionGone {
 			t.Errorf("twice: %v", err)
 		}
 		f.hidden = func(handoff.Caller, string, string) bool { return true }
-		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, false); err == nil || handoff.AsError(err).Code != handoff.CodeUnknownSession {
+		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, false); err == nil ||
+			handoff.AsError(err).Code != handoff.CodeUnknownSession {
 			t.Errorf("somebody else's: %v", err)
 		}
 	})

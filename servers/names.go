@@ -29,7 +29,8 @@ var articles = []string{"the", "my", "our", "a", "an"}
 
 // serverFillers are words around a machine's name that do not tell machines apart. Set once.
 var serverFillers = []string{
-	"the", "my", "our", "a", "an", "on", "at", "in", "of", "machine", "server", "computer", "project", "repo", "repository", "please",
+	"the", "my", "our", "a", "an", "on", "at", "in", "of", "machine", "server", "computer", "project", "repo",
+	"repository", "please",
 }
 
 // sessionFillers are words around a session's name that do not tell sessions apart. Set once.
@@ -38,7 +39,8 @@ var sessionFillers = []string{
 }
 
 // apartFillers are words around what tells sessions of one title apart. Set once.
-var apartFillers = append([]string{"in", "at", "from", "of", "/", "branch", "directory", "folder", "project"}, sessionFillers...)
+var apartFillers = append([]string{"in", "at", "from", "of", "/", "branch", "directory", "folder", "project"},
+	sessionFillers...)
 
 // words splits a name into lower-case words: runs of letters and runs of digits, and "/" by itself.
 // Everything else separates.
@@ -156,7 +158,8 @@ func likest(wanted []string, names iter.Seq2[[]string, string]) []string {
 			}
 		}
 	}
-	found := slices.SortedFunc(maps.Keys(least), func(a, b string) int { return cmp.Or(least[a]-least[b], strings.Compare(a, b)) })
+	found := slices.SortedFunc(maps.Keys(least),
+		func(a, b string) int { return cmp.Or(least[a]-least[b], strings.Compare(a, b)) })
 	return found[:min(len(found), maxChoices)]
 }
 
@@ -203,4 +206,37 @@ func sayable(said string) string {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
 	return handoff.ClipRunes(strings.ToValidUTF8(said, ""), most)
+}
+
+// Labels are at most this long: two to seven words that can be said.
+const (
+	labelMinWords = 2
+	labelMaxWords = 7
+	labelMaxRunes = 48
+)
+
+// label takes the first words of a title that are fit to be said.
+func label(title string) string {
+	var picked []string
+	length := 0
+	for _, word := range strings.FieldsFunc(title,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' && r != '\'' }) {
+		word = strings.ToLower(strings.Trim(word, ".'"))
+		if word == "" {
+			continue
+		}
+		n := utf8.RuneCountInString(word)
+		if len(picked) >= labelMaxWords || len(picked) >= labelMinWords && length+n > labelMaxRunes {
+			break
+		}
+		if n > labelMaxRunes { // a path or a hash cannot be said
+			word = string([]rune(word)[:labelMaxRunes])
+		}
+		picked = append(picked, word)
+		length += n + 1
+	}
+	if len(picked) == 0 {
+		return "untitled"
+	}
+	return strings.Join(picked, " ")
 }

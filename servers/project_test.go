@@ -30,7 +30,8 @@ func projects() (*fakeServer, Spec) {
 		}
 		return at, nil
 	}
-	return s, Spec{Name: "bigpc", Projects: map[string]string{"api": "/src/api/", "shop": "/src/shop", "src": "/src"}, Dial: s.dial}
+	return s, Spec{Name: "bigpc", Projects: map[string]string{"api": "/src/api/", "shop": "/src/shop", "src": "/src"},
+		Dial: s.dial}
 }
 
 // TestSessionsOfAProject: where a project is named, no session of another place is found, whichever way it is
@@ -97,7 +98,8 @@ func TestAttachKeepsToTheProject(t *testing.T) {
 			{Server: "bigpc", Thread: idLost}:                  "",
 		} {
 			at, err := f.Attach(t.Context(), target)
-			if code == "" && (err != nil || at.Target != target) || code != "" && (err == nil || handoff.AsError(err).Code != code) {
+			if code == "" && (err != nil || at.Target != target) || code != "" &&
+				(err == nil || handoff.AsError(err).Code != code) {
 				t.Errorf("%+v: %+v, %v", target, at.Target, err)
 			}
 		}

@@ -122,7 +122,8 @@ func (b *namebook) resolve(said string) (place, *handoff.Error) {
 	case said == "" && len(b.servers) == 0:
 		return place{}, handoff.Fault(handoff.CodeMalformed, "no machine is configured", "")
 	case said == "":
-		return place{}, &handoff.Error{Code: handoff.CodeMalformed, Subject: "which machine is meant", Choices: slices.Clone(b.servers)}
+		return place{}, &handoff.Error{Code: handoff.CodeMalformed, Subject: "which machine is meant",
+			Choices: slices.Clone(b.servers)}
 	case len(said) > maxSpoken:
 		return place{}, b.unknown(said)
 	case slices.Contains(b.servers, said):

@@ -11,7 +11,8 @@ import (
 // testSpecs is a fleet with names that are easily confused.
 func testSpecs() []Spec {
 	return []Spec{
-		{Name: "bigpc", Aliases: []string{"big pc", "the desktop"}, Host: "bigpc.tail1234.ts.net", Projects: map[string]string{"shop": "/src/shop", "api": "/src/api"}},
+		{Name: "bigpc", Aliases: []string{"big pc", "the desktop"}, Host: "bigpc.tail1234.ts.net",
+			Projects: map[string]string{"shop": "/src/shop", "api": "/src/api"}},
 		{Name: "laptop", Host: "10.0.0.7", Projects: map[string]string{"api": "/w/api", "billing": "/w/billing"}},
 		{Name: "node1", Aliases: []string{"build one"}, Host: "build.example.com"},
 		{Name: "node2", Aliases: []string{"build two"}, Host: "build.example.com"},
@@ -149,7 +150,8 @@ var resolveRows = []struct {
 	{said: "the", code: unknown},
 	{said: "...", code: unknown},
 	{said: "/", code: unknown},
-	{said: "unknown", code: unknown, choices: "bigpc, laptop, node1, node2, Mac-Mini, server, staging-eu, staging-us, gpu21"},
+	{said: "unknown", code: unknown,
+		choices: "bigpc, laptop, node1, node2, Mac-Mini, server, staging-eu, staging-us, gpu21"},
 	{said: "localhost", code: unknown},
 	{said: "\x00\xff", code: unknown},
 	{said: strings.Repeat("bigpc ", 100), code: unknown},
@@ -233,7 +235,8 @@ func FuzzResolveServer(f *testing.F) {
 			t.Fatalf("%q: %+v, then %+v", said, at, again)
 		}
 		if fault == nil {
-			if !slices.Contains(book.servers, at.server) || at.project != "" && !slices.Contains(book.dirs[at.server], at.project) {
+			if !slices.Contains(book.servers, at.server) || at.project != "" &&
+				!slices.Contains(book.dirs[at.server], at.project) {
 				t.Fatalf("%q made up %+v", said, at)
 			}
 			if got, fault := book.resolve(at.say()); fault != nil || got != at {

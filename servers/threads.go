@@ -33,9 +33,9 @@ func name(threads []Thread) []named {
 	return out
 }
 
-// settled reports whether a thread name needs no list: nothing, [handoff.NewThread] or a full id. The
-// second result is the name in canonical form.
-func (s Spec) settled(said string) (string, bool) {
+// fullThread returns the canonical form of a thread name that needs no list: nothing, [handoff.NewThread] or a full id.
+// It returns false for any other.
+func (s Spec) fullThread(said string) (string, bool) {
 	said = strings.TrimSpace(said)
 	switch {
 	case said == "":

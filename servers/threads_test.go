@@ -94,10 +94,14 @@ func TestFindThread(t *testing.T) {
 // twins are sessions of one title, or of titles that sound the same.
 func twins(now time.Time) nameSearch {
 	return nameSearch{name([]Thread{
-		{ID: "01c00000-0000-7000-8000-000000000001", Title: "Checkout flow", Dir: "/src/shop", Branch: "main", Updated: now.Add(-5 * 24 * time.Hour)},
-		{ID: "01c00000-0000-7000-8000-000000000002", Title: "checkout flow!", Dir: "/src/api", Branch: "main", Updated: now.Add(-5 * 24 * time.Hour)},
-		{ID: "01c00000-0000-7000-8000-000000000003", Title: "Fix the login page", Dir: "/src/shop", Branch: "main", Updated: now.Add(-3 * time.Hour)},
-		{ID: "01c00000-0000-7000-8000-000000000004", Title: "Fix the login page on the phone", Dir: "/src/shop", Branch: "phone", Updated: now.Add(-26 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000001", Title: "Checkout flow", Dir: "/src/shop", Branch: "main",
+			Updated: now.Add(-5 * 24 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000002", Title: "checkout flow!", Dir: "/src/api", Branch: "main",
+			Updated: now.Add(-5 * 24 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000003", Title: "Fix the login page", Dir: "/src/shop", Branch: "main",
+			Updated: now.Add(-3 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000004", Title: "Fix the login page on the phone", Dir: "/src/shop",
+			Branch: "phone", Updated: now.Add(-26 * time.Hour)},
 		{ID: "01c00000-0000-7000-8000-000000000005", Title: "Same", Dir: "/src/shop", Updated: now},
 		{ID: "01c00000-0000-7000-8000-000000000006", Title: "Same", Dir: "/src/shop", Updated: now},
 		{ID: "01c00000-0000-7000-8000-000000000007", Title: "Tidy up", Dir: "/a/web", Updated: now.Add(-12 * time.Minute)},
@@ -159,16 +163,16 @@ func TestSettled(t *testing.T) {
 		"": "", "  ": "", "new": "new", "New": "new", " NEW. ": "new", idAuth: idAuth,
 		strings.ToUpper(idAuth): strings.ToUpper(idAuth), " " + idAuth: idAuth,
 	} {
-		if got, ok := spec.settled(said); !ok || got != want {
+		if got, ok := spec.fullThread(said); !ok || got != want {
 			t.Errorf("%q: %q, %v", said, got, ok)
 		}
 	}
 	for _, said := range []string{"auth", "new thread of mine", idAuth[:20], idAuth + "0"} {
-		if _, ok := spec.settled(said); ok {
+		if _, ok := spec.fullThread(said); ok {
 			t.Errorf("%q was settled", said)
 		}
 	}
-	if _, ok := (Spec{}).settled(idAuth); ok {
+	if _, ok := (Spec{}).fullThread(idAuth); ok {
 		t.Error("an id without a form was settled")
 	}
 }
@@ -176,14 +180,15 @@ func TestSettled(t *testing.T) {
 // TestIDsAreOpaque: ids of another kind are found as they are, also when they differ in case alone.
 func TestIDsAreOpaque(t *testing.T) {
 	t.Parallel()
-	list := name([]Thread{{ID: "resp_Ab1", Title: "Auth refactor"}, {ID: "resp_ab1", Title: "Release notes"}, {ID: "7", Title: "Seven dwarfs"}})
+	list := name([]Thread{{ID: "resp_Ab1", Title: "Auth refactor"}, {ID: "resp_ab1", Title: "Release notes"},
+		{ID: "7", Title: "Seven dwarfs"}})
 	for said, want := range map[string]string{"resp_Ab1": "resp_Ab1", "resp_ab1": "resp_ab1", " 7 ": "7", "RESP_AB1": ""} {
 		if got, _ := byID(said, list); got.ID != want {
 			t.Errorf("%q is %q, want %q", said, got.ID, want)
 		}
 	}
 	spec := Spec{IsThread: func(name string) bool { return strings.HasPrefix(name, "resp_") }}
-	if got, ok := spec.settled(" resp_Xy9 "); !ok || got != "resp_Xy9" {
+	if got, ok := spec.fullThread(" resp_Xy9 "); !ok || got != "resp_Xy9" {
 		t.Errorf("settled as %q, %v", got, ok)
 	}
 }

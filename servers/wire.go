@@ -104,7 +104,8 @@ func (w Ways) Choose(to Report, files Files) Way {
 	}
 	if len(chosen) != 1 {
 		last := max(len(names)-1, 0)
-		to.Bad("", "needs one of %s", strings.Join(append([]string{strings.Join(names[:last], ", ")}, names[last:]...), " and "))
+		to.Bad("", "needs one of %s",
+			strings.Join(append([]string{strings.Join(names[:last], ", ")}, names[last:]...), " and "))
 		return nil
 	}
 	way := chosen[0].way

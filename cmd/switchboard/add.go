@@ -59,7 +59,7 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	if err := replaceFile(file, before, after); err != nil {
 		return err
 	}
-	next := "`switchboard doctor` tells whether it is reached"
+	next := "`switchboard doctor` says whether it is reached"
 	if state, err := sessions.StatePath(env); err == nil && serving(state) {
 		next = "start Switchboard again, and it is there: the one that runs read its settings when it started"
 	}
@@ -79,7 +79,8 @@ func (a addVerb) entry() ([]string, error) {
 	socket, unix := strings.CutPrefix(where, "unix:")
 	address = address || unix
 	switch {
-	case slices.ContainsFunc(a.Where, func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
+	case slices.ContainsFunc(a.Where,
+		func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
 		return nil, typed("--set stands before the --: what comes after it is the command of " + a.Name)
 	case address && len(a.Where) > 1:
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
@@ -162,7 +163,8 @@ func insertServer(file string, text []byte, entry []string) ([]byte, error) {
 	same := block && len(now.Servers) == n+1 && (n == 0 || reflect.DeepEqual(now.Servers[:n], before.Servers))
 	now.Servers = before.Servers
 	if !same || !reflect.DeepEqual(now, before) {
-		return nil, fmt.Errorf("%s is written in a way that cannot be added to; add this to its servers yourself:\n  - %s", file, strings.Join(entry, "\n    "))
+		return nil, fmt.Errorf("%s is written in a way that cannot be added to; add this to its servers yourself:\n  - %s",
+			file, strings.Join(entry, "\n    "))
 	}
 	return after, nil
 }

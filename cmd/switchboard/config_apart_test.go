@@ -36,25 +36,30 @@ func TestWorkspaceIsApart(t *testing.T) {
 	}
 	const keyed = "\nkeys: [{principal: owner, key_file: keys/key}]"
 	for dirs, apart := range map[string]bool{
-		"workspace: work, key_file: work/../mine": true, "workspace: keys, key_file: keys/key": false, "workspace: work, key_file: keys/key": true,
-		"workspace: linked, key_file: linked/token": false, "workspace: work, key_file: linked/token": true, "workspace: work, readable: [linked], trusted: true, key_file: linked/token": false,
-		"workspace: elsewhere, key_file: keys/key": true, "workspace: elsewhere/home/keys, key_file: keys/key": false,
+		"workspace: work, key_file: work/../mine": true, "workspace: keys, key_file: keys/key": false,
+		"workspace: work, key_file: keys/key":       true,
+		"workspace: linked, key_file: linked/token": false, "workspace: work, key_file: linked/token": true,
+		"workspace: work, readable: [linked], trusted: true, key_file: linked/token": false,
+		"workspace: elsewhere, key_file: keys/key":                                   true, "workspace: elsewhere/home/keys, key_file: keys/key": false,
 		"workspace: keys" + keyed: false, "workspace: work" + keyed: true, "workspace: ./": false,
 		"workspace: work": true, "workspace: .": false, "workspace: state": false, "workspace: state/switchboard": false,
 		"workspace: state/switchboard/inner": false, "workspace: elsewhere/home": false,
-		"workspace: work, trusted: true, readable: [elsewhere]": true, "workspace: work, trusted: true, readable: [elsewhere, state]": false,
+		"workspace: work, trusted: true, readable: [elsewhere]":        true,
+		"workspace: work, trusted: true, readable: [elsewhere, state]": false,
 	} {
 		file := filepath.Join(home, "switchboard.yaml")
 		dirs, more, _ := strings.Cut(dirs, "\n")
 		if !strings.Contains(dirs, "key_file") {
 			dirs += ", key_env: K"
 		}
-		text := "servers:\n  - {name: a, kind: responses, url: \"https://a.example/v1\", model: m, " + dirs + "}\n" + more + "\n"
+		text := "servers:\n  - {name: a, kind: responses, url: \"https://a.example/v1\", model: m, " + dirs + "}\n" + more +
+			"\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := loadSettings(&options{Config: &file}, env)
-		if refused := err != nil && strings.Contains(err.Error(), "must be apart from"); refused == apart || apart && err != nil {
+		if refused := err != nil && strings.Contains(err.Error(), "must be apart from"); refused == apart || apart &&
+			err != nil {
 			t.Errorf("%s: %v", dirs, err)
 		}
 	}

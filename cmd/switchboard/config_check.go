@@ -114,7 +114,8 @@ func (c *checker) publicURL() {
 	}
 	u, err := url.Parse(c.s.PublicURL)
 	switch {
-	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		strings.Trim(u.Path, "/") != "":
 		c.bad("public_url", "must be scheme and host alone, such as https://bigpc.example.ts.net")
 	case u.Scheme != "https" && (u.Scheme != "http" || !servers.Loopback(u.Hostname())):
 		c.bad("public_url", "must be https: browsers give no microphone to other pages")
@@ -165,7 +166,7 @@ func (c *checker) variable(name string) func() (string, error) {
 	}
 }
 
-// model settles where the voice model is and which key goes there. OPENAI_API_KEY goes to OpenAI alone,
+// model completes where the voice model is and which key goes there. OPENAI_API_KEY goes to OpenAI alone,
 // unless key_env names it for another address on purpose.
 func (c *checker) model() {
 	m := &c.s.Model

@@ -60,7 +60,8 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 		vars[strings.NewReplacer(".", "_", "[]", "").Replace(row.path)] = row.doc
 	}
 	app, err := kong.New(o, kong.Name("switchboard"), kong.Description(about), vars,
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return nil, false, err
 	}

@@ -35,7 +35,8 @@ type approval struct{ handoff.Approval }
 // UnmarshalText reads the word.
 func (a *approval) UnmarshalText(text []byte) error {
 	words := map[string]handoff.Approval{
-		"none": handoff.ApproveNone, "voice": handoff.ApproveVoice, "all": handoff.ApproveAll, "false": handoff.ApproveNone, "true": handoff.ApproveAll,
+		"none": handoff.ApproveNone, "voice": handoff.ApproveVoice, "all": handoff.ApproveAll, "false": handoff.ApproveNone,
+		"true": handoff.ApproveAll,
 	}
 	var ok bool
 	if a.Approval, ok = words[string(text)]; !ok {

@@ -16,12 +16,15 @@ func TestWhatKeysMay(t *testing.T) {
 	}
 	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9}
 	for i, want := range []web.Key{
-		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top, KeyLimits: top},
+		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true,
+			Metrics: true, Limits: top, KeyLimits: top},
 		{
 			Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
-			Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top, KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
+			Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top,
+			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
 		},
-		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top, KeyLimits: top},
+		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top,
+			KeyLimits: top},
 	} {
 		got := s.Access[i]
 		want.Sum = got.Sum
@@ -68,7 +71,8 @@ func TestOwnersKeys(t *testing.T) {
 		"this machine's": {made.Keys[0], true, handoff.ApproveAll}, "variable": {s.Access[0], true, handoff.ApproveAll},
 		"file": {s.Access[1], true, handoff.ApproveAll}, "file, said otherwise": {s.Access[2], false, handoff.ApproveNone},
 	} {
-		if k := tt.key; k.Principal != ownerName || k.Approve != tt.approve || k.Instructions != tt.may || k.Servers != nil || k.Limits != everything || k.KeyLimits != everything {
+		if k := tt.key; k.Principal != ownerName || k.Approve != tt.approve || k.Instructions != tt.may || k.Servers != nil ||
+			k.Limits != everything || k.KeyLimits != everything {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}

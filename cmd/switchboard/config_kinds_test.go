@@ -102,7 +102,8 @@ func TestAnotherKind(t *testing.T) {
 	if _, err := dial(t.Context()); err == nil || !strings.Contains(err.Error(), "no pigeon came back from /etc/roof") {
 		t.Errorf("dialled: %v", err)
 	}
-	if desk.Dir != "/src" || desk.About.Address != "loft:/etc/roof" || s.Servers[1].About.Address != "unix:/run/abacus.sock" {
+	if desk.Dir != "/src" || desk.About.Address != "loft:/etc/roof" ||
+		s.Servers[1].About.Address != "unix:/run/abacus.sock" {
 		t.Errorf("%+v", s.Servers)
 	}
 	_, err = load(`servers:

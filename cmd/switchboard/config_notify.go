@@ -83,7 +83,8 @@ func (c *checker) manners() {
 		c.bad(at, "a question is given up after %s, before it would be asked again after %s", a.GiveUp, a.AskAgain)
 	}
 	if keep := time.Duration(c.s.History.Keep); keep < minHistory {
-		c.bad("history.keep", "%s is too short: at least %s, because until then a request may come again", c.s.History.Keep, span(minHistory))
+		c.bad("history.keep", "%s is too short: at least %s, because until then a request may come again", c.s.History.Keep,
+			span(minHistory))
 	}
 	c.notify()
 }
@@ -108,6 +109,7 @@ func (c *checker) notify() {
 		return
 	}
 	servers.Address{
-		Row: "webhook", URL: address, Plain: "http", What: "an address of http or https, such as https://ntfy.example.com/me", Secret: "token", Allowed: n.AllowPlaintext,
+		Row: "webhook", URL: address, Plain: "http", What: "an address of http or https, such as https://ntfy.example.com/me",
+		Secret: "token", Allowed: n.AllowPlaintext,
 	}.Check(report{c, "notify"})
 }

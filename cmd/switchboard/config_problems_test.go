@@ -40,12 +40,14 @@ func shapeProblems() []problemCase {
 		{"bad indent", "model:\n  url: a\n name: b\n", []string{"switchboard.yaml:3:2: not YAML: …"}},
 		{"a list", "- a\n", []string{"switchboard.yaml:1:1: the file must be names and values, not a list"}},
 		{"text", "hello\n", []string{"switchboard.yaml:1:1: the file must be names and values, not text"}},
-		{"two documents", "listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n", []string{"switchboard.yaml:3:7: a second document: everything belongs into one"}},
+		{"two documents", "listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n",
+			[]string{"switchboard.yaml:3:7: a second document: everything belongs into one"}},
 		{"twice", "redis: a\nredis: b\n", []string{"switchboard.yaml:2:1: redis is there twice"}},
 		{"anchor", "redis: &a b\nlisten: *a\n", []string{
 			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
 			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
-		{"merge", "model:\n  <<: {name: a}\n", []string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, prices`}},
+		{"merge", "model:\n  <<: {name: a}\n",
+			[]string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, prices`}},
 		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
 			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
 			"switchboard.yaml:2:6: tls must be names and values, not text",
@@ -130,20 +132,27 @@ func grantProblems() []problemCase {
 // listenProblems are mistakes about the listener.
 func listenProblems() []problemCase {
 	return []problemCase{
-		{"no port", "listen: 127.0.0.1\n", []string{`switchboard.yaml:1:9: listen: "127.0.0.1" is not host:port, such as 127.0.0.1:8080`}},
+		{"no port", "listen: 127.0.0.1\n",
+			[]string{`switchboard.yaml:1:9: listen: "127.0.0.1" is not host:port, such as 127.0.0.1:8080`}},
 		{"port too large", "listen: 127.0.0.1:65536\n", []string{"switchboard.yaml:1:9: listen: …"}},
 		{"wildcard", "listen: ':8080'\n", []string{
 			"switchboard.yaml:1:9: listen: others can reach :8080, so it needs a key of yours: keys in the file, or SWITCHBOARD_KEY",
 			"switchboard.yaml:1:9: listen: others can reach :8080, so keys and speech must not go there in the clear: …"}},
-		{"wildcard 6", "listen: '[::]:8080'\nkeys: [{principal: a, key_env: GOOD}]\n", []string{"switchboard.yaml:1:9: listen: others can reach [::]:8080, so keys and speech …"}},
-		{"a name", "listen: bigpc:8080\ntrusted_proxies: [10.0.0.1/32]\n", []string{"switchboard.yaml:1:9: listen: others can reach bigpc:8080, so it needs a key …"}},
+		{"wildcard 6", "listen: '[::]:8080'\nkeys: [{principal: a, key_env: GOOD}]\n",
+			[]string{"switchboard.yaml:1:9: listen: others can reach [::]:8080, so keys and speech …"}},
+		{"a name", "listen: bigpc:8080\ntrusted_proxies: [10.0.0.1/32]\n",
+			[]string{"switchboard.yaml:1:9: listen: others can reach bigpc:8080, so it needs a key …"}},
 		{"proxies", "trusted_proxies: [10.0.0.1, all]\n", []string{
 			`switchboard.yaml:1:19: trusted_proxies[0]: "10.0.0.1" is not a network such as 10.0.0.0/8 or 10.0.0.5/32`,
 			`switchboard.yaml:1:29: trusted_proxies[1]: "all" is not a network …`}},
-		{"public url", "public_url: http://bigpc.example.com\n", []string{"switchboard.yaml:1:13: public_url: must be https: …"}},
-		{"public path", "public_url: https://bigpc.example.com/page\n", []string{"switchboard.yaml:1:13: public_url: must be scheme and host alone, …"}},
-		{"half tls", "tls: {cert_file: a.pem}\n", []string{"switchboard.yaml:1:18: tls.cert_file: needs tls.key_file beside it"}},
-		{"other half", "tls: {key_file: a.pem}\n", []string{"switchboard.yaml:1:17: tls.key_file: needs tls.cert_file beside it"}},
+		{"public url", "public_url: http://bigpc.example.com\n",
+			[]string{"switchboard.yaml:1:13: public_url: must be https: …"}},
+		{"public path", "public_url: https://bigpc.example.com/page\n",
+			[]string{"switchboard.yaml:1:13: public_url: must be scheme and host alone, …"}},
+		{"half tls", "tls: {cert_file: a.pem}\n",
+			[]string{"switchboard.yaml:1:18: tls.cert_file: needs tls.key_file beside it"}},
+		{"other half", "tls: {key_file: a.pem}\n",
+			[]string{"switchboard.yaml:1:17: tls.key_file: needs tls.cert_file beside it"}},
 		{"no files", "tls:\n  cert_file: a.pem\n  key_file: b.pem\n", []string{"switchboard.yaml:2:3: tls: open …"}},
 		{"media", "media: {udp: bigpc, advertise: [here]}\n", []string{
 			`switchboard.yaml:1:14: media.udp: "bigpc" is not an IP address and port such as 0.0.0.0:8443`,
@@ -155,8 +164,10 @@ func listenProblems() []problemCase {
 // mannerProblems are mistakes about how callers are told of things.
 func mannerProblems() []problemCase {
 	return []problemCase{
-		{"speech", "speech: {updates: loud}\n", []string{`switchboard.yaml:1:19: speech.updates: "loud" is unknown; there is milestones, chatty, quiet`}},
-		{"speech type", "speech: {updates: true}\n", []string{"switchboard.yaml:1:19: speech.updates must be text, not true or false; …"}},
+		{"speech", "speech: {updates: loud}\n",
+			[]string{`switchboard.yaml:1:19: speech.updates: "loud" is unknown; there is milestones, chatty, quiet`}},
+		{"speech type", "speech: {updates: true}\n",
+			[]string{"switchboard.yaml:1:19: speech.updates must be text, not true or false; …"}},
 		{"speech shape", "speech: quiet\n", []string{"switchboard.yaml:1:9: speech must be names and values, not text"}},
 		{"prices", "model:\n  prices: {audio_in: 32.5, text_in: -1, text_out: free, audio_out: 2e9}\n", []string{
 			"switchboard.yaml:2:37: model.prices.text_in must be a number from 0 to 1000000, not -1",
@@ -179,24 +190,29 @@ func mannerProblems() []problemCase {
 			"switchboard.yaml:1:22: approvals.give_up: a question is given up after 20s, before it would be asked again after 1m"}},
 		{"webhook", "notify: {webhook: ntfy.example.com/me}\n", []string{
 			"switchboard.yaml:1:19: notify.webhook: must be an address of http or https, such as https://ntfy.example.com/me"}},
-		{"webhook of another kind", "notify: {webhook: 'ftp://ntfy.example.com/me'}\n", []string{"switchboard.yaml:1:19: notify.webhook: must be an address of …"}},
-		{"webhook type", "notify: {webhook: 8080}\n", []string{"switchboard.yaml:1:19: notify.webhook must be text, not a number; …"}},
+		{"webhook of another kind", "notify: {webhook: 'ftp://ntfy.example.com/me'}\n",
+			[]string{"switchboard.yaml:1:19: notify.webhook: must be an address of …"}},
+		{"webhook type", "notify: {webhook: 8080}\n",
+			[]string{"switchboard.yaml:1:19: notify.webhook must be text, not a number; …"}},
 		{"webhook in the clear", "notify: {webhook: 'http://ntfy.example.com/me'}\n", []string{
 			"switchboard.yaml:1:19: notify.webhook: http:// to another machine goes in the clear: use https:// or a tunnel, or set allow_plaintext: true"}},
-		{"webhook not in the clear", "notify: {webhook: 'https://u:p@ntfy.example.com/me', allow_plaintext: true}\n", []string{
-			"switchboard.yaml:1:19: notify.webhook: has a user name in it; a token belongs into token_file or token_env",
-			"switchboard.yaml:1:71: notify.allow_plaintext: goes with http:// addresses only"}},
+		{"webhook not in the clear", "notify: {webhook: 'https://u:p@ntfy.example.com/me', allow_plaintext: true}\n",
+			[]string{
+				"switchboard.yaml:1:19: notify.webhook: has a user name in it; a token belongs into token_file or token_env",
+				"switchboard.yaml:1:71: notify.allow_plaintext: goes with http:// addresses only"}},
 		{"redis in the clear", "redis: redis://u:s3cret@cache.example.com:6379/0\n", []string{
 			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"redis not in the clear", "redis: rediss://cache.example.com:6379/0\nredis_allow_plaintext: true\n", []string{
 			"switchboard.yaml:2:24: redis_allow_plaintext: goes with redis:// addresses only"}},
-		{"no redis in the clear", "redis_allow_plaintext: true\n", []string{"switchboard.yaml:1:24: redis_allow_plaintext: goes with redis:// addresses only"}},
+		{"no redis in the clear", "redis_allow_plaintext: true\n",
+			[]string{"switchboard.yaml:1:24: redis_allow_plaintext: goes with redis:// addresses only"}},
 		{"webhook missing", "notify:\n  token_env: GOOD\n  allow_plaintext: true\n", []string{
 			"switchboard.yaml:2:14: notify.token_env: goes with a webhook only",
 			"switchboard.yaml:3:20: notify.allow_plaintext: goes with http:// addresses only"}},
 		{"webhook tokens", "notify: {webhook: 'https://a.example.com', token_env: GOOD, token_file: a}\n", []string{
 			"switchboard.yaml:1:10: notify: has both token_file and token_env"}},
-		{"webhook token", "notify: {webhook: 'https://a.example.com', token_file: not-there}\n", []string{"switchboard.yaml:1:56: notify.token_file: open …"}},
+		{"webhook token", "notify: {webhook: 'https://a.example.com', token_file: not-there}\n",
+			[]string{"switchboard.yaml:1:56: notify.token_file: open …"}},
 		{"unknown keys", "approvals: {giveup: 5m}\nnotify: {url: 'https://a.example.com'}\n", []string{
 			`switchboard.yaml:1:13: unknown key "giveup"; did you mean "give_up"?`,
 			`switchboard.yaml:2:10: unknown key "url"; there is webhook, token_file, token_env, allow_plaintext`}},
@@ -228,11 +244,16 @@ func keyProblems() []problemCase {
 			"switchboard.yaml:3:6: keys[1]: the key of b is also the key of a"}},
 		{"model elsewhere", "model: {url: wss://voice.example.com/v1}\n", []string{
 			"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: name the variable with the key for voice.example.com in model.key_env"}},
-		{"model lookalike", "model: {url: wss://api.openai.com.example.com/v1}\n", []string{"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: …"}},
-		{"model in the clear", "model: {url: ws://api.openai.com/v1/realtime}\n", []string{"switchboard.yaml:1:14: model.url: must be wss: …"}},
-		{"model without key", "model: {url: wss://api.openai.com/v1/realtime}\n", []string{"switchboard.yaml:1:14: model.url: OpenAI needs a key: set OPENAI_API_KEY"}},
-		{"model http", "model: {url: https://api.openai.com/v1}\n", []string{"switchboard.yaml:1:14: model.url: must be the address of a Realtime server, …"}},
-		{"model key", "model: {key_env: NOT_THERE}\n", []string{"switchboard.yaml:1:18: model.key_env: the environment has no NOT_THERE"}},
+		{"model lookalike", "model: {url: wss://api.openai.com.example.com/v1}\n",
+			[]string{"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: …"}},
+		{"model in the clear", "model: {url: ws://api.openai.com/v1/realtime}\n",
+			[]string{"switchboard.yaml:1:14: model.url: must be wss: …"}},
+		{"model without key", "model: {url: wss://api.openai.com/v1/realtime}\n",
+			[]string{"switchboard.yaml:1:14: model.url: OpenAI needs a key: set OPENAI_API_KEY"}},
+		{"model http", "model: {url: https://api.openai.com/v1}\n",
+			[]string{"switchboard.yaml:1:14: model.url: must be the address of a Realtime server, …"}},
+		{"model key", "model: {key_env: NOT_THERE}\n",
+			[]string{"switchboard.yaml:1:18: model.key_env: the environment has no NOT_THERE"}},
 	}
 }
 
@@ -292,7 +313,8 @@ func serverProblems() []problemCase {
 func TestProblems(t *testing.T) {
 	key := strings.Repeat("k", 16)
 	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
-	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), grantProblems(), mannerProblems(), keyProblems(), serverProblems())
+	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), grantProblems(), mannerProblems(),
+		keyProblems(), serverProblems())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := file(tt.text)
@@ -326,7 +348,8 @@ func TestModelKey(t *testing.T) {
 		{"", "", "", ""},
 		{"", openAI, openAIURL, openAI},
 		{"model: {name: x}", openAI, openAIURL, openAI},
-		{"model: {url: 'wss://api.openai.com:443/v1/realtime?x=y'}", openAI, "wss://api.openai.com:443/v1/realtime?x=y", openAI},
+		{"model: {url: 'wss://api.openai.com:443/v1/realtime?x=y'}", openAI, "wss://api.openai.com:443/v1/realtime?x=y",
+			openAI},
 		{"model: {key_env: OTHER}", openAI, openAIURL, "other"},
 		{"model: {url: 'wss://a.example.com', key_env: OTHER}", openAI, "wss://a.example.com", "other"},
 		{"model: {url: 'wss://a.example.com', key_env: OPENAI_API_KEY}", openAI, "wss://a.example.com", openAI},
@@ -359,7 +382,8 @@ func TestOffLoopback(t *testing.T) {
 		s, err := w.load(t)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
-		} else if env != "" && (len(s.Access) != 1 || s.Access[0].Principal != "owner" || s.Access[0].Sum != sha256.Sum256([]byte(env))) {
+		} else if env != "" &&
+			(len(s.Access) != 1 || s.Access[0].Principal != "owner" || s.Access[0].Sum != sha256.Sum256([]byte(env))) {
 			t.Errorf("%q: keys %+v", text, s.Access)
 		}
 	}
@@ -368,7 +392,8 @@ func TestOffLoopback(t *testing.T) {
 // The loader takes any bytes and answers with settings or problems that have places.
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte(everything))
-	for _, seed := range []string{"a: &a [*a]", "? [a]: b\n", "<<: *x", "servers: [{projects: {a: }}]", "!!binary a", "--- |\n a\n...\n---\n", "{a: b, ? }", stairs(100), bomb()} {
+	for _, seed := range []string{"a: &a [*a]", "? [a]: b\n", "<<: *x", "servers: [{projects: {a: }}]", "!!binary a",
+		"--- |\n a\n...\n---\n", "{a: b, ? }", stairs(100), bomb()} {
 		f.Add([]byte(seed))
 	}
 	for _, unit := range nested {
@@ -382,7 +407,8 @@ func FuzzConfig(f *testing.F) {
 		c := &checker{s: &s, places: d.places, env: func(string) string { return "" }, dir: t.TempDir()}
 		c.all()
 		for _, p := range append(d.found, c.found...).sorted() {
-			if p.text == "" || p.at.name == "" || p.at.name == "f" && (p.at.line < 1 || p.at.line > bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+2) {
+			if p.text == "" || p.at.name == "" || p.at.name == "f" &&
+				(p.at.line < 1 || p.at.line > bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+2) {
 				t.Errorf("problem %+v in %q", p, data)
 			}
 		}

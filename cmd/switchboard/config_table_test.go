@@ -51,7 +51,8 @@ func TestReadmeSettings(t *testing.T) {
 // Every setting is told, and nothing else is.
 func TestSettingsTable(t *testing.T) {
 	for _, row := range settingRows() {
-		if row.doc == "" || strings.HasPrefix(row.doc, strings.ToUpper(row.doc[:1])) && !strings.HasPrefix(row.doc, "Redis") && !strings.HasPrefix(row.doc, "SHA") ||
+		if row.doc == "" || strings.HasPrefix(row.doc, strings.ToUpper(row.doc[:1])) &&
+			!strings.HasPrefix(row.doc, "Redis") && !strings.HasPrefix(row.doc, "SHA") ||
 			strings.HasSuffix(row.doc, ".") {
 			t.Errorf("%s: doc %q is missing or no phrase", row.path, row.doc)
 		}
@@ -64,8 +65,10 @@ func TestSettingsTable(t *testing.T) {
 		"| `model.url` | `--model-url` | `SWITCHBOARD_MODEL_URL` | the simulator without a key, else OpenAI | ",
 		"|  | `--config` | `SWITCHBOARD_CONFIG` | ", "|  | `--codex` |  | ",
 		"|  |  | `OPENAI_API_KEY` | ", "|  |  | `SWITCHBOARD_KEY` | ",
-		"| `approvals.ask_again` |  |  | `1m` | ", "| `approvals.give_up` |  |  | `30m` | ", "| `speech.updates` |  |  | `milestones` | ",
-		"| `notify.webhook` |  |  | nobody is told | ", "| `servers[].projects` |", "| `keys[].key_sha256` |", "| `media.advertise` |", "| `tls.cert_file` |",
+		"| `approvals.ask_again` |  |  | `1m` | ", "| `approvals.give_up` |  |  | `30m` | ",
+		"| `speech.updates` |  |  | `milestones` | ",
+		"| `notify.webhook` |  |  | nobody is told | ", "| `servers[].projects` |", "| `keys[].key_sha256` |",
+		"| `media.advertise` |", "| `tls.cert_file` |",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
@@ -89,7 +92,8 @@ func settingsTable() string {
 			}
 			return "`" + text + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(r.path), code(r.flag), code(r.variable), cell(r.def), cell(r.doc))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(r.path), code(r.flag), code(r.variable), cell(r.def),
+			cell(r.doc))
 	}
 	t := reflect.TypeFor[options]()
 	config, _ := t.FieldByName("Config")

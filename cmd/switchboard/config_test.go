@@ -43,7 +43,8 @@ func (w world) load(t *testing.T) (*settings, error) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "REDIS_URL", "SWITCHBOARD_MODEL_URL", "SWITCHBOARD_MODEL"} {
+	for _, name := range []string{"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "REDIS_URL", "SWITCHBOARD_MODEL_URL",
+		"SWITCHBOARD_MODEL"} {
 		t.Setenv(name, "")
 		if text, ok := w.env[name]; ok {
 			t.Setenv(name, text)
@@ -138,9 +139,10 @@ servers:
 
 func everythingWorld() world {
 	return world{
-		files: map[string]string{"etc/my.yaml": everything, "etc/keys/owner.key": goodKey + "\n", "etc/bigpc.token": "token-1\n", "etc/notify.token": "token-9"},
-		env:   map[string]string{"ASSISTANT_KEY": goodKey + "-assistant", "VOICE_KEY": "voice", "FAR_TOKEN": "token-2"},
-		args:  []string{"--config", "etc/my.yaml"},
+		files: map[string]string{"etc/my.yaml": everything, "etc/keys/owner.key": goodKey + "\n",
+			"etc/bigpc.token": "token-1\n", "etc/notify.token": "token-9"},
+		env:  map[string]string{"ASSISTANT_KEY": goodKey + "-assistant", "VOICE_KEY": "voice", "FAR_TOKEN": "token-2"},
+		args: []string{"--config", "etc/my.yaml"},
 	}
 }
 
@@ -155,7 +157,8 @@ func TestEverythingSet(t *testing.T) {
 		len(s.Media.Advertise) != 1 || s.Redis.Reveal() != "redis://u:s3cret@127.0.0.1:6379/0" || s.File != "etc/my.yaml" {
 		t.Errorf("settings %+v", s)
 	}
-	if m := s.Model; m.URL != "wss://voice.example.com/v1/realtime" || m.Name != "some-model" || m.Key.Reveal() != "voice" {
+	if m := s.Model; m.URL != "wss://voice.example.com/v1/realtime" || m.Name != "some-model" ||
+		m.Key.Reveal() != "voice" {
 		t.Errorf("model %+v", m)
 	}
 	var who []string
@@ -168,14 +171,17 @@ func TestEverythingSet(t *testing.T) {
 	}
 	big, laptop, far := s.Servers[0], s.Servers[1], s.Servers[2]
 	own := big.Own.(*codex.Config)
-	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || own.Cwd != "/home/me/src" || big.Dir != own.Cwd || own.Sandbox != "workspace-write" ||
+	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || own.Cwd != "/home/me/src" || big.Dir != own.Cwd ||
+		own.Sandbox != "workspace-write" ||
 		own.Approval != "on-request" || own.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" ||
 		own.Ceiling != "danger-full-access" || big.VoiceApprovals != "low" {
 		t.Errorf("bigpc %+v %+v", big, own)
 	}
 	child := laptop.Own.(*codex.Config).Way.(*transport.Child)
-	if program := filepath.Join(dir, "etc/bin/codex"); child.Command[0] != program || laptop.Program != program || !laptop.EndsWithUs ||
-		laptop.Dir != filepath.Join(dir, "etc/src") || laptop.Projects["api"] != filepath.Join(dir, "etc/src/api") || laptop.Credential.Read != nil {
+	if program := filepath.Join(dir, "etc/bin/codex"); child.Command[0] != program || laptop.Program != program ||
+		!laptop.EndsWithUs ||
+		laptop.Dir != filepath.Join(dir, "etc/src") || laptop.Projects["api"] != filepath.Join(dir, "etc/src/api") ||
+		laptop.Credential.Read != nil {
 		t.Errorf("laptop %+v", laptop)
 	}
 	if far.Host != "10.0.0.5" || far.About.Address != "ws://10.0.0.5:4500" || far.EndsWithUs {
@@ -228,7 +234,8 @@ func TestManners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour || p.Silence != 90*time.Second || p.Patience != 15*time.Minute || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
+	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour ||
+		p.Silence != 90*time.Second || p.Patience != 15*time.Minute || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
 		t.Errorf("plan %v %v %v %q", p.Updates, p.AskAgain, p.GiveUp, p.Notify.URL)
 	}
 	if token, err := p.Notify.Token(); err != nil || token != "token-9" {
@@ -240,10 +247,12 @@ func TestManners(t *testing.T) {
 	if p, err = s.plan(t.TempDir(), exec.LookPath); err != nil {
 		t.Fatal(err)
 	}
-	if p.Updates != handoff.LevelMilestones || p.AskAgain != time.Minute || p.GiveUp != 30*time.Minute || p.Silence != 2*time.Minute || p.Patience != 30*time.Minute || p.Notify.Token != nil {
+	if p.Updates != handoff.LevelMilestones || p.AskAgain != time.Minute || p.GiveUp != 30*time.Minute ||
+		p.Silence != 2*time.Minute || p.Patience != 30*time.Minute || p.Notify.Token != nil {
 		t.Errorf("plan %v %v %v", p.Updates, p.AskAgain, p.GiveUp)
 	}
-	for want, d := range map[string]span{"1m": 60e9, "45s": 45e9, "1m30s": 90e9, "2h": 7200e9, "1h30m": 5400e9, "1h0m5s": 3605e9, "1.5s": 15e8} {
+	for want, d := range map[string]span{"1m": 60e9, "45s": 45e9, "1m30s": 90e9, "2h": 7200e9, "1h30m": 5400e9,
+		"1h0m5s": 3605e9, "1.5s": 15e8} {
 		if got := d.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -261,9 +270,11 @@ func TestRedisInTheClear(t *testing.T) {
 		"unix:///run/redis.sock": false, "rediss://u:s3cret@cache.example.com/0": false, "redis://10.0.0.6:6379": true,
 		"REDIS://u:s3cret@cache.example.com/0": true, "redis://cache": true, "redis://localhost.example.com": true,
 	} {
-		for _, w := range []world{{args: []string{"--redis", url}}, {env: map[string]string{"REDIS_URL": url}}, file("redis: '" + url + "'")} {
+		for _, w := range []world{{args: []string{"--redis", url}}, {env: map[string]string{"REDIS_URL": url}},
+			file("redis: '" + url + "'")} {
 			_, err := w.load(t)
-			if (err != nil) != clear || clear && (!strings.Contains(err.Error(), "redis_allow_plaintext: true") || strings.Contains(err.Error(), "s3cret")) {
+			if (err != nil) != clear || clear &&
+				(!strings.Contains(err.Error(), "redis_allow_plaintext: true") || strings.Contains(err.Error(), "s3cret")) {
 				t.Errorf("%s: %v", url, err)
 			}
 		}
@@ -284,9 +295,10 @@ func TestPrecedence(t *testing.T) {
 		"model.name": func(s *settings) string { return s.Model.Name },
 	}
 	for path, src := range map[string]source{
-		"listen":     {"--listen=127.0.0.1:3", "SWITCHBOARD_LISTEN=127.0.0.1:2", "listen: 127.0.0.1:1"},
-		"redis":      {"--redis=redis://127.0.0.1:3", "REDIS_URL=redis://127.0.0.1:2", "redis: redis://127.0.0.1:1"},
-		"model.url":  {"--model-url=ws://127.0.0.1:3", "SWITCHBOARD_MODEL_URL=ws://127.0.0.1:2", "model: {url: 'ws://127.0.0.1:1'}"},
+		"listen": {"--listen=127.0.0.1:3", "SWITCHBOARD_LISTEN=127.0.0.1:2", "listen: 127.0.0.1:1"},
+		"redis":  {"--redis=redis://127.0.0.1:3", "REDIS_URL=redis://127.0.0.1:2", "redis: redis://127.0.0.1:1"},
+		"model.url": {"--model-url=ws://127.0.0.1:3", "SWITCHBOARD_MODEL_URL=ws://127.0.0.1:2",
+			"model: {url: 'ws://127.0.0.1:1'}"},
 		"model.name": {"--model=name:3", "SWITCHBOARD_MODEL=name:2", "model: {name: 'name:1'}"},
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -295,7 +307,8 @@ func TestPrecedence(t *testing.T) {
 				w    world
 				want string
 			}{
-				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: text}, args: []string{src.flag}}, ":3"},
+				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: text},
+					args: []string{src.flag}}, ":3"},
 				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: text}}, ":2"},
 				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: ""}}, ":1"},
 			} {
@@ -325,7 +338,8 @@ func TestCodexFlag(t *testing.T) {
 	w := file("servers: [{name: bigpc, kind: codex, url: ws://127.0.0.1:4500}]")
 	w.args = []string{"--codex"}
 	s, err := w.load(t)
-	if err != nil || len(s.Servers) != 2 || s.Servers[1].Name != "local" || s.Servers[1].About.Address != "codex app-server" {
+	if err != nil || len(s.Servers) != 2 || s.Servers[1].Name != "local" ||
+		s.Servers[1].About.Address != "codex app-server" {
 		t.Fatalf("servers %+v, %v", s, err)
 	}
 	w = file("servers: [{name: desk, aliases: [Local], kind: codex, url: ws://127.0.0.1:4500}]")
@@ -335,7 +349,8 @@ func TestCodexFlag(t *testing.T) {
 }
 
 func TestVerbs(t *testing.T) {
-	for args, verb := range map[string]string{"": "serve", "serve --codex": "serve", "health": "health", "audit": "audit", "--listen 127.0.0.1:1 health": "health"} {
+	for args, verb := range map[string]string{"": "serve", "serve --codex": "serve", "health": "health", "audit": "audit",
+		"--listen 127.0.0.1:1 health": "health"} {
 		o, done, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
 		if err != nil || done || o.verb != verb {
 			t.Errorf("%q: %+v, %v, %v", args, o, done, err)
@@ -344,7 +359,8 @@ func TestVerbs(t *testing.T) {
 	const all = "; --help tells what there is"
 	for args, next := range map[string]string{
 		"--lisen x": all, "dance": all, "--listen": all,
-		"add": "; `switchboard add --help` tells how", "add bigpc": "; `switchboard add --help` tells how", "read": "; `switchboard read --help` tells how",
+		"add": "; `switchboard add --help` tells how", "add bigpc": "; `switchboard add --help` tells how",
+		"read": "; `switchboard read --help` tells how",
 	} {
 		_, _, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
 		if _, ok := errors.AsType[problems](err); !ok || !strings.HasSuffix(err.Error(), next) {
@@ -355,7 +371,8 @@ func TestVerbs(t *testing.T) {
 	if _, done, err := parseOptions([]string{"--help"}, &out, &out); !done || err != nil {
 		t.Fatal(done, err)
 	}
-	for _, want := range []string{"--listen", "SWITCHBOARD_LISTEN", "off loopback", "REDIS_URL", "--codex", "health", "audit"} {
+	for _, want := range []string{"--listen", "SWITCHBOARD_LISTEN", "off loopback", "REDIS_URL", "--codex", "health",
+		"audit"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("help has no %q:\n%s", want, out.String())
 		}

@@ -138,7 +138,8 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 		d.add(at, "%s has no value", label(path))
 		return
 	}
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok || v.Kind() == reflect.String || v.Kind() == reflect.Bool {
+	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok || v.Kind() == reflect.String ||
+		v.Kind() == reflect.Bool {
 		d.scalar(path, node, v)
 		return
 	}
@@ -332,7 +333,8 @@ func (d *decoder) server(path string, entries []*ast.MappingValueNode, s *server
 			return "" // its kind is missing or unknown, which is told
 		default:
 			own := fmt.Sprintf(" for servers of kind %s", s.Kind)
-			if i := slices.IndexFunc(known, func(k string) bool { return what != "" && strings.HasSuffix(k, "_"+what) }); i >= 0 {
+			if i := slices.IndexFunc(known,
+				func(k string) bool { return what != "" && strings.HasSuffix(k, "_"+what) }); i >= 0 {
 				return label(join(path, key)) + ": is called " + known[i] + own
 			}
 			return label(join(path, key)) + ": is not" + own
@@ -341,7 +343,9 @@ func (d *decoder) server(path string, entries []*ast.MappingValueNode, s *server
 }
 
 // keys yields the entries of a mapping once each, in order; a key that is there twice is a problem.
-func (d *decoder) keys(path string, entries []*ast.MappingValueNode) func(yield func(string, *ast.MappingValueNode) bool) {
+func (d *decoder) keys(
+	path string, entries []*ast.MappingValueNode,
+) func(yield func(string, *ast.MappingValueNode) bool) {
 	return func(yield func(string, *ast.MappingValueNode) bool) {
 		seen := map[string]bool{}
 		for _, entry := range entries {

@@ -26,7 +26,8 @@ const (
 
 // control is what the verbs of the same user ask of a running service.
 type control struct {
-	link     func(principal string) (string, error)                              // Set once: a new link that logs in; "" is the usual principal
+	// Set once: a new link that logs in; "" is the usual principal
+	link     func(principal string) (string, error)
 	keys     func() error                                                        // Set once: reads the made keys again
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines

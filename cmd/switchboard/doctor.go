@@ -71,13 +71,14 @@ func (d *doctor) service(ctx context.Context) {
 
 // ok says that something is well.
 func (d *doctor) ok(about, format string, args ...any) {
-	_, _ = fmt.Fprintf(d.out, "ok    %-14s %s\n", about, verbs.Plain(fmt.Sprintf(format, args...))) // the exit code tells it too
+	_, _ = fmt.Fprintf(d.out, "ok    %-14s %s\n", about, verbs.Plain(fmt.Sprintf(format, args...)))
 }
 
 // mend says what is wrong, and what to do about it; next may be "".
 func (d *doctor) mend(about, text, next string) {
 	d.wrong++
-	_, _ = fmt.Fprintf(d.out, "mend  %-14s %s\n", about, strings.ReplaceAll(strings.TrimSpace(verbs.Plain(text)), "\n", "\n      "))
+	_, _ = fmt.Fprintf(d.out, "mend  %-14s %s\n", about,
+		strings.ReplaceAll(strings.TrimSpace(verbs.Plain(text)), "\n", "\n      "))
 	if next != "" {
 		_, _ = fmt.Fprintf(d.out, "%21s→ %s\n", "", verbs.Plain(next))
 	}

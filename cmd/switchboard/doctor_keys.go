@@ -71,5 +71,6 @@ func bounds(l handoff.Limits) string {
 		}
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s calls, %s minutes a day, %s handoffs a minute", number(l.Calls), number(l.MinutesPerDay), number(l.HandoffsPerMinute))
+	return fmt.Sprintf("%s calls, %s minutes a day, %s handoffs a minute", number(l.Calls), number(l.MinutesPerDay),
+		number(l.HandoffsPerMinute))
 }

@@ -28,7 +28,8 @@ func (d *doctor) programs() {
 	for _, s := range d.s.Servers {
 		if d.missing(s) {
 			missing = true
-			d.mend("program", fmt.Sprintf("there is no program %q for %s", s.Program, s.Name), "install it (npm install -g @openai/codex), or name its path in servers.command")
+			d.mend("program", fmt.Sprintf("there is no program %q for %s", s.Program, s.Name),
+				"install it (npm install -g @openai/codex), or name its path in servers.command")
 		}
 	}
 	at, err := d.look("codex")
@@ -65,7 +66,8 @@ func (d *doctor) machines(ctx context.Context) {
 		}
 		if s.Credential.Read != nil {
 			if _, err := s.Credential.Read(); err != nil {
-				d.mend(s.Name, "what lets us in cannot be read: "+err.Error(), "make it readable, or correct the settings of "+s.Name)
+				d.mend(s.Name, "what lets us in cannot be read: "+err.Error(),
+					"make it readable, or correct the settings of "+s.Name)
 				continue
 			}
 		}
@@ -135,7 +137,9 @@ func (d *doctor) ofService(ctx context.Context, s servers.Spec) (string, error) 
 }
 
 // dialAll connects to all servers as a service would, until leave. ask waits for one of them.
-func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, servers.Spec) (string, error), leave func(), err error) {
+func (d *doctor) dialAll(
+	ctx context.Context,
+) (ask func(context.Context, servers.Spec) (string, error), leave func(), err error) {
 	agents := responses.NewAgents(threads.NewMemory())
 	var specs []servers.Spec
 	for _, s := range d.s.Servers {
@@ -164,7 +168,8 @@ func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, servers
 				version = info.Version
 			}
 		}
-		return fmt.Sprintf("%s answers in %s", strings.TrimSpace(s.Kind+" "+version), max(took.Round(time.Millisecond), time.Millisecond)), err
+		return fmt.Sprintf("%s answers in %s", strings.TrimSpace(s.Kind+" "+version),
+			max(took.Round(time.Millisecond), time.Millisecond)), err
 	}, leave, nil
 }
 

@@ -27,7 +27,8 @@ func (d *doctor) port(ctx context.Context) {
 		d.ok("address", "a Switchboard of yours runs at %s", d.s.Listen)
 		return
 	case d.here != nil:
-		d.mend("address", fmt.Sprintf("a Switchboard of yours runs, but not at %s (%v)", d.s.Listen, answers), "give the settings that it was started with, or start it again with these")
+		d.mend("address", fmt.Sprintf("a Switchboard of yours runs, but not at %s (%v)", d.s.Listen, answers),
+			"give the settings that it was started with, or start it again with these")
 		return
 	}
 	l, err := net.Listen("tcp", d.s.Listen)
@@ -36,9 +37,11 @@ func (d *doctor) port(ctx context.Context) {
 		_ = l.Close()
 		d.ok("address", "%s is free; no Switchboard of yours runs: `switchboard` starts one", d.s.Listen)
 	case answers == nil:
-		d.mend("address", fmt.Sprintf("another Switchboard runs at %s, with another state directory or as another user", d.s.Listen), "end that one, or give this one another address with --listen")
+		d.mend("address", fmt.Sprintf("another Switchboard runs at %s, with another state directory or as another user",
+			d.s.Listen), "end that one, or give this one another address with --listen")
 	default:
-		d.mend("address", fmt.Sprintf("cannot listen on %s: %v", d.s.Listen, err), "end the program that listens there, or give another address with --listen")
+		d.mend("address", fmt.Sprintf("cannot listen on %s: %v", d.s.Listen, err),
+			"end the program that listens there, or give another address with --listen")
 	}
 	d.media()
 }
@@ -50,7 +53,8 @@ func (d *doctor) media() {
 	}
 	c, err := net.ListenPacket("udp", d.s.Media.UDP.String())
 	if err != nil {
-		d.mend("sound", "cannot listen for it: "+err.Error(), "end the program that listens there, or set media.udp to another port")
+		d.mend("sound", "cannot listen for it: "+err.Error(),
+			"end the program that listens there, or set media.udp to another port")
 		return
 	}
 	_ = c.Close()
@@ -72,11 +76,14 @@ func (d *doctor) certificate(now time.Time) {
 	case err != nil:
 		d.mend("tls", err.Error(), "")
 	case now.After(leaf.NotAfter):
-		d.mend("tls", fmt.Sprintf("the certificate %s ended on %s", d.s.TLS.CertFile, leaf.NotAfter.Format(time.DateOnly)), renew)
+		d.mend("tls", fmt.Sprintf("the certificate %s ended on %s", d.s.TLS.CertFile, leaf.NotAfter.Format(time.DateOnly)),
+			renew)
 	case now.Before(leaf.NotBefore):
-		d.mend("tls", fmt.Sprintf("the certificate %s counts from %s on", d.s.TLS.CertFile, leaf.NotBefore.Format(time.DateOnly)), "look at the clock of this machine")
+		d.mend("tls", fmt.Sprintf("the certificate %s counts from %s on", d.s.TLS.CertFile,
+			leaf.NotBefore.Format(time.DateOnly)), "look at the clock of this machine")
 	case now.Add(soonOver).After(leaf.NotAfter):
-		d.mend("tls", fmt.Sprintf("the certificate %s ends on %s", d.s.TLS.CertFile, leaf.NotAfter.Format(time.DateOnly)), renew)
+		d.mend("tls", fmt.Sprintf("the certificate %s ends on %s", d.s.TLS.CertFile, leaf.NotAfter.Format(time.DateOnly)),
+			renew)
 	default:
 		d.ok("tls", "for %v until %s", leaf.DNSNames, leaf.NotAfter.Format(time.DateOnly))
 	}
@@ -107,7 +114,8 @@ func (d *doctor) store(ctx context.Context) {
 	case err != nil:
 		d.mendError("store", err, "start the Redis, or correct redis in the settings; without one, a file remembers")
 	case holder != "":
-		d.mend("store", fmt.Sprintf("the Redis at %s is in use by another Switchboard, %s", u.Host, holder), "end that one, or give this one a Redis of its own (another database number will do)")
+		d.mend("store", fmt.Sprintf("the Redis at %s is in use by another Switchboard, %s", u.Host, holder),
+			"end that one, or give this one a Redis of its own (another database number will do)")
 	case u.Scheme == "rediss":
 		d.ok("store", "the Redis at %s answers, encrypted", u.Host)
 	default:
@@ -122,7 +130,8 @@ func (d *doctor) voice(ctx context.Context) {
 		d.ok("voice", "simulated; set %s for a real one", openAIKey)
 		return
 	}
-	if err := realtime.Probe(ctx, realtime.Config{ModelURL: m.URL, Model: m.Name, Aliases: m.Aliases, Key: m.Key.Reveal()}); err != nil {
+	if err := realtime.Probe(ctx,
+		realtime.Config{ModelURL: m.URL, Model: m.Name, Aliases: m.Aliases, Key: m.Key.Reveal()}); err != nil {
 		d.mendError("voice", err, "")
 		return
 	}
@@ -140,7 +149,8 @@ func (d *doctor) microphone() {
 	case servers.Loopback(host):
 		d.ok("microphone", "the page has one on this machine; for a phone, set public_url (README, \"On a phone\")")
 	default: // a proxy does TLS, and nobody said where
-		d.mend("microphone", "the page has none where nobody knows its address", "set public_url to the https address of the proxy")
+		d.mend("microphone", "the page has none where nobody knows its address",
+			"set public_url to the https address of the proxy")
 	}
 }
 
@@ -154,7 +164,8 @@ func (d *doctor) webhook(ctx context.Context) {
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		d.mend("notify", fmt.Sprintf("nobody answers at %s (%v)", u.Host, err), "correct notify.webhook, or start what listens there")
+		d.mend("notify", fmt.Sprintf("nobody answers at %s (%v)", u.Host, err),
+			"correct notify.webhook, or start what listens there")
 		return
 	}
 	_ = c.Close()

@@ -27,9 +27,9 @@ var elsewhere = map[string]string{
 // queues are all buffered channels that hold more than one, by package and bound: what happens when one is
 // full, and which metric tells. Simulators are left out: they are another program's side.
 var queues = map[string]struct{ policy, metric string }{
-	"handoff.FeedQueue":        {"the listener is dropped and reads a snapshot", "switchboard_feed_listeners_dropped_total"},
-	"realtime/rtc.packetQueue": {"their reader waits, and the system drops packets", "switchboard_webrtc_packets_lost_total"},
-	"servers/codex.maxQueued":  {"the request is refused", "switchboard_codex_frames_full_total"},
+	"handoff.FeedQueue":                {"the listener is dropped and reads a snapshot", "switchboard_feed_listeners_dropped_total"},
+	"realtime/rtc.packetQueue":         {"their reader waits, and the system drops packets", "switchboard_webrtc_packets_lost_total"},
+	"servers/codex.maxQueued":          {"the request is refused", "switchboard_codex_frames_full_total"},
 	"servers/codex.maxResubscriptions": {"the resubscription is left out", "switchboard_codex_resubscriptions_left_out_total"},
 }
 

@@ -23,8 +23,10 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 	p := plan{
 		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
 		Redis: s.Redis.Reveal(), History: time.Duration(s.History.Keep), StateDir: state, Media: s.media(),
-		Model:   modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal(), Aliases: s.Model.Aliases, Prices: s.Model.prices()},
-		Updates: handoff.SpeechLevel(s.Speech.Updates), AskAgain: time.Duration(s.Approvals.AskAgain), GiveUp: time.Duration(s.Approvals.GiveUp),
+		Model: modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal(), Aliases: s.Model.Aliases,
+			Prices: s.Model.prices()},
+		Updates: handoff.SpeechLevel(s.Speech.Updates), AskAgain: time.Duration(s.Approvals.AskAgain),
+		GiveUp:  time.Duration(s.Approvals.GiveUp),
 		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
 		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers,
 	}

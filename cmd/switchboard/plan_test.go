@@ -69,7 +69,8 @@ func TestMediaIsWhereThePageIs(t *testing.T) {
 		{"loopback", "", settings{Listen: "127.0.0.1:8080"}},
 		{"a public address", "0.0.0.0:0", settings{Listen: "127.0.0.1:8080", PublicURL: "https://bigpc.example.ts.net"}},
 		{"everywhere", "0.0.0.0:0", settings{Listen: "0.0.0.0:8080"}},
-		{"set", "10.0.0.1:8443", settings{Listen: "127.0.0.1:8080", Media: mediaSettings{UDP: netip.MustParseAddrPort("10.0.0.1:8443")}}},
+		{"set", "10.0.0.1:8443",
+			settings{Listen: "127.0.0.1:8080", Media: mediaSettings{UDP: netip.MustParseAddrPort("10.0.0.1:8443")}}},
 	} {
 		if got := tc.s.media().UDP; got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
@@ -80,7 +81,8 @@ func TestMediaIsWhereThePageIs(t *testing.T) {
 // TestWhoseWorkEndsWithUs: a child and an agent of ours go with the process, a server that is dialled does not.
 func TestWhoseWorkEndsWithUs(t *testing.T) {
 	for own, ends := range map[servers.Settings]bool{
-		localServer().Own: true, &responses.Settings{URL: "https://api.openai.com/v1"}: true, codexAt("ws://127.0.0.1:4500"): false,
+		localServer().Own: true, &responses.Settings{URL: "https://api.openai.com/v1"}: true,
+		codexAt("ws://127.0.0.1:4500"): false,
 	} {
 		var s servers.Spec
 		if own.Describe(&s); s.EndsWithUs != ends {
@@ -96,11 +98,13 @@ func TestPrices(t *testing.T) {
 		m    modelSettings
 		want *web.Prices
 	}{
-		{"by default", modelSettings{URL: openAIURL, Name: defaultModel}, &web.Prices{TextIn: 4, TextCached: 0.4, TextOut: 24, AudioIn: 32, AudioCached: 0.4, AudioOut: 64}},
+		{"by default", modelSettings{URL: openAIURL, Name: defaultModel},
+			&web.Prices{TextIn: 4, TextCached: 0.4, TextOut: 24, AudioIn: 32, AudioCached: 0.4, AudioOut: 64}},
 		{"another model", modelSettings{URL: openAIURL, Name: "other"}, nil},
 		{"another place", modelSettings{URL: "wss://voice.example.com/v1/realtime", Name: defaultModel}, nil},
 		{"simulated", modelSettings{Name: defaultModel}, nil},
-		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: priceSettings{AudioOut: 20}}, &web.Prices{AudioOut: 20}},
+		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: priceSettings{AudioOut: 20}},
+			&web.Prices{AudioOut: 20}},
 	} {
 		if got := c.m.prices(); !cmp.Equal(got, c.want) {
 			t.Errorf("%s: %+v", c.name, got)

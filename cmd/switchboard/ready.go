@@ -53,7 +53,8 @@ func (r *readiness) check(ctx context.Context) error {
 	}
 	r.asking = true
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin) // who asked may leave; the answer is for all
+	// who asked may leave; the answer is for all
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin)
 	defer cancel()
 	var fault error
 	if err := r.write(ctx); err != nil {

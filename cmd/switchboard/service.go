@@ -134,7 +134,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	runs = router.NewRouter(routing)
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
+		Tools: tools.For, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
@@ -147,8 +148,11 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
-		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Rates: runs, Outbox: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
-		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Rates: runs, Outbox: runs, Questions: runs, Stickies: runs,
+		Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store,
+		Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
+		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(),
+		PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
@@ -156,8 +160,10 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, front, limited, s.edge)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
-	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
-	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
+	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}),
+		append(sims.stages, stage{"sessions", s.store.Run})...)
+	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run},
+		stage{"voice", front.Run}); err != nil {
 		return err
 	}
 	s.describe(p, sims, listen.Addr())
@@ -167,7 +173,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 // stage lines up what runs, in the order in which it ends: the router before the voice, so that open requests are
 // answered into it. Nothing is served before recovered tells what a former life left, or that it cannot be read soon:
 // nobody hears that their work does not exist.
-func (s *service) stage(p plan, limited net.Listener, recovered func(context.Context, time.Duration) error, after []stage, first ...stage) error {
+func (s *service) stage(
+	p plan, limited net.Listener, recovered func(context.Context, time.Duration) error, after []stage, first ...stage,
+) error {
 	verbs, err := listenControl(p.StateDir)
 	if err != nil {
 		return err
@@ -222,7 +230,8 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call
 // responses serves the fleet as OpenAI Responses.
 func (s *service) responses(fleet *servers.Fleet, runs *router.Router) (*webresponses.API, error) {
 	return webresponses.New(webresponses.Config{
-		Runs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store, Log: s.log.Named("responses"),
+		Runs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store,
+		Log: s.log.Named("responses"),
 	})
 }
 

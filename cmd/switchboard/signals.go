@@ -17,8 +17,8 @@ import (
 func outlive(ctx context.Context, log *zap.Logger) (wait func()) {
 	signals := make(chan os.Signal, 1) // one of each kind says it all
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGPIPE)
-	var watch sync.WaitGroup
-	watch.Go(func() {
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
 		for {
 			select {
 			case s := <-signals:
@@ -30,5 +30,5 @@ func outlive(ctx context.Context, log *zap.Logger) (wait func()) {
 			}
 		}
 	})
-	return watch.Wait
+	return waiting.Wait
 }

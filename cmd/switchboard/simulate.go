@@ -19,7 +19,8 @@ type simulateVerb struct {
 
 // Help shows examples.
 func (simulateVerb) Help() string {
-	return examples("switchboard simulate --port 4500", "switchboard simulate > sim.yaml &   # then: switchboard --config sim.yaml") +
+	return examples("switchboard simulate --port 4500",
+		"switchboard simulate > sim.yaml &   # then: switchboard --config sim.yaml") +
 		"\n\nWhat it prints is a configuration with which Switchboard uses them: a Realtime server, and machines that are Codex app-servers."
 }
 
@@ -45,7 +46,8 @@ func (v simulateVerb) run(ctx context.Context, stdout, stderr io.Writer) error {
 	for _, m := range world.Machines() {
 		at := nobodyThere
 		if !m.Down {
-			if at, err = s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) }); err != nil {
+			if at, err = s.serve("simulated "+m.Name,
+				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) }); err != nil {
 				return err
 			}
 			at = "ws://" + at

@@ -57,7 +57,8 @@ func (s *simulators) fill(p *plan) error {
 	s.machines = true
 	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Log: s.log.Named("simulated machines")})
 	for _, m := range world.Machines() {
-		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects, Simulated: true}
+		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects,
+			Simulated: true}
 		at := &transport.WebSocket{URL: nobodyThere}
 		spec.Own = &codex.Config{Way: at}
 		var err error
@@ -67,7 +68,8 @@ func (s *simulators) fill(p *plan) error {
 			spec.Kind, spec.Own = responses.Name, nil
 			spec.Dial, spec.Metrics, err = s.agent(m, p.Hurry)
 		default:
-			at.URL, err = s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
+			at.URL, err = s.serve("simulated "+m.Name,
+				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
 			at.URL = "ws://" + at.URL
 		}
 		if err != nil {

@@ -79,7 +79,8 @@ func (b build) String() string {
 
 // Metrics implements metrics.Source.
 func (b build) Metrics() iter.Seq[handoff.Metric] {
-	return slices.Values([]handoff.Metric{handoff.NewMetric("switchboard_build_info", "Which build runs, in its labels.", 1,
+	return slices.Values([]handoff.Metric{handoff.NewMetric(
+		"switchboard_build_info", "Which build runs, in its labels.", 1,
 		"version", b.version, "revision", b.revision, "goversion", b.compiler)})
 }
 

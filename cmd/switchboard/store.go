@@ -81,5 +81,6 @@ func noRedis(err error) error {
 	if handoff.AsError(err).Code != handoff.CodeUnreachable {
 		return err
 	}
-	return errors.New(words(err) + " Start it, or correct its address (--redis, REDIS_URL or redis in the file); without an address Switchboard remembers in a file.")
+	return errors.New(words(err) +
+		" Start it, or correct its address (--redis, REDIS_URL or redis in the file); without an address Switchboard remembers in a file.")
 }

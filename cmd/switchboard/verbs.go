@@ -34,7 +34,8 @@ type serversVerb struct {
 
 // Help shows examples.
 func (serversVerb) Help() string {
-	return examples("switchboard servers", "switchboard servers --json", "switchboard servers --url https://bigpc.tail1234.ts.net --key-file ~/.switchboard.key")
+	return examples("switchboard servers", "switchboard servers --json",
+		"switchboard servers --url https://bigpc.tail1234.ts.net --key-file ~/.switchboard.key")
 }
 
 type sessionsVerb struct {
@@ -75,7 +76,8 @@ type handoffVerb struct {
 
 // Help shows examples.
 func (handoffVerb) Help() string {
-	return examples("switchboard handoff bigpc run the tests", `switchboard handoff bigpc --thread "auth refactor" "fix what fails"`,
+	return examples("switchboard handoff bigpc run the tests",
+		`switchboard handoff bigpc --thread "auth refactor" "fix what fails"`,
 		"switchboard handoff laptop/api - < task.md > answer.md", "switchboard handoff --stop 2m2vm344-1") +
 		"\n\nWhat the agent says goes to standard output, the rest to standard error. Exit codes: 0 it is done, 1 it failed, " +
 		"2 what was typed is wrong, 3 it was stopped, 4 it was not begun, 5 nobody knows, 130 you left with Ctrl-C, and the work goes on."
@@ -310,13 +312,15 @@ func dialAt(address, key string) (*verbs.Client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("--url %s is not the address of a Switchboard, such as https://bigpc.tail1234.ts.net", cmp.Or(address, `""`))
+		return nil, fmt.Errorf("--url %s is not the address of a Switchboard, such as https://bigpc.tail1234.ts.net",
+			cmp.Or(address, `""`))
 	case u.Scheme == "http" && !servers.Loopback(u.Hostname()):
 		return nil, fmt.Errorf("the key would go to %s in the clear: use https://, or a tunnel to this machine", u.Host)
 	case key == "":
 		return nil, fmt.Errorf("%s takes a key: make one there with `switchboard key NAME`, and give it here with --key-file or %s", u.Host, ownerKey)
 	}
 	return &verbs.Client{Base: u.Scheme + "://" + u.Host, Key: key, HTTP: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key is for this address
+		// the key is for this address
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

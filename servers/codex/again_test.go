@@ -57,7 +57,8 @@ func TestFollowAgainLive(t *testing.T) {
 		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
 		r := record(t.Context(), at.Agent, at.Running)
 		f.delta(turn1, "c", "and so on") // of an item that began unheard
-		f.items(entryOf(turn1, userSays("m1")), entryOf(turn1, says("a", "Looking.", `"commentary"`)), entryOf(turn1, says("b", "Found it.", "null")))
+		f.items(entryOf(turn1, userSays("m1")), entryOf(turn1, says("a", "Looking.", `"commentary"`)),
+			entryOf(turn1, says("b", "Found it.", "null")))
 		want(t, r.lines(), "started", `done message a "Looking."`, `done message b "Found it."`, `delta c "and so on"`)
 		f.messageDone(turn1, "c", "The whole, and so on")
 		f.turnCompleted(turn1, "completed")
@@ -108,7 +109,8 @@ var endedCases = map[string]struct {
 	"completed": {
 		turnJSON(turn1, "completed", true), []string{turnJSON(turn1, "completed", true)}, []time.Duration{0},
 		[]string{says("a", "Looking.", comment), says("b", "The answer.", final), says("c", "By the way.", comment)},
-		[]string{"started", `done message a "Looking."`, `done message b "The answer."`, `done message c "By the way."`, `ended completed "The answer." ""`}, 0,
+		[]string{"started", `done message a "Looking."`, `done message b "The answer."`, `done message c "By the way."`,
+			`ended completed "The answer." ""`}, 0,
 	},
 	"without a phase the last words count": {
 		turnJSON(turn1, "completed", true), []string{turnJSON(turn1, "completed", true)}, []time.Duration{0},
@@ -124,23 +126,27 @@ var endedCases = map[string]struct {
 		[]string{"started", `ended interrupted "" ""`}, 0,
 	},
 	"another turn came after it": {
-		turnJSON(turn2, "completed", true), []string{turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "completed", true)}, []time.Duration{0},
+		turnJSON(turn2, "completed", true),
+		[]string{turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "completed", true)}, []time.Duration{0},
 		[]string{says("a", "Done.", "null")},
 		[]string{"started", `done message a "Done."`, `ended completed "Done." ""`}, 0,
 	},
 	"false interrupt": {
 		turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "interrupted", false),
-		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "completed", true)},
+		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false),
+			turnJSON(turn1, "completed", true)},
 		[]time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond},
 		[]string{says("a", "Done.", "null")},
 		[]string{"started", `done message a "Done."`, `ended completed "Done." ""`}, 500 * time.Millisecond,
 	},
 	"the server was killed": {
 		turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "interrupted", false),
-		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)},
+		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false),
+			turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)},
 		[]time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond},
 		[]string{says("a", "Half.", "null")},
-		[]string{"started", `done message a "Half."`, `ended interrupted "Half." "nobody stopped it" agent_ended`}, time.Second,
+		[]string{"started", `done message a "Half."`, `ended interrupted "Half." "nobody stopped it" agent_ended`},
+		time.Second,
 	},
 }
 
@@ -202,7 +208,10 @@ func TestFollowAgainQuestions(t *testing.T) {
 		if len(q) != 1 || lastPart(q[0].ID) != "4" {
 			t.Fatalf("questions %+v", q)
 		}
-		decide := callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q[0].ID, handoff.DecisionDecline) })
+		decide := callErr(func() error {
+			return at.Agent.(handoff.Controls).Decide(t.Context(), q[0].ID,
+				handoff.DecisionDecline)
+		})
 		if answer := f.expect(""); string(answer.ID) != "4" || string(answer.Result) != `{"decision":"decline"}` {
 			t.Errorf("answered %s %s", answer.ID, answer.Result)
 		}

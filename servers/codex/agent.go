@@ -142,7 +142,8 @@ func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.
 	if err := a.mayRun(input); err != nil {
 		return err
 	}
-	return a.control(ctx, turn, func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), wireInput(input)) })
+	return a.control(ctx, turn,
+		func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), wireInput(input)) })
 }
 
 // Interrupt interrupts a turn. The turn may complete nevertheless: its end tells. For some milliseconds

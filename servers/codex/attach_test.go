@@ -17,8 +17,9 @@ func TestAttach(t *testing.T) {
 		status, turns   string
 		running, newest handoff.TurnID
 	}{
-		"rests":          {idle, turnJSON(turn1, "completed", true), "", turn1},
-		"runs":           {active, turnJSON(turn2, "inProgress", false) + "," + turnJSON(turn1, "completed", true), turn2, turn2},
+		"rests": {idle, turnJSON(turn1, "completed", true), "", turn1},
+		"runs": {active, turnJSON(turn2, "inProgress", false) + "," + turnJSON(turn1, "completed", true), turn2,
+			turn2},
 		"interrupted":    {idle, turnJSON(turn1, "interrupted", true), "", turn1},
 		"has no turns":   {idle, "", "", ""},
 		"failed at last": {`{"type":"systemError"}`, turnJSON(turn1, "failed", true), "", turn1},
@@ -29,12 +30,14 @@ func TestAttach(t *testing.T) {
 				a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
 				resume := f.expect("thread/resume")
 				var p threadResumeParams
-				if err := json.Unmarshal(resume.Params, &p); err != nil || p.ThreadID != thread1 || !p.ExcludeTurns || p.InitialTurnsPage.Limit == 0 {
+				if err := json.Unmarshal(resume.Params, &p); err != nil || p.ThreadID != thread1 || !p.ExcludeTurns ||
+					p.InitialTurnsPage.Limit == 0 {
 					t.Errorf("thread/resume %s", resume.Params)
 				}
 				f.reply(resume, threadJSON(thread1, c.status, c.turns))
 				at := a.get(t)
-				if at.Running != c.running || at.Newest != c.newest || at.Target.Thread != thread1 || at.Title != "fix the login page please" {
+				if at.Running != c.running || at.Newest != c.newest || at.Target.Thread != thread1 ||
+					at.Title != "fix the login page please" {
 					t.Errorf("attached %+v", at)
 				}
 				f.quiet()
@@ -52,8 +55,10 @@ func TestAttachDoubt(t *testing.T) {
 	}{
 		"completed after 100 ms": {[]string{turnJSON(turn1, "completed", true)}, "", 100 * time.Millisecond},
 		"runs":                   {[]string{turnJSON(turn1, "inProgress", false)}, turn1, 100 * time.Millisecond},
-		"runs after 500 ms":      {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "inProgress", false)}, turn1, 500 * time.Millisecond},
-		"cut by a crash":         {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, "", 500 * time.Millisecond},
+		"runs after 500 ms": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "inProgress", false)},
+			turn1, 500 * time.Millisecond},
+		"cut by a crash": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, "",
+			500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,7 +104,8 @@ func TestAttachHearsLater(t *testing.T) {
 		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
 		resume := f.expect("thread/resume")
 		f.say(`{"id":%s,"result":%s}`+"\n"+`{"method":"turn/completed","params":{"threadId":%q,"turn":%s}}`,
-			resume.ID, threadJSON(thread1, active, turnJSON(turn1, "inProgress", false)), thread1, turnJSON(turn1, "completed", true))
+			resume.ID, threadJSON(thread1, active, turnJSON(turn1, "inProgress", false)), thread1, turnJSON(turn1, "completed",
+				true))
 		a.get(t)
 		for _, running := range []handoff.TurnID{"", turn2} {
 			synctest.Wait()
@@ -170,7 +176,8 @@ func TestAttachLost(t *testing.T) {
 		f.close()
 		a.wantCode(t, handoff.CodeUnreachable)
 		<-link.Done
-		call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }).wantCode(t, handoff.CodeUnreachable)
+		call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }).wantCode(t,
+			handoff.CodeUnreachable)
 	})
 }
 

@@ -140,7 +140,8 @@ func TestUnreadTurnsShareABound(t *testing.T) {
 // TestItemBounds: ids, paths and words of one item.
 func TestItemBounds(t *testing.T) {
 	t.Parallel()
-	w := &wireItem{Type: typeFileChange, ID: "x", Changes: []fileChange{{Path: strings.Repeat("p", maxPaths)}, {Path: "q"}}}
+	w := &wireItem{Type: typeFileChange, ID: "x",
+		Changes: []fileChange{{Path: strings.Repeat("p", maxPaths)}, {Path: "q"}}}
 	if got := w.paths(); got != nil {
 		t.Errorf("%d paths that are too long", len(got))
 	}
@@ -162,9 +163,13 @@ func TestLongQuestion(t *testing.T) {
 		f.turnStarted(turn1)
 		f.say(`{"id":7,"method":%q,"params":{"threadId":%q,"turnId":%q,"itemId":"i","command":%q}}`,
 			askCommand, thread1, turn1, strings.Repeat("x", maxQuestion))
-		want(t, rec.lines(), "started", `question 7 other "The agent asks for something that is too long to be shown here; answer it on its machine." []`)
+		want(t, rec.lines(), "started",
+			`question 7 other "The agent asks for something that is too long to be shown here; answer it on its machine." []`)
 		id := rec.got[1].(handoff.Question).ID
-		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).wantCode(t, handoff.CodeMalformed)
+		callErr(func() error {
+			return at.Agent.(handoff.Controls).Decide(t.Context(), id,
+				handoff.DecisionAccept)
+		}).wantCode(t, handoff.CodeMalformed)
 		f.quiet()
 	})
 }
@@ -190,7 +195,8 @@ func FuzzFrame(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"x","a":` + strings.Repeat("[", 20_000)))
 	f.Add([]byte(`{"id":1,"result":` + deep(20_000) + `}`))
-	f.Add([]byte(`{"method":"item/started","params":{"threadId":"t","turnId":"u","item":{"id":"` + strings.Repeat("i", 2*maxID) + `"}}}`))
+	f.Add([]byte(`{"method":"item/started","params":{"threadId":"t","turnId":"u","item":{"id":"` +
+		strings.Repeat("i", 2*maxID) + `"}}}`))
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		frames = append(bytes.ReplaceAll(frames, []byte(`"threadId":"`), []byte(`"threadId":"`+thread1+`","_":"`)), '\n')
 		c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}

@@ -31,8 +31,10 @@ func TestList(t *testing.T) {
 		}
 		f.reply(frame, `{"data":[{"id":"d","status":{"type":"systemError"}},{"id":"e","status":{"type":"someday"}}]}`)
 		want := []servers.Thread{
-			{ID: "a", Title: "Auth refactor", Dir: "/src", Branch: "main", Updated: time.Unix(9, 0), Status: handoff.SessionWaiting},
-			{ID: "b", Title: "one two three four five six seven eight", Dir: "/b", Updated: time.Unix(5, 0), Status: handoff.SessionRunning},
+			{ID: "a", Title: "Auth refactor", Dir: "/src", Branch: "main", Updated: time.Unix(9, 0),
+				Status: handoff.SessionWaiting},
+			{ID: "b", Title: "one two three four five six seven eight", Dir: "/b", Updated: time.Unix(5, 0),
+				Status: handoff.SessionRunning},
 			{ID: "c", Updated: time.Unix(0, 0), Status: handoff.SessionUnknown},
 			{ID: "d", Updated: time.Unix(0, 0), Status: handoff.SessionIdle},
 			{ID: "e", Updated: time.Unix(0, 0), Status: handoff.SessionUnknown},
@@ -64,7 +66,8 @@ func TestRead(t *testing.T) {
 			`{"id":"1","status":"completed","items":[{"type":"userMessage","id":"u1","content":[{"type":"text","text":"hello"}]},{"type":"agentMessage","id":"a1","text":" hi "}]}],"nextCursor":"more"}`)
 		got := text.get(t)
 		want := servers.Text{
-			Thread: servers.Thread{ID: thread1, Title: "fix the login page please", Dir: "/src", Created: time.Unix(1, 0), Updated: time.Unix(2, 0), Status: handoff.SessionIdle},
+			Thread: servers.Thread{ID: thread1, Title: "fix the login page please", Dir: "/src", Created: time.Unix(1, 0),
+				Updated: time.Unix(2, 0), Status: handoff.SessionIdle},
 			Lines: []handoff.Line{
 				{Role: "agent", Text: "hi"},
 				{Role: "user", Text: "run it"},
@@ -88,15 +91,19 @@ func TestReadTooLong(t *testing.T) {
 		r := read(t, link, 6)
 		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
 		picture := strings.Repeat("A", servers.MaxFrame)
-		f.reply(f.expect("thread/turns/list"), `{"data":[{"id":"`+turn1+`","items":[{"type":"userMessage","id":"u","content":[{"type":"image","url":"`+picture+`"}]}]}]}`)
-		f.reply(f.expect("thread/items/list"), `{"data":[{"turnId":"`+turn1+`","item":{"type":"imageView","path":"`+picture+`"}}]}`)
+		f.reply(f.expect("thread/turns/list"),
+			`{"data":[{"id":"`+turn1+`","items":[{"type":"userMessage","id":"u","content":[{"type":"image","url":"`+picture+`"}]}]}]}`)
+		f.reply(f.expect("thread/items/list"),
+			`{"data":[{"turnId":"`+turn1+`","item":{"type":"imageView","path":"`+picture+`"}}]}`)
 		fewer := f.expect("thread/items/list")
 		if !strings.Contains(string(fewer.Params), `"limit":7,`) {
 			t.Errorf("asked for %s", fewer.Params)
 		}
-		f.reply(fewer, `{"data":[`+entryOf(turn1, `{"type":"agentMessage","id":"a","text":"seen"}`)+`,`+entryOf(turn1, userSays("m1"))+`],"nextCursor":"x"}`)
+		f.reply(fewer, `{"data":[`+entryOf(turn1, `{"type":"agentMessage","id":"a","text":"seen"}`)+`,`+entryOf(turn1,
+			userSays("m1"))+`],"nextCursor":"x"}`)
 		got := r.get(t)
-		if len(got.Lines) == 0 || got.Lines[len(got.Lines)-1] != (handoff.Line{Role: "agent", Text: "seen"}) || got.More != 1 {
+		if len(got.Lines) == 0 || got.Lines[len(got.Lines)-1] != (handoff.Line{Role: "agent", Text: "seen"}) ||
+			got.More != 1 {
 			t.Errorf("read %+v", got)
 		}
 		if n := link.Conn.(*connection).peer.tooLong.Load(); n != 2 {
@@ -177,9 +184,12 @@ func TestItems(t *testing.T) {
 		wire wireItem
 		want handoff.Item
 	}{
-		{wireItem{Type: typeCommand, ID: "c", Command: "ls", Status: "declined", AggregatedOutput: &output}, handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Output: long[3:], Failed: true}},
-		{wireItem{Type: typeDynamicTool, ID: "d", Namespace: &namespace, Tool: "handoff"}, handoff.Item{ID: "d", Kind: handoff.ItemToolCall, Text: "router.handoff"}},
-		{wireItem{Type: typeWebSearch, ID: "w", Query: "go 1.26"}, handoff.Item{ID: "w", Kind: handoff.ItemToolCall, Text: "web search go 1.26"}},
+		{wireItem{Type: typeCommand, ID: "c", Command: "ls", Status: "declined", AggregatedOutput: &output},
+			handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Output: long[3:], Failed: true}},
+		{wireItem{Type: typeDynamicTool, ID: "d", Namespace: &namespace, Tool: "handoff"},
+			handoff.Item{ID: "d", Kind: handoff.ItemToolCall, Text: "router.handoff"}},
+		{wireItem{Type: typeWebSearch, ID: "w", Query: "go 1.26"},
+			handoff.Item{ID: "w", Kind: handoff.ItemToolCall, Text: "web search go 1.26"}},
 		{wireItem{Type: typePlan, ID: "p", Text: "1. do"}, handoff.Item{ID: "p", Kind: handoff.ItemOther, Text: "1. do"}},
 		{wireItem{Type: "sleep", ID: "s"}, handoff.Item{ID: "s", Kind: handoff.ItemOther, Text: "sleep"}},
 	} {
@@ -201,7 +211,8 @@ func TestReadToTheBeginning(t *testing.T) {
 		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
 		f.reply(f.expect("thread/turns/list"), page(3, `"two"`))
 		next := f.expect("thread/turns/list")
-		if want := fmt.Sprintf(`{"threadId":%q,"cursor":"two","limit":10,"itemsView":"full"}`, thread1); string(next.Params) != want {
+		if want := fmt.Sprintf(`{"threadId":%q,"cursor":"two","limit":10,"itemsView":"full"}`,
+			thread1); string(next.Params) != want {
 			t.Errorf("asked %s", next.Params)
 		}
 		f.reply(next, page(2, `"one"`))

@@ -30,9 +30,11 @@ func TestChangesOfAnEdit(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 
-	w.Changes = []fileChange{{Path: "a", Kind: json.RawMessage(`{"type":"add"}`), Diff: strings.Repeat("line\n", handoff.MaxDiff)}, {Path: "b", Diff: "@@ -1 +1 @@\n-x\n+y\n"}}
+	w.Changes = []fileChange{{Path: "a", Kind: json.RawMessage(`{"type":"add"}`),
+		Diff: strings.Repeat("line\n", handoff.MaxDiff)}, {Path: "b", Diff: "@@ -1 +1 @@\n-x\n+y\n"}}
 	got := w.changes()
-	if size := len(got[0].Diff) + len(got[1].Diff); size > handoff.MaxDiff || !got[0].Cut || !strings.HasSuffix(got[0].Diff, "+line\n") || got[0].Added != handoff.MaxDiff {
+	if size := len(got[0].Diff) + len(got[1].Diff); size > handoff.MaxDiff || !got[0].Cut ||
+		!strings.HasSuffix(got[0].Diff, "+line\n") || got[0].Added != handoff.MaxDiff {
 		t.Errorf("kept %d bytes of %d lines, cut %v and %v", size, got[0].Added, got[0].Cut, got[1].Cut)
 	}
 }

@@ -82,7 +82,9 @@ func (c client) threadStart(ctx context.Context, p threadStartParams, land func(
 
 // threadResume loads a thread if need be and subscribes to it. land runs before the next frame is read:
 // what the response tells is older than every later frame.
-func (c client) threadResume(ctx context.Context, thread string, turns int, land func(*threadResult)) (*threadResult, error) {
+func (c client) threadResume(
+	ctx context.Context, thread string, turns int, land func(*threadResult),
+) (*threadResult, error) {
 	params := threadResumeParams{
 		ThreadID: thread, ExcludeTurns: true,
 		InitialTurnsPage: turnsRequest{Limit: turns, ItemsView: "notLoaded"},
@@ -94,7 +96,9 @@ func (c client) threadResume(ctx context.Context, thread string, turns int, land
 
 // threadFork copies a thread up to and with a turn, or all of it, and subscribes to the copy. land runs
 // before the next frame is read.
-func (c client) threadFork(ctx context.Context, params threadForkParams, land func(*threadResult)) (*threadResult, error) {
+func (c client) threadFork(
+	ctx context.Context, params threadForkParams, land func(*threadResult),
+) (*threadResult, error) {
 	params.ExcludeTurns = true
 	var result threadResult
 	err := c.ask(ctx, "thread/fork", params, attachTimeout, &result, landing(land))
@@ -113,7 +117,8 @@ var sourceKinds = []string{"cli", "vscode", "exec", "appServer", "unknown"}
 // before it ended; nil: the first.
 func (c client) threadList(ctx context.Context, limit int, after *string) (threadListResult, error) {
 	params := threadListParams{
-		Cursor: after, SourceKinds: sourceKinds, UseStateDBOnly: after != nil, SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{},
+		Cursor: after, SourceKinds: sourceKinds, UseStateDBOnly: after != nil, SortKey: "recency_at", SortDirection: "desc",
+		ModelProviders: []string{},
 	}
 	var result threadListResult
 	err := less(min(limit, maxPage), func(limit int) error {
@@ -188,7 +193,7 @@ func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsL
 // They have other ids there than those that were heard.
 func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsListResult, error) {
 	var page turnsPage
-	err := less(settleTurns, func(limit int) (err error) {
+	err := less(searchTurns, func(limit int) (err error) {
 		page, err = c.turnsList(ctx, thread, limit, "full")
 		return err
 	})
@@ -243,7 +248,9 @@ func (c client) answer(ctx context.Context, id json.RawMessage, result any) erro
 }
 
 // ask sends a request that may be repeated when the server cannot take it now, and decodes the result.
-func (c client) ask(ctx context.Context, method string, params any, timeout time.Duration, result any, land func(json.RawMessage)) error {
+func (c client) ask(
+	ctx context.Context, method string, params any, timeout time.Duration, result any, land func(json.RawMessage),
+) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	for try := 1; ; try++ {

@@ -53,11 +53,13 @@ func TestCheck(t *testing.T) {
 		}, `sandbox: "readonly" is unknown`, "codex app-server --listen ws://127.0.0.1:1"},
 		"too loose": {func(c *Config, w *transport.WebSocket, _ *transport.Unix, _ *transport.Child) {
 			w.URL, c.Sandbox, c.Ceiling = "ws://127.0.0.1:1", "danger-full-access", "read-only"
-		}, "sandbox: danger-full-access is looser than the ceiling read-only, so no new session could run", "codex app-server --listen ws://127.0.0.1:1"},
+		}, "sandbox: danger-full-access is looser than the ceiling read-only, so no new session could run",
+			"codex app-server --listen ws://127.0.0.1:1"},
 		"in the clear": {func(_ *Config, w *transport.WebSocket, _ *transport.Unix, _ *transport.Child) {
 			w.URL = "ws://10.0.0.5:1"
 		},
-			"url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true", "codex app-server --listen ws://0.0.0.0:1"},
+			"url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
+			"codex app-server --listen ws://0.0.0.0:1"},
 		"our variables": {func(_ *Config, _ *transport.WebSocket, _ *transport.Unix, c *transport.Child) {
 			c.Command, c.Env = []string{"codex"}, []string{"A", "SWITCHBOARD_KEY"}
 		}, "env[1]: SWITCHBOARD_KEY is Switchboard's own, and what an agent runs could read it", "codex"},
@@ -102,7 +104,8 @@ func TestChild(t *testing.T) {
 
 func TestThreadIDs(t *testing.T) {
 	ids := []string{thread1, "", "new", thread1 + "0", "auth refactor"}
-	if got := slices.DeleteFunc(ids, func(id string) bool { return !Kind().IsThread(id) }); !slices.Equal(got, []string{thread1}) {
+	if got := slices.DeleteFunc(ids, func(id string) bool { return !Kind().IsThread(id) }); !slices.Equal(got,
+		[]string{thread1}) {
 		t.Errorf("ids of threads: %q", got)
 	}
 }

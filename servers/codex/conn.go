@@ -96,7 +96,9 @@ func (c *connection) fork(ctx context.Context, params threadForkParams) (handoff
 }
 
 // fresh makes a thread. It may return one beside an error.
-func (c *connection) fresh(method string, ask func(land func(*threadResult)) (*threadResult, error)) (*thread, *threadResult, error) {
+func (c *connection) fresh(
+	method string, ask func(land func(*threadResult)) (*threadResult, error),
+) (*thread, *threadResult, error) {
 	var t *thread
 	result, err := ask(func(r *threadResult) {
 		if r.Thread.ID != "" {

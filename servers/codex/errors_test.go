@@ -43,7 +43,8 @@ func TestClassify(t *testing.T) {
 			}
 		}
 	}
-	for _, part := range []string{"no rollout found for thread id", "thread not found", "no active turn", "expected active turn id", "thread not loaded"} {
+	for _, part := range []string{"no rollout found for thread id", "thread not found", "no active turn",
+		"expected active turn id", "thread not loaded"} {
 		if !seen[part] {
 			t.Errorf("%q was not recorded", part)
 		}
@@ -57,12 +58,15 @@ func TestClassifyMore(t *testing.T) {
 	}{
 		{rpcError{Code: -32001, Message: "Server overloaded; retry later."}, refusedOverloaded},
 		{rpcError{Code: -32001}, refusedOverloaded},
-		{rpcError{Code: -32602, Message: "x", Data: json.RawMessage(`{"input_error_code":"input_too_large"}`)}, refusedTooLarge},
+		{rpcError{Code: -32602, Message: "x", Data: json.RawMessage(`{"input_error_code":"input_too_large"}`)},
+			refusedTooLarge},
 		{rpcError{Code: -32600, Message: "thread 01a already has an active writer"}, refusedInUse},
 		{rpcError{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, refusedGone},
 		{rpcError{Code: -32600, Message: "Thread Not Found: 01a"}, refusedUnloaded},
-		{rpcError{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"}, refusedOther},
-		{rpcError{Code: -32600, Message: "thread 01a is closing; retry thread/resume after the thread is closed"}, refusedClosing},
+		{rpcError{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"},
+			refusedOther},
+		{rpcError{Code: -32600, Message: "thread 01a is closing; retry thread/resume after the thread is closed"},
+			refusedClosing},
 		{rpcError{}, refusedOther},
 	} {
 		if got := classify(&c.e); got != c.want {

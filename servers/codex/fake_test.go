@@ -260,7 +260,8 @@ func (f *fake) messageDone(turn, id, text string) {
 }
 
 func (f *fake) delta(turn, id, text string) {
-	f.notify("item/agentMessage/delta", fmt.Sprintf(`{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%q}`, thread1, turn, id, text))
+	f.notify("item/agentMessage/delta",
+		fmt.Sprintf(`{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%q}`, thread1, turn, id, text))
 }
 
 // async runs a function of the client while the test plays the server.
@@ -415,7 +416,8 @@ func describe(u handoff.Update) string {
 	case handoff.Usage:
 		return fmt.Sprintf("usage %d in, %d out", u.Input, u.Output)
 	case handoff.TurnEnded:
-		s := fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status], handoff.ClipRunes(u.Text, 60), handoff.ClipRunes(u.Detail, 80))
+		s := fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status],
+			handoff.ClipRunes(u.Text, 60), handoff.ClipRunes(u.Detail, 80))
 		return strings.TrimSpace(s + " " + string(u.Code))
 	}
 	return fmt.Sprintf("%T", u)

@@ -23,8 +23,8 @@ const (
 // readings are the pauses after readings of a thread that decided nothing.
 var readings = handoff.Backoff{First: time.Second, Longest: 30 * time.Second}
 
-// settleTurns is how many of a thread's newest turns are searched.
-const settleTurns = 20
+// searchTurns is how many of the newest turns of a thread are searched.
+const searchTurns = 20
 
 // maxUnread is how often the items of a turn that has ended are read before what was heard of it must do.
 const maxUnread = 3
@@ -148,7 +148,7 @@ func (f *follower) readEnd(ctx context.Context) error {
 	if err := c.subscribe(ctx, t); err != nil && c.peer.lost() == nil { // the server had unloaded it
 		c.log.Debug("loading a followed thread again", zap.Error(err))
 	}
-	page, err := c.client.turnsList(ctx, t.id, settleTurns, "notLoaded")
+	page, err := c.client.turnsList(ctx, t.id, searchTurns, "notLoaded")
 	if err != nil && !refusedAs(err, refusedNeverRan) {
 		f.later()
 		return nil // a lost connection shows by itself

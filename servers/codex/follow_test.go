@@ -26,18 +26,25 @@ func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, _, r := running(t)
 		f.turnStarted(turn1)
-		f.item("item/started", turn1, `{"type":"userMessage","id":"u","clientId":"m1","content":[{"type":"text","text":"fix it"}]}`)
+		f.item("item/started", turn1,
+			`{"type":"userMessage","id":"u","clientId":"m1","content":[{"type":"text","text":"fix it"}]}`)
 		f.messageStarted(turn1, "a")
 		f.delta(turn1, "a", "I'll ")
 		f.delta(turn1, "a", "look.")
 		f.messageDone(turn1, "a", "I'll look.")
-		f.item("item/started", turn1, `{"type":"commandExecution","id":"c","command":"/bin/bash -lc 'go test'","status":"inProgress","aggregatedOutput":null,"exitCode":null}`)
-		f.notify("item/commandExecution/outputDelta", fmt.Sprintf(`{"threadId":%q,"turnId":%q,"itemId":"c","delta":"FAIL\n"}`, thread1, turn1))
-		f.item("item/completed", turn1, `{"type":"commandExecution","id":"c","command":"/bin/bash -lc 'go test'","status":"failed","aggregatedOutput":"FAIL\n","exitCode":1}`)
-		f.item("item/started", turn1, `{"type":"fileChange","id":"e","changes":[{"path":"/a.go"},{"path":"/b.go"}],"status":"inProgress"}`)
-		f.item("item/completed", turn1, `{"type":"fileChange","id":"e","changes":[{"path":"/a.go"},{"path":"/b.go"}],"status":"completed"}`)
+		f.item("item/started", turn1,
+			`{"type":"commandExecution","id":"c","command":"/bin/bash -lc 'go test'","status":"inProgress","aggregatedOutput":null,"exitCode":null}`)
+		f.notify("item/commandExecution/outputDelta",
+			fmt.Sprintf(`{"threadId":%q,"turnId":%q,"itemId":"c","delta":"FAIL\n"}`, thread1, turn1))
+		f.item("item/completed", turn1,
+			`{"type":"commandExecution","id":"c","command":"/bin/bash -lc 'go test'","status":"failed","aggregatedOutput":"FAIL\n","exitCode":1}`)
+		f.item("item/started", turn1,
+			`{"type":"fileChange","id":"e","changes":[{"path":"/a.go"},{"path":"/b.go"}],"status":"inProgress"}`)
+		f.item("item/completed", turn1,
+			`{"type":"fileChange","id":"e","changes":[{"path":"/a.go"},{"path":"/b.go"}],"status":"completed"}`)
 		f.item("item/completed", turn1, `{"type":"reasoning","id":"r","summary":["one","two"],"content":[]}`)
-		f.item("item/completed", turn1, `{"type":"dynamicToolCall","id":"d","tool":"go","namespace":null,"status":"completed"}`)
+		f.item("item/completed", turn1,
+			`{"type":"dynamicToolCall","id":"d","tool":"go","namespace":null,"status":"completed"}`)
 		f.item("item/completed", "01a1f-other", `{"type":"agentMessage","id":"x","text":"another turn"}`)
 		f.messageDone(turn1, "z", "Fixed.")
 		f.status(idle)
@@ -68,7 +75,8 @@ func TestFollowEarly(t *testing.T) {
 		f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 		id := s.get(t)
 		sleep(time.Minute) // called late, it still gets what was kept
-		want(t, record(t.Context(), at.Agent, id).lines(), "started", `done message a "Done already."`, `ended completed "Done already." ""`)
+		want(t, record(t.Context(), at.Agent, id).lines(), "started", `done message a "Done already."`,
+			`ended completed "Done already." ""`)
 		s = tryStart(t, at) // and the thread does not count as busy
 		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn2, "inProgress", false)+`}`)
 		s.get(t)
@@ -127,21 +135,27 @@ func TestFollowIsLeft(t *testing.T) {
 
 // TestFollowReadsAfterRest: the thread rests and the end of the turn does not come.
 func TestFollowReadsAfterRest(t *testing.T) {
-	items := `{"data":[{"turnId":"` + turn1 + `","item":{"type":"agentMessage","id":"b","text":"All done.","phase":"final_answer"}},` +
+	items := `{"data":[{"turnId":"` + turn1 +
+		`","item":{"type":"agentMessage","id":"b","text":"All done.","phase":"final_answer"}},` +
 		`{"turnId":"` + turn1 + `","item":{"type":"agentMessage","id":"a","text":"Looking.","phase":"commentary"}}]}`
 	for name, c := range map[string]struct {
 		reads []string // newest turn at each reading
 		items bool
 		end   []string
 	}{
-		"completed":   {[]string{turnJSON(turn1, "completed", true)}, true, []string{`done message b "All done."`, `ended completed "All done." ""`}},
-		"interrupted": {[]string{turnJSON(turn1, "interrupted", true)}, true, []string{`done message b "All done."`, `ended interrupted "All done." ""`}},
-		"crashed": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, true,
+		"completed": {[]string{turnJSON(turn1, "completed", true)}, true,
+			[]string{`done message b "All done."`, `ended completed "All done." ""`}},
+		"interrupted": {[]string{turnJSON(turn1, "interrupted", true)}, true,
+			[]string{`done message b "All done."`, `ended interrupted "All done." ""`}},
+		"crashed": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false),
+			turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, true,
 			[]string{`done message b "All done."`, `ended interrupted "All done." "nobody stopped it" agent_ended`}},
 		"not what it seemed": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "completed", true)}, true,
 			[]string{`done message b "All done."`, `ended completed "All done." ""`}},
-		"runs on":   {[]string{turnJSON(turn1, "inProgress", false), turnJSON(turn1, "completed", true)}, true, []string{`done message b "All done."`, `ended completed "All done." ""`}},
-		"not there": {[]string{turnJSON(turn2, "completed", true), "", turnJSON(turn2, "completed", true)}, false, []string{"error turn_gone"}},
+		"runs on": {[]string{turnJSON(turn1, "inProgress", false), turnJSON(turn1, "completed", true)}, true,
+			[]string{`done message b "All done."`, `ended completed "All done." ""`}},
+		"not there": {[]string{turnJSON(turn2, "completed", true), "", turnJSON(turn2, "completed", true)}, false,
+			[]string{"error turn_gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

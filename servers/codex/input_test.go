@@ -15,14 +15,17 @@ func TestCheckInput(t *testing.T) {
 		input []handoff.Part
 		want  handoff.Code
 	}{
-		"words":                      {handoff.TextInput("go on"), ""},
-		"a picture":                  {[]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}}, ""},
+		"words": {handoff.TextInput("go on"), ""},
+		"a picture": {[]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}},
+			""},
 		"a picture of the net":       {[]handoff.Part{handoff.Image{URL: "https://example.com/a.png"}}, ""},
 		"a file of the server":       {[]handoff.Part{handoff.Image{URL: "file:///etc/passwd"}}, handoff.CodeMalformed},
 		"a page":                     {[]handoff.Part{handoff.Image{URL: "data:text/html,x"}}, handoff.CodeMalformed},
 		"neither words nor pictures": {[]handoff.Part{handoff.Text("x"), struct{ handoff.Part }{}}, handoff.CodeUnsupported},
-		"as many words as may be":    {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)), handoff.Text(strings.Repeat("é", maxInput/2))}, ""},
-		"too many in two":            {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)), handoff.Text(strings.Repeat("é", maxInput/2+1))}, handoff.CodeTooLarge},
+		"as many words as may be": {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)),
+			handoff.Text(strings.Repeat("é", maxInput/2))}, ""},
+		"too many in two": {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)),
+			handoff.Text(strings.Repeat("é", maxInput/2+1))}, handoff.CodeTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fault := checkInput(c.input)
@@ -32,7 +35,8 @@ func TestCheckInput(t *testing.T) {
 		})
 	}
 	got := wireInput([]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}})
-	if want := []userInput{{Type: "text", Text: "look"}, {Type: "image", URL: "data:image/png;base64,AA=="}}; !slices.Equal(got, want) {
+	if want := []userInput{{Type: "text", Text: "look"},
+		{Type: "image", URL: "data:image/png;base64,AA=="}}; !slices.Equal(got, want) {
 		t.Errorf("sent %+v", got)
 	}
 }
@@ -41,7 +45,8 @@ func TestCheckInput(t *testing.T) {
 func TestUsageIsCountedOnce(t *testing.T) {
 	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	tell := func(total, last int64) {
-		th.hear(noteUsage, &note{TurnID: turn1, Usage: &wireUsage{Total: wireTokens{Input: total}, Last: wireTokens{Input: last, Output: 10}}})
+		th.hear(noteUsage, &note{TurnID: turn1,
+			Usage: &wireUsage{Total: wireTokens{Input: total}, Last: wireTokens{Input: last, Output: 10}}})
 	}
 	tell(1000, 100)
 	tell(1000, 100)
@@ -50,7 +55,8 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	for u := range th.updates(th.turns[0]) {
 		got = append(got, u)
 	}
-	if want := []handoff.Update{handoff.Started{Turn: turn1}, handoff.Usage{Input: 100, Output: 10}, handoff.Usage{Input: 300, Output: 20}}; !slices.Equal(got, want) {
+	if want := []handoff.Update{handoff.Started{Turn: turn1}, handoff.Usage{Input: 100, Output: 10},
+		handoff.Usage{Input: 300, Output: 20}}; !slices.Equal(got, want) {
 		t.Errorf("told %+v", got)
 	}
 }
@@ -77,8 +83,10 @@ func TestEndOfTurn(t *testing.T) {
 		want handoff.TurnEnded
 	}{
 		{wireTurn{Status: statusCompleted}, handoff.TurnEnded{Status: handoff.TurnCompleted}},
-		{wireTurn{Status: "somethingNew"}, handoff.TurnEnded{Status: handoff.TurnInterrupted}}, // an unknown status is no success
-		{wireTurn{Status: statusFailed, Error: &wireError{Message: "no room", AdditionalDetails: &more, Info: json.RawMessage(`"contextWindowExceeded"`)}},
+		// an unknown status is no success
+		{wireTurn{Status: "somethingNew"}, handoff.TurnEnded{Status: handoff.TurnInterrupted}},
+		{wireTurn{Status: statusFailed,
+			Error: &wireError{Message: "no room", AdditionalDetails: &more, Info: json.RawMessage(`"contextWindowExceeded"`)}},
 			handoff.TurnEnded{Status: handoff.TurnFailed, Code: handoff.CodeContextFull, Detail: "no room: try later"}},
 	} {
 		if got := c.w.end(); !reflect.DeepEqual(got, c.want) {

@@ -62,13 +62,17 @@ func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 	slices.Values([]handoff.Metric{
 		count("frames_malformed_total", "Frames of a server that could not be read.", n.malformed),
 		count("responses_late_total", "Responses of a server that nobody waited for any more.", n.late),
-		count("frames_left_out_total", "Frames of a server that were left out: too long, too deep, or more than may be held.", n.leftOut),
+		count("frames_left_out_total", "Frames of a server that were left out: too long, too deep, or more than may be held.",
+			n.leftOut),
 		count("frames_full_total", "Frames to a server that found no room.", n.full),
 		count("turns_forgotten_total", "Turns that were forgotten to make room for newer ones of their thread.", n.forgotten),
 		count("turns_given_up_total", "Turns whose updates were given up because nobody read them in time.", n.givenUp),
-		count("deltas_dropped_total", "Pieces of text that were dropped because nobody read them in time; the finished item has the whole.", n.deltas),
+		count("deltas_dropped_total",
+			"Pieces of text that were dropped because nobody read them in time; the finished item has the whole.", n.deltas),
 		count("questions_left_out_total", "Questions of a server that were too long, or too many.", n.unasked),
-		count("resubscriptions_left_out_total", "Subscriptions of subagents that were not changed because too many waited.", n.resubscriptions),
-		handoff.NewMetric("switchboard_codex_updates_bytes", "Bytes of updates of a server that nobody has read yet.", held, "server", c.Server),
+		count("resubscriptions_left_out_total", "Subscriptions of subagents that were not changed because too many waited.",
+			n.resubscriptions),
+		handoff.NewMetric("switchboard_codex_updates_bytes", "Bytes of updates of a server that nobody has read yet.", held,
+			"server", c.Server),
 	})(yield)
 }

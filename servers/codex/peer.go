@@ -252,7 +252,9 @@ func (p *peer) writeAll() {
 
 // call sends a request and waits for its response, which the caller decodes and then gives to letGo. Its errors
 // are [*rpcError], [*notSentError] and [*unansweredError]. Nothing is sent twice.
-func (p *peer) call(ctx context.Context, method string, params any, land func(json.RawMessage)) (json.RawMessage, error) {
+func (p *peer) call(
+	ctx context.Context, method string, params any, land func(json.RawMessage),
+) (json.RawMessage, error) {
 	id, w, err := p.enlist(land)
 	if err != nil {
 		return nil, &notSentError{err}

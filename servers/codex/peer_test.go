@@ -26,7 +26,8 @@ func TestHandshake(t *testing.T) {
 		if p.ClientInfo.Name != "switchboard" || p.ClientInfo.Version == "" || !p.Capabilities.ExperimentalAPI {
 			t.Errorf("initialize %s", hello.Params)
 		}
-		for _, method := range []string{noteTurnCompleted, noteItemCompleted, noteMessageDelta, noteRequestSettled, noteError} {
+		for _, method := range []string{noteTurnCompleted, noteItemCompleted, noteMessageDelta, noteRequestResolved,
+			noteError} {
 			for _, out := range p.Capabilities.OptOutNotificationMethods {
 				if out == method {
 					t.Errorf("opted out of %s, which is used", method)
@@ -108,7 +109,8 @@ func TestInFlightBound(t *testing.T) {
 		if len(asked) != maxInFlight {
 			t.Fatalf("%d requests", len(asked))
 		}
-		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t, handoff.CodeOverloaded)
+		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t,
+			handoff.CodeOverloaded)
 		f.quiet()
 		for _, a := range asked {
 			f.reply(a, `{"data":[]}`)
@@ -190,7 +192,8 @@ func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
 		begin := time.Now()
-		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t, handoff.CodeUnreachable)
+		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t,
+			handoff.CodeUnreachable)
 		if took := time.Since(begin); took != readTimeout {
 			t.Errorf("took %v", took)
 		}
@@ -247,7 +250,8 @@ func (s *stuckWire) Write([]byte) error {
 }
 
 func TestEncodeSanitises(t *testing.T) {
-	frame, err := encode(request{Method: "x", Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
+	frame, err := encode(request{Method: "x",
+		Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
 	if err != nil {
 		t.Fatal(err)
 	}

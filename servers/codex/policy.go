@@ -54,7 +54,8 @@ func (c *connection) checkCeiling(p policy) error {
 	if !p.above(c.cfg.Ceiling) {
 		return nil
 	}
-	return handoff.Fault(handoff.CodeRefused, c.cfg.Name, "ceiling: the session has "+p.String()+", and no more than "+c.cfg.Ceiling+" may run")
+	return handoff.Fault(handoff.CodeRefused, c.cfg.Name,
+		"ceiling: the session has "+p.String()+", and no more than "+c.cfg.Ceiling+" may run")
 }
 
 // String describes a policy for the page.

@@ -35,7 +35,8 @@ func TestCreateGetsWhatIsConfigured(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f, link := startFake(t, c.cfg)
 			a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "") })
-			f.reply(f.expect("thread/start"), fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":%s,"sandbox":{"type":%q}}`, thread1, c.approval, c.sandbox))
+			f.reply(f.expect("thread/start"),
+				fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":%s,"sandbox":{"type":%q}}`, thread1, c.approval, c.sandbox))
 			if c.names == "" {
 				a.get(t)
 				return
@@ -112,14 +113,16 @@ func TestPolicyAboveCeiling(t *testing.T) {
 func TestNothingOverrides(t *testing.T) {
 	for name, params := range map[string]any{
 		"resume": threadResumeParams{ThreadID: "t"}, "fork": threadForkParams{ThreadID: "t"},
-		"start": turnStartParams{ThreadID: "t", ClientUserMessageID: "c", AdditionalContext: map[string]contextEntry{"k": {"v", "untrusted"}}},
+		"start": turnStartParams{ThreadID: "t", ClientUserMessageID: "c",
+			AdditionalContext: map[string]contextEntry{"k": {"v", "untrusted"}}},
 		"steer": turnSteerParams{ThreadID: "t"},
 	} {
 		b, err := json.Marshal(params)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, field := range []string{"approval", "sandbox", "cwd", "model", "config", "permission", "environments", "Instructions"} {
+		for _, field := range []string{"approval", "sandbox", "cwd", "model", "config", "permission", "environments",
+			"Instructions"} {
 			if strings.Contains(string(b), `"`+field) {
 				t.Errorf("%s sends %s", name, b)
 			}

@@ -14,7 +14,8 @@ import (
 // transcripts are all that were recorded.
 var transcripts = []string{
 	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
-	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "s-subagents", "y-interrupted-ambiguity",
+	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "s-subagents",
+	"y-interrupted-ambiguity",
 }
 
 // wireTypes says what each method carries.
@@ -46,7 +47,7 @@ var (
 		noteThreadClosed:     note{},
 		noteThreadArchived:   note{},
 		noteThreadDeleted:    note{},
-		noteRequestSettled:   note{},
+		noteRequestResolved:  note{},
 		askCommand:           askParams{},
 		askFileChange:        askParams{},
 		askPermissions:       askParams{},
@@ -74,7 +75,8 @@ var (
 
 // unrecorded are fields that stand in the generated schema of codex 0.169.0 and in no transcript.
 var unrecorded = []string{
-	"contextEntry.kind", "contextEntry.value", "turnsListParams.cursor", "itemsListParams.cursor", "itemsListParams.sortDirection",
+	"contextEntry.kind", "contextEntry.value", "turnsListParams.cursor", "itemsListParams.cursor",
+	"itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
 	"threadStartParams.model",
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions",

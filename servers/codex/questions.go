@@ -91,7 +91,8 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 	case askElicitation:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionElicitation, p.Message, refuseOnly
 		if p.Meta.Tool != "" { // shown, and part of what a yes is bound to
-			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " + handoff.ClipRunes(string(p.Meta.Params), maxDetail))
+			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " +
+				handoff.ClipRunes(string(p.Meta.Params), maxDetail))
 		}
 		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
 			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}

@@ -58,9 +58,11 @@ func TestQuestion(t *testing.T) {
 		if string(answer.ID) != "0" || string(answer.Result) != `{"decision":"accept"}` || answer.Error != nil {
 			t.Errorf("answered %s %s", answer.ID, answer.Result)
 		}
-		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionDecline) }).wantCode(t, handoff.CodeNotPending)
+		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionDecline) }).wantCode(t,
+			handoff.CodeNotPending)
 		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":0}`, thread1))
-		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionAccept) }).wantCode(t, handoff.CodeNotPending)
+		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionAccept) }).wantCode(t,
+			handoff.CodeNotPending)
 		f.quiet()
 		f.turnCompleted(turn1, "completed")
 		want(t, r.lines(), "started",
@@ -103,7 +105,8 @@ func TestQuestionBeforeTheResponse(t *testing.T) {
 		f.ask(3, askFileChange, turn1, `,"itemId":"e"`)
 		f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 		r := record(t.Context(), at.Agent, s.get(t))
-		want(t, r.lines(), "started", `question 3 file_change "May these files be changed?" [accept accept_for_session decline stop]`)
+		want(t, r.lines(), "started",
+			`question 3 file_change "May these files be changed?" [accept accept_for_session decline stop]`)
 	})
 }
 
@@ -205,17 +208,29 @@ func TestDecisionsOnTheWire(t *testing.T) {
 		result       string
 		interrupts   bool
 	}{
-		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "decline", `{"decision":"decline"}`, false},
-		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "accept_for_session", `{"decision":"acceptForSession"}`, false},
-		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "stop", `{"decision":"cancel"}`, false},
-		{askCommand, `,"command":"x","availableDecisions":["cancel"]`, "May this command run?", "[decline stop]", "decline", `{"decision":"decline"}`, false},
-		{askFileChange, "", "May these files be changed?", "[accept accept_for_session decline stop]", "accept", `{"decision":"accept"}`, false},
-		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "accept", `{"permissions":{"network":{"enabled":true},"fileSystem":null},"scope":"turn"}`, false},
-		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "accept_for_session", `{"permissions":{"network":{"enabled":true},"fileSystem":null},"scope":"session"}`, false},
-		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "decline", `{"permissions":{},"scope":"turn"}`, false},
-		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "stop", `{"permissions":{},"scope":"turn"}`, true},
-		{askPermissions, `,"permissions":{"fileSystem":{"write":["/etc"]}}`, `May the work reach these files: {"write":["/etc"]}?`, "[accept accept_for_session decline stop]", "decline", `{"permissions":{},"scope":"turn"}`, false},
-		{askPermissions, `,"permissions":{}`, "May the work have more rights?", "[accept accept_for_session decline stop]", "decline", `{"permissions":{},"scope":"turn"}`, false},
+		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "decline",
+			`{"decision":"decline"}`, false},
+		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "accept_for_session",
+			`{"decision":"acceptForSession"}`, false},
+		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "stop",
+			`{"decision":"cancel"}`, false},
+		{askCommand, `,"command":"x","availableDecisions":["cancel"]`, "May this command run?", "[decline stop]", "decline",
+			`{"decision":"decline"}`, false},
+		{askFileChange, "", "May these files be changed?", "[accept accept_for_session decline stop]", "accept",
+			`{"decision":"accept"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "accept",
+			`{"permissions":{"network":{"enabled":true},"fileSystem":null},"scope":"turn"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]",
+			"accept_for_session", `{"permissions":{"network":{"enabled":true},"fileSystem":null},"scope":"session"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "decline",
+			`{"permissions":{},"scope":"turn"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "stop",
+			`{"permissions":{},"scope":"turn"}`, true},
+		{askPermissions, `,"permissions":{"fileSystem":{"write":["/etc"]}}`,
+			`May the work reach these files: {"write":["/etc"]}?`, "[accept accept_for_session decline stop]", "decline",
+			`{"permissions":{},"scope":"turn"}`, false},
+		{askPermissions, `,"permissions":{}`, "May the work have more rights?", "[accept accept_for_session decline stop]",
+			"decline", `{"permissions":{},"scope":"turn"}`, false},
 		{askInput, input, "Which env? (staging, prod)\nWhy?", "[decline stop]", "decline", `{"answers":{}}`, false},
 		{askInput, input, "Which env? (staging, prod)\nWhy?", "[decline stop]", "stop", `{"answers":{}}`, true},
 		{askElicitation, yesNo, "Allow it?", "[accept decline stop]", "accept", `{"action":"accept","content":{}}`, false},
@@ -261,18 +276,29 @@ func TestWhatAQuestionSays(t *testing.T) {
 		beyond       string
 		command      string
 	}{
-		"a plain command":        {askCommand, commandMore, handoff.QuestionCommand, false, "", "/bin/bash -lc 'rm x'"},
-		"an old server's":        {askCommand, `,"command":"x","kind":"command","networkApprovalContext":null,"additionalPermissions":null`, handoff.QuestionCommand, false, "", "x"},
-		"input to a terminal":    {askCommand, `,"command":"y","kind":"writeStdin"`, handoff.QuestionCommand, false, "an act of the kind writeStdin", "y"},
-		"a host":                 {askCommand, `,"command":null,"networkApprovalContext":{"host":"example.com","protocol":"https"}`, handoff.QuestionCommand, false, `the network: {"host":"example.com","protocol":"https"}`, ""},
-		"more rights":            {askCommand, `,"command":"ls","additionalPermissions":{"fileSystem":{"write":["/"]}}`, handoff.QuestionCommand, false, `more rights: {"fileSystem":{"write":["/"]}}`, "ls"},
-		"a root for the session": {askFileChange, `,"grantRoot":"/src"`, handoff.QuestionFileChange, false, "changes below /src until the session ends", ""},
-		"words":                  {askInput, `,"questions":[` + fmt.Sprintf(one, false) + `]`, handoff.QuestionInput, true, "", ""},
-		"a secret":               {askInput, `,"questions":[` + fmt.Sprintf(one, true) + `]`, handoff.QuestionInput, true, "", ""},
-		"no question":            {askInput, `,"questions":[]`, handoff.QuestionInput, false, "", ""},
-		"a tool": {askElicitation, `,"serverName":"lab","mode":"form","message":"Allow it?","requestedSchema":{"properties":{}},"_meta":{"tool_name":"danger","tool_params":{"path":"/"}}`,
+		"a plain command": {askCommand, commandMore, handoff.QuestionCommand, false, "", "/bin/bash -lc 'rm x'"},
+		"an old server's": {askCommand,
+			`,"command":"x","kind":"command","networkApprovalContext":null,"additionalPermissions":null`,
+			handoff.QuestionCommand, false, "", "x"},
+		"input to a terminal": {askCommand, `,"command":"y","kind":"writeStdin"`, handoff.QuestionCommand, false,
+			"an act of the kind writeStdin", "y"},
+		"a host": {askCommand,
+			`,"command":null,"networkApprovalContext":{"host":"example.com","protocol":"https"}`, handoff.QuestionCommand, false,
+			`the network: {"host":"example.com","protocol":"https"}`, ""},
+		"more rights": {askCommand, `,"command":"ls","additionalPermissions":{"fileSystem":{"write":["/"]}}`,
+			handoff.QuestionCommand, false, `more rights: {"fileSystem":{"write":["/"]}}`, "ls"},
+		"a root for the session": {askFileChange, `,"grantRoot":"/src"`, handoff.QuestionFileChange, false,
+			"changes below /src until the session ends", ""},
+		"words": {askInput, `,"questions":[` + fmt.Sprintf(one, false) + `]`, handoff.QuestionInput, true,
+			"", ""},
+		"a secret": {askInput, `,"questions":[` + fmt.Sprintf(one, true) + `]`, handoff.QuestionInput, true, "",
+			""},
+		"no question": {askInput, `,"questions":[]`, handoff.QuestionInput, false, "", ""},
+		"a tool": {askElicitation,
+			`,"serverName":"lab","mode":"form","message":"Allow it?","requestedSchema":{"properties":{}},"_meta":{"tool_name":"danger","tool_params":{"path":"/"}}`,
 			handoff.QuestionElicitation, false, "", `lab danger {"path":"/"}`},
-		"a new kind of approval": {"item/browser/requestApproval", `,"url":"https://x"`, handoff.QuestionOther, false, "", ""},
+		"a new kind of approval": {"item/browser/requestApproval", `,"url":"https://x"`, handoff.QuestionOther, false, "",
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,12 +309,14 @@ func TestWhatAQuestionSays(t *testing.T) {
 				if q.Kind != c.kind || q.Words != c.words || q.Beyond != c.beyond || q.Command != c.command {
 					t.Errorf("question %+v", q)
 				}
-				if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high && risk.Of(q, "/src") != risk.High {
+				if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high &&
+					risk.Of(q, "/src") != risk.High {
 					t.Error("it may be allowed by voice")
 				}
 				if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one
 					for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {
-						callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d) }).wantCode(t, handoff.CodeMalformed)
+						callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d) }).wantCode(t,
+							handoff.CodeMalformed)
 					}
 				}
 				f.quiet()

@@ -39,7 +39,7 @@ func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) 
 		if err != nil {
 			return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 		}
-		v := judge(turns, entries, after, id)
+		v := findStart(turns, entries, after, id)
 		v.open = v.open || !all
 		if v.twice {
 			a.conn.log.Error("two turns carry one id of ours", zap.String("thread", a.thread.id))
@@ -67,7 +67,7 @@ func (a *agent) look(ctx context.Context) ([]wireTurn, error) {
 		return nil, err
 	}
 	defer a.thread.unlock()
-	page, err := a.conn.resumed(ctx, a.thread, settleTurns)
+	page, err := a.conn.resumed(ctx, a.thread, searchTurns)
 	switch {
 	case err != nil && handoff.AsError(err).Code == handoff.CodeSessionGone:
 		return nil, nil // it never ran
@@ -76,7 +76,7 @@ func (a *agent) look(ctx context.Context) ([]wireTurn, error) {
 	case page != nil:
 		return page.Data, nil
 	}
-	turns, err := a.conn.client.turnsList(ctx, a.thread.id, settleTurns, "notLoaded")
+	turns, err := a.conn.client.turnsList(ctx, a.thread.id, searchTurns, "notLoaded")
 	if refusedAs(err, refusedNeverRan) {
 		return nil, nil
 	}
@@ -120,7 +120,7 @@ func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []
 
 // began reads the messages that began the newest turns, newest first, as far as they can be read.
 func (a *agent) began(ctx context.Context) (found []itemEntry) {
-	page, err := a.conn.client.turnsList(ctx, a.thread.id, settleTurns, "summary")
+	page, err := a.conn.client.turnsList(ctx, a.thread.id, searchTurns, "summary")
 	if err != nil {
 		a.conn.log.Debug("summaries of turns not read", zap.String("thread", a.thread.id), zap.Error(err))
 	}
@@ -134,8 +134,8 @@ func (a *agent) began(ctx context.Context) (found []itemEntry) {
 	return found
 }
 
-// A verdict is what a look tells of a start.
-type verdict struct {
+// A finding is what one look at the thread says of a start.
+type finding struct {
 	turn    handoff.TurnID // that it became, as far as can be told
 	certain bool           // it carries our id
 	joined  bool           // turn is somebody else's that took our words in
@@ -143,11 +143,11 @@ type verdict struct {
 	twice   bool           // more than one turn carries our id
 }
 
-// judge is pure. turns and entries come newest first. A turn newer than the watermark in which nobody said
+// findStart is pure. turns and entries come newest first. A turn newer than the watermark in which nobody said
 // anything is ours for all that can be told: a crash of the server right after the acknowledgement leaves
 // a turn without its message.
-func judge(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id string) verdict {
-	var v verdict
+func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id string) finding {
+	var v finding
 	fresh := newer(turns, after)
 	for _, w := range fresh {
 		first, any := beginning(entries, w.ID)
@@ -168,7 +168,7 @@ func judge(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id strin
 	}
 	for _, e := range entries {
 		if e.Item.client() == id {
-			return verdict{turn: handoff.TurnID(e.TurnID), joined: true}
+			return finding{turn: handoff.TurnID(e.TurnID), joined: true}
 		}
 	}
 	if len(fresh) < len(turns) && turns[len(fresh)].Status == statusInProgress {

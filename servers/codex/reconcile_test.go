@@ -26,26 +26,36 @@ func TestJudge(t *testing.T) {
 		turns   []wireTurn  // newest first
 		entries []itemEntry // newest first
 		after   handoff.TurnID
-		want    verdict
+		want    finding
 	}{
-		"nothing there":          {nil, nil, "", verdict{}},
-		"nothing new":            {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "old")}, "w", verdict{}},
-		"ours runs":              {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "m1"), entry("w", "old")}, "w", verdict{turn: "a", certain: true}},
-		"ours ended":             {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "m1"), entry("w", "old")}, "w", verdict{turn: "a", certain: true}},
-		"ours, another after it": {[]wireTurn{turn("b", runs), turn("a", done), turn("w", done)}, []itemEntry{entry("b", ""), entry("a", "m1")}, "w", verdict{turn: "a", certain: true}},
-		"ours, steered since":    {[]wireTurn{turn("a", runs)}, []itemEntry{entry("a", "m2"), entry("a", "m1")}, "", verdict{turn: "a", certain: true}},
-		"ours without a message": {[]wireTurn{turn("a", cut), turn("w", done)}, []itemEntry{entry("w", "old")}, "w", verdict{turn: "a"}},
-		"two without a message":  {[]wireTurn{turn("b", cut), turn("a", cut), turn("w", done)}, nil, "w", verdict{turn: "a"}},
-		"somebody else's, ended": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w", verdict{}},
-		"typed at the desk":      {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "")}, "w", verdict{}},
-		"somebody else's, runs":  {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w", verdict{open: true}},
-		"went into another":      {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "m1"), entry("a", "desk")}, "w", verdict{turn: "a", joined: true}},
-		"went into the old one":  {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "m1"), entry("w", "old")}, "w", verdict{turn: "w", joined: true}},
-		"the old one runs on":    {[]wireTurn{turn("w", runs)}, []itemEntry{entry("w", "old")}, "w", verdict{open: true}},
-		"two of ours":            {[]wireTurn{turn("b", done), turn("a", done)}, []itemEntry{entry("b", "m1"), entry("a", "m1")}, "", verdict{turn: "a", certain: true, twice: true}},
-		"an unknown watermark":   {[]wireTurn{turn("a", done)}, []itemEntry{entry("a", "desk")}, "gone", verdict{}},
+		"nothing there": {nil, nil, "", finding{}},
+		"nothing new":   {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "old")}, "w", finding{}},
+		"ours runs": {[]wireTurn{turn("a", runs), turn("w", done)},
+			[]itemEntry{entry("a", "m1"), entry("w", "old")}, "w", finding{turn: "a", certain: true}},
+		"ours ended": {[]wireTurn{turn("a", done), turn("w", done)},
+			[]itemEntry{entry("a", "m1"), entry("w", "old")}, "w", finding{turn: "a", certain: true}},
+		"ours, another after it": {[]wireTurn{turn("b", runs), turn("a", done), turn("w", done)},
+			[]itemEntry{entry("b", ""), entry("a", "m1")}, "w", finding{turn: "a", certain: true}},
+		"ours, steered since": {[]wireTurn{turn("a", runs)}, []itemEntry{entry("a", "m2"), entry("a", "m1")}, "",
+			finding{turn: "a", certain: true}},
+		"ours without a message": {[]wireTurn{turn("a", cut), turn("w", done)}, []itemEntry{entry("w", "old")}, "w",
+			finding{turn: "a"}},
+		"two without a message": {[]wireTurn{turn("b", cut), turn("a", cut), turn("w", done)}, nil, "w", finding{turn: "a"}},
+		"somebody else's, ended": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w",
+			finding{}},
+		"typed at the desk": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "")}, "w", finding{}},
+		"somebody else's, runs": {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w",
+			finding{open: true}},
+		"went into another": {[]wireTurn{turn("a", runs), turn("w", done)},
+			[]itemEntry{entry("a", "m1"), entry("a", "desk")}, "w", finding{turn: "a", joined: true}},
+		"went into the old one": {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "m1"), entry("w", "old")}, "w",
+			finding{turn: "w", joined: true}},
+		"the old one runs on": {[]wireTurn{turn("w", runs)}, []itemEntry{entry("w", "old")}, "w", finding{open: true}},
+		"two of ours": {[]wireTurn{turn("b", done), turn("a", done)},
+			[]itemEntry{entry("b", "m1"), entry("a", "m1")}, "", finding{turn: "a", certain: true, twice: true}},
+		"an unknown watermark": {[]wireTurn{turn("a", done)}, []itemEntry{entry("a", "desk")}, "gone", finding{}},
 	} {
-		if got := judge(c.turns, c.entries, c.after, "m1"); got != c.want {
+		if got := findStart(c.turns, c.entries, c.after, "m1"); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -104,7 +114,8 @@ var reconcileCases = map[string]struct {
 	}, turn1, "", reconcileFor},
 	"it joined another": {[]func(*fake){
 		func(f *fake) {
-			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")), entryOf(turn1, userSays("desk")), old)
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")),
+				entryOf(turn1, userSays("desk")), old)
 		},
 	}, turn1, handoff.CodeJoined, 0},
 	"another runs for a while": {[]func(*fake){
@@ -115,7 +126,8 @@ var reconcileCases = map[string]struct {
 			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("desk")), old)
 		},
 		func(f *fake) {
-			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("m1")), entryOf(turn1, userSays("desk")), old)
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("m1")),
+				entryOf(turn1, userSays("desk")), old)
 		},
 	}, turn1, handoff.CodeJoined, 2 * reconcileFor},
 	"the thread never ran": {[]func(*fake){
@@ -130,11 +142,13 @@ var reconcileCases = map[string]struct {
 			f.refuse(f.expect("thread/turns/list"), -32601, "list_turns is not supported yet")
 		},
 	}, "", "", reconcileFor + 700*time.Millisecond},
-	"it is lost again": {[]func(*fake){func(f *fake) { f.expect("thread/resume"); f.close() }}, "", handoff.CodeUnreachable, 0},
+	"it is lost again": {[]func(*fake){func(f *fake) { f.expect("thread/resume"); f.close() }}, "",
+		handoff.CodeUnreachable, 0},
 	"it is lost while it waits": {[]func(*fake){
 		func(f *fake) { f.looks(watermark, old); synctest.Wait(); f.close() },
 	}, "", handoff.CodeAgentGone, 0},
-	"nobody knows": {[]func(*fake){func(f *fake) { f.refuse(f.expect("thread/resume"), -32600, "disk on fire") }}, "", handoff.CodeRefused, 0},
+	"nobody knows": {[]func(*fake){func(f *fake) { f.refuse(f.expect("thread/resume"), -32600, "disk on fire") }}, "",
+		handoff.CodeRefused, 0},
 }
 
 // TestReconcile: a turn that carries our id decides it at once; that none is there takes two equal looks.
@@ -194,7 +208,8 @@ func (f *fake) didMuch(turn string) {
 
 // begunBy is a turn in the summary of a thread: its first and its last message.
 func begunBy(turn, client string) string {
-	return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s,%s],"error":null}`, turn, userSays(client), says("z", "Done.", "null"))
+	return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s,%s],"error":null}`, turn,
+		userSays(client), says("z", "Done.", "null"))
 }
 
 // TestReconcileReadsSummaries: what began a turn that has done much since is read from the summaries of the turns.
@@ -222,7 +237,8 @@ func TestReconcileReadsFarEnough(t *testing.T) {
 		if !strings.Contains(string(next.Params), `"cursor":"more"`) {
 			t.Errorf("%s", next.Params)
 		}
-		f.reply(next, `{"data":[`+entryOf(turn1, userSays("m1"))+`,`+entryOf(turn2, userSays("m0"))+`],"nextCursor":"and more"}`)
+		f.reply(next, `{"data":[`+entryOf(turn1, userSays("m1"))+`,`+entryOf(turn2,
+			userSays("m0"))+`],"nextCursor":"and more"}`)
 		if id := s.get(t); id != turn1 {
 			t.Errorf("%q", id)
 		}

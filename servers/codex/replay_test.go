@@ -278,7 +278,8 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 		}
 	case m.Method == "turn/steer":
 		return func() string {
-			return outcome("steer", agent.(handoff.Controls).Steer(ctx, handoff.TurnID(params.ExpectedTurnID), handoff.TextInput(text)))
+			return outcome("steer",
+				agent.(handoff.Controls).Steer(ctx, handoff.TurnID(params.ExpectedTurnID), handoff.TextInput(text)))
 		}
 	case m.Method == "turn/interrupt":
 		return func() string {

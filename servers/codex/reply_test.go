@@ -74,12 +74,14 @@ func TestReply(t *testing.T) {
 		more, words, answer string
 		code                handoff.Code
 	}{
-		"an option":          {"", "staging", `{"answers":{"q1":{"answers":["Staging"]}}}`, ""},
-		"own words":          {"", " the third one ", `{"answers":{"q1":{"answers":["the third one"]}}}`, ""},
-		"two":                {second, "prod\nbecause", `{"answers":{"q1":{"answers":["prod"]},"q2":{"answers":["because"]}}}`, ""},
-		"one is missing":     {second, "prod", "", handoff.CodeMalformed},
-		"nothing":            {"", "", "", handoff.CodeMalformed},
-		"a secret":           {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb", `{"answers":{"q1":{"answers":["a"]},"q2":{"answers":["b"]}}}`, ""},
+		"an option": {"", "staging", `{"answers":{"q1":{"answers":["Staging"]}}}`, ""},
+		"own words": {"", " the third one ", `{"answers":{"q1":{"answers":["the third one"]}}}`, ""},
+		"two": {second, "prod\nbecause",
+			`{"answers":{"q1":{"answers":["prod"]},"q2":{"answers":["because"]}}}`, ""},
+		"one is missing": {second, "prod", "", handoff.CodeMalformed},
+		"nothing":        {"", "", "", handoff.CodeMalformed},
+		"a secret": {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb",
+			`{"answers":{"q1":{"answers":["a"]},"q2":{"answers":["b"]}}}`, ""},
 		"what is no command": {"command", "yes", "", handoff.CodeMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +104,8 @@ func TestReply(t *testing.T) {
 					t.Errorf("answered %s", got.Result)
 				}
 				reply.get(t)
-				callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) }).wantCode(t, handoff.CodeNotPending)
+				callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) }).wantCode(t,
+					handoff.CodeNotPending)
 			})
 		})
 	}

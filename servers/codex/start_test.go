@@ -36,8 +36,10 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := turnStartParams{
-			ThreadID: thread1, Input: []userInput{{Type: "text", Text: handoff.InputText(turn.Input)}}, ClientUserMessageID: "01-ours",
-			AdditionalContext: map[string]contextEntry{"spoken": {"may be misheard", "application"}, "last_words": {"please", "untrusted"}},
+			ThreadID: thread1, Input: []userInput{{Type: "text", Text: handoff.InputText(turn.Input)}},
+			ClientUserMessageID: "01-ours",
+			AdditionalContext: map[string]contextEntry{"spoken": {"may be misheard", "application"},
+				"last_words": {"please", "untrusted"}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -135,7 +137,8 @@ func TestStartOfAnArchivedThread(t *testing.T) {
 			s = call(func() (handoff.TurnID, error) {
 				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Input: handoff.TextInput("go")})
 			})
-			f.refuse(f.expect("thread/resume"), -32600, "session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
+			f.refuse(f.expect("thread/resume"), -32600,
+				"session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
 			s.wantCode(t, handoff.CodeSessionArchived)
 			f.quiet()
 		})
@@ -261,7 +264,8 @@ func TestSteerAndInterrupt(t *testing.T) {
 		f.reply(f.expect("turn/interrupt"), `{}`)
 		interrupt.get(t)
 
-		for _, text := range []string{"no active turn to steer", "expected active turn id `a` but found `b`", "thread not found: " + thread1} {
+		for _, text := range []string{"no active turn to steer", "expected active turn id `a` but found `b`",
+			"thread not found: " + thread1} {
 			steer = callErr(func() error { return controls.Steer(t.Context(), id, handoff.TextInput("x")) })
 			f.refuse(f.expect("turn/steer"), -32600, text)
 			steer.wantCode(t, handoff.CodeNotPending)
@@ -292,7 +296,10 @@ func TestSteerNotSent(t *testing.T) {
 				at := attach(t, f, link, "")
 				id := start(t, f, at)
 				leave(f, link, at)
-				callErr(func() error { return at.Agent.(handoff.Controls).Steer(t.Context(), id, handoff.TextInput("x")) }).wantCode(t, handoff.CodeUnreachable)
+				callErr(func() error {
+					return at.Agent.(handoff.Controls).Steer(t.Context(), id,
+						handoff.TextInput("x"))
+				}).wantCode(t, handoff.CodeUnreachable)
 				f.quiet()
 			})
 		})

@@ -77,7 +77,7 @@ func (c *connection) hearSubagent(m message, n *note) {
 				q.Changes = h.paths
 			}
 		})
-	case m.Method == noteRequestSettled:
+	case m.Method == noteRequestResolved:
 		t.hear(m.Method, n)
 	case n.Item != nil && n.Item.Type == typeFileChange:
 		h.edit, h.paths = n.Item.ID, n.Item.paths()

@@ -33,11 +33,14 @@ func TestSubagentAsks(t *testing.T) {
 		f.subagentAsks(4, subagent1, askCommand, commandMore) // of somebody else's, for all that is known
 		f.item("item/completed", turn1, spawns(subagent1))
 		f.notify("item/completed", fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":%s}`, subagent1, spawns(subagent2)))
-		f.notify("item/started", fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}]}}`, subagent2))
+		f.notify("item/started",
+			fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}]}}`,
+				subagent2))
 		f.subagentAsks(5, subagent2, askFileChange, `,"itemId":"e"`)
 		f.subagentAsks(6, subagent1, askCommand, commandMore)
 		qs := questionsOf(r)
-		if len(qs) != 2 || qs[0].Turn != turn1 || len(qs[0].Changes) != 1 || qs[0].Changes[0] != "/a.go" || qs[1].Turn != turn1 {
+		if len(qs) != 2 || qs[0].Turn != turn1 || len(qs[0].Changes) != 1 || qs[0].Changes[0] != "/a.go" ||
+			qs[1].Turn != turn1 {
 			t.Fatalf("questions %+v", qs)
 		}
 		callErr(func() error { return controls.Decide(t.Context(), qs[0].ID, handoff.DecisionDecline) }).get(t)
@@ -67,7 +70,9 @@ func TestSubagentEditIsItsOwn(t *testing.T) {
 		f, _, _, r := running(t)
 		f.turnStarted(turn1)
 		f.item("item/completed", turn1, spawns(subagent1))
-		f.notify("item/started", fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}]}}`, subagent1))
+		f.notify("item/started",
+			fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}]}}`,
+				subagent1))
 		f.subagentAsks(5, subagent1, askFileChange, `,"itemId":"another"`)
 		if qs := questionsOf(r); len(qs) != 1 || qs[0].Turn != turn1 || len(qs[0].Changes) != 0 {
 			t.Errorf("questions %+v", qs)
@@ -103,7 +108,8 @@ func TestSubagentAsksAgain(t *testing.T) {
 		f, link := startFake(t, Config{})
 		at := attach(t, f, link, turnJSON(turn1, "inProgress", false))
 		r := record(t.Context(), at.Agent, turn1)
-		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, spawns(subagent2))+`,`+entryOf(turn1, spawns(subagent1))+`],"nextCursor":null}`)
+		f.reply(f.expect("thread/items/list"),
+			`{"data":[`+entryOf(turn1, spawns(subagent2))+`,`+entryOf(turn1, spawns(subagent1))+`],"nextCursor":null}`)
 		for _, id := range []string{subagent1, subagent2} {
 			status := idle
 			if id == subagent1 {

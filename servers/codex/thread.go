@@ -103,7 +103,8 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}), reducer: turns.NewReducer(id), updates: turns.NewBuffer(&t.tally.Tally)}
+	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}),
+		reducer: turns.NewReducer(id), updates: turns.NewBuffer(&t.tally.Tally)}
 	t.turns = append(t.turns, k)
 	return k
 }
@@ -155,7 +156,7 @@ func (t *thread) hear(method string, n *note) {
 	case noteThreadClosed, noteThreadArchived, noteThreadDeleted:
 		t.subscribed = false
 		t.restLocked()
-	case noteRequestSettled:
+	case noteRequestResolved:
 		t.closeLocked(func(q *openQuestion) bool { return string(q.Wire.id) == string(n.RequestID) })
 	case noteTurnStarted, noteTurnCompleted:
 		if n.Turn != nil && n.Turn.ID != "" {
@@ -225,7 +226,8 @@ func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 }
 
 // deltaKinds says what each method streams. Set once.
-var deltaKinds = map[string]handoff.DeltaKind{noteMessageDelta: handoff.DeltaMessage, noteOutputDelta: handoff.DeltaOutput}
+var deltaKinds = map[string]handoff.DeltaKind{noteMessageDelta: handoff.DeltaMessage,
+	noteOutputDelta: handoff.DeltaOutput}
 
 // itemNoteLocked takes item/*, deltas, usage and error.
 func (t *thread) itemNoteLocked(method string, n *note) {

@@ -25,12 +25,16 @@ func TestUnreadItems(t *testing.T) {
 		reads [][2]string // why the items cannot be listed ("": they can, and there are none), and what thread/turns/list says with items; "" is a refusal
 		end   handoff.TurnEnded
 	}{
-		"a legacy session": {said, [][2]string{{cannot, withItems(looking + "," + final)}}, handoff.TurnEnded{Text: "All done."}},
+		"a legacy session": {said, [][2]string{{cannot, withItems(looking + "," + final)}},
+			handoff.TurnEnded{Text: "All done."}},
 		"its last message": {said, [][2]string{{broken, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
-		"at another time":  {said, [][2]string{{broken, ""}, {broken, withItems("")}, {broken, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
-		"none are listed":  {said, [][2]string{{none, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
-		"and none at all":  {said, [][2]string{{none, withItems("")}, {none, ""}, {none, withItems("")}}, handoff.TurnEnded{Text: "Looking.", Code: handoff.CodeUnread, Detail: errNoItems.Error()}},
-		"never":            {said, [][2]string{{broken, ""}, {broken, ""}, {broken, ""}}, handoff.TurnEnded{Text: "Looking.", Code: handoff.CodeUnread, Detail: "-32600: disk on fire"}},
+		"at another time": {said, [][2]string{{broken, ""}, {broken, withItems("")}, {broken, withItems(final)}},
+			handoff.TurnEnded{Text: "All done."}},
+		"none are listed": {said, [][2]string{{none, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
+		"and none at all": {said, [][2]string{{none, withItems("")}, {none, ""}, {none, withItems("")}},
+			handoff.TurnEnded{Text: "Looking.", Code: handoff.CodeUnread, Detail: errNoItems.Error()}},
+		"never": {said, [][2]string{{broken, ""}, {broken, ""}, {broken, ""}},
+			handoff.TurnEnded{Text: "Looking.", Code: handoff.CodeUnread, Detail: "-32600: disk on fire"}},
 		"never, but heard": {func(f *fake) {
 			f.notify(noteItemCompleted, fmt.Sprintf(`{"threadId":%q,"turnId":%q,"item":%s}`, thread1, turn1, final))
 		}, [][2]string{{broken, ""}, {broken, ""}, {broken, ""}}, handoff.TurnEnded{Text: "All done."}},
@@ -77,13 +81,15 @@ func TestReconcileInALegacySession(t *testing.T) {
 				at := attach(t, f, link, watermark)
 				s := reconcile(t.Context(), at)
 				says := func(turn, client string) string {
-					return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s],"error":null}`, turn, userSays(client))
+					return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s],"error":null}`, turn,
+						userSays(client))
 				}
 				for look := 0; look == 0 || c.want == "" && look < 2; look++ {
 					sleep(reconcileFor)
 					f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)+","+watermark))
 					f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
-					f.reply(f.expect("thread/turns/list"), `{"data":[`+says(turn1, c.client)+","+says(turn2, "m0")+`],"nextCursor":null}`)
+					f.reply(f.expect("thread/turns/list"),
+						`{"data":[`+says(turn1, c.client)+","+says(turn2, "m0")+`],"nextCursor":null}`)
 				}
 				if got := s.get(t); got != c.want {
 					t.Errorf("turn %q, want %q", got, c.want)

@@ -9,9 +9,12 @@ import (
 
 func TestCheckVersion(t *testing.T) {
 	for version, want := range map[string]string{
-		"0.140.0": "bigpc runs codex 0.140; 0.150 is needed.", "0.149.1": "bigpc runs codex 0.149; 0.150 is needed.", "0.9.0": "bigpc runs codex 0.9; 0.150 is needed.",
-		"0.140-alpha.3": "bigpc runs codex 0.140; 0.150 is needed.", "v0.140.0": "bigpc runs codex 0.140; 0.150 is needed.", "0.149+build.2": "bigpc runs codex 0.149; 0.150 is needed.",
-		"0.150-alpha.3": "", "0.150": "", "1": "", "v1.0": "", "0.x": "", "0.150.0": "", "0.150.0-alpha.3": "", "0.169.0": "", "1.0.0": "", "1.2": "", "0.0.0": "", "0.0.0-dev": "", "": "", "devel": "", "0": "",
+		"0.140.0": "bigpc runs codex 0.140; 0.150 is needed.", "0.149.1": "bigpc runs codex 0.149; 0.150 is needed.",
+		"0.9.0":         "bigpc runs codex 0.9; 0.150 is needed.",
+		"0.140-alpha.3": "bigpc runs codex 0.140; 0.150 is needed.", "v0.140.0": "bigpc runs codex 0.140; 0.150 is needed.",
+		"0.149+build.2": "bigpc runs codex 0.149; 0.150 is needed.",
+		"0.150-alpha.3": "", "0.150": "", "1": "", "v1.0": "", "0.x": "", "0.150.0": "", "0.150.0-alpha.3": "", "0.169.0": "",
+		"1.0.0": "", "1.2": "", "0.0.0": "", "0.0.0-dev": "", "": "", "devel": "", "0": "",
 	} {
 		said := ""
 		if err := checkVersion("bigpc", version); err != nil {

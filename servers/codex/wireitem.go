@@ -198,7 +198,8 @@ func (f fileChange) change() handoff.FileChange {
 	if kind.Move != nil {
 		c.To = *kind.Move
 	}
-	if sign, whole := map[string]string{"add": "+", "delete": "-"}[kind.Type]; whole && f.Diff != "" && !strings.HasPrefix(f.Diff, "@@ ") {
+	if sign, whole := map[string]string{"add": "+", "delete": "-"}[kind.Type]; whole && f.Diff != "" &&
+		!strings.HasPrefix(f.Diff, "@@ ") {
 		lines := strings.SplitAfter(strings.TrimSuffix(f.Diff, "\n"), "\n")
 		head := fmt.Sprintf("@@ -0,0 +1,%d @@\n", len(lines))
 		if kind.Type == "delete" {

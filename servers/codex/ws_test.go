@@ -49,7 +49,8 @@ func shake(conn *websocket.Conn) {
 	if conn.ReadJSON(&frame) != nil {
 		return
 	}
-	_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"userAgent":"switchboard/0.169.0 (x)"}}`, frame.ID))
+	_ = conn.WriteMessage(websocket.TextMessage,
+		fmt.Appendf(nil, `{"id":%s,"result":{"userAgent":"switchboard/0.169.0 (x)"}}`, frame.ID))
 	_ = conn.ReadJSON(&frame)
 }
 
@@ -72,13 +73,15 @@ func TestWebSocket(t *testing.T) {
 		_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":"a"}]}}`, frame.ID))
 		drain(conn)
 	})
-	dial := Dialer(Config{Name: "bigpc", Way: &transport.WebSocket{URL: url, Token: func() (string, error) { return "s3cret", nil }}})
+	dial := Dialer(Config{Name: "bigpc",
+		Way: &transport.WebSocket{URL: url, Token: func() (string, error) { return "s3cret", nil }}})
 	link, err := dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := <-headers
-	if h.Get("Authorization") != "Bearer s3cret" || len(h.Values("Origin")) != 0 || len(h.Values("Sec-Websocket-Extensions")) != 0 {
+	if h.Get("Authorization") != "Bearer s3cret" || len(h.Values("Origin")) != 0 ||
+		len(h.Values("Sec-Websocket-Extensions")) != 0 {
 		t.Errorf("headers %v", h)
 	}
 	if list, err := link.Catalog.List(t.Context(), 1); err != nil || len(list) != 1 || link.Version != "0.169.0" {
@@ -170,7 +173,8 @@ func TestWebSocketFrameLimit(t *testing.T) {
 			if p.Limit > 10 {
 				preview = strings.Repeat("x", servers.MaxFrame)
 			}
-			_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":%q,"preview":%q}]}}`, asked.ID, thread1, preview))
+			_ = conn.WriteMessage(websocket.TextMessage,
+				fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":%q,"preview":%q}]}}`, asked.ID, thread1, preview))
 		}
 	})
 	link, err := Dialer(atAddress(url))(t.Context())
@@ -203,7 +207,8 @@ func TestWebSocketRefused(t *testing.T) {
 		}))
 		_, err := Dialer(atAddress("ws" + strings.TrimPrefix(server.URL, "http")))(t.Context())
 		server.Close()
-		if err == nil || handoff.AsError(err).Code != code || !strings.Contains(handoff.AsError(err).Detail, "invalid websocket bearer token") {
+		if err == nil || handoff.AsError(err).Code != code ||
+			!strings.Contains(handoff.AsError(err).Detail, "invalid websocket bearer token") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
@@ -222,7 +227,8 @@ func TestWebSocketUnreachable(t *testing.T) {
 		"not a URL":        {URL: "::"},
 		"http":             {URL: "http://" + addr},
 	} {
-		if _, err := Dialer(Config{Way: &way})(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+		if _, err := Dialer(Config{Way: &way})(t.Context()); err == nil ||
+			handoff.AsError(err).Code != handoff.CodeUnreachable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

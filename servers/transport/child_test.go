@@ -133,7 +133,8 @@ func TestChildEnds(t *testing.T) {
 			if status := c.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != signal {
 				t.Errorf("ended with %v", c.cmd.ProcessState)
 			}
-			for began := time.Now(); !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
+			for began := time.Now(); !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0),
+				syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
 				if time.Since(began) > 3*time.Minute { // who inherits the dead may be busy; the grandchild would live longer
 					t.Fatal("the group of the child lives on")
 				}
@@ -161,19 +162,23 @@ func TestChildDies(t *testing.T) {
 // TestChildEnvironment: what a child can read of ours is what it needs, what its kind passes and what its entry lists.
 func TestChildEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
-		"SWITCHBOARD_KEY": "secret", "OPENAI_API_KEY": "secret", "REDIS_URL": "secret", "LAPTOP_TOKEN": "secret", "PATHS": "secret",
-		"LISTED": "listed", "CODEX_HOME": "/codex", "LC_TIME": "C", "XDG_CACHE_HOME": "/cache", "no_proxy": "a", "NO_PROXY": "b",
+		"SWITCHBOARD_KEY": "secret", "OPENAI_API_KEY": "secret", "REDIS_URL": "secret", "LAPTOP_TOKEN": "secret",
+		"PATHS":  "secret",
+		"LISTED": "listed", "CODEX_HOME": "/codex", "LC_TIME": "C", "XDG_CACHE_HOME": "/cache", "no_proxy": "a",
+		"NO_PROXY":      "b",
 		"SSL_CERT_FILE": "/certs",
 	} {
 		t.Setenv(name, value)
 	}
-	c := startChild(t, "plain", servers.End{Passes: []string{"CODEX_*"}}, "EXTRA=extra", "LISTED", "ABSENT", "SWITCHBOARD_KEY")
+	c := startChild(t, "plain", servers.End{Passes: []string{"CODEX_*"}}, "EXTRA=extra", "LISTED", "ABSENT",
+		"SWITCHBOARD_KEY")
 	var got []string
 	if err := json.Unmarshal([]byte(ask(t, c, "environment")), &got); err != nil {
 		t.Fatal(err)
 	}
 	for _, pair := range []string{
-		"PATH=" + os.Getenv("PATH"), "LISTED=listed", "EXTRA=extra", "CODEX_HOME=/codex", "LC_TIME=C", "XDG_CACHE_HOME=/cache",
+		"PATH=" + os.Getenv("PATH"), "LISTED=listed", "EXTRA=extra", "CODEX_HOME=/codex", "LC_TIME=C",
+		"XDG_CACHE_HOME=/cache",
 		"no_proxy=a", "NO_PROXY=b", "SSL_CERT_FILE=/certs",
 	} {
 		if !slices.Contains(got, pair) {

@@ -11,7 +11,8 @@ import (
 
 func TestBuffer(t *testing.T) {
 	var b Buffer
-	b.Put(handoff.Delta{ItemID: "a", Text: "one "}, handoff.Delta{ItemID: "a", Text: "two"}, handoff.Delta{ItemID: "b", Text: "x"})
+	b.Put(handoff.Delta{ItemID: "a", Text: "one "}, handoff.Delta{ItemID: "a", Text: "two"},
+		handoff.Delta{ItemID: "b", Text: "x"})
 	var got []string
 	for u, ok := b.Take(); ok; u, ok = b.Take() {
 		got = append(got, describe(u))

@@ -52,10 +52,12 @@ func track(script ...string) []string {
 	return out
 }
 
-var statuses = map[string]handoff.TurnStatus{"completed": handoff.TurnCompleted, "failed": handoff.TurnFailed, "interrupted": handoff.TurnInterrupted}
+var statuses = map[string]handoff.TurnStatus{"completed": handoff.TurnCompleted, "failed": handoff.TurnFailed,
+	"interrupted": handoff.TurnInterrupted}
 
 func item(kind handoff.ItemKind, id, text string) Item {
-	return Item{Item: handoff.Item{ID: id, Kind: kind, Text: text}, Streamed: kind == handoff.ItemMessage || kind == handoff.ItemReasoning}
+	return Item{Item: handoff.Item{ID: id, Kind: kind, Text: text}, Streamed: kind == handoff.ItemMessage ||
+		kind == handoff.ItemReasoning}
 }
 
 // describe writes an update as one line.
@@ -89,19 +91,23 @@ func want(t *testing.T, got []string, lines ...string) {
 var reducerCases = map[string]struct{ script, want []string }{
 	"message": {
 		[]string{"begin", "+a message", "~a he", "~a llo", "=a message hello", "end completed"},
-		[]string{"started", "item message a", `delta a "he"`, `delta a "llo"`, `done message a "hello"`, `ended completed "hello"`},
+		[]string{"started", "item message a", `delta a "he"`, `delta a "llo"`, `done message a "hello"`,
+			`ended completed "hello"`},
 	},
 	"steer abandons the message": {
 		[]string{"+a message", "~a x", "+b message", "=b message new", "end completed"},
-		[]string{"started", "item message a", `delta a "x"`, "dropped a", "item message b", `done message b "new"`, `ended completed "new"`},
+		[]string{"started", "item message a", `delta a "x"`, "dropped a", "item message b", `done message b "new"`,
+			`ended completed "new"`},
 	},
 	"steer does not touch a command": {
 		[]string{"+c command", "+a message", "+b message", "=c command", "=b message new", "end completed"},
-		[]string{"started", "item command c", "item message a", "dropped a", "item message b", `done command c ""`, `done message b "new"`, `ended completed "new"`},
+		[]string{"started", "item command c", "item message a", "dropped a", "item message b", `done command c ""`,
+			`done message b "new"`, `ended completed "new"`},
 	},
 	"retry abandons at once": {
 		[]string{"+a message", "~a x", "retry", "~a late", "+b message", "=b message y", "end completed"},
-		[]string{"started", "item message a", `delta a "x"`, "dropped a", "item message b", `done message b "y"`, `ended completed "y"`},
+		[]string{"started", "item message a", `delta a "x"`, "dropped a", "item message b", `done message b "y"`,
+			`ended completed "y"`},
 	},
 	"interrupt abandons what was being said": {
 		[]string{"+c command", "!c out", "+a message", "end interrupted"},
@@ -109,7 +115,8 @@ var reducerCases = map[string]struct{ script, want []string }{
 	},
 	"a dropped item that finishes counts": {
 		[]string{"+a message", "+b message", "=a message old", "=b message new", "end completed"},
-		[]string{"started", "item message a", "dropped a", "item message b", `done message a "old"`, `done message b "new"`, `ended completed "new"`},
+		[]string{"started", "item message a", "dropped a", "item message b", `done message a "old"`, `done message b "new"`,
+			`ended completed "new"`},
 	},
 	"finished once": {
 		[]string{"=a message x", "=a message x", "+a message", "~a x", "end completed"},
@@ -117,7 +124,8 @@ var reducerCases = map[string]struct{ script, want []string }{
 	},
 	"the final answer wins over later comments": {
 		[]string{"=a message looking", "=b message answer/done", "=c message bye", "end completed"},
-		[]string{"started", `done message a "looking"`, `done message b "done"`, `done message c "bye"`, `ended completed "done"`},
+		[]string{"started", `done message a "looking"`, `done message b "done"`, `done message c "bye"`,
+			`ended completed "done"`},
 	},
 	"without phases the last message wins": {
 		[]string{"=a message one", "=b message two", "end completed"},
@@ -235,7 +243,8 @@ func FuzzReducer(f *testing.F) {
 			case 0, 1:
 				check(r.ItemStarted(it))
 			case 2, 3:
-				check(r.Delta(it.ID, "x", map[bool]handoff.DeltaKind{true: handoff.DeltaMessage, false: handoff.DeltaOutput}[it.Streamed]))
+				check(r.Delta(it.ID, "x",
+					map[bool]handoff.DeltaKind{true: handoff.DeltaMessage, false: handoff.DeltaOutput}[it.Streamed]))
 			case 4, 5:
 				check(r.ItemDone(it))
 			case 6:

@@ -51,7 +51,8 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	if t.JSON {
 		return nil
 	}
-	did := map[string]string{"accept": "allowed", "decline": "declined", "stop": "declined, and its work is stopped"}[body["decision"]]
+	did := map[string]string{"accept": "allowed", "decline": "declined",
+		"stop": "declined, and its work is stopped"}[body["decision"]]
 	_, err = fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(did, "answered"), asked(q))
 	return err
 }
@@ -64,7 +65,8 @@ func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []s
 	}
 	answer := Plain(strings.Join(words, " "))
 	if t.Sure == nil {
-		return fmt.Errorf("where nobody sits at a terminal, this is answered by its id: %s answer %s %s", t.Name, q.ID, answer)
+		return fmt.Errorf("where nobody sits at a terminal, this is answered by its id: %s answer %s %s", t.Name, q.ID,
+			answer)
 	}
 	yes, err := t.Sure(ctx, fmt.Sprintf("Answer this with %q? [y/N] ", answer))
 	if err == nil && !yes {
@@ -82,7 +84,9 @@ func (t *Terminal) handle(q handoff.RecordQuestion) string {
 }
 
 // chosen finds the question that words answer, and what the API is told.
-func chosen(open []handoff.RecordQuestion, words []string) (q handoff.RecordQuestion, body map[string]string, err error) {
+func chosen(
+	open []handoff.RecordQuestion, words []string,
+) (q handoff.RecordQuestion, body map[string]string, err error) {
 	at := slices.IndexFunc(open, func(q handoff.RecordQuestion) bool {
 		return strings.EqualFold(q.Label, words[0]) || string(q.ID) == words[0]
 	})
@@ -102,7 +106,8 @@ func chosen(open []handoff.RecordQuestion, words []string) (q handoff.RecordQues
 	}
 	text := strings.Join(words, " ")
 	decision := map[string]handoff.Decision{
-		"yes": handoff.DecisionAccept, "y": handoff.DecisionAccept, "no": handoff.DecisionDecline, "n": handoff.DecisionDecline, "stop": handoff.DecisionStop,
+		"yes": handoff.DecisionAccept, "y": handoff.DecisionAccept, "no": handoff.DecisionDecline,
+		"n": handoff.DecisionDecline, "stop": handoff.DecisionStop,
 	}[strings.ToLower(text)]
 	switch {
 	case decision != "" && slices.Contains(q.Decisions, decision):

@@ -35,7 +35,8 @@ func TestAnswerSeen(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)}, post: {says(200, "{}")}}}
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)},
+				post: {says(200, "{}")}}}
 			term := f.terminal(&out, &errs)
 			if tc.seated {
 				term.Sure = func(_ context.Context, prompt string) (bool, error) {
@@ -65,10 +66,12 @@ func TestAnswerSeen(t *testing.T) {
 func TestAnswerRisky(t *testing.T) {
 	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","command":"sudo reboot","risk":"high","decisions":["accept","decline"]}]}`
 	const post = "POST /fleet/questions/bigpc:7"
-	for words, sent := range map[string]bool{"yes": false, "q1 yes": false, "bigpc:7 yes": false, "no": true, "q1 no": true} {
+	for words, sent := range map[string]bool{"yes": false, "q1 yes": false, "bigpc:7 yes": false, "no": true,
+		"q1 no": true} {
 		synctest.Test(t, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)}, post: {says(200, "{}")}}}
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)},
+				post: {says(200, "{}")}}}
 			term := f.terminal(&out, &errs)
 			term.Sure = func(context.Context, string) (bool, error) {
 				t.Errorf("%q: asked to be sure of what is refused", words)
@@ -78,7 +81,8 @@ func TestAnswerRisky(t *testing.T) {
 			if got := f.seen[len(f.seen)-1] == post; got != sent || (err == nil) != sent {
 				t.Errorf("%q: sent %t, %v", words, got, err)
 			}
-			if !sent && (!strings.Contains(err.Error(), "switchboard login") || !strings.Contains(errs.String(), "sudo reboot")) {
+			if !sent && (!strings.Contains(err.Error(), "switchboard login") ||
+				!strings.Contains(errs.String(), "sudo reboot")) {
 				t.Errorf("%q: told %v, %q", words, err, errs.String())
 			}
 		})

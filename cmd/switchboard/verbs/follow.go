@@ -62,8 +62,8 @@ var errLeft = errors.New("left")
 func (c *Client) stream(ctx context.Context, path string, last *string, alive func(), tell func([]byte) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(silentFor, func() { cancel(errors.New("nothing was heard of it")) })
-	defer watch.Stop()
+	silence := time.AfterFunc(silentFor, func() { cancel(errors.New("nothing was heard of it")) })
+	defer silence.Stop()
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {
 		header.Set("Last-Event-ID", *last)
@@ -76,7 +76,7 @@ func (c *Client) stream(ctx context.Context, path string, last *string, alive fu
 	if resp.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	err = readEvents(resp.Body, last, func() { watch.Reset(silentFor); alive() }, tell)
+	err = readEvents(resp.Body, last, func() { silence.Reset(silentFor); alive() }, tell)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errLeft) {
 		return cause
 	}

@@ -59,7 +59,8 @@ func says(status int, text string) http.HandlerFunc {
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func (f *far) terminal(out, errs io.Writer) *Terminal {
-	return &Terminal{Client: Client{HTTP: &http.Client{Transport: f}, Base: "http://far"}, Out: out, Err: errs, Name: "switchboard"}
+	return &Terminal{Client: Client{HTTP: &http.Client{Transport: f}, Base: "http://far"}, Out: out, Err: errs,
+		Name: "switchboard"}
 }
 
 const (
@@ -72,7 +73,8 @@ const (
 // outcome is known in the end.
 func TestGiveAndFollow(t *testing.T) {
 	post, events, get := "POST /fleet/handoffs", "GET "+work+"/events", "GET "+work
-	first := says(200, "retry: 1000\n\nid: l-3\ndata: "+done("m", "One.")+"\n\n: alive\n\nid: l-4\ndata: {\"type\":\"usage\"}\n")
+	first := says(200, "retry: 1000\n\nid: l-3\ndata: "+done("m",
+		"One.")+"\n\n: alive\n\nid: l-4\ndata: {\"type\":\"usage\"}\n")
 	for _, tc := range []struct {
 		name    string
 		paths   map[string][]http.HandlerFunc
@@ -81,24 +83,43 @@ func TestGiveAndFollow(t *testing.T) {
 		out     string
 		err     string // of the verb, or in what it tells people
 	}{
-		{"once", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(200, ended)}}, []string{post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
-		{"the answer was lost", map[string][]http.HandlerFunc{post: {nil, says(202, given)}, events: {says(200, ended)}}, []string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
-		{"nobody there", map[string][]http.HandlerFunc{post: {nil}}, []string{post + " k", post + " k", post + " k"}, "", "", "no Switchboard answers"},
-		{"its key is told", map[string][]http.HandlerFunc{post: {nil}}, nil, "", "", "Run the same command again with --idempotency-key k, and it begins once."},
-		{"a proxy that lost it", map[string][]http.HandlerFunc{post: {says(502, "<html>"), says(202, given)}, events: {says(200, ended)}}, []string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
+		{"once", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(200, ended)}},
+			[]string{post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
+		{"the answer was lost", map[string][]http.HandlerFunc{post: {nil, says(202, given)}, events: {says(200, ended)}},
+			[]string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
+		{"nobody there", map[string][]http.HandlerFunc{post: {nil}}, []string{post + " k", post + " k", post + " k"}, "", "",
+			"no Switchboard answers"},
+		{"its key is told", map[string][]http.HandlerFunc{post: {nil}}, nil, "", "",
+			"Run the same command again with --idempotency-key k, and it begins once."},
+		{"a proxy that lost it", map[string][]http.HandlerFunc{post: {says(502, "<html>"), says(202, given)},
+			events: {says(200, ended)}}, []string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
 		{"half an answer", map[string][]http.HandlerFunc{post: {says(202, given[:9])}}, nil, "", "", "--idempotency-key k"},
-		{"refused", map[string][]http.HandlerFunc{post: {says(404, `{"error":{"code":"unknown_server","message":"No such machine.","next":"Name one."}}`)}}, []string{post + " k"}, "", "", "No such machine. Name one."},
-		{"somebody else's port", map[string][]http.HandlerFunc{post: {says(404, `<html>`)}}, []string{post + " k"}, "", "", "there is no Switchboard: 404"},
-		{"a drop", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {first, nil, says(200, ended)}}, []string{post + " k", events, events + " l-3", events + " l-3"}, handoff.OutcomeResult, "One.\nDone.\n", "trying again"},
-		{"a dead connection", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {hangs, says(200, ended)}}, []string{post + " k", events, events}, handoff.OutcomeResult, "Done.\n", "nothing was heard of it"},
-		{"over meanwhile", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {first, says(204, "")}, get: {says(200, `{"id":"r1","server":"bigpc","outcome":"failed"}`)}},
+		{"refused", map[string][]http.HandlerFunc{post: {says(404,
+			`{"error":{"code":"unknown_server","message":"No such machine.","next":"Name one."}}`)}}, []string{post + " k"}, "",
+			"", "No such machine. Name one."},
+		{"somebody else's port", map[string][]http.HandlerFunc{post: {says(404, `<html>`)}}, []string{post + " k"}, "", "",
+			"there is no Switchboard: 404"},
+		{"a drop", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {first, nil, says(200, ended)}},
+			[]string{post + " k", events, events + " l-3", events + " l-3"}, handoff.OutcomeResult, "One.\nDone.\n",
+			"trying again"},
+		{"a dead connection", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {hangs, says(200, ended)}},
+			[]string{post + " k", events, events}, handoff.OutcomeResult, "Done.\n", "nothing was heard of it"},
+		{"over meanwhile", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {first, says(204, "")},
+			get: {says(200, `{"id":"r1","server":"bigpc","outcome":"failed"}`)}},
 			[]string{post + " k", events, events + " l-3", get}, handoff.OutcomeFailed, "One.\n", "failed"},
-		{"a snapshot of its end", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(200, strings.Replace(ended, `"ended"`, `"snapshot"`, 1))}}, []string{post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
-		{"of an earlier life", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(404, `{"error":{"code":"not_found"}}`)}, get: {says(200, `{"id":"r1","server":"bigpc","outcome":"unknown"}`)}},
+		{"a snapshot of its end", map[string][]http.HandlerFunc{post: {says(202, given)},
+			events: {says(200, strings.Replace(ended, `"ended"`, `"snapshot"`, 1))}}, []string{post + " k", events},
+			handoff.OutcomeResult, "Done.\n", ""},
+		{"of an earlier life", map[string][]http.HandlerFunc{post: {says(202, given)},
+			events: {says(404, `{"error":{"code":"not_found"}}`)},
+			get:    {says(200, `{"id":"r1","server":"bigpc","outcome":"unknown"}`)}},
 			[]string{post + " k", events, get}, handoff.OutcomeUnknown, "", "nobody knows"},
-		{"away for long", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {nil}}, nil, "", "", "no Switchboard answers"},
-		{"its words went elsewhere", map[string][]http.HandlerFunc{post: {says(202, strings.Replace(given, "r1", "r0", 1))}, events: {says(200, ended)},
-			"GET /fleet/handoffs/r0/events": {says(200, "id: l-1\ndata: {\"type\":\"steered\",\"into\":\"r1\"}\n\n"+strings.Replace(ended, "Done.", "", 1))}},
+		{"away for long", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {nil}}, nil, "", "",
+			"no Switchboard answers"},
+		{"its words went elsewhere",
+			map[string][]http.HandlerFunc{post: {says(202, strings.Replace(given, "r1", "r0", 1))}, events: {says(200, ended)},
+				"GET /fleet/handoffs/r0/events": {says(200,
+					"id: l-1\ndata: {\"type\":\"steered\",\"into\":\"r1\"}\n\n"+strings.Replace(ended, "Done.", "", 1))}},
 			[]string{post + " k", "GET /fleet/handoffs/r0/events", events}, handoff.OutcomeResult, "Done.\n", ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,7 +130,8 @@ func TestGiveAndFollow(t *testing.T) {
 			if err != nil {
 				told += err.Error()
 			}
-			if outcome != tc.outcome || out.String() != tc.out || !strings.Contains(told, tc.err) || (err == nil) != (outcome != "") {
+			if outcome != tc.outcome || out.String() != tc.out || !strings.Contains(told, tc.err) ||
+				(err == nil) != (outcome != "") {
 				t.Errorf("%s: %q %q %q", tc.name, outcome, out.String(), told)
 			}
 			if heard := slices.Contains(f.heard, work); heard != (outcome != "") {
@@ -136,7 +158,8 @@ func TestLeavingBefore(t *testing.T) {
 		}
 		errs.Reset()
 		f.paths["POST /fleet/handoffs"] = []http.HandlerFunc{says(404, `{"error":{"code":"unknown_server"}}`)}
-		if _, err := f.terminal(&out, &errs).Give(t.Context(), Order{Server: "bigpc", Prompt: "do it"}); err == nil || errs.Len() > 0 {
+		if _, err := f.terminal(&out, &errs).Give(t.Context(), Order{Server: "bigpc", Prompt: "do it"}); err == nil ||
+			errs.Len() > 0 {
 			t.Errorf("refused: %v, told %q", err, errs.String())
 		}
 	})
@@ -154,7 +177,8 @@ func TestUnheard(t *testing.T) {
 			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET " + work + "/events": {says(200, ended)}}}
 			term := f.terminal(full{}, io.Discard)
 			term.JSON = inJSON
-			if outcome, err := term.Follow(t.Context(), "r1"); err != nil || outcome != handoff.OutcomeResult || len(f.heard) > 0 {
+			if outcome, err := term.Follow(t.Context(), "r1"); err != nil || outcome != handoff.OutcomeResult ||
+				len(f.heard) > 0 {
 				t.Errorf("JSON %t: %q, %v, heard %q", inJSON, outcome, err, f.heard)
 			}
 		})

@@ -36,7 +36,9 @@ func writeServers(out io.Writer, items []handoff.ServerInfo) error {
 		if s.Simulated {
 			kind += " (simulated)"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.Name, titleWidth), s.Health, cell(kind, titleWidth), cell(aboutServer(s), 3*placeWidth)) // Flush tells
+		// Flush reports a failed write.
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.Name, titleWidth), s.Health, cell(kind, titleWidth),
+			cell(aboutServer(s), 3*placeWidth))
 	}
 	return w.Flush()
 }
@@ -94,14 +96,16 @@ func (t *Terminal) writeSessions(found handoff.SessionList) error {
 		if s.API {
 			by = ", by API"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth), cell(cmp.Or(s.Label, s.Title, s.ID), placeWidth), s.Status, by,
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
+			cell(cmp.Or(s.Label, s.Title, s.ID), placeWidth), s.Status, by,
 			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth)) // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if found.More > 0 {
-		_, _ = fmt.Fprintf(t.Err, "%d more: --query finds some of them, --limit shows up to %d\n", found.More, handoff.MaxSessions) // likewise
+		_, _ = fmt.Fprintf(t.Err, "%d more: --query finds some of them, --limit shows up to %d\n", found.More,
+			handoff.MaxSessions)
 	}
 	return nil
 }
@@ -118,7 +122,8 @@ func (t *Terminal) Read(ctx context.Context, server, thread string, limit int) e
 
 func writeTranscript(out io.Writer, found handoff.Transcript) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s, %s\n", cell(cmp.Or(found.Title, found.ID), titleWidth), cell(found.Server, titleWidth), found.Status)
+	fmt.Fprintf(&b, "%s on %s, %s\n", cell(cmp.Or(found.Title, found.ID), titleWidth), cell(found.Server, titleWidth),
+		found.Status)
 	if found.More > 0 {
 		fmt.Fprintf(&b, "(%d older lines are left out; --limit shows more)\n", found.More)
 	}

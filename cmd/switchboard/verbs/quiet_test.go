@@ -42,7 +42,8 @@ func TestFollowQuietWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errs bytes.Buffer
 		q := &quiet{}
-		tm := &Terminal{Client: Client{HTTP: &http.Client{Transport: q}, Base: "http://far"}, Out: &out, Err: &errs, Name: "switchboard"}
+		tm := &Terminal{Client: Client{HTTP: &http.Client{Transport: q}, Base: "http://far"}, Out: &out, Err: &errs,
+			Name: "switchboard"}
 		if _, err := tm.Follow(t.Context(), "r1"); err != nil {
 			t.Errorf("given up after %d connections, all answered: %v", q.asked, err)
 		}

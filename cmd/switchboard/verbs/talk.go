@@ -42,7 +42,8 @@ type talk struct {
 
 // newTalk takes where to write, the program's name, and how a question is named for an answer.
 func newTalk(out, err io.Writer, name string, handle func(handoff.RecordQuestion) string) *talk {
-	return &talk{out: out, err: err, name: name, handle: handle, kinds: map[string]handoff.ItemKind{}, written: map[string]string{}, done: map[string]bool{}}
+	return &talk{out: out, err: err, name: name, handle: handle, kinds: map[string]handoff.ItemKind{},
+		written: map[string]string{}, done: map[string]bool{}}
 }
 
 // tell takes an event.
@@ -100,7 +101,8 @@ func (t *talk) happened(e runLine) {
 
 // question words a question, and how it is answered.
 func (t *talk) question(q handoff.RecordQuestion) string {
-	return fmt.Sprintf("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, asked(q), t.name, t.handle(q), replies(q))
+	return fmt.Sprintf("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, asked(q), t.name,
+		t.handle(q), replies(q))
 }
 
 // head tells once where the work goes.
@@ -225,7 +227,8 @@ func (t *talk) end(r handoff.Record) {
 		return
 	}
 	line := map[handoff.Outcome]string{
-		handoff.OutcomeFailed: "failed", handoff.OutcomeInterrupted: "stopped", handoff.OutcomeCancelled: "not begun", handoff.OutcomeUnknown: "nobody knows what became of it",
+		handoff.OutcomeFailed: "failed", handoff.OutcomeInterrupted: "stopped", handoff.OutcomeCancelled: "not begun",
+		handoff.OutcomeUnknown: "nobody knows what became of it",
 	}[r.Outcome]
 	if r.Error != nil && r.Outcome == handoff.OutcomeInterrupted {
 		line = "cut off"

@@ -25,22 +25,35 @@ func TestTalk(t *testing.T) {
 		events   []string
 		out, err string
 	}{
-		{"header", []string{`{"type":"placed","record":{"id":"r1","server":"bigpc"}}`, placed, `{"type":"taken"}`}, "", "bigpc, \"Auth refactor\", continued (r1)\n"},
-		{"pieces", []string{placed, begun, delta("m", 0, "One "), delta("m", 4, "two."), done("m", "One two.")}, "One two.\n", ""},
+		{"header", []string{`{"type":"placed","record":{"id":"r1","server":"bigpc"}}`, placed, `{"type":"taken"}`}, "",
+			"bigpc, \"Auth refactor\", continued (r1)\n"},
+		{"pieces", []string{placed, begun, delta("m", 0, "One "), delta("m", 4, "two."), done("m", "One two.")}, "One two.\n",
+			""},
 		{"the rest of it", []string{placed, begun, delta("m", 0, "One "), done("m", "One two.")}, "One two.\n", ""},
-		{"a gap", []string{placed, begun, delta("m", 0, "One "), delta("m", 8, "three."), done("m", "One two three.")}, "One two three.\n", ""},
-		{"a piece again", []string{placed, begun, delta("m", 0, "One "), delta("m", 0, "One "), done("m", "One two.")}, "One two.\n", ""},
+		{"a gap", []string{placed, begun, delta("m", 0, "One "), delta("m", 8, "three."), done("m", "One two three.")},
+			"One two three.\n", ""},
+		{"a piece again", []string{placed, begun, delta("m", 0, "One "), delta("m", 0, "One "), done("m", "One two.")},
+			"One two.\n", ""},
 		{"it became another", []string{placed, begun, delta("m", 0, "One"), done("m", "Two.")}, "One\nTwo.\n", ""},
-		{"withdrawn", []string{placed, begun, delta("m", 0, "One"), `{"type":"dropped","item_id":"m"}`}, "One\n", "(that was withdrawn)\n"},
-		{"told again after a drop", []string{placed, begun, done("m", "One."), `{"type":"snapshot","items":[{"id":"m","kind":"message","text":"One.","state":"done"}]}`}, "One.\n", ""},
+		{"withdrawn", []string{placed, begun, delta("m", 0, "One"), `{"type":"dropped","item_id":"m"}`}, "One\n",
+			"(that was withdrawn)\n"},
+		{"told again after a drop", []string{placed, begun, done("m", "One."),
+			`{"type":"snapshot","items":[{"id":"m","kind":"message","text":"One.","state":"done"}]}`}, "One.\n", ""},
 		{"two messages", []string{placed, done("m", "One."), done("n", "Two.")}, "One.\nTwo.\n", ""},
-		{"a command that fails", []string{placed, `{"type":"item_started","item":{"id":"c","kind":"command","text":"go test","state":"running"}}`,
-			delta("c", 0, "FAIL"), `{"type":"item","item":{"id":"c","kind":"command","text":"go test","output":"FAIL","exit":1,"state":"failed"}}`}, "", "$ go test\n  exit code 1\n"},
-		{"thinking", []string{placed, `{"type":"item","item":{"id":"r","kind":"reasoning","text":"hm","state":"done"}}`}, "", ""},
-		{"a terminal is not steered", []string{placed, done("m", "a\x1b]0;x\x07b\u202ec")}, "a\ufffd]0;x\ufffdb\ufffdc\n", ""},
-		{"a question", []string{placed, `{"type":"question","question":{"label":"q1","server":"bigpc","text":"May this run?","command":"git push","decisions":["accept","decline"]}}`},
+		{"a command that fails",
+			[]string{placed, `{"type":"item_started","item":{"id":"c","kind":"command","text":"go test","state":"running"}}`,
+				delta("c", 0, "FAIL"),
+				`{"type":"item","item":{"id":"c","kind":"command","text":"go test","output":"FAIL","exit":1,"state":"failed"}}`}, "",
+			"$ go test\n  exit code 1\n"},
+		{"thinking", []string{placed, `{"type":"item","item":{"id":"r","kind":"reasoning","text":"hm","state":"done"}}`}, "",
+			""},
+		{"a terminal is not steered", []string{placed, done("m", "a\x1b]0;x\x07b\u202ec")}, "a\ufffd]0;x\ufffdb\ufffdc\n",
+			""},
+		{"a question", []string{placed,
+			`{"type":"question","question":{"label":"q1","server":"bigpc","text":"May this run?","command":"git push","decisions":["accept","decline"]}}`},
 			"", "bigpc asks (q1): May this run? git push\n  answer with: switchboard answer q1 yes|no\n"},
-		{"into other work", []string{placed, `{"type":"steered","into":"r2"}`}, "", "its words went into the work that runs there; this is what comes of it:\n"},
+		{"into other work", []string{placed, `{"type":"steered","into":"r2"}`}, "",
+			"its words went into the work that runs there; this is what comes of it:\n"},
 		{"unknown", []string{placed, `{"type":"from the future"}`}, "", ""},
 	} {
 		var out, errs bytes.Buffer
@@ -68,7 +81,8 @@ func delta(id string, at int, text string) string {
 }
 
 func done(id, text string) string {
-	return encoded(runLine{Type: "item", Item: &handoff.RecordItem{ID: id, Kind: handoff.ItemMessage, Text: text, State: "done"}})
+	return encoded(runLine{Type: "item",
+		Item: &handoff.RecordItem{ID: id, Kind: handoff.ItemMessage, Text: text, State: "done"}})
 }
 
 func encoded(v any) string { return handoff.Encode(v) }
@@ -83,8 +97,11 @@ func TestOutcome(t *testing.T) {
 	}{
 		{"said", []string{"Done."}, handoff.Record{Outcome: handoff.OutcomeResult, Text: "Done.\n"}, "", ""},
 		{"not said", nil, handoff.Record{Outcome: handoff.OutcomeResult, Text: "Done."}, "Done.\n", ""},
-		{"failed", nil, handoff.Record{Outcome: handoff.OutcomeFailed, Error: &handoff.RecordError{Message: "It broke.", Next: "Mend it.", Detail: "x"}}, "", "failed: It broke. Mend it. (x)\n"},
-		{"stopped", nil, handoff.Record{Outcome: handoff.OutcomeInterrupted, Undelivered: []string{"and this"}}, "", "it never heard: and this\nstopped\n"},
+		{"failed", nil, handoff.Record{Outcome: handoff.OutcomeFailed,
+			Error: &handoff.RecordError{Message: "It broke.", Next: "Mend it.", Detail: "x"}}, "",
+			"failed: It broke. Mend it. (x)\n"},
+		{"stopped", nil, handoff.Record{Outcome: handoff.OutcomeInterrupted, Undelivered: []string{"and this"}}, "",
+			"it never heard: and this\nstopped\n"},
 		{"unknown", nil, handoff.Record{Outcome: handoff.OutcomeUnknown}, "", "nobody knows what became of it\n"},
 	} {
 		var out, errs bytes.Buffer
@@ -98,8 +115,10 @@ func TestOutcome(t *testing.T) {
 
 // TestChosen: words answer the question that they name, or the only one, in the ways that it takes.
 func TestChosen(t *testing.T) {
-	push := handoff.RecordQuestion{ID: "id1", Label: "q1", Server: "bigpc", Text: "May it?", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}}
-	which := handoff.RecordQuestion{ID: "id2", Label: "q2", Server: "laptop", Text: "Which?", Words: true, Decisions: []handoff.Decision{handoff.DecisionDecline}}
+	push := handoff.RecordQuestion{ID: "id1", Label: "q1", Server: "bigpc", Text: "May it?",
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}}
+	which := handoff.RecordQuestion{ID: "id2", Label: "q2", Server: "laptop", Text: "Which?", Words: true,
+		Decisions: []handoff.Decision{handoff.DecisionDecline}}
 	for _, tc := range []struct {
 		open  []handoff.RecordQuestion
 		words string
@@ -127,7 +146,8 @@ func TestChosen(t *testing.T) {
 		}
 	}
 	push.Risk, push.Command, push.Cwd, push.Asked = "high", "git push -f", "/src", time.Unix(0, 0)
-	if text := seated.list([]handoff.RecordQuestion{push}, time.Unix(120, 0)); text != "q1  bigpc, 2 minutes ago, risk: high\n    May it? git push -f\n    in /src\n    a yes to this takes a tap on the page\n    switchboard answer q1 yes|no|stop\n" {
+	if text := seated.list([]handoff.RecordQuestion{push},
+		time.Unix(120, 0)); text != "q1  bigpc, 2 minutes ago, risk: high\n    May it? git push -f\n    in /src\n    a yes to this takes a tap on the page\n    switchboard answer q1 yes|no|stop\n" {
 		t.Errorf("listed as %q", text)
 	}
 }

@@ -46,7 +46,8 @@ func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
 	}
 	if err != nil {
 		if !refused(err) {
-			_, _ = fmt.Fprintf(t.Err, "\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins once.\n", o.Key) // for people
+			_, _ = fmt.Fprintf(t.Err,
+				"\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins once.\n", o.Key)
 		}
 		return "", err
 	}
@@ -82,7 +83,8 @@ func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, erro
 		record, into, err := t.followOne(ctx, id)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			_, _ = fmt.Fprintf(t.Err, "\nThe work goes on. See it again with `%[1]s handoff --follow %[2]s`, end it with `%[1]s handoff --stop %[2]s`.\n", t.Name, id) // for people
+			_, _ = fmt.Fprintf(t.Err,
+				"\nThe work goes on. See it again with `%[1]s handoff --follow %[2]s`, end it with `%[1]s handoff --stop %[2]s`.\n", t.Name, id)
 			return "", context.Cause(ctx)
 		case err != nil:
 			return "", err
@@ -102,7 +104,8 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 	path := "/fleet/handoffs/" + url.PathEscape(id)
 	for data, err := range t.follow(ctx, path+"/events", away) {
 		fault, answered := errors.AsType[*Fault](err)
-		if err != nil && (!answered || fault.Code != handoff.CodeNotFound) { // it may be of an earlier life of the service, which is asked below
+		// Work of an earlier life of the service is not found here; it is asked for below.
+		if err != nil && (!answered || fault.Code != handoff.CodeNotFound) {
 			return record, "", err
 		}
 		var e runLine
@@ -136,7 +139,8 @@ func (t *Terminal) ended(ctx context.Context, shown *talk, record handoff.Record
 	if shown.unread == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heardWithin)
 		defer cancel()
-		_, _ = t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(record.ID)+"/heard", struct{}{}, nil) // else it is told twice
+		// Where this fails it is told again later.
+		_, _ = t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(record.ID)+"/heard", struct{}{}, nil)
 	}
 	return record
 }
