@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,58 +21,31 @@ type ask struct {
 	heard  func(packet) []Step // of everything else: what an answer leads to; nil for approvals
 }
 
-// ask opens the item and asks for approval. It reports true: the turn waits. A command that was accepted
-// for the session is not asked about again.
-func (m *machine) ask(u *turn, s Ask) bool {
+// askApproval opens the item and asks for approval. It reports whether the turn waits: a command that was accepted for
+// the session is not asked about again.
+func (u *turn) askApproval(s Ask) bool {
 	t := u.thread
 	it := &item{kind: "commandExecution", command: s.Command, cwd: t.cwd, status: turnRunning}
 	if len(s.Changes) > 0 {
 		it = &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
 	}
 	if it.kind == "commandExecution" && slices.Contains(t.allowed, s.Command) {
-		m.openItem(u, it)
+		u.openItem(it)
 		u.frames = slices.Concat(outputFrames(it, s.Lines, s.Exit), frames(s.Accepted), u.frames)
 		return false
 	}
-	a := m.newAsk(u)
-	a.step, a.item = s, it
 	if it.kind == "fileChange" { // recorded: the edit is shown first, then the waiting
-		m.openItem(u, it)
-		m.setStatus(t, statusActive, "waitingOnApproval")
+		u.openItem(it)
+		t.setStatus(statusActive, "waitingOnApproval")
 	} else {
-		m.setStatus(t, statusActive, "waitingOnApproval")
-		m.openItem(u, it)
+		t.setStatus(statusActive, "waitingOnApproval")
+		u.openItem(it)
 	}
-	a.method, a.params = a.request(it)
-	m.put(a)
-	return true
-}
-
-// put asks everybody who listens.
-func (m *machine) put(a *ask) {
-	for _, c := range a.turn.thread.subscribers {
-		c.send(a.message())
-	}
-}
-
-// newAsk opens a request; the turn waits for its answer.
-func (m *machine) newAsk(u *turn) *ask {
-	a := &ask{id: m.askSeq, turn: u}
-	m.askSeq++
-	u.ask = a
-	m.asks = append(m.asks, a)
-	return a
-}
-
-func (a *ask) request(it *item) (string, map[string]any) {
-	u := a.turn
-	params := map[string]any{"threadId": u.thread.id, "turnId": u.id, "itemId": it.id, "startedAtMs": time.Now().UnixMilli(), "reason": nil}
-	if a.step.Reason != "" {
-		params["reason"] = a.step.Reason
-	}
+	a := &ask{step: s, item: it}
+	params := map[string]any{"itemId": it.id, "startedAtMs": time.Now().UnixMilli(), "reason": textOrNull(s.Reason)}
 	if it.kind == "fileChange" {
 		params["grantRoot"] = nil
-		return "item/fileChange/requestApproval", params
+		return u.request(a, "item/fileChange/requestApproval", params)
 	}
 	words := strings.Fields(it.command)
 	params["kind"], params["environmentId"] = "command", "local"
@@ -80,7 +54,29 @@ func (a *ask) request(it *item) (string, map[string]any) {
 	params["availableDecisions"] = []any{
 		"accept", map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": words}}, "cancel",
 	}
-	return "item/commandExecution/requestApproval", params
+	return u.request(a, "item/commandExecution/requestApproval", params)
+}
+
+// textOrNull is a text on the wire that is null where there is none.
+func textOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// request sends a request to everybody who listens. The turn waits for its answer.
+func (u *turn) request(a *ask, method string, params map[string]any) bool {
+	t := u.thread
+	a.id, a.turn, a.method, a.params = t.m.askSeq, u, method, params
+	params["threadId"], params["turnId"] = t.id, u.id
+	t.m.askSeq++
+	t.m.asks = append(t.m.asks, a)
+	u.ask = a
+	for _, c := range t.subscribers {
+		c.send(a.message())
+	}
+	return true
 }
 
 func (a *ask) message() []byte {
@@ -88,8 +84,8 @@ func (a *ask) message() []byte {
 }
 
 // replay asks a new subscriber what is open: same id, same words.
-func (m *machine) replay(t *thread, c *conn) {
-	for _, a := range m.asks {
+func (t *thread) replay(c *conn) {
+	for _, a := range t.m.asks {
 		if a.turn.thread == t {
 			c.send(a.message())
 		}
@@ -112,28 +108,28 @@ func (m *machine) answered(c *conn, p packet) {
 	u.ask = nil
 	m.resolved(a)
 	if a.heard != nil {
-		m.setStatus(u.thread, statusActive)
-		m.usage(u)
+		u.thread.setStatus(statusActive)
+		u.usage()
 		u.frames = slices.Concat(frames(a.heard(p)), u.frames)
-		m.advance(u)
+		u.advance()
 		return
 	}
 	switch decisionOf(p) {
 	case "acceptForSession":
 		u.thread.allowed = append(u.thread.allowed, a.step.Command)
-		m.accepted(u, a)
+		u.accepted(a)
 	case "accept":
-		m.accepted(u, a)
+		u.accepted(a)
 	case "cancel":
-		m.declined(u, a, "declined")
-		m.finish(u, turnInterrupted, "")
+		u.declined(a, "declined")
+		u.finish(turnInterrupted, "")
 		return
 	case "decline":
-		m.declined(u, a, "declined")
+		u.declined(a, "declined")
 	default: // an error or nonsense is a refusal too
-		m.declined(u, a, "failed")
+		u.declined(a, "failed")
 	}
-	m.advance(u)
+	u.advance()
 }
 
 // decisionOf reads an answer, "" when it is none.
@@ -153,8 +149,8 @@ func decisionOf(p packet) string {
 	return ""
 }
 
-func (m *machine) accepted(u *turn, a *ask) {
-	m.setStatus(u.thread, statusActive)
+func (u *turn) accepted(a *ask) {
+	u.thread.setStatus(statusActive)
 	work := outputFrames(a.item, a.step.Lines, a.step.Exit)
 	if a.item.kind == "fileChange" {
 		work = changeFrames(a.item, 0)
@@ -162,16 +158,105 @@ func (m *machine) accepted(u *turn, a *ask) {
 	u.frames = slices.Concat(work, frames(a.step.Accepted), u.frames)
 }
 
-func (m *machine) declined(u *turn, a *ask, status string) {
+func (u *turn) declined(a *ask, status string) {
 	a.item.status = status
-	m.closeItem(u, a.item)
-	m.setStatus(u.thread, statusActive)
-	m.usage(u)
+	u.closeItem(a.item)
+	u.thread.setStatus(statusActive)
+	u.usage()
 	u.frames = slices.Concat(frames(a.step.Declined), u.frames)
 }
 
-// resolved tells that a question is settled.
+// resolved tells that a question is open no more.
 func (m *machine) resolved(a *ask) {
 	m.asks = slices.DeleteFunc(m.asks, func(have *ask) bool { return have == a })
-	m.publish(a.turn.thread, "serverRequest/resolved", map[string]any{"requestId": a.id})
+	a.turn.thread.publish("serverRequest/resolved", map[string]any{"requestId": a.id})
+}
+
+// askInput asks for words. It reports true: the turn waits.
+func (u *turn) askInput(s Input) bool {
+	questions := []any{}
+	for i, q := range s.Queries {
+		options := []any{}
+		for _, label := range q.Options {
+			options = append(options, map[string]any{"label": label, "description": label})
+		}
+		questions = append(questions, map[string]any{
+			"id": queryID(i), "header": "Question", "question": q.Text, "isOther": true, "isSecret": q.Secret,
+			"options": options,
+		})
+	}
+	heard := func(p packet) []Step {
+		var result struct {
+			Answers map[string]struct{ Answers []string }
+		}
+		_ = json.Unmarshal(p.Result, &result) // nothing readable is no answer
+		answers := make([]string, len(s.Queries))
+		for i := range answers {
+			if given := result.Answers[queryID(i)].Answers; len(given) > 0 {
+				answers[i] = given[0]
+			}
+		}
+		return s.Answered(answers)
+	}
+	u.thread.setStatus(statusActive, "waitingOnUserInput")
+	return u.request(&ask{heard: heard}, "item/tool/requestUserInput", map[string]any{
+		"itemId": newID(time.Now()), "questions": questions, "isBlocking": false, "autoResolutionMs": nil,
+	})
+}
+
+func queryID(i int) string { return fmt.Sprintf("q%d", i+1) }
+
+// askPermit asks for rights. It reports true: the turn waits.
+func (u *turn) askPermit(s Permit) bool {
+	var network, files any
+	if s.Network {
+		network = map[string]any{"enabled": true}
+	}
+	if len(s.Write) > 0 {
+		files = map[string]any{"write": s.Write}
+	}
+	heard := func(p packet) []Step {
+		var result struct {
+			Permissions struct {
+				Network *struct{ Enabled bool }
+				Files   json.RawMessage `json:"fileSystem"`
+			}
+		}
+		_ = json.Unmarshal(p.Result, &result)
+		got := result.Permissions
+		online := got.Network != nil && got.Network.Enabled
+		writes := len(got.Files) > 0 && string(got.Files) != "null"
+		if s.Network && !online || len(s.Write) > 0 && !writes {
+			return s.Refused
+		}
+		return s.Granted
+	}
+	now := time.Now()
+	u.thread.setStatus(statusActive, "waitingOnApproval")
+	return u.request(&ask{heard: heard}, "item/permissions/requestApproval", map[string]any{
+		"itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(), "cwd": u.thread.cwd,
+		"reason": textOrNull(s.Reason), "permissions": map[string]any{"network": network, "fileSystem": files},
+	})
+}
+
+// askElicit asks for the call of a tool. It reports true: the turn waits.
+func (u *turn) askElicit(s Elicit) bool {
+	heard := func(p packet) []Step {
+		var result struct{ Action string }
+		_ = json.Unmarshal(p.Result, &result) // nothing readable is no
+		if result.Action != "accept" {
+			return s.Refused
+		}
+		return s.Granted
+	}
+	u.thread.setStatus(statusActive, "waitingOnApproval")
+	return u.request(&ask{heard: heard}, "mcpServer/elicitation/request", map[string]any{
+		"serverName": "lab", "mode": "form", "message": fmt.Sprintf("Allow the lab MCP server to run tool %q?", s.Tool),
+		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
+		"_meta": map[string]any{
+			"codex_approval_kind": "mcp_tool_call", "persist": []string{"session", "always"}, "tool_name": s.Tool,
+			"tool_annotations": map[string]any{"readOnlyHint": false, "destructiveHint": true},
+			"tool_description": "d", "tool_params": map[string]any{}, "tool_params_display": []any{},
+		},
+	})
 }

@@ -38,7 +38,8 @@ func TestBoth(t *testing.T) {
 				got = append(got, strings.TrimPrefix(m.Method, "item/")+" "+commands[id])
 			}
 		case "item/commandExecution/outputDelta":
-			got = append(got, commands[field[string](t, m.Params, "itemId")]+" "+strings.TrimSpace(field[string](t, m.Params, "delta")))
+			got = append(got, commands[field[string](t, m.Params, "itemId")]+" "+strings.TrimSpace(field[string](t, m.Params,
+				"delta")))
 		case "turn/completed":
 			got = append(got, "end")
 		}

@@ -203,7 +203,8 @@ func (c *client) start() string {
 }
 
 func (c *client) turn(thread, text string) string {
-	return fmt.Sprintf(`{"threadId":%q,"input":[{"type":"text","text":%q,"text_elements":[]}],"clientUserMessageId":"client-1"}`, thread, text)
+	return fmt.Sprintf(`{"threadId":%q,"input":[{"type":"text","text":%q,"text_elements":[]}],`+
+		`"clientUserMessageId":"client-1"}`, thread, text)
 }
 
 // line names a message as transcripts do: "< response", "< method" with the type of its item or status.

@@ -86,16 +86,11 @@ func (c *conn) write() {
 	}
 }
 
-// A front is the HTTP side of a machine.
-type front struct {
-	machine *machine
-}
-
 var upgrader = websocket.Upgrader{HandshakeTimeout: writeTimeout, CheckOrigin: func(*http.Request) bool { return true }}
 
 // ServeHTTP answers as the app-server's listener does: nothing at all with an Origin header, health
 // without a key, WebSocket on every other path.
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, browser := r.Header["Origin"]; browser {
 		w.WriteHeader(http.StatusForbidden)
 		return
@@ -111,12 +106,12 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	up := false
-	f.machine.do(func() { up = f.machine.running })
+	m.do(func() { up = m.running })
 	if !up {
 		http.Error(w, "this machine does not run", http.StatusServiceUnavailable)
 		return
 	}
-	c := &conn{out: make(chan []byte, f.machine.unsent), off: make(chan struct{})}
+	c := &conn{out: make(chan []byte, m.unsent), off: make(chan struct{})}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // answered by the upgrader
@@ -124,22 +119,22 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.ws = ws
 	defer c.cut()
 	joined := false
-	f.machine.do(func() {
-		if joined = f.machine.running; joined {
-			f.machine.conns = append(f.machine.conns, c)
+	m.do(func() {
+		if joined = m.running; joined {
+			m.conns = append(m.conns, c)
 		}
 	})
 	if !joined {
 		return
 	}
-	defer f.machine.do(func() { f.machine.leave(c) })
+	defer m.do(func() { m.leave(c) })
 	stop := afterDone(r.Context(), c.cut)
 	defer stop()
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	defer writer.Wait()
 	defer c.cut()
-	f.read(c)
+	m.read(c)
 }
 
 // A packet is any message of a client.
@@ -155,7 +150,7 @@ type packet struct {
 var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
 
 // read takes messages until the connection ends. What is no message is dropped without a word.
-func (f *front) read(c *conn) {
+func (m *machine) read(c *conn) {
 	c.ws.SetReadLimit(maxFrame)
 	for {
 		kind, data, err := c.ws.ReadMessage()
@@ -163,35 +158,30 @@ func (f *front) read(c *conn) {
 			return
 		}
 		if kind == websocket.TextMessage {
-			f.take(c, data)
+			m.take(c, data)
 		}
 	}
 }
 
 // take takes one message.
-func (f *front) take(c *conn, data []byte) {
+func (m *machine) take(c *conn, data []byte) {
 	var p packet
 	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
-		f.machine.log.Warn("no message", zap.Int("bytes", len(data)))
-		f.machine.do(func() { f.machine.unread++ })
+		m.log.Warn("no message", zap.Int("bytes", len(data)))
+		m.do(func() { m.unread++ })
 		return
 	}
 	switch hasID := requestID.Match(p.ID); {
 	case p.Method != nil && hasID:
-		if !f.machine.enqueue(asked{c, p.ID, *p.Method, p.Params}) {
-			c.sendOrCut(errorReply(p.ID, codeOverloaded, "Server overloaded; retry later."))
-			f.machine.do(func() { f.machine.refused++ })
+		if !m.enqueue(asked{c, p.ID, *p.Method, p.Params}) {
+			if !c.enqueue(overloaded.reply(p.ID)) {
+				c.cut()
+			}
+			m.do(func() { m.refused++ })
 		}
 	case p.Method == nil && hasID:
-		f.machine.do(func() { f.machine.answered(c, p) })
+		m.do(func() { m.answered(c, p) })
 	default:
-		f.machine.log.Debug("message dropped", zap.Int("bytes", len(data)))
-	}
-}
-
-// sendOrCut is send for the handler, which does not own the connection's state.
-func (c *conn) sendOrCut(message []byte) {
-	if !c.enqueue(message) {
-		c.cut()
+		m.log.Debug("message dropped", zap.Int("bytes", len(data)))
 	}
 }

@@ -32,7 +32,8 @@ func TestFork(t *testing.T) {
 	w.SetFaults("bigpc", Faults{InUse: true}) // copies need no hold of their source
 	m := c.call("thread/fork", c.of(thread))
 	clone := field[string](t, m.Result, "thread", "id")
-	if clone == thread || field[string](t, m.Result, "thread", "forkedFromId") != thread || field[string](t, m.Result, "thread", "status", "type") != "idle" {
+	if clone == thread || field[string](t, m.Result, "thread", "forkedFromId") != thread ||
+		field[string](t, m.Result, "thread", "status", "type") != "idle" {
 		t.Errorf("%s", m.Result)
 	}
 	list := c.call("thread/turns/list", c.of(clone)).Result
@@ -42,7 +43,8 @@ func TestFork(t *testing.T) {
 			CompletedAt *int64
 		}
 	}
-	if err := json.Unmarshal(list, &page); err != nil || len(page.Data) != 1 || page.Data[0].ID != turn || page.Data[0].Status != "interrupted" || page.Data[0].CompletedAt != nil {
+	if err := json.Unmarshal(list, &page); err != nil || len(page.Data) != 1 || page.Data[0].ID != turn ||
+		page.Data[0].Status != "interrupted" || page.Data[0].CompletedAt != nil {
 		t.Errorf("%s", list)
 	}
 	c.call("turn/start", c.turn(clone, "go on"))
@@ -97,19 +99,24 @@ func TestHeldElsewhere(t *testing.T) {
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]Step{
-		"item/tool/requestUserInput": Input{Queries: []Query{{Text: "Which?", Options: []string{"a"}}, {Text: "Why?", Secret: true}},
+		"item/tool/requestUserInput": Input{Queries: []Query{{Text: "Which?", Options: []string{"a"}},
+			{Text: "Why?", Secret: true}},
 			Answered: func(a []string) []Step { return []Step{Say{Text: "<" + strings.Join(a, "|") + ">"}} }},
-		"mcpServer/elicitation/request":    Elicit{Tool: "danger", Granted: []Step{Say{Text: "granted"}}, Refused: []Step{Say{Text: "<|>"}}},
-		"item/permissions/requestApproval": Permit{Reason: "to save", Network: true, Write: []string{"/tmp"}, Granted: []Step{Say{Text: "granted"}}, Refused: []Step{Say{Text: "<|>"}}},
+		"mcpServer/elicitation/request": Elicit{Tool: "danger", Granted: []Step{Say{Text: "granted"}},
+			Refused: []Step{Say{Text: "<|>"}}},
+		"item/permissions/requestApproval": Permit{Reason: "to save", Network: true, Write: []string{"/tmp"},
+			Granted: []Step{Say{Text: "granted"}}, Refused: []Step{Say{Text: "<|>"}}},
 	} {
-		for _, answer := range []string{`{}`, `{"answers":7,"permissions":[]}`, `{"permissions":{"network":{"enabled":true}}}`} {
+		for _, answer := range []string{`{}`, `{"answers":7,"permissions":[]}`,
+			`{"permissions":{"network":{"enabled":true}}}`} {
 			c := connect(t, serve(t, scripted(step), "bigpc"))
 			c.request("turn/start", c.turn(c.start(), "go"))
 			c.result(*c.until(name).ID, answer)
 			var end struct {
 				Turn struct{ Items []struct{ Text string } }
 			}
-			if err := json.Unmarshal(c.until("turn/completed").Params, &end); err != nil || len(end.Turn.Items) != 1 || end.Turn.Items[0].Text != "<|>" {
+			if err := json.Unmarshal(c.until("turn/completed").Params, &end); err != nil || len(end.Turn.Items) != 1 ||
+				end.Turn.Items[0].Text != "<|>" {
 				t.Errorf("%s %s: %+v, %v", name, answer, end, err)
 			}
 		}

@@ -87,7 +87,8 @@ func TestTurnsOutliveConnections(t *testing.T) {
 	again.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true}`)
 	deadline := time.Now().Add(patience)
 	for {
-		data := field[[]map[string]any](t, again.call("thread/turns/list", `{"threadId":"`+thread+`","limit":1}`).Result, "data")
+		data := field[[]map[string]any](t, again.call("thread/turns/list", `{"threadId":"`+thread+`","limit":1}`).Result,
+			"data")
 		if data[0]["completedAt"] != nil {
 			if data[0]["status"] != "completed" {
 				t.Errorf("%v", data[0])
@@ -119,7 +120,8 @@ func TestServedAgainAfterACrash(t *testing.T) {
 	if got := again.refused("turn/start", again.turn(thread, "x")); got != "-32600 thread not found: "+thread {
 		t.Error(got)
 	}
-	m := again.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true,"initialTurnsPage":{"limit":1,"itemsView":"full"}}`)
+	m := again.call("thread/resume",
+		`{"threadId":"`+thread+`","excludeTurns":true,"initialTurnsPage":{"limit":1,"itemsView":"full"}}`)
 	last := field[[]map[string]any](t, m.Result, "initialTurnsPage", "data")[0]
 	if last["status"] != "interrupted" || last["completedAt"] != nil || len(last["items"].([]any)) != 2 {
 		t.Errorf("%v", last)

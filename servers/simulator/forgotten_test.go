@@ -28,7 +28,8 @@ func TestTurnsOfAnEarlierWorldAreForgotten(t *testing.T) {
 	items(before)
 	items(before)
 	got := turns()
-	if strings.Count(got, before) != 2 || !strings.Contains(got, forgot) || !strings.Contains(got, `"status":"failed"`) { // its id and its root
+	// its id and its root
+	if strings.Count(got, before) != 2 || !strings.Contains(got, forgot) || !strings.Contains(got, `"status":"failed"`) {
 		t.Fatalf("got %s", got)
 	}
 	if at, first := strings.Index(got, before), strings.Index(got, `"id":`); at > first+len(before) {

@@ -12,12 +12,12 @@ import (
 // for something else than time.
 type frame struct {
 	after time.Duration
-	do    func(*machine, *turn) bool
+	do    func(*turn) bool
 }
 
 // at makes a frame that never waits.
-func at(after time.Duration, do func(*machine, *turn)) frame {
-	return frame{after, func(m *machine, u *turn) bool { do(m, u); return false }}
+func at(after time.Duration, do func(*turn)) frame {
+	return frame{after, func(u *turn) bool { do(u); return false }}
 }
 
 // frames takes steps apart into moments.
@@ -36,23 +36,23 @@ func frames(steps []Step) []frame {
 		case Edit:
 			all = append(all, editFrames(s)...)
 		case Ask:
-			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.ask(u, s) }})
+			all = append(all, frame{do: func(u *turn) bool { return u.askApproval(s) }})
 		case Input:
-			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askInput(u, s) }})
+			all = append(all, frame{do: func(u *turn) bool { return u.askInput(s) }})
 		case Permit:
-			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askPermit(u, s) }})
+			all = append(all, frame{do: func(u *turn) bool { return u.askPermit(s) }})
 		case Elicit:
-			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askElicit(u, s) }})
+			all = append(all, frame{do: func(u *turn) bool { return u.askElicit(s) }})
 		case Pause:
-			all = append(all, at(s.For, func(*machine, *turn) {}))
+			all = append(all, at(s.For, func(*turn) {}))
 		case Effect:
-			all = append(all, at(0, func(m *machine, u *turn) { m.learn(u.thread, s.Fact) }))
+			all = append(all, at(0, func(u *turn) { u.thread.learn(s.Fact) }))
 		case Drop:
-			all = append(all, at(0, func(m *machine, _ *turn) { m.dropAll() }))
+			all = append(all, at(0, func(u *turn) { u.thread.m.dropAll() }))
 		case Fail:
-			all = append(all, at(0, func(m *machine, u *turn) { m.finish(u, turnFailed, s.Message) }))
+			all = append(all, at(0, func(u *turn) { u.finish(turnFailed, s.Message) }))
 		case Hang:
-			all = append(all, frame{do: func(m *machine, u *turn) bool { u.hangs = !m.released; return u.hangs }})
+			all = append(all, frame{do: func(u *turn) bool { u.hangs = !u.thread.m.released; return u.hangs }})
 		}
 	}
 	return all
@@ -61,31 +61,32 @@ func frames(steps []Step) []frame {
 func thinkFrames(s Think) []frame {
 	it := &item{kind: "reasoning"}
 	return []frame{
-		at(0, func(m *machine, u *turn) { m.openItem(u, it) }),
-		at(0, func(m *machine, u *turn) {
+		at(0, func(u *turn) { u.openItem(it) }),
+		at(0, func(u *turn) {
 			it.text = s.Text
-			m.publish(u.thread, "item/reasoning/summaryTextDelta", map[string]any{"turnId": u.id, "itemId": it.id, "summaryIndex": 0, "delta": s.Text})
+			u.thread.publish("item/reasoning/summaryTextDelta",
+				map[string]any{"turnId": u.id, "itemId": it.id, "summaryIndex": 0, "delta": s.Text})
 		}),
-		at(s.For, func(m *machine, u *turn) { m.closeItem(u, it) }),
+		at(s.For, func(u *turn) { u.closeItem(it) }),
 	}
 }
 
 func sayFrames(s Say) []frame {
 	it := &item{kind: "agentMessage"}
-	all := []frame{at(0, func(m *machine, u *turn) { m.openItem(u, it) })}
+	all := []frame{at(0, func(u *turn) { u.openItem(it) })}
 	for i, piece := range pieces(s.Text) {
 		after := s.Every
 		if i == 0 {
 			after = 0
 		}
-		all = append(all, at(after, func(m *machine, u *turn) {
-			m.delta(u, it, "item/agentMessage/delta", piece)
+		all = append(all, at(after, func(u *turn) {
+			u.delta(it, "item/agentMessage/delta", piece)
 		}))
 	}
-	return append(all, at(s.Every, func(m *machine, u *turn) {
+	return append(all, at(s.Every, func(u *turn) {
 		it.text = s.Text
-		m.closeItem(u, it)
-		m.usage(u)
+		u.closeItem(it)
+		u.usage()
 	}))
 }
 
@@ -109,9 +110,9 @@ func pieces(text string) []string {
 
 func runFrames(s Run) []frame {
 	it := &item{kind: "commandExecution", command: s.Command, status: turnRunning}
-	open := at(0, func(m *machine, u *turn) {
+	open := at(0, func(u *turn) {
 		it.cwd = u.thread.cwd
-		m.openItem(u, it)
+		u.openItem(it)
 	})
 	return append([]frame{open}, outputFrames(it, s.Lines, s.Exit)...)
 }
@@ -149,38 +150,38 @@ func bothFrames(runs []Run) []frame {
 func outputFrames(it *item, output []Line, exit int) []frame {
 	var all []frame
 	for _, line := range output {
-		all = append(all, at(line.After, func(m *machine, u *turn) {
+		all = append(all, at(line.After, func(u *turn) {
 			text := strings.TrimSuffix(line.Text, "\n") + "\n"
 			it.output += text
-			m.delta(u, it, "item/commandExecution/outputDelta", text)
+			u.delta(it, "item/commandExecution/outputDelta", text)
 		}))
 	}
-	return append(all, at(0, func(m *machine, u *turn) {
+	return append(all, at(0, func(u *turn) {
 		it.exit, it.status = &exit, "completed"
 		if exit != 0 {
 			it.status = "failed"
 		}
-		m.closeItem(u, it)
-		m.usage(u)
+		u.closeItem(it)
+		u.usage()
 	}))
 }
 
 func editFrames(s Edit) []frame {
 	it := &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
-	return append([]frame{at(0, func(m *machine, u *turn) { m.openItem(u, it) })}, changeFrames(it, s.For)...)
+	return append([]frame{at(0, func(u *turn) { u.openItem(it) })}, changeFrames(it, s.For)...)
 }
 
 // changeFrames end an edit under way.
 func changeFrames(it *item, took time.Duration) []frame {
-	return []frame{at(took, func(m *machine, u *turn) {
+	return []frame{at(took, func(u *turn) {
 		it.status = "completed"
-		m.closeItem(u, it)
-		m.usage(u)
+		u.closeItem(it)
+		u.usage()
 		var diff strings.Builder
 		for _, c := range it.changes {
 			diff.WriteString("diff --git a/" + c.Path + " b/" + c.Path + "\n" + c.Diff)
 		}
-		m.publish(u.thread, "turn/diff/updated", map[string]any{"turnId": u.id, "diff": diff.String()})
+		u.thread.publish("turn/diff/updated", map[string]any{"turnId": u.id, "diff": diff.String()})
 	})}
 }
 

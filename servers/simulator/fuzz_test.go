@@ -25,16 +25,17 @@ func FuzzFrame(f *testing.F) {
 		}
 	}
 	for method := range methods {
-		f.Add([]byte(`{"id":1,"method":"` + method + `","params":{"threadId":"x","turnId":"y","input":[{"type":"text","text":"hi"}]}}`))
+		f.Add([]byte(`{"id":1,"method":"` + method +
+			`","params":{"threadId":"x","turnId":"y","input":[{"type":"text","text":"hi"}]}}`))
 	}
 	f.Add([]byte(`{"id":1,"method":"thread/start","params":` + strings.Repeat(`{"a":`, 20_000)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1}, zap.NewNop())
 		c := &conn{out: make(chan []byte, maxUnsent), off: make(chan struct{})}
 		m.do(func() { m.conns = append(m.conns, c) })
-		front := &front{machine: m}
-		front.take(c, []byte(`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"fuzz","version":"1"},"capabilities":{"experimentalApi":true}}}`))
-		front.take(c, data)
+		m.take(c, []byte(`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"fuzz","version":"1"},`+
+			`"capabilities":{"experimentalApi":true}}}`))
+		m.take(c, data)
 		for len(m.asked) > 0 {
 			m.do(func() { m.handle(m.taken(<-m.asked)) })
 		}
@@ -71,8 +72,7 @@ func TestBytesAreBounded(t *testing.T) {
 		t.Errorf("%d large messages are unsent", n)
 	}
 	m.do(func() { m.asked = make(chan asked, 1) })
-	front := &front{machine: m}
-	front.take(c, []byte(`{"id":1,"method":"thread/list","params":`+strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
+	m.take(c, []byte(`{"id":1,"method":"thread/list","params":`+strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
 	if m.unread != 1 || len(m.asked) != 0 {
 		t.Errorf("%d unread, %d asked: too deep", m.unread, len(m.asked))
 	}

@@ -34,7 +34,8 @@ func checkID(id string) string {
 	text := strings.TrimPrefix(id, "urn:uuid:")
 	for i, r := range text {
 		if !strings.ContainsRune("0123456789abcdefABCDEF-", r) {
-			return fmt.Sprintf("invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], found `%c` at %d", r, i+1)
+			return fmt.Sprintf("invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by "+
+				"[0-9a-fA-F-], found `%c` at %d", r, i+1)
 		}
 	}
 	if len(text) != 36 && len(text) != 32 {

@@ -15,7 +15,8 @@ const (
 	StartLost               // the connection is cut and nothing begins
 	StartPhantom            // it is answered, but no turn ever begins
 	StartLate               // the answer comes after turn/started, as it sometimes does
-	StartSlow               // the turn begins a moment after the answer, until then it cannot be interrupted, as it always is
+	// the turn begins a moment after the answer, until then it cannot be interrupted, as it always is
+	StartSlow
 )
 
 // Faults of a machine. The zero value is a healthy one.
@@ -32,15 +33,6 @@ type Faults struct {
 	// FalseInterrupt is for how long after its beginning and its end a turn is shown as interrupted
 	// without an end, in thread/resume and thread/turns/list.
 	FalseInterrupt time.Duration
-}
-
-// startFault takes what goes wrong with this start.
-func (m *machine) startFault() StartFault {
-	f := m.faults.Start
-	if m.faults.StartOnce {
-		m.faults.Start = StartFine
-	}
-	return f
 }
 
 // A Thread is what a machine has of a thread.
@@ -60,11 +52,21 @@ func (w *World) SetFaults(name string, f Faults) {
 
 // Drop cuts every connection of a machine now. What runs there goes on.
 func (w *World) Drop(name string) {
-	w.do(name, func(m *machine) { m.dropAll() })
+	w.do(name, (*machine).dropAll)
 }
 
 // Release lets what hangs on a machine go on ([Hang]), and what would hang from now on.
-func (w *World) Release(name string) { w.do(name, (*machine).release) }
+func (w *World) Release(name string) {
+	w.do(name, func(m *machine) {
+		m.released = true
+		for _, t := range m.threads {
+			if u := t.turn; u != nil && u.hangs {
+				u.hangs = false
+				u.advance()
+			}
+		}
+	})
+}
 
 // Starts lists every turn/start and turn/steer that a machine received and did not refuse, oldest first.
 func (w *World) Starts(name string) []Start {
@@ -85,7 +87,8 @@ func (w *World) Threads(name string) []Thread {
 	var all []Thread
 	w.do(name, func(m *machine) {
 		for _, t := range m.threads {
-			about := Thread{ID: t.id, Name: t.name, Dir: t.cwd, Turns: len(t.turns), Loaded: t.loaded, Subscribers: len(t.subscribers)}
+			about := Thread{ID: t.id, Name: t.name, Dir: t.cwd, Turns: len(t.turns), Loaded: t.loaded,
+				Subscribers: len(t.subscribers)}
 			if t.turn != nil {
 				about.Running, about.Asking = t.turn.id, t.turn.ask != nil
 			}
@@ -101,8 +104,7 @@ func (w *World) Unload(name string) {
 	w.do(name, func(m *machine) {
 		for _, t := range m.threads {
 			if t.loaded && t.turn == nil {
-				m.unloadNow(t)
-				m.broadcast("thread/closed", map[string]any{"threadId": t.id})
+				t.close()
 			}
 		}
 	})

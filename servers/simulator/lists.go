@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func (m *machine) threadList(r asked) *refusal {
+func threadList(m *machine, r asked) *refusal {
 	var p struct {
 		page
 		SortKey    string
@@ -23,7 +23,8 @@ func (m *machine) threadList(r asked) *refusal {
 	found := []*thread{}
 	for _, t := range m.threads {
 		asked := slices.Contains(p.SourceKinds, t.source()) || len(p.SourceKinds) == 0 && t.source() != sourceExec
-		if asked && len(t.turns) > 0 && !t.ephemeral && t.archived == p.Archived && (strings.Contains(t.name, p.SearchTerm) || strings.Contains(t.preview, p.SearchTerm)) {
+		if asked && len(t.turns) > 0 && !t.ephemeral && t.archived == p.Archived &&
+			(strings.Contains(t.name, p.SearchTerm) || strings.Contains(t.preview, p.SearchTerm)) {
 			found = append(found, t)
 		}
 	}
@@ -44,11 +45,12 @@ func (m *machine) threadList(r asked) *refusal {
 	for _, t := range found[from:to] {
 		data = append(data, t.wire(nil))
 	}
-	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(found)), "backwardsCursor": nil})
+	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(found)),
+		"backwardsCursor": nil})
 	return nil
 }
 
-func (m *machine) threadRead(r asked) *refusal {
+func threadRead(m *machine, r asked) *refusal {
 	var p struct {
 		ThreadID     *string `json:"threadId"`
 		IncludeTurns bool
@@ -130,7 +132,7 @@ func (p page) turns(t *thread, lie time.Duration) (map[string]any, *refusal) {
 	return map[string]any{"data": data, "nextCursor": cursor(to, len(all)), "backwardsCursor": nil}, nil
 }
 
-func (m *machine) turnsList(r asked) *refusal {
+func turnsList(m *machine, r asked) *refusal {
 	var p struct {
 		page
 		ThreadID *string `json:"threadId"`
@@ -154,7 +156,7 @@ func (m *machine) turnsList(r asked) *refusal {
 	return no
 }
 
-func (m *machine) itemsList(r asked) *refusal {
+func itemsList(m *machine, r asked) *refusal {
 	var p struct {
 		page
 		ThreadID *string `json:"threadId"`
@@ -171,13 +173,14 @@ func (m *machine) itemsList(r asked) *refusal {
 		return &refusal{code: codeUnsupported, text: "thread/items/list is not supported yet"}
 	}
 	if p.TurnID != nil {
-		m.recall(t, *p.TurnID)
+		t.recall(*p.TurnID)
 	}
 	data := []any{}
 	for _, u := range t.turns {
 		for _, it := range u.items {
 			if p.TurnID == nil || *p.TurnID == u.id {
-				data = append(data, map[string]any{"turnId": u.id, "item": it.wire(), "startedAtMs": it.started.UnixMilli(), "completedAtMs": it.completed.UnixMilli()})
+				data = append(data, map[string]any{"turnId": u.id, "item": it.wire(), "startedAtMs": it.started.UnixMilli(),
+					"completedAtMs": it.completed.UnixMilli()})
 			}
 		}
 	}
@@ -189,4 +192,29 @@ func (m *machine) itemsList(r asked) *refusal {
 		r.conn.reply(r.id, map[string]any{"data": data[from:to], "nextCursor": cursor(to, len(data)), "backwardsCursor": nil})
 	}
 	return no
+}
+
+// forgot is what a turn says that an earlier world ran.
+const forgot = "This machine is simulated. It was started anew since then and has forgotten this work."
+
+// maxForgotten is how many turns of earlier worlds a thread admits to.
+const maxForgotten = 50
+
+// recall takes up a turn that somebody asks for and that an earlier world must have run: it is over, and says
+// that it was forgotten. A world keeps nothing beyond its end, where a real app-server reads the turn from its
+// disk; without this, who watched the turn would wait for it for ever.
+func (t *thread) recall(id string) {
+	made, ok := madeAt(id)
+	if !ok || made.After(t.m.born) || slices.ContainsFunc(t.turns, func(u *turn) bool { return u.id == id }) {
+		return
+	}
+	old := slices.IndexFunc(t.turns, func(u *turn) bool { return u.started.After(t.m.born) }) // of this world
+	if old < 0 {
+		old = len(t.turns)
+	}
+	if t.forgotten++; t.forgotten > maxForgotten {
+		return
+	}
+	t.turns = slices.Insert(t.turns, old, &turn{id: id, thread: t, status: turnFailed, fault: forgot, started: made,
+		completed: t.m.born})
 }

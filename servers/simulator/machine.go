@@ -213,7 +213,10 @@ func (m *machine) thread(id string) *thread {
 	return m.threads[i]
 }
 
-func (m *machine) add(t *thread) { m.threads = append(m.threads, t) }
+func (m *machine) add(t *thread) {
+	t.m = m
+	m.threads = append(m.threads, t)
+}
 
 // notify tells connections something. Only initialized ones that did not opt out get it.
 func (m *machine) notify(to []*conn, method string, params any) {
@@ -232,24 +235,24 @@ func (m *machine) notify(to []*conn, method string, params any) {
 func (m *machine) broadcast(method string, params any) { m.notify(m.conns, method, params) }
 
 // publish tells the subscribers of a thread.
-func (m *machine) publish(t *thread, method string, params map[string]any) {
+func (t *thread) publish(method string, params map[string]any) {
 	if params["threadId"] == nil {
 		params["threadId"] = t.id
 	}
-	m.notify(t.subscribers, method, params)
+	t.m.notify(t.subscribers, method, params)
 }
 
 // setStatus changes what everybody sees of a thread.
-func (m *machine) setStatus(t *thread, status string, flags ...string) {
+func (t *thread) setStatus(status string, flags ...string) {
 	t.status, t.flags = status, flags
-	m.broadcast("thread/status/changed", map[string]any{"threadId": t.id, "status": t.wireStatus()})
+	t.m.broadcast("thread/status/changed", map[string]any{"threadId": t.id, "status": t.wireStatus()})
 }
 
 // leave forgets a connection.
 func (m *machine) leave(c *conn) {
 	m.conns = slices.DeleteFunc(m.conns, func(have *conn) bool { return have == c })
 	for _, t := range m.threads {
-		m.unsubscribe(t, c)
+		t.unsubscribe(c)
 	}
 	if c.slow {
 		m.tooSlow++
@@ -257,33 +260,38 @@ func (m *machine) leave(c *conn) {
 	}
 }
 
-func (m *machine) unsubscribe(t *thread, c *conn) bool {
+func (t *thread) unsubscribe(c *conn) bool {
 	before := len(t.subscribers)
 	t.subscribers = slices.DeleteFunc(t.subscribers, func(have *conn) bool { return have == c })
 	if len(t.subscribers) == before {
 		return false
 	}
-	m.unloadLater(t)
+	t.unloadLater()
 	return true
 }
 
 // unloadLater unloads a thread that nobody uses, as the app-server does after a minute.
-func (m *machine) unloadLater(t *thread) {
+func (t *thread) unloadLater() {
 	if len(t.subscribers) > 0 || t.turn != nil || !t.loaded {
 		return
 	}
-	m.cancel(t.unload)
-	t.unload = m.later(unloadAfter, func() {
+	t.m.cancel(t.unload)
+	t.unload = t.m.later(unloadAfter, func() {
 		if len(t.subscribers) == 0 && t.turn == nil && t.loaded {
-			m.unloadNow(t)
-			m.broadcast("thread/closed", map[string]any{"threadId": t.id})
+			t.close()
 		}
 	})
 }
 
-func (m *machine) unloadNow(t *thread) {
+// close unloads a thread and tells everybody.
+func (t *thread) close() {
+	t.unloadNow()
+	t.m.broadcast("thread/closed", map[string]any{"threadId": t.id})
+}
+
+func (t *thread) unloadNow() {
 	t.loaded, t.subscribers = false, nil
-	m.broadcast("thread/status/changed", map[string]any{"threadId": t.id, "status": t.wireStatus()})
+	t.m.broadcast("thread/status/changed", map[string]any{"threadId": t.id, "status": t.wireStatus()})
 }
 
 func marshal(v any) []byte {

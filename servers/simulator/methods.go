@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,20 +28,20 @@ func refuse(format string, args ...any) *refusal {
 	return &refusal{code: codeInvalid, text: fmt.Sprintf(format, args...)}
 }
 
-func errorReply(id json.RawMessage, code int, text string) []byte {
-	return marshal(map[string]any{"id": id, "error": map[string]any{"code": code, "message": text}})
-}
+// overloaded refuses what there is no room for. Set once.
+var overloaded = &refusal{code: codeOverloaded, text: "Server overloaded; retry later."}
 
-func (c *conn) reply(id json.RawMessage, result any) {
-	c.send(marshal(map[string]any{"id": id, "result": result}))
-}
-
-func (c *conn) refuse(id json.RawMessage, r *refusal) {
+// reply is the refusal as a message.
+func (r *refusal) reply(id json.RawMessage) []byte {
 	fault := map[string]any{"code": r.code, "message": r.text}
 	if r.data != nil {
 		fault["data"] = r.data
 	}
-	c.send(marshal(map[string]any{"id": id, "error": fault}))
+	return marshal(map[string]any{"id": id, "error": fault})
+}
+
+func (c *conn) reply(id json.RawMessage, result any) {
+	c.send(marshal(map[string]any{"id": id, "result": result}))
 }
 
 // A method answers a request: it replies itself, or returns why it refuses.
@@ -48,21 +49,21 @@ type method func(*machine, asked) *refusal
 
 // methods are those that the simulator knows. Set once.
 var methods = map[string]method{
-	"thread/start":       (*machine).threadStart,
-	"thread/resume":      (*machine).threadResume,
-	"thread/fork":        (*machine).threadFork,
-	"thread/unsubscribe": (*machine).threadUnsubscribe,
-	"thread/list":        (*machine).threadList,
-	"thread/loaded/list": (*machine).threadLoadedList,
-	"thread/read":        (*machine).threadRead,
-	"thread/turns/list":  (*machine).turnsList,
-	"thread/items/list":  (*machine).itemsList,
-	"thread/name/set":    (*machine).threadNameSet,
-	"thread/archive":     (*machine).threadArchive,
-	"thread/unarchive":   (*machine).threadUnarchive,
-	"turn/start":         (*machine).turnStart,
-	"turn/steer":         (*machine).turnSteer,
-	"turn/interrupt":     (*machine).turnInterrupt,
+	"thread/start":       threadStart,
+	"thread/resume":      threadResume,
+	"thread/fork":        threadFork,
+	"thread/unsubscribe": threadUnsubscribe,
+	"thread/list":        threadList,
+	"thread/loaded/list": threadLoadedList,
+	"thread/read":        threadRead,
+	"thread/turns/list":  turnsList,
+	"thread/items/list":  itemsList,
+	"thread/name/set":    threadNameSet,
+	"thread/archive":     threadArchive,
+	"thread/unarchive":   threadUnarchive,
+	"turn/start":         turnStart,
+	"turn/steer":         turnSteer,
+	"turn/interrupt":     turnInterrupt,
 }
 
 // handle answers a request of a connection that is still there.
@@ -71,16 +72,21 @@ func (m *machine) handle(r asked) {
 		return
 	}
 	if m.faults.Overloaded {
-		r.conn.refuse(r.id, &refusal{code: codeOverloaded, text: "Server overloaded; retry later."})
+		r.conn.send(overloaded.reply(r.id))
 		return
 	}
 	answer, known := methods[r.call]
 	var no *refusal
 	switch {
 	case r.call == "initialize":
-		no = m.initialize(r)
+		no = initialize(m, r)
 	case !known:
-		no = refuse("Invalid request: unknown variant `%s`, expected one of %s", r.call, knownMethods())
+		names := []string{"`initialize`"}
+		for name := range methods {
+			names = append(names, "`"+name+"`")
+		}
+		slices.Sort(names)
+		no = refuse("Invalid request: unknown variant `%s`, expected one of %s", r.call, strings.Join(names, ", "))
 	case len(r.args) == 0:
 		no = refuse("Invalid request: missing field `params`")
 	case !r.conn.initialized:
@@ -89,17 +95,8 @@ func (m *machine) handle(r asked) {
 		no = answer(m, r)
 	}
 	if no != nil {
-		r.conn.refuse(r.id, no)
+		r.conn.send(no.reply(r.id))
 	}
-}
-
-func knownMethods() string {
-	names := []string{"`initialize`"}
-	for name := range methods {
-		names = append(names, "`"+name+"`")
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }
 
 // decode reads params as the app-server does: unknown fields are ignored.
@@ -110,7 +107,7 @@ func decode(r asked, into any) *refusal {
 	return nil
 }
 
-func (m *machine) initialize(r asked) *refusal {
+func initialize(m *machine, r asked) *refusal {
 	var p struct {
 		ClientInfo   *struct{ Name, Version string }
 		Capabilities *struct {
@@ -133,11 +130,13 @@ func (m *machine) initialize(r asked) *refusal {
 		r.conn.optOut = p.Capabilities.OptOut
 	}
 	r.conn.reply(r.id, map[string]any{
-		"userAgent": fmt.Sprintf("%s/%s (simulated; x86_64) unknown (%s; %s)", p.ClientInfo.Name, version, p.ClientInfo.Name, p.ClientInfo.Version),
+		"userAgent": fmt.Sprintf("%s/%s (simulated; x86_64) unknown (%s; %s)", p.ClientInfo.Name, version, p.ClientInfo.Name,
+			p.ClientInfo.Version),
 		"codexHome": "~/.codex", "platformFamily": "unix", "platformOs": "linux",
 	})
 	m.notify([]*conn{r.conn}, "remoteControl/status/changed", map[string]any{
-		"status": "disabled", "serverName": m.about.Name, "installationId": "00000000-0000-4000-8000-000000000000", "environmentId": nil,
+		"status": "disabled", "serverName": m.about.Name, "installationId": "00000000-0000-4000-8000-000000000000",
+		"environmentId": nil,
 	})
 	return nil
 }
@@ -157,10 +156,6 @@ func (m *machine) find(id *string, absent string) (*thread, *refusal) {
 	return t, nil
 }
 
-func refuseArchived(t *thread) *refusal {
-	return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
-}
-
 const (
 	absentTurn   = "thread not found: "
 	absentRead   = "thread not loaded: "
@@ -172,7 +167,7 @@ var sandboxTypes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
 }
 
-func (m *machine) threadStart(r asked) *refusal {
+func threadStart(m *machine, r asked) *refusal {
 	var p struct {
 		Cwd            *string
 		Ephemeral      bool
@@ -187,17 +182,25 @@ func (m *machine) threadStart(r asked) *refusal {
 		sandbox = sandboxTypes[*p.Sandbox]
 	}
 	if sandbox == "" {
-		return refuse("Invalid request: unknown variant `%s`, expected one of `read-only`, `workspace-write`, `danger-full-access`", *p.Sandbox)
+		return refuse("Invalid request: unknown variant `%s`, expected one of `read-only`, `workspace-write`, "+
+			"`danger-full-access`", *p.Sandbox)
 	}
 	now := time.Now()
-	t := &thread{id: newID(now), cwd: m.about.Dir, created: now, updated: now, ephemeral: p.Ephemeral, loaded: true, status: statusIdle, sandbox: sandbox}
+	t := &thread{id: newID(now), cwd: m.about.Dir, created: now, updated: now, ephemeral: p.Ephemeral, loaded: true,
+		status: statusIdle, sandbox: sandbox}
 	if p.ApprovalPolicy != nil {
 		t.approval = *p.ApprovalPolicy
 	}
 	if p.Cwd != nil && *p.Cwd != "" {
 		t.cwd = *p.Cwd
 	}
-	t.branch = m.branchOf(t.cwd)
+	newest := &thread{} // of the directory, which has its branch
+	for _, other := range m.threads {
+		if other.cwd == t.cwd && other.updated.After(newest.updated) {
+			newest = other
+		}
+	}
+	t.branch = newest.branch
 	t.subscribers = []*conn{r.conn}
 	m.add(t)
 	r.conn.reply(r.id, t.settings(map[string]any{"thread": t.wire(nil)}))
@@ -205,18 +208,7 @@ func (m *machine) threadStart(r asked) *refusal {
 	return nil
 }
 
-// branchOf is the branch of a directory: that of the newest thread there.
-func (m *machine) branchOf(dir string) string {
-	newest := &thread{}
-	for _, t := range m.threads {
-		if t.cwd == dir && t.updated.After(newest.updated) {
-			newest = t
-		}
-	}
-	return newest.branch
-}
-
-func (m *machine) threadResume(r asked) *refusal {
+func threadResume(m *machine, r asked) *refusal {
 	var p struct {
 		ThreadID     *string `json:"threadId"`
 		ExcludeTurns bool
@@ -236,11 +228,11 @@ func (m *machine) threadResume(r asked) *refusal {
 	case m.faults.InUse && !t.loaded:
 		return refuse("thread %s already has an active writer", t.id)
 	case t.archived:
-		return refuseArchived(t)
+		return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
 	}
 	answer := func() {
 		if slices.Contains(m.conns, r.conn) {
-			m.resume(r, t, p.ExcludeTurns, p.Page)
+			resume(m, r, t, p.ExcludeTurns, p.Page)
 		}
 	}
 	if d := m.faults.ResumeDelay; d > 0 {
@@ -251,10 +243,10 @@ func (m *machine) threadResume(r asked) *refusal {
 	return nil
 }
 
-func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
+func resume(m *machine, r asked, t *thread, excludeTurns bool, pg *page) {
 	if !t.loaded {
 		t.loaded = true
-		m.setStatus(t, statusIdle)
+		t.setStatus(statusIdle)
 	}
 	if !slices.Contains(t.subscribers, r.conn) {
 		t.subscribers = append(t.subscribers, r.conn)
@@ -266,7 +258,8 @@ func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
 			turns = append(turns, u.wire(viewFull))
 		}
 		m.notify([]*conn{r.conn}, "deprecationNotice", map[string]any{
-			"summary": "Full-history hydration is deprecated for paginated threads; omit `includeTurns` or set it to `false`, then page with `thread/turns/list` and `thread/items/list`.",
+			"summary": "Full-history hydration is deprecated for paginated threads; omit `includeTurns` or set it to " +
+				"`false`, then page with `thread/turns/list` and `thread/items/list`.",
 			"details": nil,
 		})
 	}
@@ -282,17 +275,17 @@ func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
 	with["thread"] = about
 	r.conn.reply(r.id, t.settings(with))
 	m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
-	m.replay(t, r.conn)
+	t.replay(r.conn)
 }
 
-func (m *machine) threadUnsubscribe(r asked) *refusal {
-	t, no := m.threadOf(r, "")
+func threadUnsubscribe(m *machine, r asked) *refusal {
+	t, no := threadOf(m, r, "")
 	status := "notLoaded"
 	switch {
 	case no != nil && t == nil && !strings.HasPrefix(no.text, "invalid") && !strings.HasPrefix(no.text, "Invalid"):
 	case no != nil:
 		return no
-	case t.loaded && m.unsubscribe(t, r.conn):
+	case t.loaded && t.unsubscribe(r.conn):
 		status = "unsubscribed"
 	case t.loaded:
 		status = "notSubscribed"
@@ -302,7 +295,7 @@ func (m *machine) threadUnsubscribe(r asked) *refusal {
 }
 
 // threadOf finds the thread of a request that has nothing but its id.
-func (m *machine) threadOf(r asked, absent string) (*thread, *refusal) {
+func threadOf(m *machine, r asked, absent string) (*thread, *refusal) {
 	var p struct {
 		ThreadID *string `json:"threadId"`
 	}
@@ -312,7 +305,7 @@ func (m *machine) threadOf(r asked, absent string) (*thread, *refusal) {
 	return m.find(p.ThreadID, absent)
 }
 
-func (m *machine) threadLoadedList(r asked) *refusal {
+func threadLoadedList(m *machine, r asked) *refusal {
 	ids := []string{}
 	for _, t := range m.threads {
 		if t.loaded {
@@ -323,7 +316,7 @@ func (m *machine) threadLoadedList(r asked) *refusal {
 	return nil
 }
 
-func (m *machine) threadNameSet(r asked) *refusal {
+func threadNameSet(m *machine, r asked) *refusal {
 	var p struct {
 		ThreadID *string `json:"threadId"`
 		Name     string
@@ -344,8 +337,8 @@ func (m *machine) threadNameSet(r asked) *refusal {
 	return nil
 }
 
-func (m *machine) threadArchive(r asked) *refusal {
-	t, no := m.threadOf(r, absentStored)
+func threadArchive(m *machine, r asked) *refusal {
+	t, no := threadOf(m, r, absentStored)
 	if no != nil {
 		return no
 	}
@@ -353,17 +346,17 @@ func (m *machine) threadArchive(r asked) *refusal {
 		return refuse("%s%s", absentStored, t.id)
 	}
 	if t.turn != nil {
-		m.finish(t.turn, turnInterrupted, "")
+		t.turn.finish(turnInterrupted, "")
 	}
 	t.archived = true
-	m.unloadNow(t)
+	t.unloadNow()
 	r.conn.reply(r.id, map[string]any{})
 	m.broadcast("thread/archived", map[string]any{"threadId": t.id})
 	return nil
 }
 
-func (m *machine) threadUnarchive(r asked) *refusal {
-	t, no := m.threadOf(r, absentStored)
+func threadUnarchive(m *machine, r asked) *refusal {
+	t, no := threadOf(m, r, absentStored)
 	if no != nil {
 		return no
 	}
@@ -371,4 +364,63 @@ func (m *machine) threadUnarchive(r asked) *refusal {
 	r.conn.reply(r.id, map[string]any{"thread": t.wire(nil)})
 	m.broadcast("thread/unarchived", map[string]any{"threadId": t.id})
 	return nil
+}
+
+// threadFork copies a thread up to and with a turn, or all of it, also one that another process holds. The
+// copy has the turns of its source under their own ids; one that runs is copied as interrupted, without what
+// it is about to say.
+func threadFork(m *machine, r asked) *refusal {
+	var p struct {
+		ThreadID  *string `json:"threadId"`
+		Last      *string `json:"lastTurnId"`
+		Ephemeral bool
+	}
+	if no := decode(r, &p); no != nil {
+		return no
+	}
+	t, no := m.find(p.ThreadID, absentStored)
+	switch {
+	case no != nil:
+		return no
+	case !t.stored || t.ephemeral:
+		return refuse("%s%s", absentStored, t.id)
+	}
+	turns, no := t.upTo(p.Last)
+	if no != nil {
+		return no
+	}
+	now := time.Now()
+	clone := *t
+	clone.id, clone.created, clone.updated = newID(now), now, now
+	clone.forkedFrom, clone.ephemeral, clone.archived, clone.loaded = t.id, p.Ephemeral, false, true
+	clone.status, clone.flags, clone.turn, clone.unload = statusIdle, nil, nil, nil
+	clone.subscribers, clone.turns = []*conn{r.conn}, nil
+	for _, u := range turns {
+		v := &turn{id: u.id, thread: &clone, status: u.status, fault: u.fault, items: u.items, started: u.started,
+			completed: u.completed}
+		if v.status == turnRunning {
+			v.status = turnInterrupted
+		}
+		clone.turns = append(clone.turns, v)
+	}
+	m.add(&clone)
+	about := map[string]any{"thread": clone.wire(nil), "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil}
+	r.conn.reply(r.id, clone.settings(maps.Clone(about)))
+	m.broadcast("thread/started", map[string]any{"thread": clone.wire(nil)})
+	return nil
+}
+
+// upTo returns the turns up to and with one that has ended, all of them for nil.
+func (t *thread) upTo(last *string) ([]*turn, *refusal) {
+	if last == nil {
+		return t.turns, nil
+	}
+	i := slices.IndexFunc(t.turns, func(u *turn) bool { return u.id == *last })
+	switch {
+	case i < 0:
+		return nil, refuse("turn not found: %s", *last)
+	case t.turns[i].status == turnRunning:
+		return nil, refuse("lastTurnId '%s' identifies an in-progress turn", *last)
+	}
+	return t.turns[:i+1], nil
 }

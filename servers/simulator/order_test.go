@@ -101,7 +101,8 @@ func recordings() []recording {
 		{file: "approval-decline.jsonl", script: []Step{touch}, drive: asked("decline")},
 		{file: "approval-cancel.jsonl", script: []Step{touch}, drive: asked("cancel")},
 		{
-			file: "approval-interrupt.jsonl", script: []Step{touch}, noise: []string{usageNoise, "< account/"}, last: "serverRequest/resolved",
+			file: "approval-interrupt.jsonl", script: []Step{touch}, noise: []string{usageNoise, "< account/"},
+			last: "serverRequest/resolved",
 			drive: func(c *client, thread string) {
 				c.request("turn/start", c.turn(thread, "go"))
 				c.until("item/commandExecution/requestApproval")
@@ -124,7 +125,8 @@ func recordings() []recording {
 func wordRecordings() []recording {
 	return []recording{
 		{
-			file: "input.jsonl", script: []Step{Input{Queries: []Query{{Text: "Which env?"}}, Answered: func(a []string) []Step { return []Step{Say{Text: "thanks "}} }}},
+			file: "input.jsonl", script: []Step{Input{Queries: []Query{{Text: "Which env?"}},
+				Answered: func(a []string) []Step { return []Step{Say{Text: "thanks "}} }}},
 			drive: func(c *client, thread string) {
 				c.request("turn/start", c.turn(thread, "go"))
 				c.result(*c.until("item/tool/requestUserInput").ID, `{"answers":{"q1":{"answers":["staging"]}}}`)
@@ -134,25 +136,30 @@ func wordRecordings() []recording {
 			file: "permissions.jsonl", script: []Step{Permit{Network: true, Granted: []Step{Say{Text: "ok "}}}},
 			drive: func(c *client, thread string) {
 				c.request("turn/start", c.turn(thread, "go"))
-				c.result(*c.until("item/permissions/requestApproval").ID, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`)
+				c.result(*c.until("item/permissions/requestApproval").ID,
+					`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`)
 			},
 		},
 		{
-			file: "steer.jsonl", script: []Step{Say{Text: "w w w w w w ", Every: 200 * time.Millisecond}}, noise: []string{usageNoise, "< account/"},
+			file: "steer.jsonl", script: []Step{Say{Text: "w w w w w w ", Every: 200 * time.Millisecond}},
+			noise: []string{usageNoise, "< account/"},
 			drive: func(c *client, thread string) {
 				id := field[string](c.t, c.call("turn/start", c.turn(thread, "go")).Result, "turn", "id")
 				c.until("item/agentMessage/delta")
 				c.until("item/agentMessage/delta")
-				c.request("turn/steer", `{"threadId":"`+thread+`","expectedTurnId":"`+id+`","input":[{"type":"text","text":"steered"}]}`)
+				c.request("turn/steer", `{"threadId":"`+thread+`","expectedTurnId":"`+id+`","input":[{"type":"text",`+
+					`"text":"steered"}]}`)
 			},
 		},
 		{
-			file: "steer-command.jsonl", script: []Step{Run{Command: "sleep 1", Lines: []Line{{Text: "slept", After: 400 * time.Millisecond}}}},
+			file: "steer-command.jsonl", script: []Step{Run{Command: "sleep 1",
+				Lines: []Line{{Text: "slept", After: 400 * time.Millisecond}}}},
 			drive: func(c *client, thread string) {
 				id := field[string](c.t, c.call("turn/start", c.turn(thread, "go")).Result, "turn", "id")
 				for c.until("item/started").line() != "< item/started commandExecution" {
 				}
-				c.request("turn/steer", `{"threadId":"`+thread+`","expectedTurnId":"`+id+`","input":[{"type":"text","text":"steered"}]}`)
+				c.request("turn/steer", `{"threadId":"`+thread+`","expectedTurnId":"`+id+`","input":[{"type":"text",`+
+					`"text":"steered"}]}`)
 			},
 		},
 	}
@@ -181,7 +188,8 @@ func TestOrderIsAsRecorded(t *testing.T) {
 				// The steered recording also tries two requests that are refused.
 				return line == "> turn/steer" && row.file == "steer.jsonl"
 			})
-			got := slices.DeleteFunc(tidy(c.seen, row.noise), func(line string) bool { return line == "> turn/steer" && row.file == "steer.jsonl" })
+			got := slices.DeleteFunc(tidy(c.seen, row.noise),
+				func(line string) bool { return line == "> turn/steer" && row.file == "steer.jsonl" })
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("recorded (-) and simulated (+):\n%s", diff)
 			}

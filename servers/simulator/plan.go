@@ -60,7 +60,8 @@ const (
 )
 
 // unknown is what the agent says to everything it does not know.
-const unknown = "I am only a simulated agent: I can run the tests, fix the failing one, push the branch, write and publish the release notes and run the benchmarks; " +
+const unknown = "I am only a simulated agent: I can run the tests, fix the failing one, push the branch, write and " +
+	"publish the release notes and run the benchmarks; " +
 	"for real work list your servers in switchboard.yaml, or start Switchboard with --codex."
 
 // wordEvery is how fast messages stream.
@@ -121,9 +122,11 @@ func intentOf(prompt string) intent {
 		return intentBench
 	case any("branch") && any("which", "what"):
 		return intentBranch
-	case any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") || any("what") && any("did", "done"):
+	case any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") || any("what") &&
+		any("did", "done"):
 		return intentChanges
-	case any("fix", "repair", "mend", "correct") && (len(said) == 1 || any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug")):
+	case any("fix", "repair", "mend", "correct") &&
+		(len(said) == 1 || any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug")):
 		return intentFix
 	case any("test", "tests") && !any("write", "add", "create", "delete", "remove", "rename"):
 		return intentTests
@@ -157,7 +160,8 @@ const testPause = 450 * time.Millisecond
 func testRun(s scene) Run {
 	run := Run{Command: "go test ./..."}
 	if !isShop(s.dir) {
-		run.Lines = lines(testPause, "ok  \tnotes/collect\t0.204s", "ok  \tnotes/render\t0.318s", "ok  \tnotes/cmd/notes\t0.091s")
+		run.Lines = lines(testPause, "ok  \tnotes/collect\t0.204s", "ok  \tnotes/render\t0.318s",
+			"ok  \tnotes/cmd/notes\t0.091s")
 		return run
 	}
 	run.Lines = lines(testPause, "ok  \tshop/cart\t0.412s", "ok  \tshop/catalog\t0.268s")
@@ -202,7 +206,8 @@ const fixDiff = `@@ -41,7 +41,7 @@ func (s *Service) Refresh(token string) (Sess
 func fixSteps(s scene) []Step {
 	switch {
 	case !s.saw:
-		return []Step{say("Nothing has failed in this session, so there is nothing to fix yet; ask me to run the tests first.")}
+		return []Step{say("Nothing has failed in this session, so there is nothing to fix yet; ask me to run the tests " +
+			"first.")}
 	case !s.failing:
 		return []Step{say("TestRefreshExpiredToken already passes: somebody has fixed it.")}
 	}
@@ -251,7 +256,8 @@ func notesSteps(s scene) []Step {
 			"- The checkout remembers your address.\n- Sign-in refuses tokens that have expired.\n" +
 			"- Search finds words without their accents.\n- Receipts are sent once.\n"}}, For: 900 * time.Millisecond},
 		Effect{FactNotes},
-		say("The notes are in `NOTES-2.4.md`.\n\nThe release notes for version 2.4 are written: four entries, each one line."),
+		say("The notes are in `NOTES-2.4.md`.\n\nThe release notes for version 2.4 are written: four entries, each one " +
+			"line."),
 	}
 }
 
@@ -259,7 +265,8 @@ func notesSteps(s scene) []Step {
 func publishSteps() []Step {
 	return []Step{
 		Think{"The notes do not say which version they are for, so I ask.", 300 * time.Millisecond},
-		Input{Queries: []Query{{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}}, Answered: published},
+		Input{Queries: []Query{{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}},
+			Answered: published},
 	}
 }
 
@@ -277,7 +284,8 @@ func published(answers []string) []Step {
 		return []Step{say("I found no version number in that answer, so I published nothing.")}
 	}
 	return []Step{
-		Run{Command: "notes publish --version " + version, Lines: lines(400*time.Millisecond, "checked 4 entries", "published version "+version)},
+		Run{Command: "notes publish --version " + version,
+			Lines: lines(400*time.Millisecond, "checked 4 entries", "published version "+version)},
 		Effect{FactPublished},
 		say("`notes publish` went through.\n\nThe release notes are published for version " + version + "."),
 	}
@@ -290,7 +298,8 @@ func benchSteps() []Step {
 	}
 	run := Run{Command: "go test -run xxx -bench . ./..."}
 	for i, name := range names {
-		run.Lines = append(run.Lines, Line{Text: fmt.Sprintf("%-25s %s", "Benchmark"+name+"-8", benchFigures[i%len(benchFigures)]), After: time.Second})
+		run.Lines = append(run.Lines, Line{Text: fmt.Sprintf("%-25s %s", "Benchmark"+name+"-8",
+			benchFigures[i%len(benchFigures)]), After: time.Second})
 	}
 	return []Step{
 		Think{"The benchmarks take a quarter of a minute.", 400 * time.Millisecond},

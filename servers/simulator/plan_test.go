@@ -11,9 +11,11 @@ import (
 func TestIntentOf(t *testing.T) {
 	t.Parallel()
 	for want, prompts := range map[intent][]string{
-		intentTests: {"run the tests", "Run the tests again.", "test", "please run the test suite", "do the tests pass?", "are all tests green", "RUN TESTS"},
-		intentFix:   {"fix it", "Fix it!", "fix", "please fix that", "fix the failing test", "can you repair it", "mend the test", "fix it and run the tests"},
-		intentPush:  {"push it", "push the branch", "Push", "please push that", "git push"},
+		intentTests: {"run the tests", "Run the tests again.", "test", "please run the test suite", "do the tests pass?",
+			"are all tests green", "RUN TESTS"},
+		intentFix: {"fix it", "Fix it!", "fix", "please fix that", "fix the failing test", "can you repair it",
+			"mend the test", "fix it and run the tests"},
+		intentPush: {"push it", "push the branch", "Push", "please push that", "git push"},
 		intentNoPush: {
 			"don't push it", "do not push", "don’t push the branch", "never push",
 		},
@@ -21,12 +23,14 @@ func TestIntentOf(t *testing.T) {
 		intentPublish: {"publish the release notes", "publish it", "please publish the notes"},
 		intentBench:   {"run the benchmarks", "benchmark it", "build everything", "do a long build"},
 		intentChanges: {
-			"what changed", "what changed?", "what did you do", "what have you done so far", "status", "give me a summary", "show me the diff",
+			"what changed", "what changed?", "what did you do", "what have you done so far", "status", "give me a summary",
+			"show me the diff",
 		},
 		intentBranch: {"which branch is it on", "What branch are you on?"},
 		intentStop:   {"stop", "stop it", "cancel that"},
 		intentOther: {
-			"", "hello", "write a test for login", "add tests", "fix the typo in the readme", "refactor the parser", "what is the weather",
+			"", "hello", "write a test for login", "add tests", "fix the typo in the readme", "refactor the parser",
+			"what is the weather",
 			"how do I make it real", "stop using tabs everywhere in the code",
 		},
 	} {
@@ -92,8 +96,10 @@ func TestPlan(t *testing.T) {
 		{shop, "push the branch", "think ask(git push origin auth-refactor)[effect3 say|say]", ""},
 		{pushed, "push it", "say", "pushed already"},
 		{shop, "don't push", "say", "push nothing"},
-		{scene{dir: notesDir}, "write the release notes", "think say run(git log --oneline v2.3..HEAD)=0 say edit effect4 say", "are written"},
-		{scene{dir: notesDir}, "publish the release notes", "think input[run(notes publish --version 2.5)=0 effect6 say]", ""},
+		{scene{dir: notesDir}, "write the release notes",
+			"think say run(git log --oneline v2.3..HEAD)=0 say edit effect4 say", "are written"},
+		{scene{dir: notesDir}, "publish the release notes", "think input[run(notes publish --version 2.5)=0 effect6 say]",
+			""},
 		{shop, "publish it", "think input[run(notes publish --version 2.5)=0 effect6 say]", ""},
 		{shop, "run the benchmarks", "think run(go test -run xxx -bench . ./...)=0 effect5 say", "benchmarks are done"},
 		{shop, "what changed", "think say", "Nothing has been changed"},
@@ -110,7 +116,8 @@ func TestPlan(t *testing.T) {
 		if got := final(steps); !strings.Contains(got, row.says) {
 			t.Errorf("%q ends with %q", row.prompt, got)
 		}
-		if again := plan(row.scene, row.prompt); outline(steps) != outline(again) || !strings.Contains(outline(steps), "input") && !reflect.DeepEqual(steps, again) {
+		if again := plan(row.scene, row.prompt); outline(steps) != outline(again) ||
+			!strings.Contains(outline(steps), "input") && !reflect.DeepEqual(steps, again) {
 			t.Errorf("%q: two plans differ", row.prompt)
 		}
 	}
@@ -119,8 +126,9 @@ func TestPlan(t *testing.T) {
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
-		"2.5": "published for version 2.5.", "It is version 2 point 4, please.": "published for version 2.4.", "the third": "no version number",
-		"": "I got no version", "3": "published for version 3.", "$(reboot) 2.4; rm": "published for version 2.4.",
+		"2.5": "published for version 2.5.", "It is version 2 point 4, please.": "published for version 2.4.",
+		"the third": "no version number",
+		"":          "I got no version", "3": "published for version 3.", "$(reboot) 2.4; rm": "published for version 2.4.",
 	} {
 		if got := final(published([]string{said})); !strings.Contains(got, want) {
 			t.Errorf("%q: %s", said, got)
@@ -132,7 +140,8 @@ func TestPublished(t *testing.T) {
 func TestAnswersCanBeSaid(t *testing.T) {
 	t.Parallel()
 	s := scene{dir: shopDir, branch: "b", failing: true, saw: true, done: []string{"ran the tests"}}
-	for _, prompt := range []string{"run the tests", "fix it", "write the release notes", "run the benchmarks", "what changed", "hello", "stop", "don't push"} {
+	for _, prompt := range []string{"run the tests", "fix it", "write the release notes", "run the benchmarks",
+		"what changed", "hello", "stop", "don't push"} {
 		text := final(plan(s, prompt))
 		last := text[strings.LastIndex(text, "\n")+1:]
 		if strings.ContainsAny(last, "`*#/") || !strings.HasSuffix(last, ".") || len(last) > 300 {

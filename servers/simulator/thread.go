@@ -3,6 +3,7 @@ package simulator
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ const version = "0.169.0"
 
 // A thread is one conversation. Owned by its machine's loop.
 type thread struct {
+	m                              *machine // Set once, by [machine.add]
 	id, name, preview, cwd, branch string
 	exec                           bool // of codex exec
 	created, updated               time.Time
@@ -111,7 +113,8 @@ func (s Seed) thread(now time.Time) *thread {
 		}
 		finished(item{kind: "userMessage", text: st.Prompt})
 		if st.Command != "" {
-			finished(item{kind: "commandExecution", command: st.Command, cwd: s.Dir, output: st.Output, exit: new(0), status: "completed"})
+			finished(item{kind: "commandExecution", command: st.Command, cwd: s.Dir, output: st.Output, exit: new(0),
+				status: "completed"})
 		}
 		finished(item{kind: "agentMessage", text: st.Answer})
 		t.turns = append(t.turns, u)
@@ -139,13 +142,7 @@ func (t *thread) wire(turns []any) map[string]any {
 	if turns == nil {
 		turns = []any{}
 	}
-	var name, git, environments, source any
-	if t.forkedFrom != "" {
-		source = t.forkedFrom
-	}
-	if t.name != "" {
-		name = t.name
-	}
+	var git, environments any
 	if t.branch != "" {
 		git = map[string]any{"sha": nil, "branch": t.branch, "originUrl": nil}
 	}
@@ -153,12 +150,16 @@ func (t *thread) wire(turns []any) map[string]any {
 		environments = []any{map[string]any{"environmentId": "local", "cwd": t.cwd, "runtimeWorkspaceRoots": []string{t.cwd}}}
 	}
 	return map[string]any{
-		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": source, "attachedToThreadId": nil,
-		"parentThreadId": nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil, "projectId": nil,
+		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": textOrNull(t.forkedFrom),
+		"attachedToThreadId": nil,
+		"parentThreadId":     nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil,
+		"projectId":   nil,
 		"historyMode": "paginated", "modelProvider": "simulator", "model": "simulated", "reasoningEffort": nil,
 		"createdAt": t.created.Unix(), "updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(),
-		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": t.source(), "canAcceptDirectInput": true,
-		"threadSource": nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": name, "daybreakEnabled": nil, "turns": turns,
+		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": t.source(),
+		"canAcceptDirectInput": true,
+		"threadSource":         nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": textOrNull(t.name),
+		"daybreakEnabled": nil, "turns": turns,
 	}
 }
 
@@ -166,8 +167,10 @@ func (t *thread) wire(turns []any) map[string]any {
 func (t *thread) settings(with map[string]any) map[string]any {
 	all := map[string]any{
 		"model": "simulated", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
-		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{}, "approvalPolicy": cmp.Or(t.approval, "on-request"), "approvalsReviewer": "user",
-		"sandbox":                 map[string]any{"type": cmp.Or(t.sandbox, sandboxTypes["workspace-write"]), "writableRoots": []any{}, "networkAccess": false},
+		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{},
+		"approvalPolicy": cmp.Or(t.approval, "on-request"), "approvalsReviewer": "user",
+		"sandbox": map[string]any{"type": cmp.Or(t.sandbox, sandboxTypes["workspace-write"]),
+			"writableRoots": []any{}, "networkAccess": false},
 		"activePermissionProfile": nil, "reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
 	}
 	maps.Copy(all, with)
@@ -184,9 +187,9 @@ const (
 // wire is the Turn object. The summary has the user's words and the last message, as lists give it.
 func (u *turn) wire(view string) map[string]any {
 	items := []any{}
-	for i, it := range u.items {
-		last := !containsMessage(u.items[i+1:])
-		if view == viewFull || view == viewSummary && (it.kind == "userMessage" || it.kind == "agentMessage" && last) {
+	last := u.lastMessage()
+	for _, it := range u.items {
+		if view == viewFull || view == viewSummary && (it.kind == "userMessage" || it == last) {
 			items = append(items, it.wire())
 		}
 	}
@@ -206,20 +209,11 @@ func (u *turn) wire(view string) map[string]any {
 	}
 }
 
-func containsMessage(items []*item) bool {
-	for _, it := range items {
-		if it.kind == "agentMessage" {
-			return true
-		}
-	}
-	return false
-}
-
 // lastMessage is the newest finished message of the agent, nil when there is none.
 func (u *turn) lastMessage() *item {
-	for i := len(u.items) - 1; i >= 0; i-- {
-		if u.items[i].kind == "agentMessage" {
-			return u.items[i]
+	for _, it := range slices.Backward(u.items) {
+		if it.kind == "agentMessage" {
+			return it
 		}
 	}
 	return nil
@@ -238,9 +232,11 @@ func (it *item) wire() map[string]any {
 	}
 	switch it.kind {
 	case "userMessage":
-		return with(map[string]any{"clientId": it.client, "content": []any{map[string]any{"type": "text", "text": it.text, "text_elements": []any{}}}})
+		return with(map[string]any{"clientId": it.client,
+			"content": []any{map[string]any{"type": "text", "text": it.text, "text_elements": []any{}}}})
 	case "agentMessage":
-		return with(map[string]any{"moderation": nil, "text": it.text, "phase": nil, "memoryCitation": nil, "delivery": nil, "questions": nil})
+		return with(map[string]any{"moderation": nil, "text": it.text, "phase": nil, "memoryCitation": nil, "delivery": nil,
+			"questions": nil})
 	case "reasoning":
 		summary := []string{}
 		if it.text != "" {
@@ -255,7 +251,8 @@ func (it *item) wire() map[string]any {
 		output, took = it.output, it.completed.Sub(it.started).Milliseconds()
 	}
 	return with(map[string]any{
-		"pluginId": nil, "scriptPath": nil, "command": inShell(it.command), "cwd": it.cwd, "processId": nil, "source": "agent", "status": it.status,
+		"pluginId": nil, "scriptPath": nil, "command": inShell(it.command), "cwd": it.cwd, "processId": nil,
+		"source": "agent", "status": it.status,
 		"commandActions": actions(it.command), "aggregatedOutput": output, "exitCode": it.exit, "durationMs": took,
 	})
 }

@@ -49,7 +49,7 @@ func (p turnParams) input() (input, *refusal) {
 }
 
 // loadedThread finds the thread of a request about turns.
-func (m *machine) loadedThread(r asked, p *turnParams) (*thread, *refusal) {
+func loadedThread(m *machine, r asked, p *turnParams) (*thread, *refusal) {
 	if no := decode(r, p); no != nil {
 		return nil, no
 	}
@@ -62,9 +62,9 @@ func (m *machine) loadedThread(r asked, p *turnParams) (*thread, *refusal) {
 
 // turnStart begins a turn. On a thread that runs one it silently becomes a steer and answers with the
 // running turn, as the real one does.
-func (m *machine) turnStart(r asked) *refusal {
+func turnStart(m *machine, r asked) *refusal {
 	var p turnParams
-	t, no := m.loadedThread(r, &p)
+	t, no := loadedThread(m, r, &p)
 	if no != nil {
 		return no
 	}
@@ -75,11 +75,15 @@ func (m *machine) turnStart(r asked) *refusal {
 	if m.faults.StartError != "" {
 		return refuse("%s", m.faults.StartError)
 	}
-	start := Start{Thread: t.id, Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), At: time.Now(), Steered: t.turn != nil}
+	start := Start{Thread: t.id, Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), At: time.Now(),
+		Steered: t.turn != nil}
 	if in.client != nil {
 		start.ClientID = *in.client
 	}
-	fault := m.startFault()
+	fault := m.faults.Start
+	if m.faults.StartOnce {
+		m.faults.Start = StartFine
+	}
 	switch fault {
 	case StartLost:
 		m.starts = append(m.starts, start)
@@ -106,23 +110,23 @@ func (m *machine) turnStart(r asked) *refusal {
 	}
 	if t.turn != nil {
 		answer()
-		m.steer(u, in)
+		u.steer(in)
 		return nil
 	}
 	switch fault {
 	case StartSlow:
 		answer()
 		t.turn, u.coming = u, true
-		u.next = m.later(slowStart, func() { m.begun(u); m.work(u, in) })
+		u.next = m.later(slowStart, func() { u.begun(); u.work(in) })
 		return nil
 	case StartLate:
-		m.begun(u)
+		u.begun()
 		answer()
 	default:
 		answer()
-		m.begun(u)
+		u.begun()
 	}
-	m.work(u, in)
+	u.work(in)
 	return nil
 }
 
@@ -130,26 +134,26 @@ func (m *machine) turnStart(r asked) *refusal {
 const slowStart = 20 * time.Millisecond
 
 // work does what a turn that has begun is asked for.
-func (m *machine) work(u *turn, in input) {
-	m.say(u, in)
-	m.plan(u, in, false)
-	m.advance(u)
+func (u *turn) work(in input) {
+	u.say(in)
+	u.plan(in, false)
+	u.advance()
 }
 
 // begun tells that a turn runs.
-func (m *machine) begun(u *turn) {
+func (u *turn) begun() {
 	t := u.thread
 	t.turn, t.stored, u.coming = u, true, false
 	t.turns = append(t.turns, u)
-	m.cancel(t.unload)
+	t.m.cancel(t.unload)
 	u.started = time.Now()
 	t.updated = u.started
-	m.setStatus(t, statusActive)
-	m.publish(t, "turn/started", map[string]any{"turn": u.wire(viewNone)})
+	t.setStatus(statusActive)
+	t.publish("turn/started", map[string]any{"turn": u.wire(viewNone)})
 }
 
 // say puts the user's message into a turn.
-func (m *machine) say(u *turn, in input) {
+func (u *turn) say(in input) {
 	if in.text == "" {
 		return // a turn on what is there already
 	}
@@ -157,52 +161,52 @@ func (m *machine) say(u *turn, in input) {
 		u.thread.preview = in.text
 	}
 	it := &item{kind: "userMessage", text: in.text, client: in.client}
-	m.openItem(u, it)
-	m.closeItem(u, it)
+	u.openItem(it)
+	u.closeItem(it)
 }
 
 // plan decides what the turn does now.
-func (m *machine) plan(u *turn, in input, steered bool) {
+func (u *turn) plan(in input, steered bool) {
 	u.frames, u.hangs = nil, false
 	t := u.thread
-	if m.script != nil {
+	if m := t.m; m.script != nil {
 		if steps := m.script(Prompt{Machine: m.about.Name, Thread: t.id, Text: in.text, Steered: steered}); steps != nil {
 			u.frames = frames(steps)
 			return
 		}
 	}
-	s := m.scene(t)
+	s := t.scene()
 	s.steered = steered
 	u.frames = frames(plan(s, in.text))
 }
 
 // scene is what the built-in agent knows in a thread.
-func (m *machine) scene(t *thread) scene {
+func (t *thread) scene() scene {
 	return scene{
-		dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !m.fixed,
+		dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !t.m.fixed,
 		saw: t.saw, pushed: t.pushed, done: t.done,
 	}
 }
 
 // advance goes on with a turn until it has to wait.
-func (m *machine) advance(u *turn) {
+func (u *turn) advance() {
 	for u.status == turnRunning && u.ask == nil {
 		if len(u.steers) > 0 && !u.busy() {
-			m.absorb(u)
+			u.absorb()
 			continue
 		}
 		if len(u.frames) == 0 {
-			m.finish(u, turnCompleted, "")
+			u.finish(turnCompleted, "")
 			return
 		}
 		f := u.frames[0]
 		if f.after > 0 {
 			u.frames[0].after = 0
-			u.next = m.after(f.after, func() { m.advance(u) })
+			u.next = u.thread.m.after(f.after, u.advance)
 			return
 		}
 		u.frames = u.frames[1:]
-		if f.do(m, u) {
+		if f.do(u) {
 			return
 		}
 	}
@@ -210,49 +214,41 @@ func (m *machine) advance(u *turn) {
 
 // steer adds what somebody says to a running turn. While the agent speaks or thinks it is heard at once;
 // a command and a question end first.
-func (m *machine) steer(u *turn, in input) {
+func (u *turn) steer(in input) {
 	u.steers = append(u.steers, in)
 	if u.coming || u.ask != nil || u.busy() {
 		return
 	}
-	m.cancel(u.next)
-	m.advance(u)
+	u.thread.m.cancel(u.next)
+	u.advance()
 }
 
-// busy tells that a command runs or an edit is made.
+// busy reports whether a command runs or an edit is made.
 func (u *turn) busy() bool {
-	return slices.ContainsFunc(u.open, func(it *item) bool { return it.kind == "commandExecution" || it.kind == "fileChange" })
-}
-
-// release lets everything that hangs go on, now and later.
-func (m *machine) release() {
-	m.released = true
-	for _, t := range m.threads {
-		if u := t.turn; u != nil && u.hangs {
-			u.hangs = false
-			m.advance(u)
-		}
-	}
+	return slices.ContainsFunc(u.open, func(it *item) bool {
+		return it.kind == "commandExecution" ||
+			it.kind == "fileChange"
+	})
 }
 
 // absorb lets the agent hear everything said meanwhile. What it was saying is withdrawn: that item gets
 // no end. The agent then does what was said last.
-func (m *machine) absorb(u *turn) {
+func (u *turn) absorb() {
 	if len(u.open) > 0 {
 		u.open = nil
-		m.usage(u)
+		u.usage()
 	}
 	last := u.steers[len(u.steers)-1]
 	for _, in := range u.steers {
-		m.say(u, in)
+		u.say(in)
 	}
 	u.steers = nil
-	m.plan(u, last, true)
+	u.plan(last, true)
 }
 
-func (m *machine) turnSteer(r asked) *refusal {
+func turnSteer(m *machine, r asked) *refusal {
 	var p turnParams
-	t, no := m.loadedThread(r, &p)
+	t, no := loadedThread(m, r, &p)
 	if no != nil {
 		return no
 	}
@@ -278,13 +274,13 @@ func (m *machine) turnSteer(r asked) *refusal {
 	}
 	m.starts = append(m.starts, start)
 	r.conn.reply(r.id, map[string]any{"turnId": t.turn.id})
-	m.steer(t.turn, in)
+	t.turn.steer(in)
 	return nil
 }
 
-func (m *machine) turnInterrupt(r asked) *refusal {
+func turnInterrupt(m *machine, r asked) *refusal {
 	var p turnParams
-	t, no := m.loadedThread(r, &p)
+	t, no := loadedThread(m, r, &p)
 	if no != nil {
 		return no
 	}
@@ -299,88 +295,92 @@ func (m *machine) turnInterrupt(r asked) *refusal {
 	}
 	r.conn.reply(r.id, map[string]any{})
 	if t.turn != nil {
-		m.finish(t.turn, turnInterrupted, "")
+		t.turn.finish(turnInterrupted, "")
 	}
 	return nil
 }
 
 // finish ends a turn. Items under way get no end; an open question is withdrawn afterwards.
-func (m *machine) finish(u *turn, status, fault string) {
+func (u *turn) finish(status, fault string) {
 	t := u.thread
-	m.cancel(u.next)
+	t.m.cancel(u.next)
 	u.status, u.fault, u.completed = status, fault, time.Now()
 	u.frames, u.steers, u.open = nil, nil, nil
 	t.turn, t.updated = nil, u.completed
 	about := u.wire(viewNone)
 	switch status {
 	case turnFailed:
-		m.setStatus(t, statusFailed)
-		m.publish(t, "error", map[string]any{"error": about["error"], "willRetry": false, "turnId": u.id})
-		m.read(u)
+		t.setStatus(statusFailed)
+		t.publish("error", map[string]any{"error": about["error"], "willRetry": false, "turnId": u.id})
+		u.read()
 	case turnCompleted:
 		about["itemsView"] = viewSummary
 		if last := u.lastMessage(); last != nil {
 			about["items"] = []any{last.wire()}
 		}
-		m.read(u)
-		m.setStatus(t, statusIdle)
+		u.read()
+		t.setStatus(statusIdle)
 	default:
-		m.setStatus(t, statusIdle)
+		t.setStatus(statusIdle)
 	}
-	m.publish(t, "turn/completed", map[string]any{"turn": about})
+	t.publish("turn/completed", map[string]any{"turn": about})
 	if u.ask != nil {
-		m.resolved(u.ask)
+		t.m.resolved(u.ask)
 	}
-	m.unloadLater(t)
+	t.unloadLater()
 }
 
 // read tells what is unread.
-func (m *machine) read(u *turn) {
-	m.publish(u.thread, "thread/readState/changed", map[string]any{"readState": map[string]any{
+func (u *turn) read() {
+	u.thread.publish("thread/readState/changed", map[string]any{"readState": map[string]any{
 		"firstUnread": map[string]any{"type": "turn", "turnId": u.id}, "revision": newID(time.Now()),
 	}})
 }
 
 // usage is told after every answer of the model.
-func (m *machine) usage(u *turn) {
+func (u *turn) usage() {
 	tokens := map[string]any{
-		"totalTokens": 110, "inputTokens": 100, "cachedInputTokens": 0, "cacheWriteInputTokens": 0, "outputTokens": 10, "reasoningOutputTokens": 0,
+		"totalTokens": 110, "inputTokens": 100, "cachedInputTokens": 0, "cacheWriteInputTokens": 0, "outputTokens": 10,
+		"reasoningOutputTokens": 0,
 	}
-	m.publish(u.thread, "thread/tokenUsage/updated", map[string]any{"turnId": u.id, "tokenUsage": map[string]any{
+	u.thread.publish("thread/tokenUsage/updated", map[string]any{"turnId": u.id, "tokenUsage": map[string]any{
 		"total": tokens, "last": tokens, "modelContextWindow": 258400,
 	}})
-	m.notify(u.thread.subscribers, "account/rateLimits/updated", map[string]any{"rateLimits": map[string]any{"limitId": "codex", "limitName": nil}})
+	u.thread.m.notify(u.thread.subscribers, "account/rateLimits/updated", map[string]any{
+		"rateLimits": map[string]any{"limitId": "codex", "limitName": nil},
+	})
 }
 
 // openItem begins an item.
-func (m *machine) openItem(u *turn, it *item) {
+func (u *turn) openItem(it *item) {
 	it.started = time.Now()
 	if it.id == "" {
 		it.id = newID(it.started)
 	}
 	u.open = append(u.open, it)
-	m.publish(u.thread, "item/started", map[string]any{"item": it.wire(), "turnId": u.id, "startedAtMs": it.started.UnixMilli()})
+	u.thread.publish("item/started", map[string]any{"item": it.wire(), "turnId": u.id,
+		"startedAtMs": it.started.UnixMilli()})
 }
 
 // closeItem ends an item under way.
-func (m *machine) closeItem(u *turn, it *item) {
+func (u *turn) closeItem(it *item) {
 	it.completed = time.Now()
 	u.open = slices.DeleteFunc(u.open, func(have *item) bool { return have == it })
 	u.items = append(u.items, it)
-	m.publish(u.thread, "item/completed", map[string]any{
+	u.thread.publish("item/completed", map[string]any{
 		"item": it.wire(), "turnId": u.id, "contentTokenCount": nil, "completedAtMs": it.completed.UnixMilli(),
 	})
 }
 
 // delta streams a piece of an item under way.
-func (m *machine) delta(u *turn, it *item, method, text string) {
-	m.publish(u.thread, method, map[string]any{"turnId": u.id, "itemId": it.id, "delta": text})
+func (u *turn) delta(it *item, method, text string) {
+	u.thread.publish(method, map[string]any{"turnId": u.id, "itemId": it.id, "delta": text})
 }
 
 // learn makes a fact true.
-func (m *machine) learn(t *thread, f Fact) {
-	s := m.scene(t)
+func (t *thread) learn(f Fact) {
+	s := t.scene()
 	s.learn(f)
 	t.saw, t.pushed, t.done = s.saw, s.pushed, s.done
-	m.fixed = m.fixed || f == FactFixed
+	t.m.fixed = t.m.fixed || f == FactFixed
 }

@@ -30,7 +30,9 @@ func TestErrorsAreThoseOfTheRealOne(t *testing.T) {
 	for _, row := range []struct{ method, params, want string }{
 		{"initialize", `{"clientInfo":{"name":"x","version":"1"}}`, "-32600 Already initialized"},
 		{"thread/read", `{}`, "-32600 Invalid request: missing field `threadId`"},
-		{"turn/start", c.turn("nope", "x"), "-32600 invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], found `n` at 1"},
+		{"turn/start", c.turn("nope", "x"),
+			"-32600 invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by " +
+				"[0-9a-fA-F-], found `n` at 1"},
 		{"turn/start", c.turn(missing, "x"), "-32600 thread not found: " + missing},
 		{"turn/start", c.turn(archived, "x"), "-32600 thread not found: " + archived},
 		{"turn/start", c.turn(never, strings.Repeat("x", maxInput+1)), "-32602 input is too large"},
@@ -38,30 +40,37 @@ func TestErrorsAreThoseOfTheRealOne(t *testing.T) {
 		{"turn/steer", steer(never, "t", ""), "-32600 no active turn to steer"},
 		{"turn/steer", on(busy), "-32600 Invalid request: missing field `expectedTurnId`"},
 		{"turn/steer", steer(busy, "", ""), "-32600 expectedTurnId must not be empty"},
-		{"turn/steer", steer(busy, missing, ""), "-32600 expected active turn id `" + missing + "` but found `" + running + "`"},
+		{"turn/steer", steer(busy, missing, ""), "-32600 expected active turn id `" + missing + "` but found `" + running +
+			"`"},
 		{"turn/steer", steer(busy, running, ""), "-32600 input must not be empty"},
 		{"turn/interrupt", `{"threadId":"` + never + `","turnId":"t"}`, "-32600 no active turn to interrupt"},
-		{"turn/interrupt", `{"threadId":"` + busy + `","turnId":"t"}`, "-32600 expected active turn id t but found " + running},
+		{"turn/interrupt", `{"threadId":"` + busy + `","turnId":"t"}`, "-32600 expected active turn id t but found " +
+			running},
 		{"turn/interrupt", `{"threadId":"` + never + `","turnId":""}`, "accepted: {}"},
 		{"thread/resume", on(missing), "-32600 no rollout found for thread id " + missing},
 		{"thread/resume", on(never), "-32600 no rollout found for thread id " + never},
-		{"thread/resume", on(archived), "-32600 session " + archived + " is archived. Run `codex unarchive " + archived + "` to unarchive it first."},
+		{"thread/resume", on(archived), "-32600 session " + archived + " is archived. Run `codex unarchive " + archived +
+			"` to unarchive it first."},
 		{"thread/read", on(missing), "-32600 thread not loaded: " + missing},
 		{"thread/read", `{"threadId":"` + never + `","includeTurns":true}`, "-32601 list_turns is not supported yet"},
 		{"thread/turns/list", on(missing), "-32600 thread not loaded: " + missing},
-		{"thread/turns/list", on(never), "-32600 thread " + never + " is not materialized yet; thread/turns/list is unavailable before first user message"},
+		{"thread/turns/list", on(never), "-32600 thread " + never +
+			" is not materialized yet; thread/turns/list is unavailable before first user message"},
 		{"thread/items/list", on(never), "-32601 thread/items/list is not supported yet"},
 		{"thread/archive", on(missing), "-32600 no rollout found for thread id " + missing},
 		{"thread/name/set", `{"threadId":"` + never + `","name":" "}`, "-32600 thread name must not be empty"},
 		{"thread/list", `{"cursor":"zzz"}`, "-32600 invalid cursor: zzz"},
-		{"thread/start", `{"sandbox":"foo"}`, "-32600 Invalid request: unknown variant `foo`, expected one of `read-only`, `workspace-write`, `danger-full-access`"},
+		{"thread/start", `{"sandbox":"foo"}`,
+			"-32600 Invalid request: unknown variant `foo`, expected one of `read-only`, `workspace-write`, " +
+				"`danger-full-access`"},
 		{"thread/unsubscribe", on(missing), `accepted: {"status":"notLoaded"}`},
 	} {
 		if got := c.refused(row.method, row.params); got != row.want {
 			t.Errorf("%s %.80s: %s\nwant %s", row.method, row.params, got, row.want)
 		}
 	}
-	if got := c.refused("foo/bar", `{}`); !strings.HasPrefix(got, "-32600 Invalid request: unknown variant `foo/bar`, expected one of `initialize`, `") {
+	if got := c.refused("foo/bar", `{}`); !strings.HasPrefix(got,
+		"-32600 Invalid request: unknown variant `foo/bar`, expected one of `initialize`, `") {
 		t.Error(got)
 	}
 	if starts := w.Starts("bigpc"); len(starts) != 1 {
@@ -77,17 +86,21 @@ func TestHandshake(t *testing.T) {
 	if got := c.refused("thread/list", `{}`); len(c.seen) != 2 || got != "-32600 Not initialized" {
 		t.Error(got)
 	}
-	for _, dropped := range []string{`{bad json`, `[]`, `[{"id":900,"method":"thread/list","params":{}}]`, `"str"`, `{"foo":1}`,
-		`{"id":null,"method":"thread/list","params":{}}`, `{"id":1.5,"method":"thread/list","params":{}}`, `{"id":55,"result":{}}`} {
+	for _, dropped := range []string{`{bad json`, `[]`, `[{"id":900,"method":"thread/list","params":{}}]`, `"str"`,
+		`{"foo":1}`,
+		`{"id":null,"method":"thread/list","params":{}}`, `{"id":1.5,"method":"thread/list","params":{}}`,
+		`{"id":55,"result":{}}`} {
 		c.send(dropped)
 	}
 	if got := c.refused("initialize", `{}`); got != "-32600 Invalid request: missing field `clientInfo`" {
 		t.Errorf("the next reply is %s", got)
 	}
-	if got := c.refused("initialize", `{"clientInfo":{"name":"bad\nname","version":"1"}}`); !strings.Contains(got, "Must be a valid HTTP header value") {
+	if got := c.refused("initialize", `{"clientInfo":{"name":"bad\nname","version":"1"}}`); !strings.Contains(got,
+		"Must be a valid HTTP header value") {
 		t.Error(got)
 	}
-	m := c.call("initialize", `{"clientInfo":{"name":"lab","version":"0.0.1"},"capabilities":{"optOutNotificationMethods":["thread/started"]}}`)
+	m := c.call("initialize",
+		`{"clientInfo":{"name":"lab","version":"0.0.1"},"capabilities":{"optOutNotificationMethods":["thread/started"]}}`)
 	if agent := field[string](t, m.Result, "userAgent"); !strings.HasPrefix(agent, "lab/0.169.0 (") {
 		t.Error(agent)
 	}
@@ -129,12 +142,14 @@ func TestHTTPSide(t *testing.T) {
 		}
 	}
 	header := http.Header{"Origin": {"http://" + addr}}
-	if ws, reply, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr, header); err == nil || reply.StatusCode != http.StatusForbidden {
+	if ws, reply, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr, header); err == nil ||
+		reply.StatusCode != http.StatusForbidden {
 		t.Errorf("a browser got in: %v %v", ws, err)
 	}
 	idle := httptest.NewServer(w.Handler("laptop"))
 	defer idle.Close()
-	if _, reply, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(idle.URL, "http"), nil); err == nil || reply.StatusCode != http.StatusServiceUnavailable {
+	if _, reply, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(idle.URL, "http"),
+		nil); err == nil || reply.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a machine that nobody runs: %v", err)
 	}
 	none := httptest.NewServer(w.Handler("nowhere"))
@@ -157,12 +172,14 @@ func TestWhoHearsWhat(t *testing.T) {
 	a.until("turn/completed")
 	for b.until("thread/status/changed").line() != "< thread/status/changed idle" {
 	}
-	if log := strings.Join(b.seen, "\n"); strings.Contains(log, "turn/") && !strings.Contains(log, "> turn/start") || strings.Contains(log, "item/") {
+	if log := strings.Join(b.seen, "\n"); strings.Contains(log, "turn/") && !strings.Contains(log, "> turn/start") ||
+		strings.Contains(log, "item/") {
 		t.Errorf("not subscribed, and heard\n%s", log)
 	}
 	// Resuming does.
 	m := b.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true,"initialTurnsPage":{"limit":1}}`)
-	if turns := field[[]map[string]any](t, m.Result, "initialTurnsPage", "data"); len(turns) != 1 || turns[0]["status"] != "completed" {
+	if turns := field[[]map[string]any](t, m.Result, "initialTurnsPage", "data"); len(turns) != 1 ||
+		turns[0]["status"] != "completed" {
 		t.Errorf("page: %v", turns)
 	}
 	if turns := field[[]any](t, m.Result, "thread", "turns"); len(turns) != 0 {
@@ -248,7 +265,8 @@ func TestStartOnABusyThreadIsASteer(t *testing.T) {
 		t.Error(text)
 	}
 	starts := w.Starts("bigpc")
-	if len(starts) != 2 || starts[0].Steered || !starts[1].Steered || starts[1].Turn != first || starts[0].ClientID != "client-1" {
+	if len(starts) != 2 || starts[0].Steered || !starts[1].Steered || starts[1].Turn != first ||
+		starts[0].ClientID != "client-1" {
 		t.Errorf("%+v", starts)
 	}
 	items := field[[]map[string]any](t, c.call("thread/items/list", `{"threadId":"`+thread+`"}`).Result, "data")

@@ -59,7 +59,8 @@ func NewWorld(c Config) *World {
 	}
 	now := time.Now()
 	for _, about := range []Machine{
-		{Name: "bigpc", Aliases: []string{"big pc", "the desktop"}, Dir: shopDir, Projects: map[string]string{"shop": shopDir}},
+		{Name: "bigpc", Aliases: []string{"big pc", "the desktop"}, Dir: shopDir,
+			Projects: map[string]string{"shop": shopDir}},
 		{Name: "laptop", Dir: notesDir},
 		{Name: "attic", Down: true},
 	} {
@@ -99,7 +100,7 @@ func (w *World) Handler(machine string) http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
 	}
-	return &front{machine: m}
+	return m
 }
 
 // A Seed is a thread that is there from the start. Ids are fixed, so that what was remembered of them
@@ -125,30 +126,46 @@ func Seeds(machine string) []Seed {
 // seeds are the threads of the built-in world, oldest first. Set once.
 var seeds = []Seed{
 	{
-		Machine: "laptop", ID: "01990000-0000-7000-8000-000000000001", Title: "Invoice PDF spike", Dir: "/home/me/src/invoices", Branch: "pdf-spike", Old: 4 * 24 * time.Hour, Exec: true,
+		Machine: "laptop", ID: "01990000-0000-7000-8000-000000000001", Title: "Invoice PDF spike",
+		Dir: "/home/me/src/invoices", Branch: "pdf-spike", Old: 4 * 24 * time.Hour, Exec: true,
 		Done: []string{"tried two ways to make invoices as PDF"},
-		Turns: []SeedTurn{{"try whether we can make the invoices as PDF without a browser", "go run ./spike", "wrote invoice-1001.pdf (38 KB)\n",
-			"It works without a browser: one invoice takes 41 milliseconds and 38 kilobytes.\n\nInvoices can be made as PDF without a browser."}},
+		Turns: []SeedTurn{{"try whether we can make the invoices as PDF without a browser", "go run ./spike",
+			"wrote invoice-1001.pdf (38 KB)\n",
+			"It works without a browser: one invoice takes 41 milliseconds and 38 kilobytes.\n\nInvoices can be made as PDF " +
+				"without a browser."}},
 	},
 	{
-		Machine: "laptop", ID: "01990000-0000-7000-8000-000000000002", Title: "Release notes 2.4", Dir: notesDir, Branch: "release-2.4", Old: 24 * time.Hour,
-		Done:  []string{"collected what goes into version 2.4"},
-		Turns: []SeedTurn{{"what goes into the next release?", "git log --oneline v2.3..HEAD", "8d41b07 checkout: remember the address\n5c90e1d auth: refuse expired tokens\n", "Four changes are worth telling; the notes are not written yet.\n\nFour changes go into the next release."}},
+		Machine: "laptop", ID: "01990000-0000-7000-8000-000000000002", Title: "Release notes 2.4", Dir: notesDir,
+		Branch: "release-2.4", Old: 24 * time.Hour,
+		Done: []string{"collected what goes into version 2.4"},
+		Turns: []SeedTurn{{"what goes into the next release?", "git log --oneline v2.3..HEAD",
+			"8d41b07 checkout: remember the address\n5c90e1d auth: refuse expired tokens\n",
+			"Four changes are worth telling; the notes are not written yet.\n\nFour changes go into the next release."}},
 	},
 	{
-		Machine: "bigpc", ID: "01990000-0000-7000-8000-000000000003", Title: "Checkout page polish", Dir: shopDir, Branch: "checkout-polish", Old: 3 * time.Hour,
+		Machine: "bigpc", ID: "01990000-0000-7000-8000-000000000003", Title: "Checkout page polish", Dir: shopDir,
+		Branch: "checkout-polish", Old: 3 * time.Hour,
 		Done: []string{"aligned the buttons of the checkout page"},
 		Turns: []SeedTurn{
-			{"the buttons on the checkout page jump when the price loads", "", "", "The row now keeps its height while the price loads.\n\nThe buttons on the checkout page stay where they are."},
+			{"the buttons on the checkout page jump when the price loads", "", "",
+				"The row now keeps its height while the price loads.\n\nThe buttons on the checkout page stay where they are."},
 		},
 	},
 	{
-		Machine: "bigpc", ID: "01990000-0000-7000-8000-000000000004", Title: "Auth refactor", Dir: shopDir, Branch: "auth-refactor", Old: 12 * time.Minute,
+		Machine: "bigpc", ID: "01990000-0000-7000-8000-000000000004", Title: "Auth refactor", Dir: shopDir,
+		Branch: "auth-refactor", Old: 12 * time.Minute,
 		Done: []string{"moved the token refresh into a package of its own", "renamed Renew to Refresh"},
 		Turns: []SeedTurn{
-			{"move the token refresh into its own package", "git mv session/refresh.go internal/auth/refresh.go", "", "The refresh lives in `internal/auth` now and nothing else imports it directly.\n\nThe token refresh has a package of its own."},
-			{"call it Refresh instead of Renew", "gofmt -r 'Renew -> Refresh' -l -w .", "internal/auth/refresh.go\nsession/session.go\n", "Renamed in two files.\n\nRenew is called Refresh everywhere now."},
-			{"is there a test for expired tokens?", "grep -rn Expired internal/auth", "internal/auth/refresh_test.go:51:func TestRefreshExpiredToken(t *testing.T) {\n", "There is `TestRefreshExpiredToken`; I have not run it since the move.\n\nThere is a test for expired tokens, but it was not run since the move."},
+			{"move the token refresh into its own package", "git mv session/refresh.go internal/auth/refresh.go", "",
+				"The refresh lives in `internal/auth` now and nothing else imports it directly.\n\nThe token refresh has a " +
+					"package of its own."},
+			{"call it Refresh instead of Renew", "gofmt -r 'Renew -> Refresh' -l -w .",
+				"internal/auth/refresh.go\nsession/session.go\n",
+				"Renamed in two files.\n\nRenew is called Refresh everywhere now."},
+			{"is there a test for expired tokens?", "grep -rn Expired internal/auth",
+				"internal/auth/refresh_test.go:51:func TestRefreshExpiredToken(t *testing.T) {\n",
+				"There is `TestRefreshExpiredToken`; I have not run it since the move.\n\nThere is a test for expired tokens, " +
+					"but it was not run since the move."},
 		},
 	},
 }

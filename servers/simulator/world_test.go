@@ -51,7 +51,8 @@ func TestTheStoryOfANewcomer(t *testing.T) {
 		t.Error(answer)
 	}
 	answer, output := auth.ask(authID, "run the tests")
-	if !strings.Contains(answer, "One test fails: TestRefreshExpiredToken") || !strings.Contains(output, "--- FAIL: TestRefreshExpiredToken") {
+	if !strings.Contains(answer, "One test fails: TestRefreshExpiredToken") ||
+		!strings.Contains(output, "--- FAIL: TestRefreshExpiredToken") {
 		t.Errorf("%s\n%s", answer, output)
 	}
 	if answer, _ = checkout.ask(checkoutID, "fix it"); !strings.Contains(answer, "Nothing has failed in this session") {
@@ -59,13 +60,15 @@ func TestTheStoryOfANewcomer(t *testing.T) {
 	}
 	auth.seen = nil
 	answer, output = auth.ask(authID, "fix it")
-	if !strings.Contains(answer, "all tests pass now") || strings.Contains(output, "FAIL") || !strings.Contains(strings.Join(auth.seen, " "), "item/completed fileChange") {
+	if !strings.Contains(answer, "all tests pass now") || strings.Contains(output, "FAIL") ||
+		!strings.Contains(strings.Join(auth.seen, " "), "item/completed fileChange") {
 		t.Errorf("%s\n%s", answer, output)
 	}
 	if answer, _ = checkout.ask(checkoutID, "run the tests"); !strings.Contains(answer, "All tests pass.") {
 		t.Errorf("the shop is one world: %s", answer)
 	}
-	if answer, _ = auth.ask(authID, "what changed?"); !strings.Contains(answer, "last I ran the tests, and all passed") || !strings.Contains(answer, "fixed the expired token check") {
+	if answer, _ = auth.ask(authID, "what changed?"); !strings.Contains(answer, "last I ran the tests, and all passed") ||
+		!strings.Contains(answer, "fixed the expired token check") {
 		t.Error(answer)
 	}
 
@@ -114,7 +117,8 @@ func TestPublishAsksInWords(t *testing.T) {
 		laptop.call("turn/start", laptop.turn(releaseID, "publish the release notes"))
 		m := laptop.until("item/tool/requestUserInput")
 		asked := field[[]map[string]any](t, m.Params, "questions")
-		if len(asked) != 1 || asked[0]["question"] != "Which version are the release notes for?" || len(asked[0]["options"].([]any)) != 3 {
+		if len(asked) != 1 || asked[0]["question"] != "Which version are the release notes for?" ||
+			len(asked[0]["options"].([]any)) != 3 {
 			t.Errorf("asked %v", asked)
 		}
 		laptop.result(*m.ID, answer)
@@ -190,8 +194,10 @@ func TestTheWorldAtFirst(t *testing.T) {
 		"laptop": {{"Release notes 2.4", 24 * time.Hour}, {"Invoice PDF spike", 96 * time.Hour}},
 	} {
 		c := connect(t, serve(t, w, machine))
-		list := field[[]map[string]any](t, c.call("thread/list", `{"sortKey":"updated_at","modelProviders":[],"sourceKinds":["vscode","exec"]}`).Result, "data")
-		if usual := field[[]map[string]any](t, c.call("thread/list", `{}`).Result, "data"); machine == "laptop" && len(usual) != 1 {
+		list := field[[]map[string]any](t, c.call("thread/list",
+			`{"sortKey":"updated_at","modelProviders":[],"sourceKinds":["vscode","exec"]}`).Result, "data")
+		if usual := field[[]map[string]any](t, c.call("thread/list", `{}`).Result, "data"); machine == "laptop" &&
+			len(usual) != 1 {
 			t.Errorf("what codex exec did is listed unasked: %v", usual)
 		}
 		if len(list) != len(want) {
@@ -202,7 +208,8 @@ func TestTheWorldAtFirst(t *testing.T) {
 			if list[i]["name"] != s.name || old < int64(s.old.Seconds())-1 || old > int64(s.old.Seconds())+5 {
 				t.Errorf("%s: %v, %d s old", machine, list[i]["name"], old)
 			}
-			page := field[[]map[string]any](t, c.call("thread/turns/list", `{"threadId":"`+list[i]["id"].(string)+`","itemsView":"full"}`).Result, "data")
+			page := field[[]map[string]any](t, c.call("thread/turns/list",
+				`{"threadId":"`+list[i]["id"].(string)+`","itemsView":"full"}`).Result, "data")
 			if len(page) == 0 || page[0]["status"] != "completed" {
 				t.Errorf("%s: history %v", s.name, page)
 			}
@@ -255,7 +262,8 @@ func TestLists(t *testing.T) {
 		t.Errorf("unarchived: %v", got)
 	}
 	reply := c.call("thread/read", `{"threadId":"`+ids[0]+`","includeTurns":true}`)
-	if turns := field[[]map[string]any](t, reply.Result, "thread", "turns"); len(turns) != 1 || len(turns[0]["items"].([]any)) != 2 {
+	if turns := field[[]map[string]any](t, reply.Result, "thread", "turns"); len(turns) != 1 ||
+		len(turns[0]["items"].([]any)) != 2 {
 		t.Errorf("read: %v", turns)
 	}
 }
