@@ -8,18 +8,13 @@ import (
 	"time"
 )
 
-func threadList(m *machine, r asked) *refusal {
-	var p struct {
-		page
-		SortKey    string
-		SearchTerm string
-		Archived   bool
-
-		SourceKinds []string
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
+func threadList(m *machine, r asked, p struct {
+	page
+	SortKey     string
+	SearchTerm  string
+	Archived    bool
+	SourceKinds []string
+}) *refusal {
 	found := []*thread{}
 	for _, t := range m.threads {
 		asked := slices.Contains(p.SourceKinds, t.source()) || len(p.SourceKinds) == 0 && t.source() != sourceExec
@@ -50,18 +45,7 @@ func threadList(m *machine, r asked) *refusal {
 	return nil
 }
 
-func threadRead(m *machine, r asked) *refusal {
-	var p struct {
-		ThreadID     *string `json:"threadId"`
-		IncludeTurns bool
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
-	t, no := m.find(p.ThreadID, absentRead)
-	if no != nil {
-		return no
-	}
+func threadRead(t *thread, r asked, p struct{ IncludeTurns bool }) *refusal {
 	var turns []any
 	if p.IncludeTurns {
 		switch {
@@ -132,43 +116,27 @@ func (p page) turns(t *thread, lie time.Duration) (map[string]any, *refusal) {
 	return map[string]any{"data": data, "nextCursor": cursor(to, len(all)), "backwardsCursor": nil}, nil
 }
 
-func turnsList(m *machine, r asked) *refusal {
-	var p struct {
-		page
-		ThreadID *string `json:"threadId"`
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
-	t, no := m.find(p.ThreadID, absentRead)
+func turnsList(t *thread, r asked, p struct {
+	page
+}) *refusal {
 	switch {
-	case no != nil:
-		return no
 	case t.ephemeral:
 		return refuse("ephemeral threads do not support thread/turns/list")
 	case len(t.turns) == 0:
 		return refuse("thread %s is not materialized yet; thread/turns/list is unavailable before first user message", t.id)
 	}
-	result, no := p.turns(t, m.faults.FalseInterrupt)
+	result, no := p.turns(t, t.m.faults.FalseInterrupt)
 	if no == nil {
 		r.conn.reply(r.id, result)
 	}
 	return no
 }
 
-func itemsList(m *machine, r asked) *refusal {
-	var p struct {
-		page
-		ThreadID *string `json:"threadId"`
-		TurnID   *string `json:"turnId"`
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
-	t, no := m.find(p.ThreadID, absentRead)
+func itemsList(t *thread, r asked, p struct {
+	page
+	TurnID *string `json:"turnId"`
+}) *refusal {
 	switch {
-	case no != nil:
-		return no
 	case len(t.turns) == 0:
 		return &refusal{code: codeUnsupported, text: "thread/items/list is not supported yet"}
 	}

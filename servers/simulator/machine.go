@@ -204,15 +204,6 @@ func (m *machine) runDue(now time.Time) {
 	}
 }
 
-// thread finds a thread by id, nil when there is none.
-func (m *machine) thread(id string) *thread {
-	i := slices.IndexFunc(m.threads, func(t *thread) bool { return t.id == id })
-	if i < 0 {
-		return nil
-	}
-	return m.threads[i]
-}
-
 func (m *machine) add(t *thread) {
 	t.m = m
 	m.threads = append(m.threads, t)

@@ -49,21 +49,21 @@ type method func(*machine, asked) *refusal
 
 // methods are those that the simulator knows. Set once.
 var methods = map[string]method{
-	"thread/start":       threadStart,
-	"thread/resume":      threadResume,
-	"thread/fork":        threadFork,
+	"thread/start":       decoded(threadStart),
+	"thread/resume":      onThread(absentStored, threadResume),
+	"thread/fork":        onThread(absentStored, threadFork),
 	"thread/unsubscribe": threadUnsubscribe,
-	"thread/list":        threadList,
+	"thread/list":        decoded(threadList),
 	"thread/loaded/list": threadLoadedList,
-	"thread/read":        threadRead,
-	"thread/turns/list":  turnsList,
-	"thread/items/list":  itemsList,
-	"thread/name/set":    threadNameSet,
-	"thread/archive":     threadArchive,
-	"thread/unarchive":   threadUnarchive,
-	"turn/start":         turnStart,
-	"turn/steer":         turnSteer,
-	"turn/interrupt":     turnInterrupt,
+	"thread/read":        onThread(absentRead, threadRead),
+	"thread/turns/list":  onThread(absentRead, turnsList),
+	"thread/items/list":  onThread(absentRead, itemsList),
+	"thread/name/set":    onThread(absentStored, threadNameSet),
+	"thread/archive":     onThread(absentStored, threadArchive),
+	"thread/unarchive":   onThread(absentStored, threadUnarchive),
+	"turn/start":         onLoaded(turnStart),
+	"turn/steer":         onLoaded(turnSteer),
+	"turn/interrupt":     onLoaded(turnInterrupt),
 }
 
 // handle answers a request of a connection that is still there.
@@ -79,7 +79,7 @@ func (m *machine) handle(r asked) {
 	var no *refusal
 	switch {
 	case r.call == "initialize":
-		no = initialize(m, r)
+		no = decoded(initialize)(m, r)
 	case !known:
 		names := []string{"`initialize`"}
 		for name := range methods {
@@ -99,24 +99,46 @@ func (m *machine) handle(r asked) {
 	}
 }
 
-// decode reads params as the app-server does: unknown fields are ignored.
-func decode(r asked, into any) *refusal {
-	if err := json.Unmarshal(r.args, into); err != nil {
-		return refuse("Invalid request: %v", err)
+// decoded is a method whose params are read into P as the app-server reads them: unknown fields are ignored.
+func decoded[P any](answer func(*machine, asked, P) *refusal) method {
+	return func(m *machine, r asked) *refusal {
+		var p P
+		if err := json.Unmarshal(r.args, &p); err != nil {
+			return refuse("Invalid request: %v", err)
+		}
+		return answer(m, r, p)
 	}
-	return nil
 }
 
-func initialize(m *machine, r asked) *refusal {
-	var p struct {
-		ClientInfo   *struct{ Name, Version string }
-		Capabilities *struct {
-			OptOut []string `json:"optOutNotificationMethods"`
+// onThread is a method about a thread. Absent is what is said of one that is not there.
+func onThread[P any](absent string, answer func(*thread, asked, P) *refusal) method {
+	return func(m *machine, r asked) *refusal {
+		return decoded(func(m *machine, r asked, p P) *refusal {
+			t, no := m.threadOf(r, absent)
+			if no != nil {
+				return no
+			}
+			return answer(t, r, p)
+		})(m, r)
+	}
+}
+
+// onLoaded is a method about the turns of a thread, which must be loaded.
+func onLoaded(answer func(*thread, asked, turnParams) *refusal) method {
+	return onThread(absentTurn, func(t *thread, r asked, p turnParams) *refusal {
+		if !t.loaded {
+			return refuse("%s%s", absentTurn, t.id)
 		}
+		return answer(t, r, p)
+	})
+}
+
+func initialize(m *machine, r asked, p struct {
+	ClientInfo   *struct{ Name, Version string }
+	Capabilities *struct {
+		OptOut []string `json:"optOutNotificationMethods"`
 	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
+}) *refusal {
 	switch {
 	case r.conn.initialized:
 		return refuse("Already initialized")
@@ -141,19 +163,25 @@ func initialize(m *machine, r asked) *refusal {
 	return nil
 }
 
-// find reads a thread id. Absent is what is said of a thread that is not there.
-func (m *machine) find(id *string, absent string) (*thread, *refusal) {
-	if id == nil {
+// threadOf finds the thread of a request.
+func (m *machine) threadOf(r asked, absent string) (*thread, *refusal) {
+	var p struct {
+		ThreadID *string `json:"threadId"`
+	}
+	if err := json.Unmarshal(r.args, &p); err != nil {
+		return nil, refuse("Invalid request: %v", err)
+	}
+	if p.ThreadID == nil {
 		return nil, refuse("Invalid request: missing field `threadId`")
 	}
-	if wrong := checkID(*id); wrong != "" {
+	if wrong := checkID(*p.ThreadID); wrong != "" {
 		return nil, refuse("%s", wrong)
 	}
-	t := m.thread(*id)
-	if t == nil {
-		return nil, refuse("%s%s", absent, *id)
+	i := slices.IndexFunc(m.threads, func(t *thread) bool { return t.id == *p.ThreadID })
+	if i < 0 {
+		return nil, refuse("%s%s", absent, *p.ThreadID)
 	}
-	return t, nil
+	return m.threads[i], nil
 }
 
 const (
@@ -167,16 +195,12 @@ var sandboxTypes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
 }
 
-func threadStart(m *machine, r asked) *refusal {
-	var p struct {
-		Cwd            *string
-		Ephemeral      bool
-		Sandbox        *string
-		ApprovalPolicy *string
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
+func threadStart(m *machine, r asked, p struct {
+	Cwd            *string
+	Ephemeral      bool
+	Sandbox        *string
+	ApprovalPolicy *string
+}) *refusal {
 	sandbox := sandboxTypes["workspace-write"]
 	if p.Sandbox != nil {
 		sandbox = sandboxTypes[*p.Sandbox]
@@ -208,42 +232,35 @@ func threadStart(m *machine, r asked) *refusal {
 	return nil
 }
 
-func threadResume(m *machine, r asked) *refusal {
-	var p struct {
-		ThreadID     *string `json:"threadId"`
-		ExcludeTurns bool
-		Page         *page `json:"initialTurnsPage"`
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
-	t, no := m.find(p.ThreadID, absentStored)
+func threadResume(t *thread, r asked, p struct {
+	ExcludeTurns bool
+	Page         *page `json:"initialTurnsPage"`
+}) *refusal {
 	switch {
-	case m.faults.ResumeError != "":
-		return refuse("%s", m.faults.ResumeError)
-	case no != nil:
-		return no
+	case t.m.faults.ResumeError != "":
+		return refuse("%s", t.m.faults.ResumeError)
 	case !t.stored || t.ephemeral:
 		return refuse("%s%s", absentStored, t.id)
-	case m.faults.InUse && !t.loaded:
+	case t.m.faults.InUse && !t.loaded:
 		return refuse("thread %s already has an active writer", t.id)
 	case t.archived:
 		return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
 	}
 	answer := func() {
-		if slices.Contains(m.conns, r.conn) {
-			resume(m, r, t, p.ExcludeTurns, p.Page)
+		if slices.Contains(t.m.conns, r.conn) {
+			t.resume(r, p.ExcludeTurns, p.Page)
 		}
 	}
-	if d := m.faults.ResumeDelay; d > 0 {
-		m.later(d, answer)
+	if d := t.m.faults.ResumeDelay; d > 0 {
+		t.m.later(d, answer)
 		return nil
 	}
 	answer()
 	return nil
 }
 
-func resume(m *machine, r asked, t *thread, excludeTurns bool, pg *page) {
+// resume loads a thread for a connection, and tells it what there is.
+func (t *thread) resume(r asked, excludeTurns bool, pg *page) {
 	if !t.loaded {
 		t.loaded = true
 		t.setStatus(statusIdle)
@@ -257,29 +274,29 @@ func resume(m *machine, r asked, t *thread, excludeTurns bool, pg *page) {
 		for _, u := range t.turns {
 			turns = append(turns, u.wire(viewFull))
 		}
-		m.notify([]*conn{r.conn}, "deprecationNotice", map[string]any{
+		t.m.notify([]*conn{r.conn}, "deprecationNotice", map[string]any{
 			"summary": "Full-history hydration is deprecated for paginated threads; omit `includeTurns` or set it to " +
 				"`false`, then page with `thread/turns/list` and `thread/items/list`.",
 			"details": nil,
 		})
 	}
 	if pg != nil {
-		if result, no := pg.turns(t, m.faults.FalseInterrupt); no == nil {
+		if result, no := pg.turns(t, t.m.faults.FalseInterrupt); no == nil {
 			with["initialTurnsPage"] = result
 		}
 	}
 	about := t.wire(turns)
-	if m.faults.ResumeID != "" {
-		about["id"] = m.faults.ResumeID
+	if t.m.faults.ResumeID != "" {
+		about["id"] = t.m.faults.ResumeID
 	}
 	with["thread"] = about
 	r.conn.reply(r.id, t.settings(with))
-	m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
+	t.m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
 	t.replay(r.conn)
 }
 
 func threadUnsubscribe(m *machine, r asked) *refusal {
-	t, no := threadOf(m, r, "")
+	t, no := m.threadOf(r, "")
 	status := "notLoaded"
 	switch {
 	case no != nil && t == nil && !strings.HasPrefix(no.text, "invalid") && !strings.HasPrefix(no.text, "Invalid"):
@@ -294,17 +311,6 @@ func threadUnsubscribe(m *machine, r asked) *refusal {
 	return nil
 }
 
-// threadOf finds the thread of a request that has nothing but its id.
-func threadOf(m *machine, r asked, absent string) (*thread, *refusal) {
-	var p struct {
-		ThreadID *string `json:"threadId"`
-	}
-	if no := decode(r, &p); no != nil {
-		return nil, no
-	}
-	return m.find(p.ThreadID, absent)
-}
-
 func threadLoadedList(m *machine, r asked) *refusal {
 	ids := []string{}
 	for _, t := range m.threads {
@@ -316,32 +322,17 @@ func threadLoadedList(m *machine, r asked) *refusal {
 	return nil
 }
 
-func threadNameSet(m *machine, r asked) *refusal {
-	var p struct {
-		ThreadID *string `json:"threadId"`
-		Name     string
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
-	t, no := m.find(p.ThreadID, absentStored)
-	if no != nil {
-		return no
-	}
+func threadNameSet(t *thread, r asked, p struct{ Name string }) *refusal {
 	if strings.TrimSpace(p.Name) == "" {
 		return refuse("thread name must not be empty")
 	}
 	t.name, t.stored = p.Name, true
 	r.conn.reply(r.id, map[string]any{})
-	m.broadcast("thread/name/updated", map[string]any{"threadId": t.id, "threadName": t.name})
+	t.m.broadcast("thread/name/updated", map[string]any{"threadId": t.id, "threadName": t.name})
 	return nil
 }
 
-func threadArchive(m *machine, r asked) *refusal {
-	t, no := threadOf(m, r, absentStored)
-	if no != nil {
-		return no
-	}
+func threadArchive(t *thread, r asked, _ struct{}) *refusal {
 	if !t.stored {
 		return refuse("%s%s", absentStored, t.id)
 	}
@@ -351,37 +342,25 @@ func threadArchive(m *machine, r asked) *refusal {
 	t.archived = true
 	t.unloadNow()
 	r.conn.reply(r.id, map[string]any{})
-	m.broadcast("thread/archived", map[string]any{"threadId": t.id})
+	t.m.broadcast("thread/archived", map[string]any{"threadId": t.id})
 	return nil
 }
 
-func threadUnarchive(m *machine, r asked) *refusal {
-	t, no := threadOf(m, r, absentStored)
-	if no != nil {
-		return no
-	}
+func threadUnarchive(t *thread, r asked, _ struct{}) *refusal {
 	t.archived = false
 	r.conn.reply(r.id, map[string]any{"thread": t.wire(nil)})
-	m.broadcast("thread/unarchived", map[string]any{"threadId": t.id})
+	t.m.broadcast("thread/unarchived", map[string]any{"threadId": t.id})
 	return nil
 }
 
 // threadFork copies a thread up to and with a turn, or all of it, also one that another process holds. The
 // copy has the turns of its source under their own ids; one that runs is copied as interrupted, without what
 // it is about to say.
-func threadFork(m *machine, r asked) *refusal {
-	var p struct {
-		ThreadID  *string `json:"threadId"`
-		Last      *string `json:"lastTurnId"`
-		Ephemeral bool
-	}
-	if no := decode(r, &p); no != nil {
-		return no
-	}
-	t, no := m.find(p.ThreadID, absentStored)
+func threadFork(t *thread, r asked, p struct {
+	Last      *string `json:"lastTurnId"`
+	Ephemeral bool
+}) *refusal {
 	switch {
-	case no != nil:
-		return no
 	case !t.stored || t.ephemeral:
 		return refuse("%s%s", absentStored, t.id)
 	}
@@ -403,10 +382,10 @@ func threadFork(m *machine, r asked) *refusal {
 		}
 		clone.turns = append(clone.turns, v)
 	}
-	m.add(&clone)
+	t.m.add(&clone)
 	about := map[string]any{"thread": clone.wire(nil), "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil}
 	r.conn.reply(r.id, clone.settings(maps.Clone(about)))
-	m.broadcast("thread/started", map[string]any{"thread": clone.wire(nil)})
+	t.m.broadcast("thread/started", map[string]any{"thread": clone.wire(nil)})
 	return nil
 }
 

@@ -25,7 +25,6 @@ type Start struct {
 }
 
 type turnParams struct {
-	ThreadID *string `json:"threadId"`
 	Input    []struct{ Type, Text string }
 	ClientID *string `json:"clientUserMessageId"`
 	Expected *string `json:"expectedTurnId"`
@@ -48,49 +47,32 @@ func (p turnParams) input() (input, *refusal) {
 	return input{text: text, client: p.ClientID}, nil
 }
 
-// loadedThread finds the thread of a request about turns.
-func loadedThread(m *machine, r asked, p *turnParams) (*thread, *refusal) {
-	if no := decode(r, p); no != nil {
-		return nil, no
-	}
-	t, no := m.find(p.ThreadID, absentTurn)
-	if no == nil && !t.loaded {
-		return nil, refuse("%s%s", absentTurn, t.id)
-	}
-	return t, no
-}
-
 // turnStart begins a turn. On a thread that runs one it silently becomes a steer and answers with the
 // running turn, as the real one does.
-func turnStart(m *machine, r asked) *refusal {
-	var p turnParams
-	t, no := loadedThread(m, r, &p)
-	if no != nil {
-		return no
-	}
+func turnStart(t *thread, r asked, p turnParams) *refusal {
 	in, no := p.input()
 	if no != nil {
 		return no
 	}
-	if m.faults.StartError != "" {
-		return refuse("%s", m.faults.StartError)
+	if t.m.faults.StartError != "" {
+		return refuse("%s", t.m.faults.StartError)
 	}
 	start := Start{Thread: t.id, Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), At: time.Now(),
 		Steered: t.turn != nil}
 	if in.client != nil {
 		start.ClientID = *in.client
 	}
-	fault := m.faults.Start
-	if m.faults.StartOnce {
-		m.faults.Start = StartFine
+	fault := t.m.faults.Start
+	if t.m.faults.StartOnce {
+		t.m.faults.Start = StartFine
 	}
 	switch fault {
 	case StartLost:
-		m.starts = append(m.starts, start)
+		t.m.starts = append(t.m.starts, start)
 		r.conn.cut()
 		return nil
 	case StartPhantom:
-		m.starts = append(m.starts, start)
+		t.m.starts = append(t.m.starts, start)
 		phantom := &turn{id: newID(start.At), status: turnRunning}
 		r.conn.reply(r.id, map[string]any{"turn": phantom.wire(viewNone)})
 		return nil
@@ -100,7 +82,7 @@ func turnStart(m *machine, r asked) *refusal {
 		u = &turn{id: newID(start.At), thread: t, status: turnRunning}
 	}
 	start.Turn = u.id
-	m.starts = append(m.starts, start)
+	t.m.starts = append(t.m.starts, start)
 	answer := func() {
 		if fault == StartCut {
 			r.conn.cut()
@@ -117,7 +99,7 @@ func turnStart(m *machine, r asked) *refusal {
 	case StartSlow:
 		answer()
 		t.turn, u.coming = u, true
-		u.next = m.later(slowStart, func() { u.begun(); u.work(in) })
+		u.next = t.m.later(slowStart, func() { u.begun(); u.work(in) })
 		return nil
 	case StartLate:
 		u.begun()
@@ -246,12 +228,7 @@ func (u *turn) absorb() {
 	u.plan(last, true)
 }
 
-func turnSteer(m *machine, r asked) *refusal {
-	var p turnParams
-	t, no := loadedThread(m, r, &p)
-	if no != nil {
-		return no
-	}
+func turnSteer(t *thread, r asked, p turnParams) *refusal {
 	switch {
 	case p.Expected == nil:
 		return refuse("Invalid request: missing field `expectedTurnId`")
@@ -272,18 +249,13 @@ func turnSteer(m *machine, r asked) *refusal {
 	if in.client != nil {
 		start.ClientID = *in.client
 	}
-	m.starts = append(m.starts, start)
+	t.m.starts = append(t.m.starts, start)
 	r.conn.reply(r.id, map[string]any{"turnId": t.turn.id})
 	t.turn.steer(in)
 	return nil
 }
 
-func turnInterrupt(m *machine, r asked) *refusal {
-	var p turnParams
-	t, no := loadedThread(m, r, &p)
-	if no != nil {
-		return no
-	}
+func turnInterrupt(t *thread, r asked, p turnParams) *refusal {
 	switch {
 	case p.TurnID == nil:
 		return refuse("Invalid request: missing field `turnId`")
