@@ -100,7 +100,8 @@ type Change struct {
 	Threads []Thread // as they are now
 	Turns   []Turn   // as they are now
 	Items   []Item   // the next ones of Result.Thread, which then has Result.Thread.Items
-	Drop    bool     // take away Result.Turn, every item of Result.Thread from Result.Turn.From on, and, when Forked, that thread
+	// take away Result.Turn, every item of Result.Thread from Result.Turn.From on, and, when Forked, that thread
+	Drop bool
 }
 
 // Decide says what a step leads to. The error is nil when the step is or was made.
@@ -141,8 +142,8 @@ func (v View) create(s Create) (Change, error) {
 	return Change{Result: Result{Thread: t}, Threads: []Thread{t}}, nil
 }
 
-// settled returns the thread without a turn whose lease has passed, and that turn as it ended.
-func (v View) settled(now time.Time) (Thread, []Turn) {
+// withoutExpired returns the thread without a turn whose lease has passed, and that turn as it ended.
+func (v View) withoutExpired(now time.Time) (Thread, []Turn) {
 	t := v.Thread
 	if t.Active == "" || t.Running(now) != "" {
 		return t, nil
@@ -188,7 +189,7 @@ func (v View) fork(s Fork) (Change, error) {
 	if v.Copy.ID != "" {
 		return v.again(v.Copy, Turn{})
 	}
-	t, lost := v.settled(s.At)
+	t, lost := v.withoutExpired(s.At)
 	after, err := v.after(s.After, lost)
 	if err != nil {
 		return Change{}, err
@@ -226,7 +227,7 @@ func (v View) claim(s Claim) (Change, error) {
 	case v.Copy.ID != "":
 		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
 	}
-	t, turns := v.settled(s.At)
+	t, turns := v.withoutExpired(s.At)
 	after, err := v.after(s.After, turns)
 	if err != nil {
 		return Change{}, err
@@ -251,7 +252,8 @@ func (v View) claim(s Claim) (Change, error) {
 		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
 	}
 	turn.Until = t.Items
-	c := Change{Result: Result{Thread: t, Turn: turn, Forked: !free}, Threads: []Thread{t}, Turns: append(turns, turn), Items: of(turn, s.Items)}
+	c := Change{Result: Result{Thread: t, Turn: turn, Forked: !free}, Threads: []Thread{t}, Turns: append(turns, turn),
+		Items: of(turn, s.Items)}
 	if !free {
 		c.Threads = beside(turns, source, t)
 	}
@@ -303,7 +305,8 @@ func (v View) append(s Append) (Change, error) {
 	}
 	turn.Until = t.Items
 	t.Lease, t.Updated = s.At.Add(Lease), s.At
-	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: []Turn{turn}, Items: of(turn, items)}, nil
+	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: []Turn{turn},
+		Items: of(turn, items)}, nil
 }
 
 // newer returns a copy of the steers whose numbers are greater.
@@ -320,7 +323,8 @@ func (v View) end(s End) (Change, error) {
 		return Change{}, err
 	}
 	c.Thread.Tip, c.Thread.Active = c.Turn.ID, ""
-	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage = s.Status, s.At, s.Code, s.Detail, s.Text, s.Usage
+	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage = s.Status, s.At, s.Code, s.Detail,
+		s.Text, s.Usage
 	c.Turn.Unheard, c.Turn.Steers = c.Turn.Left(), nil
 	c.Threads, c.Turns = []Thread{c.Thread}, []Turn{c.Turn}
 	return c, nil

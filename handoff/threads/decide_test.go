@@ -22,7 +22,8 @@ func said(words ...string) []Item {
 
 // A scene is a thread "t" of "me" with two finished turns, p (items 0 and 1) and q (item 2).
 func scene() View {
-	q := Turn{ID: "q", Thread: "t", Previous: "p", Status: Completed, Fence: 2, From: 2, Until: 3, Anchor: Anchor{Response: "r-q", Items: 3}}
+	q := Turn{ID: "q", Thread: "t", Previous: "p", Status: Completed, Fence: 2, From: 2, Until: 3,
+		Anchor: Anchor{Response: "r-q", Items: 3}}
 	return View{Thread: Thread{ID: "t", Owner: "me", Items: 3, Tip: "q", Fence: 2}, After: q}
 }
 
@@ -61,7 +62,8 @@ func told(c Change, err error) string {
 		}
 	}
 	for _, t := range c.Turns {
-		parts = append(parts, fmt.Sprintf("turn %s/%s %s [%d:%d] after=%s anchor=%s", t.Thread, t.ID, t.Status, t.From, t.Until, t.Previous, t.Anchor.Response))
+		parts = append(parts, fmt.Sprintf("turn %s/%s %s [%d:%d] after=%s anchor=%s", t.Thread, t.ID, t.Status, t.From,
+			t.Until, t.Previous, t.Anchor.Response))
 		if len(t.Steers)+len(t.Unheard) > 0 {
 			parts = append(parts, fmt.Sprintf("waits %v unheard %q", t.Steers, t.Unheard))
 		}
@@ -96,7 +98,8 @@ func TestClaims(t *testing.T) {
 		step Claim
 		want string
 	}{
-		{"the first turn", fresh, claim("", ""), "thread t:1 tip= active=n fence=1; turn t/n running [0:1] after= anchor=; +1"},
+		{"the first turn", fresh, claim("", ""),
+			"thread t:1 tip= active=n fence=1; turn t/n running [0:1] after= anchor=; +1"},
 		{"after the newest", scene(), claim("", ""), goesOn},
 		{"after the tip by name", scene(), claim("q", "c"), goesOn},
 		{"after an older turn", older(scene()), claim("p", "c"),
@@ -108,12 +111,16 @@ func TestClaims(t *testing.T) {
 		{"a busy thread without any turn before", busy(fresh, time.Second), claim("", "c"),
 			"forked; thread c:1 tip= active=n fence=1; turn c/n running [0:1] after= anchor=; +1"},
 		{"after a lost turn", busy(scene(), 0), claim("", ""),
-			"thread t:5 tip=x active=n fence=4; turn t/x interrupted [3:4] after=q anchor=; turn t/n running [4:5] after=x anchor=; +1"},
+			"thread t:5 tip=x active=n fence=4; turn t/x interrupted [3:4] after=q anchor=; turn t/n running [4:5] after=x " +
+				"anchor=; +1"},
 		{"after a lost turn by name", busy(View{Thread: scene().Thread, After: busy(scene(), 0).Active}, 0), claim("x", "c"),
-			"thread t:5 tip=x active=n fence=4; turn t/x interrupted [3:4] after=q anchor=; turn t/n running [4:5] after=x anchor=; +1"},
+			"thread t:5 tip=x active=n fence=4; turn t/x interrupted [3:4] after=q anchor=; turn t/n running [4:5] after=x " +
+				"anchor=; +1"},
 		{"before a lost turn", busy(scene(), 0), claim("q", "c"),
-			"forked; thread t:4 tip=x active= fence=3; thread c:4 tip=q active=n fence=1; of t[:3]; turn t/x interrupted [3:4] after=q anchor=; turn c/n running [3:4] after=q anchor=r-q; +1"},
-		{"after a turn that runs", busy(View{Thread: scene().Thread, After: busy(scene(), time.Second).Active}, time.Second), claim("x", "c"), "busy"},
+			"forked; thread t:4 tip=x active= fence=3; thread c:4 tip=q active=n fence=1; of t[:3]; turn t/x interrupted " +
+				"[3:4] after=q anchor=; turn c/n running [3:4] after=q anchor=r-q; +1"},
+		{"after a turn that runs", busy(View{Thread: scene().Thread, After: busy(scene(), time.Second).Active}, time.Second),
+			claim("x", "c"), "busy"},
 		{"after a turn that is not there", View{Thread: scene().Thread}, claim("z", "c"), "not_found"},
 		{"a thread that is not there", View{}, claim("", "c"), "session_gone"},
 		{"somebody else's thread", scene(), stranger, "session_gone"},
@@ -161,7 +168,8 @@ func TestWrites(t *testing.T) {
 		{"items of another history", mine, write(9, "a"), "taken_over"},
 		{"by an older claim", fenced, write(4, "a"), "taken_over"},
 		{"after the end", over, write(3, "a"), "taken_over"},
-		{"an end", mine, End{Append: write(4, "a"), Status: Completed, Text: "done"}, "thread t:5 tip=x active= fence=3; turn t/x completed [3:5] after=q anchor=; +1"},
+		{"an end", mine, End{Append: write(4, "a"), Status: Completed, Text: "done"},
+			"thread t:5 tip=x active= fence=3; turn t/x completed [3:5] after=q anchor=; +1"},
 		{"an end again", over, End{Append: write(4, "a"), Status: Completed}, "same"},
 		{"another end", over, End{Append: write(4, "a"), Status: Failed}, "taken_over"},
 		{"an end by an older claim", fenced, End{Append: write(4), Status: Completed}, "taken_over"},
@@ -170,13 +178,17 @@ func TestWrites(t *testing.T) {
 		{"undone with its copy", forked, undo, "forked; drop"},
 		{"undone by an older claim", fenced, undo, "taken_over"},
 		{"undone again", scene(), undo, "same"},
-		{"an item that is too large", mine, Append{Owner: "me", Thread: "t", Turn: "x", Fence: 3, At: noon, From: 4, Items: []Item{{JSON: make([]byte, MaxItem+1)}}}, "too_large"},
+		{"an item that is too large", mine, Append{Owner: "me", Thread: "t", Turn: "x", Fence: 3, At: noon, From: 4,
+			Items: []Item{{JSON: make([]byte, MaxItem+1)}}}, "too_large"},
 		{"a thread", View{}, Create{Owner: "me", Thread: "t", At: noon}, "thread t:0 tip= active= fence=0"},
 		{"a thread again", scene(), Create{Owner: "me", Thread: "t", At: noon}, "same"},
-		{"a copy at the tip", busy(scene(), time.Second), Fork{Owner: "me", Thread: "t", Copy: "c", At: noon}, "forked; thread c:3 tip=q active= fence=0; of t[:3]"},
-		{"a copy at a turn", older(scene()), Fork{Owner: "me", Thread: "t", After: "p", Copy: "c", At: noon}, "forked; thread c:2 tip=p active= fence=0; of t[:2]"},
+		{"a copy at the tip", busy(scene(), time.Second), Fork{Owner: "me", Thread: "t", Copy: "c", At: noon},
+			"forked; thread c:3 tip=q active= fence=0; of t[:3]"},
+		{"a copy at a turn", older(scene()), Fork{Owner: "me", Thread: "t", After: "p", Copy: "c", At: noon},
+			"forked; thread c:2 tip=p active= fence=0; of t[:2]"},
 		{"a copy of what was lost", busy(scene(), 0), Fork{Owner: "me", Thread: "t", Copy: "c", At: noon},
-			"forked; thread t:4 tip=x active= fence=3; thread c:4 tip=x active= fence=0; of t[:4]; turn t/x interrupted [3:4] after=q anchor="},
+			"forked; thread t:4 tip=x active= fence=3; thread c:4 tip=x active= fence=0; of t[:4]; turn t/x interrupted " +
+				"[3:4] after=q anchor="},
 		{"a copy of nothing", View{}, Fork{Owner: "me", Thread: "t", Copy: "c", At: noon}, "session_gone"},
 	} {
 		if got := told(Decide(c.view, c.step)); got != c.want {
@@ -221,14 +233,16 @@ func TestSteers(t *testing.T) {
 		{"another steer", steered, steer(3, "three"), waits + `[{1 one} {2 two} {3 three}] unheard []`},
 		{"a steer again", steered, steer(2, "two"), waits + `[{1 one} {2 two}] unheard []`},
 		{"a steer too many", crowded, steer(MaxSteers+1, "more"), "overloaded"},
-		{"a steer that is heard", steered, heard, `thread t:5 tip=q active=x fence=3; turn t/x running [3:5] after=q anchor=; waits [{2 two}] unheard []; +1`},
+		{"a steer that is heard", steered, heard,
+			`thread t:5 tip=q active=x fence=3; turn t/x running [3:5] after=q anchor=; waits [{2 two}] unheard []; +1`},
 		{"a steer after the end", over, steer(1, "one"), "taken_over"},
 		{"a steer without a number", mine, steer(0, "one"), "internal"},
 		{"a steer that is too long", mine, steer(1, strings.Repeat("z", MaxWords+1)), "internal"},
 		{"an end with steers", steered, End{Append: write(4), Status: Interrupted},
 			`thread t:4 tip=x active= fence=3; turn t/x interrupted [3:4] after=q anchor=; waits [] unheard ["one" "two"]`},
 		{"a copy of what was lost with a steer", lost, Fork{Owner: "me", Thread: "t", Copy: "c", At: noon},
-			`forked; thread t:4 tip=x active= fence=3; thread c:4 tip=x active= fence=0; of t[:4]; turn t/x interrupted [3:4] after=q anchor=; waits [] unheard ["one"]`},
+			`forked; thread t:4 tip=x active= fence=3; thread c:4 tip=x active= fence=0; of t[:4]; turn t/x interrupted ` +
+				`[3:4] after=q anchor=; waits [] unheard ["one"]`},
 	} {
 		if got := told(Decide(c.view, c.step)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)

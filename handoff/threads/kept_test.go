@@ -34,12 +34,14 @@ func TestRefusedWrites(t *testing.T) {
 		{"a turn that ran elsewhere", change(mine, func(v *View) { v.Turn.Thread = "p" }), write, "taken_over"},
 		{"a turn that is not the active one", change(mine, func(v *View) { v.Thread.Active = "y" }), write, "taken_over"},
 		{"too many items", change(mine, func(v *View) { v.Thread.Items = maxItems }), crowded, "context_full"},
-		{"an end again by an older claim", change(scene(), func(v *View) { v.Turn = Turn{ID: "x", Thread: "t", Status: Completed, Fence: 4} }),
+		{"an end again by an older claim", change(scene(),
+			func(v *View) { v.Turn = Turn{ID: "x", Thread: "t", Status: Completed, Fence: 4} }),
 			End{Append: write, Status: Completed}, "taken_over"},
 		{"an end with an item that is too large", mine, End{Append: large, Status: Completed}, "too_large"},
 		{"without a time", mine, timeless, "internal"},
 		{"a copy again", change(scene(), func(v *View) { v.Copy = Thread{ID: "c", Owner: "me"} }), fork, "same; forked"},
-		{"a copy whose id somebody else has", change(scene(), func(v *View) { v.Copy = Thread{ID: "c", Owner: "you"} }), fork, "conflict"},
+		{"a copy whose id somebody else has", change(scene(), func(v *View) { v.Copy = Thread{ID: "c", Owner: "you"} }), fork,
+			"conflict"},
 	} {
 		if got := told(Decide(c.view, c.step)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -82,7 +84,8 @@ func TestCopyIsKept(t *testing.T) {
 	v.After.Thread = "s" // an ancestor
 	v.Thread.Title, v.Thread.Dir = "title", "/work"
 	c := decided(t, v, Fork{Owner: "me", Thread: "t", After: "p", Copy: "c", At: noon})
-	want := Thread{ID: "c", Owner: "me", Title: "title", Dir: "/work", Parent: "s", ForkAt: 2, Depth: 1, Items: 2, Tip: "p", Created: noon, Updated: noon}
+	want := Thread{ID: "c", Owner: "me", Title: "title", Dir: "/work", Parent: "s", ForkAt: 2, Depth: 1, Items: 2,
+		Tip: "p", Created: noon, Updated: noon}
 	if c.Thread != want {
 		t.Errorf("it is %+v", c.Thread)
 	}
@@ -98,9 +101,11 @@ func TestEndIsKept(t *testing.T) {
 		t.Errorf("after a write the thread is %+v", c.Thread)
 	}
 	used := json.RawMessage(`{"input_tokens":1}`)
-	c := decided(t, v, End{Append: write, Status: Failed, Code: "agent_failed", Detail: "broke", Text: "half", Usage: used})
+	c := decided(t, v, End{Append: write, Status: Failed, Code: "agent_failed", Detail: "broke", Text: "half",
+		Usage: used})
 	want := v.Active
-	want.Status, want.Ended, want.Code, want.Detail, want.Text, want.Usage = Failed, later, "agent_failed", "broke", "half", used
+	want.Status, want.Ended, want.Code, want.Detail, want.Text, want.Usage = Failed, later, "agent_failed", "broke",
+		"half", used
 	if !reflect.DeepEqual(c.Turn, want) || len(c.Turns) != 1 || !reflect.DeepEqual(c.Turns[0], want) {
 		t.Errorf("got  %+v\nwant %+v", c.Turn, want)
 	}
@@ -128,7 +133,8 @@ func (family) Thread(id string) (Thread, error) {
 
 func (family) Turn(thread, id string) (Turn, error) {
 	return map[string]Turn{
-		"t a": {ID: "a", Thread: "t", Until: 2}, "t b": {ID: "b", Thread: "t", Until: 4}, "t c": {ID: "c", Thread: "t", Until: 6},
+		"t a": {ID: "a", Thread: "t", Until: 2}, "t b": {ID: "b", Thread: "t", Until: 4},
+		"t c": {ID: "c", Thread: "t", Until: 6},
 		"u d": {ID: "d", Thread: "u", Until: 6}, "w e": {ID: "e", Thread: "w", Until: 8},
 	}[thread+" "+id], nil
 }
@@ -156,7 +162,8 @@ func TestSee(t *testing.T) {
 	} {
 		v, err := See(family{}, c.step)
 		name := func(turn Turn) string { return turn.Thread + "/" + turn.ID }
-		if got := []string{name(v.After), name(v.Active), name(v.Turn), v.Copy.ID}; err != nil || !reflect.DeepEqual(got, []string{c.after, c.active, c.turn, c.other}) {
+		if got := []string{name(v.After), name(v.Active), name(v.Turn), v.Copy.ID}; err != nil ||
+			!reflect.DeepEqual(got, []string{c.after, c.active, c.turn, c.other}) {
 			t.Errorf("%+v sees %v, %v", c.step, got, err)
 		}
 	}
@@ -187,7 +194,8 @@ func TestAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := m.Read(t.Context(), "me", "c")
-	if err != nil || len(got.Turns) != 1 || got.Turns[0].ID != "a" || got.Turns[0].Thread != "c" || len(got.Items) != 1 || got.Thread.Parent != "" || got.Thread.Items != 1 {
+	if err != nil || len(got.Turns) != 1 || got.Turns[0].ID != "a" || got.Turns[0].Thread != "c" || len(got.Items) != 1 ||
+		got.Thread.Parent != "" || got.Thread.Items != 1 {
 		t.Errorf("it has %+v, %v", got, err)
 	}
 	r, err := m.Advance(t.Context(), Claim{Owner: "me", Thread: "c", Turn: "n", Items: said("n"), At: noon})

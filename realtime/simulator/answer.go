@@ -95,7 +95,8 @@ func (b *brain) forget(gone func(question) bool) { b.open = slices.DeleteFunc(b.
 // they said and decides nothing.
 func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 	named, said := b.named(text), text
-	if name, rest, ok := strings.Cut(text, ","); ok && named != "" && len(spokenWords(name)) == 1 && b.named(name) == named {
+	if name, rest, ok := strings.Cut(text, ","); ok && named != "" && len(spokenWords(name)) == 1 &&
+		b.named(name) == named {
 		said = rest // "bigpc, yes"
 	}
 	decision := decisionIn(said)
@@ -107,13 +108,14 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 		if args.Decision == "" && args.Text == "" || named != "" && named != q.server {
 			continue
 		}
-		if q.words && decision != "" && slices.ContainsFunc(b.open, func(q question) bool { return !q.words && (named == "" || named == q.server) }) {
+		if q.words && decision != "" && slices.ContainsFunc(b.open,
+			func(q question) bool { return !q.words && (named == "" || named == q.server) }) {
 			continue // a plain yes or no is for the one that wants it
 		}
 		if !slices.Contains(h.Tools, tools.AnswerAgent) {
 			return says(sayApproval), true
 		}
-		return call(h, tools.AnswerAgent, args, &errand{intent: intent{wish: wishAnswer}, question: q}), true
+		return call(h, tools.AnswerAgent, args, &pendingIntent{intent: intent{wish: wishAnswer}, question: q}), true
 	}
 	return nil, false
 }
@@ -172,14 +174,17 @@ func noQuestion(h Heard) string {
 // Words of a reply. What it really means is for the router: these only tell a reply from other sentences.
 var (
 	pairs = map[string]string{
-		"do not": "dont", "go ahead": "goahead", "do it": "doit", "do that": "doit", "hold on": "hold", "hang on": "hold", "all right": "alright",
+		"do not": "dont", "go ahead": "goahead", "do it": "doit", "do that": "doit", "hold on": "hold", "hang on": "hold",
+		"all right": "alright",
 		"stop work": "stopwork", "stop working": "stopwork", "stop everything": "stopwork", "cancel work": "stopwork",
 	}
-	yesWords  = strings.Fields("yes yeah yep yup sure allow approve accept affirmative granted goahead doit absolutely definitely")
+	yesWords = strings.Fields("yes yeah yep yup sure allow approve accept affirmative granted goahead doit absolutely " +
+		"definitely")
 	noWords   = strings.Fields("no nope nah not dont never decline deny reject refuse negative")
 	waitWords = strings.Fields("wait hold later moment minute second")
 	okWords   = strings.Fields("ok okay alright fine")
-	idleWords = strings.Fields("ok okay alright fine um uh hm hmm well so please oh hey and then now thanks thank you great good right wait hold a moment")
+	idleWords = strings.Fields("ok okay alright fine um uh hm hmm well so please oh hey and then now thanks thank you " +
+		"great good right wait hold a moment")
 )
 
 // decisionIn reads a sentence that is nothing but a yes or a no, or begins as one: accept, decline, stop
@@ -191,7 +196,8 @@ func decisionIn(text string) handoff.Decision {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
 	first := slices.IndexFunc(words, func(w string) bool { return !slices.Contains(idleWords, w) })
-	begins := first < 0 && said(okWords) || first >= 0 && (slices.Contains(yesWords, words[first]) || slices.Contains(noWords, words[first]))
+	begins := first < 0 && said(okWords) || first >= 0 &&
+		(slices.Contains(yesWords, words[first]) || slices.Contains(noWords, words[first]))
 	switch {
 	case !begins:
 		return ""

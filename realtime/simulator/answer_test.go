@@ -12,16 +12,24 @@ import (
 
 // Questions as the router announces them.
 var (
-	asksPush  = wording.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.", "/bin/bash -lc 'git push origin main'")
-	asksWords = wording.Message("laptop has a question. Ask the caller, then give their words with answer_agent, question q2.", "Which version are the notes for? (2.4, 2.5)")
-	asksCopy  = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with answer_agent, question q3; never decide yourself."
-	asksTap   = wording.Message("bigpc asks for permission to run a command. Please answer on the page: it is too risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
+	asksPush = wording.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be "+
+		"done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.",
+		"/bin/bash -lc 'git push origin main'")
+	asksWords = wording.Message("laptop has a question. Ask the caller, then give their words with answer_agent, "+
+		"question q2.", "Which version are the notes for? (2.4, 2.5)")
+	asksCopy = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so " +
+		"and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with " +
+		"answer_agent, question q3; never decide yourself."
+	asksTap = wording.Message("bigpc asks for permission to run a command. Please answer on the page: it is too "+
+		"risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what "+
+		"would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
 )
 
 // Once a question is open nothing says that its machine is at work: it waits for the caller.
 func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 	started := func(server string) Output {
-		return Output{Tool: tools.Codex, Text: fmt.Sprintf(`{"status":"started","server":%q,"say":"Working on it on %s."}`, server, server)}
+		return Output{Tool: tools.Codex, Text: fmt.Sprintf(`{"status":"started","server":%q,"say":"Working on it on %s."}`,
+			server, server)}
 	}
 	const asks = "bigpc asks for permission to run a command. git push origin main. Yes or no?"
 	b := newBrain()
@@ -30,10 +38,12 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 		want  string
 	}{
 		{Heard{Outputs: []Output{started("bigpc")}}, "say Working on it on bigpc."},
-		{Heard{Outputs: []Output{started("bigpc"), started("laptop")}, Messages: []string{asksPush}}, "say Working on it on laptop. " + asks},
+		{Heard{Outputs: []Output{started("bigpc"), started("laptop")}, Messages: []string{asksPush}},
+			"say Working on it on laptop. " + asks},
 		{Heard{Outputs: []Output{started("bigpc")}}, ""},
 		{Heard{Outputs: []Output{started("laptop")}}, "say Working on it on laptop."},
-		{Heard{Outputs: []Output{{Tool: tools.Codex, Text: `{"status":"failed","server":"bigpc","say":"bigpc is not answering."}`}}}, "say bigpc is not answering."},
+		{Heard{Outputs: []Output{{Tool: tools.Codex,
+			Text: `{"status":"failed","server":"bigpc","say":"bigpc is not answering."}`}}}, "say bigpc is not answering."},
 	} {
 		c.heard.Nth, c.heard.Tools = 2, allTools()
 		if got := show(b.reply(c.heard)); got != c.want {
@@ -46,9 +56,13 @@ func TestBrainAsksWhatAgentsAsk(t *testing.T) {
 	for message, want := range map[string]string{
 		asksPush:  "bigpc asks for permission to run a command. git push origin main. Yes or no?",
 		asksWords: "laptop has a question. Which version are the notes for? (2.4, 2.5).",
-		asksCopy:  "The session Auth refactor is open in another program on laptop. Shall I make a copy on laptop, to go on there, yes or no?",
-		asksTap:   "bigpc asks for permission to run a command. sudo reboot. Please answer on the page: it is too risky to be allowed by voice.",
-		"bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the page. Tell the caller so now.": "bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the page.",
+		asksCopy: "The session Auth refactor is open in another program on laptop. Shall I make a copy on laptop, to go " +
+			"on there, yes or no?",
+		asksTap: "bigpc asks for permission to run a command. sudo reboot. Please answer on the page: it is too risky " +
+			"to be allowed by voice.",
+		"bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the " +
+			"page. Tell the caller so now.": "bigpc waits for an answer. That can only be answered on the machine bigpc " +
+			"itself, neither by voice nor on the page.",
 	} {
 		if got := spokenMessage(message); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -56,7 +70,8 @@ func TestBrainAsksWhatAgentsAsk(t *testing.T) {
 		if strings.Contains(message, "machine bigpc itself") {
 			continue
 		}
-		if q, ok := readQuestion(message); !ok || q.server != map[string]string{"q1": "bigpc", "q2": "laptop", "q3": "laptop", "q4": "bigpc"}[q.label] {
+		if q, ok := readQuestion(message); !ok || q.server != map[string]string{"q1": "bigpc", "q2": "laptop", "q3": "laptop",
+			"q4": "bigpc"}[q.label] {
 			t.Errorf("%q: %+v", message, q)
 		}
 	}
@@ -93,7 +108,8 @@ var replies = []struct {
 	{[]string{asksWords}, "It's version 2.5, please.", `answer_agent{"question":"q2","text":"It's version 2.5, please."}`},
 	{[]string{asksWords}, "no", `answer_agent{"question":"q2","text":"no"}`},
 	{[]string{asksWords}, "laptop: 2.5", `answer_agent{"question":"q2","text":"2.5"}`},
-	{[]string{asksWords}, "use the newer one", `codex{"server":"bigpc","prompt":"Use the newer one"}`}, // bigpc was used last
+	// bigpc was used last
+	{[]string{asksWords}, "use the newer one", `codex{"server":"bigpc","prompt":"Use the newer one"}`},
 	{[]string{asksWords}, "which versions are there?", "say " + sayAbility},
 	{[]string{asksWords}, "hold on", "say " + sayQuiet},
 	{[]string{asksWords}, "Run the tests on bigpc", `codex{"server":"bigpc","prompt":"Run the tests"}`},
@@ -104,9 +120,12 @@ var replies = []struct {
 	{[]string{asksPush, asksCopy}, "yes, on bigpc", `answer_agent{"question":"q1","decision":"accept"}`},
 	// no longer
 	{[]string{asksPush, "bigpc is done in the session Auth. Tell the caller now."}, "yes", "say " + sayNobody},
-	{[]string{asksPush, "The work on bigpc in the session Auth was stopped. Tell the caller once."}, "don't", "say " + sayNobody},
-	{[]string{asksPush, "Nobody answered the question of bigpc, so it was declined. Tell the caller once."}, "yes", "say " + sayNobody},
-	{[]string{asksPush, "laptop is done. Tell the caller now."}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush, "The work on bigpc in the session Auth was stopped. Tell the caller once."}, "don't", "say " +
+		sayNobody},
+	{[]string{asksPush, "Nobody answered the question of bigpc, so it was declined. Tell the caller once."}, "yes",
+		"say " + sayNobody},
+	{[]string{asksPush, "laptop is done. Tell the caller now."}, "yes",
+		`answer_agent{"question":"q1","decision":"accept"}`},
 }
 
 func TestBrainPassesAnswersOn(t *testing.T) {
@@ -139,7 +158,8 @@ func TestBrainTalksOfQuestions(t *testing.T) {
 		"nothing was decided: it asks again": {
 			"!" + asksPush, ">say " + spokenMessage(asksPush),
 			"yes", `>answer_agent{"question":"q1","decision":"accept"}`,
-			`={"status":"undecided","server":"bigpc","code":"no_consent","say":"I need a clear yes or no: the answer was not plain."}`,
+			`={"status":"undecided","server":"bigpc","code":"no_consent","say":"I need a clear yes or no: the answer was not ` +
+				`plain."}`,
 			">say I need a clear yes or no: the answer was not plain. " + spokenMessage(asksPush),
 			"yes", `>answer_agent{"question":"q1","decision":"accept"}`,
 			`={"status":"done","server":"bigpc","say":"Okay, bigpc goes ahead."}`, ">say Okay, bigpc goes ahead.",
@@ -148,7 +168,8 @@ func TestBrainTalksOfQuestions(t *testing.T) {
 		"it was answered elsewhere": {
 			"!" + asksWords, ">say " + spokenMessage(asksWords),
 			"2.5", `>answer_agent{"question":"q2","text":"2.5"}`,
-			`={"status":"failed","code":"not_pending","say":"That question is no longer open."}`, ">say That question is no longer open.",
+			`={"status":"failed","code":"not_pending","say":"That question is no longer open."}`,
+			">say That question is no longer open.",
 			"2.5", ">say " + sayAbility,
 		},
 		"they asked for time": {
@@ -159,7 +180,8 @@ func TestBrainTalksOfQuestions(t *testing.T) {
 		},
 		"what was queued is the last work": {
 			"then run the tests on laptop", `>queue_next{"server":"laptop","prompt":"Run the tests"}`,
-			`={"status":"queued","server":"laptop","say":"It comes after the work that is running on laptop."}`, ">say It comes after the work that is running on laptop.",
+			`={"status":"queued","server":"laptop","say":"It comes after the work that is running on laptop."}`,
+			">say It comes after the work that is running on laptop.",
 			"fix it", `>codex{"server":"laptop","prompt":"Fix it"}`,
 		},
 		"a session for what is queued": {
@@ -186,8 +208,14 @@ func FuzzReplies(f *testing.F) {
 			return
 		}
 		words := spokenWords(said)
-		if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(yesWords, w) || slices.Contains(okWords, w) }) ||
-			slices.ContainsFunc(words, func(w string) bool { return slices.Contains(noWords, w) || slices.Contains(waitWords, w) }) {
+		if !slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains(yesWords, w) ||
+				slices.Contains(okWords, w)
+		}) ||
+			slices.ContainsFunc(words, func(w string) bool {
+				return slices.Contains(noWords, w) ||
+					slices.Contains(waitWords, w)
+			}) {
 			t.Errorf("%q became %s", said, got)
 		}
 	})
@@ -196,7 +224,8 @@ func FuzzReplies(f *testing.F) {
 func TestBrainForgetsOldQuestions(t *testing.T) {
 	b := newBrain()
 	for i := range maxOpen + 5 {
-		b.told(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))
+		b.told(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and "+
+			"ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))
 	}
 	if len(b.open) != maxOpen || b.open[0].label != "q5" {
 		t.Errorf("%d open, the oldest %s", len(b.open), b.open[0].label)

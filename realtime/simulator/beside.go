@@ -133,5 +133,6 @@ func (c *conn) tellOthers(frame []byte) {
 
 // buffered is an event about the sound that a provider plays itself.
 func buffered(what, response string) []byte {
-	return []byte(`{"type":"output_audio_buffer.` + what + `","event_id":"event_` + rand.Text()[:16] + `","response_id":"` + response + `"}`)
+	return []byte(`{"type":"output_audio_buffer.` + what + `","event_id":"event_` + rand.Text()[:16] +
+		`","response_id":"` + response + `"}`)
 }

@@ -21,7 +21,7 @@ type brain struct {
 	last     string            // the machine that work went to last
 	lastCall string            // the call_id that gave it the work
 	before   string            // the one before that, for when the last turns out not to exist
-	asking   *errand           // what a question to the caller is about
+	asking   *pendingIntent    // what a question to the caller is about
 	open     []question        // what agents have asked the caller, newest last
 	paused   []option          // work that was not begun and waits for a word, newest last
 	said     string            // what it said last
@@ -30,8 +30,8 @@ type brain struct {
 	noticed  bool              // it has said that it does not understand sound
 }
 
-// An errand is what the caller asked for, while something is missing.
-type errand struct {
+// A pendingIntent is what the caller asked for, while something is missing.
+type pendingIntent struct {
 	intent
 	choices  []option // asked: which of these
 	question question // answered: this one
@@ -54,10 +54,12 @@ const (
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
 	sayGreeting = "Hello, I am a simulated voice: press the sentences on the page from top to bottom, or type your own."
 	sayHello    = "Hello again. Which machine shall I give work to?"
-	sayAbility  = "I am simulated and only know a few sentences, such as those on the page: which machines do I have, what was I working on, " +
-		"continue or read the auth session on a machine, on that machine do this, then do that, stop the work, what is running. " +
+	sayAbility  = "I am simulated and only know a few sentences, such as those on the page: which machines do I have, " +
+		"what was I working on, continue or read the auth session on a machine, on that machine do this, then do that, " +
+		"stop the work, what is running. " +
 		"With OPENAI_API_KEY set, a real voice model understands the rest."
-	sayNoWords     = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
+	sayNoWords = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please " +
+		"type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2    = "I only understand typed sentences."
 	sayQuiet       = "All right."
 	sayApproval    = "Questions of an agent are answered on the page."
@@ -79,12 +81,12 @@ func (b *brain) reply(h Heard) []Move {
 	plain.Messages = h.Messages
 	for _, o := range h.Outputs {
 		switch {
-		case o.errand != nil && o.Tool == tools.ListSessions:
-			done = append(done, b.found(h, *o.errand, o)...)
-		case o.errand != nil && o.Tool == tools.ReadSession:
-			done = append(done, b.wasOpened(o.errand.session, o)...)
-		case o.errand != nil && o.Tool == tools.AnswerAgent:
-			done = append(done, b.answerGiven(o.errand.question, o)...)
+		case o.pending != nil && o.Tool == tools.ListSessions:
+			done = append(done, b.found(h, *o.pending, o)...)
+		case o.pending != nil && o.Tool == tools.ReadSession:
+			done = append(done, b.wasOpened(o.pending.session, o)...)
+		case o.pending != nil && o.Tool == tools.AnswerAgent:
+			done = append(done, b.answerGiven(o.pending.question, o)...)
 		case b.overtaken(h, o): // the question is what counts
 		default:
 			b.stopUnclear(o)
@@ -158,7 +160,8 @@ func (b *brain) chosen(h Heard, moves []Move) []Move {
 	if name == "required" {
 		name = h.Tools[0]
 	}
-	return append(slices.DeleteFunc(moves, func(m Move) bool { _, call := m.(Call); return call }), Call{Tool: name, Arguments: "{}"})
+	return append(slices.DeleteFunc(moves, func(m Move) bool { _, call := m.(Call); return call }),
+		Call{Tool: name, Arguments: "{}"})
 }
 
 // sentence does what one sentence asks for.
@@ -203,11 +206,11 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		}
 		return says(sayAbility)
 	}
-	return b.pursue(h, errand{intent: in})
+	return b.pursue(h, pendingIntent{intent: in})
 }
 
-// pursue takes the next step of an errand: a call, or a question to the caller.
-func (b *brain) pursue(h Heard, e errand) []Move {
+// pursue takes the next step of an intent: a call, or a question to the caller.
+func (b *brain) pursue(h Heard, e pendingIntent) []Move {
 	switch e.wish {
 	case wishMachines:
 		return call(h, tools.ListServers, tools.ServersArguments{}, nil)
@@ -229,7 +232,7 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 }
 
 // work gives work to a machine, or asks for what is missing.
-func (b *brain) work(h Heard, e errand) []Move {
+func (b *brain) work(h Heard, e pendingIntent) []Move {
 	if !slices.Contains(h.Tools, e.tool()) {
 		return says(fmt.Sprintf(sayNoTool, e.tool()))
 	}
@@ -282,7 +285,7 @@ func (b *brain) whichMachine() string {
 func (b *brain) names() []string { return slices.Compact(slices.Sorted(maps.Values(b.machines))) }
 
 // answered takes a sentence as the answer to a question of ours, if it is one.
-func (b *brain) answered(h Heard, e errand, text string) ([]Move, bool) {
+func (b *brain) answered(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	if len(e.choices) > 0 {
 		return b.chose(h, e, text)
 	}
@@ -305,8 +308,8 @@ func (b *brain) answered(h Heard, e errand, text string) ([]Move, bool) {
 	return b.pursue(h, e), true
 }
 
-// found goes on with an errand when its sessions are known.
-func (b *brain) found(h Heard, e errand, o Output) []Move {
+// found goes on with an intent when its sessions are known.
+func (b *brain) found(h Heard, e pendingIntent, o Output) []Move {
 	list, ok := readSessions(o.Text)
 	if !ok {
 		return says(spokenOutput(o))
@@ -332,7 +335,7 @@ func (b *brain) found(h Heard, e errand, o Output) []Move {
 }
 
 // ask asks which of several is meant.
-func (b *brain) ask(e errand, choices []option) []Move {
+func (b *brain) ask(e pendingIntent, choices []option) []Move {
 	e.choices = choices
 	b.asking = &e
 	var names []string
@@ -343,7 +346,7 @@ func (b *brain) ask(e errand, choices []option) []Move {
 }
 
 // chose takes the answer to which one is meant; "both" and "all" count for work, not for sessions.
-func (b *brain) chose(h Heard, e errand, text string) ([]Move, bool) {
+func (b *brain) chose(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	found := pick(e.choices, text)
 	every := slices.Contains([]string{"both", "all"}, strings.ToLower(plain(text, b.machines)))
 	switch {
@@ -359,7 +362,7 @@ func (b *brain) chose(h Heard, e errand, text string) ([]Move, bool) {
 	return nil, false
 }
 
-func (b *brain) useAll(h Heard, e errand, all []option) []Move {
+func (b *brain) useAll(h Heard, e pendingIntent, all []option) []Move {
 	var moves []Move
 	for _, o := range all {
 		moves = append(moves, b.use(h, e, o)...)
@@ -367,7 +370,7 @@ func (b *brain) useAll(h Heard, e errand, all []option) []Move {
 	return moves
 }
 
-func noSession(e errand) string {
+func noSession(e pendingIntent) string {
 	where, words := "", e.words
 	if e.server != "" {
 		where = " on " + e.server
@@ -378,8 +381,8 @@ func noSession(e errand) string {
 	return fmt.Sprintf(sayNoSession, words, where)
 }
 
-// use does the errand with what it is about.
-func (b *brain) use(h Heard, e errand, s option) []Move {
+// use does what the caller asked for, with the session or work that they meant.
+func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 	server := cmp.Or(s.server, e.server)
 	switch e.wish {
 	case wishStop:
@@ -459,7 +462,7 @@ func (b *brain) stopUnclear(o Output) {
 	if o.Tool != tools.StopWork || !readable(o.Text) || out.Get("status").String() != tools.StatusUnclear {
 		return
 	}
-	e := errand{intent: intent{wish: wishStop}}
+	e := pendingIntent{intent: intent{wish: wishStop}}
 	for _, choice := range out.Get("choices").Array() {
 		server, title, _ := strings.Cut(choice.String(), ", ")
 		e.choices = append(e.choices, option{title: title, server: server})
@@ -468,7 +471,7 @@ func (b *brain) stopUnclear(o Output) {
 }
 
 // call calls a tool if the session has it, else says that it has not.
-func call(h Heard, name string, arguments tools.Arguments, e *errand) []Move {
+func call(h Heard, name string, arguments tools.Arguments, e *pendingIntent) []Move {
 	if !slices.Contains(h.Tools, name) {
 		return says(fmt.Sprintf(sayNoTool, name))
 	}
@@ -476,7 +479,7 @@ func call(h Heard, name string, arguments tools.Arguments, e *errand) []Move {
 	if err != nil { // plain structs of strings
 		return nil
 	}
-	return []Move{Call{Tool: name, Arguments: string(raw), errand: e}}
+	return []Move{Call{Tool: name, Arguments: string(raw), pending: e}}
 }
 
 // transcribe never finds words: that is what a real model is for.

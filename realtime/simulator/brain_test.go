@@ -11,7 +11,8 @@ import (
 
 // fleetKnown is what list_servers taught.
 func fleetKnown() map[string]string {
-	return map[string]string{"bigpc": "bigpc", "big pc": "bigpc", "the desktop": "bigpc", "laptop": "laptop", "attic": "attic", "mini.local": "mini.local"}
+	return map[string]string{"bigpc": "bigpc", "big pc": "bigpc", "the desktop": "bigpc", "laptop": "laptop",
+		"attic": "attic", "mini.local": "mini.local"}
 }
 
 // show writes moves as a test wants to read them.
@@ -23,8 +24,9 @@ func show(moves []Move) string {
 			parts = append(parts, "say "+m.Text)
 		case Call:
 			s := m.Tool + m.Arguments
-			if m.errand != nil && m.errand.wish != wishAnswer {
-				s += fmt.Sprintf(" then %s", map[wish]string{wishRead: "read", wishOpen: "open", wishOpened: "told", wishContinue: "work " + m.errand.work}[m.errand.wish])
+			if m.pending != nil && m.pending.wish != wishAnswer {
+				s += fmt.Sprintf(" then %s", map[wish]string{wishRead: "read", wishOpen: "open", wishOpened: "told",
+					wishContinue: "work " + m.pending.work}[m.pending.wish])
 			}
 			parts = append(parts, s)
 		default:
@@ -56,26 +58,36 @@ var sentencesKnown = []struct{ said, want string }{
 	{"On laptop, what was I working on?", `list_sessions{"server":"laptop"}`},
 	{"find the sessions about auth", `list_sessions{"query":"auth"}`},
 	// continue
-	{"Continue the auth session on bigpc and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
-	{"continue the auth session on bigpc, and run the tests.", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
-	{"please resume my auth refactor session and then fix the failing test", `list_sessions{"query":"auth refactor"} then work fix the failing test`},
-	{"Go back to the release notes session on laptop: add a section about auth", `list_sessions{"server":"laptop","query":"release notes"} then work add a section about auth`},
-	{"In the auth session on bigpc, run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
-	{"On bigpc continue the auth session and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"Continue the auth session on bigpc and run the tests",
+		`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"continue the auth session on bigpc, and run the tests.",
+		`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"please resume my auth refactor session and then fix the failing test",
+		`list_sessions{"query":"auth refactor"} then work fix the failing test`},
+	{"Go back to the release notes session on laptop: add a section about auth",
+		`list_sessions{"server":"laptop","query":"release notes"} then work add a section about auth`},
+	{"In the auth session on bigpc, run the tests",
+		`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"On bigpc continue the auth session and run the tests",
+		`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
 	{"continue the last session on laptop and push it", `list_sessions{"server":"laptop"} then work push it`},
 	{"Continue the session about unicorns", `list_sessions{"query":"unicorns"} then work `},
-	{"continue the session about unicorns on laptop and run the tests", `list_sessions{"server":"laptop","query":"unicorns"} then work run the tests`},
+	{"continue the session about unicorns on laptop and run the tests",
+		`list_sessions{"server":"laptop","query":"unicorns"} then work run the tests`},
 	{"In the session about release notes, add a line", `list_sessions{"query":"release notes"} then work add a line`},
 	// open: read and go on there, without work
 	{"Open the checkout session", `list_sessions{"query":"checkout"} then open`},
-	{"switch to the auth refactor session on bigpc, please", `list_sessions{"server":"bigpc","query":"auth refactor"} then open`},
+	{"switch to the auth refactor session on bigpc, please",
+		`list_sessions{"server":"bigpc","query":"auth refactor"} then open`},
 	{"Open the checkout session and run the tests", `list_sessions{"query":"checkout"} then work run the tests`},
 	// read
 	{"Read the session about auth on bigpc", `list_sessions{"server":"bigpc","query":"auth"} then read`},
 	{"what happened in the auth session?", `list_sessions{"query":"auth"} then read`},
 	// new
-	{"Start a new session on laptop and write a changelog", `codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`},
-	{"In a new session on laptop, draft a blog post", `codex{"server":"laptop","thread_id":"new","prompt":"Draft a blog post"}`},
+	{"Start a new session on laptop and write a changelog",
+		`codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`},
+	{"In a new session on laptop, draft a blog post",
+		`codex{"server":"laptop","thread_id":"new","prompt":"Draft a blog post"}`},
 	{"open a new session and check the logs", `codex{"server":"bigpc","thread_id":"new","prompt":"Check the logs"}`},
 	// work with a machine
 	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
@@ -115,7 +127,8 @@ var sentencesKnown = []struct{ said, want string }{
 	{"yes, push it", "say " + sayNobody},
 	{"   ", "say " + sayAbility},
 	// side questions
-	{"Quick question for laptop: which branch is it on?", `run_on_server{"server":"laptop","prompt":"which branch is it on"}`},
+	{"Quick question for laptop: which branch is it on?",
+		`run_on_server{"server":"laptop","prompt":"which branch is it on"}`},
 	{"Quick question: which branch is it on?", `run_on_server{"server":"bigpc","prompt":"which branch is it on"}`},
 	// what runs
 	{"What is running?", "status{}"},
@@ -142,7 +155,8 @@ var sentencesKnown = []struct{ said, want string }{
 	{"After that, on laptop, write the release notes", `queue_next{"server":"laptop","prompt":"Write the release notes"}`},
 	{"On laptop, after that run the tests", `queue_next{"server":"laptop","prompt":"Run the tests"}`},
 	{"After that, tell me what changed on bigpc", `queue_next{"server":"bigpc","prompt":"Tell me what changed"}`},
-	{"after that, start a new session on laptop and draft a post", `queue_next{"server":"laptop","thread_id":"new","prompt":"Draft a post"}`},
+	{"after that, start a new session on laptop and draft a post",
+		`queue_next{"server":"laptop","thread_id":"new","prompt":"Draft a post"}`},
 	{"then, which machines do I have?", anyMachines},
 	// how much is told
 	{"tell me less", `set_updates{"level":"quiet"}`},
@@ -171,7 +185,8 @@ func TestBrainWithoutKnowledge(t *testing.T) {
 		{"Ask attic to check the backups", `codex{"server":"attic","prompt":"Check the backups"}`},
 		{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
 		{"remove the log lines from main.go", "say On which machine?"},
-		{"Continue the auth session on bigpc and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+		{"Continue the auth session on bigpc and run the tests",
+			`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
 	} {
 		if got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.said, got, c.want)
@@ -200,16 +215,19 @@ func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 
 // Outputs of tools.
 const (
-	twoAuth    = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"},{"id":"t2","title":"Auth docs","server":"laptop"}],"say":"x"}`
+	twoAuth = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"},{"id":"t2","title":"Auth ` +
+		`docs","server":"laptop"}],"say":"x"}`
 	oneAuth    = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"}],"say":"x"}`
-	twoServers = `{"items":[{"name":"bigpc","aliases":["big pc"],"health":"up"},{"name":"laptop","health":"up"}],"say":"bigpc and laptop are ready."}`
+	twoServers = `{"items":[{"name":"bigpc","aliases":["big ` +
+		`pc"],"health":"up"},{"name":"laptop","health":"up"}],"say":"bigpc and laptop are ready."}`
 )
 
 // talks are conversations with a brain: a line that begins with ">" is what it does, one with "=" the
 // output of its last call, one with "!" a system message, anything else a sentence of the caller.
 var talks = map[string][]string{
-	"the sessions of an errand": {
-		"Continue the auth session on bigpc and run the tests", `>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
+	"the sessions of an intent": {
+		"Continue the auth session on bigpc and run the tests",
+		`>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
 		"=" + oneAuth, `>codex{"server":"bigpc","thread_id":"t1","prompt":"Run the tests"}`,
 		`={"status":"done","server":"bigpc","say":"One test fails."}`, ">say One test fails.",
 		"Fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
@@ -241,7 +259,8 @@ var talks = map[string][]string{
 	"opened: what comes next goes there": {
 		"Open the auth session on bigpc", `>list_sessions{"server":"bigpc","query":"auth"} then open`,
 		"=" + oneAuth, `>read_session{"server":"bigpc","thread_id":"t1"} then told`,
-		`={"title":"Auth refactor","server":"bigpc","lines":[],"say":"The session Auth refactor on bigpc."}`, ">say The session Auth refactor on bigpc. " + sayOpened,
+		`={"title":"Auth refactor","server":"bigpc","lines":[],"say":"The session Auth refactor on bigpc."}`,
+		">say The session Auth refactor on bigpc. " + sayOpened,
 		"Fix it", `>codex{"server":"bigpc","thread_id":"t1","prompt":"Fix it"}`,
 		`={"status":"done","server":"bigpc","say":"Fixed."}`, ">say Fixed.",
 		"Run the tests", `>codex{"server":"bigpc","prompt":"Run the tests"}`,
@@ -333,7 +352,7 @@ func talk(t *testing.T, lines []string) {
 			continue
 		case strings.HasPrefix(line, "="):
 			b.learn(&item{kind: "function_call_output", callID: "c", output: line[1:]})
-			h.Outputs = []Output{{CallID: "c", Tool: last.Tool, Text: line[1:], errand: last.errand}}
+			h.Outputs = []Output{{CallID: "c", Tool: last.Tool, Text: line[1:], pending: last.pending}}
 		case strings.HasPrefix(line, "!"):
 			h.Messages = []string{line[1:]}
 		default:
@@ -351,7 +370,8 @@ func talk(t *testing.T, lines []string) {
 }
 
 func TestBrainSpeaksNews(t *testing.T) {
-	message := wording.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
+	message := wording.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.",
+		"All tests pass. I changed one line. There is more.")
 	for _, c := range []struct {
 		name string
 		h    Heard
@@ -360,22 +380,42 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"first response, nothing said", Heard{Nth: 1}, "say " + sayGreeting},
 		{"later, nothing new", Heard{Nth: 2}, ""},
 		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
-		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
-		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
-		{"a command", Heard{Nth: 2, Messages: []string{wording.Message("bigpc asks for permission to run a command; please answer on the page. It is shown there.", "/bin/bash -lc 'git push origin main'")}}, "say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
-		{"a silent note", Heard{Nth: 2, Messages: []string{wording.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}}, ""},
-		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one sentence."}}, "say While you were away, one thing finished."},
-		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}}, "say One. Two."},
-		{"an answer without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"status":"started"}`}}}, "say The answer is: started."},
-		{"machines without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"items":[{"name":"a","health":"up"},{"name":"b"}],"more":2}`}}}, "say There is a, which is up, b and 2 more."},
-		{"a transcript without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"title":"Auth","server":"bigpc","lines":[{"role":"user","text":"x"},{"role":"agent","text":"Done. Really. Yes."}]}`}}}, "say The session Auth on bigpc. The last word there: Done. Really."},
-		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}}, "say It is sunny. And warm."},
+		{"a result", Heard{Nth: 2, Messages: []string{message}},
+			"say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
+		{"a result first of all", Heard{Nth: 1, Messages: []string{message}},
+			"say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
+		{"a command", Heard{Nth: 2,
+			Messages: []string{wording.Message("bigpc asks for permission to run a command; please answer on the page. It is "+
+				"shown there.", "/bin/bash -lc 'git push origin main'")}},
+			"say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
+		{"a silent note", Heard{Nth: 2,
+			Messages: []string{wording.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}},
+			""},
+		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one " +
+			"sentence."}}, "say While you were away, one thing finished."},
+		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}},
+			"say One. Two."},
+		{"an answer without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"status":"started"}`}}},
+			"say The answer is: started."},
+		{"machines without a sentence", Heard{Nth: 2,
+			Outputs: []Output{{Text: `{"items":[{"name":"a","health":"up"},{"name":"b"}],"more":2}`}}},
+			"say There is a, which is up, b and 2 more."},
+		{"a transcript without a sentence", Heard{Nth: 2,
+			Outputs: []Output{{Text: `{"title":"Auth","server":"bigpc","lines":[{"role":"user","text":"x"},{"role":"agent",` +
+				`"text":"Done. Really. Yes."}]}`}}}, "say The session Auth on bigpc. The last word there: Done. Really."},
+		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}},
+			"say It is sunny. And warm."},
 		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
 		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
-		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done in the session Auth refactor. All tests pass. I changed one line.`},
-		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
-		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: tools.ListServers}, "say " + sayAbility + " | list_servers{}"},
-		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"Push it"}`},
+		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}},
+			`codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done in the session Auth refactor. All tests pass. I ` +
+				`changed one line.`},
+		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}},
+			`codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
+		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: tools.ListServers}, "say " + sayAbility +
+			" | list_servers{}"},
+		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"},
+			`codex{"server":"bigpc","prompt":"Push it"}`},
 	} {
 		c.h.Tools = allTools()
 		if got := show(newBrain().reply(c.h)); got != c.want {

@@ -14,8 +14,10 @@ import (
 
 // Bounds of a connection.
 const (
-	maxFrame  = 16 << 20         // bytes a client may send at once; OpenAI takes 15 MiB of audio. One frame is read ahead, then TCP slows the client
-	outbox    = 4096             // frames to send; when full the client is too slow and is disconnected, since every event counts
+	// bytes a client may send at once; OpenAI takes 15 MiB of audio. One frame is read ahead, then TCP slows the client
+	maxFrame = 16 << 20
+	// frames to send; when full the client is too slow and is disconnected, since every event counts
+	outbox    = 4096
 	maxUnsent = 64 << 20         // bytes of them, with the same end
 	writeWait = 10 * time.Second // for one frame
 	endWait   = time.Second      // for what is left when the connection ends, and for the client's close frame
@@ -42,7 +44,8 @@ type conn struct {
 
 func (m *Model) newConn(ws *websocket.Conn) *conn {
 	ws.SetReadLimit(maxFrame)
-	return &conn{ws: ws, now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}), beside: make(chan joining)}
+	return &conn{ws: ws, now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
+		beside: make(chan joining)}
 }
 
 // converse runs the call of this id until it ends, by either side or by the context.
@@ -174,6 +177,7 @@ func (c *conn) write(lost context.CancelFunc) {
 		_ = c.ws.Close()
 		return
 	}
-	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.end.code, c.end.text), time.Now().Add(endWait))
+	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.end.code, c.end.text),
+		time.Now().Add(endWait))
 	_ = c.ws.SetReadDeadline(time.Now().Add(endWait))
 }

@@ -26,11 +26,11 @@ type item struct {
 	arguments string
 	output    string
 
-	given  bool          // the client made it
-	heard  bool          // a response has taken it in
-	words  string        // of a sound, as the model understood it
-	sent   time.Duration // of its sound that was sent
-	errand *errand
+	given   bool          // the client made it
+	heard   bool          // a response has taken it in
+	words   string        // of a sound, as the model understood it
+	sent    time.Duration // of its sound that was sent
+	pending *pendingIntent
 }
 
 // A part is one piece of a message. What clients send as sound or picture is not kept.
@@ -177,7 +177,7 @@ func (c *conversation) hear(items []*item) Heard {
 		case it.kind == "function_call_output":
 			out := Output{CallID: it.callID, Text: it.output}
 			if call := c.call(it.callID); call != nil {
-				out.Tool, out.errand = call.name, call.errand
+				out.Tool, out.pending = call.name, call.pending
 			}
 			h.Outputs = append(h.Outputs, out)
 		case it.kind != "message" || it.role == "assistant":
@@ -212,7 +212,9 @@ func newItem(raw json.RawMessage) (*item, *fault) {
 		return nil, f
 	}
 	if n := len(in.ID); n > maxItemID {
-		return nil, &fault{code: "string_above_max_length", param: "item.id", message: fmt.Sprintf("Invalid 'item.id': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", maxItemID, n)}
+		return nil, &fault{code: "string_above_max_length", param: "item.id",
+			message: fmt.Sprintf("Invalid 'item.id': string too long. Expected a string with maximum length %d, but got a "+
+				"string with length %d instead.", maxItemID, n)}
 	}
 	it := &item{id: in.ID, kind: in.Type, status: "completed", callID: in.CallID, name: in.Name, given: true}
 	switch in.Type {

@@ -28,10 +28,14 @@ func TestDeepFrames(t *testing.T) {
 	w := newWorld(t, newBrain())
 	for _, frame := range []string{
 		`{"type":"x","a":` + brackets,
-		`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex","arguments":"` + brackets + `"}}`,
-		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"` + brackets + `"}}`,
-		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"{\"items\":` + brackets + `"}}`,
-		`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"the second one"}]}}`,
+		`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex","arguments":"` +
+			brackets + `"}}`,
+		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"` + brackets +
+			`"}}`,
+		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"{\"items\":` +
+			brackets + `"}}`,
+		`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",` +
+			`"text":"the second one"}]}}`,
 		`{"type":"response.create"}`,
 	} {
 		w.s.receive(w.now, []byte(frame))

@@ -14,14 +14,21 @@ import (
 func FuzzFrames(f *testing.F) {
 	for _, frames := range []string{
 		`{"type":"response.create"}` + "\n" + `{"type":"response.create"}` + "\n" + `{"type":"response.cancel"}`,
-		`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":null}}}}` + "\n" +
-			`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("AAAA", 400) + `"}` + "\n" + `{"type":"input_audio_buffer.commit"}`,
+		`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"format":{"type":"audio/pcmu"},` +
+			`"turn_detection":null}}}}` + "\n" +
+			`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("AAAA", 400) + `"}` + "\n" +
+			`{"type":"input_audio_buffer.commit"}`,
 		`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("AECA", 8000) + `"}`,
-		`{"type":"conversation.item.create","item":{"id":"a","type":"message","role":"user","content":[{"type":"input_text","text":"fix it on bigpc"}]}}` + "\n" + `{"type":"response.create"}`,
-		`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"}],"tool_choice":"required"}}` + "\n" +
-			`{"type":"response.create","response":{"conversation":"none","input":[{"type":"item_reference","id":"a"}],"metadata":{"a":"b"}}}`,
-		`{"type":"conversation.item.truncate","item_id":"a","content_index":0,"audio_end_ms":-1}` + "\n" + `{"type":"conversation.item.delete","item_id":"a"}`,
-		`{"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":{"id":"v"},"speed":0.25}},"output_modalities":["text"]}}`,
+		`{"type":"conversation.item.create","item":{"id":"a","type":"message","role":"user",` +
+			`"content":[{"type":"input_text","text":"fix it on bigpc"}]}}` + "\n" + `{"type":"response.create"}`,
+		`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"}],` +
+			`"tool_choice":"required"}}` + "\n" +
+			`{"type":"response.create","response":{"conversation":"none","input":[{"type":"item_reference","id":"a"}],` +
+			`"metadata":{"a":"b"}}}`,
+		`{"type":"conversation.item.truncate","item_id":"a","content_index":0,"audio_end_ms":-1}` + "\n" +
+			`{"type":"conversation.item.delete","item_id":"a"}`,
+		`{"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":{"id":"v"},"speed":0.25}},` +
+			`"output_modalities":["text"]}}`,
 	} {
 		f.Add(frames)
 	}

@@ -49,7 +49,8 @@ func (s *session) appendAudio(frame []byte) *fault {
 	}
 	data, err := base64.StdEncoding.DecodeString(*in.Audio)
 	if err != nil {
-		return &fault{code: "invalid_value", param: "audio", message: "Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value."}
+		return &fault{code: "invalid_value", param: "audio",
+			message: "Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value."}
 	}
 	f2 := s.settings.view.Audio.Input.Format
 	samples, rest := f2.decodeSamples(append(s.input.rest, data...))
@@ -93,7 +94,8 @@ func (s *session) speechStarted(ago time.Duration) {
 // speechStopped commits the speech and answers it if the session wants that.
 func (s *session) speechStopped(words string) {
 	set := s.settings.view.Audio.Input.TurnDetection
-	s.emit("input_audio_buffer.speech_stopped", fields{"item_id": s.input.itemID, "audio_end_ms": s.input.total.duration().Milliseconds()})
+	s.emit("input_audio_buffer.speech_stopped", fields{"item_id": s.input.itemID,
+		"audio_end_ms": s.input.total.duration().Milliseconds()})
 	s.commit(s.input.itemID, words)
 	if set == nil || !set.Create {
 		return
@@ -107,7 +109,9 @@ func (s *session) speechStopped(words string) {
 
 func (s *session) commitAudio() *fault {
 	if s.input.buffered.duration() < minCommit {
-		return &fault{code: "input_audio_buffer_commit_empty", message: fmt.Sprintf("Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has %.2fms of audio.", float64(s.input.buffered.duration().Microseconds())/1000)}
+		return &fault{code: "input_audio_buffer_commit_empty",
+			message: fmt.Sprintf("Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, "+
+				"but buffer only has %.2fms of audio.", float64(s.input.buffered.duration().Microseconds())/1000)}
 	}
 	words := s.input.words
 	if words == "" {
@@ -125,7 +129,8 @@ func (s *session) commitAudio() *fault {
 // them if they asked for a transcription.
 func (s *session) commit(id, words string) {
 	s.input.clear()
-	it := &item{id: id, kind: "message", status: "completed", role: "user", words: words, parts: []part{{Type: "input_audio"}}}
+	it := &item{id: id, kind: "message", status: "completed", role: "user", words: words,
+		parts: []part{{Type: "input_audio"}}}
 	s.emit("input_audio_buffer.committed", fields{"item_id": id, "previous_item_id": s.items.last()})
 	s.add(len(s.items.items), it)
 	if s.settings.view.Audio.Input.Transcription == nil {

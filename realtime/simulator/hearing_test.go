@@ -64,7 +64,8 @@ func (w *world) play(f format, samples []int16) {
 
 func (w *world) hears(f format) {
 	w.t.Helper()
-	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"format":{"type":%q},"transcription":{"model":"whisper-1"}}}}}`, f.Type)
+	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"format":{"type":%q},`+
+		`"transcription":{"model":"whisper-1"}}}}}`, f.Type)
 	w.take()
 }
 
@@ -102,9 +103,11 @@ func TestSpeechIsDetected(t *testing.T) {
 		w.play(f, tone(f.rate(), 100*time.Millisecond, 3))
 		got := w.take()
 		want := []string{
-			"input_audio_buffer.speech_stopped", "input_audio_buffer.committed", "conversation.item.added", "conversation.item.done",
+			"input_audio_buffer.speech_stopped", "input_audio_buffer.committed", "conversation.item.added",
+			"conversation.item.done",
 			"conversation.item.input_audio_transcription.completed", "response.created", "response.output_item.added",
-			"conversation.item.added", "response.content_part.added", "response.output_audio_transcript.delta", "response.output_audio.delta",
+			"conversation.item.added", "response.content_part.added", "response.output_audio_transcript.delta",
+			"response.output_audio.delta",
 		}
 		if diff := cmp.Diff(want, types(got)); diff != "" {
 			t.Errorf("%s: %s", f.Type, diff)
@@ -133,7 +136,8 @@ func TestNoiseIsNoSpeech(t *testing.T) {
 		own, _ := f.decodeSamples(slices.Repeat(murmur, 30))
 		for name, sound := range map[string][]int16{
 			"silence": tone(f.rate(), 3*time.Second, 0), "a quiet room": tone(f.rate(), 3*time.Second, 150), "beeps": beeps,
-			"a cough": append(tone(f.rate(), 150*time.Millisecond, 20000), tone(f.rate(), time.Second, 0)...), "the simulator's own voice": own,
+			"a cough":                   append(tone(f.rate(), 150*time.Millisecond, 20000), tone(f.rate(), time.Second, 0)...),
+			"the simulator's own voice": own,
 		} {
 			w := newWorld(t, newBrain())
 			w.hears(f)
@@ -173,10 +177,12 @@ func TestPausesBelongToSpeech(t *testing.T) {
 func TestBargeIn(t *testing.T) {
 	for _, interrupt := range []bool{true, false} {
 		w := newWorld(t, newScript(&Script{
-			Steps:       []Step{{Do: []Move{Say{Text: "one two three four five six seven eight nine ten"}}}, {On: Text("stop that"), Do: []Move{Say{Text: "fine"}}}},
+			Steps: []Step{{Do: []Move{Say{Text: "one two three four five six seven eight nine ten"}}},
+				{On: Text("stop that"), Do: []Move{Say{Text: "fine"}}}},
 			Transcripts: []string{"stop that"},
 		}))
-		w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":%v}}}}}`, interrupt)
+		w.send(`{"type":"session.update","session":{"type":"realtime",`+
+			`"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":%v}}}}}`, interrupt)
 		w.send(`{"type":"response.create"}`)
 		w.pass(time.Second)
 		w.take()
@@ -186,7 +192,8 @@ func TestBargeIn(t *testing.T) {
 		if interrupt {
 			want := []string{
 				"input_audio_buffer.speech_started", "response.output_audio.done", "response.output_audio_transcript.done",
-				"response.content_part.done", "response.output_item.done", "conversation.item.done", "rate_limits.updated", "response.done",
+				"response.content_part.done", "response.output_item.done", "conversation.item.done", "rate_limits.updated",
+				"response.done",
 			}
 			if diff := cmp.Diff(want, types(got)); diff != "" {
 				t.Error(diff)
@@ -210,7 +217,8 @@ func TestBargeIn(t *testing.T) {
 // With create_response off the client asks for the response itself.
 func TestDetectionAlone(t *testing.T) {
 	w := newWorld(t, newBrain())
-	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}}`)
+	w.send(`{"type":"session.update","session":{"type":"realtime",` +
+		`"audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}}`)
 	w.take()
 	f := formats()[0]
 	w.play(f, tone(f.rate(), time.Second, 6000))
@@ -226,8 +234,10 @@ func TestDetectionAlone(t *testing.T) {
 }
 
 func TestCommitByHand(t *testing.T) {
-	w := newWorld(t, newScript(&Script{Transcripts: []string{"fix it"}, Else: func(h Heard) []Move { return []Move{Say{Text: h.Texts[0]}} }}))
-	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null,"transcription":{"model":"whisper-1"}}}}}`)
+	w := newWorld(t, newScript(&Script{Transcripts: []string{"fix it"},
+		Else: func(h Heard) []Move { return []Move{Say{Text: h.Texts[0]}} }}))
+	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null,` +
+		`"transcription":{"model":"whisper-1"}}}}}`)
 	w.take()
 	f := formats()[0]
 	w.play(f, tone(f.rate(), 90*time.Millisecond, 9000))
@@ -247,7 +257,8 @@ func TestCommitByHand(t *testing.T) {
 	if diff := cmp.Diff(want, types(got)); diff != "" {
 		t.Error(diff)
 	}
-	if e := got[1]; e.Get("item.content.0.type").Str != "input_audio" || e.Get("item.content.0.transcript").Type != gjson.Null {
+	if e := got[1]; e.Get("item.content.0.type").Str != "input_audio" ||
+		e.Get("item.content.0.transcript").Type != gjson.Null {
 		t.Error(e.Raw)
 	}
 	if e := got[4]; e.Get("transcript").Str != "fix it" || !e.Get("usage.type").Exists() {
@@ -276,8 +287,10 @@ func TestClearForgetsSpeech(t *testing.T) {
 
 // Spoken sentences of a script arrive as detected speech with its words.
 func TestHear(t *testing.T) {
-	w := newWorld(t, newScript(&Script{Steps: []Step{{On: Text("which machines"), Do: []Move{Call{Tool: "list_servers", Arguments: "{}"}}}}}))
-	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
+	w := newWorld(t, newScript(&Script{Steps: []Step{{On: Text("which machines"),
+		Do: []Move{Call{Tool: "list_servers", Arguments: "{}"}}}}}))
+	w.send(`{"type":"session.update","session":{"type":"realtime",` +
+		`"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
 	w.take()
 	w.s.happen(w.now, Hear{Text: "Which machines do I have?", For: 2 * time.Second})
 	w.drain()

@@ -18,7 +18,8 @@ func TestItemsKeepTheirOrder(t *testing.T) {
 	w := newWorld(t, newBrain())
 	w.take()
 	for _, c := range []struct{ id, previous, want string }{
-		{"a", "", ""}, {"b", "", "a"}, {"first", `,"previous_item_id":"root"`, ""}, {"middle", `,"previous_item_id":"a"`, "a"}, {"last", `,"previous_item_id":null`, "b"},
+		{"a", "", ""}, {"b", "", "a"}, {"first", `,"previous_item_id":"root"`, ""},
+		{"middle", `,"previous_item_id":"a"`, "a"}, {"last", `,"previous_item_id":null`, "b"},
 	} {
 		w.send(`{"type":"conversation.item.create","item":%s%s}`, user(c.id, "x"), c.previous)
 		got := w.take()
@@ -29,12 +30,14 @@ func TestItemsKeepTheirOrder(t *testing.T) {
 			if p := e.Get("previous_item_id"); p.String() != c.want || c.want == "" && p.Type != gjson.Null {
 				t.Errorf("%s stands behind %s, want %q", c.id, p.Raw, c.want)
 			}
-			if it := e.Get("item"); it.Get("id").Str != c.id || it.Get("object").Str != "realtime.item" || it.Get("status").Str != "completed" {
+			if it := e.Get("item"); it.Get("id").Str != c.id || it.Get("object").Str != "realtime.item" ||
+				it.Get("status").Str != "completed" {
 				t.Errorf("%s", it.Raw)
 			}
 		}
 	}
-	w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"system","content":[{"type":"input_text","text":"x"}]}}`)
+	w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"system",` +
+		`"content":[{"type":"input_text","text":"x"}]}}`)
 	if id := one(t, w.take(), "conversation.item.done").Get("item.id").Str; id == "" || len(id) > maxItemID {
 		t.Errorf("made id %q", id)
 	}
@@ -75,7 +78,8 @@ func TestTruncate(t *testing.T) {
 	w.send(`{"type":"conversation.item.truncate","event_id":"t","item_id":%q,"content_index":1,"audio_end_ms":0}`, id)
 	w.fails("invalid_value", "t")
 	w.send(`{"type":"conversation.item.truncate","item_id":%q,"content_index":0,"audio_end_ms":900}`, id)
-	if e := one(t, w.take(), "conversation.item.truncated"); e.Get("audio_end_ms").Int() != 900 || e.Get("item_id").Str != id {
+	if e := one(t, w.take(), "conversation.item.truncated"); e.Get("audio_end_ms").Int() != 900 ||
+		e.Get("item_id").Str != id {
 		t.Error(e.Raw)
 	}
 	w.send(`{"type":"conversation.item.retrieve","item_id":%q}`, id)
@@ -150,7 +154,8 @@ func TestReplayedConversationIsNotAnswered(t *testing.T) {
 	w := newWorld(t, newBrain())
 	for _, item := range []string{
 		user("u1", "Run the tests on bigpc"),
-		`{"type":"function_call","call_id":"c1","name":"codex","arguments":"{\"server\":\"bigpc\",\"prompt\":\"Run the tests\"}"}`,
+		`{"type":"function_call","call_id":"c1","name":"codex","arguments":"{\"server\":\"bigpc\",\"prompt\":\"Run the ` +
+			`tests\"}"}`,
 		`{"type":"function_call_output","call_id":"c1","output":"{\"say\":\"One fails.\",\"server\":\"bigpc\"}"}`,
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One fails."}]}`,
 	} {

@@ -74,7 +74,8 @@ func (m *Model) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... and ?call_id=... alone.")
+		refuseHTTP(w, http.StatusNotFound, "invalid_request_error",
+			"Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... and ?call_id=... alone.")
 	})
 	return mux
 }

@@ -138,17 +138,20 @@ func TestCallOverASocket(t *testing.T) {
 		defer c.ws.Close()
 		c.send(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"list_servers"}]}}`)
 		c.await("session.updated")
-		c.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"Which machines do I have?"}]}}`)
+		c.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",` +
+			`"text":"Which machines do I have?"}]}}`)
 		c.send(`{"type":"response.create"}`)
 		call := c.await("response.output_item.done").Get("item")
 		if call.Get("name").Str != "list_servers" || call.Get("status").Str != "completed" {
 			t.Fatal(call.Raw)
 		}
 		c.await("response.done")
-		c.send(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":%q,"output":"{\"say\":\"bigpc and laptop are ready, attic is down.\"}"}}`, call.Get("call_id").Str)
+		c.send(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":%q,`+
+			`"output":"{\"say\":\"bigpc and laptop are ready, attic is down.\"}"}}`, call.Get("call_id").Str)
 		c.send(`{"type":"response.create"}`)
 		began := time.Now()
-		if said := c.await("response.output_audio_transcript.done").Get("transcript").Str; said != "bigpc and laptop are ready, attic is down." {
+		if said := c.await("response.output_audio_transcript.done").Get("transcript").Str; said != "bigpc and laptop are "+
+			"ready, attic is down." {
 			t.Errorf("said %q", said)
 		}
 		if took := time.Since(began); took != 3*time.Second-lead { // eight words
@@ -239,7 +242,8 @@ func TestHugeFrameEndsTheConnection(t *testing.T) {
 		if code := c.closed(); code != websocket.CloseMessageTooBig {
 			t.Errorf("closed with %d", code)
 		}
-		if err := <-wrote; err != nil && !errors.Is(err, websocket.ErrCloseSent) { // on TCP a reset would overtake the close frame
+		// on TCP a reset would overtake the close frame
+		if err := <-wrote; err != nil && !errors.Is(err, websocket.ErrCloseSent) {
 			t.Errorf("it was cut while it wrote: %v", err)
 		}
 		c.ws.Close()
@@ -350,7 +354,8 @@ func TestHTTPRefusals(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequest("GET", "/v1/realtime?model=x", nil)
-	for k, v := range map[string]string{"Connection": "upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Origin": "https://evil.example"} {
+	for k, v := range map[string]string{"Connection": "upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+		"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Origin": "https://evil.example"} {
 		r.Header.Set(k, v)
 	}
 	w := httptest.NewRecorder()

@@ -21,7 +21,8 @@ var (
 
 // pausedPhrases are sentences about paused work; they mean something else where there is none.
 var pausedPhrases = sync.OnceValue(func() []phrase {
-	const which = `(?: (?:it|that|(?P<every>both|all|everything)|the (?P<work>.+?)|what (?:was|is) paused))?` + formOn + `(?: now)?`
+	const which = `(?: (?:it|that|(?P<every>both|all|everything)|the (?P<work>.+?)|what (?:was|is) paused))?` + formOn +
+		`(?: now)?`
 	return []phrase{
 		{intent{wish: wishBegin}, whole(`(?:yes,? )?(?:continue|go on|go ahead|resume|do)(?: with)?` + which)},
 		{intent{wish: wishDrop}, whole(`(?:drop|discard|forget)(?: about)?` + which)},
@@ -88,7 +89,8 @@ func (b *brain) forgetPaused(id string) {
 func (b *brain) learnPaused(out gjson.Result) {
 	var found []option
 	out.Get("paused").ForEach(func(_, p gjson.Result) bool {
-		found = append(found, option{id: p.Get("begin").String(), title: p.Get("said").String(), server: p.Get("server").String()})
+		found = append(found, option{id: p.Get("begin").String(), title: p.Get("said").String(),
+			server: p.Get("server").String()})
 		return true
 	})
 	b.notePaused(found)
@@ -109,7 +111,7 @@ func (b *brain) resumed(h Heard, text string) ([]Move, bool) {
 				which = append(which, o)
 			}
 		}
-		e := errand{intent: p.intent}
+		e := pendingIntent{intent: p.intent}
 		switch {
 		case len(which) == 0:
 			return nil, false

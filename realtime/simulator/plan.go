@@ -46,7 +46,8 @@ func plan(r *response, moves []Move) []step {
 			ended = true
 		case Fail:
 			p.do(func(s *session, r *response) {
-				s.finish(r, "failed", fields{"type": "failed", "error": fields{"type": "server_error", "code": m.Code, "message": m.Message}})
+				s.finish(r, "failed", fields{"type": "failed",
+					"error": fields{"type": "server_error", "code": m.Code, "message": m.Message}})
 			})
 			ended = true
 		}
@@ -126,7 +127,7 @@ func (p *planner) call(c Call) bool {
 		n = callPieces
 	}
 	p.do(func(s *session, r *response) {
-		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, errand: c.errand}
+		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, pending: c.pending}
 		if it.callID == "" {
 			it.callID = s.ids.next("call")
 		}

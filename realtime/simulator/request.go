@@ -62,11 +62,13 @@ func (r request) check() *fault {
 	case r.Conversation != "" && r.Conversation != "auto" && r.Conversation != "none":
 		return invalid("response.conversation", r.Conversation, "auto", "none")
 	case len(r.Metadata) > 16:
-		return &fault{code: "object_above_max_properties", param: "response.metadata", message: "Invalid 'response.metadata': at most 16 properties."}
+		return &fault{code: "object_above_max_properties", param: "response.metadata",
+			message: "Invalid 'response.metadata': at most 16 properties."}
 	}
 	for name, value := range r.Metadata {
 		if len(name) > 64 || len(value) > 512 {
-			return &fault{code: "string_above_max_length", param: "response.metadata", message: fmt.Sprintf("Invalid 'response.metadata.%.20s': names have at most 64 characters and values 512.", name)}
+			return &fault{code: "string_above_max_length", param: "response.metadata",
+				message: fmt.Sprintf("Invalid 'response.metadata.%.20s': names have at most 64 characters and values 512.", name)}
 		}
 	}
 	if r.Modalities != nil {
@@ -97,7 +99,8 @@ func (s *session) respond(req request) *fault {
 		return busy(r.id)
 	}
 	if outOfBand && len(s.running) > maxOutOfBand {
-		return &fault{code: "rate_limit_exceeded", message: fmt.Sprintf("At most %d responses run beside the conversation.", maxOutOfBand)}
+		return &fault{code: "rate_limit_exceeded", message: fmt.Sprintf("At most %d responses run beside the conversation.",
+			maxOutOfBand)}
 	}
 	fresh, f := s.context(req)
 	if f != nil {
@@ -152,7 +155,8 @@ func (s *session) context(req request) ([]*item, *fault) {
 		if ref.Type == "item_reference" {
 			_, it := s.items.find(ref.ID)
 			if it == nil {
-				return nil, &fault{code: "invalid_value", param: "response.input", message: fmt.Sprintf("Item with id '%.40s' does not exist.", ref.ID)}
+				return nil, &fault{code: "invalid_value", param: "response.input",
+					message: fmt.Sprintf("Item with id '%.40s' does not exist.", ref.ID)}
 			}
 			copied := *it
 			items = append(items, &copied)
@@ -180,8 +184,9 @@ func (s *session) callable(req request) ([]string, string) {
 
 func busy(id string) *fault {
 	return &fault{
-		code:    "conversation_already_has_active_response",
-		message: "Conversation already has an active response in progress: " + id + ". Wait until the response is finished before creating a new one.",
+		code: "conversation_already_has_active_response",
+		message: "Conversation already has an active response in progress: " + id +
+			". Wait until the response is finished before creating a new one.",
 	}
 }
 

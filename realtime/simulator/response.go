@@ -227,7 +227,8 @@ func (s *session) closeItem(r *response, status string, quiet bool) {
 }
 
 func (s *session) itemDone(r *response) {
-	s.emit("response.output_item.done", fields{"response_id": r.id, "output_index": len(r.output) - 1, "item": r.open.wire()})
+	s.emit("response.output_item.done", fields{"response_id": r.id, "output_index": len(r.output) - 1,
+		"item": r.open.wire()})
 	if !r.outOfBand {
 		previous := any(nil)
 		if i, _ := s.items.find(r.open.id); i > 0 {

@@ -35,7 +35,8 @@ func TestSpokenResponse(t *testing.T) {
 			t.Errorf("%s is %q, want %q", path, s, want)
 		}
 	}
-	if u := done.Get("usage"); u.Get("total_tokens").Int() != u.Get("input_tokens").Int()+u.Get("output_tokens").Int() || u.Get("output_token_details.audio_tokens").Int() == 0 {
+	if u := done.Get("usage"); u.Get("total_tokens").Int() != u.Get("input_tokens").Int()+u.Get("output_tokens").Int() ||
+		u.Get("output_token_details.audio_tokens").Int() == 0 {
 		t.Errorf("usage %s", u.Raw)
 	}
 	if one(t, got, "response.created").Get("response.usage").Type != gjson.Null {
@@ -80,7 +81,8 @@ func TestSoundLastsAsLongAsItsWords(t *testing.T) {
 					t.Fatalf("%s is heard: %d", kind, loudness(samples))
 				}
 			}
-			if ahead := sent - w.now.Sub(began); ahead < 300*time.Millisecond && sent < 10*time.Second || ahead > 400*time.Millisecond {
+			if ahead := sent - w.now.Sub(began); ahead < 300*time.Millisecond && sent < 10*time.Second ||
+				ahead > 400*time.Millisecond {
 				t.Fatalf("%s: %v ahead after %v", kind, ahead, w.now.Sub(began))
 			}
 		}
@@ -116,7 +118,8 @@ func TestWrittenResponse(t *testing.T) {
 
 func TestFunctionCalls(t *testing.T) {
 	w := newWorld(t, steps([]Move{
-		Call{Tool: "codex", Arguments: `{"server":"büro","prompt":"Go"}`, ID: "call_a"}, Call{Tool: "list_servers", Arguments: `{}`},
+		Call{Tool: "codex", Arguments: `{"server":"büro","prompt":"Go"}`, ID: "call_a"},
+		Call{Tool: "list_servers", Arguments: `{}`},
 	}))
 	w.take()
 	w.send(`{"type":"response.create"}`)
@@ -142,14 +145,17 @@ func TestFunctionCalls(t *testing.T) {
 		t.Errorf("%d deltas make %s", n, args)
 	}
 	out := one(t, got, "response.done").Get("response.output").Array()
-	if len(out) != 2 || out[0].Get("call_id").Str != "call_a" || out[0].Get("status").Str != "completed" || out[1].Get("call_id").Str == "" {
+	if len(out) != 2 || out[0].Get("call_id").Str != "call_a" || out[0].Get("status").Str != "completed" ||
+		out[1].Get("call_id").Str == "" {
 		t.Errorf("output %v", out)
 	}
 	added := all(got, "conversation.item.added")
-	if added[0].Get("previous_item_id").Type != gjson.Null || added[1].Get("previous_item_id").Str != out[0].Get("id").Str {
+	if added[0].Get("previous_item_id").Type != gjson.Null ||
+		added[1].Get("previous_item_id").Str != out[0].Get("id").Str {
 		t.Error("previous_item_id is not the item before")
 	}
-	w.send(`{"type":"conversation.item.create","event_id":"e1","item":{"type":"function_call_output","call_id":"nosuch","output":"{}"}}`)
+	w.send(`{"type":"conversation.item.create","event_id":"e1","item":{"type":"function_call_output",` +
+		`"call_id":"nosuch","output":"{}"}}`)
 	w.fails("invalid_tool_call_id", "e1")
 }
 
@@ -176,7 +182,8 @@ func TestCallsThatFail(t *testing.T) {
 		if done.Get("status").Str != c.status || done.Get("output.0.status").Str != c.item {
 			t.Errorf("%s: %s", c.name, done.Raw)
 		}
-		if n := len(all(got, "response.output_item.done")); c.status == "completed" && n != c.dones+1 || c.status != "completed" && n != c.dones {
+		if n := len(all(got, "response.output_item.done")); c.status == "completed" && n != c.dones+1 ||
+			c.status != "completed" && n != c.dones {
 			t.Errorf("%s: %d output_item.done", c.name, n)
 		}
 		if args := one(t, got, "response.function_call_arguments.done").Get("arguments").Str; args != c.call.Arguments {
@@ -192,13 +199,15 @@ func TestSocketLostInACall(t *testing.T) {
 	if w.s.end == nil || w.s.end.code != 0 {
 		t.Fatal("the socket is not dropped")
 	}
-	if got := w.take(); len(all(got, "response.function_call_arguments.delta")) != callPieces/2 || len(all(got, "response.function_call_arguments.done")) != 0 {
+	if got := w.take(); len(all(got, "response.function_call_arguments.delta")) != callPieces/2 ||
+		len(all(got, "response.function_call_arguments.done")) != 0 {
 		t.Errorf("before: %v", types(got))
 	}
 }
 
 func TestCancel(t *testing.T) {
-	w := newWorld(t, steps([]Move{Say{Text: "one two three four five six seven eight nine ten"}}, []Move{Say{Text: "again"}}))
+	w := newWorld(t, steps([]Move{Say{Text: "one two three four five six seven eight nine ten"}},
+		[]Move{Say{Text: "again"}}))
 	w.send(`{"type":"response.cancel","event_id":"c0"}`)
 	w.got = w.got[1:] // session.created
 	w.fails("response_cancel_not_active", "c0")
@@ -215,7 +224,8 @@ func TestCancel(t *testing.T) {
 		t.Error(diff)
 	}
 	done := one(t, got, "response.done").Get("response")
-	if done.Get("status").Str != "cancelled" || done.Get("status_details.reason").Str != "client_cancelled" || done.Get("output.0.status").Str != "incomplete" {
+	if done.Get("status").Str != "cancelled" || done.Get("status_details.reason").Str != "client_cancelled" ||
+		done.Get("output.0.status").Str != "incomplete" {
 		t.Errorf("%s", done.Raw)
 	}
 	w.send(`{"type":"response.create"}`)
@@ -234,7 +244,8 @@ func TestOneResponseAtATime(t *testing.T) {
 		t.Errorf("the error does not name %s: %s", active, got)
 	}
 	w.fails("conversation_already_has_active_response", "e2")
-	w.send(`{"type":"response.create","response":{"conversation":"none","metadata":{"k":"v"},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]}}`)
+	w.send(`{"type":"response.create","response":{"conversation":"none","metadata":{"k":"v"},` +
+		`"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]}}`)
 	w.pass(time.Minute)
 	got := w.take()
 	if n := len(all(got, "response.done")); n != 2 {
@@ -242,11 +253,13 @@ func TestOneResponseAtATime(t *testing.T) {
 	}
 	for _, done := range all(got, "response.done") {
 		beside := done.Get("response.metadata.k").Str == "v"
-		if beside == (done.Get("response.id").Str == active) || beside != (done.Get("response.conversation_id").Type == gjson.Null) {
+		if beside == (done.Get("response.id").Str == active) ||
+			beside != (done.Get("response.conversation_id").Type == gjson.Null) {
 			t.Errorf("%s", done.Raw)
 		}
 	}
-	if n := len(all(got, "conversation.item.done")) + len(all(got, "conversation.item.added")); n != 1 { // the other was added before
+	// the other was added before
+	if n := len(all(got, "conversation.item.done")) + len(all(got, "conversation.item.added")); n != 1 {
 		t.Errorf("an out-of-band response reached the conversation: %d events", n)
 	}
 }
@@ -268,7 +281,8 @@ func TestScriptRefusesAndFails(t *testing.T) {
 		{On: Result("codex"), Do: []Move{Raw{JSON: `{"type":"future.event"}`}, Close{Code: 1001}}},
 	}}))
 	w.take()
-	w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"Fix it"}]}}`)
+	w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",` +
+		`"text":"Fix it"}]}}`)
 	w.take()
 	w.send(`{"type":"response.create","event_id":"a"}`)
 	w.fails("conversation_already_has_active_response", "a")
@@ -277,7 +291,8 @@ func TestScriptRefusesAndFails(t *testing.T) {
 	if done.Get("status").Str != "failed" || done.Get("status_details.error.code").Str != "inference_rate_limit_exceeded" {
 		t.Errorf("%s", done.Raw)
 	}
-	w.send(`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex","arguments":"{}"}}`)
+	w.send(`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex",` +
+		`"arguments":"{}"}}`)
 	w.send(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"{}"}}`)
 	w.take()
 	w.send(`{"type":"response.create"}`)
@@ -291,7 +306,8 @@ func TestResponseParameters(t *testing.T) {
 	w := newWorld(t, newBrain())
 	w.take()
 	for body, code := range map[string]string{
-		`{"foo":1}`: "unknown_parameter", `{"modalities":["text"]}`: "unknown_parameter", `{"conversation":"x"}`: "invalid_value",
+		`{"foo":1}`: "unknown_parameter", `{"modalities":["text"]}`: "unknown_parameter",
+		`{"conversation":"x"}`:                   "invalid_value",
 		`{"output_modalities":["text","audio"]}`: "invalid_value", `{"metadata":{"a":1}}`: "invalid_type",
 		`{"metadata":{"a":"` + strings.Repeat("x", 513) + `"}}`:     "string_above_max_length",
 		`{"tools":[{"type":"x"}]}`:                                  "invalid_value",
@@ -307,12 +323,14 @@ func TestResponseParameters(t *testing.T) {
 // The brain works in a session whose tools and choice the response overrides.
 func TestResponseToolsOverrideTheSession(t *testing.T) {
 	w := newWorld(t, newBrain())
-	w.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],"tools":[{"type":"function","name":"list_servers"}]}}`)
+	w.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],` +
+		`"tools":[{"type":"function","name":"list_servers"}]}}`)
 	w.take()
 	for _, c := range []struct{ params, item string }{
 		{`{}`, "function_call"}, {`{"tools":[]}`, "message"}, {`{"tool_choice":"none"}`, "message"},
 	} {
-		w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"Which machines do I have?"}]}}`)
+		w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",` +
+			`"text":"Which machines do I have?"}]}}`)
 		w.send(`{"type":"response.create","response":%s}`, c.params)
 		w.pass(time.Minute)
 		if got := one(t, w.take(), "response.done").Get("response.output.0.type").Str; got != c.item {
@@ -327,7 +345,8 @@ func TestNothingNewIsAnEmptyResponse(t *testing.T) {
 	w.pass(time.Minute)
 	w.take()
 	w.send(`{"type":"response.create"}`)
-	if diff := cmp.Diff([]string{"response.created", "rate_limits.updated", "response.done"}, types(w.take())); diff != "" {
+	if diff := cmp.Diff([]string{"response.created", "rate_limits.updated", "response.done"},
+		types(w.take())); diff != "" {
 		t.Error(diff)
 	}
 }

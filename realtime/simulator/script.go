@@ -45,10 +45,10 @@ type Heard struct {
 
 // Output is the answer to a function call.
 type Output struct {
-	CallID string
-	Tool   string // "" when the call is not in the conversation
-	Text   string
-	errand *errand // what the brain wanted the answer for
+	CallID  string
+	Tool    string // "" when the call is not in the conversation
+	Text    string
+	pending *pendingIntent // what the brain wanted the answer for
 }
 
 func (h Heard) nothing() bool {
@@ -106,7 +106,7 @@ type Call struct {
 	End       CallEnd
 	Twice     bool // output_item.done and conversation.item.done are sent twice
 	Late      bool // neither is sent: the call stands in response.done alone
-	errand    *errand
+	pending   *pendingIntent
 }
 
 // CallEnd is how a call ends. All but the first end its response.

@@ -72,9 +72,11 @@ const (
 	formMachine = `(?:the |my )?(?P<on>[a-z0-9][\w.-]*(?:/[\w.-]+)?)`
 	formKnown   = `(?:the |my )?(?P<known>[a-z0-9][\w.-]*(?:/[\w.-]+)?)` // one that the conversation has named
 	formOn      = `(?: (?:on|at|from) ` + formMachine + `)?`
-	formSession = `(?:the |my |that )?(?:(?:session|thread) (?:about|called) (?:the |my )?(?P<topic>.+?)|(?:(?P<about>.+?) )?(?:session|thread))` + formOn
-	formDo      = `(?:(?:,? and(?: then)?|,|:) (?P<work>.+))?`
-	formVerb    = `(?:fix|run|push|pull|test|build|check|write|add|remove|update|refactor|review|merge|commit|explain|find|show|make|do|try|install|draft|bump|publish|profile|format|tell|compare|revert|use)\b`
+	formSession = `(?:the |my |that )?(?:(?:session|thread) (?:about|called) (?:the |my )?(?P<topic>.+?)|` +
+		`(?:(?P<about>.+?) )?(?:session|thread))` + formOn
+	formDo   = `(?:(?:,? and(?: then)?|,|:) (?P<work>.+))?`
+	formVerb = `(?:fix|run|push|pull|test|build|check|write|add|remove|update|refactor|review|merge|commit|explain|` +
+		`find|show|make|do|try|install|draft|bump|publish|profile|format|tell|compare|revert|use)\b`
 )
 
 // phrases are the sentences that the voice knows, the narrower before the wider. They are compiled when the first
@@ -89,13 +91,17 @@ var phrases = sync.OnceValue(func() []phrase {
 		known(wishAbility, `help|what can (?:you|i) (?:do|say)`),
 		known(wishHearing, `(?:(?:can|do) you )?hear me`),
 		known(wishAgain, `(?:say|repeat) (?:that|it)(?: again)?|what was that`),
-		known(wishQuiet, `stop(?: talking)?|wait|hold on|(?:a|one) (?:moment|minute|second)|never ?mind|forget it|drop it|thanks|thank you|ok|okay|good|great|that's all|bye|goodbye`),
-		known(wishStatus, `status|what(?:'s| is) (?:still )?(?:running|going on|waiting|paused|new)(?: for me| now)?|how far (?:is|are) .+|how is it going|what did i miss`),
+		known(wishQuiet, `stop(?: talking)?|wait|hold on|(?:a|one) (?:moment|minute|second)|never ?mind|forget it|drop it|`+
+			`thanks|thank you|ok|okay|good|great|that's all|bye|goodbye`),
+		known(wishStatus, `status|what(?:'s| is) (?:still )?(?:running|going on|waiting|paused|new)(?: for me| now)?|`+
+			`how far (?:is|are) .+|how is it going|what did i miss`),
 		level(handoff.LevelQuiet, `(?:tell me )?less(?: updates)?|(?:tell me )?(?:only|just) the results`),
 		level(handoff.LevelChatty, `(?:tell me )?more(?: updates)?|keep me posted`),
 		level(handoff.LevelMilestones, `(?:tell me )?as usual|the usual updates`),
-		known(wishMachines, `(?:(?:which|what|list|show(?: me)?) )?(?:the |my |all (?:my )?)?(?:machines|servers|computers)(?: .*)?`),
-		known(wishSessions, `(?:what (?:was|were|am|are) (?:i|we) working on|(?:(?:which|list|find|show(?: me)?) )?(?:the |my |all (?:my )?)?sessions(?: are)?)(?: about (?:the |my )?(?P<about>.+?))?`+formOn),
+		known(wishMachines, `(?:(?:which|what|list|show(?: me)?) )?(?:the |my |all (?:my )?)?`+
+			`(?:machines|servers|computers)(?: .*)?`),
+		known(wishSessions, `(?:what (?:was|were|am|are) (?:i|we) working on|`+
+			`(?:(?:which|list|find|show(?: me)?) )?(?:the |my |all (?:my )?)?sessions(?: are)?)(?: about (?:the |my )?(?P<about>.+?))?`+formOn),
 		known(wishRead, `(?:read|what happened in) `+formSession),
 		known(wishNew, `(?:start|begin|open) a (?:new|fresh) session`+formOn+formDo),
 		known(wishNew, `in a (?:new|fresh) session`+formOn+`[,:] (?P<work>.+)`),
@@ -105,7 +111,8 @@ var phrases = sync.OnceValue(func() []phrase {
 		known(wishStop, `(?:stop|cancel) (?:it|that|(?:all )?(?:the )?(?:work|tests|benchmarks|build))`+formOn),
 		{intent{wish: wishStop, server: "all"}, whole(`(?:stop|cancel) everything`)},
 		known(wishStop, `(?:stop|cancel) `+formKnown),
-		{intent{wish: wishWork, aside: true}, whole(`(?:a )?quick question(?: (?:for|to) ` + formMachine + `)?[,:] (?P<work>.+)`)},
+		{intent{wish: wishWork, aside: true}, whole(`(?:a )?quick question` +
+			`(?: (?:for|to) ` + formMachine + `)?[,:] (?P<work>.+)`)},
 		known(wishThen, `(?:and )?(?:then|after that),? (?P<work>.+)`),
 		known(wishAddressed, `(?:on|at) `+formMachine+`[,:]? (?P<work>.+)`),
 		known(wishAddressed, `(?:ask|tell) `+formMachine+` (?:to )?(?P<work>.+)`),
@@ -121,7 +128,8 @@ func whole(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + 
 // What stands before a sentence and behind it and changes nothing.
 var (
 	polite = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|now|so|and|thanks|thank you|no|wait|sorry|actually)[, ]+|(?:can|could) you |let's |i'd like you to )+`)
+		return regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|now|so|and|thanks|thank you|no|wait|sorry|actually)[, ]+|` +
+			`(?:can|could) you |let's |i'd like you to )+`)
 	})
 	startsWithVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + formVerb) })
 )
@@ -183,7 +191,7 @@ func (in intent) completed(known map[string]string) intent {
 // addressed is what a machine is asked for: the inner sentence where that is about the machine, else work in the
 // caller's words.
 func (in intent) addressed(inner intent) intent {
-	about := inner.isWork() || inner.wish == wishStop || inner.wish == wishSessions || inner.wish == wishRead || inner.wish == wishOpen
+	about := inner.isWork() || slices.Contains([]wish{wishStop, wishSessions, wishRead, wishOpen}, inner.wish)
 	switch {
 	case strings.EqualFold(in.work, "stop"):
 		return intent{wish: wishStop, server: in.server}
@@ -210,7 +218,8 @@ func plain(text string, known map[string]string) string {
 	}
 	for alias, name := range known {
 		if strings.Contains(alias, " ") {
-			s = regexp.MustCompile(`(?i)\b(?:the |my )?`+regexp.QuoteMeta(strings.TrimPrefix(alias, "the "))+`\b`).ReplaceAllLiteralString(s, name)
+			said := regexp.MustCompile(`(?i)\b(?:the |my )?` + regexp.QuoteMeta(strings.TrimPrefix(alias, "the ")) + `\b`)
+			s = said.ReplaceAllLiteralString(s, name)
 		}
 	}
 	return s

@@ -70,7 +70,8 @@ func (s *session) receive(now time.Time, frame []byte) {
 		EventID string  `json:"event_id"`
 	}
 	if handoff.TooDeep(frame) {
-		s.refuse(&fault{code: "invalid_json", message: fmt.Sprintf("The message nests deeper than %d levels.", handoff.MaxDepth)}, "")
+		s.refuse(&fault{code: "invalid_json", message: fmt.Sprintf("The message nests deeper than %d levels.",
+			handoff.MaxDepth)}, "")
 		return
 	}
 	if !json.Valid(frame) {
@@ -143,7 +144,8 @@ func (s *session) close(c Close) {
 func (s *session) advance(now time.Time) {
 	s.now = now
 	if s.end == nil && !now.Before(s.dies) {
-		s.refuse(&fault{code: "session_expired", message: "Your session hit the maximum duration of " + minutes(s.limit) + "."}, "")
+		s.refuse(&fault{code: "session_expired", message: "Your session hit the maximum duration of " + minutes(s.limit) +
+			"."}, "")
 		s.close(Close{Code: closeGoingAway, Reason: "session expired"})
 	}
 	if i := s.input.injected; i != nil && !now.Before(i.until) {

@@ -72,7 +72,8 @@ func defaults() map[string]any {
 		"max_output_tokens": "inf", "truncation": "auto", "prompt": nil, "tracing": nil, "include": nil,
 		"audio": map[string]any{
 			"input": map[string]any{
-				"format": pcmFormat(), "transcription": nil, "noise_reduction": nil, "turn_detection": detectionDefaults("server_vad"),
+				"format": pcmFormat(), "transcription": nil, "noise_reduction": nil,
+				"turn_detection": detectionDefaults("server_vad"),
 			},
 			"output": map[string]any{"format": pcmFormat(), "voice": "marin", "speed": 1.0},
 		},
@@ -134,7 +135,8 @@ func (s settings) patch(update map[string]any, spoke bool) (settings, *fault) {
 	}
 	next, f := read(object)
 	if f == nil && spoke && fmt.Sprint(next.view.Audio.Output.Voice) != fmt.Sprint(s.view.Audio.Output.Voice) {
-		f = &fault{code: "cannot_update_voice", param: "session.audio.output.voice", message: "Cannot update a conversation's voice if assistant audio is present."}
+		f = &fault{code: "cannot_update_voice", param: "session.audio.output.voice",
+			message: "Cannot update a conversation's voice if assistant audio is present."}
 	}
 	if f != nil {
 		return s, f

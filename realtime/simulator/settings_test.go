@@ -14,10 +14,12 @@ func TestSessionCreatedIsComplete(t *testing.T) {
 	got := w.take()
 	s := one(t, got, "session.created").Get("session")
 	for path, want := range map[string]string{
-		"type": "realtime", "object": "realtime.session", "model": Name, "output_modalities": `["audio"]`, "tools": "[]", "tool_choice": "auto",
-		"audio.input.format":         `{"type":"audio/pcm","rate":24000}`,
-		"audio.input.turn_detection": `{"create_response":true,"idle_timeout_ms":null,"interrupt_response":true,"prefix_padding_ms":300,"silence_duration_ms":500,"threshold":0.5,"type":"server_vad"}`,
-		"audio.input.transcription":  "", "audio.input.noise_reduction": "",
+		"type": "realtime", "object": "realtime.session", "model": Name, "output_modalities": `["audio"]`, "tools": "[]",
+		"tool_choice":        "auto",
+		"audio.input.format": `{"type":"audio/pcm","rate":24000}`,
+		"audio.input.turn_detection": `{"create_response":true,"idle_timeout_ms":null,"interrupt_response":true,` +
+			`"prefix_padding_ms":300,"silence_duration_ms":500,"threshold":0.5,"type":"server_vad"}`,
+		"audio.input.transcription": "", "audio.input.noise_reduction": "",
 		"audio.output.format": `{"type":"audio/pcm","rate":24000}`, "audio.output.voice": "marin", "audio.output.speed": "1",
 	} {
 		if v := s.Get(path); !v.Exists() || v.String() != want {
@@ -35,7 +37,8 @@ func TestSessionUpdatePatches(t *testing.T) {
 	w.take()
 	for _, c := range []struct{ update, path, want string }{
 		{`{"instructions":"Be brief."}`, "instructions", "Be brief."},
-		{`{"tools":[{"type":"function","name":"a","description":"A","parameters":{"type":"object"}},{"type":"function","name":"b"}]}`, "tools.#", "2"},
+		{`{"tools":[{"type":"function","name":"a","description":"A","parameters":{"type":"object"}},{"type":"function",` +
+			`"name":"b"}]}`, "tools.#", "2"},
 		{`{"tracing":{"workflow_name":"w"}}`, "tools.#", "2"}, // what is absent stays
 		{`{"tracing":null}`, "tracing", ""},
 		{`{"tools":[{"type":"function","name":"c"}]}`, "tools.#.name", `["c"]`}, // replaced, never merged
@@ -46,13 +49,18 @@ func TestSessionUpdatePatches(t *testing.T) {
 		{`{"audio":{"input":{"transcription":{"model":"whisper-1"}}}}`, "audio.input.transcription.model", "whisper-1"},
 		{`{"audio":{"input":{"format":{"type":"audio/pcmu"}}}}`, "audio.input.format", `{"type":"audio/pcmu"}`},
 		{`{"audio":{"output":{"voice":"cedar"}}}`, "audio.input.transcription.model", "whisper-1"}, // nested merge
-		{`{"audio":{"input":{"turn_detection":{"type":"server_vad","silence_duration_ms":700}}}}`, "audio.input.turn_detection.silence_duration_ms", "700"},
-		{`{"audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}`, "audio.input.turn_detection.silence_duration_ms", "500"},
-		{`{"audio":{"input":{"turn_detection":{"type":"semantic_vad"}}}}`, "audio.input.turn_detection", `{"create_response":true,"eagerness":"auto","interrupt_response":true,"type":"semantic_vad"}`},
-		{`{"audio":{"input":{"turn_detection":null,"transcription":null}}}`, "audio.input", `{"format":{"type":"audio/pcmu"},"noise_reduction":null,"transcription":null,"turn_detection":null}`},
+		{`{"audio":{"input":{"turn_detection":{"type":"server_vad","silence_duration_ms":700}}}}`,
+			"audio.input.turn_detection.silence_duration_ms", "700"},
+		{`{"audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}`,
+			"audio.input.turn_detection.silence_duration_ms", "500"},
+		{`{"audio":{"input":{"turn_detection":{"type":"semantic_vad"}}}}`, "audio.input.turn_detection",
+			`{"create_response":true,"eagerness":"auto","interrupt_response":true,"type":"semantic_vad"}`},
+		{`{"audio":{"input":{"turn_detection":null,"transcription":null}}}`, "audio.input",
+			`{"format":{"type":"audio/pcmu"},"noise_reduction":null,"transcription":null,"turn_detection":null}`},
 		{`{"audio":{"input":{"format":{"type":"audio/pcm"}}}}`, "audio.input.format.rate", "24000"},
 		{`{"model":"gpt-realtime-2.1","id":"x"}`, "model", Name}, // a client believes to talk to another model
-		{`{"max_output_tokens":100,"truncation":"disabled","reasoning":{"effort":"low"},"parallel_tool_calls":false}`, "reasoning.effort", "low"},
+		{`{"max_output_tokens":100,"truncation":"disabled","reasoning":{"effort":"low"},"parallel_tool_calls":false}`,
+			"reasoning.effort", "low"},
 	} {
 		raw := []byte(c.update)
 		var m map[string]any
@@ -120,7 +128,9 @@ func TestSessionExpires(t *testing.T) {
 	w.take()
 	w.pass(time.Hour)
 	e := one(t, w.take(), "error").Get("error")
-	if e.Get("code").Str != "session_expired" || e.Get("message").Str != "Your session hit the maximum duration of 60 minutes." || e.Get("event_id").Type != gjson.Null {
+	if e.Get("code").Str != "session_expired" ||
+		e.Get("message").Str != "Your session hit the maximum duration of 60 minutes." ||
+		e.Get("event_id").Type != gjson.Null {
 		t.Error(e.Raw)
 	}
 	if w.s.end == nil || w.s.end.code != closeGoingAway {

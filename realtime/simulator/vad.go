@@ -7,7 +7,7 @@ import (
 
 // Times of the detector.
 const (
-	vadFrame  = 10 * time.Millisecond  // one verdict
+	vadFrame  = 10 * time.Millisecond  // one change at most
 	vadSpeech = 200 * time.Millisecond // so much sound is speech; a beep or a cough is shorter
 	vadGap    = 100 * time.Millisecond // so much quiet makes the count of sound start again
 	vadBurst  = 80 * time.Millisecond  // so much sound in the silence after speech makes it speech again
@@ -17,11 +17,11 @@ const (
 // threshold of 0.5 is -36 dBFS: above a quiet room, below quiet speech.
 const quietRMS = 1000
 
-// verdict is what a frame of sound changed.
-type verdict int
+// A vadChange is what a frame of sound changed.
+type vadChange int
 
 const (
-	vadNothing verdict = iota
+	vadNothing vadChange = iota
 	vadStarted
 	vadStopped
 )
@@ -43,7 +43,7 @@ type vadSettings struct {
 }
 
 // samples feeds sound until the first change and returns how many samples it took.
-func (d *detector) samples(in []int16, rate int, set vadSettings) (int, verdict) {
+func (d *detector) samples(in []int16, rate int, set vadSettings) (int, vadChange) {
 	frame := rate / int(time.Second/vadFrame)
 	for i, v := range in {
 		d.sum += float64(v) * float64(v)
@@ -60,7 +60,7 @@ func (d *detector) samples(in []int16, rate int, set vadSettings) (int, verdict)
 }
 
 // frame takes one frame's loudness.
-func (d *detector) frame(loud bool, silence time.Duration) verdict {
+func (d *detector) frame(loud bool, silence time.Duration) vadChange {
 	if loud {
 		d.loud += vadFrame
 	} else {
@@ -84,7 +84,7 @@ func (d *detector) frame(loud bool, silence time.Duration) verdict {
 	return vadNothing
 }
 
-func (d *detector) waiting(loud bool) verdict {
+func (d *detector) waiting(loud bool) vadChange {
 	if !loud {
 		if d.quiet >= vadGap {
 			d.loud = 0

@@ -38,7 +38,8 @@ type fault struct {
 }
 
 func missing(param string) *fault {
-	return &fault{code: "missing_required_parameter", param: param, message: fmt.Sprintf("Missing required parameter: '%s'.", param)}
+	return &fault{code: "missing_required_parameter", param: param,
+		message: fmt.Sprintf("Missing required parameter: '%s'.", param)}
 }
 
 func unknown(param string) *fault {
@@ -54,7 +55,8 @@ func invalid(param, value string, supported ...string) *fault {
 }
 
 func wrongType(param, want string) *fault {
-	return &fault{code: "invalid_type", param: param, message: fmt.Sprintf("Invalid type for '%s': expected %s.", param, want)}
+	return &fault{code: "invalid_type", param: param,
+		message: fmt.Sprintf("Invalid type for '%s': expected %s.", param, want)}
 }
 
 // emit puts an event into the outbox of the connection.

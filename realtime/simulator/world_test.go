@@ -80,7 +80,8 @@ func types(events []gjson.Result) []string {
 	var names []string
 	for _, e := range events {
 		name := e.Get("type").Str
-		if strings.HasSuffix(name, ".delta") && len(names) > 0 && strings.HasSuffix(names[len(names)-1], ".delta") && contains(names, name) {
+		if strings.HasSuffix(name, ".delta") && len(names) > 0 && strings.HasSuffix(names[len(names)-1], ".delta") &&
+			contains(names, name) {
 			continue
 		}
 		names = append(names, name)
@@ -120,13 +121,15 @@ func (w *world) fails(code, eventID string) {
 		w.t.Fatalf("want one error %s, got %v", code, types(got))
 	}
 	e := got[0].Get("error")
-	if e.Get("code").Str != code || e.Get("event_id").Str != eventID || e.Get("message").Str == "" || e.Get("type").Str == "" || !e.Get("param").Exists() {
+	if e.Get("code").Str != code || e.Get("event_id").Str != eventID || e.Get("message").Str == "" ||
+		e.Get("type").Str == "" || !e.Get("param").Exists() {
 		w.t.Errorf("want %s for %q, got %s", code, eventID, e.Raw)
 	}
 }
 
 func (w *world) says(text string) {
 	w.t.Helper()
-	w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, text)
+	w.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",`+
+		`"text":%q}]}}`, text)
 	w.send(`{"type":"response.create"}`)
 }

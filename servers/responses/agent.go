@@ -82,9 +82,11 @@ func (c *conn) create(ctx context.Context, dir, id string) (handoff.Attached, er
 		return handoff.Attached{}, err
 	}
 	if dir != "" && dir != c.server.cfg.Dir {
-		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, c.server.cfg.Name, "it works in its workspace alone")
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, c.server.cfg.Name,
+			"it works in its workspace alone")
 	}
-	made, err := c.server.advance(ctx, threads.Create{Owner: c.server.cfg.Name, Thread: id, Dir: c.server.cfg.Dir, At: c.server.cfg.Now()})
+	made, err := c.server.advance(ctx, threads.Create{Owner: c.server.cfg.Name, Thread: id, Dir: c.server.cfg.Dir,
+		At: c.server.cfg.Now()})
 	if err != nil {
 		return handoff.Attached{}, err
 	}
@@ -96,7 +98,8 @@ func (c *conn) Fork(ctx context.Context, thread string, last handoff.TurnID) (ha
 	if _, err := c.read(ctx, thread); err != nil {
 		return handoff.Attached{}, err
 	}
-	made, err := c.server.advance(ctx, threads.Fork{Owner: c.server.cfg.Name, Thread: thread, After: string(last), Copy: newID("thr"), At: c.server.cfg.Now()})
+	made, err := c.server.advance(ctx, threads.Fork{Owner: c.server.cfg.Name, Thread: thread, After: string(last),
+		Copy: newID("thr"), At: c.server.cfg.Now()})
 	if err != nil {
 		return handoff.Attached{}, err
 	}
@@ -316,7 +319,7 @@ func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (han
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.server.cfg.Name, "nothing of the session is kept")
 	}
 	want := turnID(a.thread, id)
-	if err := a.conn.server.settleClaim(ctx, a.thread, want); err != nil {
+	if err := a.conn.server.undoClaim(ctx, a.thread, want); err != nil {
 		return "", err
 	}
 	record, err := a.conn.read(ctx, a.thread)

@@ -55,7 +55,8 @@ func TestNothingIsLeftAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		if runs {
-			if _, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "1", Input: handoff.TextInput(serverstest.PromptWait)}); err != nil {
+			if _, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "1",
+				Input: handoff.TextInput(serverstest.PromptWait)}); err != nil {
 				t.Fatal(err)
 			}
 		}

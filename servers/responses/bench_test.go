@@ -62,7 +62,8 @@ func BenchmarkClaims(b *testing.B) {
 				work.Go(func() {
 					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 						id := fmt.Sprint(n)
-						r, err := s.Advance(context.Background(), threads.Claim{Owner: "o", Thread: "t", Turn: "turn" + id, Copy: "copy" + id, Items: items, At: now})
+						r, err := s.Advance(context.Background(), threads.Claim{Owner: "o", Thread: "t", Turn: "turn" + id, Copy: "copy" +
+							id, Items: items, At: now})
 						if err != nil {
 							b.Error(err)
 						}
@@ -88,7 +89,8 @@ func BenchmarkTurn(b *testing.B) {
 	}), benchConfig()
 	cfg.URL = f.server.URL + "/v1"
 	b.Run("floor", func(b *testing.B) {
-		body := string(wire.Encode(object{"model": "m", "stream": true, "tool_choice": "none", "input": []object{{"role": "user", "content": "x"}}}))
+		body := string(wire.Encode(object{"model": "m", "stream": true, "tool_choice": "none",
+			"input": []object{{"role": "user", "content": "x"}}}))
 		for b.Loop() {
 			resp, err := http.Post(cfg.URL+"/responses", "application/json", strings.NewReader(body))
 			if err != nil {
@@ -107,7 +109,8 @@ func BenchmarkTurn(b *testing.B) {
 }
 
 func benchConfig() Config {
-	return Config{Name: "helper", Model: Model{Name: "m"}, Threads: threads.NewMemory(), Workspace: stub{use: map[string]use{"look": found("x")}}, Log: zap.NewNop()}
+	return Config{Name: "helper", Model: Model{Name: "m"}, Threads: threads.NewMemory(),
+		Workspace: stub{use: map[string]use{"look": found("x")}}, Log: zap.NewNop()}
 }
 
 func benchServer(b *testing.B, cfg Config) (*Server, *conn) {
@@ -150,7 +153,8 @@ func (silent) finished(handoff.Item)                   {}
 // BenchmarkDelta is what reading one delta of an answer allocates, beside reading its JSON into the least that can
 // hold it.
 func BenchmarkDelta(b *testing.B) {
-	delta := []byte(`{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":"word ","sequence_number":4,"logprobs":[]}`)
+	delta := []byte(`{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,` +
+		`"delta":"word ","sequence_number":4,"logprobs":[]}`)
 	b.Run("floor", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -161,8 +165,10 @@ func BenchmarkDelta(b *testing.B) {
 		}
 	})
 	b.Run("reader", func(b *testing.B) {
-		r := newReader(listener{teller: silent{}, name: func(id string) string { return id }, hear: func() error { return nil }, keep: func([]json.RawMessage) error { return nil }})
-		if err := r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","role":"assistant"}}`)); err != nil {
+		r := newReader(listener{progress: silent{}, name: func(id string) string { return id },
+			hear: func() error { return nil }, keep: func([]json.RawMessage) error { return nil }})
+		if err := r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m",` +
+			`"role":"assistant"}}`)); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()

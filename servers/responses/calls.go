@@ -58,7 +58,8 @@ func (r *run) answer(ctx context.Context, calls []wire.Item) error {
 	var items []threads.Item
 	for _, w := range windows {
 		r.show(w)
-		items = append(items, threads.Item{JSON: outputItem(w.call, output{Text: w.result.Text, Pictures: w.result.Pictures})})
+		items = append(items, threads.Item{JSON: outputItem(w.call,
+			output{Text: w.result.Text, Pictures: w.result.Pictures})})
 		if len(w.result.Changes) > 0 {
 			items = append(items, threads.Item{JSON: changesItem(w.call, w.result.Changes)})
 		}

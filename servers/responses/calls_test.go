@@ -21,8 +21,10 @@ import (
 type askingTools struct{ stub }
 
 func (a askingTools) Run(ctx context.Context, _ string, _ json.RawMessage, call workspace.Call) workspace.Result {
-	yes, err := call.Ask(ctx, handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?", Command: "make", Asked: time.Now(),
-		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}})
+	yes, err := call.Ask(ctx, handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?",
+		Command: "make", Asked: time.Now(),
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline,
+			handoff.DecisionStop}})
 	if err != nil || !yes {
 		return workspace.Result{Text: "Error: declined", Failed: true}
 	}
@@ -53,7 +55,8 @@ func (k *talk) questions(words string, d handoff.Decision) (asked int, end hando
 // TestAllowedForASession: what was allowed for a session is asked no more there, and in every other one; a stop ends
 // the turn.
 func TestAllowedForASession(t *testing.T) {
-	r := newRig(t, newFake(t, looksOnce("make")), func(c *Config) { c.Workspace = askingTools{stub{use: map[string]use{"make": nil}}} })
+	r := newRig(t, newFake(t, looksOnce("make")),
+		func(c *Config) { c.Workspace = askingTools{stub{use: map[string]use{"make": nil}}} })
 	here, there := newTalk(t, r), newTalk(t, r)
 	for _, c := range []struct {
 		k      *talk
@@ -80,11 +83,13 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ran := false
-	r := &run{server: &Server{log: zaptest.NewLogger(t), workspace: stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
-		ran = true
-		return workspace.Result{Text: "seen"}
-	}}}}}
-	w := &window{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(), done: make(chan struct{})}
+	r := &run{server: &Server{log: zaptest.NewLogger(t),
+		workspace: stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+			ran = true
+			return workspace.Result{Text: "seen"}
+		}}}}}
+	w := &window{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(),
+		done: make(chan struct{})}
 	r.use(ctx, w)
 	<-w.done
 	if ran || w.result.Text != unanswered || !w.result.Failed {
@@ -95,7 +100,8 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 // TestCallIDsTwice: of calls with one id the first is run.
 func TestCallIDsTwice(t *testing.T) {
 	var a answer
-	for _, it := range []simulator.Item{simulator.Call("1", "look", object{}), simulator.Call("1", "look again", object{}), simulator.Call("2", "look", object{})} {
+	for _, it := range []simulator.Item{simulator.Call("1", "look", object{}), simulator.Call("1", "look again", object{}),
+		simulator.Call("2", "look", object{})} {
 		a.Items = append(a.Items, wire.Encode(it.JSON))
 	}
 	calls := a.calls()

@@ -109,7 +109,8 @@ func recalled(record threads.Record, turn threads.Turn) []handoff.Update {
 	if used := usageOf(turn.Usage).Usage; used != (handoff.Usage{}) {
 		updates = append(updates, r.Used(used)...)
 	}
-	end := handoff.TurnEnded{Status: statuses[turn.Status], Code: handoff.Code(turn.Code), Detail: turn.Detail, Undelivered: turn.Left()}
+	end := handoff.TurnEnded{Status: statuses[turn.Status], Code: handoff.Code(turn.Code), Detail: turn.Detail,
+		Undelivered: turn.Left()}
 	if turn.Status == threads.Running {
 		end = handoff.TurnEnded{Status: handoff.TurnInterrupted, Detail: "whoever ran it was lost", Undelivered: turn.Left()}
 	}

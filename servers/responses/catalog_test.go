@@ -13,10 +13,13 @@ func TestReadLine(t *testing.T) {
 		item threads.Item
 		want string
 	}{
-		"words":             {threads.Item{JSON: userItem(handoff.TextInput("Run the tests."))}, "Run the tests."},
-		"words in brackets": {threads.Item{JSON: userItem(handoff.TextInput("[see below]\nRun them."))}, "[see below]\nRun them."},
-		"caller's words":    {threads.Item{JSON: contextItem(handoff.Context{Key: "caller_words", Value: "run the tests"})}, ""},
-		"trusted context":   {threads.Item{JSON: contextItem(handoff.Context{Key: "spoken", Value: "It is spoken.", Trusted: true})}, ""},
+		"words": {threads.Item{JSON: userItem(handoff.TextInput("Run the tests."))}, "Run the tests."},
+		"words in brackets": {threads.Item{JSON: userItem(handoff.TextInput("[see below]\nRun them."))},
+			"[see below]\nRun them."},
+		"caller's words": {threads.Item{JSON: contextItem(handoff.Context{Key: "caller_words", Value: "run the tests"})},
+			""},
+		"trusted context": {threads.Item{JSON: contextItem(handoff.Context{Key: "spoken", Value: "It is spoken.",
+			Trusted: true})}, ""},
 	} {
 		line, ok := readLine(row.item)
 		if ok != (row.want != "") || ok && (line.Text != row.want || line.Role != "user") {

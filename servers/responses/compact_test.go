@@ -53,7 +53,8 @@ func TestCompaction(t *testing.T) {
 	}
 	again, ok := compacted(append(items, it, history("a:more " + long)[0]))
 	if ok {
-		p = planned(append(items, it, history("a:more " + long)[0], again), threads.Anchor{}, continuation{Upstream: here, Now: noon})
+		p = planned(append(items, it, history("a:more " + long)[0], again), threads.Anchor{},
+			continuation{Upstream: here, Now: noon})
 		if text := wire.Read(p.Input[0]).Text(); !strings.Contains(text, "You were told: first") {
 			t.Error("the second compaction forgets the first")
 		}
@@ -65,7 +66,8 @@ func TestNewestRequestIsWhole(t *testing.T) {
 	request := "do this " + strings.Repeat("y", 10_000) + " the end"
 	items := history("u:"+request, "c:1", "o:1", "a:"+strings.Repeat("x", 30_000))
 	it, ok := compacted(items)
-	if !ok || !strings.Contains(wire.Read(planned(append(items, it), threads.Anchor{}, continuation{}).Input[0]).Text(), request) {
+	if !ok || !strings.Contains(wire.Read(planned(append(items, it), threads.Anchor{}, continuation{}).Input[0]).Text(),
+		request) {
 		t.Error("the request is not there")
 	}
 }

@@ -15,7 +15,8 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	h := newHub("turn")
 	first, late := h.follow("one"), (*follower)(nil)
 	answered := make(chan handoff.Decision)
-	q := handoff.Question{ID: "q", Turn: "turn", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now()}
+	q := handoff.Question{ID: "q", Turn: "turn", Decisions: []handoff.Decision{handoff.DecisionAccept,
+		handoff.DecisionDecline}, Asked: time.Now()}
 	go func() {
 		d, _ := h.ask(t.Context(), q)
 		answered <- d
@@ -39,7 +40,8 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	if h.decide("other", handoff.DecisionAccept) || h.decide("q", handoff.DecisionStop) || !h.waits() {
 		t.Error("answered wrongly")
 	}
-	if !h.decide("q", handoff.DecisionAccept) || <-answered != handoff.DecisionAccept || h.decide("q", handoff.DecisionDecline) {
+	if !h.decide("q", handoff.DecisionAccept) || <-answered != handoff.DecisionAccept ||
+		h.decide("q", handoff.DecisionDecline) {
 		t.Error("not answered once")
 	}
 	if _, ok := read(late).(handoff.QuestionClosed); !ok || h.waits() {

@@ -49,7 +49,8 @@ func contextItem(c handoff.Context) json.RawMessage {
 	if c.Trusted {
 		role, text = "developer", c.Key+": "+c.Value
 	}
-	return wire.Encode(object{"type": wire.Message, "role": role, "content": []object{{"type": "input_text", "text": text}}})
+	return wire.Encode(object{"type": wire.Message, "role": role,
+		"content": []object{{"type": "input_text", "text": text}}})
 }
 
 // checkInput refuses what the agent cannot take.

@@ -44,7 +44,8 @@ func TestTold(t *testing.T) {
 // TestPictures: a picture is fetched over TLS or is there itself, and all of an input has a bound.
 func TestPictures(t *testing.T) {
 	for url, want := range map[string]handoff.Code{
-		"https://host/a.png": "", shot: "", "http://host/a.png": handoff.CodeMalformed, "file:///etc/passwd": handoff.CodeMalformed, "data:text/html,x": handoff.CodeMalformed,
+		"https://host/a.png": "", shot: "", "http://host/a.png": handoff.CodeMalformed,
+		"file:///etc/passwd": handoff.CodeMalformed, "data:text/html,x": handoff.CodeMalformed,
 		"data:image/png;base64," + strings.Repeat("A", threads.MaxItem/2): handoff.CodeTooLarge,
 	} {
 		var got handoff.Code
@@ -69,10 +70,13 @@ func TestItemsOfOthers(t *testing.T) {
 		byID bool
 		want []string
 	}{
-		{true, []string{`"call_id":"1","output"`, `"type":"function_call_output"`, `"call_id":"2","output"`, `"type":"custom_tool_call_output"`}},
-		{false, []string{`"namespace":"files"`, `"type":"custom_tool_call"`, `"call_id":"1","output"`, `"call_id":"2","output"`, `"type":"custom_tool_call_output"`}},
+		{true, []string{`"call_id":"1","output"`, `"type":"function_call_output"`, `"call_id":"2","output"`,
+			`"type":"custom_tool_call_output"`}},
+		{false, []string{`"namespace":"files"`, `"type":"custom_tool_call"`, `"call_id":"1","output"`,
+			`"call_id":"2","output"`, `"type":"custom_tool_call_output"`}},
 	} {
-		p := planned(append(items, history("u:more")...), at(len(items)), continuation{ByID: c.byID, Upstream: here, Now: noon})
+		p := planned(append(items, history("u:more")...), at(len(items)),
+			continuation{ByID: c.byID, Upstream: here, Now: noon})
 		sent := string(wire.Encode(p.Input))
 		for _, want := range c.want {
 			if !strings.Contains(sent, want) {

@@ -128,7 +128,8 @@ func looksOnce(tool string) func(simulator.Request) simulator.Reply {
 		if answered || tool == "" {
 			return simulator.Reply{Items: []simulator.Item{simulator.Say("done: " + words)}}
 		}
-		return simulator.Reply{Items: []simulator.Item{{JSON: object{"type": "reasoning", "summary": []object{}}}, simulator.Call(fmt.Sprint("call_", len(req.History)), tool, object{})}}
+		return simulator.Reply{Items: []simulator.Item{{JSON: object{"type": "reasoning", "summary": []object{}}},
+			simulator.Call(fmt.Sprint("call_", len(req.History)), tool, object{})}}
 	}
 }
 
@@ -155,9 +156,11 @@ func TestInputStaysFlat(t *testing.T) {
 	}{
 		{"on", nil, nil, flat, true},
 		{"off by configuration", func(_ *testing.T, c *Config) { c.Model.Continuation = Replay }, nil, grown, false},
-		{"off by encrypted reasoning, which is not stored", func(_ *testing.T, c *Config) { c.Model.Encrypted = true }, nil, grown, false},
+		{"off by encrypted reasoning, which is not stored", func(_ *testing.T, c *Config) { c.Model.Encrypted = true }, nil,
+			grown, false},
 		{"off by the environment", func(t *testing.T, _ *Config) { t.Setenv(disableVariable, "1") }, nil, grown, false},
-		{"off for the turn", nil, []handoff.Context{{Key: handoff.DisableResponseThreading, Value: "true", Trusted: true}}, grown, false},
+		{"off for the turn", nil, []handoff.Context{{Key: handoff.DisableResponseThreading, Value: "true", Trusted: true}},
+			grown, false},
 		{"not off by somebody's words", nil, []handoff.Context{{Key: "disable", Value: "true"}},
 			func(turn int) string { return "2/1 1/1" }, true},
 	} {
@@ -170,7 +173,8 @@ func TestInputStaysFlat(t *testing.T) {
 				}
 			}))
 			for turn := range turns {
-				id := k.start(handoff.Turn{ID: fmt.Sprint(turn), Input: []handoff.Part{handoff.Text("look"), handoff.Image{URL: shot}}, Context: c.turn})
+				id := k.start(handoff.Turn{ID: fmt.Sprint(turn),
+					Input: []handoff.Part{handoff.Text("look"), handoff.Image{URL: shot}}, Context: c.turn})
 				if _, end := k.end(id); end.Text != "done: look" {
 					t.Fatalf("turn %d: %+v", turn, end)
 				}
@@ -178,7 +182,8 @@ func TestInputStaysFlat(t *testing.T) {
 				var got []string
 				for _, req := range reqs {
 					got = append(got, fmt.Sprintf("%d/%d", len(req.Input), pictures(req.Input)))
-					if named := req.Previous != ""; named != (c.named && (turn > 0 || len(got) > 1)) || req.Store != c.named || req.Instructions != "be brief" {
+					if named := req.Previous != ""; named != (c.named && (turn > 0 || len(got) > 1)) || req.Store != c.named ||
+						req.Instructions != "be brief" {
 						t.Errorf("turn %d: previous %q, store %v, instructions %q", turn, req.Previous, req.Store, req.Instructions)
 					}
 				}
@@ -200,7 +205,8 @@ func TestForgottenResponse(t *testing.T) {
 		t.Fatalf("%+v", end)
 	}
 	reqs := f.Requests()
-	if len(reqs) != 3 || reqs[1].Previous == "" || len(reqs[1].Input) != 1 || reqs[2].Previous != "" || len(reqs[2].Input) != 3 {
+	if len(reqs) != 3 || reqs[1].Previous == "" || len(reqs[1].Input) != 1 || reqs[2].Previous != "" ||
+		len(reqs[2].Input) != 3 {
 		t.Errorf("sent %+v", reqs[1:])
 	}
 	if k.say(handoff.Text("three")); f.Requests()[3].Previous == "" {
@@ -212,7 +218,8 @@ func TestForgottenResponse(t *testing.T) {
 	}
 	f.Misbehave(forget)
 	f.Misbehave(forget)
-	if end := k.say(handoff.Text("four")); end.Status != handoff.TurnFailed || end.Code != handoff.CodeModelRefused || !strings.Contains(end.Detail, "previous_response_not_found") {
+	if end := k.say(handoff.Text("four")); end.Status != handoff.TurnFailed || end.Code != handoff.CodeModelRefused ||
+		!strings.Contains(end.Detail, "previous_response_not_found") {
 		t.Errorf("a second refusal: %+v", end)
 	}
 	if n := len(f.Requests()); n != 6 {
@@ -247,8 +254,10 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 		}
 		broken := simulator.Call("c3", "fast", object{})
 		broken.JSON["arguments"] = `{"half`
-		return simulator.Reply{Items: []simulator.Item{simulator.Say("working"), simulator.Call("c1", "slow", object{}), simulator.Call("c2", "panic", object{}), broken,
-			simulator.Call("c4", "secret", object{}), simulator.Call("c5", "nothing", object{}), simulator.Call("c6", "fast", object{}), simulator.Call("c7", "empty", object{})}}
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("working"), simulator.Call("c1", "slow", object{}),
+			simulator.Call("c2", "panic", object{}), broken,
+			simulator.Call("c4", "secret", object{}), simulator.Call("c5", "nothing", object{}),
+			simulator.Call("c6", "fast", object{}), simulator.Call("c7", "empty", object{})}}
 	})
 	k := newTalk(t, newRig(t, f, func(c *Config) { c.Workspace = tools }))
 	updates, end := k.end(k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")}))
@@ -264,12 +273,14 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 		s := wire.Read(raw)
 		got = append(got, s.CallID+" "+s.Text())
 	}
-	want := []string{"c1 slow words", "c2 Error: the tool broke down", "c3 Error: the arguments are no JSON", "c4 Error: no tool secret",
+	want := []string{"c1 slow words", "c2 Error: the tool broke down", "c3 Error: the arguments are no JSON",
+		"c4 Error: no tool secret",
 		"c5 Error: no tool nothing", "c6 fast words", "c7 ok"}
 	if !slices.Equal(got, want) {
 		t.Errorf("answered %q", got)
 	}
-	if string(reqs[0].Tools) != string(reqs[1].Tools) || !strings.Contains(string(reqs[0].Tools), "secret") || strings.Contains(string(reqs[0].Choice), "secret") {
+	if string(reqs[0].Tools) != string(reqs[1].Tools) || !strings.Contains(string(reqs[0].Tools), "secret") ||
+		strings.Contains(string(reqs[0].Choice), "secret") {
 		t.Errorf("tools %s, choice %s", reqs[0].Tools, reqs[0].Choice)
 	}
 	inWindows(t, updates)
@@ -299,7 +310,8 @@ func inWindows(t *testing.T, updates []handoff.Update) {
 			}
 		}
 	}
-	if want := []string{"slow", "panic", "fast", "secret", "nothing", "fast", "empty"}; !slices.Equal(shown, want) || streamed != "slow words" || open != "" {
+	if want := []string{"slow", "panic", "fast", "secret", "nothing", "fast", "empty"}; !slices.Equal(shown, want) ||
+		streamed != "slow words" || open != "" {
 		t.Errorf("shown %v, streamed %q, open %q", shown, streamed, open)
 	}
 }
@@ -314,7 +326,8 @@ func TestCap(t *testing.T) {
 	})
 	k := newTalk(t, newRig(t, f, func(c *Config) {
 		c.Iterations = 4
-		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": found("the same")}}
+		c.Workspace = stub{use: map[string]func(context.Context,
+			*workspace.Output) workspace.Result{"look": found("the same")}}
 	}))
 	if end := k.say(handoff.Text("go")); end.Status != handoff.TurnCompleted || end.Text != "that is all" {
 		t.Errorf("%+v", end)
@@ -367,7 +380,8 @@ func TestUsageIsSummed(t *testing.T) {
 		}
 	}
 	kept := k.record().Turns[0].Usage
-	if last.Input != 50 || last.Output != 14 || usageOf(kept).Usage != last || !strings.Contains(string(kept), `"prompt_tokens":50`) || strings.Count(string(kept), `"total_tokens"`) != 3 {
+	if last.Input != 50 || last.Output != 14 || usageOf(kept).Usage != last ||
+		!strings.Contains(string(kept), `"prompt_tokens":50`) || strings.Count(string(kept), `"total_tokens"`) != 3 {
 		t.Errorf("%+v, kept %s", last, kept)
 	}
 }
@@ -380,7 +394,8 @@ func TestFullContext(t *testing.T) {
 		k.say(handoff.Text(fmt.Sprint(i, strings.Repeat(" word", 2000))))
 	}
 	full := func(w http.ResponseWriter, _ simulator.Request) bool {
-		simulator.Refuse(w, http.StatusBadRequest, "context_length_exceeded", "Your input exceeds the context window of this model.")
+		simulator.Refuse(w, http.StatusBadRequest, "context_length_exceeded",
+			"Your input exceeds the context window of this model.")
 		return true
 	}
 	f.Misbehave(full)
@@ -389,7 +404,8 @@ func TestFullContext(t *testing.T) {
 	}
 	reqs := f.Requests()
 	last := reqs[len(reqs)-1]
-	if len(reqs) != 6 || last.Previous != "" || len(last.Input) >= 9 || !strings.Contains(wire.Read(last.Input[0]).Text(), "Summary of this session") {
+	if len(reqs) != 6 || last.Previous != "" || len(last.Input) >= 9 ||
+		!strings.Contains(wire.Read(last.Input[0]).Text(), "Summary of this session") {
 		t.Errorf("%d requests, the last has %d items after %q", len(reqs), len(last.Input), last.Previous)
 	}
 	if k.say(handoff.Text("more")); f.Requests()[6].Previous == "" || len(f.Requests()[6].Input) != 1 {

@@ -66,7 +66,8 @@ func lossy(t *testing.T) (*lookout, *lossyStore) {
 
 // TestLostAnswersOfTheStore: a step that was written although its answer was lost is made again, and counts once.
 func TestLostAnswersOfTheStore(t *testing.T) {
-	for name, lost := range map[string]func(threads.Step) bool{"a claim": claims, "a steer": steers, "what was heard": hears, "an end": ends} {
+	for name, lost := range map[string]func(threads.Step) bool{"a claim": claims, "a steer": steers,
+		"what was heard": hears, "an end": ends} {
 		t.Run(name, func(t *testing.T) {
 			l, store := lossy(t)
 			store.lose(1, lost)
@@ -74,7 +75,8 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 				t.Errorf("a steer: %v", err)
 			}
 			l.goOn()
-			if _, end := l.end(l.turn); end.Status != handoff.TurnCompleted || len(end.Undelivered) > 0 || end.Text != "done: third" {
+			if _, end := l.end(l.turn); end.Status != handoff.TurnCompleted || len(end.Undelivered) > 0 ||
+				end.Text != "done: third" {
 				t.Errorf("%+v", end)
 			}
 			if end := l.say(handoff.Text("go on")); end.Text != "done: go on" {
@@ -95,7 +97,8 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 // for again it runs once.
 func TestUnsureStart(t *testing.T) {
 	for name, c := range map[string]struct{ reconcile, read bool }{
-		"reconciled first": {reconcile: true}, "started again": {}, "written, not read, reconciled": {reconcile: true, read: true}, "written, not read": {read: true},
+		"reconciled first": {reconcile: true}, "started again": {},
+		"written, not read, reconciled": {reconcile: true, read: true}, "written, not read": {read: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &refusingStore{lossyStore{Store: threads.NewMemory()}}

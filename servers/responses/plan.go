@@ -46,7 +46,8 @@ func planned(items []threads.Item, a threads.Anchor, c continuation) plan {
 // usable reports whether the response of an anchor can be gone on from. marker is where the history was last
 // compacted, -1 for never.
 func usable(items []threads.Item, a threads.Anchor, c continuation, marker int) bool {
-	if a.Response == "" || a.Upstream != c.Upstream || !c.Now.Before(a.At.Add(keptFor)) || a.Items > len(items) || a.Items <= marker {
+	if a.Response == "" || a.Upstream != c.Upstream || !c.Now.Before(a.At.Add(keptFor)) || a.Items > len(items) ||
+		a.Items <= marker {
 		return false
 	}
 	return !slices.ContainsFunc(items[a.Items:], func(it threads.Item) bool { return it.From != "" })

@@ -29,7 +29,8 @@ func history(words ...string) []threads.Item {
 		case "u":
 			it = threads.Item{JSON: userItem(handoff.TextInput(text))}
 		case "a", "f":
-			it.JSON = wire.Encode(object{"type": "message", "role": "assistant", "id": id, "content": []object{{"type": "output_text", "text": text}}})
+			it.JSON = wire.Encode(object{"type": "message", "role": "assistant", "id": id,
+				"content": []object{{"type": "output_text", "text": text}}})
 		case "c":
 			it.JSON = wire.Encode(object{"type": "function_call", "id": id, "call_id": text, "name": "grep", "arguments": "{}"})
 		case "o":
@@ -102,27 +103,45 @@ func TestContinuation(t *testing.T) {
 	}{
 		{name: "the first turn", items: []string{"u:hi"}, want: " u:hi"},
 		{name: "on sends only what is new", items: []string{"u:hi", "a:yes", "u:more"}, anchor: at(2), want: "resp_1 u:more"},
-		{name: "off sends everything", items: []string{"u:hi", "a:yes", "u:more"}, anchor: at(2), off: true, want: " u:hi a:yes u:more"},
-		{name: "outputs go on from their calls", items: []string{"u:hi", "c:1", "c:2", "o:1", "o:2"}, anchor: at(3), want: "resp_1 o:1 o:2"},
-		{name: "outputs come in call order", items: []string{"u:hi", "c:1", "c:2", "o:2", "o:1"}, anchor: at(3), want: "resp_1 o:1 o:2"},
-		{name: "outputs come before steers", items: []string{"u:hi", "c:1", "u:wait", "o:1"}, anchor: at(2), want: "resp_1 o:1 u:wait"},
+		{name: "off sends everything", items: []string{"u:hi", "a:yes", "u:more"}, anchor: at(2), off: true,
+			want: " u:hi a:yes u:more"},
+		{name: "outputs go on from their calls", items: []string{"u:hi", "c:1", "c:2", "o:1", "o:2"}, anchor: at(3),
+			want: "resp_1 o:1 o:2"},
+		{name: "outputs come in call order", items: []string{"u:hi", "c:1", "c:2", "o:2", "o:1"}, anchor: at(3),
+			want: "resp_1 o:1 o:2"},
+		{name: "outputs come before steers", items: []string{"u:hi", "c:1", "u:wait", "o:1"}, anchor: at(2),
+			want: "resp_1 o:1 u:wait"},
 		{name: "a call is answered once", items: []string{"u:hi", "c:1", "o:1", "o:1"}, anchor: at(2), want: "resp_1 o:1"},
-		{name: "an output without a call is left out", items: []string{"u:hi", "c:1", "o:1", "o:7"}, anchor: at(2), want: "resp_1 o:1"},
-		{name: "interrupted calls are answered", items: []string{"u:hi", "c:1", "c:2", "o:1", "u:more"}, anchor: at(3), want: "resp_1 o:1 !:2 u:more"},
-		{name: "calls of older responses are not answered again", items: []string{"u:hi", "c:1", "u:no", "a:ok", "u:more"}, anchor: at(4), want: "resp_1 u:more"},
+		{name: "an output without a call is left out", items: []string{"u:hi", "c:1", "o:1", "o:7"}, anchor: at(2),
+			want: "resp_1 o:1"},
+		{name: "interrupted calls are answered", items: []string{"u:hi", "c:1", "c:2", "o:1", "u:more"}, anchor: at(3),
+			want: "resp_1 o:1 !:2 u:more"},
+		{name: "calls of older responses are not answered again", items: []string{"u:hi", "c:1", "u:no", "a:ok", "u:more"},
+			anchor: at(4), want: "resp_1 u:more"},
 		{name: "no id", items: []string{"u:hi", "a:yes", "u:more"}, want: " u:hi a:yes u:more"},
-		{name: "another upstream", items: []string{"u:hi", "a:yes", "u:more"}, anchor: changed(at(2), func(a *anchor) { a.Upstream = "https://there" }), want: " u:hi a:yes u:more"},
-		{name: "expired", items: []string{"u:hi", "a:yes", "u:more"}, anchor: changed(at(2), func(a *anchor) { a.At = noon.Add(-keptFor) }), want: " u:hi a:yes u:more"},
-		{name: "what a model said later is not in it", items: []string{"u:hi", "a:yes", "u:more", "a:broken off", "u:again"}, anchor: at(2), want: " u:hi a:yes u:more a:broken off u:again"},
+		{name: "another upstream", items: []string{"u:hi", "a:yes", "u:more"},
+			anchor: changed(at(2), func(a *anchor) { a.Upstream = "https://there" }), want: " u:hi a:yes u:more"},
+		{name: "expired", items: []string{"u:hi", "a:yes", "u:more"},
+			anchor: changed(at(2), func(a *anchor) { a.At = noon.Add(-keptFor) }), want: " u:hi a:yes u:more"},
+		{name: "what a model said later is not in it", items: []string{"u:hi", "a:yes", "u:more", "a:broken off", "u:again"},
+			anchor: at(2), want: " u:hi a:yes u:more a:broken off u:again"},
 		{name: "compacted since", items: []string{"u:hi", "a:yes", "u:more", "x:2"}, anchor: at(2), want: " summary u:more"},
-		{name: "compacted before", items: []string{"u:hi", "a:yes", "u:more", "x:2", "a:fine", "u:next"}, anchor: at(5), want: "resp_1 u:next"},
-		{name: "replay after a compaction", items: []string{"u:hi", "a:yes", "u:more", "x:2", "a:fine", "u:next"}, off: true, want: " summary u:more a:fine u:next"},
-		{name: "replay has no ids and no bare reasoning", items: []string{"u:hi", "r:", "a:yes", "u:more"}, off: true, want: " u:hi a:yes u:more"},
-		{name: "replay keeps encrypted reasoning", items: []string{"u:hi", "e:", "c:1", "o:1"}, off: true, want: " u:hi e: c:1 o:1"},
-		{name: "replay answers every call once, in order", items: []string{"u:hi", "c:1", "c:2", "o:2", "o:2", "o:9", "u:more"}, off: true, want: " u:hi c:1 c:2 !:1 o:2 u:more"},
+		{name: "compacted before", items: []string{"u:hi", "a:yes", "u:more", "x:2", "a:fine", "u:next"}, anchor: at(5),
+			want: "resp_1 u:next"},
+		{name: "replay after a compaction", items: []string{"u:hi", "a:yes", "u:more", "x:2", "a:fine", "u:next"}, off: true,
+			want: " summary u:more a:fine u:next"},
+		{name: "replay has no ids and no bare reasoning", items: []string{"u:hi", "r:", "a:yes", "u:more"}, off: true,
+			want: " u:hi a:yes u:more"},
+		{name: "replay keeps encrypted reasoning", items: []string{"u:hi", "e:", "c:1", "o:1"}, off: true,
+			want: " u:hi e: c:1 o:1"},
+		{name: "replay answers every call once, in order",
+			items: []string{"u:hi", "c:1", "c:2", "o:2", "o:2", "o:9", "u:more"}, off: true,
+			want: " u:hi c:1 c:2 !:1 o:2 u:more"},
 		{name: "replay answers calls at the end", items: []string{"u:hi", "c:1"}, off: true, want: " u:hi c:1 !:1"},
-		{name: "call ids are used again", items: []string{"u:hi", "c:1", "o:1", "c:1", "o:1"}, off: true, want: " u:hi c:1 o:1 c:1 o:1"},
-		{name: "another model's words stay", items: []string{"u:hi", "f:yes", "u:more"}, off: true, want: " u:hi a:yes u:more"},
+		{name: "call ids are used again", items: []string{"u:hi", "c:1", "o:1", "c:1", "o:1"}, off: true,
+			want: " u:hi c:1 o:1 c:1 o:1"},
+		{name: "another model's words stay", items: []string{"u:hi", "f:yes", "u:more"}, off: true,
+			want: " u:hi a:yes u:more"},
 	} {
 		p := planned(history(c.items...), c.anchor, continuation{ByID: !c.off, Upstream: here, Now: noon})
 		if got := p.Previous + " " + words(p.Input); got != c.want {
@@ -130,7 +149,8 @@ func TestContinuation(t *testing.T) {
 		}
 	}
 	reference := threads.Item{JSON: json.RawMessage(`{"type":"item_reference","id":"msg_1"}`)}
-	if p := planned(append(history("u:hi", "a:yes"), reference), anchor{}, continuation{Upstream: here, Now: noon}); len(p.Input) != 2 {
+	if p := planned(append(history("u:hi", "a:yes"), reference), anchor{},
+		continuation{Upstream: here, Now: noon}); len(p.Input) != 2 {
 		t.Errorf("a replay has a reference to what nobody keeps: %s", p.Input)
 	}
 }

@@ -94,7 +94,8 @@ func (m Model) request(a asking) responses.ResponseNewParams {
 	if a.Thread != "" {
 		p.PromptCacheKey = param.NewOpt(a.Thread)
 	}
-	p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort), Summary: shared.ReasoningSummary(m.Summary)}
+	p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort),
+		Summary: shared.ReasoningSummary(m.Summary)}
 	p.Text = responses.ResponseTextConfigParam{Verbosity: responses.ResponseTextConfigVerbosity(m.Verbosity)}
 	p.Include = m.include()
 	if len(a.Tools) > 0 {

@@ -10,13 +10,16 @@ import (
 )
 
 func TestRequest(t *testing.T) {
-	tools := []definition{{"list_dir", "lists", map[string]any{"type": "object"}}, {"exec", "runs", map[string]any{"type": "object"}}}
+	tools := []definition{{"list_dir", "lists", map[string]any{"type": "object"}},
+		{"exec", "runs", map[string]any{"type": "object"}}}
 	first := plan{Input: history2("u:hi")}
 	next := plan{Previous: "resp_1", Input: history2("u:more")}
 	yes, no := true, false
 	const input = `"input":[{"content":[{"text":"hi","type":"input_text"}],"role":"user","type":"message"}]`
 	const listed = `"parallel_tool_calls":true,`
-	const both = `"tools":[{"strict":true,"parameters":{"type":"object"},"name":"list_dir","description":"lists","type":"function"},{"strict":true,"parameters":{"type":"object"},"name":"exec","description":"runs","type":"function"}]`
+	const both = `"tools":[{"strict":true,"parameters":{"type":"object"},"name":"list_dir","description":"lists",` +
+		`"type":"function"},{"strict":true,"parameters":{"type":"object"},"name":"exec","description":"runs",` +
+		`"type":"function"}]`
 	for _, c := range []struct {
 		name  string
 		model Model
@@ -26,24 +29,38 @@ func TestRequest(t *testing.T) {
 	}{
 		{"the least", Model{Name: "m"}, asking{Plan: first, Threading: true}, []string{`"model":"m"`, `"store":false`, input},
 			[]string{"tool", "include", "reasoning", "verbosity", "previous", "instructions", "max_output"}},
-		{"by id it is stored", Model{Continuation: ResponseIDs}, asking{Plan: next, Threading: true}, []string{`"previous_response_id":"resp_1"`, `"store":true`}, nil},
-		{"opted out it is not", Model{Continuation: ResponseIDs}, asking{Plan: first}, []string{`"store":false`}, []string{"previous"}},
-		{"instructions come every time", Model{Instructions: "be brief"}, asking{Plan: next}, []string{`"instructions":"be brief"`}, nil},
-		{"effort, summary and verbosity", Model{Effort: "low", Summary: "auto", Verbosity: "high", MaxOutput: 99}, asking{Plan: first},
-			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"text":{"verbosity":"high"}`, `"max_output_tokens":99`}, nil},
-		{"encrypted reasoning is not stored", Model{Encrypted: true, Continuation: ResponseIDs}, asking{Plan: first, Threading: true},
+		{"by id it is stored", Model{Continuation: ResponseIDs}, asking{Plan: next, Threading: true},
+			[]string{`"previous_response_id":"resp_1"`, `"store":true`}, nil},
+		{"opted out it is not", Model{Continuation: ResponseIDs}, asking{Plan: first}, []string{`"store":false`},
+			[]string{"previous"}},
+		{"instructions come every time", Model{Instructions: "be brief"}, asking{Plan: next},
+			[]string{`"instructions":"be brief"`}, nil},
+		{"effort, summary and verbosity", Model{Effort: "low", Summary: "auto", Verbosity: "high", MaxOutput: 99},
+			asking{Plan: first},
+			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"text":{"verbosity":"high"}`, `"max_output_tokens":99`},
+			nil},
+		{"encrypted reasoning is not stored", Model{Encrypted: true, Continuation: ResponseIDs},
+			asking{Plan: first, Threading: true},
 			[]string{`"include":["reasoning.encrypted_content"]`, `"store":false`}, nil},
-		{"encrypted reasoning is stored when told", Model{Encrypted: true, Store: &yes}, asking{Plan: first}, []string{`"store":true`}, nil},
-		{"what is included stays", Model{Encrypted: true, Include: []string{"message.output_text.logprobs"}}, asking{Plan: first},
+		{"encrypted reasoning is stored when told", Model{Encrypted: true, Store: &yes}, asking{Plan: first},
+			[]string{`"store":true`}, nil},
+		{"what is included stays", Model{Encrypted: true, Include: []string{"message.output_text.logprobs"}},
+			asking{Plan: first},
 			[]string{`"include":["message.output_text.logprobs","reasoning.encrypted_content"]`}, nil},
-		{"it is not included twice", Model{Encrypted: true, Include: []string{"reasoning.encrypted_content"}}, asking{Plan: first},
+		{"it is not included twice", Model{Encrypted: true, Include: []string{"reasoning.encrypted_content"}},
+			asking{Plan: first},
 			[]string{`"include":["reasoning.encrypted_content"]`}, nil},
-		{"nothing is stored when told", Model{Continuation: ResponseIDs, Store: &no}, asking{Plan: first, Threading: true}, []string{`"store":false`}, nil},
-		{"all tools are listed, some allowed", Model{}, asking{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Thread: "t"},
-			[]string{both, listed, `"prompt_cache_key":"t"`, `"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"}],"type":"allowed_tools"}`}, nil},
+		{"nothing is stored when told", Model{Continuation: ResponseIDs, Store: &no}, asking{Plan: first, Threading: true},
+			[]string{`"store":false`}, nil},
+		{"all tools are listed, some allowed", Model{},
+			asking{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Thread: "t"},
+			[]string{both, listed, `"prompt_cache_key":"t"`,
+				`"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"}],"type":"allowed_tools"}`}, nil},
 		{"all tools allowed are named too", Model{}, asking{Plan: first, Tools: tools, Allowed: []string{"list_dir", "exec"}},
-			[]string{both, `"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"},{"name":"exec","type":"function"}],"type":"allowed_tools"}`}, nil},
-		{"the last one may call none", Model{}, asking{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Final: true}, []string{both, `"tool_choice":"none"`}, nil},
+			[]string{both, `"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"},{"name":"exec",` +
+				`"type":"function"}],"type":"allowed_tools"}`}, nil},
+		{"the last one may call none", Model{}, asking{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Final: true},
+			[]string{both, `"tool_choice":"none"`}, nil},
 	} {
 		data, err := json.Marshal(c.model.request(c.ask))
 		if err != nil {
@@ -71,7 +88,8 @@ func history2(words ...string) []json.RawMessage {
 }
 
 func TestThreadingIsSwitchedOff(t *testing.T) {
-	for value, want := range map[string]bool{"": false, "0": false, "false": false, "False": false, "1": true, "true": true, "yes": true} {
+	for value, want := range map[string]bool{"": false, "0": false, "false": false, "False": false, "1": true,
+		"true": true, "yes": true} {
 		t.Setenv(disableVariable, value)
 		if got := threadingDisabled(); got != want {
 			t.Errorf("%q: %v", value, got)
@@ -80,7 +98,8 @@ func TestThreadingIsSwitchedOff(t *testing.T) {
 	t.Setenv(disableVariable, "")
 	k := newTalk(t, newRig(t, newFake(t, looksOnce("")), nil))
 	for i, c := range []struct{ asked, want string }{
-		{"", "u:0"}, {"", "u:1"}, {"1", "u:0 a:done: 0 u:1 a:done: 1 u:2"}, {"false", "u:0 a:done: 0 u:1 a:done: 1 u:2 a:done: 2 u:3"}, {"0", "u:4"},
+		{"", "u:0"}, {"", "u:1"}, {"1", "u:0 a:done: 0 u:1 a:done: 1 u:2"},
+		{"false", "u:0 a:done: 0 u:1 a:done: 1 u:2 a:done: 2 u:3"}, {"0", "u:4"},
 	} {
 		turn := handoff.Turn{ID: fmt.Sprint(i), Input: handoff.TextInput(fmt.Sprint(i))}
 		if c.asked != "" {
@@ -98,14 +117,18 @@ func TestUsage(t *testing.T) {
 		name, raw string
 		want      handoff.Usage
 	}{
-		{"input and output", `{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":15}`,
+		{"input and output", `{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,` +
+			`"output_tokens_details":{"reasoning_tokens":2},"total_tokens":15}`,
 			handoff.Usage{Input: 10, Cached: 4, Output: 5, Reasoning: 2}},
-		{"prompt and completion", `{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":2}}`,
+		{"prompt and completion",
+			`{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens":5,` +
+				`"completion_tokens_details":{"reasoning_tokens":2}}`,
 			handoff.Usage{Input: 10, Cached: 4, Output: 5, Reasoning: 2}},
 		{"zeros", `{"input_tokens":0,"output_tokens":0}`, handoff.Usage{}},
 		{"none", `null`, handoff.Usage{}},
 		{"nonsense", `{"input_tokens":"x","output_tokens":-3,"input_tokens_details":7}`, handoff.Usage{}},
-		{"more cached than there is", `{"input_tokens":1,"input_tokens_details":{"cached_tokens":4}}`, handoff.Usage{Input: 1, Cached: 1}},
+		{"more cached than there is", `{"input_tokens":1,"input_tokens_details":{"cached_tokens":4}}`,
+			handoff.Usage{Input: 1, Cached: 1}},
 	} {
 		if got := usageOf(json.RawMessage(c.raw)).Usage; got != c.want {
 			t.Errorf("%s: %+v", c.name, got)
@@ -116,7 +139,10 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"completion_tokens":6,"completion_tokens_details":{"reasoning_tokens":0},"input_tokens":4,"input_tokens_details":{"cached_tokens":0},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":0},"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"raw":[{"input_tokens":1,"output_tokens":2,"x":1},{"prompt_tokens":3,"completion_tokens":4}],"total_tokens":10}`
+	const want = `{"completion_tokens":6,"completion_tokens_details":{"reasoning_tokens":0},"input_tokens":4,` +
+		`"input_tokens_details":{"cached_tokens":0},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":0},` +
+		`"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"raw":[{"input_tokens":1,"output_tokens":2,"x":1},` +
+		`{"prompt_tokens":3,"completion_tokens":4}],"total_tokens":10}`
 	if string(data) != want {
 		t.Errorf("%s", data)
 	}

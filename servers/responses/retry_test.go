@@ -42,10 +42,12 @@ func dropped(http.ResponseWriter, simulator.Request) bool { panic(http.ErrAbortH
 
 const (
 	created = `{"type":"response.created","sequence_number":0,"response":{"id":"r1","output":[],"error":null}}`
-	added   = `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","role":"assistant","id":"m1"}}`
+	added   = `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","role":"assistant",` +
+		`"id":"m1"}}`
 	delta   = `{"type":"response.output_text.delta","output_index":0,"item_id":"m1","delta":"half"}`
-	message = `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"m1","content":[{"type":"output_text","text":"half"}]}}`
-	failed  = `{"type":"response.failed","response":{"id":"r1","error":{"code":"server_error","message":"sorry"}}}`
+	message = `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant",` +
+		`"id":"m1","content":[{"type":"output_text","text":"half"}]}}`
+	failed = `{"type":"response.failed","response":{"id":"r1","error":{"code":"server_error","message":"sorry"}}}`
 )
 
 func TestRetries(t *testing.T) {
@@ -57,28 +59,51 @@ func TestRetries(t *testing.T) {
 		text   string       // the answer, or
 		code   handoff.Code // why the turn failed
 	}{
-		{"too many requests", []func(http.ResponseWriter, simulator.Request) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
-		{"again and again", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
-		{"too often", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(429, "", soon...), status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
-		{"dropped every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{dropped}, 4), 4, "", handoff.CodeAgentFailed},
-		{"cut every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 3), 3, "", handoff.CodeAgentFailed},
-		{"the server says not to", []func(http.ResponseWriter, simulator.Request) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "", handoff.CodeModelLimit},
-		{"a wrong key", []func(http.ResponseWriter, simulator.Request) bool{status(401, "invalid_api_key")}, 1, "", handoff.CodeModelRefused},
-		{"a wrong request", []func(http.ResponseWriter, simulator.Request) bool{status(400, "invalid_value")}, 1, "", handoff.CodeModelRefused},
-		{"cut before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 2, "done: go", ""},
+		{"too many requests", []func(http.ResponseWriter,
+			simulator.Request) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
+		{"again and again", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...),
+			status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
+		{"too often", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(429, "", soon...),
+			status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
+		{"dropped every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{dropped}, 4), 4, "",
+			handoff.CodeAgentFailed},
+		{"cut every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 3), 3, "",
+			handoff.CodeAgentFailed},
+		{"the server says not to", []func(http.ResponseWriter,
+			simulator.Request) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "",
+			handoff.CodeModelLimit},
+		{"a wrong key", []func(http.ResponseWriter, simulator.Request) bool{status(401, "invalid_api_key")}, 1, "",
+			handoff.CodeModelRefused},
+		{"a wrong request", []func(http.ResponseWriter, simulator.Request) bool{status(400, "invalid_value")}, 1, "",
+			handoff.CodeModelRefused},
+		{"cut before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 2, "done: go",
+			""},
 		{"nothing at all", []func(http.ResponseWriter, simulator.Request) bool{raw()}, 2, "done: go", ""},
-		{"failed before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created, failed)}, 2, "done: go", ""},
-		{"half an event", []func(http.ResponseWriter, simulator.Request) bool{raw(created, `{"type":"response.outp`)}, 2, "done: go", ""},
-		{"cut after an item began", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added)}, 1, "", handoff.CodeAgentFailed},
-		{"cut after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta)}, 1, "", handoff.CodeAgentFailed},
-		{"cut after a message", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, message)}, 1, "half", handoff.CodeAgentFailed},
-		{"failed after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, failed)}, 1, "", handoff.CodeAgentFailed},
-		{"half an event after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
-		{"an error event", []func(http.ResponseWriter, simulator.Request) bool{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "", handoff.CodeModelRefused},
-		{"a nested error event", []func(http.ResponseWriter, simulator.Request) bool{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2, "done: go", ""},
-		{"an answer that does not stream", []func(http.ResponseWriter, simulator.Request) bool{func(w http.ResponseWriter, _ simulator.Request) bool {
+		{"failed before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created, failed)}, 2,
+			"done: go", ""},
+		{"half an event", []func(http.ResponseWriter, simulator.Request) bool{raw(created, `{"type":"response.outp`)}, 2,
+			"done: go", ""},
+		{"cut after an item began", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added)}, 1, "",
+			handoff.CodeAgentFailed},
+		{"cut after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta)}, 1, "",
+			handoff.CodeAgentFailed},
+		{"cut after a message", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, message)}, 1,
+			"half", handoff.CodeAgentFailed},
+		{"failed after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, failed)}, 1,
+			"", handoff.CodeAgentFailed},
+		{"half an event after a delta", []func(http.ResponseWriter,
+			simulator.Request) bool{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
+		{"an error event", []func(http.ResponseWriter,
+			simulator.Request) bool{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "",
+			handoff.CodeModelRefused},
+		{"a nested error event", []func(http.ResponseWriter,
+			simulator.Request) bool{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2,
+			"done: go", ""},
+		{"an answer that does not stream", []func(http.ResponseWriter,
+			simulator.Request) bool{func(w http.ResponseWriter, _ simulator.Request) bool {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			_, _ = fmt.Fprint(w, `{"id":"r9","status":"completed","error":null,"output":[{"type":"message","role":"assistant","id":"m","content":[{"type":"output_text","text":"whole"}]}]}`)
+			_, _ = fmt.Fprint(w, `{"id":"r9","status":"completed","error":null,"output":[{"type":"message",`+
+				`"role":"assistant","id":"m","content":[{"type":"output_text","text":"whole"}]}]}`)
 			return true
 		}}, 1, "whole", ""},
 	} {
@@ -133,11 +158,13 @@ func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {
 func TestIncompleteAnswer(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
-	f.Misbehave(raw(created, added, delta, message, `{"type":"response.incomplete","response":{"id":"r1","status":"incomplete","output":[],"usage":{"input_tokens":3}}}`))
+	f.Misbehave(raw(created, added, delta, message,
+		`{"type":"response.incomplete","response":{"id":"r1","status":"incomplete","output":[],"usage":{"input_tokens":3}}}`))
 	if end := k.say(handoff.Text("one")); end.Status != handoff.TurnCompleted || end.Text != "half" {
 		t.Errorf("%+v", end)
 	}
-	if turn := k.record().Turns[0]; turn.Status != threads.Incomplete || turn.Anchor.Response != "r1" || turn.Text != "half" || usageOf(turn.Usage).Input != 3 {
+	if turn := k.record().Turns[0]; turn.Status != threads.Incomplete || turn.Anchor.Response != "r1" ||
+		turn.Text != "half" || usageOf(turn.Usage).Input != 3 {
 		t.Errorf("%+v", turn)
 	}
 }
@@ -173,17 +200,22 @@ func TestItemsInterleave(t *testing.T) {
 		`{"type":"response.output_text.delta","output_index":1,"item_id":"x","delta":"he"}`,
 		`{"type":"response.new_thing","output_index":1,"delta":{"a":1}}`,
 		`{"type":"response.output_text.delta","output_index":1,"item_id":"x","delta":"y"}`,
-		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hey"}]}}`,
-		`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"x","summary":[{"text":"hm"}]}}`,
-		`{"type":"response.completed","response":{"id":"r1","output":[{},{},{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}],"usage":{"input_tokens":3}}}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","role":"assistant",` +
+			`"content":[{"type":"output_text","text":"hey"}]}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"x",` +
+			`"summary":[{"text":"hm"}]}}`,
+		`{"type":"response.completed","response":{"id":"r1","output":[{},{},{"type":"function_call","call_id":"c",` +
+			`"name":"n","arguments":"{}"}],"usage":{"input_tokens":3}}}`,
 	} {
 		if err := r.take([]byte(e)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := strings.Join(b.lines, "; ")
-	const want = "began x; began item_1; reasoning x hm; message item_1 he; message item_1 y; kept item_1; finished item_1 hey; finished x hm"
-	if got != want || !r.done || len(r.Items) != 3 || len(r.Rest) != 2 || wire.Read(r.Items[2]).ID == "" || r.Usage.Input != 3 {
+	const want = "began x; began item_1; reasoning x hm; message item_1 he; message item_1 y; kept item_1; finished " +
+		"item_1 hey; finished x hm"
+	if got != want || !r.done || len(r.Items) != 3 || len(r.Rest) != 2 || wire.Read(r.Items[2]).ID == "" ||
+		r.Usage.Input != 3 {
 		t.Errorf("%s\n%s\n%s", got, r.Items, r.Rest)
 	}
 }
@@ -200,17 +232,21 @@ func TestPartsOfAnItem(t *testing.T) {
 		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"One"}`,
 		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"."}`,
 		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":2,"delta":"Two."}`,
-		`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"x","summary":[{"text":"One."},{"text":""},{"text":"Two."}]}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"x",` +
+			`"summary":[{"text":"One."},{"text":""},{"text":"Two."}]}}`,
 		`{"type":"response.reasoning_summary_text.delta","output_index":2,"summary_index":0,"delta":"In short."}`,
 		`{"type":"response.reasoning_text.delta","output_index":2,"content_index":0,"delta":"At length."}`,
-		`{"type":"response.output_item.done","output_index":2,"item":{"type":"reasoning","id":"y","summary":[{"text":"In short."}],"content":[{"text":"At length."}]}}`,
+		`{"type":"response.output_item.done","output_index":2,"item":{"type":"reasoning","id":"y","summary":[{"text":"In ` +
+			`short."}],"content":[{"text":"At length."}]}}`,
 		`{"type":"response.reasoning_text.delta","output_index":3,"content_index":0,"delta":"At length."}`,
 		`{"type":"response.reasoning_summary_text.delta","output_index":3,"summary_index":0,"delta":"In short."}`,
-		`{"type":"response.output_item.done","output_index":3,"item":{"type":"reasoning","id":"z","summary":[{"text":"In short."}],"content":[{"text":"At length."}]}}`,
+		`{"type":"response.output_item.done","output_index":3,"item":{"type":"reasoning","id":"z","summary":[{"text":"In ` +
+			`short."}],"content":[{"text":"At length."}]}}`,
 		`{"type":"response.output_item.added","output_index":1,"item":{"type":"message","role":"assistant","id":"m"}}`,
 		`{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"Yes, "}`,
 		`{"type":"response.refusal.delta","output_index":1,"content_index":1,"delta":"but no."}`,
-		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Yes, "},{"type":"refusal","refusal":"but no."}]}}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant",` +
+			`"content":[{"type":"output_text","text":"Yes, "},{"type":"refusal","refusal":"but no."}]}}`,
 	} {
 		if err := r.take([]byte(e)); err != nil {
 			t.Fatal(err)
@@ -229,7 +265,8 @@ func TestPartsOfAnItem(t *testing.T) {
 			}
 		}
 	}
-	if said["m"] != "Yes, but no." || said["x"] != "One.\n\nTwo." || said["item_1"] != "In short." || said["item_2"] != "At length." {
+	if said["m"] != "Yes, but no." || said["x"] != "One.\n\nTwo." || said["item_1"] != "In short." ||
+		said["item_2"] != "At length." {
 		t.Errorf("told are %q", said)
 	}
 }
@@ -238,7 +275,8 @@ func TestPartsOfAnItem(t *testing.T) {
 // once, ids are unique, and nothing is told of one after it was finished in a whole answer.
 func FuzzReader(f *testing.F) {
 	f.Add(strings.Join([]string{created, added, delta, message, failed}, "\n"))
-	f.Add(`{"type":"response.completed","response":{"id":"r","output":[{"type":"message"},{"type":"function_call","call_id":"c"}]}}`)
+	f.Add(`{"type":"response.completed","response":{"id":"r","output":[{"type":"message"},{"type":"function_call",` +
+		`"call_id":"c"}]}}`)
 	f.Add(`{"type":"error","error":{"code":7}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var b toldBy

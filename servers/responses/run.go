@@ -98,7 +98,8 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // sign is a write of the turn without items, which knows nothing of the loop's.
 func (r *run) sign() threads.Append {
-	return threads.Append{Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence, At: r.server.cfg.Now()}
+	return threads.Append{Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence,
+		At: r.server.cfg.Now()}
 }
 
 // step is a write of the turn by its loop.
@@ -170,7 +171,8 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 	for {
 		m, up := r.server.cfg.Model, r.server.upstream
 		steers := r.inbox.waiting()
-		p := planned(slices.Concat(r.items, steered(steers)), r.anchor, continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
+		p := planned(slices.Concat(r.items, steered(steers)), r.anchor,
+			continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
 		params := m.request(asking{
 			Plan: p, Threading: r.threading, Thread: r.thread,
 			Tools: r.server.definitions, Allowed: r.server.workspace.Allowed(), Final: r.final(),
@@ -216,7 +218,8 @@ func (r *run) heard(ctx context.Context, a answer, stored bool) error {
 	items := r.from(a.Rest)
 	var anchor *threads.Anchor
 	if stored && a.ID != "" {
-		anchor = &threads.Anchor{Response: a.ID, Upstream: r.server.upstream.key, Items: len(r.items) + len(items), At: r.server.cfg.Now()}
+		anchor = &threads.Anchor{Response: a.ID, Upstream: r.server.upstream.key, Items: len(r.items) + len(items),
+			At: r.server.cfg.Now()}
 	}
 	if len(a.Usage.Raw) > 0 {
 		r.used = r.used.plus(a.Usage)
@@ -277,7 +280,8 @@ func (r *run) end(ctx context.Context, end threads.End) {
 
 // asEnded is an end as it is told.
 func asEnded(end threads.End, undelivered []string) handoff.TurnEnded {
-	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text, Undelivered: undelivered}
+	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail,
+		Text: end.Text, Undelivered: undelivered}
 }
 
 // statuses are the ends of turns as they are told. Set once.

@@ -76,7 +76,8 @@ func newServer(cfg Config) *Server {
 	cfg.Threads = kept
 	s := &Server{
 		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
-		threading: !threadingDisabled(), began: make(chan struct{}), runs: map[string]*run{}, unsure: map[handoff.TurnID]string{},
+		threading: !threadingDisabled(), began: make(chan struct{}), runs: map[string]*run{},
+		unsure: map[handoff.TurnID]string{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
 		s.definitions = append(s.definitions, definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
@@ -141,8 +142,10 @@ func (s *Server) Metrics(yield func(handoff.Metric) bool) {
 		value      uint64
 	}{
 		{"switchboard_responses_turns_total", "Turns begun by an agent that Switchboard runs itself.", s.count.turns.Load()},
-		{"switchboard_responses_forgotten_total", "Responses that their server did not know any more, so that everything was sent again.", s.count.forgotten.Load()},
-		{"switchboard_responses_compacted_total", "Threads that were compacted because their model's context was full.", s.count.compacted.Load()},
+		{"switchboard_responses_forgotten_total",
+			"Responses that their server did not know any more, so that everything was sent again.", s.count.forgotten.Load()},
+		{"switchboard_responses_compacted_total", "Threads that were compacted because their model's context was full.",
+			s.count.compacted.Load()},
 	} {
 		if !yield(handoff.NewMetric(m.name, m.help, m.value, "server", s.cfg.Name)) {
 			return
@@ -174,7 +177,9 @@ func unsure(err error) bool {
 
 // begin starts a turn, or finds that it was started before: a turn's id is made of its thread and of the id that
 // the asker gave it. started is called before a new turn says anything.
-func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, started func(*run)) (handoff.TurnID, error) {
+func (s *Server) begin(
+	ctx context.Context, thread string, turn handoff.Turn, started func(*run),
+) (handoff.TurnID, error) {
 	r := &run{
 		server: s, thread: thread, id: turnID(thread, turn.ID), threading: s.threading && !optedOut(turn) && !isAside(thread),
 		inbox: newInbox(), done: make(chan struct{}),
@@ -189,7 +194,7 @@ func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, st
 	if base == nil {
 		return "", handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run")
 	}
-	err := s.settleClaim(ctx, thread, r.id)
+	err := s.undoClaim(ctx, thread, r.id)
 	claimed := false
 	if err == nil {
 		claimed, err = s.claim(ctx, r, turn)
@@ -238,7 +243,8 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 	}
 	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
 	if err != nil {
-		_, undone := s.advance(context.WithoutCancel(ctx), threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
+		_, undone := s.advance(context.WithoutCancel(ctx),
+			threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
 		s.log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
 		if undone != nil {
 			s.doubt(r.id, key)
@@ -259,9 +265,9 @@ func (s *Server) doubt(id handoff.TurnID, key string) {
 	}
 }
 
-// settleClaim takes back what may be left of a start of which the store did not say whether it was written. A turn
+// undoClaim takes back what may be left of a start of which the store did not say whether it was written. A turn
 // that another claim began is left alone: it runs.
-func (s *Server) settleClaim(ctx context.Context, thread string, id handoff.TurnID) error {
+func (s *Server) undoClaim(ctx context.Context, thread string, id handoff.TurnID) error {
 	s.mu.Lock()
 	key, doubted := s.unsure[id]
 	delete(s.unsure, id) // only one takes it back: the next claim is another's already

@@ -50,7 +50,8 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 	k.code("another turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
 	k.code("no id", k.steer("", "hi"), handoff.CodeNotPending)
 	k.code("no words", k.Agent.(handoff.Controls).Steer(t.Context(), id, nil), handoff.CodeMalformed)
-	k.code("neither words nor pictures", k.Agent.(handoff.Controls).Steer(t.Context(), id, []handoff.Part{struct{ handoff.Part }{}}), handoff.CodeUnsupported)
+	k.code("neither words nor pictures", k.Agent.(handoff.Controls).Steer(t.Context(), id,
+		[]handoff.Part{struct{ handoff.Part }{}}), handoff.CodeUnsupported)
 	for range threads.MaxSteers {
 		if err := k.steer(id, "more"); err != nil {
 			t.Fatal(err)
@@ -88,7 +89,8 @@ func TestOutputsThenSteers(t *testing.T) {
 	script, calm := untilCalm("look")
 	f := newFake(t, script)
 	k := newTalk(t, newRig(t, f, func(c *Config) {
-		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(context.Context, *workspace.Output) workspace.Result {
+		c.Workspace = stub{use: map[string]func(context.Context,
+			*workspace.Output) workspace.Result{"look": func(context.Context, *workspace.Output) workspace.Result {
 			close(inTool)
 			<-goOn
 			return workspace.Result{Text: "seen"}

@@ -28,15 +28,16 @@ type answer struct {
 func (a answer) calls() []wire.Item {
 	var calls []wire.Item
 	for _, it := range a.Items {
-		if s := wire.Read(it); s.IsCall() && !slices.ContainsFunc(calls, func(c wire.Item) bool { return c.CallID == s.CallID }) {
+		if s := wire.Read(it); s.IsCall() && !slices.ContainsFunc(calls,
+			func(c wire.Item) bool { return c.CallID == s.CallID }) {
 			calls = append(calls, s)
 		}
 	}
 	return calls
 }
 
-// A teller is told what an answer says while it is read.
-type teller interface {
+// A progress is told what an answer says while it is read.
+type progress interface {
 	began(it handoff.Item)
 	delta(item string, kind handoff.DeltaKind, text string)
 	finished(it handoff.Item)
@@ -44,9 +45,10 @@ type teller interface {
 
 // A listener is whom an answer is read for.
 type listener struct {
-	teller
-	name func(given string) string     // gives an item the id that it has in the turn
-	hear func() error                  // called once, before anything of the answer is told or kept: the model has what it was sent
+	progress
+	name func(given string) string // gives an item the id that it has in the turn
+	// called once, before anything of the answer is told or kept: the model has what it was sent
+	hear func() error
 	keep func([]json.RawMessage) error // writes down what is about to be told as said
 }
 
@@ -72,7 +74,8 @@ type part struct {
 }
 
 func newReader(to listener) *reader {
-	return &reader{to: to, ids: map[int]string{}, items: map[int]json.RawMessage{}, kept: map[int]bool{}, parts: map[int]part{}}
+	return &reader{to: to, ids: map[int]string{}, items: map[int]json.RawMessage{}, kept: map[int]bool{},
+		parts: map[int]part{}}
 }
 
 // event is what matters of an event. Fields whose type differs from one event to the next stay raw.

@@ -50,7 +50,8 @@ func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	r.cfg = Config{
-		Name: "helper", URL: f.server.URL + "/v1", Model: Model{Name: "m", Instructions: "be brief", Continuation: ResponseIDs},
+		Name: "helper", URL: f.server.URL + "/v1", Model: Model{Name: "m", Instructions: "be brief",
+			Continuation: ResponseIDs},
 		Threads: threads.NewMemory(), Workspace: w, Dir: w.Dir(), Log: zaptest.NewLogger(t), Now: r.clock,
 	}
 	if change != nil {
@@ -160,19 +161,22 @@ func agentOf(req simulator.Request) simulator.Reply {
 		return one(serverstest.TextBoth)
 	case serverstest.PromptEdit:
 		if !answered {
-			return simulator.Reply{Items: []simulator.Item{use("write_file", object{"path": serverstest.EditPath, "content": fmt.Sprint(req.N)})}}
+			return simulator.Reply{Items: []simulator.Item{use("write_file",
+				object{"path": serverstest.EditPath, "content": fmt.Sprint(req.N)})}}
 		}
 		return one(serverstest.TextEdit)
 	case serverstest.PromptAsk:
 		switch {
 		case !answered:
-			return simulator.Reply{Items: []simulator.Item{use("exec", object{"command": "echo " + serverstest.AskCommand, "outside": true})}}
+			return simulator.Reply{Items: []simulator.Item{use("exec",
+				object{"command": "echo " + serverstest.AskCommand, "outside": true})}}
 		case req.LastOutput() == "Exit code: 0\n"+serverstest.AskCommand+"\n":
 			return one(serverstest.TextAccepted)
 		}
 		return one(serverstest.TextDeclined)
 	case serverstest.PromptWait:
-		return simulator.Reply{Items: []simulator.Item{simulator.Say(serverstest.TextWaiting), simulator.Say(serverstest.TextBack)}, Wait: true}
+		return simulator.Reply{Items: []simulator.Item{simulator.Say(serverstest.TextWaiting),
+			simulator.Say(serverstest.TextBack)}, Wait: true}
 	case serverstest.PromptMind:
 		return one(serverstest.TextMinded)
 	case serverstest.PromptFail:

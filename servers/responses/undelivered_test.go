@@ -84,7 +84,8 @@ func TestInterruptHandsBack(t *testing.T) {
 // TestSentAndUnheardSteersComeBack: words that were sent to the model before it began to answer are handed back too,
 // and are no part of the thread.
 func TestSentAndUnheardSteersComeBack(t *testing.T) {
-	for name, status := range map[string]handoff.TurnStatus{"interrupted": handoff.TurnInterrupted, "failed": handoff.TurnFailed} {
+	for name, status := range map[string]handoff.TurnStatus{"interrupted": handoff.TurnInterrupted,
+		"failed": handoff.TurnFailed} {
 		t.Run(name, func(t *testing.T) {
 			l := newLookout(t, threads.NewMemory())
 			sent, over := make(chan struct{}), make(chan struct{})
@@ -117,7 +118,8 @@ func TestUnwrittenSteersComeBack(t *testing.T) {
 		t.Error("words were accepted that could not be written down")
 	}
 	l.goOn()
-	if _, end := l.end(l.turn); end.Status != handoff.TurnFailed || !slices.Equal(end.Undelivered, []string{"first", "second"}) {
+	if _, end := l.end(l.turn); end.Status != handoff.TurnFailed ||
+		!slices.Equal(end.Undelivered, []string{"first", "second"}) {
 		t.Errorf("%+v", end)
 	}
 }

@@ -60,7 +60,9 @@ var errSilent = errors.New("the model said nothing for too long")
 
 // ask sends a request and reads the answer to its end. An answer that breaks off before anything was heard of it is
 // asked for again. With an error, heard reports whether anything was.
-func (u *upstream) ask(ctx context.Context, p responses.ResponseNewParams, to listener) (a answer, heard bool, err error) {
+func (u *upstream) ask(
+	ctx context.Context, p responses.ResponseNewParams, to listener,
+) (a answer, heard bool, err error) {
 	for try, sent := 0, 0; ; try++ {
 		r := newReader(to)
 		err := u.stream(ctx, p, r, &sent)
@@ -93,8 +95,10 @@ func again(err error) bool {
 func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader, sent *int) error {
 	var res *http.Response
 	opts := []option.RequestOption{
-		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"), option.WithResponseBodyInto(&res),
-		option.WithMaxRetries(requestTries - 1 - *sent), option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"),
+		option.WithResponseBodyInto(&res),
+		option.WithMaxRetries(requestTries - 1 - *sent),
+		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 			*sent++
 			return next(req)
 		}),

@@ -65,7 +65,8 @@ func (u usage) MarshalJSON() ([]byte, error) {
 	in, out := object{"cached_tokens": u.Cached}, object{"reasoning_tokens": u.Reasoning}
 	return json.Marshal(object{
 		"input_tokens": u.Input, "prompt_tokens": u.Input, "input_tokens_details": in, "prompt_tokens_details": in,
-		"output_tokens": u.Output, "completion_tokens": u.Output, "output_tokens_details": out, "completion_tokens_details": out,
-		"total_tokens": u.Input + u.Output, "raw": u.Raw,
+		"output_tokens": u.Output, "completion_tokens": u.Output, "output_tokens_details": out,
+		"completion_tokens_details": out,
+		"total_tokens":              u.Input + u.Output, "raw": u.Raw,
 	})
 }

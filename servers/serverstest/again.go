@@ -41,13 +41,13 @@ func (s *suite) mind(a handoff.Attached, id handoff.TurnID) {
 // rest follows a released turn to its end.
 func (s *suite) rest(a handoff.Attached, id handoff.TurnID, text string) []handoff.Update {
 	s.Helper()
-	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	updates := s.toEnd(a, id)
 	s.ended(updates, handoff.TurnCompleted, text)
 	return updates
 }
 
-// endedMeanwhile: a turn that ended while nobody of ours listened is told whole, with its words.
-func (s *suite) endedMeanwhile() {
+// testEndedMeanwhile: a turn that ended while nobody of ours listened is told whole, with its words.
+func testEndedMeanwhile(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	s.lost()
@@ -72,8 +72,8 @@ func (s *suite) endedMeanwhile() {
 	}
 }
 
-// missed: what a turn finished before it is followed on another connection comes first, then the rest.
-func (s *suite) missed() {
+// testMissed: what a turn finished before it is followed on another connection comes first, then the rest.
+func testMissed(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	s.lost()
@@ -88,8 +88,8 @@ func (s *suite) missed() {
 	}
 }
 
-// notHeld: following a turn that the thread does not hold ends, and says that it is in vain.
-func (s *suite) notHeld() {
+// testNotHeld: following a turn that the thread does not hold ends, and says that it is in vain.
+func testNotHeld(s *suite) {
 	a := s.create()
 	s.run(a, PromptHello)
 	var last error
@@ -98,28 +98,25 @@ func (s *suite) notHeld() {
 	s.coded("following a turn that is not there", last, handoff.CodeTurnGone)
 }
 
-// askedAgain: an open question comes again under its id, over another connection.
-func (s *suite) askedAgain() {
+// testAskedAgain: an open question comes again under its id, over another connection.
+func testAskedAgain(s *suite) {
 	a, id, old := s.asked()
 	s.lost()
 	b := s.again(a.Target.Thread)
-	updates := s.followUntil(b, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
-	q, ok := updates[len(updates)-1].(handoff.Question)
-	if !ok {
-		s.Fatalf("no question: %#v", updates)
-	}
+	q := s.question(b, id)
 	if q.ID != old.ID || q.Connection == old.Connection || q.Turn != id || q.Command != old.Command || q.Kind != old.Kind {
 		s.Errorf("asked again: %+v, before: %+v", q, old)
 	}
-	s.coded("over the lost connection", s.controls(a).Decide(s.Context(), old.ID, handoff.DecisionAccept), handoff.CodeAgentGone, handoff.CodeUnreachable, handoff.CodeNotPending)
+	s.coded("over the lost connection", s.controls(a).Decide(s.Context(), old.ID, handoff.DecisionAccept),
+		handoff.CodeAgentGone, handoff.CodeUnreachable, handoff.CodeNotPending)
 	if err := s.controls(b).Decide(s.Context(), q.ID, handoff.DecisionAccept); err != nil {
 		s.Fatalf("accept: %v", err)
 	}
 	s.decided(b, id, q, handoff.TurnCompleted, TextAccepted)
 }
 
-// reconciles: whether a start ran whose acknowledgement was lost is found out, and nothing runs twice.
-func (s *suite) reconciles() {
+// testReconciles: whether a start ran whose acknowledgement was lost is found out, and nothing runs twice.
+func testReconciles(s *suite) {
 	for _, runs := range []bool{true, false} {
 		a := s.create()
 		if _, ok := a.Agent.(handoff.Reconciler); !ok || s.h.LoseStart == nil {
@@ -149,8 +146,8 @@ func (s *suite) reconciles() {
 	}
 }
 
-// unloaded: the server lets go of an idle thread that is attached here; a start loads it.
-func (s *suite) unloaded() {
+// testUnloaded: the server lets go of an idle thread that is attached here; a start loads it.
+func testUnloaded(s *suite) {
 	if s.h.Unload == nil {
 		return
 	}
@@ -163,8 +160,8 @@ func (s *suite) unloaded() {
 	}
 }
 
-// crashes: the server is killed in the middle of a turn, which is interrupted and not run again.
-func (s *suite) crashes() {
+// testCrashes: the server is killed in the middle of a turn, which is interrupted and not run again.
+func testCrashes(s *suite) {
 	if s.h.Restart == nil {
 		return
 	}
@@ -186,8 +183,8 @@ func (s *suite) crashes() {
 	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// lies: at its end a turn is shown as interrupted for a moment. It is not told so.
-func (s *suite) lies() {
+// testLies: at its end a turn is shown as interrupted for a moment. It is not told so.
+func testLies(s *suite) {
 	if s.h.Lie == nil {
 		return
 	}
@@ -203,18 +200,17 @@ func (s *suite) lies() {
 	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
 }
 
-// words: a question is answered in words; an option is named in any case.
-func (s *suite) words() {
+// testWords: a question is answered in words; an option is named in any case.
+func testWords(s *suite) {
 	a := s.create()
 	replier, ok := a.Agent.(handoff.Replier)
 	if !ok {
 		return
 	}
 	id := s.start(a, PromptInput)
-	updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
-	q, ok := updates[len(updates)-1].(handoff.Question)
-	if !ok || q.Kind != handoff.QuestionInput || !q.Words || q.Turn != id {
-		s.Fatalf("question: %#v", updates[len(updates)-1])
+	q := s.question(a, id)
+	if q.Kind != handoff.QuestionInput || !q.Words || q.Turn != id {
+		s.Fatalf("question: %+v", q)
 	}
 	s.coded("no words", replier.Reply(s.Context(), q.ID, ""), handoff.CodeMalformed)
 	s.coded("a question that nobody asked", replier.Reply(s.Context(), "no-such-question", "x"), handoff.CodeNotPending)
@@ -224,17 +220,17 @@ func (s *suite) words() {
 	s.decided(a, id, q, handoff.TurnCompleted, TextInput+InputOptions[1])
 }
 
-func (s *suite) permits() {
+func testPermits(s *suite) {
 	if !s.h.Permits {
 		return
 	}
-	for decision, text := range map[handoff.Decision]string{handoff.DecisionAccept: TextAccepted, handoff.DecisionDecline: TextDeclined} {
+	for decision, text := range map[handoff.Decision]string{handoff.DecisionAccept: TextAccepted,
+		handoff.DecisionDecline: TextDeclined} {
 		a := s.create()
 		id := s.start(a, PromptPermit)
-		updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
-		q, ok := updates[len(updates)-1].(handoff.Question)
-		if !ok || q.Kind != handoff.QuestionPermissions {
-			s.Fatalf("question: %#v", updates[len(updates)-1])
+		q := s.question(a, id)
+		if q.Kind != handoff.QuestionPermissions {
+			s.Fatalf("question: %+v", q)
 		}
 		if err := s.controls(a).Decide(s.Context(), q.ID, decision); err != nil {
 			s.Fatalf("%s: %v", decision, err)

@@ -12,7 +12,7 @@ import (
 	"switchboard/servers"
 )
 
-func (s *suite) turn() {
+func testTurn(s *suite) {
 	a := s.create()
 	id := s.start(a, PromptHello)
 	updates := s.follow(a, id)
@@ -45,8 +45,8 @@ func (s *suite) turn() {
 	}
 }
 
-// goesOn: a second turn reports nothing of the first.
-func (s *suite) goesOn() {
+// testGoesOn: a second turn reports nothing of the first.
+func testGoesOn(s *suite) {
 	a := s.create()
 	first := s.start(a, PromptHello)
 	s.follow(a, first)
@@ -63,7 +63,7 @@ func (s *suite) goesOn() {
 	s.ended(updates, handoff.TurnCompleted, TextCommand)
 }
 
-func (s *suite) attach() {
+func testAttach(s *suite) {
 	a := s.create()
 	id := s.start(a, PromptHello)
 	s.follow(a, id)
@@ -93,14 +93,15 @@ func (s *suite) attach() {
 	}
 }
 
-func (s *suite) command() {
+func testCommand(s *suite) {
 	updates := s.run(s.create(), PromptCommand)
 	done := items(updates, handoff.ItemCommand)
 	if len(done) != 1 {
 		s.Fatalf("commands: %+v", done)
 	}
 	c := done[0]
-	if c.Text != cmp.Or(s.h.Command, Command) || c.Output != CommandOutput || c.Exit == nil || *c.Exit != CommandExit || !c.Failed {
+	if c.Text != cmp.Or(s.h.Command, Command) || c.Output != CommandOutput || c.Exit == nil || *c.Exit != CommandExit ||
+		!c.Failed {
 		s.Errorf("%+v", c)
 	}
 	var streamed strings.Builder
@@ -113,8 +114,8 @@ func (s *suite) command() {
 	s.ended(updates, handoff.TurnCompleted, TextCommand)
 }
 
-// both: commands that run side by side are told apart.
-func (s *suite) both() {
+// testBoth: commands that run side by side are told apart.
+func testBoth(s *suite) {
 	updates := s.run(s.create(), PromptBoth)
 	streamed := map[string]string{}
 	for _, u := range updates {
@@ -135,7 +136,8 @@ func (s *suite) both() {
 		{cmp.Or(s.h.OtherCommand, OtherCommand), OtherOutput, 0},
 	} {
 		c := done[i]
-		if c.Text != want.command || c.Output != want.output || c.Exit == nil || *c.Exit != want.exit || c.Failed != (want.exit != 0) {
+		if c.Text != want.command || c.Output != want.output || c.Exit == nil || *c.Exit != want.exit ||
+			c.Failed != (want.exit != 0) {
 			s.Errorf("%+v, want %+v", c, want)
 		}
 		s.streams(want.command, streamed[c.ID], want.output)
@@ -143,7 +145,7 @@ func (s *suite) both() {
 	s.ended(updates, handoff.TurnCompleted, TextBoth)
 }
 
-func (s *suite) edit() {
+func testEdit(s *suite) {
 	updates := s.run(s.create(), PromptEdit)
 	done := items(updates, handoff.ItemFileChange)
 	if len(done) != 1 || !strings.Contains(done[0].Text, EditPath) || done[0].Failed ||
@@ -153,7 +155,7 @@ func (s *suite) edit() {
 	s.ended(updates, handoff.TurnCompleted, TextEdit)
 }
 
-func (s *suite) fails() {
+func testFails(s *suite) {
 	a := s.create()
 	end := s.end(s.run(a, PromptFail))
 	if end.Status != handoff.TurnFailed || !strings.Contains(end.Detail, DetailFail) {
@@ -170,7 +172,7 @@ func (s *suite) wait(a handoff.Attached) handoff.TurnID {
 	return id
 }
 
-func (s *suite) running() {
+func testRunning(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	b := s.attachTo(s.dial(), a.Target.Thread)
@@ -183,14 +185,14 @@ func (s *suite) running() {
 	}
 }
 
-func (s *suite) interrupt() {
+func testInterrupt(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	c := s.controls(a)
 	if err := c.Interrupt(s.Context(), id); err != nil {
 		s.Fatalf("interrupt: %v", err)
 	}
-	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	updates := s.toEnd(a, id)
 	if end := s.end(updates); end.Status != handoff.TurnInterrupted {
 		s.Errorf("%+v", end)
 	}
@@ -199,8 +201,8 @@ func (s *suite) interrupt() {
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// interruptAtOnce: whoever changes their mind while a turn is being started is heard.
-func (s *suite) interruptAtOnce() {
+// testInterruptAtOnce: whoever changes their mind while a turn is being started is heard.
+func testInterruptAtOnce(s *suite) {
 	if s.h.SlowStart != nil {
 		s.h.SlowStart()
 	}
@@ -214,11 +216,12 @@ func (s *suite) interruptAtOnce() {
 	}
 }
 
-func (s *suite) steer() {
+func testSteer(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	c := s.controls(a)
-	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", handoff.TextInput(PromptMind)), handoff.CodeNotPending)
+	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", handoff.TextInput(PromptMind)),
+		handoff.CodeNotPending)
 	s.mind(a, id)
 	s.h.Release()
 	s.rest(a, id, TextMinded)
@@ -232,21 +235,19 @@ func (s *suite) asked() (handoff.Attached, handoff.TurnID, handoff.Question) {
 	s.Helper()
 	a := s.create()
 	id := s.start(a, PromptAsk)
-	updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
-	q, ok := updates[len(updates)-1].(handoff.Question)
-	if !ok {
-		s.Fatalf("no question: %#v", updates)
-	}
-	if q.ID == "" || q.Turn != id || q.Kind != handoff.QuestionCommand || !strings.Contains(q.Command, AskCommand) || q.Text == "" || q.Asked.IsZero() || len(q.Decisions) == 0 {
+	q := s.question(a, id)
+	if q.ID == "" || q.Turn != id || q.Kind != handoff.QuestionCommand || !strings.Contains(q.Command, AskCommand) ||
+		q.Text == "" || q.Asked.IsZero() || len(q.Decisions) == 0 {
 		s.Errorf("question: %+v", q)
 	}
 	return a, id, q
 }
 
 // decided checks that a question was closed and how the turn ended.
-func (s *suite) decided(a handoff.Attached, id handoff.TurnID, q handoff.Question, status handoff.TurnStatus, text string) {
+func (s *suite) decided(a handoff.Attached, id handoff.TurnID, q handoff.Question, status handoff.TurnStatus,
+	text string) {
 	s.Helper()
-	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	updates := s.toEnd(a, id)
 	closed := 0
 	for _, u := range updates {
 		if c, ok := u.(handoff.QuestionClosed); ok && c.ID == q.ID {
@@ -262,16 +263,17 @@ func (s *suite) decided(a handoff.Attached, id handoff.TurnID, q handoff.Questio
 	s.coded("a second answer", s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionAccept), handoff.CodeNotPending)
 }
 
-func (s *suite) accepts() {
+func testAccepts(s *suite) {
 	a, id, q := s.asked()
-	s.coded("a question that nobody asked", s.controls(a).Decide(s.Context(), "no-such-question", handoff.DecisionAccept), handoff.CodeNotPending)
+	s.coded("a question that nobody asked", s.controls(a).Decide(s.Context(), "no-such-question", handoff.DecisionAccept),
+		handoff.CodeNotPending)
 	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionAccept); err != nil {
 		s.Fatalf("accept: %v", err)
 	}
 	s.decided(a, id, q, handoff.TurnCompleted, TextAccepted)
 }
 
-func (s *suite) declines() {
+func testDeclines(s *suite) {
 	a, id, q := s.asked()
 	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionDecline); err != nil {
 		s.Fatalf("decline: %v", err)
@@ -279,7 +281,7 @@ func (s *suite) declines() {
 	s.decided(a, id, q, handoff.TurnCompleted, TextDeclined)
 }
 
-func (s *suite) stops() {
+func testStops(s *suite) {
 	a, id, q := s.asked()
 	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionStop); err != nil {
 		s.Fatalf("stop: %v", err)
@@ -287,7 +289,7 @@ func (s *suite) stops() {
 	s.decided(a, id, q, handoff.TurnInterrupted, "")
 }
 
-func (s *suite) leaving() {
+func testLeaving(s *suite) {
 	a := s.create()
 	id := s.wait(a) // followed, and left
 	ctx, cancel := context.WithCancel(s.Context())
@@ -309,7 +311,7 @@ func (s *suite) leaving() {
 	s.rest(a, id, TextBack)
 }
 
-func (s *suite) outlives() {
+func testOutlives(s *suite) {
 	a, idle := s.create(), s.create()
 	id := s.wait(a)
 	s.h.Drop()
@@ -321,7 +323,8 @@ func (s *suite) outlives() {
 	s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
 	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Input: handoff.TextInput(PromptHello)})
 	s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
-	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)), handoff.CodeUnreachable)
+	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)),
+		handoff.CodeUnreachable)
 
 	s.link = s.dial()
 	b := s.attachTo(s.link, a.Target.Thread)
@@ -336,7 +339,7 @@ func (s *suite) outlives() {
 	}
 }
 
-func (s *suite) closing() {
+func testClosing(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	left := make(chan error, 1)
@@ -367,7 +370,7 @@ func (s *suite) closing() {
 	}
 }
 
-func (s *suite) apart() {
+func testApart(s *suite) {
 	prompts := map[string]string{PromptHello: TextHello, PromptCommand: TextCommand, PromptEdit: TextEdit}
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -394,7 +397,7 @@ func (s *suite) apart() {
 	}
 }
 
-func (s *suite) catalog() {
+func testCatalog(s *suite) {
 	first, second := s.create(), s.create()
 	s.run(first, PromptHello)
 	s.run(first, PromptCommand)
@@ -407,7 +410,8 @@ func (s *suite) catalog() {
 		s.Error("the newest is not first")
 	}
 	for _, t := range list {
-		if t.Title == "" || t.Dir != s.h.Dir || time.Since(t.Updated) > time.Hour || time.Since(t.Created) > time.Hour || t.Created.After(t.Updated) {
+		if t.Title == "" || t.Dir != s.h.Dir || time.Since(t.Updated) > time.Hour || time.Since(t.Created) > time.Hour ||
+			t.Created.After(t.Updated) {
 			s.Errorf("%+v", t)
 		}
 		want := handoff.SessionIdle
@@ -427,7 +431,8 @@ func (s *suite) catalog() {
 	}
 	s.reads(text.Lines, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello},
 		handoff.Line{Role: "user", Text: PromptCommand}, handoff.Line{Role: "agent", Text: TextCommand})
-	if text, err = s.link.Catalog.Read(s.Context(), first.Target.Thread, 1); err != nil || len(text.Lines) != 1 || text.Lines[0].Text != TextCommand || text.More == 0 {
+	if text, err = s.link.Catalog.Read(s.Context(), first.Target.Thread, 1); err != nil || len(text.Lines) != 1 ||
+		text.Lines[0].Text != TextCommand || text.More == 0 {
 		s.Errorf("the last line: %+v, %v", text, err)
 	}
 	_, err = s.link.Catalog.Read(s.Context(), s.h.Gone, 10)
@@ -437,8 +442,8 @@ func (s *suite) catalog() {
 	}
 }
 
-// ephemeral: what is asked beside the work runs like any other turn, and leaves no thread behind.
-func (s *suite) ephemeral() {
+// testEphemeral: what is asked beside the work runs like any other turn, and leaves no thread behind.
+func testEphemeral(s *suite) {
 	maker, ok := s.link.Conn.(servers.Ephemeral)
 	if !ok {
 		return
@@ -481,7 +486,7 @@ func (s *suite) reads(lines []handoff.Line, want ...handoff.Line) {
 	}
 }
 
-func (s *suite) longPrompt() {
+func testLongPrompt(s *suite) {
 	a := s.create()
 	prompt := PromptHello + strings.Repeat(" ü", handoff.MaxPrompt/4)
 	if end := s.end(s.run(a, prompt)); end.Status != handoff.TurnCompleted {

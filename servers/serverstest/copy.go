@@ -25,7 +25,7 @@ func (s *suite) fork(link *servers.Link, thread string, last handoff.TurnID) (ha
 	return b, true
 }
 
-func (s *suite) copies() {
+func testCopies(s *suite) {
 	a := s.create()
 	s.run(a, PromptCommand)
 	id := s.wait(a)
@@ -34,28 +34,23 @@ func (s *suite) copies() {
 		return
 	}
 	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
-	text, err := s.link.Catalog.Read(s.Context(), b.Target.Thread, 40)
-	if err != nil {
-		s.Fatalf("read: %v", err)
-	}
-	s.reads(text.Lines, handoff.Line{Role: "agent", Text: TextCommand}, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello})
+	text := s.read(b.Target.Thread)
+	s.reads(text.Lines, handoff.Line{Role: "agent", Text: TextCommand}, handoff.Line{Role: "user", Text: PromptHello},
+		handoff.Line{Role: "agent", Text: TextHello})
 	s.h.Release()
 	s.rest(a, id, TextBack)
-	text, err = s.link.Catalog.Read(s.Context(), a.Target.Thread, 40)
-	if err != nil {
-		s.Fatalf("read: %v", err)
-	}
+	text = s.read(a.Target.Thread)
 	for _, line := range text.Lines {
 		if line.Text == TextHello {
 			s.Error("what the copy did is in its source")
 		}
 	}
-	_, err = s.link.Conn.(servers.Forker).Fork(s.Context(), s.h.Gone, "")
+	_, err := s.link.Conn.(servers.Forker).Fork(s.Context(), s.h.Gone, "")
 	s.coded("a copy of nothing", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
 }
 
-// copiesUpTo: a copy ends with the turn it is asked for, and goes on from there.
-func (s *suite) copiesUpTo() {
+// testCopiesUpTo: a copy ends with the turn it is asked for, and goes on from there.
+func testCopiesUpTo(s *suite) {
 	a := s.create()
 	first := s.start(a, PromptHello)
 	s.follow(a, first)
@@ -69,18 +64,16 @@ func (s *suite) copiesUpTo() {
 		s.Errorf("the newest turn of the copy is %q", id)
 	}
 	s.ended(s.run(b, PromptEdit), handoff.TurnCompleted, TextEdit)
-	text, err := s.link.Catalog.Read(s.Context(), b.Target.Thread, 40)
-	if err != nil {
-		s.Fatalf("read: %v", err)
-	}
-	s.reads(text.Lines, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello}, handoff.Line{Role: "agent", Text: TextEdit})
+	text := s.read(b.Target.Thread)
+	s.reads(text.Lines, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello},
+		handoff.Line{Role: "agent", Text: TextEdit})
 	for _, line := range text.Lines {
 		if line.Text == TextCommand || line.Text == PromptCommand || line.Text == TextWaiting {
 			s.Errorf("the copy has %q of a later turn", line.Text)
 		}
 	}
 	forker := s.link.Conn.(servers.Forker)
-	_, err = forker.Fork(s.Context(), a.Target.Thread, runs)
+	_, err := forker.Fork(s.Context(), a.Target.Thread, runs)
 	s.coded("a copy up to what runs", err, handoff.CodeBusy)
 	_, err = forker.Fork(s.Context(), a.Target.Thread, handoff.TurnID(s.h.Gone))
 	s.coded("a copy up to a turn that is not there", err, handoff.CodeNotFound)
@@ -89,7 +82,7 @@ func (s *suite) copiesUpTo() {
 	}
 }
 
-func (s *suite) copiesHeld() {
+func testCopiesHeld(s *suite) {
 	a := s.create()
 	s.run(a, PromptCommand)
 	if _, ok := s.link.Conn.(servers.Forker); !ok || s.h.Hold == nil {
@@ -106,10 +99,7 @@ func (s *suite) copiesHeld() {
 // copiesAside: a copy of which nothing is kept knows what was before it, and its source and the list do not change.
 func (s *suite) copiesAside(maker servers.Ephemeral, kept handoff.Attached) {
 	s.Helper()
-	before, err := s.link.Catalog.Read(s.Context(), kept.Target.Thread, 40)
-	if err != nil {
-		s.Fatalf("read: %v", err)
-	}
+	before := s.read(kept.Target.Thread)
 	b, err := maker.ForkEphemeral(s.Context(), kept.Target.Thread, "")
 	if err != nil || b.Target.Thread == "" || b.Target.Thread == kept.Target.Thread || b.Running != "" {
 		s.Fatalf("the copy is %+v, %v", b, err)
@@ -120,7 +110,8 @@ func (s *suite) copiesAside(maker servers.Ephemeral, kept handoff.Attached) {
 	if err != nil || len(list) != 1 || list[0].ID != kept.Target.Thread {
 		s.Errorf("the list has %+v, %v", list, err)
 	}
-	if after, err := s.link.Catalog.Read(s.Context(), kept.Target.Thread, 40); err != nil || !slices.Equal(after.Lines, before.Lines) {
+	if after, err := s.link.Catalog.Read(s.Context(), kept.Target.Thread, 40); err != nil ||
+		!slices.Equal(after.Lines, before.Lines) {
 		s.Errorf("the source had %+v, and has %+v, %v", before.Lines, after.Lines, err)
 	}
 	_, err = maker.ForkEphemeral(s.Context(), kept.Target.Thread, handoff.TurnID(s.h.Gone))

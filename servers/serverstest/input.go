@@ -5,8 +5,8 @@ import "switchboard/handoff"
 // picture is a PNG of one pixel.
 const picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
-// pictures: a turn and a steer take pictures beside words, and the agent is shown them.
-func (s *suite) pictures() {
+// testPictures: a turn and a steer take pictures beside words, and the agent is shown them.
+func testPictures(s *suite) {
 	a := s.create()
 	turn := s.next(PromptHello)
 	turn.Input = append(turn.Input, handoff.Image{URL: picture})
@@ -16,7 +16,8 @@ func (s *suite) pictures() {
 	}
 	s.ended(s.follow(a, id), handoff.TurnCompleted, TextHello)
 	id = s.wait(a)
-	if err := s.controls(a).Steer(s.Context(), id, append(handoff.TextInput(PromptMind), handoff.Image{URL: picture})); err != nil {
+	if err := s.controls(a).Steer(s.Context(), id,
+		append(handoff.TextInput(PromptMind), handoff.Image{URL: picture})); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
 	s.h.Release()
@@ -34,8 +35,8 @@ func (s *suite) pictures() {
 	}
 }
 
-// steersInOrder: what is given by several steers is heard in their order.
-func (s *suite) steersInOrder() {
+// testSteersInOrder: what is given by several steers is heard in their order.
+func testSteersInOrder(s *suite) {
 	a := s.create()
 	id := s.wait(a)
 	for _, words := range []string{PromptWait, PromptMind} {
@@ -45,16 +46,14 @@ func (s *suite) steersInOrder() {
 	}
 	s.h.Release()
 	s.rest(a, id, TextMinded)
-	text, err := s.link.Catalog.Read(s.Context(), a.Target.Thread, 40)
-	if err != nil {
-		s.Fatalf("read: %v", err)
-	}
+	text := s.read(a.Target.Thread)
 	said := func(words string) handoff.Line { return handoff.Line{Role: "user", Text: words} }
-	s.reads(text.Lines, said(PromptWait), said(PromptWait), said(PromptMind), handoff.Line{Role: "agent", Text: TextMinded})
+	s.reads(text.Lines, said(PromptWait), said(PromptWait), said(PromptMind),
+		handoff.Line{Role: "agent", Text: TextMinded})
 }
 
-// usage: how many tokens a turn used is told before its end, and never shrinks.
-func (s *suite) usage() {
+// testUsage: how many tokens a turn used is told before its end, and never shrinks.
+func testUsage(s *suite) {
 	var last handoff.Usage
 	for _, u := range s.run(s.create(), PromptCommand) {
 		now, ok := u.(handoff.Usage)

@@ -19,43 +19,43 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		name string
 		run  func(*suite)
 	}{
-		{"a turn is reported in order", (*suite).turn},
-		{"a thread goes on", (*suite).goesOn},
-		{"attaching gives exactly the thread", (*suite).attach},
-		{"a command is reported with its output", (*suite).command},
-		{"commands that run side by side are told apart", (*suite).both},
-		{"an edit is reported with its path", (*suite).edit},
-		{"a failed turn tells why", (*suite).fails},
-		{"a running turn is found", (*suite).running},
-		{"a running turn is interrupted", (*suite).interrupt},
-		{"a turn that has just been started is interrupted", (*suite).interruptAtOnce},
-		{"a running turn is steered", (*suite).steer},
-		{"steers are heard in their order", (*suite).steersInOrder},
-		{"pictures are shown", (*suite).pictures},
-		{"what a turn used is told", (*suite).usage},
-		{"a question is accepted once", (*suite).accepts},
-		{"a question is declined", (*suite).declines},
-		{"a question stops the turn", (*suite).stops},
-		{"leaving a turn does not touch it", (*suite).leaving},
-		{"a turn outlives the connection", (*suite).outlives},
-		{"a turn that ended meanwhile is read", (*suite).endedMeanwhile},
-		{"a turn that its thread does not hold is given up", (*suite).notHeld},
-		{"what was missed of a running turn comes first", (*suite).missed},
-		{"a question is asked again on another connection", (*suite).askedAgain},
-		{"a lost start is reconciled", (*suite).reconciles},
-		{"a thread that was let go is loaded for a start", (*suite).unloaded},
-		{"a crash interrupts for good", (*suite).crashes},
-		{"a false interrupt is seen through", (*suite).lies},
-		{"a thread is copied while it runs", (*suite).copies},
-		{"a thread is copied up to a turn", (*suite).copiesUpTo},
-		{"a thread that is held elsewhere is copied", (*suite).copiesHeld},
-		{"a question is answered in words", (*suite).words},
-		{"rights are granted and refused", (*suite).permits},
-		{"a closed connection says so", (*suite).closing},
-		{"threads do not mix", (*suite).apart},
-		{"threads are listed and read", (*suite).catalog},
-		{"of an ephemeral thread nothing is kept", (*suite).ephemeral},
-		{"a long prompt arrives", (*suite).longPrompt},
+		{"a turn is reported in order", testTurn},
+		{"a thread goes on", testGoesOn},
+		{"attaching gives exactly the thread", testAttach},
+		{"a command is reported with its output", testCommand},
+		{"commands that run side by side are told apart", testBoth},
+		{"an edit is reported with its path", testEdit},
+		{"a failed turn tells why", testFails},
+		{"a running turn is found", testRunning},
+		{"a running turn is interrupted", testInterrupt},
+		{"a turn that has just been started is interrupted", testInterruptAtOnce},
+		{"a running turn is steered", testSteer},
+		{"steers are heard in their order", testSteersInOrder},
+		{"pictures are shown", testPictures},
+		{"what a turn used is told", testUsage},
+		{"a question is accepted once", testAccepts},
+		{"a question is declined", testDeclines},
+		{"a question stops the turn", testStops},
+		{"leaving a turn does not touch it", testLeaving},
+		{"a turn outlives the connection", testOutlives},
+		{"a turn that ended meanwhile is read", testEndedMeanwhile},
+		{"a turn that its thread does not hold is given up", testNotHeld},
+		{"what was missed of a running turn comes first", testMissed},
+		{"a question is asked again on another connection", testAskedAgain},
+		{"a lost start is reconciled", testReconciles},
+		{"a thread that was let go is loaded for a start", testUnloaded},
+		{"a crash interrupts for good", testCrashes},
+		{"a false interrupt is seen through", testLies},
+		{"a thread is copied while it runs", testCopies},
+		{"a thread is copied up to a turn", testCopiesUpTo},
+		{"a thread that is held elsewhere is copied", testCopiesHeld},
+		{"a question is answered in words", testWords},
+		{"rights are granted and refused", testPermits},
+		{"a closed connection says so", testClosing},
+		{"threads do not mix", testApart},
+		{"threads are listed and read", testCatalog},
+		{"of an ephemeral thread nothing is kept", testEphemeral},
+		{"a long prompt arrives", testLongPrompt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -141,10 +141,16 @@ func (s *suite) run(a handoff.Attached, prompt string) []handoff.Update {
 	return s.follow(a, s.start(a, prompt))
 }
 
+// toEnd reads a turn to its end.
+func (s *suite) toEnd(a handoff.Attached, id handoff.TurnID) []handoff.Update {
+	s.Helper()
+	return s.followUntil(a, id, func(handoff.Update) bool { return false })
+}
+
 // follow reads a turn to its end and checks the order of what it reports.
 func (s *suite) follow(a handoff.Attached, id handoff.TurnID) []handoff.Update {
 	s.Helper()
-	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	updates := s.toEnd(a, id)
 	s.inOrder(id, updates)
 	return updates
 }
@@ -216,6 +222,27 @@ func (s *suite) ended(updates []handoff.Update, status handoff.TurnStatus, text 
 	if end := s.end(updates); end.Status != status || end.Text != text {
 		s.Errorf("the turn ended with status %d and %q, want %d and %q", end.Status, end.Text, status, text)
 	}
+}
+
+// question reads a turn up to its question.
+func (s *suite) question(a handoff.Attached, id handoff.TurnID) handoff.Question {
+	s.Helper()
+	updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
+	q, ok := updates[len(updates)-1].(handoff.Question)
+	if !ok {
+		s.Fatalf("no question: %#v", updates)
+	}
+	return q
+}
+
+// read returns the last 40 lines of a thread.
+func (s *suite) read(thread string) servers.Text {
+	s.Helper()
+	text, err := s.link.Catalog.Read(s.Context(), thread, 40)
+	if err != nil {
+		s.Fatalf("read: %v", err)
+	}
+	return text
 }
 
 // items returns the finished items of a kind.

@@ -15,7 +15,8 @@ import (
 var families = []uint64{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} // Set once
 
 // withheld are calls that are judged by what they are told, and those that would make sockets without being judged.
-var withheld = []string{"socket", "socketpair", "socketcall", "io_uring_setup", "io_uring_enter", "io_uring_register"} // Set once
+// Set once
+var withheld = []string{"socket", "socketpair", "socketcall", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 
 // restrict takes calls from this thread and what it starts. What is on no list, such as a call of another architecture
 // or of a newer kernel, is refused.
@@ -24,10 +25,12 @@ func restrict() error {
 	if err != nil {
 		return fmt.Errorf("seccomp: %w", err)
 	}
-	plain := slices.DeleteFunc(slices.Sorted(maps.Keys(known.SyscallNames)), func(name string) bool { return slices.Contains(withheld, name) })
+	plain := slices.DeleteFunc(slices.Sorted(maps.Keys(known.SyscallNames)),
+		func(name string) bool { return slices.Contains(withheld, name) })
 	var judged []seccomp.NameWithConditions
 	for _, family := range families {
-		judged = append(judged, seccomp.NameWithConditions{Name: "socket", Conditions: seccomp.ArgumentConditions{{Operation: seccomp.Equal, Value: family}}})
+		judged = append(judged, seccomp.NameWithConditions{Name: "socket",
+			Conditions: seccomp.ArgumentConditions{{Operation: seccomp.Equal, Value: family}}})
 	}
 	// Two ends that are connected reach nobody else. Datagrams could be sent elsewhere: their types have this bit.
 	judged = append(judged, seccomp.NameWithConditions{Name: "socketpair", Conditions: seccomp.ArgumentConditions{
@@ -36,6 +39,7 @@ func restrict() error {
 	// The judged ones come last: after them the library compares with an argument, no longer with the call.
 	return seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: true, Policy: seccomp.Policy{
 		DefaultAction: seccomp.ActionErrno,
-		Syscalls:      []seccomp.SyscallGroup{{Names: plain, Action: seccomp.ActionAllow}, {NamesWithCondtions: judged, Action: seccomp.ActionAllow}},
+		Syscalls: []seccomp.SyscallGroup{{Names: plain, Action: seccomp.ActionAllow},
+			{NamesWithCondtions: judged, Action: seccomp.ActionAllow}},
 	}})
 }

@@ -29,7 +29,8 @@ func groupParent(own string) string {
 	if at == "" || err != nil || !slices.Contains(has, "memory") || !slices.Contains(has, "pids") {
 		return ""
 	}
-	if unix.Access(filepath.Join(at, "cgroup.procs"), unix.W_OK) != nil { // no process may be brought from one to the other
+	// no process may be brought from one to the other
+	if unix.Access(filepath.Join(at, "cgroup.procs"), unix.W_OK) != nil {
 		return ""
 	}
 	return at

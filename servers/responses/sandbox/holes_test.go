@@ -83,8 +83,10 @@ func TestUnixSockets(t *testing.T) {
 func TestLoopback(t *testing.T) {
 	needPython(t)
 	s := newSite(t)
-	s.may(true, python(`import socket; l = socket.create_server(("127.0.0.1", 0)); socket.create_connection(l.getsockname())`),
-		python(`import socket; l = socket.create_server(("::1", 0), family=socket.AF_INET6); socket.create_connection(l.getsockname()[:2])`))
+	s.may(true, python(`import socket; l = socket.create_server(("127.0.0.1", 0)); `+
+		`socket.create_connection(l.getsockname())`),
+		python(`import socket; l = socket.create_server(("::1", 0), family=socket.AF_INET6); `+
+			`socket.create_connection(l.getsockname()[:2])`))
 }
 
 // TestHelperIsClosed: a command reaches nothing of the process that made its sandbox.
@@ -92,7 +94,8 @@ func TestHelperIsClosed(t *testing.T) {
 	s := newSite(t)
 	for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {
 		s.Mode = mode
-		s.may(false, "echo x > /proc/1/fd/3", "echo x > /proc/1/fd/0", "ls -l /proc/1/fd", "cat /proc/1/environ", "head -c1 /proc/1/mem", "cat /proc/1/maps", "test -w /proc/1/mem")
+		s.may(false, "echo x > /proc/1/fd/3", "echo x > /proc/1/fd/0", "ls -l /proc/1/fd", "cat /proc/1/environ",
+			"head -c1 /proc/1/mem", "cat /proc/1/maps", "test -w /proc/1/mem")
 		for line, want := range map[string]int{"echo x > /proc/1/fd/3; exit 7": 7, "kill -KILL 1; exit 7": 7} {
 			if out, code := s.run(line); code != want {
 				t.Errorf("%q exits %d: %s", line, code, out)
@@ -107,7 +110,8 @@ func TestRoot(t *testing.T) {
 	if os.Geteuid() == 0 {
 		as := s.User
 		s.User = nil
-		if err := Probe(t.Context(), s.Command); err == nil || !strings.Contains(err.Error(), "runs as root") || !strings.Contains(err.Error(), "setting user") {
+		if err := Probe(t.Context(), s.Command); err == nil || !strings.Contains(err.Error(), "runs as root") ||
+			!strings.Contains(err.Error(), "setting user") {
 			t.Errorf("as root: %v", err)
 		}
 		s.User = as
@@ -164,7 +168,8 @@ func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		events string
 		want   bool
-	}{{"", false}, {"low 0\nmax 3\noom 1\noom_kill 0\noom_group_kill 0\n", false}, {"max 3\noom_kill 2\noom_group_kill 1\n", true}} {
+	}{{"", false}, {"low 0\nmax 3\noom 1\noom_kill 0\noom_group_kill 0\n", false},
+		{"max 3\noom_kill 2\noom_group_kill 1\n", true}} {
 		if err := os.WriteFile(filepath.Join(unit, "commands", "memory.events"), []byte(c.events), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +206,9 @@ print(n)`
 			"its own": `x = bytearray(192 << 20); import time; time.sleep(60)`,
 			"shared":  `import mmap, time; m = mmap.mmap(-1, 192 << 20); m.write(bytes(192 << 20)); time.sleep(60)`,
 		} {
-			if out, code := s.run(python(program)); code != 137 || !strings.HasSuffix(out, "\nThe command used more than 64 MiB of memory and was ended, with everything that it had begun.\n") {
+			if out, code := s.run(python(program)); code != 137 ||
+				!strings.HasSuffix(out, "\nThe command used more than 64 MiB of memory and was ended, with everything that it "+
+					"had begun.\n") {
 				t.Errorf("%s: 192 MiB of memory, %s: %d, %q", mode, what, code, out)
 			}
 		}
@@ -209,7 +216,8 @@ print(n)`
 	}
 	s.Mode, s.Limits = WorkspaceWrite, Limits{Tmp: 16 << 20}
 	for _, line := range []string{
-		"head -c 64M /dev/zero > /tmp/x; sleep 60", "head -c 64M /dev/zero > /tmp/x", "mkdir -p /tmp/a/b && head -c 64M /dev/zero > /tmp/a/b/x && chmod 0 /tmp/a/b /tmp/a && sleep 60",
+		"head -c 64M /dev/zero > /tmp/x; sleep 60", "head -c 64M /dev/zero > /tmp/x",
+		"mkdir -p /tmp/a/b && head -c 64M /dev/zero > /tmp/a/b/x && chmod 0 /tmp/a/b /tmp/a && sleep 60",
 	} {
 		s.Line, s.Output = line, &strings.Builder{}
 		if code, err := Run(t.Context(), s.Command); !errors.Is(err, ErrTmp) || code != 0 {

@@ -11,7 +11,8 @@ import (
 )
 
 // system is what programs need of the system: themselves, their libraries and their settings. Set once, as all here.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/run/current-system"}
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store",
+	"/run/current-system"}
 
 // devices are those that harm nobody.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
@@ -49,7 +50,8 @@ func house(c Command) error {
 // of their own neither.
 func hide(dirs []string) error {
 	for _, dir := range dirs {
-		err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "mode=555,size=4k")
+		err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,
+			"mode=555,size=4k")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("hide %s: %w", dir, err)
 		}
@@ -125,7 +127,8 @@ func place(path string, dir bool) error {
 }
 
 func readOnly(path string, flags uint) error {
-	return unix.MountSetattr(unix.AT_FDCWD, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
+	return unix.MountSetattr(unix.AT_FDCWD, path, flags,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
 }
 
 // furnish makes /proc and /dev.
@@ -142,10 +145,12 @@ func (h *housing) furnish() {
 			return unix.Mount(device, to, "", unix.MS_BIND, "")
 		})
 	}
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
 		h.do("/dev/"+name, func() error { return os.Symlink(target, filepath.Join(h.root, "dev", name)) })
 	}
-	for _, made := range []struct{ at, kind, options string }{{"proc", "proc", ""}, {"dev/shm", "tmpfs", "mode=1777,size=256m"}} {
+	for _, made := range []struct{ at, kind, options string }{{"proc", "proc", ""},
+		{"dev/shm", "tmpfs", "mode=1777,size=256m"}} {
 		h.do("/"+made.at, func() error {
 			to := filepath.Join(h.root, made.at)
 			if err := os.MkdirAll(to, 0o755); err != nil {

@@ -45,7 +45,8 @@ const killed = 128 + int(syscall.SIGKILL)
 
 // tellMemory says at the end of a command's output why it was ended.
 func tellMemory(out io.Writer, l Limits) {
-	_, _ = fmt.Fprintf(out, "\nThe command used more than %d MiB of memory and was ended, with everything that it had begun.\n", l.Memory>>20)
+	_, _ = fmt.Fprintf(out, "\nThe command used more than %d MiB of memory and was ended, with everything that it had "+
+		"begun.\n", l.Memory>>20)
 }
 
 // memory is how many bytes all processes but this one use of their own.

@@ -129,7 +129,8 @@ func attributes(c Command) *syscall.SysProcAttr {
 func unmade(err error) error {
 	text := "there is no sandbox for commands: " + strings.TrimSpace(err.Error())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOSPC) || strings.Contains(text, unix.EPERM.Error()) {
-		text += "; unprivileged user namespaces are switched off here (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns, or the container's profile)"
+		text += "; unprivileged user namespaces are switched off here (sysctl user.max_user_namespaces, " +
+			"kernel.apparmor_restrict_unprivileged_userns, or the container's profile)"
 	}
 	return errors.New(text)
 }

@@ -16,28 +16,31 @@ type Mode string
 
 // The modes, as the configuration has them.
 const (
-	ReadOnly       Mode = "read-only"          // it changes nothing but its scratch directory
-	WorkspaceWrite Mode = "workspace-write"    // it also writes in its workspace
-	Full           Mode = "danger-full-access" // it may do what this program's user may, on the network too, where nothing is hidden
+	ReadOnly       Mode = "read-only"       // it changes nothing but its scratch directory
+	WorkspaceWrite Mode = "workspace-write" // it also writes in its workspace
+	// it may do what this program's user may, on the network too, where nothing is hidden
+	Full Mode = "danger-full-access"
 )
 
 // A Command is one command and what it may reach.
 type Command struct {
-	Line      string        `json:"line"` // as a shell reads it
-	Dir       string        `json:"dir"`  // where it begins, in the workspace
-	Mode      Mode          `json:"mode"`
-	Workspace string        `json:"workspace"`
-	Readable  []string      `json:"readable,omitempty"` // directories, beside the system's
-	Hidden    []string      `json:"hidden,omitempty"`   // directories that stand empty for it in every mode, whatever else has them
-	Kept      []string      `json:"kept,omitempty"`     // files and directories of the workspace that it only reads
-	User      *User         `json:"-"`                  // whom it runs as; nil: this program's own, which must not be root then
-	Limits    Limits        `json:"limits"`
-	Scratch   string        `json:"scratch"` // of a [Scratch]; the command sees it as /tmp
-	Env       []string      `json:"-"`
-	Output    io.Writer     `json:"-"` // both streams of the command, as they come
-	Time      time.Duration `json:"-"` // after which it is killed
-	probe     bool          // only see whether it could run
-	without   layer         // left out, so that the other one can be tested alone
+	Line      string   `json:"line"` // as a shell reads it
+	Dir       string   `json:"dir"`  // where it begins, in the workspace
+	Mode      Mode     `json:"mode"`
+	Workspace string   `json:"workspace"`
+	Readable  []string `json:"readable,omitempty"` // directories, beside the system's
+	// directories that stand empty for it in every mode, whatever else has them
+	Hidden []string `json:"hidden,omitempty"`
+	Kept   []string `json:"kept,omitempty"` // files and directories of the workspace that it only reads
+	// whom it runs as; nil: this program's own, which must not be root then
+	User    *User         `json:"-"`
+	Limits  Limits        `json:"limits"`
+	Scratch string        `json:"scratch"` // of a [Scratch]; the command sees it as /tmp
+	Env     []string      `json:"-"`
+	Output  io.Writer     `json:"-"` // both streams of the command, as they come
+	Time    time.Duration `json:"-"` // after which it is killed
+	probe   bool          // only see whether it could run
+	without layer         // left out, so that the other one can be tested alone
 }
 
 // Limits are how much a command may use at a time. What is zero has its default.
@@ -53,7 +56,8 @@ var DefaultLimits = Limits{Processes: 4096, Memory: 8 << 30, Tmp: 4 << 30}
 // filled are limits with the defaults for what is zero.
 func (l Limits) filled() Limits {
 	return Limits{
-		Processes: cmp.Or(l.Processes, DefaultLimits.Processes), Memory: cmp.Or(l.Memory, DefaultLimits.Memory), Tmp: cmp.Or(l.Tmp, DefaultLimits.Tmp),
+		Processes: cmp.Or(l.Processes, DefaultLimits.Processes), Memory: cmp.Or(l.Memory, DefaultLimits.Memory),
+		Tmp: cmp.Or(l.Tmp, DefaultLimits.Tmp),
 	}
 }
 
@@ -95,7 +99,8 @@ var ErrTime = errors.New("it took too long and was ended, with everything that i
 var ErrTmp = errors.New("it filled its /tmp and was ended, with everything that it had begun; /tmp is empty now")
 
 // errRoot says why this program runs no commands as root.
-var errRoot = errors.New("this Switchboard runs as root, and its commands would be root too: start it as an ordinary user, or name one in the setting user")
+var errRoot = errors.New("this Switchboard runs as root, and its commands would be root too: start it as an " +
+	"ordinary user, or name one in the setting user")
 
 // probeTime bounds the trial of a sandbox. It is tried once in the life of a process: on a machine that is at its limit
 // just then, a short one would leave the agent without commands for good.

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	if scratch == "" {
 		os.Exit(m.Run())
 	}
-	c := Command{User: somebody(), Line: os.Getenv("LINE"), Dir: "/tmp", Workspace: "/tmp", Scratch: scratch, Mode: Mode(os.Getenv("MODE")), Time: time.Hour, Output: os.Stdout}
+	c := Command{User: somebody(), Line: os.Getenv("LINE"), Dir: "/tmp", Workspace: "/tmp", Scratch: scratch,
+		Mode: Mode(os.Getenv("MODE")), Time: time.Hour, Output: os.Stdout}
 	if os.Getenv(probeEnv) != "" {
 		fmt.Println(Probe(context.Background(), c))
 		return
@@ -78,7 +79,8 @@ func newSite(t *testing.T) site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for name, text := range map[string]string{"in/a.txt": "inside\n", "in/.git/config": "kept\n", "out/secret": "secret\n"} {
+	for name, text := range map[string]string{"in/a.txt": "inside\n", "in/.git/config": "kept\n",
+		"out/secret": "secret\n"} {
 		name = filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -94,7 +96,8 @@ func newSite(t *testing.T) site {
 	}
 	t.Cleanup(func() { _ = scratch.Close() })
 	s := site{T: t, out: filepath.Join(dir, "out"), Command: Command{
-		User: somebody(), Kept: []string{filepath.Join(dir, "in", ".git")}, Dir: filepath.Join(dir, "in"), Workspace: filepath.Join(dir, "in"), Scratch: scratch.Dir, Mode: WorkspaceWrite,
+		User: somebody(), Kept: []string{filepath.Join(dir, "in", ".git")}, Dir: filepath.Join(dir, "in"),
+		Workspace: filepath.Join(dir, "in"), Scratch: scratch.Dir, Mode: WorkspaceWrite,
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C"}, Time: time.Minute,
 	}}
 	if err := Probe(t.Context(), s.Command); err != nil {
@@ -135,10 +138,13 @@ func TestLayers(t *testing.T) {
 		s.without = without
 		for _, mode := range []Mode{ReadOnly, WorkspaceWrite} {
 			s.Mode = mode
-			s.may(true, "cat a.txt", "ls -l", "cat .git/config", "cat /etc/hostname || cat /etc/passwd", "ls / > /dev/null; cat /dev/zero | head -c1")
-			s.may(mode == WorkspaceWrite, "echo x > b.txt", "mkdir -p d/e && mv b.txt d/e && rm -r d", "truncate -s 1 a.txt && echo inside > a.txt", "ln -s x y && rm y")
+			s.may(true, "cat a.txt", "ls -l", "cat .git/config", "cat /etc/hostname || cat /etc/passwd",
+				"ls / > /dev/null; cat /dev/zero | head -c1")
+			s.may(mode == WorkspaceWrite, "echo x > b.txt", "mkdir -p d/e && mv b.txt d/e && rm -r d",
+				"truncate -s 1 a.txt && echo inside > a.txt", "ln -s x y && rm y")
 			s.may(false, "cat "+s.out+"/secret", "cat link", "ls "+s.out, "echo x > "+s.out+"/x", "echo x > "+s.out+"/secret",
-				"rm "+s.out+"/secret", "echo x >> /etc/hosts", "touch /usr/x", "ls /root/. ~root", "mv a.txt "+s.out, "ln "+s.out+"/secret hard")
+				"rm "+s.out+"/secret", "echo x >> /etc/hosts", "touch /usr/x", "ls /root/. ~root", "mv a.txt "+s.out,
+				"ln "+s.out+"/secret hard")
 		}
 		if got, err := os.ReadFile(filepath.Join(s.out, "secret")); err != nil || string(got) != "secret\n" {
 			t.Errorf("without %q the secret is %q, %v", without, got, err)
@@ -178,10 +184,12 @@ func TestNoNetwork(t *testing.T) {
 // TestNoRights: a command has none and gets none, in a user namespace of its own either.
 func TestNoRights(t *testing.T) {
 	s := newSite(t)
-	if out, _ := s.run("grep -E '^(Cap|NoNewPrivs)' /proc/self/status"); strings.Count(out, "0000000000000000") != 5 || !strings.Contains(out, "NoNewPrivs:\t1") {
+	if out, _ := s.run("grep -E '^(Cap|NoNewPrivs)' /proc/self/status"); strings.Count(out, "0000000000000000") != 5 ||
+		!strings.Contains(out, "NoNewPrivs:\t1") {
 		t.Error(out)
 	}
-	s.may(false, "mount -t tmpfs x /tmp", "unshare -Urm mount -t tmpfs x /tmp", "unshare -Urm mount -o remount,bind,rw .git", "umount .git", "chroot /tmp true")
+	s.may(false, "mount -t tmpfs x /tmp", "unshare -Urm mount -t tmpfs x /tmp",
+		"unshare -Urm mount -o remount,bind,rw .git", "umount .git", "chroot /tmp true")
 	s.Env = append(s.Env, "A=b")
 	if out, _ := s.run("env | sort"); out != "A=b\nHOME=/tmp\nLANG=C\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD="+s.Dir+"\nSHLVL=1\nTMPDIR=/tmp\n_=/usr/bin/env\n" {
 		t.Errorf("the environment is %q", out)
@@ -211,7 +219,8 @@ func TestExit(t *testing.T) {
 	s := newSite(t)
 	for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {
 		s.Mode = mode
-		for line, want := range map[string]int{"true": 0, "exit 3": 3, "kill -TERM $$": 143, "kill -SEGV $$": 139, "no-such-program": 127, "exec 1>&-; exit 4": 4} {
+		for line, want := range map[string]int{"true": 0, "exit 3": 3, "kill -TERM $$": 143, "kill -SEGV $$": 139,
+			"no-such-program": 127, "exec 1>&-; exit 4": 4} {
 			if out, code := s.run(line); code != want {
 				t.Errorf("%q exits %d: %s", line, code, out)
 			}
@@ -324,7 +333,8 @@ func TestNowhere(t *testing.T) {
 	s.Readable = []string{s.out}
 	s.Env = append(s.Env, probeEnv+"=/tmp", "MODE="+string(WorkspaceWrite))
 	out, _ := s.run("mkdir -p /tmp/root /tmp/tmp; " + self)
-	if !strings.HasPrefix(out, "there is no sandbox for commands: ") || !strings.Contains(out, "user.max_user_namespaces") {
+	if !strings.HasPrefix(out, "there is no sandbox for commands: ") ||
+		!strings.Contains(out, "user.max_user_namespaces") {
 		t.Errorf("in a sandbox there is a sandbox: %q", out)
 	}
 	s.Workspace = filepath.Join(s.out, "nowhere")
@@ -344,7 +354,8 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = scratch.Close() })
-	c := Command{User: somebody(), Line: "true", Dir: "/tmp", Workspace: "/usr/share", Scratch: scratch.Dir, Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
+	c := Command{User: somebody(), Line: "true", Dir: "/tmp", Workspace: "/usr/share", Scratch: scratch.Dir,
+		Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
 	c.Dir = c.Workspace
 	if err := Probe(b.Context(), c); err != nil {
 		b.Skip(err)
@@ -380,19 +391,22 @@ func TestScratchOfTheDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"), 0o600)); err != nil {
+	if err := errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	half, old := filepath.Join(os.TempDir(), makingPrefix+"1"), filepath.Join(os.TempDir(), makingPrefix+"2")
 	other := filepath.Join(os.TempDir(), "switchboard-123")
-	if err := errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700), os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))); err != nil {
+	if err := errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700),
+		os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))); err != nil {
 		t.Fatal(err)
 	}
 	next, err := NewScratch(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for dir, stays := range map[string]bool{used.Dir: true, next.Dir: true, half: true, other: true, dead.Dir: false, old: false} {
+	for dir, stays := range map[string]bool{used.Dir: true, next.Dir: true, half: true, other: true, dead.Dir: false,
+		old: false} {
 		if _, err := os.Stat(dir); (err == nil) != stays {
 			t.Errorf("%s: %v, and should be there: %v", dir, err, stays)
 		}

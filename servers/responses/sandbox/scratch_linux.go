@@ -42,7 +42,8 @@ func NewScratch(of *User) (*Scratch, error) {
 		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	if of != nil {
-		err = errors.Join(err, os.Chmod(dir, 0o711), os.Lchown(filepath.Join(dir, "tmp"), of.UID, of.GID), os.Lchown(filepath.Join(dir, "root"), of.UID, of.GID))
+		err = errors.Join(err, os.Chmod(dir, 0o711), os.Lchown(filepath.Join(dir, "tmp"), of.UID, of.GID),
+			os.Lchown(filepath.Join(dir, "root"), of.UID, of.GID))
 	}
 	if err == nil {
 		s.lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -81,7 +82,8 @@ func sweep() {
 		owner, ok := about.Sys().(*syscall.Stat_t)
 		switch {
 		case !ok || int(owner.Uid) != os.Geteuid():
-		case strings.HasPrefix(e.Name(), makingPrefix) && time.Since(about.ModTime()) > makingTime, strings.HasPrefix(e.Name(), scratchPrefix) && abandoned(dir):
+		case strings.HasPrefix(e.Name(), makingPrefix) && time.Since(about.ModTime()) > makingTime,
+			strings.HasPrefix(e.Name(), scratchPrefix) && abandoned(dir):
 			_ = os.RemoveAll(dir)
 		}
 	}

@@ -99,7 +99,8 @@ func TestActor(t *testing.T) {
 	if len(s.asked) != 2 || s.asked[0].Command != "git push origin release-2.4" || s.asked[0].Reason == "" {
 		t.Errorf("asked %+v", s.asked)
 	}
-	if len(s.changes) != 1 || s.changes[0].Added != 6 || !strings.HasPrefix(s.changes[0].Diff, "@@ -0,0 +1,6 @@\n+# Version 2.4\n") {
+	if len(s.changes) != 1 || s.changes[0].Added != 6 ||
+		!strings.HasPrefix(s.changes[0].Diff, "@@ -0,0 +1,6 @@\n+# Version 2.4\n") {
 		t.Errorf("changed %+v", s.changes)
 	}
 }
@@ -115,13 +116,15 @@ func TestActorIsInterrupted(t *testing.T) {
 	add(object{"type": wire.Output, "call_id": "c", "output": interrupted + " before it had a result"})
 	add(object{"type": "message", "role": "user", "content": "what changed?"})
 	said := Actor(m)(Request{History: history}).Items
-	if text := wire.Read(wire.Encode(said[len(said)-1].JSON)).Text(); text != "Nothing has been changed in this session yet." {
+	if text := wire.Read(wire.Encode(said[len(said)-1].JSON)).Text(); text != "Nothing has been changed in this "+
+		"session yet." {
 		t.Error(text)
 	}
 	history[2] = wire.Encode(object{"type": wire.Output, "call_id": "c", "output": "Exit code: 0"})
 	history[3] = wire.Encode(object{"type": "message", "role": "user", "content": "stop it"})
 	said = Actor(m)(Request{History: history[:4]}).Items
-	if text := wire.Read(wire.Encode(said[len(said)-1].JSON)).Text(); text != "All right, I stop here." && text != "Nothing is running here, so there is nothing to stop." {
+	if text := wire.Read(wire.Encode(said[len(said)-1].JSON)).Text(); text != "All right, I stop here." &&
+		text != "Nothing is running here, so there is nothing to stop." {
 		t.Error(text)
 	}
 }

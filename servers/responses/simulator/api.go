@@ -57,7 +57,8 @@ func New(name string, speed float64, script func(Request) Reply) *API {
 	if speed <= 0 {
 		speed = 1
 	}
-	return &API{script: script, speed: speed, name: name, stored: map[string][]json.RawMessage{}, released: make(chan struct{})}
+	return &API{script: script, speed: speed, name: name, stored: map[string][]json.RawMessage{},
+		released: make(chan struct{})}
 }
 
 // Release lets go of what is held, now and later.
@@ -96,7 +97,8 @@ func (a *API) Wrong() []string {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var req Request
-	if err != nil || handoff.TooDeep(data) || json.Unmarshal(data, &req) != nil || r.URL.Path != "/v1/responses" || r.Method != http.MethodPost {
+	if err != nil || handoff.TooDeep(data) || json.Unmarshal(data, &req) != nil || r.URL.Path != "/v1/responses" ||
+		r.Method != http.MethodPost {
 		Refuse(w, http.StatusNotFound, "", "Invalid URL")
 		return
 	}
@@ -106,7 +108,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !known {
-		Refuse(w, http.StatusBadRequest, "previous_response_not_found", "Previous response with id '"+req.Previous+"' not found.")
+		Refuse(w, http.StatusBadRequest, "previous_response_not_found",
+			"Previous response with id '"+req.Previous+"' not found.")
 		return
 	}
 	if why := invalid(req); why != "" {
@@ -183,7 +186,8 @@ func invalid(req Request) string {
 func Refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.Encode(object{"error": object{"message": message, "type": "invalid_request_error", "code": code, "param": nil}}))
+	_, _ = w.Write(wire.Encode(object{"error": object{"message": message, "type": "invalid_request_error", "code": code,
+		"param": nil}}))
 }
 
 // stream writes a response as the real API does.
@@ -273,7 +277,8 @@ func (f *frames) item(at int, it Item, said object) bool {
 			if !f.wait(it.Every) {
 				return false
 			}
-			f.send("response.output_text.delta", object{"output_index": at, "item_id": said["id"], "content_index": part, "delta": word})
+			f.send("response.output_text.delta", object{"output_index": at, "item_id": said["id"], "content_index": part,
+				"delta": word})
 		}
 	}
 	if !f.wait(it.For) {

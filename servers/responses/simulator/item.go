@@ -20,7 +20,8 @@ type Item struct {
 
 // Say is a message.
 func Say(words string) Item {
-	return Item{JSON: object{"type": "message", "role": "assistant", "content": []object{{"type": "output_text", "text": words, "annotations": []object{}}}}}
+	return Item{JSON: object{"type": "message", "role": "assistant",
+		"content": []object{{"type": "output_text", "text": words, "annotations": []object{}}}}}
 }
 
 // Think is reasoning, of which nothing but its summary is told.

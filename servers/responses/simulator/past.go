@@ -22,7 +22,8 @@ func Remember(ctx context.Context, store threads.Store, m machines.Machine) erro
 		for i, t := range s.Turns {
 			at = at.Add(10 * time.Minute)
 			turn := fmt.Sprintf("turn_%s_%d", id, i)
-			write := threads.Append{Owner: m.Name, Thread: id, Turn: turn, Fence: int64(i + 1), At: at, From: items + 1, Items: past(t, turn)}
+			write := threads.Append{Owner: m.Name, Thread: id, Turn: turn, Fence: int64(i + 1), At: at, From: items + 1,
+				Items: past(t, turn)}
 			steps = append(steps,
 				threads.Claim{Owner: m.Name, Thread: id, Turn: turn, At: at.Add(-time.Minute), Items: []threads.Item{
 					{JSON: wire.Encode(object{"type": "message", "role": "user", "content": t.Prompt})},
@@ -45,7 +46,8 @@ func past(t machines.SeedTurn, turn string) []threads.Item {
 	if t.Command != "" {
 		call := Call("call_"+turn, "exec", object{"command": t.Command}).withID("ran_" + turn)
 		items = append(items, threads.Item{From: "simulated", JSON: wire.Encode(call)},
-			threads.Item{JSON: wire.Encode(object{"type": wire.Output, "call_id": call["call_id"], "output": "Exit code: 0\n" + t.Output})})
+			threads.Item{JSON: wire.Encode(object{"type": wire.Output, "call_id": call["call_id"], "output": "Exit code: 0\n" +
+				t.Output})})
 	}
 	return append(items, threads.Item{From: "simulated", JSON: wire.Encode(Say(t.Answer).withID("said_" + turn))})
 }

@@ -70,9 +70,11 @@ func failed(why string) workspace.Result {
 // ask asks a person before a command. It returns nil when they said yes.
 func (t *Tools) ask(ctx context.Context, call workspace.Call, command, reason string) *workspace.Result {
 	yes, err := call.Ask(ctx, handoff.Question{
-		Kind: handoff.QuestionCommand, Text: "May this command run outside of its sandbox, with the network and all of your files?",
+		Kind:    handoff.QuestionCommand,
+		Text:    "May this command run outside of its sandbox, with the network and all of your files?",
 		Command: command, Cwd: t.machine.Dir, Reason: reason, Asked: time.Now(),
-		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop},
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline,
+			handoff.DecisionStop},
 	})
 	var no workspace.Result
 	switch {
@@ -97,7 +99,8 @@ func (t *Tools) command(ctx context.Context, run machines.Run, out *workspace.Ou
 		}
 		_, _ = fmt.Fprintln(io.MultiWriter(out, &all), line.Text)
 	}
-	return workspace.Result{Text: fmt.Sprintf("Exit code: %d\n%s", run.Exit, all.String()), Exit: &run.Exit, Failed: run.Exit != 0}
+	return workspace.Result{Text: fmt.Sprintf("Exit code: %d\n%s", run.Exit, all.String()), Exit: &run.Exit,
+		Failed: run.Exit != 0}
 }
 
 // added is a file that is written anew.

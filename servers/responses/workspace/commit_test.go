@@ -18,7 +18,8 @@ import (
 func TestEditRace(t *testing.T) {
 	w := place(t, true)
 	git := filepath.Join(w.Dir(), ".git")
-	if err := errors.Join(os.WriteFile(filepath.Join(git, "config"), []byte("kept\n"), 0o600), os.Symlink(".git", filepath.Join(w.Dir(), "link"))); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(git, "config"), []byte("kept\n"), 0o600),
+		os.Symlink(".git", filepath.Join(w.Dir(), "link"))); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -26,7 +27,8 @@ func TestEditRace(t *testing.T) {
 	go func() {
 		var err error
 		for err == nil && ctx.Err() == nil {
-			err = unix.Renameat2(unix.AT_FDCWD, filepath.Join(w.Dir(), "sub"), unix.AT_FDCWD, filepath.Join(w.Dir(), "link"), unix.RENAME_EXCHANGE)
+			err = unix.Renameat2(unix.AT_FDCWD, filepath.Join(w.Dir(), "sub"), unix.AT_FDCWD, filepath.Join(w.Dir(), "link"),
+				unix.RENAME_EXCHANGE)
 		}
 		swapped <- err
 	}()
@@ -59,7 +61,8 @@ func TestNotMade(t *testing.T) {
 	if got := notMade(full, nil).Error(); got != "nothing was changed: no space left" {
 		t.Error(got)
 	}
-	if got := notMade(full, held); got.Error() != "some files are changed: a.go could not be put back: no space left\nno space left" || !errors.Is(got, full) {
+	if got := notMade(full, held); got.Error() != "some files are changed: a.go could not be put back: no space "+
+		"left\nno space left" || !errors.Is(got, full) {
 		t.Error(got)
 	}
 }
@@ -91,7 +94,8 @@ func TestTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		give(t, filepath.Dir(w.Dir()))
-		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.Dir(), dir), Trusted: true, User: somebody(t), Others: append(all, w)})
+		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.Dir(), dir), Trusted: true, User: somebody(t),
+			Others: append(all, w)})
 		if err != nil {
 			t.Fatal(err)
 		}

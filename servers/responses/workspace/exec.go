@@ -28,21 +28,30 @@ const (
 func changeTools() []Tool {
 	return []Tool{
 		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: execute,
-			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it writes in the workspace and in /tmp alone, has no network, " +
-				"cannot change what other programs run later (.git, hooks, settings of editors), and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from doing what the task needs: a person is asked then.",
+			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it writes in the workspace and in " +
+				"/tmp alone, has no network, cannot change what other programs run later (.git, hooks, settings of " +
+				"editors), and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from " +
+				"doing what the task needs: a person is " +
+				"asked then.",
 			Parameters: object(map[string]any{
-				"command": text("as bash reads it"), "dir": optional("string", "where it runs, relative to the workspace; null is the workspace"),
+				"command": text("as bash reads it"), "dir": optional("string",
+					"where it runs, relative to the workspace; null is the workspace"),
 				"seconds": optional("integer", "how long it may take; null is 120, at most 1800"),
-				"outside": optional("boolean", "run it without the sandbox"), "reason": optional("string", "for outside: why, in one sentence for the person who is asked"),
+				"outside": optional("boolean", "run it without the sandbox"),
+				"reason":  optional("string", "for outside: why, in one sentence for the person who is asked"),
 			}, "command", "dir", "seconds", "outside", "reason")},
 		{Name: "apply_patch", Kind: handoff.ItemFileChange, Trusted: true, run: applyPatch,
-			Description: "Changes files of the workspace, all or none. The patch begins with *** Begin Patch and ends with *** End Patch. Between them stand " +
-				"*** Add File: PATH with lines that begin with +, *** Delete File: PATH, and *** Update File: PATH, which *** Move to: PATH may follow, with hunks: " +
-				"@@ and optionally a line that stands above, then lines that begin with a space (context, three before and after), - or +.",
+			Description: "Changes files of the workspace, all or none. The patch begins with *** Begin Patch and ends with " +
+				"*** End Patch. Between them stand " +
+				"*** Add File: PATH with lines that begin with +, *** Delete File: PATH, and *** Update File: PATH, which *** " +
+				"Move to: PATH may follow, with hunks: " +
+				"@@ and optionally a line that stands above, then lines that begin with a space (context, three before and " +
+				"after), - or +.",
 			Parameters: object(map[string]any{"patch": text("the whole patch")}, "patch")},
 		{Name: "write_file", Kind: handoff.ItemFileChange, Trusted: true, run: writeFile,
 			Description: "Writes a whole text file of the workspace, in place of what is there.",
-			Parameters:  object(map[string]any{"path": text("relative to the workspace"), "content": text("all of it")}, "path", "content")},
+			Parameters: object(map[string]any{"path": text("relative to the workspace"), "content": text("all of it")}, "path",
+				"content")},
 	}
 }
 
@@ -162,7 +171,8 @@ func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command
 		scratch = w.scratch.Dir
 	}
 	return sandbox.Command{
-		Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Hidden: w.cfg.Hidden, Scratch: scratch, Env: w.cfg.Env,
+		Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Hidden: w.cfg.Hidden, Scratch: scratch,
+		Env:  w.cfg.Env,
 		User: w.cfg.User, Limits: w.cfg.Limits,
 	}
 }
@@ -219,5 +229,6 @@ func (e *ends) String() string {
 	if left == 0 {
 		return strings.ToValidUTF8(string(e.head)+tail, "?")
 	}
-	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", strings.ToValidUTF8(string(e.head), "?"), left, strings.ToValidUTF8(tail, "?"))
+	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", strings.ToValidUTF8(string(e.head), "?"), left,
+		strings.ToValidUTF8(tail, "?"))
 }

@@ -21,7 +21,8 @@ const (
 )
 
 // errDeclined is what a model is told when a person said no.
-var errDeclined = errors.New("declined: the person who was asked said no. Do not try to get there another way; go on without it, or say what you would have needed it for")
+var errDeclined = errors.New("declined: the person who was asked said no. Do not try to get there another way; go " +
+	"on without it, or say what you would have needed it for")
 
 // A request is what a tool is about to do.
 type request struct {
@@ -49,7 +50,8 @@ func (w *Workspace) allowed(ctx context.Context, call Call, r request) error {
 		return errors.New("denied: nobody is asked here (approval: never), so only what the sandbox holds may be done")
 	}
 	r.question.Asked = time.Now()
-	r.question.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
+	r.question.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession,
+		handoff.DecisionDecline, handoff.DecisionStop}
 	yes, err := call.Ask(ctx, r.question)
 	if err != nil {
 		return err
@@ -62,7 +64,8 @@ func (w *Workspace) allowed(ctx context.Context, call Call, r request) error {
 
 // aboutCommand is the request for a command.
 func (w *Workspace) aboutCommand(args execArgs, dir string, mode sandbox.Mode) request {
-	q := handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?", Command: args.Command, Cwd: dir, Reason: handoff.ClipRunes(value(args.Reason), 500)}
+	q := handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?", Command: args.Command, Cwd: dir,
+		Reason: handoff.ClipRunes(value(args.Reason), 500)}
 	beyond := mode != w.cfg.Sandbox
 	if beyond {
 		q.Text = "May this command run outside of its sandbox, with the network and all of your files?"

@@ -77,13 +77,19 @@ func TestWhoIsAsked(t *testing.T) {
 		mode     sandbox.Mode
 		want     map[string]string
 	}{
-		{Untrusted, sandbox.WorkspaceWrite, map[string]string{"reads": free, "builds": asks, "outside": asks, "edits": asks, "hooks": asks}},
-		{OnRequest, sandbox.WorkspaceWrite, map[string]string{"reads": free, "builds": free, "outside": asks, "edits": free, "hooks": asks}},
-		{Never, sandbox.WorkspaceWrite, map[string]string{"reads": free, "builds": free, "outside": denied, "edits": free, "hooks": denied}},
+		{Untrusted, sandbox.WorkspaceWrite, map[string]string{"reads": free, "builds": asks, "outside": asks, "edits": asks,
+			"hooks": asks}},
+		{OnRequest, sandbox.WorkspaceWrite, map[string]string{"reads": free, "builds": free, "outside": asks, "edits": free,
+			"hooks": asks}},
+		{Never, sandbox.WorkspaceWrite, map[string]string{"reads": free, "builds": free, "outside": denied, "edits": free,
+			"hooks": denied}},
 		{OnRequest, sandbox.ReadOnly, map[string]string{"reads": free, "outside": asks, "edits": denied, "hooks": denied}},
-		{Untrusted, sandbox.Full, map[string]string{"reads": free, "builds": asks, "outside": free, "edits": asks, "hooks": asks}},
-		{OnRequest, sandbox.Full, map[string]string{"reads": free, "builds": asks, "outside": free, "edits": free, "hooks": asks}},
-		{Never, sandbox.Full, map[string]string{"reads": free, "builds": free, "outside": free, "edits": free, "hooks": free}},
+		{Untrusted, sandbox.Full, map[string]string{"reads": free, "builds": asks, "outside": free, "edits": asks,
+			"hooks": asks}},
+		{OnRequest, sandbox.Full, map[string]string{"reads": free, "builds": asks, "outside": free, "edits": free,
+			"hooks": asks}},
+		{Never, sandbox.Full, map[string]string{"reads": free, "builds": free, "outside": free, "edits": free,
+			"hooks": free}},
 	} {
 		w := place(t, true)
 		needExec(t, w)
@@ -116,25 +122,30 @@ func TestAsked(t *testing.T) {
 		t.Error(got.Text)
 	}
 	q := p.asked[0]
-	if q.Kind != handoff.QuestionCommand || q.Command != outside["command"] || q.Cwd != w.Dir()+"/sub" || q.Reason != "it lies beside" ||
-		!strings.Contains(q.Text, "outside of its sandbox") || q.Asked.IsZero() || !slices.Contains(q.Decisions, handoff.DecisionStop) {
+	if q.Kind != handoff.QuestionCommand || q.Command != outside["command"] || q.Cwd != w.Dir()+"/sub" ||
+		q.Reason != "it lies beside" ||
+		!strings.Contains(q.Text, "outside of its sandbox") || q.Asked.IsZero() ||
+		!slices.Contains(q.Decisions, handoff.DecisionStop) {
 		t.Errorf("%+v", q)
 	}
 	w.cfg.Approval = Untrusted
 	patch := args{"patch": patchOf(updateFile+"a.go", "@@", "-package a", "+package z", deleteFile+"sub/b.go")}
 	out := NewOutput()
 	looked := ""
-	got := w.Run(t.Context(), "apply_patch", encoded(t, patch), Call{Out: out, Ask: func(_ context.Context, q handoff.Question) (bool, error) {
-		if q.Kind != handoff.QuestionFileChange || !slices.Equal(q.Changes, []string{w.Dir() + "/a.go", w.Dir() + "/sub/b.go"}) {
-			t.Errorf("%+v", q)
-		}
-		text, err := os.ReadFile(filepath.Join(w.Dir(), "a.go"))
-		looked = string(text)
-		return true, err
-	}})
+	got := w.Run(t.Context(), "apply_patch", encoded(t, patch),
+		Call{Out: out, Ask: func(_ context.Context, q handoff.Question) (bool, error) {
+			if q.Kind != handoff.QuestionFileChange || !slices.Equal(q.Changes,
+				[]string{w.Dir() + "/a.go", w.Dir() + "/sub/b.go"}) {
+				t.Errorf("%+v", q)
+			}
+			text, err := os.ReadFile(filepath.Join(w.Dir(), "a.go"))
+			looked = string(text)
+			return true, err
+		}})
 	out.Close()
 	shown := strings.Join(slices.Collect(out.All()), "")
-	if got.Failed || !strings.HasPrefix(looked, "package a") || !strings.Contains(shown, "-package a\n+package z\n") || !strings.Contains(shown, "+++ /dev/null\n") {
+	if got.Failed || !strings.HasPrefix(looked, "package a") || !strings.Contains(shown, "-package a\n+package z\n") ||
+		!strings.Contains(shown, "+++ /dev/null\n") {
 		t.Errorf("%+v, shown %q", got, shown)
 	}
 	gone := errors.New("interrupted")
@@ -152,9 +163,13 @@ func TestLayerOffered(t *testing.T) {
 		about  string
 	}{
 		{func(w *Workspace) { w.cfg.Trusted = false }, all[:4], "Its workspace is not trusted: it only reads."},
-		{func(w *Workspace) { w.noExec = nil }, all, "Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace alone and have no network."},
-		{func(w *Workspace) { w.noExec, w.cfg.Sandbox = nil, sandbox.ReadOnly }, all[:5], "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and have no network."},
-		{func(w *Workspace) { w.noExec = errors.New("no kernel") }, append(all[:4:4], all[5:]...), "It runs no commands: no kernel."},
+		{func(w *Workspace) { w.noExec = nil }, all,
+			"Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace alone and have no " +
+				"network."},
+		{func(w *Workspace) { w.noExec, w.cfg.Sandbox = nil, sandbox.ReadOnly }, all[:5],
+			"Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and have no network."},
+		{func(w *Workspace) { w.noExec = errors.New("no kernel") }, append(all[:4:4], all[5:]...),
+			"It runs no commands: no kernel."},
 	} {
 		w := place(t, true)
 		c.change(w)
@@ -174,14 +189,17 @@ func TestLayerRefused(t *testing.T) {
 	was := content(t, w)
 	p := &person{yes: true}
 	for name, a := range map[string]args{
-		"exec": {"command": "touch x"}, "write_file": {"path": "x", "content": "x"}, "apply_patch": {"patch": patchOf(addFile+"x", "+x")},
+		"exec": {"command": "touch x"}, "write_file": {"path": "x", "content": "x"},
+		"apply_patch": {"patch": patchOf(addFile+"x", "+x")},
 	} {
-		if got := p.use(t, w, name, a); got.Text != "Error: denied: this workspace is not trusted, so it can only be read" || !got.Failed {
+		if got := p.use(t, w, name, a); got.Text != "Error: denied: this workspace is not trusted, so it can only be read" ||
+			!got.Failed {
 			t.Errorf("%s: %q", name, got.Text)
 		}
 	}
 	w.cfg.Trusted, w.noExec = true, errors.New("there is no sandbox for commands")
-	if got := p.use(t, w, "exec", args{"command": "touch x", "outside": true}); got.Text != "Error: denied: there is no sandbox for commands" {
+	if got := p.use(t, w, "exec", args{"command": "touch x",
+		"outside": true}); got.Text != "Error: denied: there is no sandbox for commands" {
 		t.Error(got.Text)
 	}
 	if content(t, w) != was || len(p.asked) > 0 {
@@ -202,7 +220,8 @@ func TestExec(t *testing.T) {
 		{args{"command": "echo one; echo two >&2; exit 3"}, "Exit code: 3\none\ntwo\n", 3},
 		{args{"command": "cat c.txt | head -1; echo $A$B", "dir": "sub"}, "Exit code: 0\none\nb\n", 0},
 		{args{"command": "true"}, "Exit code: 0\n", 0},
-		{args{"command": "echo begun; sleep 60", "seconds": 1}, "Error: it took too long and was ended, with everything that it had begun\nbegun\n", -1},
+		{args{"command": "echo begun; sleep 60", "seconds": 1},
+			"Error: it took too long and was ended, with everything that it had begun\nbegun\n", -1},
 		{args{"command": " "}, "Error: there is no command", -1},
 		{args{"command": strings.Repeat("x", maxLine+1)}, "Error: a command has at most 16384 bytes; write a script", -1},
 		{args{"command": "ls", "dir": "../"}, "Error: .. is outside of the workspace", -1},
@@ -210,11 +229,14 @@ func TestExec(t *testing.T) {
 		{args{"command": "ls", "dir": "a.go"}, "Error: a.go is no directory", -1},
 	} {
 		got := use(t, w, "exec", string(encoded(t, c.args)))
-		if got.Text != c.want || got.Failed != (c.exit != 0) || (got.Exit == nil) != (c.exit < 0) || got.Exit != nil && *got.Exit != c.exit {
+		if got.Text != c.want || got.Failed != (c.exit != 0) || (got.Exit == nil) != (c.exit < 0) || got.Exit != nil &&
+			*got.Exit != c.exit {
 			t.Errorf("%v: %+v", c.args, got)
 		}
 	}
-	if got := use(t, w, "exec", `{"command":"head -c 1000000 /dev/zero | tr '\\0' a; echo end"}`).Text; !strings.Contains(got, "\n[… 950852 bytes are left out …]\n") || strings.Count(got, "…") != 2 || !strings.HasSuffix(got, "aend\n") {
+	if got := use(t, w, "exec",
+		`{"command":"head -c 1000000 /dev/zero | tr '\\0' a; echo end"}`).Text; !strings.Contains(got,
+		"\n[… 950852 bytes are left out …]\n") || strings.Count(got, "…") != 2 || !strings.HasSuffix(got, "aend\n") {
 		t.Errorf("much output gives %d bytes", len(got))
 	}
 	if err := os.Rename(w.Dir(), w.Dir()+"-moved"); err != nil {
@@ -239,7 +261,8 @@ func TestExecStopped(t *testing.T) {
 			cancel(errors.New("interrupted"))
 		}
 	}()
-	got := w.Run(ctx, "exec", encoded(t, args{"command": "echo on; trap '' TERM INT; sleep 600 & sleep 600"}), Call{Out: out})
+	got := w.Run(ctx, "exec", encoded(t, args{"command": "echo on; trap '' TERM INT; sleep 600 & sleep 600"}),
+		Call{Out: out})
 	out.Close()
 	if got.Text != "Error: interrupted" {
 		t.Errorf("%q", got.Text)

@@ -41,12 +41,15 @@ type thing struct {
 
 // is reports whether two things are the same one. A link has no file of its own that would stay the same.
 func (t thing) is(other thing) bool {
-	return t.to == other.to && t.about.Mode().Type() == other.about.Mode().Type() && (t.to != "" || os.SameFile(t.about, other.about))
+	return t.to == other.to && t.about.Mode().Type() == other.about.Mode().Type() &&
+		(t.to != "" || os.SameFile(t.about, other.about))
 }
 
 // look finds what other programs run later, at any depth of the workspace, but for what is in another such thing. found
 // returns where to go on, "" not to. A directory that cannot be looked into is hidden, which reports whether to go on.
-func (w *Workspace) look(from string, found func(name string, t thing) (next string), hidden func(name string, about fs.FileInfo) bool) error {
+func (w *Workspace) look(
+	from string, found func(name string, t thing) (next string), hidden func(name string, about fs.FileInfo) bool,
+) error {
 	return filepath.WalkDir(filepath.Join(w.dir, from), func(full string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(w.dir, full)
 		switch {

@@ -77,7 +77,8 @@ func TestLaterKept(t *testing.T) {
 		t.Error(got.Text)
 	}
 	for _, line := range []string{
-		"mv vendor other; echo x > other/deep/.git/x; mv other vendor", "! mv -T --exchange sub .git", "rm .husky; mkdir .husky; echo x > .husky/hook",
+		"mv vendor other; echo x > other/deep/.git/x; mv other vendor", "! mv -T --exchange sub .git",
+		"rm .husky; mkdir .husky; echo x > .husky/hook",
 		"rm -rf .git vendor .envrc; true",
 	} {
 		use(t, w, "exec", string(encoded(t, args{"command": line})))
@@ -97,20 +98,26 @@ func TestLaterKept(t *testing.T) {
 func TestLaterSetAside(t *testing.T) {
 	for _, c := range []struct{ line, told, aside string }{
 		{"echo x > .envrc", ".envrc is now .envrc.set-aside", ".envrc.set-aside"},
-		{"mkdir -p .vscode && echo x > .vscode/tasks.json; exit 3", ".vscode is now .vscode.set-aside", ".vscode.set-aside/tasks.json"},
-		{"mkdir -p a/b/.git && echo x > a/b/.git/config; sleep 60", "a/b/.git is now a/b/.git.set-aside", "a/b/.git.set-aside/config"},
+		{"mkdir -p .vscode && echo x > .vscode/tasks.json; exit 3", ".vscode is now .vscode.set-aside",
+			".vscode.set-aside/tasks.json"},
+		{"mkdir -p a/b/.git && echo x > a/b/.git/config; sleep 60", "a/b/.git is now a/b/.git.set-aside",
+			"a/b/.git.set-aside/config"},
 		{"mkdir -p .GIT. && echo x > .GIT./config", ".GIT. is now .GIT..set-aside", ".GIT..set-aside/config"},
-		{"mkdir -p .git2/.husky && echo x > .git2/.husky/x && mv .git2 .cursor", ".cursor is now .cursor.set-aside", ".cursor.set-aside/.husky.set-aside/x"},
+		{"mkdir -p .git2/.husky && echo x > .git2/.husky/x && mv .git2 .cursor", ".cursor is now .cursor.set-aside",
+			".cursor.set-aside/.husky.set-aside/x"},
 		{"echo x > hook; ln -s hook AGENTS.md", "AGENTS.md is now AGENTS.md.set-aside", "AGENTS.md.set-aside"},
-		{"mkdir -p d/.github && echo x > d/.github/x && chmod 0100 d", "d/.github is now d/.github.set-aside", "d/.github.set-aside/x"},
-		{"mkdir -p d/.yarn/releases && echo x > d/.yarn/releases/x", "d/.yarn/releases is now d/.yarn/releases.set-aside", "d/.yarn/releases.set-aside/x"},
+		{"mkdir -p d/.github && echo x > d/.github/x && chmod 0100 d", "d/.github is now d/.github.set-aside",
+			"d/.github.set-aside/x"},
+		{"mkdir -p d/.yarn/releases && echo x > d/.yarn/releases/x", "d/.yarn/releases is now d/.yarn/releases.set-aside",
+			"d/.yarn/releases.set-aside/x"},
 		{"echo x > .envrc.set-aside; echo x > .envrc", ".envrc is now .envrc.set-aside-2", ".envrc.set-aside-2"},
 	} {
 		w := place(t, true)
 		needExec(t, w)
 		put(t, w, map[string]string{".git/config": "kept\n"})
 		got := use(t, w, "exec", string(encoded(t, args{"command": c.line, "seconds": 5})))
-		if !strings.Contains(got.Text, "\nSet aside, because other programs run or obey it later: ") || !strings.Contains(got.Text, c.told) {
+		if !strings.Contains(got.Text, "\nSet aside, because other programs run or obey it later: ") ||
+			!strings.Contains(got.Text, c.told) {
 			t.Errorf("%s: %q", c.line, got.Text)
 		}
 		if left := laterLeft(t, w); len(left) > 0 {
@@ -128,16 +135,19 @@ func TestLaterAsked(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
 	p := &person{yes: true}
-	if got := p.use(t, w, "write_file", args{"path": "sub/.vscode/tasks.json", "content": "{}"}); got.Failed || len(p.asked) != 1 {
+	if got := p.use(t, w, "write_file", args{"path": "sub/.vscode/tasks.json", "content": "{}"}); got.Failed ||
+		len(p.asked) != 1 {
 		t.Errorf("%q, %d questions", got.Text, len(p.asked))
 	}
-	if got := p.use(t, w, "exec", args{"command": "echo x > .envrc", "outside": true}); got.Text != "Exit code: 0\n" || len(p.asked) != 2 {
+	if got := p.use(t, w, "exec", args{"command": "echo x > .envrc", "outside": true}); got.Text != "Exit code: 0\n" ||
+		len(p.asked) != 2 {
 		t.Errorf("%q, %d questions", got.Text, len(p.asked))
 	}
 	if _, err := os.Stat(filepath.Join(w.Dir(), ".envrc")); err != nil {
 		t.Error(err)
 	}
-	if got := use(t, w, "exec", `{"command":"ls; cat sub/.vscode/tasks.json"}`); got.Failed || strings.Contains(got.Text, "Set aside") {
+	if got := use(t, w, "exec", `{"command":"ls; cat sub/.vscode/tasks.json"}`); got.Failed ||
+		strings.Contains(got.Text, "Set aside") {
 		t.Errorf("what was there: %q", got.Text)
 	}
 	w.cfg.Sandbox = sandbox.ReadOnly
@@ -154,7 +164,8 @@ func BenchmarkLook(b *testing.B) {
 			b.Fatal(err)
 		}
 		for j := range 50 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i), fmt.Sprint("file", j, ".txt")), nil, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i), fmt.Sprint("file", j, ".txt")),
+				nil, 0o644); err != nil {
 				b.Fatal(err)
 			}
 		}

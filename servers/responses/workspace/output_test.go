@@ -24,7 +24,8 @@ func TestOutput(t *testing.T) {
 		_, _ = o.Write([]byte(strings.Repeat("x", 60<<10)))
 	}
 	o.Close()
-	if got := strings.Join(slices.Collect(o.All()), ""); len(got) != 240<<10+len(leftOut) || !strings.HasSuffix(got, "x"+leftOut) {
+	if got := strings.Join(slices.Collect(o.All()), ""); len(got) != 240<<10+len(leftOut) ||
+		!strings.HasSuffix(got, "x"+leftOut) {
 		t.Errorf("shown are %d bytes", len(got))
 	}
 	o = NewOutput()

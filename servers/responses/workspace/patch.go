@@ -170,7 +170,8 @@ func (h *hunk) find(file []string, from int) (int, error) {
 		return len(file), nil
 	}
 	found := seek(file, wanted, from, h.atEnd)
-	if last := len(h.lines) - 1; found < 0 && len(wanted) > 1 && h.lines[last] == (hunkLine{mark: ' '}) { // a line between two parts of the patch
+	// a line between two parts of the patch
+	if last := len(h.lines) - 1; found < 0 && len(wanted) > 1 && h.lines[last] == (hunkLine{mark: ' '}) {
 		h.lines = h.lines[:last]
 		return h.find(file, from)
 	}

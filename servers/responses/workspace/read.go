@@ -38,7 +38,8 @@ func readTools() []Tool {
 	return []Tool{
 		{Name: "read_file", Description: "Reads a text file of the workspace, or shows a picture.", run: readFile,
 			Parameters: object(map[string]any{
-				"path": text("relative to the workspace"), "offset": optional("integer", "first line, from 1"), "limit": optional("integer", "number of lines"),
+				"path": text("relative to the workspace"), "offset": optional("integer", "first line, from 1"),
+				"limit": optional("integer", "number of lines"),
 			}, "path", "offset", "limit")},
 		{Name: "list_dir", Description: "Lists a directory of the workspace. Directories end in a slash.", run: listDir,
 			Parameters: object(map[string]any{"path": text("relative to the workspace; . is the workspace itself")}, "path")},
@@ -46,7 +47,8 @@ func readTools() []Tool {
 			Parameters: object(map[string]any{"pattern": text("* and ? stay in one directory, ** does not")}, "pattern")},
 		{Name: "grep", Description: "Finds lines by a regular expression (RE2).", run: grep,
 			Parameters: object(map[string]any{
-				"pattern": text("the expression"), "path": optional("string", "a directory or file; null is the whole workspace"), "glob": optional("string", "only files whose path fits, such as **/*.go"),
+				"pattern": text("the expression"), "path": optional("string", "a directory or file; null is the whole workspace"),
+				"glob": optional("string", "only files whose path fits, such as **/*.go"),
 			}, "pattern", "path", "glob")},
 	}
 }
@@ -117,7 +119,8 @@ func picture(f io.Reader, size int64, kind string, start []byte) (Result, error)
 		return Result{}, err
 	}
 	data := append(slices.Clone(start), rest...)
-	return Result{Text: kind, Pictures: []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}}, nil
+	return Result{Text: kind, Pictures: []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}},
+		nil
 }
 
 // readLines returns lines from the one numbered first on, as many as limit (0: all), as far as they fit.

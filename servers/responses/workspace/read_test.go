@@ -17,9 +17,11 @@ func place(t *testing.T, trusted bool) *Workspace {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]string{
-		"in/a.go": "package a\n\nfunc A() {}\n", "in/sub/b.go": "package b\n", "in/sub/c.txt": "one\ntwo\nthree\n", "in/bin": "\x00\x01",
-		"in/.git/config": "package git\n", "in/pic.png": "\x89PNG\r\n\x1a\n....", "in/long.txt": strings.Repeat("x", 200<<10) + "\nend\n",
-		"secret": "secret\n",
+		"in/a.go": "package a\n\nfunc A() {}\n", "in/sub/b.go": "package b\n", "in/sub/c.txt": "one\ntwo\nthree\n",
+		"in/bin":         "\x00\x01",
+		"in/.git/config": "package git\n", "in/pic.png": "\x89PNG\r\n\x1a\n....",
+		"in/long.txt": strings.Repeat("x", 200<<10) + "\nend\n",
+		"secret":      "secret\n",
 	}
 	for name, text := range files {
 		name = filepath.Join(dir, name)
@@ -118,13 +120,16 @@ func TestReading(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", c.tool, c.args, got.Text, c.want)
 		}
 	}
-	if got := use(t, w, "list_dir", `{"path":"."}`).Text; !strings.Contains(got, "sub/\n") || !strings.Contains(got, "pipe\n") {
+	if got := use(t, w, "list_dir", `{"path":"."}`).Text; !strings.Contains(got, "sub/\n") ||
+		!strings.Contains(got, "pipe\n") {
 		t.Errorf("the workspace has %q", got)
 	}
-	if got := use(t, w, "read_file", `{"path":"pic.png"}`); len(got.Pictures) != 1 || !strings.HasPrefix(got.Pictures[0], "data:image/png;base64,iVBOR") {
+	if got := use(t, w, "read_file", `{"path":"pic.png"}`); len(got.Pictures) != 1 ||
+		!strings.HasPrefix(got.Pictures[0], "data:image/png;base64,iVBOR") {
 		t.Errorf("the picture is %+v", got)
 	}
-	if got := use(t, w, "read_file", `{"path":"long.txt"}`).Text; len(got) > maxRead+100 || !strings.HasSuffix(got, "offset 2]\n") {
+	if got := use(t, w, "read_file", `{"path":"long.txt"}`).Text; len(got) > maxRead+100 ||
+		!strings.HasSuffix(got, "offset 2]\n") {
 		t.Errorf("a long line gives %d bytes", len(got))
 	}
 }

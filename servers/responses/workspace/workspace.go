@@ -53,15 +53,16 @@ type Result struct {
 // Config is a workspace and what may be done in it.
 type Config struct {
 	Dir      string
-	Trusted  bool           // else it can only be read
-	Approval string         // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
-	Sandbox  sandbox.Mode   // "" is [sandbox.WorkspaceWrite]
-	Readable []string       // directories that commands may read beside it and the system's
-	Hidden   []string       // directories that commands never see, also those that run without a sandbox
-	Env      []string       // of commands
-	User     *sandbox.User  // whom commands run as, and who owns what edits make; nil: this program's own, who must not be root then
-	Limits   sandbox.Limits // of each command
-	Others   []*Workspace   // those that are open already: what changes overlapping ones waits for each other
+	Trusted  bool         // else it can only be read
+	Approval string       // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
+	Sandbox  sandbox.Mode // "" is [sandbox.WorkspaceWrite]
+	Readable []string     // directories that commands may read beside it and the system's
+	Hidden   []string     // directories that commands never see, also those that run without a sandbox
+	Env      []string     // of commands
+	// whom commands run as, and who owns what edits make; nil: this program's own, who must not be root then
+	User   *sandbox.User
+	Limits sandbox.Limits // of each command
+	Others []*Workspace   // those that are open already: what changes overlapping ones waits for each other
 }
 
 // A Workspace is one directory. It is safe for concurrent use.
@@ -72,7 +73,8 @@ type Workspace struct {
 	scratch  *sandbox.Scratch // Set once: what commands have beside it; nil when there are none
 	noExec   error            // Set once: why commands cannot be run
 	readable []string         // Set once
-	turns    []turn           // Set once: those of overlapping workspaces in the order in which they were opened, its own last
+	// Set once: those of overlapping workspaces in the order in which they were opened, its own last
+	turns []turn
 }
 
 // Open opens a directory. Links in its own name are followed; from then on it is that directory, whatever the name
@@ -130,9 +132,11 @@ func (w *Workspace) About() string {
 
 // modes says what commands may do. Set once.
 var modes = map[sandbox.Mode]string{
-	sandbox.ReadOnly:       "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and have no network.",
-	sandbox.WorkspaceWrite: "Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace alone and have no network.",
-	sandbox.Full:           "Its commands run without a sandbox.",
+	sandbox.ReadOnly: "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and " +
+		"have no network.",
+	sandbox.WorkspaceWrite: "Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace " +
+		"alone and have no network.",
+	sandbox.Full: "Its commands run without a sandbox.",
 }
 
 // Tools returns [All] tools, whether they may be used here or not.
