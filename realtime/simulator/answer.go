@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/tidwall/gjson"
@@ -95,7 +96,7 @@ func (b *brain) forget(gone func(question) bool) { b.open = slices.DeleteFunc(b.
 // they said and decides nothing.
 func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 	named, said := b.named(text), text
-	if name, rest, ok := strings.Cut(text, ","); ok && named != "" && len(spokenWords(name)) == 1 &&
+	if name, rest, ok := strings.Cut(text, ","); ok && named != "" && !strings.Contains(name, " ") &&
 		b.named(name) == named {
 		said = rest // "bigpc, yes"
 	}
@@ -163,74 +164,50 @@ func (b *brain) answerGiven(q question, o Output) []Move {
 	return says(said)
 }
 
-// noQuestion is said to a yes or a no that nobody asked for.
-func noQuestion(h Heard) string {
-	if slices.Contains(h.Tools, tools.AnswerAgent) {
-		return sayNobody
-	}
-	return sayApproval
-}
+// What tells a reply from other sentences. What it really means is for the router.
+const (
+	idleWords = `(?:ok|okay|alright|all right|fine|um|uh|hmm?|well|so|please|oh|hey|and|then|now|thanks|thank you|the|` +
+		`great|good|right|wait|hold on|hang on|hold|a|moment)`
+	yesWords = `(?:yes|yeah|yep|yup|sure|allow|approve|accept|affirmative|granted|go ahead|do (?:it|that)|absolutely|` +
+		`definitely)`
+	noWords = `(?:no|nope|nah|not|don't|dont|do not|never|decline|deny|reject|refuse|negative)`
+)
 
-// Words of a reply. What it really means is for the router: these only tell a reply from other sentences.
 var (
-	pairs = map[string]string{
-		"do not": "dont", "go ahead": "goahead", "do it": "doit", "do that": "doit", "hold on": "hold", "hang on": "hold",
-		"all right": "alright",
-		"stop work": "stopwork", "stop working": "stopwork", "stop everything": "stopwork", "cancel work": "stopwork",
-	}
-	yesWords = strings.Fields("yes yeah yep yup sure allow approve accept affirmative granted goahead doit absolutely " +
-		"definitely")
-	noWords   = strings.Fields("no nope nah not dont never decline deny reject refuse negative")
-	waitWords = strings.Fields("wait hold later moment minute second")
-	okWords   = strings.Fields("ok okay alright fine")
-	idleWords = strings.Fields("ok okay alright fine um uh hm hmm well so please oh hey and then now thanks thank you " +
-		"great good right wait hold a moment")
+	reReply = sync.OnceValue(func() *regexp.Regexp { // it begins with a yes or a no, or is an "okay" and no more
+		return regexp.MustCompile(`^ (?:` + idleWords + ` )*(?:(?:` + yesWords + `|` + noWords + `) |` +
+			`(?:ok|okay|alright|all right|fine) (?:` + idleWords + ` )*$)`)
+	})
+	reNo       = regexp.MustCompile(` ` + noWords + ` `)
+	reWait     = regexp.MustCompile(` (?:wait|hold|hang on|later|moment|minute|second) `)
+	reStopWork = regexp.MustCompile(` (?:stop (?:the )?work(?:ing)?|stop everything|cancel (?:the )?work) `)
 )
 
 // decisionIn reads a sentence that is nothing but a yes or a no, or begins as one: accept, decline, stop
 // (no, and stop the work), or "" for every other sentence. A word that denies wins; who asks for time has
-// said neither.
+// said neither. A long sentence is none: nobody says yes so.
 func decisionIn(text string) handoff.Decision {
-	words := spokenWords(text)
-	said := func(list []string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
-	}
-	first := slices.IndexFunc(words, func(w string) bool { return !slices.Contains(idleWords, w) })
-	begins := first < 0 && said(okWords) || first >= 0 &&
-		(slices.Contains(yesWords, words[first]) || slices.Contains(noWords, words[first]))
-	switch {
-	case !begins:
+	said := " " + strings.Join(spokenWords(text), " ") + " "
+	switch no := reNo.MatchString(said); {
+	case len(text) > 400 || !reReply().MatchString(said):
 		return ""
-	case said(noWords) && slices.Contains(words, "stopwork"):
+	case no && reStopWork.MatchString(said):
 		return handoff.DecisionStop
-	case said(noWords):
+	case no:
 		return handoff.DecisionDecline
-	case said(waitWords):
+	case reWait.MatchString(said):
 		return ""
 	}
 	return handoff.DecisionAccept
 }
 
-// spokenWords are the words of a short sentence in lower case, pairs that belong together as one, without
-// "the". A long one has none: nobody says yes so.
+// spokenWords returns the words of a sentence in lower case, names with their marks.
 func spokenWords(text string) []string {
-	if len(text) > 400 {
-		return nil
-	}
-	text = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(text), "’", "'"), "don't", "dont")
-	var words []string
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
+	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(text, "’", "'")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_.", r)
-	}) {
-		w = strings.Trim(w, "'-_.")
-		if w == "" || w == "the" {
-			continue
-		}
-		if n := len(words); n > 0 && pairs[words[n-1]+" "+w] != "" {
-			words[n-1] = pairs[words[n-1]+" "+w]
-			continue
-		}
-		words = append(words, w)
+	})
+	for i, w := range words {
+		words[i] = strings.Trim(w, "'-_.")
 	}
-	return words
+	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }

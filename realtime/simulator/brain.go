@@ -100,7 +100,12 @@ func (b *brain) reply(h Heard) []Move {
 		b.told(m)
 	}
 	if h.Sound && len(h.Texts) == 0 {
-		done = append(done, says(b.noWords())...)
+		said := sayNoWords
+		if b.noticed {
+			said = sayNoWords2
+		}
+		b.noticed, b.greeted = true, true
+		done = append(done, says(said)...)
 	}
 	moves := b.chosen(h, joined(done, says(spokenNews(plain))))
 	for _, m := range moves {
@@ -109,14 +114,6 @@ func (b *brain) reply(h Heard) []Move {
 		}
 	}
 	return moves
-}
-
-func (b *brain) noWords() string {
-	if b.noticed {
-		return sayNoWords2
-	}
-	b.noticed, b.greeted = true, true
-	return sayNoWords
 }
 
 // joined puts what answers the caller before the news, as one message. Speech comes before calls, but for
@@ -202,7 +199,10 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		return says(sayAbility)
 	case wishUnknown:
 		if decisionIn(text) != "" {
-			return says(noQuestion(h))
+			if slices.Contains(h.Tools, tools.AnswerAgent) {
+				return says(sayNobody)
+			}
+			return says(sayApproval)
 		}
 		return says(sayAbility)
 	}
@@ -236,12 +236,18 @@ func (b *brain) work(h Heard, e pendingIntent) []Move {
 	if !slices.Contains(h.Tools, e.tool()) {
 		return says(fmt.Sprintf(sayNoTool, e.tool()))
 	}
+	names := slices.Compact(slices.Sorted(maps.Values(b.machines)))
 	if e.server == "" {
-		e.server = b.lastMachine()
+		if e.server = b.last; e.server == "" && len(names) == 1 {
+			e.server = names[0]
+		}
 	}
 	if e.server == "" {
 		b.asking = &e
-		return says(b.whichMachine())
+		if len(names) == 0 {
+			return says("On which machine?")
+		}
+		return says("On which machine? I know " + handoff.ListWords(names) + ".")
 	}
 	if e.work == "" {
 		b.asking = &e
@@ -265,24 +271,6 @@ func asSentence(work string) string {
 	}
 	return strings.ToUpper(work[:1]) + work[1:] // verbs are ASCII
 }
-
-// lastMachine is where work without a machine goes.
-func (b *brain) lastMachine() string {
-	names := b.names()
-	if b.last == "" && len(names) == 1 {
-		return names[0]
-	}
-	return b.last
-}
-
-func (b *brain) whichMachine() string {
-	if names := b.names(); len(names) > 0 {
-		return "On which machine? I know " + handoff.ListWords(names) + "."
-	}
-	return "On which machine?"
-}
-
-func (b *brain) names() []string { return slices.Compact(slices.Sorted(maps.Values(b.machines))) }
 
 // answered takes a sentence as the answer to a question of ours, if it is one.
 func (b *brain) answered(h Heard, e pendingIntent, text string) ([]Move, bool) {
@@ -327,7 +315,11 @@ func (b *brain) found(h Heard, e pendingIntent, o Output) []Move {
 	}
 	switch len(list) {
 	case 0:
-		return says(noSession(e))
+		where, words := "", cmp.Or(e.words, "that")
+		if e.server != "" {
+			where = " on " + e.server
+		}
+		return says(fmt.Sprintf(sayNoSession, words, where))
 	case 1:
 		return b.use(h, e, list[0])
 	}
@@ -368,17 +360,6 @@ func (b *brain) useAll(h Heard, e pendingIntent, all []option) []Move {
 		moves = append(moves, b.use(h, e, o)...)
 	}
 	return moves
-}
-
-func noSession(e pendingIntent) string {
-	where, words := "", e.words
-	if e.server != "" {
-		where = " on " + e.server
-	}
-	if words == "" {
-		words = "that"
-	}
-	return fmt.Sprintf(sayNoSession, words, where)
 }
 
 // use does what the caller asked for, with the session or work that they meant.
