@@ -26,7 +26,13 @@ func frames(steps []Step) []frame {
 	for _, s := range steps {
 		switch s := s.(type) {
 		case Think:
-			all = append(all, thinkFrames(s)...)
+			it := &item{kind: "reasoning"}
+			all = append(all, at(0, func(u *turn) {
+				u.openItem(it)
+				it.text = s.Text
+				u.thread.publish("item/reasoning/summaryTextDelta",
+					map[string]any{"turnId": u.id, "itemId": it.id, "summaryIndex": 0, "delta": s.Text})
+			}), at(s.For, func(u *turn) { u.closeItem(it) }))
 		case Say:
 			all = append(all, sayFrames(s)...)
 		case Run:
@@ -34,7 +40,9 @@ func frames(steps []Step) []frame {
 		case Both:
 			all = append(all, bothFrames(s)...)
 		case Edit:
-			all = append(all, editFrames(s)...)
+			it := &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
+			all = append(all, at(0, func(u *turn) { u.openItem(it) }))
+			all = append(all, changeFrames(it, s.For)...)
 		case Ask:
 			all = append(all, frame{do: func(u *turn) bool { return u.askApproval(s) }})
 		case Input:
@@ -56,19 +64,6 @@ func frames(steps []Step) []frame {
 		}
 	}
 	return all
-}
-
-func thinkFrames(s Think) []frame {
-	it := &item{kind: "reasoning"}
-	return []frame{
-		at(0, func(u *turn) { u.openItem(it) }),
-		at(0, func(u *turn) {
-			it.text = s.Text
-			u.thread.publish("item/reasoning/summaryTextDelta",
-				map[string]any{"turnId": u.id, "itemId": it.id, "summaryIndex": 0, "delta": s.Text})
-		}),
-		at(s.For, func(u *turn) { u.closeItem(it) }),
-	}
 }
 
 func sayFrames(s Say) []frame {
@@ -164,11 +159,6 @@ func outputFrames(it *item, output []Line, exit int) []frame {
 		u.closeItem(it)
 		u.usage()
 	}))
-}
-
-func editFrames(s Edit) []frame {
-	it := &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
-	return append([]frame{at(0, func(u *turn) { u.openItem(it) })}, changeFrames(it, s.For)...)
 }
 
 // changeFrames end an edit under way.

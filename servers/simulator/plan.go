@@ -42,23 +42,6 @@ func (s *scene) learn(f Fact) {
 	s.done = append(slices.DeleteFunc(slices.Clone(s.done), func(have string) bool { return have == did }), did)
 }
 
-// An intent is what a prompt asks for.
-type intent int
-
-const (
-	intentOther intent = iota
-	intentTests
-	intentFix
-	intentPush
-	intentNoPush
-	intentNotes
-	intentPublish
-	intentBench
-	intentChanges
-	intentBranch
-	intentStop
-)
-
 // unknown is what the agent says to everything it does not know.
 const unknown = "I am only a simulated agent: I can run the tests, fix the failing one, push the branch, write and " +
 	"publish the release notes and run the benchmarks; " +
@@ -67,81 +50,79 @@ const unknown = "I am only a simulated agent: I can run the tests, fix the faili
 // wordEvery is how fast messages stream.
 const wordEvery = 45 * time.Millisecond
 
-// plan decides what the agent does for a prompt. It is pure.
-func plan(s scene, prompt string) []Step {
-	switch intentOf(prompt) {
-	case intentTests:
-		return testSteps(s)
-	case intentFix:
-		return fixSteps(s)
-	case intentPush:
-		return pushSteps(s)
-	case intentNoPush:
-		return []Step{say("I leave the branch as it is and push nothing.")}
-	case intentNotes:
-		return notesSteps(s)
-	case intentPublish:
-		return publishSteps()
-	case intentBench:
-		return benchSteps()
-	case intentChanges:
-		return []Step{Think{"Looking at what was done here.", 300 * time.Millisecond}, say(changes(s))}
-	case intentBranch:
-		return []Step{say(branch(s))}
-	case intentStop:
-		if s.steered {
-			return []Step{say("All right, I stop here.")}
+// said are the words of a prompt.
+type said []string
+
+func (s said) any(words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(s, w) })
+}
+
+// An intent is what a prompt asks for, and what the agent does then.
+type intent struct {
+	name string
+	asks func(said) bool
+	plan func(scene) []Step
+}
+
+// intents are those that the agent knows, the rarest first. Set once.
+var intents = []intent{
+	{"no push", func(s said) bool { return s.any("push", "pushed") && s.any("don't", "dont", "not", "never") },
+		func(scene) []Step { return []Step{say("I leave the branch as it is and push nothing.")} }},
+	{"push", func(s said) bool { return s.any("push") }, pushSteps},
+	{"publish", func(s said) bool { return s.any("publish") }, publishSteps},
+	{"notes", func(s said) bool { return s.any("changelog") || s.any("release") && s.any("note", "notes") }, notesSteps},
+	{"benchmarks", func(s said) bool {
+		return s.any("benchmark", "benchmarks", "bench") ||
+			s.any("build", "compile") && s.any("everything", "all", "long", "whole")
+	}, benchSteps},
+	{"branch", func(s said) bool { return s.any("branch") && s.any("which", "what") }, branchSteps},
+	{"changes", func(s said) bool {
+		return s.any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") ||
+			s.any("what") && s.any("did", "done")
+	}, changesSteps},
+	{"fix", func(s said) bool {
+		return s.any("fix", "repair", "mend", "correct") &&
+			(len(s) == 1 || s.any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug"))
+	}, fixSteps},
+	{"tests", func(s said) bool {
+		return s.any("test", "tests") && !s.any("write", "add", "create", "delete", "remove", "rename")
+	}, testSteps},
+	{"stop", func(s said) bool { return s.any("stop", "cancel", "abort") && len(s) <= 3 }, stopSteps},
+}
+
+// intentOf reads a prompt by its words. What the agent does not know has no name.
+func intentOf(prompt string) intent {
+	words := said(strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "’", "'")), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
+	}))
+	for _, in := range intents {
+		if in.asks(words) {
+			return in
 		}
-		return []Step{say("Nothing is running here, so there is nothing to stop.")}
-	default:
+	}
+	return intent{plan: func(s scene) []Step {
 		if s.steered {
 			return []Step{say("I stopped to hear you, but that I do not know. " + unknown)}
 		}
 		return []Step{say(unknown)}
-	}
+	}}
 }
 
-// intentOf reads a prompt by its words, the rarest first.
-func intentOf(prompt string) intent {
-	said := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "’", "'")), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
-	})
-	any := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(said, w) })
+// plan decides what the agent does for a prompt. It is pure.
+func plan(s scene, prompt string) []Step { return intentOf(prompt).plan(s) }
+
+func stopSteps(s scene) []Step {
+	if s.steered {
+		return []Step{say("All right, I stop here.")}
 	}
-	switch {
-	case any("push", "pushed") && any("don't", "dont", "not", "never"):
-		return intentNoPush
-	case any("push"):
-		return intentPush
-	case any("publish"):
-		return intentPublish
-	case any("changelog") || any("release") && any("note", "notes"):
-		return intentNotes
-	case any("benchmark", "benchmarks", "bench") || any("build", "compile") && any("everything", "all", "long", "whole"):
-		return intentBench
-	case any("branch") && any("which", "what"):
-		return intentBranch
-	case any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") || any("what") &&
-		any("did", "done"):
-		return intentChanges
-	case any("fix", "repair", "mend", "correct") &&
-		(len(said) == 1 || any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug")):
-		return intentFix
-	case any("test", "tests") && !any("write", "add", "create", "delete", "remove", "rename"):
-		return intentTests
-	case any("stop", "cancel", "abort") && len(said) <= 3:
-		return intentStop
-	}
-	return intentOther
+	return []Step{say("Nothing is running here, so there is nothing to stop.")}
 }
 
-// branch says which branch is checked out.
-func branch(s scene) string {
+func branchSteps(s scene) []Step {
 	if s.branch == "" {
-		return "This directory is no repository, so there is no branch."
+		return []Step{say("This directory is no repository, so there is no branch.")}
 	}
-	return "It is on the branch " + s.branch + "."
+	return []Step{say("It is on the branch " + s.branch + ".")}
 }
 
 func say(text string) Say { return Say{Text: text, Every: wordEvery} }
@@ -262,7 +243,7 @@ func notesSteps(s scene) []Step {
 }
 
 // publishSteps ask which version the notes are for, in words.
-func publishSteps() []Step {
+func publishSteps(scene) []Step {
 	return []Step{
 		Think{"The notes do not say which version they are for, so I ask.", 300 * time.Millisecond},
 		Input{Queries: []Query{{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}},
@@ -291,7 +272,7 @@ func published(answers []string) []Step {
 	}
 }
 
-func benchSteps() []Step {
+func benchSteps(scene) []Step {
 	names := []string{
 		"CartAdd", "CartTotal", "CatalogSearch", "CatalogAccents", "CheckoutPrice", "CheckoutTax", "AuthLogin",
 		"AuthRefresh", "MailRender", "MailQueue", "PaymentsSign", "PaymentsVerify", "InvoicePDF", "SessionLoad",
@@ -314,16 +295,15 @@ var benchFigures = []string{
 	"1204113       987 ns/op", "  88214     13502 ns/op", "   9127    121877 ns/op", "     28  41093220 ns/op",
 }
 
-// changes tells what the session did.
-func changes(s scene) string {
-	if len(s.done) == 0 {
-		return "Nothing has been changed in this session yet."
+// changesSteps tell what the session did.
+func changesSteps(s scene) []Step {
+	text := "Nothing has been changed in this session yet."
+	if n := len(s.done); n == 1 {
+		text = "One thing was done in this session: I " + s.done[0] + "."
+	} else if n > 1 {
+		text = "In this session I " + strings.Join(s.done[:n-1], ", then ") + ", and last I " + s.done[n-1] + "."
 	}
-	last := s.done[len(s.done)-1]
-	if len(s.done) == 1 {
-		return "One thing was done in this session: I " + last + "."
-	}
-	return "In this session I " + strings.Join(s.done[:len(s.done)-1], ", then ") + ", and last I " + last + "."
+	return []Step{Think{"Looking at what was done here.", 300 * time.Millisecond}, say(text)}
 }
 
 // isShop reports whether a directory belongs to the shop.

@@ -10,33 +10,33 @@ import (
 
 func TestIntentOf(t *testing.T) {
 	t.Parallel()
-	for want, prompts := range map[intent][]string{
-		intentTests: {"run the tests", "Run the tests again.", "test", "please run the test suite", "do the tests pass?",
+	for want, prompts := range map[string][]string{
+		"tests": {"run the tests", "Run the tests again.", "test", "please run the test suite", "do the tests pass?",
 			"are all tests green", "RUN TESTS"},
-		intentFix: {"fix it", "Fix it!", "fix", "please fix that", "fix the failing test", "can you repair it",
+		"fix": {"fix it", "Fix it!", "fix", "please fix that", "fix the failing test", "can you repair it",
 			"mend the test", "fix it and run the tests"},
-		intentPush: {"push it", "push the branch", "Push", "please push that", "git push"},
-		intentNoPush: {
+		"push": {"push it", "push the branch", "Push", "please push that", "git push"},
+		"no push": {
 			"don't push it", "do not push", "don’t push the branch", "never push",
 		},
-		intentNotes:   {"write the release notes", "release notes please", "write the changelog"},
-		intentPublish: {"publish the release notes", "publish it", "please publish the notes"},
-		intentBench:   {"run the benchmarks", "benchmark it", "build everything", "do a long build"},
-		intentChanges: {
+		"notes":      {"write the release notes", "release notes please", "write the changelog"},
+		"publish":    {"publish the release notes", "publish it", "please publish the notes"},
+		"benchmarks": {"run the benchmarks", "benchmark it", "build everything", "do a long build"},
+		"changes": {
 			"what changed", "what changed?", "what did you do", "what have you done so far", "status", "give me a summary",
 			"show me the diff",
 		},
-		intentBranch: {"which branch is it on", "What branch are you on?"},
-		intentStop:   {"stop", "stop it", "cancel that"},
-		intentOther: {
+		"branch": {"which branch is it on", "What branch are you on?"},
+		"stop":   {"stop", "stop it", "cancel that"},
+		"": {
 			"", "hello", "write a test for login", "add tests", "fix the typo in the readme", "refactor the parser",
 			"what is the weather",
 			"how do I make it real", "stop using tabs everywhere in the code",
 		},
 	} {
 		for _, prompt := range prompts {
-			if got := intentOf(prompt); got != want {
-				t.Errorf("%q: intent %d, want %d", prompt, got, want)
+			if got := intentOf(prompt).name; got != want {
+				t.Errorf("%q: intent %q, want %q", prompt, got, want)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (s *Session) Recall(done ...string) { s.done = append(slices.Clip(s.done), 
 // plan has is not found.
 func Shell(m Machine, command string) Run {
 	s := NewSession(m).scene
-	steps := slices.Concat(testSteps(s), notesSteps(s), benchSteps(), pushSteps(s), published([]string{command}))
+	steps := slices.Concat(testSteps(s), notesSteps(s), benchSteps(s), pushSteps(s), published([]string{command}))
 	for _, step := range steps {
 		switch step := step.(type) {
 		case Run:
