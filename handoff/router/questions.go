@@ -2,11 +2,14 @@ package router
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
@@ -249,4 +252,53 @@ func (a *questions) unclaimed(q *question) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return q.state < questionClaimed
+}
+
+// ask asks in the call, on the page, and later outside; when nobody answers for long it is a no.
+func (c *caller) ask(r *run, q *question) {
+	a := q.asked
+	q.shown = handoff.RecordQuestion{
+		ID: a.ID, Handoff: r.ID, Server: r.rec.Server, Title: r.rec.Title, Kind: a.Kind, Text: a.Text, Command: a.Command,
+		Cwd: a.Cwd, Reason: a.Reason, Changes: a.Changes, Decisions: a.Decisions,
+		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, Asked: a.Asked,
+	}
+	q.shown.Tap = q.tapReason()
+	q.shown.Voice = q.mayBeSaid()
+	if !q.shown.Words && a.Kind != handoff.QuestionCopy && slices.Contains(a.Decisions, handoff.DecisionAccept) {
+		q.shown.Risk = risk.Of(a, q.workspace).String()
+	}
+	q.shown.GivesUp = time.Now().Add(c.router.giveUp)
+	q.names, q.project = slices.Clone(c.router.registered(q.shown.Server).Names), r.rec.Project
+	c.questions.ask(q, c.router.giveUp, func() {
+		c.router.jobs.start(func(ctx context.Context) { c.giveUpOn(ctx, q) })
+	})
+	if !r.publish(handoff.RunAsked{Question: q.open()}) {
+		c.notifyQuestion(q.shown.ID)
+		return
+	}
+	c.questions.announced(q)
+}
+
+// giveUpOn declines a question that nobody answered in time. Where that does not go, because an answer is on
+// its way or the agent takes none, it is tried again while the question is open: nobody else ends it.
+func (c *caller) giveUpOn(ctx context.Context, q *question) {
+	if c.questions.get(q.shown.ID) != q { // asked anew, it has its own time
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	err := c.decide(limited, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)})
+	if err == nil {
+		c.feed.publish(q.shown.Handoff, handoff.RunGaveUp{Question: q.shown})
+		return
+	}
+	c.router.log.Info("question not declined", zap.String("handoff", q.shown.Handoff), zap.Error(err))
+	c.questions.waitOn(q, c.router.askAgain)
+}
+
+// closeQuestions takes away everywhere what the agent of a run asked and nobody answered yet.
+func (c *caller) closeQuestions(id string) {
+	for _, q := range c.questions.of(id) {
+		c.closed(q.shown.ID)
+	}
 }

@@ -193,3 +193,45 @@ func (n *threadQueue) wake() {
 	close(n.changed)
 	n.changed = make(chan struct{})
 }
+
+// threadKey names the queue of a thread.
+func threadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
+
+// newSessionKey names the queue in which a caller's next thread on a server or project is made.
+func newSessionKey(c handoff.Caller, t handoff.Target) string {
+	return "new " + c.String() + " " + keyOf(t).String()
+}
+
+// A claim is what one run has of the queues. Its owner guards it.
+type claim struct {
+	queues  *Queues        // Set once
+	id      string         // Set once: of the run
+	caller  handoff.Caller // Set once: of the run
+	held    []string       // queues that the run holds
+	awaited string         // the queue that it waits in, or ""
+}
+
+// take takes a queue if it is free. Taking it again is harmless.
+func (c *claim) take(key string) bool {
+	if !c.queues.take(key, c.id, c.caller) {
+		return false
+	}
+	if !slices.Contains(c.held, key) {
+		c.held = append(c.held, key)
+	}
+	return true
+}
+
+// keep gives up all queues but one: whoever waits for a thread that the words do not go to must not meet them elsewhere.
+func (c *claim) keep(key string) {
+	var kept, left []string
+	for _, held := range c.held {
+		if held == key {
+			kept = append(kept, held)
+		} else {
+			left = append(left, held)
+		}
+	}
+	c.held = kept
+	c.queues.leave(left, c.id)
+}

@@ -171,7 +171,7 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 		return
 	}
 	w := c.newRun(id)
-	w.began, w.target, w.before, w.turn, w.writer = time.Now(), e.Target, e.Watermark, e.Turn, l
+	w.began, w.target, w.attempt.before, w.turn, w.writer = time.Now(), e.Target, e.Watermark, e.Turn, l
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}

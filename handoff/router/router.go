@@ -175,14 +175,6 @@ func (r *Router) known() []*caller {
 	return slices.Collect(maps.Values(r.callers))
 }
 
-// threadKey names the queue of a thread.
-func threadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
-
-// newSessionKey names the queue in which a caller's next thread on a server or project is made.
-func newSessionKey(c handoff.Caller, t handoff.Target) string {
-	return "new " + c.String() + " " + keyOf(t).String()
-}
-
 // Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
 // returns what is known, and [handoff.CodeStoreDown].
 func (r *Router) Handoffs(g handoff.Grant) ([]handoff.Record, error) {

@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,17 +22,16 @@ const storeTimeout = 5 * time.Second
 
 // A run is the life of one request. Its goroutine is [run.loop].
 type run struct {
-	router   *Router         // Set once
-	caller   *caller         // Set once
-	grant    handoff.Grant   // Set once; a run of a former process has none, and looks for no names
-	req      handoff.Request // Set once
-	ID       string          // Set once: the record's id
-	log      *zap.Logger     // Set once
-	prefetch *prefetch       // Set once: what was attached ahead; nil: nothing
-	instead  string          // Set once: the record of work that was not begun, of which this is the beginning; ""
-	writer   *ledgerWriter   // Set once: what the ledger is told; may be nil
-	began    time.Time       // Set once
-	asked    time.Time       // Set once: when the caller asked, in whichever life of the process
+	router  *Router         // Set once
+	caller  *caller         // Set once
+	grant   handoff.Grant   // Set once; a run of a former process has none, and looks for no names
+	req     handoff.Request // Set once
+	ID      string          // Set once: the record's id
+	log     *zap.Logger     // Set once
+	instead string          // Set once: the record of work that was not begun, of which this is the beginning; ""
+	writer  *ledgerWriter   // Set once: what the ledger is told; may be nil
+	began   time.Time       // Set once
+	asked   time.Time       // Set once: when the caller asked, in whichever life of the process
 
 	// What takes time is done by the loop without the lock; facts from outside change the state meanwhile. Whoever
 	// comes back with the lock looks first whether the action is still the same: its context says so.
@@ -44,33 +42,39 @@ type run struct {
 	cancel  context.CancelFunc // Guarded by mu: ends ctx
 	changed chan struct{}      // holds a token when there is another action
 
-	target    handoff.Target   // Guarded by mu
-	sent      handoff.Target   // Guarded by mu: where the ledger was last told the words go
-	attempt   int              // Guarded by mu: which attempt it was told then; never less after that
-	attached  handoff.Attached // Guarded by mu: the newest attachment
-	before    handoff.TurnID   // Guarded by mu: the newest turn of the thread before the start
-	turn      handoff.TurnID   // Guarded by mu
-	claims    []string         // Guarded by mu: thread queues that this run is at the head of
-	awaited   string           // Guarded by mu: the thread queue that it waits in
-	joined    queueView        // Guarded by mu: the running turn that takes its words
-	waits     handoff.Wait     // Guarded by mu: what it has to wait for
-	elsewhere bool             // Guarded by mu: another program has the thread
-	fault     *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
-	rec       handoff.Record   // Guarded by mu: as last shown
-	written   receipt          // Guarded by mu: of the outcome in the ledger
-	noting    bool             // Guarded by mu: a note is on its way into the ledger
-	held      string           // Guarded by mu: the newest message, held back while it may be the final one
-	finished  handoff.IDSet    // Guarded by mu: items whose end was reported, to tell those that are repeated
-	awaits    int              // Guarded by mu: how often a turn of somebody else was waited for
-	rejoins   int              // Guarded by mu: tries to come back since the turn last reported something
-	lost      time.Time        // Guarded by mu: when the agent was lost; zero while it is there
+	target   handoff.Target   // Guarded by mu
+	attached handoff.Attached // Guarded by mu: the newest attachment
+	turn     handoff.TurnID   // Guarded by mu
+	rec      handoff.Record   // Guarded by mu: as last shown
+	noting   bool             // Guarded by mu: a note is on its way into the ledger
+	fault    *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
+	written  receipt          // Guarded by mu: of the outcome in the ledger
 
-	io           sync.WaitGroup     // goroutines beside the loop
-	ioCtx        context.Context    // Set once: ends with the run
-	endIO        context.CancelFunc // Set once: ends ioCtx
-	agentsMu     sync.Mutex
-	agents       []handoff.Agent // Guarded by agentsMu: attached for this run and not closed, oldest first
-	prefetchUsed bool            // Guarded by agentsMu: what was attached ahead is among them, or was
+	claim   claim   // Guarded by mu: what it has of the queues, until its outcome is known
+	wait    wait    // Guarded by mu: what it waits for before its words are sent
+	attempt attempt // Guarded by mu: the newest try to send them
+	watch   *watch  // Guarded by mu: of its turn; nil before it has one
+
+	agents agents             // safe by itself: what was attached for it
+	io     sync.WaitGroup     // goroutines beside the loop
+	ioCtx  context.Context    // Set once: ends with the run
+	endIO  context.CancelFunc // Set once: ends ioCtx
+}
+
+// A wait is what a run waits for, from when its thread is known until its words are sent.
+type wait struct {
+	reason    handoff.Wait
+	elsewhere bool      // another program has the thread
+	joined    queueView // the running turn that takes the words
+	turns     int       // how often a turn of somebody else was waited for
+	lost      time.Time // when the machine was lost; zero while it is there
+}
+
+// An attempt is one try to give the words to a turn, from the step of the ledger before it on.
+type attempt struct {
+	target handoff.Target // where the ledger was told the words go
+	number int            // as the ledger was told; never less in a later try
+	before handoff.TurnID // the newest turn of the thread then
 }
 
 // newRun returns a run that does nothing before loop. Whoever makes it known opens it first: from then on facts come
@@ -80,7 +84,9 @@ func (c *caller) newRun(id string) *run {
 	w := &run{
 		router: r, caller: c, ID: id, log: r.log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
 		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
+		claim: claim{queues: r.queues, id: id, caller: c.who},
 	}
+	w.agents.fleet = r.fleet
 	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
 	return w
 }
@@ -97,8 +103,7 @@ func (r *run) loop(ctx context.Context) {
 	runtime.Gosched() // first whoever hears of the outcome
 	r.endIO()
 	r.io.Wait()
-	r.dropPrefetch()
-	r.close(r.letGo(0))
+	r.agents.end(r.log)
 	r.log.Info("handoff ended", zap.String("server", r.rec.Server), zap.String("thread", r.target.Thread),
 		zap.String("turn", string(r.turn)), zap.String("outcome", string(r.state.Outcome)),
 		zap.String("code", string(codeOf(r.fault))), zap.Duration("took", time.Since(r.began)))
@@ -115,10 +120,10 @@ func (r *run) open(known func() bool) bool {
 	r.rec, _ = r.caller.registry.find(r.ID)
 	switch r.state.Phase {
 	case phase.Reconciling:
-		r.take(threadKey(r.target))
+		r.claim.take(threadKey(r.target))
 	case phase.Reconnecting:
-		r.take(threadKey(r.target))
-		r.lost = time.Now() // with its former life; nobody needs to be told
+		r.claim.take(threadKey(r.target))
+		r.watch = &watch{run: r, lost: time.Now()} // with its former life; nobody needs to be told
 	case phase.Writing:
 		r.finish(r.fault)
 	}
@@ -258,11 +263,11 @@ func (r *run) do(a phase.Action) {
 		r.note()
 	case phase.ActPromise:
 		r.showWaits()
-		r.publish(handoff.RunPromised{Waits: r.waits})
+		r.publish(handoff.RunPromised{Waits: r.wait.reason})
 		r.caller.feed.offer(r.ID)
 	case phase.ActPublishWait:
 		if r.showWaits() { // once, however often it is tried again
-			r.publish(handoff.RunWaiting{Waits: r.waits})
+			r.publish(handoff.RunWaiting{Waits: r.wait.reason})
 		}
 	case phase.ActPublishJoined:
 		r.publish(handoff.RunJoined{})
@@ -289,7 +294,7 @@ func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.caller.registry.cha
 
 // showWaits lets the page tell what the run comes after. False: it does already.
 func (r *run) showWaits() bool {
-	after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[r.waits]
+	after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[r.wait.reason]
 	if after == r.rec.Waits {
 		return false
 	}
@@ -310,29 +315,4 @@ func (r *run) advance(s handoff.Status) {
 // facts is what the ledger is told of the run now.
 func (r *run) facts(t handoff.Target) ledger.Facts {
 	return ledger.Facts{CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why, Unkept: r.req.Unkept}
-}
-
-// hold keeps an agent until letGo.
-func (r *run) hold(a handoff.Agent) {
-	r.agentsMu.Lock()
-	defer r.agentsMu.Unlock()
-	r.agents = append(r.agents, a)
-}
-
-// letGo gives back what was attached for this run but the newest keep, to be closed.
-func (r *run) letGo(keep int) []handoff.Agent {
-	r.agentsMu.Lock()
-	defer r.agentsMu.Unlock()
-	n := max(len(r.agents)-keep, 0)
-	old := slices.Clone(r.agents[:n])
-	r.agents = r.agents[n:]
-	return old
-}
-
-func (r *run) close(old []handoff.Agent) {
-	for _, agent := range old {
-		if err := agent.Close(); err != nil {
-			r.log.Debug("detach failed", zap.Error(err))
-		}
-	}
 }

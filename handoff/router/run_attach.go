@@ -1,13 +1,15 @@
 package router
 
 import (
+	"cmp"
 	"context"
-	"slices"
+	"fmt"
 	"strings"
 	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
+	"switchboard/handoff/wording"
 )
 
 // copyOf in front of a thread's name asks for a copy of it. The caller is asked before it is made.
@@ -54,8 +56,8 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 
 // names resolves the names, unless that was done ahead. A machine that was away then may be back.
 func (r *run) names(ctx context.Context, thread string) (handoff.Target, error) {
-	if r.prefetch != nil {
-		t, err := r.prefetch.resolved(ctx)
+	if r.agents.ahead != nil {
+		t, err := r.agents.ahead.resolved(ctx)
 		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 			return t, err
 		}
@@ -84,10 +86,10 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
 		key = threadKey(t)
 	case fact == phase.FactResolvedCopy:
-		r.waits = handoff.WaitsYes
+		r.wait.reason = handoff.WaitsYes
 	}
-	free := key == "" || r.take(key)
-	r.leaveOthers(key)
+	free := key == "" || r.claim.take(key)
+	r.claim.keep(key)
 	if !free && r.req.After != "" {
 		fact, free = phase.FactBranches, true
 	}
@@ -103,7 +105,7 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	})
 	r.publish(handoff.RunPlaced{})
 	if !free {
-		r.awaited = key
+		r.claim.awaited = key
 		return phase.FactResolvedTaken, nil
 	}
 	if r.req.Within == 0 { // what leads nowhere was refused before
@@ -115,39 +117,12 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 // copiesAside reports whether the words go on in a copy of which nothing is kept, whatever the thread does.
 func (r *run) copiesAside() bool { return r.req.Mode == handoff.ModeAside && r.req.After != "" }
 
-func (r *run) take(key string) bool {
-	if !r.router.queues.take(key, r.ID, r.caller.who) {
-		return false
-	}
-	if !slices.Contains(r.claims, key) {
-		r.claims = append(r.claims, key)
-	}
-	return true
-}
-
-// leaveOthers gives up the queues of threads that the words do not go to: who waits there must not meet
-// them elsewhere.
-func (r *run) leaveOthers(key string) {
-	var kept, left []string
-	for _, claimed := range r.claims {
-		if claimed == key {
-			kept = append(kept, claimed)
-		} else {
-			left = append(left, claimed)
-		}
-	}
-	r.claims = kept
-	r.router.queues.leave(left, r.ID)
-}
-
 func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	target := r.target
 	var at handoff.Attached
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
-		if at, err = r.reached(ctx, target); err == nil {
-			r.hold(at.Agent)
-		}
+		at, err = r.agents.attach(ctx, target)
 	}) {
 		return phase.FactNothing, nil
 	}
@@ -155,51 +130,18 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return r.unattached(handoff.AsError(err))
 	}
 	r.arrived(at)
-	r.lost = time.Time{}
+	r.wait.lost = time.Time{}
 	switch {
 	case at.Target.Thread != target.Thread: // the last line of defence: adapters check it too
 		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, target.Server, "got "+at.Target.Thread)
 	case r.req.After != "" && (at.Running != "" || at.Newest != r.req.After):
-		r.leaveOthers("")
+		r.claim.keep("")
 		return phase.FactBranches, nil
 	case at.Running != "":
-		r.waits = handoff.WaitsTheirs
+		r.wait.reason = handoff.WaitsTheirs
 		return phase.FactAttachedBusy, nil
 	}
 	return phase.FactAttached, nil
-}
-
-// reached attaches the thread, or takes what was attached ahead.
-func (r *run) reached(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	if r.prefetch != nil {
-		if at, ok := r.prefetch.attached(ctx, t); ok && r.usePrefetch() {
-			return at, nil
-		}
-	}
-	return r.router.fleet.Attach(ctx, t)
-}
-
-// usePrefetch reports whether what was attached ahead may be used: once.
-func (r *run) usePrefetch() bool {
-	r.agentsMu.Lock()
-	defer r.agentsMu.Unlock()
-	first := !r.prefetchUsed
-	r.prefetchUsed = true
-	return first
-}
-
-// dropPrefetch closes what was attached ahead and not used.
-func (r *run) dropPrefetch() {
-	if r.prefetch == nil {
-		return
-	}
-	<-r.prefetch.ready
-	r.agentsMu.Lock()
-	used := r.prefetchUsed
-	r.agentsMu.Unlock()
-	if agent := r.prefetch.at.Agent; agent != nil && !used {
-		r.hold(agent)
-	}
 }
 
 // unattached says what it means that the thread could not be attached.
@@ -210,10 +152,10 @@ func (r *run) unattached(e *handoff.Error) (phase.Fact, *handoff.Error) {
 	case handoff.CodeSessionInUse:
 		return r.heldElsewhere(e)
 	}
-	if r.lost.IsZero() {
-		r.lost = time.Now()
+	if r.wait.lost.IsZero() {
+		r.wait.lost = time.Now()
 	}
-	if final(e) || time.Since(r.lost) > r.router.patience {
+	if final(e) || time.Since(r.wait.lost) > r.router.patience {
 		return phase.FactAttachFailed, e
 	}
 	r.attached.Running = "" // what runs there shows when the thread is attached again
@@ -236,7 +178,7 @@ func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attach
 	if !r.limited(ctx, func(ctx context.Context) {
 		if at, err = do(ctx); err == nil {
 			r.router.owners.made(r.caller.who, at.Target)
-			r.hold(at.Agent)
+			r.agents.hold(at, nil)
 		}
 	}) {
 		return phase.FactNothing, nil
@@ -246,7 +188,7 @@ func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attach
 	}
 	r.arrived(at)
 	r.target.Thread = at.Target.Thread
-	if !r.take(threadKey(r.target)) {
+	if !r.claim.take(threadKey(r.target)) {
 		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
 	}
 	return phase.FactAttached, nil
@@ -255,8 +197,8 @@ func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attach
 // arrived shows what was attached and lets go of what was attached before.
 func (r *run) arrived(at handoff.Attached) {
 	r.attached = at
-	if old := r.letGo(1); len(old) > 0 {
-		r.io.Go(func() { r.close(old) })
+	if old := r.agents.former(); len(old) > 0 {
+		r.io.Go(func() { closeAgents(r.log, old) })
 	}
 	r.show(func(rec *handoff.Record) {
 		rec.ThreadID = at.Target.Thread
@@ -295,10 +237,84 @@ func (r *run) remember() {
 func (r *run) forget() {
 	gone := r.target
 	dropped := r.caller.stickies.dropGone(gone)
-	if key := newSessionKey(r.caller.who, gone); r.take(key) {
-		r.leaveOthers(key)
+	if key := newSessionKey(r.caller.who, gone); r.claim.take(key) {
+		r.claim.keep(key)
 	}
 	if dropped {
 		r.caller.stick(stickyWrite{sticky: handoff.Sticky{Target: gone}, clear: true})
 	}
+}
+
+// heldElsewhere: another program on that machine has the thread. A copy of it can be offered, once at a time.
+func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
+	if r.caller.questions.offers(r.target) {
+		return phase.FactAttachFailed, offered()
+	}
+	if _, copies := r.router.fleet.(handoff.Forker); !copies {
+		return phase.FactAttachFailed, e
+	}
+	title := cmp.Or(r.rec.Title, e.Subject)
+	r.show(func(rec *handoff.Record) { rec.Title = title })
+	r.wait.reason, r.wait.elsewhere = handoff.WaitsYes, true
+	return phase.FactAttachHeld, e
+}
+
+// offered is why a session is not offered as a copy twice at a time.
+func offered() *handoff.Error {
+	return handoff.Fault(handoff.CodeNoConsent, "whether a copy of that session may be made", "")
+}
+
+// offer asks the caller whether to make a copy, as an agent asks for permission: heard, with evidence for
+// a yes, or tapped on the page. The thread is not held meanwhile, as nothing is done with it.
+func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r.claim.keep("")
+	q := handoff.Question{
+		ID: handoff.QuestionID("copy:" + r.ID), Kind: handoff.QuestionCopy, Asked: time.Now(), Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline},
+		Text: fmt.Sprintf("May a copy of the session %s be made on %s, to go on there?", wording.SayTitle(r.rec.Title), r.rec.Server),
+	}
+	if r.wait.elsewhere {
+		q.Reason = "It is open in another program on that machine."
+	}
+	r.caller.ask(r, &question{asked: q, level: r.router.registered(r.target.Server).VoiceApprovals, thread: r.target.Thread, controls: offer{r}})
+	r.outside(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
+	return phase.FactNothing, nil
+}
+
+// An offer takes the caller's answer to a question of our own.
+type offer struct{ run *run }
+
+// Decide gives the answer to the run that offered.
+func (o offer) Decide(_ context.Context, _ handoff.QuestionID, d handoff.Decision) error {
+	fact := phase.FactCopyDeclined
+	if d == handoff.DecisionAccept {
+		fact = phase.FactCopyAllowed
+	}
+	o.run.tell(fact, nil)
+	return nil
+}
+
+// Steer is refused: nothing runs.
+func (o offer) Steer(context.Context, handoff.TurnID, []handoff.Part) error {
+	return handoff.Fault(handoff.CodeNotPending, "", "")
+}
+
+// Interrupt is refused: nothing runs.
+func (o offer) Interrupt(context.Context, handoff.TurnID) error {
+	return handoff.Fault(handoff.CodeNotPending, "", "")
+}
+
+// copyThread makes the copy that the caller allowed, or asked for with the words; it is theirs from here on.
+func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r.wait.reason = handoff.WaitsNot
+	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyCopy })
+	target, fleet := r.target, r.router.fleet
+	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) {
+		if forker, ok := fleet.(handoff.Ephemeral); ok && r.copiesAside() {
+			return forker.ForkEphemeral(ctx, target, r.req.After)
+		}
+		if forker, ok := fleet.(handoff.Forker); ok && !r.copiesAside() {
+			return forker.Fork(ctx, target, r.req.After)
+		}
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, target.Server, "this fleet makes no such copies")
+	})
 }

@@ -13,7 +13,7 @@ import (
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the
 // outcome before it is detached.
 func (r *run) finish(fault *handoff.Error) {
-	r.router.queues.leave(append(r.claims, r.awaited), r.ID)
+	r.router.queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
 	r.fault = outcomeFault(r.state, fault, r.rec)
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
 		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
@@ -39,7 +39,7 @@ func (r *run) finish(fault *handoff.Error) {
 	r.rec.ID = r.ID // also of one that was pushed out by newer ones
 	ended(&r.rec)
 	r.caller.registry.with(r.ID, func(rec *recordState) {
-		if rec.attempt = r.attempt; !r.rec.Paused {
+		if rec.attempt = r.attempt.number; !r.rec.Paused {
 			rec.waiting = ""
 		} else if rec.waiting == "" { // it waited for less time than it takes to note it
 			rec.waiting = waitingOf(r.req)
@@ -51,7 +51,7 @@ func (r *run) finish(fault *handoff.Error) {
 		r.written = r.writer.completed(r.endFacts())
 	}
 	r.show(ended) // from here on it can be heard, which is written behind it
-	r.closeQuestions()
+	r.caller.closeQuestions(r.ID)
 }
 
 // endFacts gives the writer the whole words of an outcome, and returns the facts.

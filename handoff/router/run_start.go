@@ -19,7 +19,7 @@ const notedWithin = 2 * time.Second
 func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.advance(handoff.StatusDispatching)
 	agent := r.attached.Agent
-	r.before = r.attached.Newest
+	r.attempt.before = r.attached.Newest
 	if fact, fault, ok := r.dispatch(ctx); !ok {
 		return fact, fault
 	}
@@ -49,7 +49,7 @@ func (r *run) refused(id handoff.TurnID, e *handoff.Error) (phase.Fact, *handoff
 		return phase.FactStartUnknown, e
 	case handoff.CodeBusy:
 		r.attached.Running = "" // which one it is shows when the thread is attached again
-		r.waits = handoff.WaitsTheirs
+		r.wait.reason = handoff.WaitsTheirs
 		return phase.FactStartBusy, nil
 	case handoff.CodeSessionInUse:
 		return r.heldElsewhere(e)
@@ -73,14 +73,15 @@ func (r *run) merged(id handoff.TurnID) (phase.Fact, *handoff.Error) {
 
 // dispatch writes to the ledger that the words are about to be sent; without that they are not.
 func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
-	r.attempt = max(r.attempt, 1)
-	if r.state.Again || r.sent != (handoff.Target{}) && r.sent != r.target { // else the ledger would keep the former thread
-		r.attempt = 2
+	try := &r.attempt
+	try.number = max(try.number, 1)
+	if r.state.Again || try.target != (handoff.Target{}) && try.target != r.target { // else the ledger would keep the former thread
+		try.number = 2
 	}
-	r.sent = r.target
+	try.target = r.target
 	r.writer.words(ledger.Body{Prompt: r.prompt()})
-	attempt, facts := r.attempt, r.facts(r.target)
-	facts.Watermark = r.before
+	attempt, facts := try.number, r.facts(r.target)
+	facts.Watermark = try.before
 	var err error
 	if !r.outside(ctx, func() {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
@@ -170,4 +171,97 @@ func (r *run) interrupt() {
 			}
 		}
 	})
+}
+
+// join waits for the thread that other work of ours uses: until it is free, or until the one that uses it, if it
+// works for the same caller, runs a turn that can take the words.
+func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
+	key, refused := r.claim.awaited, r.wait.joined.turn
+	for told := false; ; {
+		v := r.router.queues.look(key, r.ID, r.caller.who)
+		joinable := v.same && r.req.Mode == handoff.ModeNow && (v.turn == "" || (v.turn != refused && v.control != nil))
+		switch {
+		case v.mine:
+			r.claim.held, r.claim.awaited, r.wait.reason = append(r.claim.held, key), "", handoff.WaitsNot
+			return phase.FactThreadFree, nil
+		case joinable && v.turn != "":
+			r.wait.joined, r.target = v, v.target
+			r.show(func(rec *handoff.Record) {
+				rec.Server, rec.Project, rec.ThreadID, rec.Title, rec.Why = v.target.Server, v.target.Project, v.target.Thread, v.title, handoff.WhyAdded
+			})
+			return phase.FactOursRuns, nil
+		case !joinable && !told:
+			told = true
+			r.queued(v)
+		}
+		if !r.outside(ctx, func() {
+			select {
+			case <-v.changed:
+			case <-ctx.Done():
+			}
+		}) {
+			return phase.FactNothing, nil
+		}
+	}
+}
+
+// queued shows that the words wait.
+func (r *run) queued(v queueView) {
+	if r.wait.reason != handoff.WaitsNot {
+		return
+	}
+	r.wait.reason = handoff.WaitsOurs
+	if v.title != "" {
+		r.show(func(rec *handoff.Record) { rec.Title = v.title })
+	}
+	r.step(phase.FactQueued, nil)
+}
+
+// steer gives the words to the turn that runs. It is one try; refused words may be given again, those
+// whose fate is not known may not.
+func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
+	v := r.wait.joined
+	r.attempt.before = v.turn
+	if fact, fault, ok := r.dispatch(ctx); !ok {
+		return fact, fault
+	}
+	var err error
+	if !r.limited(ctx, func(ctx context.Context) { err = v.control.Steer(ctx, v.turn, r.req.Input) }) {
+		return phase.FactNothing, nil
+	}
+	if err == nil {
+		r.publish(handoff.RunSteered{Into: handoff.RunID(v.holder)})
+		return phase.FactSteered, nil
+	}
+	switch e := handoff.AsError(err); e.Code {
+	case handoff.CodeAgentGone, handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that they were not taken
+		return phase.FactSteerUnknown, handoff.Because(handoff.CodeUnknownStart, v.target.Server, e)
+	}
+	r.show(func(rec *handoff.Record) { rec.Why = "" })
+	return phase.FactSteerRefused, nil
+}
+
+// await watches a turn that is not ours until it ends. What it reports is not for this caller.
+func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
+	agent, turn, try := r.attached.Agent, r.attached.Running, r.wait.turns
+	r.wait.turns++
+	r.wait.reason = handoff.WaitsTheirs
+	r.outside(ctx, func() {
+		if turn == "" || watchToEnd(ctx, agent, turn) != nil {
+			r.router.pause(ctx, try)
+		}
+	})
+	return phase.FactTurnOver, nil
+}
+
+func watchToEnd(ctx context.Context, agent handoff.Agent, turn handoff.TurnID) error {
+	for u, err := range agent.Follow(ctx, turn) {
+		if err != nil {
+			return err
+		}
+		if _, ended := u.(handoff.TurnEnded); ended {
+			return nil
+		}
+	}
+	return handoff.Fault(handoff.CodeAgentGone, "", "the updates ended before the turn")
 }

@@ -48,7 +48,7 @@ func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Reque
 		req.Key = w.ID
 	}
 	w.grant, w.req, w.began, w.instead = g, req, time.Now(), string(req.Instead)
-	w.asked, w.prefetch = w.began, c.prefetches.take(req.Key, req.Target)
+	w.asked, w.agents.ahead = w.began, c.prefetches.take(req.Key, req.Target)
 	k := keyedBy(g.Caller, req.Key, args)
 	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
 	var begun handoff.RunID
@@ -71,7 +71,9 @@ func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Reque
 		return e == nil && same == ""
 	}) {
 		w.endIO()
-		w.dropPrefetch()
+		if w.agents.ahead != nil { // what was attached ahead may take a while
+			r.jobs.start(func(context.Context) { w.agents.end(w.log) })
+		}
 		if e != nil {
 			return begun, e
 		}

@@ -1,0 +1,304 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/phase"
+)
+
+// seenWithin is how long an acknowledged turn may take to show itself: until then its id is a promise, and
+// servers are known that forgot it.
+const seenWithin = 10 * time.Second
+
+// A watch follows the turn of a run to its end, also over losses of its agent. The mu of the run guards it.
+type watch struct {
+	run      *run          // Set once
+	unseen   *time.Timer   // of that attempt: runs until the acknowledged turn shows itself
+	silent   *time.Timer   // of that attempt: runs while the turn reports nothing
+	held     string        // the newest message, held back while it may be the final one
+	finished handoff.IDSet // items whose end was reported, to tell those that are repeated
+	rejoins  int           // tries to come back since the turn last reported something
+	lost     time.Time     // when the agent was lost; zero while it is there
+}
+
+// follow watches the turn to its end, and tells the runs that wait for the thread that this one runs. When ctx ends,
+// the turn goes on.
+func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r.advance(handoff.StatusStarted)
+	r.writer.started(r.turn, r.rec.Why)
+	agent, turn, server := r.attached.Agent, r.turn, r.target.Server
+	controls, _ := agent.(handoff.Controls)
+	if r.state.Merged { // a turn of somebody else takes no more words of ours
+		controls = nil
+	}
+	r.router.queues.running(r.claim.held, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
+	if r.watch == nil {
+		r.watch = &watch{run: r}
+	}
+	w := r.watch
+	silent, unseen := w.begin(ctx)
+	defer silent.Stop()
+	defer unseen.Stop()
+	fact, fault := phase.FactNothing, (*handoff.Error)(nil)
+	current := r.outside(ctx, func() {
+		for u, err := range agent.Follow(ctx, turn) {
+			if err != nil {
+				fault = handoff.AsError(err)
+				return
+			}
+			if fact, fault = w.reported(ctx, u); fact != phase.FactNothing || ctx.Err() != nil {
+				return
+			}
+		}
+		fault = handoff.Fault(handoff.CodeAgentGone, server, "the updates ended before the turn")
+	})
+	if !current {
+		return phase.FactNothing, nil
+	}
+	if fact == phase.FactNothing { // the questions that were open come again when the agent is back, and are asked anew
+		if fact = phase.FactAgentGone; fault.Code == handoff.CodeTurnGone {
+			fact = phase.FactTurnGone
+		}
+		r.caller.closeQuestions(r.ID)
+		r.router.queues.running(r.claim.held, r.ID, runningTurn{})
+	}
+	return fact, fault
+}
+
+// begin begins the timers of an attempt to follow.
+func (w *watch) begin(ctx context.Context) (silent, unseen *time.Timer) {
+	w.unseen = time.AfterFunc(seenWithin, func() { w.lapsed(ctx, phase.FactUnseen) })
+	if w.run.state.Seen {
+		w.unseen.Stop()
+	}
+	w.silent = time.AfterFunc(w.run.router.silence, func() { w.lapsed(ctx, phase.FactSilent) })
+	return w.silent, w.unseen
+}
+
+// lapsed: a time has passed in which something should have been reported. A turn that waits for the caller has a
+// reason to report nothing.
+func (w *watch) lapsed(ctx context.Context, f phase.Fact) {
+	r := w.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return
+	case f == phase.FactSilent && len(r.caller.questions.of(r.ID)) > 0:
+		w.silent.Reset(r.router.silence)
+		return
+	case f == phase.FactUnseen:
+		r.router.queues.running(r.claim.held, r.ID, runningTurn{})
+	}
+	r.step(f, nil)
+}
+
+// reported takes one report of the agent: to the page as it is, to who listens as remarks. It returns how the turn
+// ended, if it did.
+func (w *watch) reported(ctx context.Context, u handoff.Update) (phase.Fact, *handoff.Error) {
+	r := w.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() != nil {
+		return phase.FactNothing, nil
+	}
+	w.lost, w.rejoins = time.Time{}, 0
+	w.silent.Reset(r.router.silence)
+	if !r.state.Seen {
+		w.unseen.Stop()
+		r.step(phase.FactSeen, nil)
+	}
+	switch u := u.(type) {
+	case handoff.ItemStarted:
+		w.flushRemark()
+		r.publish(handoff.RunDoing{ID: u.Item.ID, Item: u.Item.Kind, Text: u.Item.Text})
+		r.caller.registry.item(r.ID, shownItem(u.Item, itemRunning))
+	case handoff.Delta:
+		r.caller.registry.delta(r.ID, u)
+	case handoff.ItemDone:
+		w.itemDone(u.Item)
+	case handoff.ItemDropped:
+		r.caller.registry.drop(r.ID, u.ItemID)
+		r.caller.registry.record(r.ID, handoff.RunDropped(u))
+	case handoff.Usage:
+		r.caller.registry.record(r.ID, handoff.RunUsage{Usage: u})
+	case handoff.Question:
+		w.question(u)
+	case handoff.QuestionClosed:
+		r.caller.withdrawn(u.ID)
+	case handoff.TurnEnded:
+		return w.turnEnded(u)
+	}
+	return phase.FactNothing, nil
+}
+
+// itemDone shows a finished item. One that is reported again after a loss is no news.
+func (w *watch) itemDone(it handoff.Item) {
+	r := w.run
+	w.flushRemark()
+	news := w.finished.Add(it.ID)
+	if news && it.Kind == handoff.ItemMessage {
+		w.held = it.Text
+	}
+	state := itemDone
+	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
+		state = itemFailed
+	}
+	r.caller.registry.item(r.ID, shownItem(it, state))
+	if news {
+		r.caller.registry.record(r.ID, handoff.RunItem{Item: it})
+	}
+}
+
+// flushRemark reports the message that was held back: something came after it, so it was not the final one.
+func (w *watch) flushRemark() {
+	if w.held != "" {
+		w.run.publish(handoff.RunRemark{Text: w.held})
+	}
+	w.held = ""
+}
+
+func (w *watch) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
+	r := w.run
+	text := cmp.Or(u.Text, w.held)
+	r.show(func(rec *handoff.Record) { rec.Text, rec.Undelivered = text, u.Undelivered })
+	switch u.Status {
+	case handoff.TurnCompleted:
+		if u.Code == handoff.CodeUnread {
+			return phase.FactTurnCompleted, handoff.Fault(u.Code, r.rec.Server, u.Detail)
+		}
+		return phase.FactTurnCompleted, nil
+	case handoff.TurnInterrupted:
+		if u.Code == handoff.CodeAgentEnded { // else somebody stopped it
+			return phase.FactTurnInterrupted, handoff.Fault(u.Code, r.rec.Server, u.Detail)
+		}
+		return phase.FactTurnInterrupted, nil
+	}
+	return phase.FactTurnFailed, handoff.Fault(cmp.Or(u.Code, handoff.CodeAgentFailed), r.rec.Server, u.Detail)
+}
+
+func shownItem(it handoff.Item, state string) handoff.RecordItem {
+	return handoff.RecordItem{ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Changes: it.Changes, State: state}
+}
+
+// question takes what the agent asks.
+func (w *watch) question(q handoff.Question) {
+	r := w.run
+	controls, ok := r.attached.Agent.(handoff.Controls)
+	if !ok || r.state.Merged { // others answer what others are asked
+		return
+	}
+	_, replies := r.attached.Agent.(handoff.Replier)
+	r.caller.ask(r, &question{
+		asked: q, workspace: r.attached.Workspace, level: r.attached.VoiceApprovals, replies: replies, controls: controls,
+	})
+}
+
+// reconnect attaches the thread again until it succeeds, and then the turn is followed again; it never starts one.
+func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
+	w := r.watch
+	if w.lost.IsZero() {
+		w.lost = time.Now()
+		r.publish(handoff.RunLost{})
+	}
+	target, until, first := r.target, w.lost.Add(r.router.patience), w.rejoins
+	w.rejoins++
+	var at handoff.Attached
+	var err error
+	if !r.outside(ctx, func() {
+		for try := first; r.router.pause(ctx, try); try++ {
+			at, err = r.agents.again(ctx, target)
+			late := !time.Now().Before(until)
+			if err == nil && late {
+				err = handoff.Fault(handoff.CodeAgentGone, target.Server, "the turn cannot be followed any more")
+			}
+			if err == nil || late || final(err) {
+				return
+			}
+			r.log.Debug("agent not reached", zap.Int("try", try), zap.Error(err))
+		}
+	}) {
+		return phase.FactNothing, nil
+	}
+	if err != nil {
+		return phase.FactReconnectFailed, handoff.Because(handoff.CodeAgentGone, target.Server, err)
+	}
+	r.arrived(at)
+	return phase.FactReconnected, nil
+}
+
+// reconcile finds out whether a start ran whose acknowledgement was lost, or that never showed itself.
+func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
+	target, after, until := r.target, r.attempt.before, time.Now().Add(r.router.patience)
+	var at handoff.Attached
+	var turn handoff.TurnID
+	var err error
+	joined := func() bool { return err != nil && handoff.AsError(err).Code == handoff.CodeJoined && turn != "" }
+	if !r.outside(ctx, func() {
+		for try := 0; r.router.pause(ctx, try); try++ {
+			at, turn, err = r.lookFor(ctx, target, after)
+			if err == nil || joined() || final(err) || time.Now().After(until) {
+				return
+			}
+			r.log.Debug("start not reconciled", zap.Int("try", try), zap.Error(err))
+		}
+	}) {
+		return phase.FactNothing, nil
+	}
+	if err != nil && !joined() {
+		return phase.FactNotReconciled, handoff.Because(handoff.CodeUnknownStart, target.Server, err)
+	}
+	r.arrived(at)
+	if joined() {
+		return r.merged(turn)
+	}
+	if r.state.Merged { // what was taken for a turn of somebody else is ours, or nothing
+		r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyContinued })
+	}
+	if turn == "" {
+		return phase.FactNeverRan, neverRan(r.state.Inherited, target.Server)
+	}
+	r.turn = turn
+	return phase.FactAdopted, nil
+}
+
+// neverRan is why a start came to nothing for certain, should it not be sent again.
+func neverRan(inherited bool, server string) *handoff.Error {
+	if inherited {
+		return handoff.Fault(handoff.CodeUnknownStart, server, "a former life of this process was about to start it")
+	}
+	return handoff.Fault(handoff.CodeUnreachable, server, "the start was lost twice; nothing runs")
+}
+
+// lookFor attaches the thread afresh and asks it for the turn that a start may have made.
+func (r *run) lookFor(ctx context.Context, t handoff.Target, after handoff.TurnID) (handoff.Attached, handoff.TurnID, error) {
+	at, err := r.agents.again(ctx, t)
+	if err != nil {
+		return at, "", err
+	}
+	reconciler, ok := at.Agent.(handoff.Reconciler)
+	if !ok {
+		return at, "", handoff.Fault(handoff.CodeUnknownStart, t.Server, "this kind of server cannot tell")
+	}
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	turn, err := reconciler.Reconcile(ctx, after, r.ID)
+	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart { // the connection was lost again, not the answer
+		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
+	}
+	return at, turn, err
+}
+
+// final reports whether an error means that trying again is in vain.
+func final(err error) bool {
+	switch handoff.AsError(err).Code {
+	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere, handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported, handoff.CodeUnknownStart, handoff.CodeMalformed:
+		return true
+	}
+	return false
+}
