@@ -222,7 +222,8 @@ func (c *claim) take(key string) bool {
 	return true
 }
 
-// keep gives up all queues but one: whoever waits for a thread that the words do not go to must not meet them elsewhere.
+// keep gives up all queues but one: whoever waits for a thread that the words do not go to must not meet them
+// elsewhere.
 func (c *claim) keep(key string) {
 	var kept, left []string
 	for _, held := range c.held {
