@@ -30,7 +30,6 @@ func (s *serving) effect(x speech.Effect) {
 		s.box.say(handoff.Utterance{ID: x.ID})
 	case speech.DoGiven:
 		s.given(x.Works)
-	case speech.DoKeep: // who gave the outcomes keeps those that were not heard, when the call leaves
 	case speech.DoNotify:
 		s.cfg.Questions.Unanswered(s.grant, x.Question)
 	case speech.DoDrop:

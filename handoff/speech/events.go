@@ -90,9 +90,8 @@ const (
 	DoNote     scheduleAct = iota // Say(Utterance{ID: id, Text: text, Floor: FloorNone})
 	DoSay                         // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
 	DoGiven                       // the caller heard the outcomes of works, or question
-	DoKeep                        // nobody heard the outcomes of works, and the call has ended: keep them for the next call
 	DoDrop                        // Count remarks and heartbeats will never be said
-	DoTakeBack                    // Say(Utterance{ID: id}), which withdraws it: what it asks or tells was settled meanwhile
+	DoTakeBack                    // Say(Utterance{ID: id}), which withdraws it: somebody answered or told it meanwhile
 	DoNotify                      // tell the question outside of calls: nobody answers it in this one
 	DoWake                        // give a Wake at this time; an older wake is void
 )

@@ -31,13 +31,6 @@ func (s *Schedule) noteHeld() {
 	}
 }
 
-// outcome ends a work. The caller is told when both sides are quiet, or by the floor a little later.
-func (s *Schedule) outcome(e Ended) {
-	if s.forget(e.Rec.ID) {
-		s.finals = append(s.finals, heldFinal{rec: e.Rec, at: s.now})
-	}
-}
-
 // gave watches an utterance of the call's own that carries outcomes.
 func (s *Schedule) gave(e Gave) {
 	e.Works = slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
@@ -46,8 +39,8 @@ func (s *Schedule) gave(e Gave) {
 	}
 }
 
-// forget ends the pacing of a work: nothing it did on the way matters any more. False means that its
-// outcome is on its way already.
+// forget ends the pacing of a work: nothing it did on the way matters any more. It reports whether the outcome is still
+// to be told: false, it is on its way already.
 func (s *Schedule) forget(id string) bool {
 	s.answered(id)
 	if w := s.work(id); w != nil {
@@ -55,35 +48,27 @@ func (s *Schedule) forget(id string) bool {
 		s.works = slices.DeleteFunc(s.works, func(o *pacedWork) bool { return o == w })
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool { return q.work == id })
-	return !slices.Contains(s.unheard, id) && !slices.ContainsFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id }) &&
-		!slices.ContainsFunc(s.deliveries, func(f *delivery) bool { return f.class == classFinal && slices.Contains(f.works, id) })
+	return !slices.ContainsFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id }) &&
+		!slices.ContainsFunc(s.deliveries, func(f *delivery) bool {
+			return f.class == classFinal && slices.Contains(f.works, id)
+		})
 }
 
-// fly remembers something said until it is confirmed.
+// fly remembers something said until it is confirmed. Where there is no room it forgets the oldest delivery of no
+// weight, else the oldest outcome. One of an open question stays, or nobody would know when that had been heard.
 func (s *Schedule) fly(f *delivery) {
 	if len(s.deliveries) >= maxDeliveries {
-		s.makeRoom()
+		i := slices.IndexFunc(s.deliveries, func(old *delivery) bool {
+			return old.class == classSpeakable || old.class == classUrgent && s.openQuestion(old.question) == nil
+		})
+		if i < 0 {
+			i = max(0, slices.IndexFunc(s.deliveries, func(old *delivery) bool { return old.class == classFinal }))
+		}
+		s.Counts.Overflow++
+		s.deliveries = slices.Delete(s.deliveries, i, i+1)
 	}
 	f.at = s.now
 	s.deliveries = append(s.deliveries, f)
-}
-
-// makeRoom forgets a delivery: the oldest of no weight, else the oldest outcome. One of an open question stays, or
-// nobody would know when that had been heard. An outcome that has to make room is kept when the call ends, not at
-// once: it would come back at once, as news of the same call.
-func (s *Schedule) makeRoom() {
-	light := func(f *delivery) bool {
-		return f.class == classSpeakable || f.class == classUrgent && s.openQuestion(f.question) == nil
-	}
-	i := slices.IndexFunc(s.deliveries, light)
-	if i < 0 {
-		i = max(0, slices.IndexFunc(s.deliveries, func(f *delivery) bool { return f.class == classFinal }))
-	}
-	if old := s.deliveries[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
-		s.unheard = append(s.unheard, old.works...)
-	}
-	s.Counts.Overflow++
-	s.deliveries = slices.Delete(s.deliveries, i, i+1)
 }
 
 // say proposes an utterance and watches it.
@@ -178,22 +163,10 @@ func (s *Schedule) askQuestions() {
 	}
 }
 
-// takeBack keeps a question that is closed from being asked, where it waits to be said.
-func (s *Schedule) takeBack(id handoff.QuestionID) {
-	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
-		asks := f.class == classUrgent && f.question == id && f.text != "" // an answer of the router's stays one
-		if asks {
-			s.emit(Effect{Act: DoTakeBack, class: classUrgent, ID: f.IDs[len(f.IDs)-1], Question: id})
-		}
-		return asks
-	})
-}
-
 // told forgets an outcome that the caller was told, and takes back what would tell it, unless it is being said. What
 // tells others besides stays as it is.
 func (s *Schedule) told(id string) {
 	same := func(other string) bool { return other == id }
-	s.unheard = slices.DeleteFunc(s.unheard, same)
 	s.finals = slices.DeleteFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id })
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
 		if f.class != classFinal || !slices.Contains(f.works, id) {
@@ -205,13 +178,6 @@ func (s *Schedule) told(id string) {
 		}
 		return len(f.works) == 0
 	})
-}
-
-// claimed: the caller has turned to the question, so it is not repeated into their answer.
-func (s *Schedule) claimed(id handoff.QuestionID) {
-	if q := s.openQuestion(id); q != nil && q.times > 0 && q.times < maxTellings {
-		q.at = s.now
-	}
 }
 
 // askedByRouter counts a question that the output of a request asked, as one of the times that it was asked.
@@ -270,21 +236,12 @@ func (s *Schedule) fill() {
 			slow, l.spoke = l, true
 		}
 	}
-	if slow != nil && !s.busy() {
+	underWay := func(f *delivery) bool { return s.now.Sub(f.at) < deliveryWait }
+	if slow != nil && !slices.ContainsFunc(s.deliveries, underWay) {
 		s.Counts.Fillers++
 		s.spoke = s.now
 		s.say(&delivery{class: classSpeakable, text: wording.FillerMessage(slow.server)})
 	}
-}
-
-// busy reports whether something said is on its way to the caller.
-func (s *Schedule) busy() bool {
-	return slices.ContainsFunc(s.deliveries, func(f *delivery) bool { return s.now.Sub(f.at) < deliveryWait })
-}
-
-// open reports whether the caller waits for the answer to a request.
-func (s *Schedule) open() bool {
-	return len(s.lookups) > 0 || slices.ContainsFunc(s.works, func(w *pacedWork) bool { return !w.answered })
 }
 
 // waitsForCaller reports whether a question of the work is open: then it is the caller who is waited for.
@@ -349,7 +306,9 @@ func (s *Schedule) heartbeatDue(w *pacedWork, within time.Duration) bool {
 // free returns when something speakable may be said if nothing happens before. False: not before
 // something happens.
 func (s *Schedule) free() (time.Time, bool) {
-	if !s.quiet || s.invited || s.level == handoff.LevelQuiet || s.lost >= maxLost || s.open() {
+	unanswered := func(w *pacedWork) bool { return !w.answered }
+	if !s.quiet || s.invited || s.level == handoff.LevelQuiet || s.lost >= maxLost || len(s.lookups) > 0 ||
+		slices.ContainsFunc(s.works, unanswered) {
 		return time.Time{}, false
 	}
 	at := latest(s.since.Add(quietGap), s.spoke.Add(speakableGap))
@@ -380,39 +339,7 @@ func (s *Schedule) dropStale() {
 	s.drop(n)
 }
 
-// end keeps every outcome that nobody heard.
-func (s *Schedule) end() {
-	s.over = true
-	ids := s.unheard
-	for _, f := range s.deliveries {
-		if f.class == classFinal {
-			ids = append(ids, f.works...)
-		}
-	}
-	for _, f := range s.finals {
-		ids = append(ids, f.rec.ID)
-	}
-	s.keep(ids)
-	s.works, s.lookups, s.questions, s.finals, s.deliveries, s.unheard = nil, nil, nil, nil, nil, nil
-}
-
-// late keeps what ends after the call.
-func (s *Schedule) late(e Event) {
-	switch e := e.(type) {
-	case Ended:
-		s.keep([]string{e.Rec.ID})
-	case Gave:
-		s.keep(e.Works)
-	}
-}
-
-func (s *Schedule) keep(works []string) {
-	if len(works) > 0 {
-		s.emit(Effect{Act: DoKeep, class: classFinal, Works: works})
-	}
-}
-
-// arm tells when to look again if nothing happens before.
+// arm asks for a wake at the next time at which something is due, if nothing happens before.
 func (s *Schedule) arm() {
 	var next time.Time
 	consider := func(at time.Time) {
@@ -446,24 +373,17 @@ func (s *Schedule) arm() {
 	}
 	if at, ok := s.free(); ok {
 		for _, w := range s.works {
-			consider(latest(at, s.ready(w)))
+			if s.waitsForCaller(w) || s.level == handoff.LevelChatty && (len(w.remarks) > 0 || w.newDoing) {
+				consider(at)
+			} else {
+				consider(latest(at, w.heartbeatAt))
+			}
 		}
 	}
 	if !next.Equal(s.wake) && !next.IsZero() {
 		s.emit(Effect{Act: DoWake, At: next})
 	}
 	s.wake = next
-}
-
-// ready returns when a work has something speakable; zero: it has.
-func (s *Schedule) ready(w *pacedWork) time.Time {
-	if s.level == handoff.LevelChatty && (len(w.remarks) > 0 || w.newDoing && !s.waitsForCaller(w)) {
-		return time.Time{}
-	}
-	if s.waitsForCaller(w) {
-		return s.now.Add(-1) // nothing, until the question closes
-	}
-	return w.heartbeatAt
 }
 
 func latest(a, b time.Time) time.Time {

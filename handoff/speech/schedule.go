@@ -47,16 +47,15 @@ const heartbeatEvery = 10 * time.Minute
 
 // Bounds of the schedule.
 const (
-	maxPaced         = 64   // works; when full a new one is not paced, its outcome is told nevertheless
-	maxLookups       = 64   // open lookups; when full a new one gets no filler
-	maxOpenQuestions = 64   // when full a new one is not said: it stands on the page and is told outside of the call
-	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
-	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
-	MaxPacedNotes    = 40   // a work; later remarks do not become notes, so that they do not fill the model's context
-	maxDeliveries    = 192  // said and not confirmed: more than each open question twice; see makeRoom
-	maxUnheard       = 1024 // works in unheard: more than anybody asks for in one call; more are given up
-	maxTellings      = 2    // an outcome, a question: never more often
-	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
+	maxPaced         = 64  // works; when full a new one is not paced, its outcome is told nevertheless
+	maxLookups       = 64  // open lookups; when full a new one gets no filler
+	maxOpenQuestions = 64  // when full a new one is not said: it stands on the page and is told outside of the call
+	maxHeldFinals    = 16  // outcomes waiting for quiet; when full the floor gets them at once
+	maxHeldRemarks   = 4   // a work; when full the oldest goes: it is in the context as a note
+	MaxPacedNotes    = 40  // a work; later remarks do not become notes, so that they do not fill the model's context
+	maxDeliveries    = 192 // said and not confirmed: more than each open question twice; see fly
+	maxTellings      = 2   // an outcome, a question: never more often
+	maxLost          = 2   // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
 )
 
 // ScheduleCounts is what happened in a call so far.
@@ -90,13 +89,12 @@ type ScheduleCounts struct {
 //   - [DoNote] and [DoSay] are utterances. Their ids (s1, s2, …) are unique in the call; the call's own utterances need
 //     other ids.
 //   - [DoGiven] with works means "delivered" in the ledger. With a question it tells when the question had been heard.
-//   - [DoKeep] means the outbox. It comes at [handoff.CallEnded], and then for every outcome that is given later.
 //   - [DoNotify] means that nobody answers a question in this call, so that it is told outside of calls as well.
 //   - [DoWake] replaces the one timer of the call. Its [Wake] may come late, or once too often.
 //
 // The answer of a work goes out [Schedule.Within] its request. It asks for the floor unless the response spoke, so that
-// nothing is said twice. The schedule keeps account of the outcomes on their way: each is confirmed or kept, and nobody
-// else has to remember it.
+// nothing is said twice. An outcome that no [DoGiven] confirms was not heard: whoever holds it tells it again after
+// [handoff.CallEnded], when the schedule says no more.
 type Schedule struct {
 	level      handoff.SpeechLevel
 	askAgain   time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
@@ -105,7 +103,6 @@ type Schedule struct {
 	questions  []*askedQuestion
 	finals     []heldFinal // wait for quiet
 	deliveries []*delivery // given, not confirmed, oldest first
-	unheard    []string    // works whose outcome had to make room: nobody confirmed it
 	quiet      bool        // both sides; a call begins quiet
 	invited    bool        // only the client asks: what we say waits for that, so nothing speakable is said
 	since      time.Time   // quiet began
@@ -190,8 +187,7 @@ func New(level handoff.SpeechLevel, askAgain time.Duration) *Schedule {
 func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	s.out, s.now = s.out[:0], now
 	if s.over {
-		s.late(e)
-		return s.out
+		return nil
 	}
 	switch e := e.(type) {
 	case handoff.Spoke:
@@ -209,8 +205,8 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case handoff.Said:
 		s.said(e)
 	case handoff.CallEnded:
-		s.end()
-		return s.out
+		*s = Schedule{over: true, Counts: s.Counts}
+		return nil
 	case Sentence:
 		s.sentence = e.At
 	case LevelSet:
@@ -218,7 +214,9 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case Gave:
 		s.gave(e)
 	case Ended:
-		s.outcome(e)
+		if s.forget(e.Rec.ID) { // it is told when both sides are quiet, or by the floor a little later
+			s.finals = append(s.finals, heldFinal{rec: e.Rec, at: s.now})
+		}
 	case Told:
 		s.told(e.ID)
 	case Yielded:
@@ -228,11 +226,17 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case QuestionClosed:
 		s.closeQuestion(e.ID)
 	case Claimed:
-		s.claimed(e.ID)
+		if q := s.openQuestion(e.ID); q != nil && q.times > 0 && q.times < maxTellings {
+			q.at = s.now // the caller has turned to it, so it is not repeated into their answer
+		}
 	case Asked:
 		s.askedByRouter(e)
 	case Lookup:
-		s.lookup(e)
+		if len(s.lookups) >= maxLookups {
+			s.Counts.Overflow++
+			break
+		}
+		s.lookups = append(s.lookups, &lookup{ID: e.ID, server: e.Server, opened: now, due: now.Add(s.Within(now))})
 	case AnsweredEvent:
 		s.answered(e.ID)
 	case Began:
@@ -290,26 +294,12 @@ func (s *Schedule) began(e Began) {
 	s.works = append(s.works, w)
 }
 
-// Within returns how long a request that comes now may stay unanswered.
+// Within returns how long a request that comes now may stay unanswered: then something must follow.
 func (s *Schedule) Within(now time.Time) time.Duration {
-	s.now = now
-	return s.due().Sub(now)
-}
-
-// due is when a request that opens now must be followed by something.
-func (s *Schedule) due() time.Time {
-	if s.now.Sub(s.sentence) > sentenceFresh { // it was never told, or the model talked first
-		return s.now.Add(deadAir)
+	if now.Sub(s.sentence) > sentenceFresh { // it was never told, or the model talked first
+		return deadAir
 	}
-	return latest(s.sentence.Add(deadAir), s.now.Add(leastWait))
-}
-
-func (s *Schedule) lookup(e Lookup) {
-	if len(s.lookups) >= maxLookups {
-		s.Counts.Overflow++
-		return
-	}
-	s.lookups = append(s.lookups, &lookup{ID: e.ID, server: e.Server, opened: s.now, due: s.due()})
+	return max(s.sentence.Add(deadAir).Sub(now), leastWait)
 }
 
 // answered closes a request. What the agent said before is context now: the answer came first.
@@ -376,9 +366,16 @@ func (s *Schedule) question(e Question) {
 	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
 }
 
-// closeQuestion lets the work's heartbeats begin anew: it waited, now it works again.
+// closeQuestion forgets a question, and takes it back where it waits to be said. Its work waited and now works again, so
+// that its heartbeats begin anew.
 func (s *Schedule) closeQuestion(id handoff.QuestionID) {
-	s.takeBack(id)
+	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
+		asks := f.class == classUrgent && f.question == id && f.text != "" // the output of a request stays one
+		if asks {
+			s.emit(Effect{Act: DoTakeBack, class: classUrgent, ID: f.IDs[len(f.IDs)-1], Question: id})
+		}
+		return asks
+	})
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool {
 		if w := s.work(q.work); q.ID == id && w != nil {
 			w.heard(s.now)

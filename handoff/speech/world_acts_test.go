@@ -90,7 +90,7 @@ func (w *speechWorld) toldElsewhere() {
 	w.t.Helper()
 	for _, id := range slices.Sorted(maps.Keys(w.finals)) {
 		f := w.finals[id]
-		if f.given+f.kept > 0 || w.pick(4) == 0 {
+		if f.given > 0 || w.pick(4) == 0 {
 			continue
 		}
 		f.given++

@@ -55,9 +55,9 @@ type worldQuestion struct {
 }
 
 type worldFinal struct {
-	ended       time.Time
-	told        int
-	given, kept int
+	ended time.Time
+	told  int
+	given int
 }
 
 func newSpeechWorld(t *testing.T, pick func(n int) int) *speechWorld {
@@ -89,7 +89,7 @@ func (w *speechWorld) give(e Event) {
 
 func (w *speechWorld) check(x Effect) {
 	w.t.Helper()
-	if w.hungUp && x.Act != DoKeep {
+	if w.hungUp {
 		w.fail("after the end: %s", showEffect(x))
 	}
 	if x.Act == DoNote || x.Act == DoSay {
@@ -106,8 +106,8 @@ func (w *speechWorld) check(x Effect) {
 		}
 	case DoSay:
 		w.said(x)
-	case DoGiven, DoKeep:
-		w.settled(x)
+	case DoGiven:
+		w.heard(x)
 	case DoNotify:
 		q := w.questions[x.Question]
 		if q.refused && !q.told {
@@ -125,7 +125,8 @@ func (w *speechWorld) check(x Effect) {
 		w.wake = x.At
 	case DoTakeBack:
 		said := w.IDs[x.ID]
-		if settled := x.Question == "" && w.allGiven(said) || x.Question != "" && w.questions[x.Question].closed; !settled || said.Question != x.Question {
+		over := x.Question == "" && w.allGiven(said) || x.Question != "" && w.questions[x.Question].closed
+		if !over || said.Question != x.Question {
 			w.fail("%s taken back", x.ID)
 		}
 		delete(w.flying, x.ID)
@@ -206,22 +207,18 @@ func (w *speechWorld) speakable(x Effect) {
 	w.spokenAt = w.now
 }
 
-func (w *speechWorld) settled(x Effect) {
+func (w *speechWorld) heard(x Effect) {
 	w.t.Helper()
 	for _, id := range x.Works {
 		f := w.finals[id]
-		if x.Act == DoGiven {
-			f.given++
-			for other := range w.flying { // said twice, confirmed once
-				if slices.Contains(w.IDs[other].Works, id) {
-					delete(w.flying, other)
-				}
+		f.given++
+		for other := range w.flying { // said twice, confirmed once
+			if slices.Contains(w.IDs[other].Works, id) {
+				delete(w.flying, other)
 			}
-		} else {
-			f.kept++
 		}
-		if f.given+f.kept != 1 {
-			w.fail("outcome of %s given %d times, kept %d times", id, f.given, f.kept)
+		if f.given != 1 {
+			w.fail("outcome of %s given %d times", id, f.given)
 		}
 	}
 }
@@ -344,15 +341,15 @@ func (w *speechWorld) live(n int) {
 		}
 		w.act()
 	}
+	for id, f := range w.finals { // each was told, or is held until there is quiet
+		if held := func(h heldFinal) bool { return h.rec.ID == id }; f.given+f.told == 0 && !slices.ContainsFunc(w.schedule.finals, held) {
+			w.fail("outcome of %s is lost", id)
+		}
+	}
 	w.hungUp = true
 	w.give(handoff.CallEnded{})
-	for _, id := range slices.Clone(w.works) {
+	for _, id := range slices.Clone(w.works) { // from here on nothing is said
 		w.finish(id)
-	}
-	for id, f := range w.finals {
-		if f.given+f.kept != 1 {
-			w.fail("outcome of %s: given %d, kept %d", id, f.given, f.kept)
-		}
 	}
 }
 
