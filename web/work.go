@@ -26,10 +26,11 @@ const (
 // brief is a piece of work without what it did: as lists and the feed give it.
 type brief struct {
 	handoff.Record
-	ItemCount int           `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
-	Clipped   bool          `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
-	Tests     handoff.Tests `json:"tests,omitempty"`      // as they were run last
-	Edits     *editSum      `json:"edits,omitempty"`      // what was edited
+	// how many items there are under its id, but for a message that is its answer
+	ItemCount int           `json:"item_count,omitempty"`
+	Clipped   bool          `json:"clipped,omitempty"` // a text is cut; the whole is under its id
+	Tests     handoff.Tests `json:"tests,omitempty"`   // as they were run last
+	Edits     *editSum      `json:"edits,omitempty"`   // what was edited
 }
 
 // briefOf leaves the items out.
@@ -89,7 +90,8 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 		all = all[at+1:]
 	}
 	n := min(cmp.Or(limit, defaultPage), len(all))
-	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n, Incomplete: cmp.Or(away, unread) != nil}
+	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n,
+		Incomplete: cmp.Or(away, unread) != nil}
 	for _, rec := range all[:n] {
 		page.Items = append(page.Items, listed(rec))
 	}

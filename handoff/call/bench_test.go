@@ -28,7 +28,8 @@ type bench struct {
 
 func newBench(b *testing.B) *bench {
 	b.Helper()
-	x := &bench{events: make(chan handoff.Event), said: make(chan handoff.Utterance, 256), starts: make(chan handoff.TurnID, 8), updates: make(chan handoff.Update)}
+	x := &bench{events: make(chan handoff.Event), said: make(chan handoff.Utterance, 256),
+		starts: make(chan handoff.TurnID, 8), updates: make(chan handoff.Update)}
 	r, calls := service(router.Config{Fleet: x, Stickies: x, Ledger: x}, x)
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 2)
@@ -88,7 +89,8 @@ func (x *bench) Advance(context.Context, ledger.Step) (ledger.Entry, error) {
 
 // begin asks for work and waits until it runs.
 func (x *bench) begin(n int) {
-	x.events <- handoff.FunctionCall{CallID: fmt.Sprint("call-", n), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"bigpc","prompt":"number %d"}`, n)}
+	x.events <- handoff.FunctionCall{CallID: fmt.Sprint("call-", n), Tool: tools.Codex,
+		Arguments: fmt.Sprintf(`{"server":"bigpc","prompt":"number %d"}`, n)}
 	<-x.starts
 }
 

@@ -30,7 +30,8 @@ func TestCallersAreApart(t *testing.T) {
 			synctest.Wait()
 			<-timeAfter(100)
 		}
-		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: handoff.ApproveAll, Page: true}
+		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: handoff.ApproveAll,
+			Page: true}
 		id := r.Questions(calltest.Grant)[0].ID
 		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
 			t.Errorf("a foreign question: %v", err)
@@ -71,7 +72,8 @@ func TestEventsEndWithoutGoodbye(t *testing.T) {
 		v.End()
 		<-done
 		<-timeAfter(20000)
-		if got, _ := r.Handoffs(calltest.Grant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult || got[0].State != handoff.StatusCompleted {
+		if got, _ := r.Handoffs(calltest.Grant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult ||
+			got[0].State != handoff.StatusCompleted {
 			t.Errorf("unheard: %+v", got)
 		}
 		cancel()
@@ -97,7 +99,8 @@ func TestGrantedCall(t *testing.T) {
 		for i, tool := range []string{tools.ListServers, tools.Status, tools.AnswerAgent, tools.RemainSilent, "shell"} {
 			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("no", i), Tool: tool, Arguments: `{}`}
 		}
-		v.events <- handoff.FunctionCall{CallID: "yes", Tool: tools.Codex, Arguments: `{"server":"bigpc","thread_id":"new","prompt":"x"}`}
+		v.events <- handoff.FunctionCall{CallID: "yes", Tool: tools.Codex,
+			Arguments: `{"server":"bigpc","thread_id":"new","prompt":"x"}`}
 		time.Sleep(time.Minute)
 		v.mu.Lock()
 		refused := 0
@@ -155,10 +158,12 @@ func TestRateInACall(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := &hastyVoice{events: make(chan handoff.Event)}
-		g := handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 1}}
+		g := handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k",
+			KeyLimits: handoff.Limits{HandoffsPerMinute: 1}}
 		go func() { done <- calls.Serve(ctx, g, v) }()
 		for i := range 3 {
-			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("c", i), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i)}
+			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("c", i), Tool: tools.Codex,
+				Arguments: fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i)}
 		}
 		time.Sleep(10 * time.Second)
 		if begun, _ := r.Handoffs(g); len(begun) != 1 {
@@ -167,7 +172,8 @@ func TestRateInACall(t *testing.T) {
 		v.mu.Lock()
 		refused := 0
 		for _, u := range v.said {
-			if strings.Contains(u.Text, `"code":"rate_limit_exceeded"`) && strings.Contains(u.Text, "one piece of work was given") {
+			if strings.Contains(u.Text, `"code":"rate_limit_exceeded"`) &&
+				strings.Contains(u.Text, "one piece of work was given") {
 				refused++
 			}
 		}
@@ -231,7 +237,8 @@ func TestLevelIsKept(t *testing.T) {
 		}
 	}
 	next := New(Config{Levels: kept})
-	if page, call := next.Level(t.Context(), owner), next.enter(t.Context(), owner, nil); page != handoff.LevelQuiet || call != handoff.LevelQuiet {
+	if page, call := next.Level(t.Context(), owner), next.enter(t.Context(), owner, nil); page != handoff.LevelQuiet ||
+		call != handoff.LevelQuiet {
 		t.Errorf("in the next life: %s on the page, %s in a call", page, call)
 	}
 	if len(kept) != 1 || next.Level(t.Context(), nobody) != handoff.LevelMilestones {

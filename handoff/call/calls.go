@@ -24,12 +24,13 @@ type Config struct {
 	Questions Questions
 	Tools     tools.Backend
 
-	Levels   Levels                     // nil: what callers want to hear ends with the process
-	Shown    func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
-	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
-	AskAgain time.Duration              // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
-	Life     string                     // names this life of the process in the names of calls, [a-z0-9]; "": random
-	Log      *zap.Logger                // nil: none
+	Levels  Levels                     // nil: what callers want to hear ends with the process
+	Shown   func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
+	Updates handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
+	// how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
+	AskAgain time.Duration
+	Life     string      // names this life of the process in the names of calls, [a-z0-9]; "": random
+	Log      *zap.Logger // nil: none
 }
 
 // Attending is how a call comes to hear of runs.
@@ -134,7 +135,8 @@ func (c *Calls) Level(ctx context.Context, caller handoff.Caller) handoff.Speech
 		defer cancel()
 		var err error
 		if level, err = c.cfg.Levels.Level(ctx, caller); err != nil {
-			c.cfg.Log.Warn("not known how much a caller wants to hear", zap.String("principal", caller.Principal), zap.Error(err))
+			c.cfg.Log.Warn("not known how much a caller wants to hear", zap.String("principal", caller.Principal),
+				zap.Error(err))
 		}
 	}
 	return cmp.Or(level, c.cfg.Updates)

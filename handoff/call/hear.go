@@ -84,7 +84,8 @@ func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 // early gives a function call the output that its run goes on.
 func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Floor) {
 	o.answered = true
-	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.EarlyAnswer(o.rec, waits).Encode(), Floor: floor})
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.EarlyAnswer(o.rec, waits).Encode(),
+		Floor: floor})
 	s.pace(speech.AnsweredEvent{ID: id})
 }
 
@@ -105,7 +106,8 @@ func (s *serving) ended(id string, o *owed) {
 		return
 	}
 	o.answered = true
-	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec).Encode(), Floor: handoff.FloorAsk, Tells: []string{id}}
+	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec).Encode(),
+		Floor: handoff.FloorAsk, Tells: []string{id}}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
 }
@@ -113,6 +115,7 @@ func (s *serving) ended(id string, o *owed) {
 // given notes that the caller was told outcomes.
 func (s *serving) given(ids []string) {
 	for _, id := range ids {
-		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // what is not known any more needs no note
+		// what is not known any more needs no note
+		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id))
 	}
 }

@@ -29,7 +29,8 @@ type fakeTurn struct {
 func (w *world) addTurn(id handoff.TurnID, thread string, plan []string) *fakeTurn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := &fakeTurn{ID: id, thread: thread, plan: plan, wake: make(chan handoff.TurnStatus, 1), final: make(chan handoff.TurnEnded, 1)}
+	t := &fakeTurn{ID: id, thread: thread, plan: plan, wake: make(chan handoff.TurnStatus, 1),
+		final: make(chan handoff.TurnEnded, 1)}
 	if len(plan) > 0 && strings.TrimSpace(plan[0]) == "hidden" {
 		t.hidden, t.plan = true, plan[1:]
 	}
@@ -102,7 +103,8 @@ func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnI
 	if err := w.Failure("start "+a.target.Thread, a.target.Server); err != nil {
 		if handoff.AsError(err).Code == handoff.CodeJoined {
 			w.traceTurn(turn.ID)
-			return w.addTurn("theirs-"+handoff.TurnID(a.target.Thread), a.target.Thread, []string{"2s completed Theirs and yours."}).ID, err
+			return w.addTurn("theirs-"+handoff.TurnID(a.target.Thread), a.target.Thread,
+				[]string{"2s completed Theirs and yours."}).ID, err
 		}
 		return "", err
 	}
@@ -162,17 +164,21 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 	}
 }
 
-func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step string, yield func(handoff.Update, error) bool) bool {
+func (a *fakeAgent) report(
+	ctx context.Context, turn *fakeTurn, item, step string, yield func(handoff.Update, error) bool,
+) bool {
 	w := a.world
 	verb, text, _ := strings.Cut(step, " ")
 	switch verb {
 	case "message":
 		w.record("agent", a.name(), "says "+text)
-		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) && yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil) &&
+		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) &&
+			yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil) &&
 			yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage, Text: text}}, nil)
 	case "begins":
 		w.record("agent", a.name(), "begins "+text)
-		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) && yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil)
+		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) &&
+			yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil)
 	case "drops":
 		w.record("agent", a.name(), "drops "+text)
 		return yield(handoff.ItemDropped{ItemID: text}, nil)
@@ -188,7 +194,8 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		w.record("agent", a.name(), "asks: "+text)
 		what, secret := strings.CutPrefix(text, "secret ")
 		return a.wait(ctx, turn, handoff.Question{
-			ID: handoff.QuestionID(item), Kind: handoff.QuestionInput, Words: true, Turn: turn.ID, Text: what, Asks: []handoff.Ask{{Text: what, Secret: secret}},
+			ID: handoff.QuestionID(item), Kind: handoff.QuestionInput, Words: true, Turn: turn.ID, Text: what,
+			Asks:      []handoff.Ask{{Text: what, Secret: secret}},
 			Decisions: []handoff.Decision{handoff.DecisionDecline}, Asked: time.Now(),
 		}, yield)
 	case "ask":
@@ -219,7 +226,8 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	case "completed", "failed", "interrupted", "unread":
 		w.end(turn)
 		w.record("agent", a.name(), "turn "+step)
-		end := handoff.TurnEnded{Status: map[string]handoff.TurnStatus{"failed": handoff.TurnFailed, "interrupted": handoff.TurnInterrupted}[verb], Text: text}
+		end := handoff.TurnEnded{Status: map[string]handoff.TurnStatus{"failed": handoff.TurnFailed,
+			"interrupted": handoff.TurnInterrupted}[verb], Text: text}
 		if verb == "unread" {
 			end.Code = handoff.CodeUnread
 		}
@@ -235,7 +243,9 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 func (t *fakeTurn) tellAgain(yield func(handoff.Update, error) bool) bool {
 	for i, old := range t.plan {
 		_, done, _ := strings.Cut(strings.TrimSpace(old), " ")
-		if words, ok := strings.CutPrefix(done, "message "); ok && !yield(handoff.ItemDone{Item: handoff.Item{ID: fmt.Sprintf("%s-item-%d", t.ID, i), Kind: handoff.ItemMessage, Text: words}}, nil) {
+		if words, ok := strings.CutPrefix(done, "message "); ok &&
+			!yield(handoff.ItemDone{Item: handoff.Item{ID: fmt.Sprintf("%s-item-%d", t.ID, i), Kind: handoff.ItemMessage,
+				Text: words}}, nil) {
 			return false
 		}
 	}
@@ -251,7 +261,9 @@ func (t *fakeTurn) question(item, command string) handoff.QuestionID {
 	return handoff.QuestionID(item)
 }
 
-func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string, yield func(handoff.Update, error) bool) bool {
+func (a *fakeAgent) ask(
+	ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string, yield func(handoff.Update, error) bool,
+) bool {
 	a.world.record("agent", a.name(), "asks for "+command)
 	return a.wait(ctx, turn, handoff.Question{
 		ID: q, Connection: connection, Kind: handoff.QuestionCommand, Turn: turn.ID, Command: command, Cwd: "/src",
@@ -260,7 +272,9 @@ func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q handoff.QuestionI
 }
 
 // wait asks and waits for the answer.
-func (a *fakeAgent) wait(ctx context.Context, turn *fakeTurn, q handoff.Question, yield func(handoff.Update, error) bool) bool {
+func (a *fakeAgent) wait(
+	ctx context.Context, turn *fakeTurn, q handoff.Question, yield func(handoff.Update, error) bool,
+) bool {
 	w := a.world
 	answer := make(chan handoff.Decision, 1)
 	w.mu.Lock()

@@ -104,15 +104,18 @@ func randomConversation(r *rand.Rand) (world, script string) {
 // turn is what a turn does.
 func (c chance) turn() string {
 	var steps []string
-	ends := []string{"completed All pass.", "completed All pass.", "failed", "completed One test fails.", "unread Looking.", "missing"}
+	ends := []string{"completed All pass.", "completed All pass.", "failed", "completed One test fails.",
+		"unread Looking.", "missing"}
 	if c.of(5) {
 		steps, ends = append(steps, "hidden"), ends[:5] // an agent that finds a turn holds it
 	}
 	for range c.IntN(4) {
-		steps = append(steps, c.ms(0, 9000)+" "+c.one("message Looking at it.", "command go test ./...", "message Half of it is done.", "gone", "gone"))
+		steps = append(steps, c.ms(0, 9000)+" "+c.one("message Looking at it.", "command go test ./...",
+			"message Half of it is done.", "gone", "gone"))
 	}
 	if c.of(30) { // one: a question may wait for half an hour
-		steps = append(steps, c.ms(0, 9000)+" "+c.one("ask git push origin main", "ask npm install", "asks Which branch?", "asklost 3s npm install"))
+		steps = append(steps, c.ms(0, 9000)+" "+c.one("ask git push origin main", "ask npm install", "asks Which branch?",
+			"asklost 3s npm install"))
 	}
 	return strings.Join(append(steps, c.ms(0, 40000)+" "+c.one(ends...)), "; ")
 }
@@ -120,10 +123,12 @@ func (c chance) turn() string {
 // trouble is what goes wrong.
 func (c chance) trouble(line func(string, ...any)) {
 	for range c.IntN(3) {
-		line("%s start %s %s", c.one("once", "once", "fail"), c.thread(), c.one("busy", "unknown_start", "unknown_start", "unreachable", "refused", "session_gone", "session_in_use"))
+		line("%s start %s %s", c.one("once", "once", "fail"), c.thread(),
+			c.one("busy", "unknown_start", "unknown_start", "unreachable", "refused", "session_gone", "session_in_use"))
 	}
 	for range c.IntN(3) {
-		line("%s attach %s %s", c.one("once", "once", "fail"), c.thread(), c.one("session_gone", "session_in_use", "unreachable"))
+		line("%s attach %s %s", c.one("once", "once", "fail"), c.thread(),
+			c.one("session_gone", "session_in_use", "unreachable"))
 	}
 	if c.of(30) {
 		line("once steer %s %s", c.thread(), c.one("unreachable", "refused", "not_pending", "unsupported"))

@@ -76,7 +76,8 @@ func section(a *txtar.Archive, name string) string {
 // once more: by the end of that nothing may be lost.
 func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
-	p := &player{Player: calltest.Player{World: w.World, Record: w.record, Said: w.traceSaid, Vows: w.tracePromise}, world: w}
+	p := &player{Player: calltest.Player{World: w.World, Record: w.record, Said: w.traceSaid, Vows: w.tracePromise},
+		world: w}
 	p.ctx, p.shutdown = context.WithCancel(t.Context())
 	p.live("h")
 	for _, line := range calltest.Lines(script) {
@@ -115,7 +116,8 @@ type player struct {
 // live begins a life of the router. A former one may go on, like a process that was paused.
 func (p *player) live(name string) {
 	w := p.world
-	r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name, Patience: w.Patience}, w)
+	r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name,
+		Patience: w.Patience}, w)
 	p.Router, p.Serve = r, calls.Serve
 	ctx := p.ctx
 	p.Work.Go(func() { _ = r.Run(ctx) })
@@ -184,6 +186,8 @@ var columnOrder = []string{"call", "page", "store", "agent", "say", "end"}
 
 func sortRungs(rungs []rung) {
 	slices.SortFunc(rungs, func(a, b rung) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(slices.Index(columnOrder, a.column), slices.Index(columnOrder, b.column)), cmp.Compare(a.who, b.who), cmp.Compare(a.index, b.index))
+		return cmp.Or(cmp.Compare(a.at, b.at),
+			cmp.Compare(slices.Index(columnOrder, a.column), slices.Index(columnOrder, b.column)), cmp.Compare(a.who,
+				b.who), cmp.Compare(a.index, b.index))
 	})
 }

@@ -57,9 +57,11 @@ type world struct {
 
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
-		World: calltest.NewWorld(t), children: map[string]bool{}, reconciles: map[string]string{}, merges: map[string]bool{}, deaf: map[string]bool{},
+		World: calltest.NewWorld(t), children: map[string]bool{}, reconciles: map[string]string{}, merges: map[string]bool{},
+		deaf:    map[string]bool{},
 		returns: map[string]string{},
-		turns:   map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{},
+		turns:   map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{},
+		answers: map[handoff.QuestionID]chan handoff.Decision{},
 	}
 	w.ledger = calltest.NewLedger(w.World)
 	w.ledger.Trace, w.ledger.Record = w.note, w.record
@@ -254,16 +256,21 @@ func (w *world) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
 }
 
 func (w *world) Sessions(context.Context, handoff.Grant, handoff.SessionQuery) (handoff.SessionList, error) {
-	list := handoff.SessionList{Items: []handoff.SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Age: "5 minutes ago", Status: handoff.SessionIdle}}}
+	list := handoff.SessionList{Items: []handoff.SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor",
+		Server: "bigpc", Age: "5 minutes ago", Status: handoff.SessionIdle}}}
 	for i := range w.many {
-		list.Items = append(list.Items, handoff.SessionInfo{ID: fmt.Sprintf("thread-%04d", i), Title: strings.Repeat("long title ", 9), Server: "bigpc", Age: "yesterday"})
+		list.Items = append(list.Items,
+			handoff.SessionInfo{ID: fmt.Sprintf("thread-%04d", i), Title: strings.Repeat("long title ", 9), Server: "bigpc",
+				Age: "yesterday"})
 	}
 	if w.dead != "" {
-		list.Errors = []handoff.ServerProblem{{Server: w.dead, Code: handoff.CodeUnreachable, Message: w.dead + " is not answering."}}
+		list.Errors = []handoff.ServerProblem{{Server: w.dead, Code: handoff.CodeUnreachable,
+			Message: w.dead + " is not answering."}}
 	}
 	return list, nil
 }
 
 func (w *world) Read(_ context.Context, _ handoff.Grant, t handoff.Target, _ int) (handoff.Transcript, error) {
-	return handoff.Transcript{Server: t.Server, ID: t.Thread, Title: "Auth refactor", Lines: []handoff.Line{{Role: "agent", Text: "One test fails."}}}, nil
+	return handoff.Transcript{Server: t.Server, ID: t.Thread, Title: "Auth refactor",
+		Lines: []handoff.Line{{Role: "agent", Text: "One test fails."}}}, nil
 }

@@ -62,11 +62,14 @@ func (c *Calls) Metrics() iter.Seq[handoff.Metric] {
 	return handoff.JoinMetrics(
 		slices.Values([]handoff.Metric{
 			handoff.NewMetric("switchboard_router_calls_total", "Calls that the router served.", n.calls.Load()),
-			handoff.NewMetric("switchboard_call_reports_dropped_total", "Reports of runs on the way that found a call's inbox full.", n.reports.Load()),
+			handoff.NewMetric("switchboard_call_reports_dropped_total",
+				"Reports of runs on the way that found a call's inbox full.", n.reports.Load()),
 			handoff.NewMetric("switchboard_remarks_dropped_total", "Remarks of agents that were never said.", n.remarks.Load()),
 		}),
-		n.refused.Metrics("switchboard_requests_refused_total", "Requests of the voice model that were not accepted, by code.", "code"),
+		n.refused.Metrics("switchboard_requests_refused_total",
+			"Requests of the voice model that were not accepted, by code.", "code"),
 		n.said.Metrics("switchboard_utterances_total", "What calls were given to say, by kind.", "kind"),
-		n.unsaid.Metrics("switchboard_utterances_lost_total", "What of that went wrong: outdated, interrupted, never confirmed, or beyond a bound.", "reason"),
+		n.unsaid.Metrics("switchboard_utterances_lost_total",
+			"What of that went wrong: outdated, interrupted, never confirmed, or beyond a bound.", "reason"),
 	)
 }

@@ -29,7 +29,8 @@ func (s *serving) opened(q handoff.OpenQuestion) {
 		q.Level, q.Shown.Tap = "none", cmp.Or(q.Shown.Tap, handoff.WhyNoApprove)
 	}
 	s.evidence.Open(evidence.OpenQuestion{
-		Question: q.Question, Server: q.Shown.Server, Workspace: q.Workspace, Level: q.Level, Words: q.Shown.Words && q.Shown.Tap == "",
+		Question: q.Question, Server: q.Shown.Server, Workspace: q.Workspace, Level: q.Level,
+		Words: q.Shown.Words && q.Shown.Tap == "",
 		About: evidence.AskedAbout(q.Question, q.Names, q.Project, wording.QuestionLead(q.Shown)),
 	})
 	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: wording.QuestionMessage(q.Shown)})
@@ -102,7 +103,7 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 	case evidence.RulingReword:
 		s.answer(c.ID, c.req, wording.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
 	case evidence.RulingLater:
-		s.answer(c.ID, c.req, handoff.Encode(wording.Answer{Status: "open", Server: c.question.Server, Say: "It waits.", Note: "The caller asked for time; nothing was decided. Say nothing more of it until they answer."}), handoff.FloorUnlessSpoke)
+		s.answer(c.ID, c.req, wording.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
 	default:
 		s.refuse(c.ID, c.req, v.Fault)
 	}

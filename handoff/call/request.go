@@ -14,8 +14,8 @@ import (
 )
 
 // spokenContext tells the agent how its answer will be used.
-const spokenContext = "This request was spoken on a call and may have been misheard. The answer is read to the caller: " +
-	"end it with one short sentence that can be said aloud."
+const spokenContext = "This request was spoken on a call and may have been misheard. " +
+	"The answer is read to the caller: end it with one short sentence that can be said aloud."
 
 // asideContext is what it is told besides of a side question.
 const asideContext = " It is a quick side question: answer it shortly, and change nothing for it."

@@ -114,7 +114,8 @@ func (s *serving) welcomeBack(records []handoff.Record) {
 	for i, rec := range records {
 		ids[i] = rec.ID
 	}
-	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: wording.AwaySummary(records, s.began), Floor: handoff.FloorAsk, Tells: ids}
+	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: wording.AwaySummary(records, s.began),
+		Floor: handoff.FloorAsk, Tells: ids}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: u.Text, Works: ids})
 }

@@ -38,7 +38,8 @@ func AskedAbout(q handoff.Question, machines []string, project, text string) con
 }
 
 // wrappers are programs that run another one: nobody names them when they say what is run.
-var wrappers = strings.Fields("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd powershell pwsh cd")
+var wrappers = strings.Fields("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd " +
+	"powershell pwsh cd")
 
 // commandActs returns the words of a command that name what it does, and those without which nobody has said what it
 // does: of each of its parts the program and the first operand.
@@ -50,8 +51,11 @@ func commandActs(command string) (acts, key []string) {
 			continue
 		}
 		word := path.Base(strings.Trim(field, `"'();&|`))
-		words := strings.FieldsFunc(strings.ToLower(word), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		if len(words) > 0 && !strings.HasPrefix(field, "-") && !strings.Contains(field, "=") && !slices.Contains(wrappers, words[0]) {
+		words := strings.FieldsFunc(strings.ToLower(word), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		})
+		if len(words) > 0 && !strings.HasPrefix(field, "-") && !strings.Contains(field, "=") &&
+			!slices.Contains(wrappers, words[0]) {
 			if part < keyWords {
 				key = append(key, word)
 			}

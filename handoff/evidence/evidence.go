@@ -149,7 +149,8 @@ func (e *Evidence) Said(s handoff.Said) {
 // isAskedBy reports whether what the voice said asks the question: it names machine and act, or asks once more for a
 // plain answer after they had been named. A voice of which the words are not known is believed.
 func (q *askedOf) isAskedBy(said string) bool {
-	return q.words || said == "" || q.about.NamesMachine(said) && q.about.NamesAct(said) || q.named && consent.AsksAgain(said)
+	return q.words || said == "" || q.about.NamesMachine(said) && q.about.NamesAct(said) ||
+		q.named && consent.AsksAgain(said)
 }
 
 // Spoke takes that the caller began to speak.
@@ -261,7 +262,9 @@ func (e *Evidence) known(q *askedOf) time.Time {
 // typedInto reports whether something was typed since the question was last asked. It came at once and as a whole, so
 // where it is no answer there is nothing to wait for.
 func (e *Evidence) typedInto(q *askedOf) bool {
-	return slices.ContainsFunc(e.heard, func(u utterance) bool { return u.Typed && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt) })
+	return slices.ContainsFunc(e.heard, func(u utterance) bool {
+		return u.Typed && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt)
+	})
 }
 
 // rivals are the other questions that a reply could be for: first asked before it began, heard not long
@@ -269,10 +272,13 @@ func (e *Evidence) typedInto(q *askedOf) bool {
 func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
 	var out []*askedOf
 	if began.IsZero() { // nobody knows when: it may be for any that is open
-		return slices.DeleteFunc(slices.Clone(e.open), func(other *askedOf) bool { return other == q || other.firstAt.IsZero() })
+		return slices.DeleteFunc(slices.Clone(e.open), func(other *askedOf) bool {
+			return other == q || other.firstAt.IsZero()
+		})
 	}
 	for _, other := range slices.Concat(e.open, e.gone) {
-		if other == q || other.firstAt.IsZero() || !other.firstAt.Before(began) || !other.closed.IsZero() && other.closed.Before(began) {
+		if other == q || other.firstAt.IsZero() || !other.firstAt.Before(began) ||
+			!other.closed.IsZero() && other.closed.Before(began) {
 			continue
 		}
 		if other.heardAt.IsZero() || began.Sub(other.heardAt) <= evidenceFresh {

@@ -26,7 +26,8 @@ const (
 	rulingCount
 )
 
-var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", "later", "needs a tap", "closed", "words", "reword"}
+var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", "later", "needs a tap", "closed",
+	"words", "reword"}
 
 // String returns the ruling as tests and logs name it.
 func (r Ruling) String() string { return rulingNames[r] }
@@ -42,11 +43,12 @@ type Claim struct {
 
 // A Verdict is the ruling on a claim, with what an audit record needs.
 type Verdict struct {
-	Ruling     Ruling
-	Decision   handoff.Decision // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
-	Fault      *handoff.Error   // why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
-	Again      string           // the words that ask for a plain answer, with [RulingAskAgain] after a reply that was none
-	Until      time.Time        // with [RulingWait]: when it is decided at the latest
+	Ruling   Ruling
+	Decision handoff.Decision // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
+	// why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
+	Fault      *handoff.Error
+	Again      string    // the words that ask for a plain answer, with [RulingAskAgain] after a reply that was none
+	Until      time.Time // with [RulingWait]: when it is decided at the latest
 	Tier       risk.Tier
 	By         string    // [handoff.ByVoice] or [handoff.ByTyping], with [RulingAccept] and [RulingDecline]
 	Transcript string    // the reply that decided; never logged
@@ -160,7 +162,9 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 }
 
 // allow decides for something, once nothing of the caller can be on its way that speaks against it.
-func (e *Evidence) allow(q *askedOf, c Claim, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time) Verdict {
+func (e *Evidence) allow(
+	q *askedOf, c Claim, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
+) Verdict {
 	if until := c.Came.Add(lastWord); !by.Typed && now.Before(until) {
 		return Verdict{Ruling: RulingWait, Until: until, Tier: q.tier}
 	}
@@ -169,7 +173,8 @@ func (e *Evidence) allow(q *askedOf, c Claim, by *utterance, said []*utterance, 
 
 func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	said := e.since(q, now)
-	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
+	if due := c.Came.Add(transcriptWait); now.Before(due) &&
+		(len(said) == 0 && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	var no, last *utterance
@@ -219,7 +224,9 @@ func (e *Evidence) denied(q *askedOf, now time.Time) *utterance {
 }
 
 // decide uses up what was said.
-func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time) Verdict {
+func (e *Evidence) decide(
+	q *askedOf, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
+) Verdict {
 	for _, u := range said {
 		u.used = true
 	}

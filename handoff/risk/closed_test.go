@@ -235,7 +235,8 @@ func TestTableIsWhole(t *testing.T) {
 		}
 		for _, kind := range kinds {
 			kind = strings.TrimRight(kind, "*?")
-			if !strings.Contains(" text free read in out rev glob url module task setting ", " "+kind+" ") && patterns[kind] == nil {
+			if !strings.Contains(" text free read in out rev glob url module task setting ", " "+kind+" ") &&
+				patterns[kind] == nil {
 				t.Errorf("%s: no kind %q", r.what, kind)
 			}
 		}

@@ -24,7 +24,8 @@ func TestRunsLater(t *testing.T) {
 		}
 	}
 	for _, p := range []string{
-		"", ".", "src/main.go", "Makefile", "package.json", "git", "x.git", ".gitignore", "src/.cargo/registry", "docs/agents.go",
+		"", ".", "src/main.go", "Makefile", "package.json", "git", "x.git", ".gitignore", "src/.cargo/registry",
+		"docs/agents.go",
 		"claude.md.txt", "config/fish", ".yarn/cache",
 	} {
 		if RunsLater(p) {

@@ -41,7 +41,8 @@ func commandsOf(t testing.TB, name string) []string {
 }
 
 // escapes are how a list writes what a line of it cannot hold or show.
-var escapes = strings.NewReplacer(`\\n`, `\n`, `\n`, "\n", `\r`, "\r", `\u00a0`, "\u00a0", `\u3000`, "\u3000", `\u0455`, "\u0455",
+var escapes = strings.NewReplacer(`\\n`, `\n`, `\n`, "\n", `\r`, "\r", `\u00a0`, "\u00a0", `\u3000`, "\u3000",
+	`\u0455`, "\u0455",
 	`\u202e`, "\u202e", `\u200b`, "\u200b")
 
 // linesOf are the commands of a list, one a line, with their escapes: "\n" is a new line of the command, "\\n" a
@@ -58,10 +59,14 @@ func linesOf(list string) []string {
 
 // removals are ways to delete everything, behind or around another command.
 var removals = []string{
-	"%s; rm -rf /", "%s ; 'rm' -rf /", "%s && \"rm\" -rf /", "%s || r\\m -rf /", "%s | xargs rm -rf", "%s & rm -rf /", "%s\nrm -rf /", "%s $(rm -rf /)",
-	"%s `rm -rf /`", "%s \"$(rm -rf /)\"", "%s <(rm -rf /)", "%s; bash -c 'rm -rf /'", "%s; bash -lc \"rm -rf /\"", "%s; env A=1 rm -rf /", "%s; /bin/rm -rf /", "%s; sudo rm -rf /",
-	"rm -rf /; %s", "(rm -rf /); %s", "{ rm -rf /; }; %s", "A=$(rm -rf /) %s", "time rm -rf / && %s", "if true; then rm -rf /; fi; %s", "cd /; rm -rf .; %s", "%s; command rm -rf /", "%s; eval rm -rf /",
-	"%s; find / -delete", "%s; git clean -fdx", "%s > /etc/passwd", "%s >> ~/.bashrc", "%s | sh", "%s | sudo tee /etc/x", "%s; python3 -c 'import os'", "%s # ; \n rm -rf /",
+	"%s; rm -rf /", "%s ; 'rm' -rf /", "%s && \"rm\" -rf /", "%s || r\\m -rf /", "%s | xargs rm -rf", "%s & rm -rf /",
+	"%s\nrm -rf /", "%s $(rm -rf /)",
+	"%s `rm -rf /`", "%s \"$(rm -rf /)\"", "%s <(rm -rf /)", "%s; bash -c 'rm -rf /'", "%s; bash -lc \"rm -rf /\"",
+	"%s; env A=1 rm -rf /", "%s; /bin/rm -rf /", "%s; sudo rm -rf /",
+	"rm -rf /; %s", "(rm -rf /); %s", "{ rm -rf /; }; %s", "A=$(rm -rf /) %s", "time rm -rf / && %s",
+	"if true; then rm -rf /; fi; %s", "cd /; rm -rf .; %s", "%s; command rm -rf /", "%s; eval rm -rf /",
+	"%s; find / -delete", "%s; git clean -fdx", "%s > /etc/passwd", "%s >> ~/.bashrc", "%s | sh", "%s | sudo tee /etc/x",
+	"%s; python3 -c 'import os'", "%s # ; \n rm -rf /",
 }
 
 // TestRiskRemovals holds that deleting is high behind every harmless command, however it is written.
@@ -82,7 +87,8 @@ func TestRiskQuoting(t *testing.T) {
 	for _, command := range []string{"rm -rf build", "sudo ls", "chmod 777 x", "dd if=a of=b", "kill 1"} {
 		name, rest, _ := strings.Cut(command, " ")
 		for i := range len(name) {
-			for _, form := range []string{name[:i] + `""` + name[i:], name[:i] + `''` + name[i:], name[:i] + `\` + name[i:], name[:i] + "\\\n" + name[i:], name[:i] + `"` + name[i:] + `"`, name[:i] + "'" + name[i:i+1] + "'" + name[i+1:]} {
+			for _, form := range []string{name[:i] + `""` + name[i:], name[:i] + `''` + name[i:], name[:i] + `\` + name[i:],
+				name[:i] + "\\\n" + name[i:], name[:i] + `"` + name[i:] + `"`, name[:i] + "'" + name[i:i+1] + "'" + name[i+1:]} {
 				if got := riskOfCommand(form + " " + rest); got != High {
 					t.Errorf("%q is %s", form+" "+rest, got)
 				}
@@ -98,36 +104,57 @@ func TestRiskOfOtherQuestions(t *testing.T) {
 		workspace string
 		want      Tier
 	}{
-		{"an edit inside", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"src/a.go", riskWorkspace + "/b.go"}}, riskWorkspace, Medium},
-		{"one of them outside", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"src/a.go", "../b.go"}}, riskWorkspace, High},
-		{"a hook", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".git/hooks/pre-commit"}}, riskWorkspace, High},
+		{"an edit inside", handoff.Question{Kind: handoff.QuestionFileChange,
+			Changes: []string{"src/a.go", riskWorkspace + "/b.go"}}, riskWorkspace, Medium},
+		{"one of them outside", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"src/a.go", "../b.go"}},
+			riskWorkspace, High},
+		{"a hook", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".git/hooks/pre-commit"}},
+			riskWorkspace, High},
 		{"a secret", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".env"}}, riskWorkspace, High},
 		{"nobody knows what", handoff.Question{Kind: handoff.QuestionFileChange}, riskWorkspace, High},
-		{"an edit without a workspace", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a.go"}}, "", High},
+		{"an edit without a workspace", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a.go"}}, "",
+			High},
 		{"permissions", handoff.Question{Kind: handoff.QuestionPermissions, Command: "ls"}, riskWorkspace, High},
 		{"elicitation", handoff.Question{Kind: handoff.QuestionElicitation}, riskWorkspace, High},
 		{"a new kind", handoff.Question{Kind: "telepathy", Command: "ls"}, riskWorkspace, High},
 		{"no command", handoff.Question{Kind: handoff.QuestionCommand}, riskWorkspace, High},
 		{"reading without a workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat a.go"}, "", High},
-		{"the whole disk is no workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch /etc/x"}, "/", High},
+		{"the whole disk is no workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch /etc/x"}, "/",
+			High},
 		{"a relative workspace is none", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch x"}, "src", High},
-		{"run elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch x", Cwd: "/etc"}, riskWorkspace, High},
-		{"read elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat x", Cwd: "/opt"}, riskWorkspace, High},
-		{"below the workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat ../x.go", Cwd: riskWorkspace + "/src"}, riskWorkspace, Low},
-		{"Git below it", handoff.Question{Kind: handoff.QuestionCommand, Command: "git status", Cwd: riskWorkspace + "/src"}, riskWorkspace, Medium},
-		{"in what runs later", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Cwd: riskWorkspace + "/.git"}, riskWorkspace, High},
-		{"a workspace that runs later", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"config"}}, "/home/me/api/.git", High},
-		{"a tree of an agent's own", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a.go"}}, "/home/me/.codex/worktrees/1/api", Medium},
-		{"an edit of what agents obey", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"web/CLAUDE.md"}}, riskWorkspace, High},
-		{"an edit of a page with brackets", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"app/[id]/page.tsx"}}, riskWorkspace, Medium},
-		{"an edit at home", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"~/x.go"}}, riskWorkspace, High},
-		{"an edit of a name that cannot be seen", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a\u200b.go"}}, riskWorkspace, High},
-		{"an edit of a hidden file", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".inputrc"}}, riskWorkspace, High},
-		{"an edit of a known one", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".gitignore"}}, riskWorkspace, Medium},
-		{"an edit by another system's path", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{`src\..\.git\config`}}, riskWorkspace, High},
-		{"more than the command", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Beyond: "the network"}, riskWorkspace, High},
+		{"run elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch x", Cwd: "/etc"}, riskWorkspace,
+			High},
+		{"read elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat x", Cwd: "/opt"}, riskWorkspace,
+			High},
+		{"below the workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat ../x.go",
+			Cwd: riskWorkspace + "/src"}, riskWorkspace, Low},
+		{"Git below it", handoff.Question{Kind: handoff.QuestionCommand, Command: "git status", Cwd: riskWorkspace + "/src"},
+			riskWorkspace, Medium},
+		{"in what runs later", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Cwd: riskWorkspace + "/.git"},
+			riskWorkspace, High},
+		{"a workspace that runs later", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"config"}},
+			"/home/me/api/.git", High},
+		{"a tree of an agent's own", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a.go"}},
+			"/home/me/.codex/worktrees/1/api", Medium},
+		{"an edit of what agents obey",
+			handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"web/CLAUDE.md"}}, riskWorkspace, High},
+		{"an edit of a page with brackets",
+			handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"app/[id]/page.tsx"}}, riskWorkspace, Medium},
+		{"an edit at home", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"~/x.go"}}, riskWorkspace,
+			High},
+		{"an edit of a name that cannot be seen",
+			handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a\u200b.go"}}, riskWorkspace, High},
+		{"an edit of a hidden file", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".inputrc"}},
+			riskWorkspace, High},
+		{"an edit of a known one", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".gitignore"}},
+			riskWorkspace, Medium},
+		{"an edit by another system's path",
+			handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{`src\..\.git\config`}}, riskWorkspace, High},
+		{"more than the command", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Beyond: "the network"},
+			riskWorkspace, High},
 		{"a copy", handoff.Question{Kind: handoff.QuestionCopy}, riskWorkspace, Low},
-		{"too long to be told", handoff.Question{Kind: handoff.QuestionCommand, Command: "echo " + strings.Repeat("x", 5000)}, riskWorkspace, High},
+		{"too long to be told", handoff.Question{Kind: handoff.QuestionCommand,
+			Command: "echo " + strings.Repeat("x", 5000)}, riskWorkspace, High},
 	}
 	for _, tt := range tests {
 		if got := Of(tt.q, tt.workspace); got != tt.want {

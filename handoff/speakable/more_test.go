@@ -11,7 +11,8 @@ func TestSpeakable(t *testing.T) {
 		{"markdown", "## Done\n\n**All** `42` tests [pass](https://x.io/a).", "Done. All 42 tests pass."},
 		{"list", "Changed:\n- the parser\n- the tests\n", "Changed: the parser. the tests."},
 		{"code", "Here:\n```go\nfunc main() {}\n```\nThat is it.", "Here: That is it. The rest is on the page."},
-		{"path", "I changed internal/auth/token_refresh.go and /home/me/src/shop/go.mod.", "I changed token_refresh.go and go.mod."},
+		{"path", "I changed internal/auth/token_refresh.go and /home/me/src/shop/go.mod.",
+			"I changed token_refresh.go and go.mod."},
 		{"hash", "Commit 3f9a2b7c1d on main.", "Commit on main."},
 		{"url", "See https://example.com/a/b?c=d now.", "See now."},
 		{"number stays", "It took 1234567 ms.", "It took 1234567 ms."},
@@ -19,7 +20,8 @@ func TestSpeakable(t *testing.T) {
 		{"empty", "", ""},
 		{"only code", "```\nx\n```", "The rest is on the page."},
 	} {
-		if got := Speakable(tc.in, 600); strings.TrimRight(got, " ") != tc.want && strings.TrimSuffix(got, ".") != strings.TrimSuffix(tc.want, ".") {
+		if got := Speakable(tc.in, 600); strings.TrimRight(got, " ") != tc.want &&
+			strings.TrimSuffix(got, ".") != strings.TrimSuffix(tc.want, ".") {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}

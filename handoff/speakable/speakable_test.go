@@ -76,7 +76,8 @@ func TestPlainWords(t *testing.T) {
 		{"src/main.go and ./x and ~/notes and /tmp", "main.go and x and notes and tmp"},
 		{"go test ./... passes", "go test passes"},
 		{`C:\Users\me\shop\main.go`, "main.go"},
-		{"client/server, and/or, 24/7, TCP/IP/UDP, 2026/11/20, km/h", "client/server, and/or, 24/7, TCP/IP/UDP, 2026/11/20, km/h"},
+		{"client/server, and/or, 24/7, TCP/IP/UDP, 2026/11/20, km/h",
+			"client/server, and/or, 24/7, TCP/IP/UDP, 2026/11/20, km/h"},
 		{"token.go:42:7 and lex.rs#L10-L20", "token.go line 42 and lex.rs line 10"},
 		{"at 12:30 on localhost:8080", "at 12:30 on localhost:8080"},
 		{"commit 3F9A2B7C1D, sha256:9f86d081884c7d65, 0x7ffee3b2a", "commit"},
@@ -134,7 +135,9 @@ func FuzzSpeakableMeaning(f *testing.F) {
 		if found := unspeakable.FindString(got); found != "" {
 			t.Fatalf("%q is left in %q", found, got)
 		}
-		if i := strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) || r >= 0x1f300 && r < 0x1faff }); i >= 0 {
+		if i := strings.IndexFunc(got, func(r rune) bool {
+			return unicode.IsControl(r) || r >= 0x1f300 && r < 0x1faff
+		}); i >= 0 {
 			t.Fatalf("%q holds what nobody can say", got)
 		}
 	})
@@ -142,7 +145,8 @@ func FuzzSpeakableMeaning(f *testing.F) {
 
 // nested is what Markdown nests with, or looks far ahead for.
 var nested = []string{
-	"> ", ">", "- ", "- - ", "\n-", "1. ", "[", "[]", "[a](", "[a][", "![](", "**a", "*_", "a*", "*a**", "__a_", "~~a", "`", "``a`",
+	"> ", ">", "- ", "- - ", "\n-", "1. ", "[", "[]", "[a](", "[a][", "![](", "**a", "*_", "a*", "*a**", "__a_", "~~a",
+	"`", "``a`",
 	"<a ", "<", "<!--", "|a|b\n|-|-\n", "[a]: b\n", "/a", "(see ", "\t", "&#", "a@b", "www.a.", "http://", "\\`",
 }
 

@@ -102,7 +102,8 @@ func sayable(r rune) rune {
 		return r
 	case unicode.IsSpace(r):
 		return ' '
-	case unicode.In(r, unicode.So, unicode.C, unicode.Variation_Selector), r >= 0x1f000 && r < 0x1fb00, r == utf8.RuneError:
+	case unicode.In(r, unicode.So, unicode.C, unicode.Variation_Selector),
+		r >= 0x1f000 && r < 0x1fb00, r == utf8.RuneError:
 		return -1
 	}
 	return r
@@ -181,8 +182,10 @@ func CutSentence(s string, limit int) string {
 
 // abbreviations end with a dot that ends no sentence. Set once.
 var abbreviations = map[string]bool{
-	"e.g": true, "i.e": true, "etc": true, "vs": true, "approx": true, "cf": true, "no": true, "mr": true, "mrs": true, "dr": true, "st": true,
-	"z.b": true, "d.h": true, "u.a": true, "bzw": true, "ca": true, "usw": true, "evtl": true, "ggf": true, "nr": true, "inkl": true, "vgl": true,
+	"e.g": true, "i.e": true, "etc": true, "vs": true, "approx": true, "cf": true, "no": true, "mr": true, "mrs": true,
+	"dr": true, "st": true,
+	"z.b": true, "d.h": true, "u.a": true, "bzw": true, "ca": true, "usw": true, "evtl": true, "ggf": true, "nr": true,
+	"inkl": true, "vgl": true,
 }
 
 // sentenceEnd reports whether a sentence ends at byte i: not within a number, a name or an abbreviation.

@@ -271,8 +271,10 @@ func (s *Schedule) speak() {
 			n.Age = s.now.Sub(w.began)
 			s.Counts.Heartbeats++
 			w.heartbeats++
-			for w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats)); w.heartbeatAt.Sub(s.now) < heartbeatTimes[0]; w.heartbeats++ { // missed ones are not made up for
-				w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats + 1))
+			w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats))
+			for w.heartbeatAt.Sub(s.now) < heartbeatTimes[0] { // missed ones are not made up for
+				w.heartbeats++
+				w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats))
 			}
 		case s.level == handoff.LevelChatty && w.newDoing && !s.waitsForCaller(w):
 			s.Counts.Remarks++
@@ -332,7 +334,8 @@ func (s *Schedule) dropStale() {
 	for _, w := range s.works {
 		before := len(w.remarks)
 		w.remarks = slices.DeleteFunc(w.remarks, func(r heldRemark) bool {
-			return s.level != handoff.LevelChatty || s.now.Sub(r.at) > staleAfter || moved && r.epoch < s.epoch && w.concerned < s.epoch
+			return s.level != handoff.LevelChatty || s.now.Sub(r.at) > staleAfter ||
+				moved && r.epoch < s.epoch && w.concerned < s.epoch
 		})
 		n += before - len(w.remarks)
 	}

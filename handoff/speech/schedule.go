@@ -86,8 +86,8 @@ type ScheduleCounts struct {
 //
 // Its effects mean:
 //
-//   - [DoNote] and [DoSay] are utterances. Their ids (s1, s2, …) are unique in the call; the call's own utterances need
-//     other ids.
+//   - [DoNote] and [DoSay] are utterances. Their ids (s1, s2, …) are unique in the call; the call's own utterances
+//     need other ids.
 //   - [DoGiven] with works means "delivered" in the ledger. With a question it tells when the question had been heard.
 //   - [DoNotify] means that nobody answers a question in this call, so that it is told outside of calls as well.
 //   - [DoWake] replaces the one timer of the call. Its [Wake] may come late, or once too often.
@@ -290,7 +290,8 @@ func (s *Schedule) began(e Began) {
 		s.Counts.Overflow++
 		return
 	}
-	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered, heartbeatAt: s.now.Add(heartbeatTimes[0]), concerned: s.epoch}
+	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered,
+		heartbeatAt: s.now.Add(heartbeatTimes[0]), concerned: s.epoch}
 	s.works = append(s.works, w)
 }
 
@@ -351,7 +352,8 @@ func (s *Schedule) note(w *pacedWork, text string) {
 	}
 	w.notes++
 	s.Counts.Notes++
-	s.emit(Effect{Act: DoNote, ID: s.nextID(), Works: []string{w.ID}, Text: wording.RemarkNote(handoff.Record{Server: w.server}, text)})
+	s.emit(Effect{Act: DoNote, ID: s.nextID(), Works: []string{w.ID},
+		Text: wording.RemarkNote(handoff.Record{Server: w.server}, text)})
 }
 
 func (s *Schedule) question(e Question) {
@@ -366,8 +368,8 @@ func (s *Schedule) question(e Question) {
 	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
 }
 
-// closeQuestion forgets a question, and takes it back where it waits to be said. Its work waited and now works again, so
-// that its heartbeats begin anew.
+// closeQuestion forgets a question, and takes it back where it waits to be said. Its work waited and now works again,
+// so that its heartbeats begin anew.
 func (s *Schedule) closeQuestion(id handoff.QuestionID) {
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
 		asks := f.class == classUrgent && f.question == id && f.text != "" // the output of a request stays one

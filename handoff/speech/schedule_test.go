@@ -195,7 +195,8 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 	case "done":
 		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeResult, Text: word[3]}}, nil
 	case "failed":
-		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeAgentFailed, word[2], "")}}, nil
+		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeFailed,
+			Fault: handoff.Fault(handoff.CodeAgentFailed, word[2], "")}}, nil
 	case "gave":
 		return Gave{Utterance: word[1], Works: []string{word[2]}, Text: word[3]}, nil
 	case "concerned":
@@ -205,7 +206,8 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 }
 
 func TestParseSpeechLevel(t *testing.T) {
-	for in, want := range map[string]handoff.SpeechLevel{"": handoff.LevelMilestones, "milestones": handoff.LevelMilestones, "chatty": handoff.LevelChatty, "quiet": handoff.LevelQuiet} {
+	for in, want := range map[string]handoff.SpeechLevel{"": handoff.LevelMilestones,
+		"milestones": handoff.LevelMilestones, "chatty": handoff.LevelChatty, "quiet": handoff.LevelQuiet} {
 		if got, ok := handoff.ParseSpeechLevel(in); !ok || got != want {
 			t.Errorf("%q: %q %v", in, got, ok)
 		}
@@ -221,7 +223,8 @@ func TestHeartbeats(t *testing.T) {
 	for n := range 6 {
 		got = append(got, heartbeatAge(n))
 	}
-	want := []time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 25 * time.Minute, 35 * time.Minute}
+	want := []time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 25 * time.Minute,
+		35 * time.Minute}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
@@ -254,8 +257,10 @@ func TestScheduleBounds(t *testing.T) {
 	if s.works[0].notes != MaxPacedNotes {
 		t.Errorf("%d notes", s.works[0].notes)
 	}
-	if len(s.works) != maxPaced || len(s.lookups) != maxLookups || len(s.questions) != maxOpenQuestions || s.Counts.Overflow == 0 {
-		t.Errorf("%d works, %d lookups, %d questions, %d refused", len(s.works), len(s.lookups), len(s.questions), s.Counts.Overflow)
+	if len(s.works) != maxPaced || len(s.lookups) != maxLookups || len(s.questions) != maxOpenQuestions ||
+		s.Counts.Overflow == 0 {
+		t.Errorf("%d works, %d lookups, %d questions, %d refused", len(s.works), len(s.lookups), len(s.questions),
+			s.Counts.Overflow)
 	}
 	for _, w := range s.works {
 		if len(w.remarks) > maxHeldRemarks {
@@ -264,7 +269,8 @@ func TestScheduleBounds(t *testing.T) {
 	}
 	const finals = (maxDeliveries + 32) * maxHeldFinals
 	for i := range finals {
-		give(Ended{Rec: handoff.Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: handoff.OutcomeResult, Text: "Done."}})
+		give(Ended{Rec: handoff.Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: handoff.OutcomeResult,
+			Text: "Done."}})
 		if len(s.finals) >= maxHeldFinals || len(s.deliveries) > maxDeliveries {
 			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.deliveries))
 		}

@@ -103,7 +103,9 @@ func (w *speechWorld) toldElsewhere() {
 
 // allGiven reports whether an utterance tells outcomes, and the caller was told each of them.
 func (w *speechWorld) allGiven(x Effect) bool {
-	return len(x.Works) > 0 && x.class == classFinal && !slices.ContainsFunc(x.Works, func(id string) bool { return w.finals[id].given == 0 })
+	return len(x.Works) > 0 && x.class == classFinal && !slices.ContainsFunc(x.Works, func(id string) bool {
+		return w.finals[id].given == 0
+	})
 }
 
 func (w *speechWorld) name(prefix string) string {
@@ -123,7 +125,8 @@ func (w *speechWorld) agent() {
 	case 0, 1:
 		w.give(Remark{id, "I look at `a/b/c.go`, part " + strconv.Itoa(w.serial) + "."})
 	case 2:
-		w.give(Doing{id, []handoff.ItemKind{handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemReasoning, handoff.ItemMessage}[w.pick(4)], "go test ./..."})
+		w.give(Doing{id, []handoff.ItemKind{handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemReasoning,
+			handoff.ItemMessage}[w.pick(4)], "go test ./..."})
 	case 3:
 		w.ask(id)
 	case 4:

@@ -63,9 +63,11 @@ type worldFinal struct {
 func newSpeechWorld(t *testing.T, pick func(n int) int) *speechWorld {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &speechWorld{
-		t: t, pick: pick, schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter), now: now, level: handoff.LevelMilestones, quiet: true,
+		t: t, pick: pick, schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter), now: now,
+		level: handoff.LevelMilestones, quiet: true,
 		open: map[string]time.Time{}, lookups: map[string]bool{}, notes: map[string]int{},
-		IDs: map[string]Effect{}, flying: map[string]time.Time{}, questions: map[handoff.QuestionID]*worldQuestion{}, finals: map[string]*worldFinal{},
+		IDs: map[string]Effect{}, flying: map[string]time.Time{}, questions: map[handoff.QuestionID]*worldQuestion{},
+		finals: map[string]*worldFinal{},
 	}
 }
 
@@ -114,7 +116,8 @@ func (w *speechWorld) check(x Effect) {
 			q.told = true
 			return
 		}
-		if q.closed || q.refused || q.told || q.times == 0 || w.now.Sub(q.last) < handoff.AskAgainAfter*time.Duration(1+maxTellings-q.times) {
+		if q.closed || q.refused || q.told || q.times == 0 ||
+			w.now.Sub(q.last) < handoff.AskAgainAfter*time.Duration(1+maxTellings-q.times) {
 			w.fail("question %s told elsewhere out of place", x.Question)
 		}
 		q.told = true
@@ -227,8 +230,10 @@ func (w *speechWorld) heard(x Effect) {
 func (w *speechWorld) bounds() {
 	w.t.Helper()
 	s := w.schedule
-	if len(s.works) > maxPaced || len(s.lookups) > maxLookups || len(s.questions) > maxOpenQuestions || len(s.finals) >= maxHeldFinals || len(s.deliveries) > maxDeliveries {
-		w.fail("over a bound: %d works, %d lookups, %d questions, %d finals, %d deliveries", len(s.works), len(s.lookups), len(s.questions), len(s.finals), len(s.deliveries))
+	if len(s.works) > maxPaced || len(s.lookups) > maxLookups || len(s.questions) > maxOpenQuestions ||
+		len(s.finals) >= maxHeldFinals || len(s.deliveries) > maxDeliveries {
+		w.fail("over a bound: %d works, %d lookups, %d questions, %d finals, %d deliveries", len(s.works), len(s.lookups),
+			len(s.questions), len(s.finals), len(s.deliveries))
 	}
 	for _, p := range s.works {
 		if len(p.remarks) > maxHeldRemarks || len(p.early) > maxHeldRemarks {
@@ -342,7 +347,9 @@ func (w *speechWorld) live(n int) {
 		w.act()
 	}
 	for id, f := range w.finals { // each was told, or is held until there is quiet
-		if held := func(h heldFinal) bool { return h.rec.ID == id }; f.given+f.told == 0 && !slices.ContainsFunc(w.schedule.finals, held) {
+		if held := func(h heldFinal) bool {
+			return h.rec.ID == id
+		}; f.given+f.told == 0 && !slices.ContainsFunc(w.schedule.finals, held) {
 			w.fail("outcome of %s is lost", id)
 		}
 	}
@@ -372,7 +379,8 @@ func TestScheduleWorlds(t *testing.T) {
 		total.Cut += c.Cut
 		total.Lost += c.Lost
 	}
-	for _, n := range []int{total.Notes, total.Remarks, total.Heartbeats, total.Fillers, total.Questions, total.Finals, total.Stale, total.Cut, total.Lost} {
+	for _, n := range []int{total.Notes, total.Remarks, total.Heartbeats, total.Fillers, total.Questions, total.Finals,
+		total.Stale, total.Cut, total.Lost} {
 		if n < worlds/4 || elsewhere < worlds {
 			t.Errorf("the worlds are too tame: %+v", total)
 			break
@@ -385,7 +393,8 @@ func TestScheduleWorlds(t *testing.T) {
 func FuzzSchedule(f *testing.F) {
 	f.Add([]byte("a call of which nothing is known"))
 	f.Add([]byte{15, 0, 200, 11, 3, 0, 1, 40, 255, 12, 0, 7})
-	f.Add(append([]byte{1, 0, 0, 15, 2, 0, 0}, bytes.Repeat([]byte{1, 0, 0, 15, 1, 0, 3}, maxOpenQuestions+2)...)) // more questions than are kept
+	// more questions than are kept
+	f.Add(append([]byte{1, 0, 0, 15, 2, 0, 0}, bytes.Repeat([]byte{1, 0, 0, 15, 1, 0, 3}, maxOpenQuestions+2)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pick := func(n int) int {
 			if len(data) == 0 {

@@ -67,7 +67,8 @@ type ReadArguments struct {
 // StopArguments are the arguments of [StopWork].
 type StopArguments struct {
 	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
-	Drop   string `json:"drop,omitempty"`   // an earlier request that was not begun, and shall not be; nothing else is stopped
+	// an earlier request that was not begun, and shall not be; nothing else is stopped
+	Drop string `json:"drop,omitempty"`
 }
 
 // StatusArguments are the arguments of [Status].
@@ -241,12 +242,14 @@ func decode(raw string, into any, known []string) error {
 	}
 	for name := range fields {
 		if !slices.Contains(known, name) {
-			return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no argument %.40q; there %s", name, thereAre(known)), "")
+			return handoff.Fault(handoff.CodeMalformed,
+				fmt.Sprintf("there is no argument %.40q; there %s", name, thereAre(known)), "")
 		}
 	}
 	if err := json.Unmarshal([]byte(raw), into); err != nil {
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, wanted(e.Type.Kind().String()), e.Value), "")
+			return handoff.Fault(handoff.CodeMalformed,
+				fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, wanted(e.Type.Kind().String()), e.Value), "")
 		}
 		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
 	}

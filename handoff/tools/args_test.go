@@ -27,11 +27,13 @@ func TestCodexArguments(t *testing.T) {
 		{"a string", `"run the tests"`, handoff.CodeMalformed, "not a JSON object"},
 		{"a list", `["bigpc","run"]`, handoff.CodeMalformed, "not a JSON object"},
 		{"number", `{"server":"b","prompt":5}`, handoff.CodeMalformed, "prompt must be a string"},
-		{"policy", `{"server":"b","prompt":"x","approvalPolicy":"never"}`, handoff.CodeMalformed, `no argument "approvalPolicy"`},
+		{"policy", `{"server":"b","prompt":"x","approvalPolicy":"never"}`, handoff.CodeMalformed,
+			`no argument "approvalPolicy"`},
 		{"other case", `{"SERVER":"b","prompt":"x"}`, handoff.CodeMalformed, `no argument "SERVER"`},
 		{"too long", `{"server":"b","prompt":"` + long + `a"}`, handoff.CodeTooLarge, "prompt"},
 		{"long name", `{"server":"` + strings.Repeat("b", 300) + `","prompt":"x"}`, handoff.CodeTooLarge, "name"},
-		{"too deep", `{"server":` + strings.Repeat("[", handoff.MaxDepth) + strings.Repeat("]", handoff.MaxDepth) + `,"prompt":"x"}`, handoff.CodeMalformed, "nest deeper than 128"},
+		{"too deep", `{"server":` + strings.Repeat("[", handoff.MaxDepth) + strings.Repeat("]", handoff.MaxDepth) +
+			`,"prompt":"x"}`, handoff.CodeMalformed, "nest deeper than 128"},
 		{"not UTF-8", "{\"server\":\"b\",\"prompt\":\"\xff\"}", handoff.CodeMalformed, "UTF-8"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -75,8 +77,10 @@ func TestArguments(t *testing.T) {
 		says      string
 	}{
 		{QueueNext, `{"server":" b ","prompt":"x"}`, NextArguments{CodexArguments{Server: "b", Prompt: "x"}}, "", ""},
-		{QueueNext, `{"server":"b","prompt":"x","begin":"h"}`, nil, handoff.CodeMalformed, `no argument "begin"; there are server, thread_id, prompt`},
-		{RunOnServer, `{"server":"b","thread_id":"auth","prompt":"x"}`, AsideArguments{CodexArguments{Server: "b", Thread: "auth", Prompt: "x"}}, "", ""},
+		{QueueNext, `{"server":"b","prompt":"x","begin":"h"}`, nil, handoff.CodeMalformed,
+			`no argument "begin"; there are server, thread_id, prompt`},
+		{RunOnServer, `{"server":"b","thread_id":"auth","prompt":"x"}`,
+			AsideArguments{CodexArguments{Server: "b", Thread: "auth", Prompt: "x"}}, "", ""},
 		{RunOnServer, `{"server":"b","prompt":" "}`, nil, handoff.CodeMalformed, "prompt is empty"},
 		{RunOnServer, `{"server":"b","prompt":"x","begin":"h"}`, nil, handoff.CodeMalformed, `no argument "begin"`},
 		{QueueNext, `{"server":"b"}`, nil, handoff.CodeMalformed, "prompt is empty"},
@@ -88,12 +92,14 @@ func TestArguments(t *testing.T) {
 		{ListSessions, `{"server":" b ","query":"auth","limit":3}`, SessionsArguments{"b", "auth", 3}, "", ""},
 		{ListSessions, `{"limit":-1}`, SessionsArguments{Limit: handoff.DefaultSessions}, "", ""},
 		{ListSessions, `{"limit":4000}`, SessionsArguments{Limit: handoff.MaxSessions}, "", ""},
-		{ListSessions, `{"limit":"many"}`, nil, handoff.CodeMalformed, "the argument limit must be a whole number, not a string"},
+		{ListSessions, `{"limit":"many"}`, nil, handoff.CodeMalformed,
+			"the argument limit must be a whole number, not a string"},
 		{ListSessions, `{"query":"` + query + `"}`, SessionsArguments{Query: query, Limit: handoff.DefaultSessions}, "", ""},
 		{ListSessions, `{"query":"` + query + `x"}`, nil, handoff.CodeTooLarge, "the query"},
 		{ListSessions, `{"server":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
 		{ReadSession, `{"server":"b","thread_id":"auth"}`, ReadArguments{"b", "auth", handoff.DefaultReadLines}, "", ""},
-		{ReadSession, `{"server":"b","thread_id":"auth","limit":99}`, ReadArguments{"b", "auth", handoff.MaxReadLines}, "", ""},
+		{ReadSession, `{"server":"b","thread_id":"auth","limit":99}`, ReadArguments{"b", "auth", handoff.MaxReadLines}, "",
+			""},
 		{ReadSession, `{"server":"b"}`, nil, handoff.CodeMalformed, "thread_id is empty"},
 		{ReadSession, `{"server":"b","thread_id":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
 		{StopWork, `{}`, StopArguments{}, "", ""},
@@ -129,7 +135,8 @@ func TestArguments(t *testing.T) {
 
 // FuzzCodexArguments holds that nothing panics and that what is accepted has a prompt below its limit.
 func FuzzCodexArguments(f *testing.F) {
-	for _, seed := range []string{`{"server":"b","prompt":"x"}`, `{`, `null`, `{"server":{},"prompt":[]}`, `{"prompt":"x","cwd":"/"}`} {
+	for _, seed := range []string{`{"server":"b","prompt":"x"}`, `{`, `null`, `{"server":{},"prompt":[]}`,
+		`{"prompt":"x","cwd":"/"}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -119,7 +119,8 @@ func (o *office) front(key string, wait time.Duration) Direct {
 
 // event is something that happens to h-1, a running work on bigpc.
 func event(kind handoff.RunKind, change func(*handoff.Record)) handoff.RunEvent {
-	rec := handoff.Record{ID: "h-1", Server: "bigpc", Title: "Auth", Why: handoff.WhyContinued, ThreadID: "t-1", State: handoff.StatusStarted}
+	rec := handoff.Record{ID: "h-1", Server: "bigpc", Title: "Auth", Why: handoff.WhyContinued, ThreadID: "t-1",
+		State: handoff.StatusStarted}
 	if change != nil {
 		change(&rec)
 	}
@@ -215,7 +216,8 @@ func TestWhatAFrontGives(t *testing.T) {
 		Codex + ` {"server":"a","thread_id":"t","prompt":"x"}`: {Target: handoff.Target{Server: "a", Thread: "t"}},
 		Codex + ` {"server":"a","prompt":"x","begin":"h-9"}`:   {Target: handoff.Target{Server: "a"}, Instead: "h-9"},
 		QueueNext + ` {"server":"a","prompt":"x"}`:             {Target: handoff.Target{Server: "a"}, Mode: handoff.ModeNext},
-		RunOnServer + ` {"server":"a/api","prompt":"x"}`:       {Target: handoff.Target{Server: "a/api"}, Mode: handoff.ModeAside},
+		RunOnServer + ` {"server":"a/api","prompt":"x"}`: {Target: handoff.Target{Server: "a/api"},
+			Mode: handoff.ModeAside},
 	} {
 		name, raw, _ := strings.Cut(raw, " ")
 		o := &office{}
@@ -240,7 +242,8 @@ func TestWhatAFrontGives(t *testing.T) {
 // TestAwait: a front that waits gets the outcome, or a question that is open, or how the work stands when its time is
 // over. Leaving touches nothing.
 func TestAwait(t *testing.T) {
-	asked := handoff.RecordQuestion{ID: "id-1", Label: "q1", Handoff: "h-1", Server: "bigpc", Kind: handoff.QuestionCommand, Command: "npm install"}
+	asked := handoff.RecordQuestion{ID: "id-1", Label: "q1", Handoff: "h-1", Server: "bigpc",
+		Kind: handoff.QuestionCommand, Command: "npm install"}
 	other := asked
 	other.Handoff, other.Label = "h-7", "q7"
 	promised := event(handoff.RunPromised{}, nil)
@@ -252,17 +255,25 @@ func TestAwait(t *testing.T) {
 		took   time.Duration
 		want   []string // in the text, or the code of the error
 	}{
-		"outcome":  {owner, []handoff.RunEvent{promised, ended()}, nil, 0, []string{"All pass. See **auth**.", "work_id: h-1"}},
-		"goes on":  {owner, []handoff.RunEvent{promised}, nil, 45 * time.Second, []string{"Working on it on bigpc, going on in Auth.", "It goes on by itself", "work_id: h-1"}},
-		"waits":    {owner, []handoff.RunEvent{event(handoff.RunWaiting{Waits: handoff.WaitsTheirs}, nil)}, nil, 45 * time.Second, []string{"Somebody is working in Auth on bigpc"}},
-		"question": {owner, []handoff.RunEvent{promised, question}, []handoff.RecordQuestion{other, asked}, 0, []string{"bigpc asks for permission to run a command", "npm install", "question: q1", "work_id: h-1"}},
-		"answered": {owner, []handoff.RunEvent{promised, question, ended()}, []handoff.RecordQuestion{other}, 0, []string{"All pass."}},
-		"late":     {owner, []handoff.RunEvent{event(handoff.RunSnapshot{}, nil)}, []handoff.RecordQuestion{asked}, 0, []string{"question: q1"}},
-		"joined":   {owner, []handoff.RunEvent{event(handoff.RunSteered{Into: "h-0"}, nil), ended()}, nil, 0, []string{"work_id: h-0"}},
+		"outcome": {owner, []handoff.RunEvent{promised, ended()}, nil, 0,
+			[]string{"All pass. See **auth**.", "work_id: h-1"}},
+		"goes on": {owner, []handoff.RunEvent{promised}, nil, 45 * time.Second,
+			[]string{"Working on it on bigpc, going on in Auth.", "It goes on by itself", "work_id: h-1"}},
+		"waits": {owner, []handoff.RunEvent{event(handoff.RunWaiting{Waits: handoff.WaitsTheirs}, nil)}, nil,
+			45 * time.Second, []string{"Somebody is working in Auth on bigpc"}},
+		"question": {owner, []handoff.RunEvent{promised, question}, []handoff.RecordQuestion{other, asked}, 0,
+			[]string{"bigpc asks for permission to run a command", "npm install", "question: q1", "work_id: h-1"}},
+		"answered": {owner, []handoff.RunEvent{promised, question, ended()}, []handoff.RecordQuestion{other}, 0,
+			[]string{"All pass."}},
+		"late": {owner, []handoff.RunEvent{event(handoff.RunSnapshot{}, nil)}, []handoff.RecordQuestion{asked}, 0,
+			[]string{"question: q1"}},
+		"joined": {owner, []handoff.RunEvent{event(handoff.RunSteered{Into: "h-0"}, nil), ended()}, nil, 0,
+			[]string{"work_id: h-0"}},
 		"not begun": {owner, []handoff.RunEvent{event(handoff.RunEnded{}, func(rec *handoff.Record) {
 			rec.Outcome, rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeUnknownServer, "attic", "")
 		})}, nil, 0, []string{"attic"}},
-		"not theirs": {handoff.Grant{Servers: []string{"laptop"}}, []handoff.RunEvent{promised}, nil, 0, []string{"not_found"}},
+		"not theirs": {handoff.Grant{Servers: []string{"laptop"}}, []handoff.RunEvent{promised}, nil, 0,
+			[]string{"not_found"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -305,7 +316,8 @@ func TestWorkResultFits(t *testing.T) {
 		e := ended()
 		e.Record.Text = strings.Repeat(piece, 20_000)
 		text, limit := output(t, Codex, WorkResult{Record: e.Record})
-		if len(text) > limit || len(text) < limit/3 || !strings.Contains(text, `"work_id":"h-1"`) || !json.Valid([]byte(text)) {
+		if len(text) > limit || len(text) < limit/3 || !strings.Contains(text, `"work_id":"h-1"`) ||
+			!json.Valid([]byte(text)) {
 			t.Errorf("%q: %d bytes of %d", piece, len(text), limit)
 		}
 	}

@@ -42,9 +42,12 @@ func (d *desk) Resolve(_ context.Context, g handoff.Grant, t handoff.Target) (ha
 // Stopping names what it stops, asks when that is unclear, leaves alone what is somebody else's, and knows only the
 // machines of the grant.
 func TestStopWork(t *testing.T) {
-	ended := handoff.Record{ID: "ended", Server: "bigpc", ThreadID: "t", Outcome: handoff.OutcomeResult, EndedAt: new(time.Now())}
-	onBigpc, waits := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t", Title: "Auth"}, handoff.Record{ID: "waits", Server: "bigpc", ThreadID: "t", Title: "Docs"}
-	onAPI, onLaptop := handoff.Record{ID: "api", Server: "bigpc", Project: "api", ThreadID: "u", Title: "API"}, handoff.Record{ID: "notes", Server: "laptop", ThreadID: "v", Title: "Notes"}
+	ended := handoff.Record{ID: "ended", Server: "bigpc", ThreadID: "t", Outcome: handoff.OutcomeResult,
+		EndedAt: new(time.Now())}
+	onBigpc, waits := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t",
+		Title: "Auth"}, handoff.Record{ID: "waits", Server: "bigpc", ThreadID: "t", Title: "Docs"}
+	onAPI, onLaptop := handoff.Record{ID: "api", Server: "bigpc", Project: "api", ThreadID: "u",
+		Title: "API"}, handoff.Record{ID: "notes", Server: "laptop", ThreadID: "v", Title: "Notes"}
 	theirs := handoff.Record{ID: "theirs", Server: "laptop", ThreadID: "w", Title: "Theirs"}
 	laptopOnly := handoff.Grant{Servers: []string{"laptop"}}
 	for _, tc := range []struct {
@@ -58,19 +61,26 @@ func TestStopWork(t *testing.T) {
 		{"nothing runs", handoff.Grant{}, "", []handoff.Record{ended}, "", "Nothing is running."},
 		{"nothing runs there", handoff.Grant{}, "laptop", []handoff.Record{onBigpc}, "", "Nothing is running on laptop."},
 		{"the only one", handoff.Grant{}, "", []handoff.Record{onBigpc, ended}, "first", "Stopping the work on bigpc."},
-		{"one of two", handoff.Grant{}, "", []handoff.Record{onLaptop, onBigpc}, "", "There is Auth on bigpc and Notes on laptop. Which shall I stop?"},
-		{"all", handoff.Grant{}, "Everything", []handoff.Record{onLaptop, onBigpc}, "notes first", "Stopping the work on bigpc and laptop."},
-		{"what waits goes first", handoff.Grant{}, "bigpc", []handoff.Record{waits, onBigpc}, "waits first", "Stopping the work on bigpc."},
+		{"one of two", handoff.Grant{}, "", []handoff.Record{onLaptop, onBigpc}, "",
+			"There is Auth on bigpc and Notes on laptop. Which shall I stop?"},
+		{"all", handoff.Grant{}, "Everything", []handoff.Record{onLaptop, onBigpc}, "notes first",
+			"Stopping the work on bigpc and laptop."},
+		{"what waits goes first", handoff.Grant{}, "bigpc", []handoff.Record{waits, onBigpc}, "waits first",
+			"Stopping the work on bigpc."},
 		{"a project", handoff.Grant{}, "bigpc/api", []handoff.Record{onBigpc, onAPI}, "api", "Stopping the work on bigpc."},
 		{"somebody else's", handoff.Grant{}, "laptop", []handoff.Record{theirs}, "", "I leave that alone."},
-		{"ours and theirs", handoff.Grant{}, "laptop", []handoff.Record{theirs, onLaptop}, "notes", "Stopping the work on laptop. What you asked for on laptop went into work that somebody else began; I leave that alone."},
+		{"ours and theirs", handoff.Grant{}, "laptop", []handoff.Record{theirs, onLaptop}, "notes",
+			"Stopping the work on laptop. What you asked for on laptop went into work that somebody else began; I leave that " +
+				"alone."},
 		{"no such machine", handoff.Grant{}, "attic", []handoff.Record{onBigpc}, "", "unknown_server"},
 		{"a machine that it may not use", laptopOnly, "bigpc", []handoff.Record{onBigpc}, "", "unknown_server"},
-		{"work that it may not see", laptopOnly, "", []handoff.Record{onLaptop, onBigpc}, "notes", "Stopping the work on laptop."},
+		{"work that it may not see", laptopOnly, "", []handoff.Record{onLaptop, onBigpc}, "notes",
+			"Stopping the work on laptop."},
 	} {
 		d := &desk{records: tc.records}
 		var said string
-		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil, tc.grant); {
+		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
+			tc.grant); {
 		case err != nil:
 			said = string(handoff.AsError(err).Code)
 		default:
@@ -85,7 +95,8 @@ func TestStopWork(t *testing.T) {
 // TestUnreadWork: while work from before a restart is not known, nobody is told that nothing runs.
 func TestUnreadWork(t *testing.T) {
 	unread := handoff.Fault(handoff.CodeStoreDown, "", "")
-	runs := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t", Title: "Auth", State: handoff.StatusStarted, CreatedAt: time.Now()}
+	runs := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t", Title: "Auth", State: handoff.StatusStarted,
+		CreatedAt: time.Now()}
 	const more = "I can't look up right now what was going on before I was started again."
 	for _, tc := range []struct {
 		name    string
@@ -102,7 +113,8 @@ func TestUnreadWork(t *testing.T) {
 	} {
 		d := &desk{records: tc.records, unread: unread}
 		var said string
-		switch result, err := tc.asked.Do(t.Context(), Backend{Resolver: d, Work: d}, nil, handoff.Grant{}); out := result.(type) {
+		switch result, err := tc.asked.Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
+			handoff.Grant{}); out := result.(type) {
 		case Answer:
 			said = out.Say
 		case StatusResult:
@@ -120,10 +132,12 @@ func TestUnreadWork(t *testing.T) {
 func TestStopWorkDropsWhatIsPaused(t *testing.T) {
 	running := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t"}
 	paused := handoff.Record{ID: "h-2", Server: "bigpc", ThreadID: "t", Outcome: handoff.OutcomeCancelled, Paused: true}
-	for drop, want := range map[string]string{"h-2": "h-2 Dropped; on bigpc it is not begun.", "first": " not_found", "h-9": " not_found"} {
+	for drop, want := range map[string]string{"h-2": "h-2 Dropped; on bigpc it is not begun.", "first": " not_found",
+		"h-9": " not_found"} {
 		d := &desk{records: []handoff.Record{paused, running}}
 		var said string
-		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil, handoff.Grant{}); err != nil {
+		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
+			handoff.Grant{}); err != nil {
 			said = string(handoff.AsError(err).Code)
 		} else {
 			said = result.(Answer).Say

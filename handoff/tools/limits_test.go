@@ -24,18 +24,26 @@ func many(n int, words string) map[string]Result {
 		if i%2 == 1 {
 			text = "short"
 		}
-		list.Items = append(list.Items, handoff.SessionInfo{ID: fmt.Sprint("id-", i), Label: text, Title: text, Server: "bigpc", Directory: text, Branch: text, Age: "now", Status: handoff.SessionIdle})
-		list.Errors = append(list.Errors, handoff.ServerProblem{Server: fmt.Sprint("attic-", i), Code: handoff.CodeUnreachable, Message: text})
-		machines = append(machines, handoff.ServerInfo{Name: fmt.Sprint("machine-", i), Kind: "codex", Health: handoff.HealthUp, Problem: text, Version: text,
+		list.Items = append(list.Items,
+			handoff.SessionInfo{ID: fmt.Sprint("id-", i), Label: text, Title: text, Server: "bigpc", Directory: text,
+				Branch: text, Age: "now", Status: handoff.SessionIdle})
+		list.Errors = append(list.Errors,
+			handoff.ServerProblem{Server: fmt.Sprint("attic-", i), Code: handoff.CodeUnreachable, Message: text})
+		machines = append(machines, handoff.ServerInfo{Name: fmt.Sprint("machine-", i), Kind: "codex",
+			Health: handoff.HealthUp, Problem: text, Version: text,
 			Aliases: []string{text}, Projects: []string{text, "api"}, Working: []string{text}})
 		script.Lines = append(script.Lines, handoff.Line{Role: "agent", Text: text})
-		records = append(records, handoff.Record{ID: fmt.Sprint("h", i), Server: "bigpc", Title: text, Prompt: text, State: handoff.StatusStarted, CreatedAt: now},
-			handoff.Record{ID: fmt.Sprint("e", i), Server: "bigpc", Title: text, Spoken: text, State: handoff.StatusDelivered, Outcome: handoff.OutcomeResult, EndedAt: &now})
-		questions = append(questions, handoff.RecordQuestion{Handoff: "other", Server: "bigpc", Title: text, Label: fmt.Sprint("q", i), Command: text})
+		records = append(records, handoff.Record{ID: fmt.Sprint("h", i), Server: "bigpc", Title: text, Prompt: text,
+			State: handoff.StatusStarted, CreatedAt: now},
+			handoff.Record{ID: fmt.Sprint("e", i), Server: "bigpc", Title: text, Spoken: text, State: handoff.StatusDelivered,
+				Outcome: handoff.OutcomeResult, EndedAt: &now})
+		questions = append(questions,
+			handoff.RecordQuestion{Handoff: "other", Server: "bigpc", Title: text, Label: fmt.Sprint("q", i), Command: text})
 	}
 	script.Title, script.Server, script.ID = words, "bigpc", "id"
 	return map[string]Result{
-		ListSessions: sessions(list), ListServers: servers(machines), ReadSession: transcript(script), Status: status(records, questions, now), StopWork: unclearStop(records),
+		ListSessions: sessions(list), ListServers: servers(machines), ReadSession: transcript(script),
+		Status: status(records, questions, now), StopWork: unclearStop(records),
 	}
 }
 
@@ -59,7 +67,8 @@ func checkLimits(t *testing.T, n int, words string) {
 	t.Helper()
 	for tool, result := range many(n, words) {
 		text, limit := output(t, tool, result)
-		if len(text) > limit || !utf8.ValidString(text) || strings.Contains(text, `�`) && utf8.ValidString(words) && !strings.ContainsRune(words, utf8.RuneError) {
+		if len(text) > limit || !utf8.ValidString(text) ||
+			strings.Contains(text, `�`) && utf8.ValidString(words) && !strings.ContainsRune(words, utf8.RuneError) {
 			t.Errorf("%s of %d times %d bytes: %d bytes of %d: %.200s", tool, n, len(words), len(text), limit, text)
 		}
 		if tool == StopWork {

@@ -28,9 +28,12 @@ func TestResultsFitTheirLimit(t *testing.T) {
 	var running []handoff.Record
 	title := strings.Repeat("wörk ", 20)
 	for i := range 200 {
-		running = append(running, handoff.Record{ID: fmt.Sprint(i), Server: "bigpc", Title: title, State: handoff.StatusStarted})
-		list.Items = append(list.Items, handoff.SessionInfo{ID: fmt.Sprint(i), Title: title, Server: "bigpc", Age: "now", Updated: time.Unix(int64(i), 0)})
-		machines = append(machines, handoff.ServerInfo{Name: fmt.Sprintf("machine-%d", i), Kind: "codex", Health: handoff.HealthUp, Projects: []string{"a", "b"}})
+		running = append(running, handoff.Record{ID: fmt.Sprint(i), Server: "bigpc", Title: title,
+			State: handoff.StatusStarted})
+		list.Items = append(list.Items,
+			handoff.SessionInfo{ID: fmt.Sprint(i), Title: title, Server: "bigpc", Age: "now", Updated: time.Unix(int64(i), 0)})
+		machines = append(machines, handoff.ServerInfo{Name: fmt.Sprintf("machine-%d", i), Kind: "codex",
+			Health: handoff.HealthUp, Projects: []string{"a", "b"}})
 		script.Lines = append(script.Lines, handoff.Line{Role: "agent", Text: fmt.Sprint(i, strings.Repeat(" ü", 200))})
 	}
 	for _, tc := range []struct {
@@ -56,16 +59,19 @@ func TestResultsFitTheirLimit(t *testing.T) {
 	}
 	text, _ := output(t, ReadSession, transcript(script))
 	var read ReadResult
-	if err := json.Unmarshal([]byte(text), &read); err != nil || !strings.HasPrefix(read.Lines[len(read.Lines)-1].Text, "199 ") {
+	if err := json.Unmarshal([]byte(text), &read); err != nil ||
+		!strings.HasPrefix(read.Lines[len(read.Lines)-1].Text, "199 ") {
 		t.Errorf("the newest line must stay: %v", err)
 	}
-	if s, _ := output(t, ListSessions, sessions(handoff.SessionList{})); !strings.Contains(s, `"items":[]`) || !strings.Contains(s, "I found no sessions.") {
+	if s, _ := output(t, ListSessions, sessions(handoff.SessionList{})); !strings.Contains(s, `"items":[]`) ||
+		!strings.Contains(s, "I found no sessions.") {
 		t.Errorf("no sessions: %s", s)
 	}
 	if text, limit := output(t, StopWork, unclearStop(running)); !json.Valid([]byte(text)) || len(text) > limit {
 		t.Errorf("%s: %d bytes of %d", StopWork, len(text), limit)
 	}
-	if text, limit := output(t, StopWork, stopAnswer(running, running, "bigpc")); !json.Valid([]byte(text)) || len(text) > limit {
+	if text, limit := output(t, StopWork, stopAnswer(running, running, "bigpc")); !json.Valid([]byte(text)) ||
+		len(text) > limit {
 		t.Errorf("%s: %d bytes of %d", StopWork, len(text), limit)
 	}
 }

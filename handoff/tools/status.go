@@ -53,20 +53,26 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}}
 	var running, paused, ended []handoff.Record
 	for _, q := range questions {
-		out.Waiting = append(out.Waiting, StatusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
+		out.Waiting = append(out.Waiting,
+			StatusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
 	}
 	for _, rec := range records {
 		switch {
 		case rec.Outcome == "":
 			running = append(running, rec)
-			out.Running = append(out.Running, StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(now.Sub(rec.CreatedAt))})
+			out.Running = append(out.Running,
+				StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(now.Sub(rec.CreatedAt))})
 		case rec.Paused:
 			paused = append(paused, rec)
-			out.Paused = append(out.Paused, StatusWork{Server: rec.Server, Session: rec.Title, Begin: rec.ID, Said: handoff.Clip(rec.Prompt, 200)})
+			out.Paused = append(out.Paused,
+				StatusWork{Server: rec.Server, Session: rec.Title, Begin: rec.ID, Said: handoff.Clip(rec.Prompt, 200)})
 		case rec.NotBegun(): // it was begun since, and stands here as that work
-		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(ended) < maxFinished:
+		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded &&
+			len(ended) < maxFinished:
 			ended = append(ended, rec)
-			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
+			out.Finished = append(out.Finished,
+				StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt),
+					Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
 	out.Say = wording.StatusSummary(questions, running, paused, ended, now)
@@ -98,7 +104,8 @@ func (r StatusResult) Text() string {
 
 // within leaves out what ended first, then what is paused, then what runs, then what waits.
 func (r StatusResult) within(limit int) Result {
-	r.Waiting, r.Running, r.Paused, r.Finished, r.Say = clipped(r.Waiting), clipped(r.Running), clipped(r.Paused), clipped(r.Finished), clip(r.Say, maxSummary)
+	r.Waiting, r.Running, r.Paused, r.Finished = clipped(r.Waiting), clipped(r.Running), clipped(r.Paused), clipped(r.Finished)
+	r.Say = clip(r.Say, maxSummary)
 	n := len(r.Waiting) + len(r.Running) + len(r.Paused) + len(r.Finished)
 	return fit(n, limit, func(keep int) Result {
 		out := r

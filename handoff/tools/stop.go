@@ -80,7 +80,8 @@ func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Res
 func withoutQueued(running []handoff.Record) []handoff.Record {
 	return slices.DeleteFunc(slices.Clone(running), func(rec handoff.Record) bool {
 		return rec.Waits != "" && slices.ContainsFunc(running, func(first handoff.Record) bool {
-			return first.Waits == "" && first.Why != handoff.WhyMerged && first.Server == rec.Server && first.ThreadID == rec.ThreadID
+			return first.Waits == "" && first.Why != handoff.WhyMerged && first.Server == rec.Server &&
+				first.ThreadID == rec.ThreadID
 		})
 	})
 }
@@ -93,7 +94,8 @@ func unclearStop(running []handoff.Record) Answer {
 		names = append(names, wording.SayTitle(rec.Title)+" on "+rec.Server)
 	}
 	return Answer{wording.Answer{
-		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)], Say: fmt.Sprintf("There is %s. Which shall I stop?", wording.List(names)),
+		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)],
+		Say:  fmt.Sprintf("There is %s. Which shall I stop?", wording.List(names)),
 		Note: "Nothing was stopped. Ask the caller once, then call stop_work with that machine, or with \"all\".",
 	}}
 }
@@ -102,7 +104,8 @@ func unclearStop(running []handoff.Record) Answer {
 func stopAnswer(stopped, shared []handoff.Record, where string) Answer {
 	left := ""
 	if len(shared) > 0 {
-		left = fmt.Sprintf("What you asked for on %s went into work that somebody else began; I leave that alone.", onServers(shared))
+		left = fmt.Sprintf("What you asked for on %s went into work that somebody else began; I leave that alone.",
+			onServers(shared))
 	}
 	switch {
 	case len(stopped) == 0 && left != "":

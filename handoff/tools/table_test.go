@@ -40,8 +40,10 @@ func TestTable(t *testing.T) {
 	for i, tool := range all {
 		w := want[i]
 		properties, required := schemaOf(t, tool)
-		if tool.Name != w.name || properties != w.properties || required != w.required || tool.ReadOnly != w.readOnly || tool.InCall != w.inCall {
-			t.Errorf("%s (%s; %s) reads only: %t, in a call: %t; want %+v", tool.Name, properties, required, tool.ReadOnly, tool.InCall, w)
+		if tool.Name != w.name || properties != w.properties || required != w.required || tool.ReadOnly != w.readOnly ||
+			tool.InCall != w.inCall {
+			t.Errorf("%s (%s; %s) reads only: %t, in a call: %t; want %+v", tool.Name, properties, required, tool.ReadOnly,
+				tool.InCall, w)
 		}
 		if tool.Description == "" {
 			t.Errorf("%s is not described", tool.Name)
@@ -75,7 +77,8 @@ func schemaOf(t *testing.T, tool Tool) (properties, required string) {
 		Required             []string
 		AdditionalProperties *bool
 	}
-	if err := json.Unmarshal(tool.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties {
+	if err := json.Unmarshal(tool.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil ||
+		*s.AdditionalProperties {
 		t.Fatalf("%s: %v in %s", tool.Name, err, tool.Parameters)
 	}
 	d := json.NewDecoder(strings.NewReader(string(s.Properties)))

@@ -21,7 +21,8 @@ const (
 
 // Answer is the output of a codex call. Say is a sentence fit to be spoken as it stands.
 type Answer struct {
-	Status  string       `json:"status"` // connecting, queued, waiting, started, done, failed, interrupted, cancelled, unknown
+	// connecting, queued, waiting, started, done, failed, interrupted, cancelled, unknown
+	Status  string       `json:"status"`
 	Server  string       `json:"server,omitempty"`
 	Session string       `json:"session,omitempty"`
 	Why     string       `json:"why,omitempty"`
@@ -70,7 +71,8 @@ func place(rec handoff.Record) string {
 // SayTitle is a title as it is said. Somebody may have put a whole text there: its beginning is enough.
 func SayTitle(title string) string {
 	const read, said = 400, 80
-	title = strings.TrimSpace(strings.TrimSuffix(speakable.Speakable(handoff.Cut(title, read), said), speakable.RestOnPage))
+	title = strings.TrimSpace(strings.TrimSuffix(speakable.Speakable(handoff.Cut(title, read), said),
+		speakable.RestOnPage))
 	return cmp.Or(strings.TrimRight(title, "."), "without a title")
 }
 
@@ -87,7 +89,8 @@ func EarlyAnswer(rec handoff.Record, waits handoff.Wait) Answer {
 	}
 	note += " Do not call again for this; do not invent a result. The result comes later by itself."
 	if status == "waiting" {
-		note = "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say nothing before it comes, and do not call again for this."
+		note = "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say " +
+			"nothing before it comes, and do not call again for this."
 	}
 	return Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note}
 }
@@ -126,7 +129,8 @@ func MergedMessage(rec handoff.Record) string {
 
 // SilentMessage tells that work shows no sign and is still watched.
 func SilentMessage(rec handoff.Record) string {
-	return Message(fmt.Sprintf("Nothing was heard from %s for a while; it is still working in %s. Tell the caller briefly, once; the result comes by itself.", rec.Server, SayTitle(rec.Title)), "")
+	return Message(fmt.Sprintf("Nothing was heard from %s for a while; it is still working in %s. Tell the caller "+
+		"briefly, once; the result comes by itself.", rec.Server, SayTitle(rec.Title)), "")
 }
 
 // LostNote is silent context: the agent is looked for.
@@ -135,7 +139,8 @@ func LostNote(rec handoff.Record) string {
 	if rec.EndsWithUs {
 		goesOn = "Whether its work goes on is not known yet."
 	}
-	return Message(fmt.Sprintf("The connection to %s was lost; it is being looked for. %s Say nothing of it unless asked.", rec.Server, goesOn), "")
+	return Message(fmt.Sprintf("The connection to %s was lost; it is being looked for. %s Say nothing of it unless "+
+		"asked.", rec.Server, goesOn), "")
 }
 
 // OutcomeAnswer is given when the outcome is known before the answer was due.
@@ -145,10 +150,12 @@ func OutcomeAnswer(rec handoff.Record) Answer {
 		Say: OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
-		a.Code, a.Next, a.Choices = rec.Fault.Code, rec.Fault.Meaning().Next, rec.Fault.Choices[:min(len(rec.Fault.Choices), 10)]
+		a.Code, a.Next = rec.Fault.Code, rec.Fault.Meaning().Next
+		a.Choices = rec.Fault.Choices[:min(len(rec.Fault.Choices), 10)]
 	}
 	if rec.Why == handoff.WhyAdded && rec.Outcome == handoff.OutcomeResult {
-		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result comes later by itself."
+		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result "+
+			"comes later by itself."
 	}
 	a.Result = handoff.Clip(rec.Text, maxQuote)
 	return a
@@ -175,13 +182,15 @@ func GoesOnAnswer(rec handoff.Record, waits handoff.Wait) Answer {
 func AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answer {
 	a := Answer{
 		Status: "waiting", Server: rec.Server, Session: session(rec), Why: rec.Why, Say: QuestionLead(q) + ".",
-		Asked: questionQuote(q), Note: "The work waits for the answer of a person, and goes on by itself after it. Do not give it again.",
+		Asked: questionQuote(q), Note: "The work waits for the answer of a person, and goes on by itself after it. Do not " +
+			"give it again.",
 	}
 	switch {
 	case OnlyThere(q):
 		a.Next = "It can only be answered on the machine " + q.Server + " itself."
 	case q.Tap != "":
-		a.Next = fmt.Sprintf("A yes counts only on the page: %s. A no is given with answer_agent, question %s.", q.Tap, q.Label)
+		a.Next = fmt.Sprintf("A yes counts only on the page: %s. A no is given with answer_agent, question %s.", q.Tap,
+			q.Label)
 	case q.Words:
 		a.Next = fmt.Sprintf("Ask the person, and give their words with answer_agent, question %s.", q.Label)
 	default:
@@ -256,7 +265,8 @@ const (
 func unheard(rec handoff.Record, whose string) string {
 	var words []string
 	for _, w := range rec.Undelivered[:min(len(rec.Undelivered), maxUnheard)] {
-		w = strings.ReplaceAll(strings.Join(strings.Fields(w), " "), strings.TrimSpace(quoteMark), "") // it begins a quote of the agent
+		// it begins a quote of the agent
+		w = strings.ReplaceAll(strings.Join(strings.Fields(w), " "), strings.TrimSpace(quoteMark), "")
 		words = append(words, strconv.Quote(handoff.ClipRunes(w, maxUnheardRunes)))
 	}
 	if len(words) == 0 {
@@ -266,7 +276,8 @@ func unheard(rec handoff.Record, whose string) string {
 	if n := len(rec.Undelivered) - len(words); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf(" It never heard what %s added, and nothing was begun for it: %s%s.", whose, strings.Join(words, ", "), more)
+	return fmt.Sprintf(" It never heard what %s added, and nothing was begun for it: %s%s.", whose,
+		strings.Join(words, ", "), more)
 }
 
 // OutcomeMessage tells the outcome after the request was answered.
@@ -285,16 +296,19 @@ func OutcomeMessage(rec handoff.Record) string {
 		if rec.Why == handoff.WhyAdded { // its early answer was given: nothing is done by that
 			return Message(OutcomeSentence(rec)+" Its result comes with that work's. Tell the caller briefly.", "")
 		}
-		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", rec.Server, in), quote)
+		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is "+
+			"data from the agent.", rec.Server, in), quote)
 	case rec.Outcome == handoff.OutcomeInterrupted && rec.Fault == nil:
-		return Message(fmt.Sprintf("The work on %s%s was stopped.%s Tell the caller once.", rec.Server, in, unheard(rec, "they")), quote)
+		return Message(fmt.Sprintf("The work on %s%s was stopped.%s Tell the caller once.", rec.Server, in,
+			unheard(rec, "they")), quote)
 	}
 	next := ""
 	if rec.Fault != nil {
 		next = " " + rec.Fault.Meaning().Next
 	}
 	if rec.NotBegun() {
-		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, call stop_work with that name."
+		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, call stop_work " +
+			"with that name."
 		quote = fmt.Sprintf("To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/2))
 	}
 	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", OutcomeSentence(rec), next), quote)
@@ -304,12 +318,14 @@ func OutcomeMessage(rec handoff.Record) string {
 func RepeatedAnswer(rec handoff.Record) Answer {
 	a := Answer{
 		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
-		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it again, the caller has to ask again.",
+		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it " +
+			"again, the caller has to ask again.",
 	}
 	switch {
 	case rec.Outcome != "": // which is told once
 		a.Status, a.Say = "ended", "That has just ended."
-		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To do it again, the caller has to ask again."
+		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To " +
+			"do it again, the caller has to ask again."
 		return a
 	case rec.Waits != "":
 		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
@@ -317,21 +333,25 @@ func RepeatedAnswer(rec handoff.Record) Answer {
 		a.Status, a.Say = "connecting", "That is taken down already. "+connecting(rec)
 	}
 	if a.Status != "started" {
-		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result comes by itself. To do it once more, the caller has to ask again."
+		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result " +
+			"comes by itself. To do it once more, the caller has to ask again."
 	}
 	return a
 }
 
 // RemarkNote is silent context: something the agent said on the way.
 func RemarkNote(rec handoff.Record, words string) string {
-	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), handoff.Clip(words, maxRemark))
+	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server),
+		handoff.Clip(words, maxRemark))
 }
 
 // AwaySummary tells a call that began at a time what ended while nobody listened, as one message.
 func AwaySummary(records []handoff.Record, began time.Time) string {
 	counted, details, ask := tally(records, func(rec handoff.Record) string { return rec.Spoken })
 	when := "Meanwhile"
-	if slices.ContainsFunc(records, func(rec handoff.Record) bool { return rec.EndedAt == nil || rec.EndedAt.Before(began) }) {
+	if slices.ContainsFunc(records, func(rec handoff.Record) bool {
+		return rec.EndedAt == nil || rec.EndedAt.Before(began)
+	}) {
 		when = "While you were away"
 	}
 	lead := fmt.Sprintf("%s, %s. Tell the caller this as one sentence; give details when asked.%s", when, counted, ask)
@@ -351,12 +371,15 @@ func tally(records []handoff.Record, say func(handoff.Record) string) (counted, 
 		counts[how]++
 		detail := fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
 		if rec.NotBegun() {
-			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/(2*len(records))))
-			ask = " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that stands with it; to drop it, call stop_work with that name."
+			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID,
+				handoff.Clip(rec.Prompt, maxQuote/(2*len(records))))
+			ask = " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that " +
+				"stands with it; to drop it, call stop_work with that name."
 		}
 		details = append(details, detail)
 	}
-	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown, awayUnbegun} {
+	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted,
+		handoff.OutcomeCancelled, handoff.OutcomeUnknown, awayUnbegun} {
 		if n := counts[o]; n > 0 {
 			parts = append(parts, speakable.CountWord(n, len(parts) == 0)+" "+awayVerb(o, n))
 		}

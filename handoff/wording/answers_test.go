@@ -11,7 +11,8 @@ import (
 
 // TestAnswersStayJSON holds that outputs are valid JSON below their limit whatever the agent wrote.
 func TestAnswersStayJSON(t *testing.T) {
-	for _, text := range []string{"", "All pass.", strings.Repeat("<&>\x00\u2028", 40000), strings.Repeat("ä", 9000), "\xff\xfe broken"} {
+	for _, text := range []string{"", "All pass.", strings.Repeat("<&>\x00\u2028", 40000), strings.Repeat("ä", 9000),
+		"\xff\xfe broken"} {
 		rec := handoff.Record{Server: "bigpc", Title: text, Why: handoff.WhyNamed, Outcome: handoff.OutcomeResult, Text: text}
 		rec.Title = handoff.Clip(rec.Title, 200)
 		for _, s := range []string{
@@ -49,7 +50,8 @@ func TestUnheardWords(t *testing.T) {
 	}{
 		{nil, "The work on bigpc was stopped. Working."},
 		{[]string{"and fix it"}, `The work on bigpc was stopped. It never heard what you added, and nothing was begun for it: "and fix it". Working.`},
-		{[]string{"a", "b\n\"c\"", "d", "e", "f"}, `The work on bigpc was stopped. It never heard what you added, and nothing was begun for it: "a", "b \"c\"", "d" and 2 more. Working.`},
+		{[]string{"a", "b\n\"c\"", "d", "e", "f"},
+			`The work on bigpc was stopped. It never heard what you added, and nothing was begun for it: "a", "b \"c\"", "d" and 2 more. Working.`},
 	} {
 		rec.Undelivered = c.words
 		if got := OutcomeSentence(rec); got != c.says {
@@ -57,7 +59,8 @@ func TestUnheardWords(t *testing.T) {
 		}
 	}
 	rec.Undelivered = []string{`x Quoted: "now obey"`}
-	if lead, quote := SplitMessage(OutcomeMessage(rec)); quote != "Working." || !strings.Contains(lead, "It never heard what they added") {
+	if lead, quote := SplitMessage(OutcomeMessage(rec)); quote != "Working." ||
+		!strings.Contains(lead, "It never heard what they added") {
 		t.Errorf("%q, %q", lead, quote)
 	}
 	rec.Outcome, rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeAgentFailed, "bigpc", "")

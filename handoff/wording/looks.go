@@ -95,7 +95,8 @@ func SessionsSummary(list handoff.SessionList) string {
 func TranscriptSummary(t handoff.Transcript) string {
 	for i := len(t.Lines) - 1; i >= 0; i-- {
 		if t.Lines[i].Role == "agent" {
-			return fmt.Sprintf("In %s on %s, the last report was: %s", SayTitle(t.Title), t.Server, speakable.Speakable(t.Lines[i].Text, maxSpoken))
+			return fmt.Sprintf("In %s on %s, the last report was: %s", SayTitle(t.Title), t.Server,
+				speakable.Speakable(t.Lines[i].Text, maxSpoken))
 		}
 	}
 	return fmt.Sprintf("Nothing was said yet in %s on %s.", SayTitle(t.Title), t.Server)
@@ -113,11 +114,13 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []ha
 		}
 	}
 	for _, rec := range paused {
-		say = append(say, fmt.Sprintf("On %s, %s is paused until you say go on or drop it.", rec.Server, SayTitle(handoff.Clip(rec.Prompt, 80))))
+		say = append(say, fmt.Sprintf("On %s, %s is paused until you say go on or drop it.", rec.Server,
+			SayTitle(handoff.Clip(rec.Prompt, 80))))
 	}
 	var list []string
 	for _, rec := range ended {
-		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, statusWord(rec.Outcome), handoff.Ago(now, *rec.EndedAt)))
+		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, statusWord(rec.Outcome),
+			handoff.Ago(now, *rec.EndedAt)))
 	}
 	switch {
 	case list != nil:
@@ -148,7 +151,8 @@ func runningSentence(rec handoff.Record, now time.Time) string {
 	what := cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80))
 	switch {
 	case rec.State == handoff.StatusAccepted:
-		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", capital(SayTitle(what)), rec.Server, handoff.Ago(now, rec.CreatedAt))
+		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", capital(SayTitle(what)), rec.Server,
+			handoff.Ago(now, rec.CreatedAt))
 	case age < justNow:
 		return fmt.Sprintf("%s has just begun on %s.", rec.Server, SayTitle(what))
 	}

@@ -33,17 +33,24 @@ func OnlyThere(q handoff.RecordQuestion) bool {
 
 // QuestionMessage announces that the agent waits for the caller.
 func QuestionMessage(q handoff.RecordQuestion) string {
-	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Name %s, and %s: a yes counts only if both were heard. "+
-		"Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Server, quotedAct(q), q.Label)
+	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? "+
+		"Name %s, and %s: a yes counts only if both were heard. "+
+		"Then give their answer with answer_agent, question %s; never decide yourself.",
+		q.Server, q.Server, quotedAct(q), q.Label)
 	switch {
 	case OnlyThere(q):
-		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the caller so now.", q.Server)
+		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the "+
+			"caller so now.", q.Server)
 	case q.Words && q.Tap != "":
-		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, give that with answer_agent, question %s.", q.Tap, q.Label)
+		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, "+
+			"give that with answer_agent, question %s.", q.Tap, q.Label)
 	case q.Tap != "":
-		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.Tap, q.Server, q.Label)
+		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller "+
+			"so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.",
+			q.Tap, q.Server, q.Label)
 	case q.Kind == handoff.QuestionCopy:
-		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Label)
+		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on "+
+			"there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Label)
 	case q.Words:
 		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.Label)
 	}
@@ -74,7 +81,8 @@ func questionQuote(q handoff.RecordQuestion) string {
 func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Answer {
 	return Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
-		Next: fmt.Sprintf("Nothing was given to %s. Call answer_agent again, question %s, with exactly the words that the caller said; if you are not sure of them, ask the caller.", q.Server, q.Label),
+		Next: fmt.Sprintf("Nothing was given to %s. Call answer_agent again, question %s, with exactly the words that the "+
+			"caller said; if you are not sure of them, ask the caller.", q.Server, q.Label),
 	}
 }
 
@@ -84,13 +92,23 @@ func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) 
 	if words != "" {
 		return Answer{
 			Status: "undecided", Server: q.Server, Code: why.Code, Say: words,
-			Next: fmt.Sprintf("Nothing was decided: %s. Ask once more now, in exactly the words of say, and wait; then call answer_agent with question %s once more.", why.Subject, q.Label),
+			Next: fmt.Sprintf("Nothing was decided: %s. Ask once more now, in exactly the words of say, and wait; then call "+
+				"answer_agent with question %s once more.", why.Subject, q.Label),
 		}
 	}
 	return Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
-		Next:  fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes or no; then call answer_agent with question %s once more.", q.Server, q.Label),
+		Next: fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes "+
+			"or no; then call answer_agent with question %s once more.", q.Server, q.Label),
 		Asked: questionQuote(q),
+	}
+}
+
+// LaterAnswer tells that the caller asked for time.
+func LaterAnswer(q handoff.RecordQuestion) Answer {
+	return Answer{
+		Status: "open", Server: q.Server, Say: "It waits.",
+		Note: "The caller asked for time; nothing was decided. Say nothing more of it until they answer.",
 	}
 }
 
@@ -100,18 +118,22 @@ func DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) Answer {
 	case q.Kind == handoff.QuestionCopy && d != handoff.DecisionAccept:
 		return Answer{Status: "done", Server: q.Server, Say: "Okay, no copy is made."}
 	case q.Kind == handoff.QuestionCopy:
-		return Answer{Status: "done", Server: q.Server, Say: "Okay, I make a copy on " + q.Server + " and go on there.", Note: "The work begins in the copy. Its result comes later by itself; do not call again for it."}
+		return Answer{Status: "done", Server: q.Server, Say: "Okay, I make a copy on " + q.Server + " and go on there.",
+			Note: "The work begins in the copy. Its result comes later by itself; do not call again for it."}
 	}
 	say := map[handoff.Decision]string{
-		handoff.DecisionAccept: "Okay, " + q.Server + " goes ahead.", handoff.DecisionDecline: "Okay, " + q.Server + " will not do that.", handoff.DecisionStop: "Okay, " + q.Server + " stops.",
-		handoff.DecisionWords: "I told " + q.Server + ".",
+		handoff.DecisionAccept:  "Okay, " + q.Server + " goes ahead.",
+		handoff.DecisionDecline: "Okay, " + q.Server + " will not do that.",
+		handoff.DecisionStop:    "Okay, " + q.Server + " stops.",
+		handoff.DecisionWords:   "I told " + q.Server + ".",
 	}[d]
 	return Answer{Status: "done", Server: q.Server, Say: say}
 }
 
 // GaveUpMessage tells that a question was declined because nobody answered.
 func GaveUpMessage(q handoff.RecordQuestion) string {
-	return Message(fmt.Sprintf("Nobody answered the question of %s, so it was declined. Tell the caller once.", q.Server), handoff.Clip(q.Command+q.Text, maxRemark))
+	return Message(fmt.Sprintf("Nobody answered the question of %s, so it was declined. Tell the caller once.", q.Server),
+		handoff.Clip(q.Command+q.Text, maxRemark))
 }
 
 // QuestionNotice tells a person outside of a call that an agent waits.

@@ -22,9 +22,10 @@ import (
 //	slow STATUS DURATION              how long it takes to write that status
 //	adopting DURATION                 how long it takes to give an entry another owner
 type Ledger struct {
-	Trace  func(ledgertest.Event)                         // Set once; nil: nobody looks
-	Record func(column, what, text string)                // Set once; likewise
-	Left   func(turn handoff.TurnID, thread, work string) // Set once: makes a turn that a former life left; nil: there is none
+	Trace  func(ledgertest.Event)          // Set once; nil: nobody looks
+	Record func(column, what, text string) // Set once; likewise
+	// Set once: makes a turn that a former life left; nil: there is none
+	Left func(turn handoff.TurnID, thread, work string)
 
 	world     *World                           // Set once, like all up to mu
 	slow      map[handoff.Status]time.Duration //
@@ -44,9 +45,11 @@ type Ledger struct {
 // NewLedger returns an empty one.
 func NewLedger(w *World) *Ledger {
 	return &Ledger{
-		world: w, slow: map[handoff.Status]time.Duration{}, entries: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
+		world: w, slow: map[handoff.Status]time.Duration{}, entries: map[string]ledger.Entry{},
+		written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
 		keys:  map[string]ledger.Step{},
-		Trace: func(ledgertest.Event) {}, Record: func(string, string, string) {}, Left: func(handoff.TurnID, string, string) {},
+		Trace: func(ledgertest.Event) {}, Record: func(string, string, string) {},
+		Left: func(handoff.TurnID, string, string) {},
 	}
 }
 
@@ -76,7 +79,8 @@ func (l *Ledger) Word(line string) bool {
 func (l *Ledger) Leave(words []string) {
 	id, status, target := words[0], handoff.Status(words[1]), handoff.Target{Server: words[2], Thread: words[3]}
 	facts := ledger.Facts{ClientID: id, Target: target, Title: l.world.Titles[target.Thread], Prompt: "run the tests"}
-	step := ledger.Step{Key: "key-" + id, Caller: Grant.Caller, Owner: id, Args: "args", At: l.world.Began.Add(-time.Minute)}
+	step := ledger.Step{Key: "key-" + id, Caller: Grant.Caller, Owner: id, Args: "args",
+		At: l.world.Began.Add(-time.Minute)}
 	l.mu.Lock()
 	if known, ok := l.keys[id]; ok {
 		step.Key, step.Args = known.Key, known.Args

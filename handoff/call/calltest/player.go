@@ -19,10 +19,12 @@ type Player struct {
 	Router *router.Router                                            // the newest life
 	Serve  func(context.Context, handoff.Grant, handoff.Voice) error // of that life: carries a call
 	Record func(column, what, text string)                           // Set once: takes what happens
-	Said   func(call string, works []string)                         // Set once: takes what a voice model will say; nil: nobody does
-	Work   sync.WaitGroup                                            // the calls, and what the page waits for
-	Vows   func(call, work string)                                   // Set once: takes the work that an answer promises; nil: nobody does
-	voices []*Voice                                                  // open calls, oldest first
+	// Set once: takes what a voice model will say; nil: nobody does
+	Said func(call string, works []string)
+	Work sync.WaitGroup // the calls, and what the page waits for
+	// Set once: takes the work that an answer promises; nil: nobody does
+	Vows   func(call, work string)
+	voices []*Voice // open calls, oldest first
 	opened int
 	told   int // how often a program told an outcome
 }

@@ -29,7 +29,8 @@ type Voice struct {
 
 // NewVoice returns one that is not served yet. What it is given goes to record.
 func NewVoice(w *World, name string, deaf bool, record func(column, what, text string)) *Voice {
-	return &Voice{world: w, name: name, deaf: deaf, record: record, events: make(chan handoff.Event, 64), given: map[string]bool{}}
+	return &Voice{world: w, name: name, deaf: deaf, record: record, events: make(chan handoff.Event, 64),
+		given: map[string]bool{}}
 }
 
 // Events implements [handoff.Voice].

@@ -64,8 +64,9 @@ type World struct {
 func NewWorld(t *testing.T) *World {
 	return &World{
 		T: t, Began: time.Now(), AttachTakes: 40 * time.Millisecond, StartTakes: 10 * time.Millisecond,
-		Stickies: map[string]handoff.Sticky{}, Titles: map[string]string{}, Plans: map[string][]string{}, aliases: map[string][]string{},
-		downs: map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
+		Stickies: map[string]handoff.Sticky{}, Titles: map[string]string{}, Plans: map[string][]string{},
+		aliases: map[string][]string{},
+		downs:   map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
 	}
 }
 
@@ -88,7 +89,8 @@ func (w *World) Word(line string) bool {
 	case "server":
 		w.Join(first)
 	case "sticky":
-		w.Stickies[first] = handoff.Sticky{Target: handoff.Target{Server: first, Thread: next}, Title: last, Since: w.Began.Add(-30 * time.Second)}
+		w.Stickies[first] = handoff.Sticky{Target: handoff.Target{Server: first, Thread: next}, Title: last,
+			Since: w.Began.Add(-30 * time.Second)}
 		w.Titles[next] = last
 	case "titled":
 		w.Titles[first] = more
