@@ -73,7 +73,9 @@ func (k *connector) publish(v view) {
 	close(old.next)
 	if old.health != v.health {
 		level, next := zap.InfoLevel, ""
+		var problem error
 		if v.fault != nil {
+			problem = v.fault
 			if next = v.fault.Meaning().Next; v.fault.Code == handoff.CodeUnreachable && k.spec.About.Start != "" {
 				next = "Start its agent server there: " + k.spec.About.Start
 			}
@@ -83,7 +85,7 @@ func (k *connector) publish(v view) {
 			}
 		}
 		k.log.Log(level, "server changed", zap.String("health", string(v.health)),
-			zap.NamedError("problem", asError(v.fault)), zap.String("next", next))
+			zap.NamedError("problem", problem), zap.String("next", next))
 		k.changed()
 	}
 }
@@ -91,14 +93,6 @@ func (k *connector) publish(v view) {
 // needsSomebody reports whether a server stays away until somebody sets something right there or in the configuration.
 func needsSomebody(code handoff.Code) bool {
 	return code == handoff.CodeTokenRefused || code == handoff.CodeOutdated
-}
-
-// asError keeps a nil fault a nil error.
-func asError(fault *handoff.Error) error {
-	if fault == nil {
-		return nil
-	}
-	return fault
 }
 
 // run keeps the connection until ctx ends, then closes it and returns when everything it started has
@@ -213,10 +207,11 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 	before := k.now.Load().attempts
 	for {
 		v := k.now.Load()
+		justLost := !v.lost.IsZero() && time.Since(v.lost) < lostRecently
 		switch {
 		case v.link != nil && !closed(v.link.Done):
 			return v.link, nil
-		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before && !v.comesBack()):
+		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before && !justLost):
 			return nil, k.unreachable(v, "")
 		case hurry && !v.trying:
 			select {
@@ -233,9 +228,6 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 		}
 	}
 }
-
-// comesBack reports whether the server was there a moment ago.
-func (v *view) comesBack() bool { return !v.lost.IsZero() && time.Since(v.lost) < lostRecently }
 
 // unreachable names the server and says why it cannot be used.
 func (k *connector) unreachable(v *view, detail string) *handoff.Error {

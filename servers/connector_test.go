@@ -18,6 +18,13 @@ import (
 var errRefused = handoff.Fault(handoff.CodeUnreachable, "", "dial tcp 127.0.0.1:9: connect: connection refused")
 
 // run starts a fleet in the bubble and stops it at the end of the test.
+// withServer plays in a bubble with a fleet of one server, bigpc.
+func withServer(t *testing.T, s *fakeServer, play func(t *testing.T, s *fakeServer, f *Fleet)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { play(t, s, run(t, Spec{Name: "bigpc", Dial: s.dial})) })
+}
+
 func run(t *testing.T, specs ...Spec) *Fleet {
 	t.Helper()
 	return runChanged(t, nil, specs...)
@@ -52,10 +59,7 @@ func start(t *testing.T, f *Fleet) {
 func health(f *Fleet) handoff.Health { return f.connectors[0].now.Load().health }
 
 func TestConnectionIsKeptWarm(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		synctest.Wait()
 		if open, all := s.connections(); open != 1 || all != 1 || health(f) != handoff.HealthUp {
 			t.Fatalf("%d of %d connections, %s", open, all, health(f))
@@ -74,10 +78,7 @@ func TestConnectionIsKeptWarm(t *testing.T) {
 }
 
 func TestDialingBacksOffAndStartsAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{refuse: errRefused}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		tries := s.tried()
@@ -144,10 +145,7 @@ func TestConnectionThatNeverHolds(t *testing.T) {
 }
 
 func TestRequestWaitsForTheAttemptUnderWay(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{delay: 2 * time.Second}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{delay: 2 * time.Second}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		start := time.Now()
 		if _, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth}); err != nil {
 			t.Fatal(err)
@@ -159,10 +157,7 @@ func TestRequestWaitsForTheAttemptUnderWay(t *testing.T) {
 }
 
 func TestRequestGivesUpOnASlowAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{delay: time.Minute}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{delay: time.Minute}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		start := time.Now()
 		_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
 		fault := handoff.AsError(err)
@@ -176,10 +171,7 @@ func TestRequestGivesUpOnASlowAttempt(t *testing.T) {
 }
 
 func TestRequestToADownServerTriesAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{refuse: errRefused}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		time.Sleep(5 * time.Minute)
 		start := time.Now()
 		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
@@ -201,10 +193,7 @@ func TestRequestToADownServerTriesAtOnce(t *testing.T) {
 }
 
 func TestManyRequestsDoNotHammer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{refuse: errRefused}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		time.Sleep(5 * time.Minute)
 		before := len(s.tried())
 		for range 100 {
@@ -218,10 +207,7 @@ func TestManyRequestsDoNotHammer(t *testing.T) {
 }
 
 func TestCancelledRequestReturns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{delay: 2 * time.Second}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{delay: 2 * time.Second}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := f.Create(ctx, handoff.Target{Server: "bigpc"}); handoff.AsError(err).Code != handoff.CodeUnreachable {
@@ -347,10 +333,7 @@ var outdated = handoff.Fault(handoff.CodeOutdated, "bigpc runs codex 0.140; 0.15
 
 // TestOutdated: a server that is too old is down, and says what it runs wherever it is asked for.
 func TestOutdated(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{refuse: outdated}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{refuse: outdated}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		synctest.Wait()
 		if info := f.Servers(t.Context(), nobody)[0]; info.Health != handoff.HealthDown ||
 			info.Problem != "it runs codex 0.140; 0.150 is needed" {
@@ -370,10 +353,7 @@ func TestOutdated(t *testing.T) {
 
 // TestWrongToken: it reads as what it is wherever the server is asked for, and names what to mend.
 func TestWrongToken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{refuse: handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401")}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{refuse: handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401")}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		synctest.Wait()
 		info := f.Servers(t.Context(), nobody)[0]
 		if info.Health != handoff.HealthDown || !strings.Contains(info.Problem, "did not accept Switchboard's token") {
@@ -428,10 +408,7 @@ type slowClose struct {
 func (c slowClose) Close() error { c.before(); return c.Conn.Close() }
 
 func TestDialErrorOfAnyKind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{refuse: errors.New("exec: codex not found")}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{refuse: errors.New("exec: codex not found")}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
 		if fault := handoff.AsError(err); fault.Code != handoff.CodeUnreachable || fault.Detail != "exec: codex not found" {
 			t.Errorf("%v", fault)

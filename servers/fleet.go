@@ -115,28 +115,22 @@ func check(specs []Spec) error {
 		for _, alias := range s.Aliases {
 			claim(s.Name, "alias", alias)
 		}
-		faults = append(faults, checkProjects(s)...)
+		spoken := map[string]string{}
+		for project := range s.Projects {
+			said := keys(words(project))
+			if len(said) == 0 || strings.Contains(project, "/") {
+				faults = append(faults,
+					fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
+				continue
+			}
+			if other, taken := spoken[said[0]]; taken {
+				first, second := min(project, other), max(project, other)
+				faults = append(faults, fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, first, second))
+			}
+			spoken[said[0]] = project
+		}
 	}
 	return errors.Join(faults...)
-}
-
-func checkProjects(s Spec) []error {
-	var faults []error
-	spoken := map[string]string{}
-	for project := range s.Projects {
-		said := keys(words(project))
-		if len(said) == 0 || strings.Contains(project, "/") {
-			faults = append(faults,
-				fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
-			continue
-		}
-		if other, taken := spoken[said[0]]; taken {
-			faults = append(faults,
-				fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, min(project, other), max(project, other)))
-		}
-		spoken[said[0]] = project
-	}
-	return faults
 }
 
 // Run connects to every server at once and keeps the connections until ctx ends. It returns nil when

@@ -89,10 +89,7 @@ func TestResolveTarget(t *testing.T) {
 
 // TestOldListsDoNotDecide: a session that came after the list was taken makes a name ambiguous.
 func TestOldListsDoNotDecide(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		resolve := func(said string) (handoff.Target, error) {
 			return f.Resolve(t.Context(), handoff.Grant{}, handoff.Target{Server: "bigpc", Thread: said})
 		}

@@ -53,10 +53,7 @@ func TestMachines(t *testing.T) {
 }
 
 func TestArchive(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}
-		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+	withServer(t, &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		synctest.Wait()
 		list := func() int {
 			got, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,4 +153,39 @@ func resolved(path string) string {
 func within(inner, outer string) bool {
 	rel, err := filepath.Rel(outer, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// suggest returns "; did you mean …?" for a near miss, else the words there are.
+func suggest(word string, known []string) string {
+	best, least := "", max(2, len(word)/3)+1
+	for _, k := range known {
+		if n := distance(strings.ToLower(word), k); n < least {
+			best, least = k, n
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; there is " + strings.Join(known, ", ")
+}
+
+// distance is the number of letters to add, drop or change to make a of b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -371,4 +372,92 @@ func mapping(node ast.Node) ([]*ast.MappingValueNode, bool) {
 		return []*ast.MappingValueNode{n}, true
 	}
 	return nil, false
+}
+
+// maxNesting is how deep the configuration may nest, counted on the safe side. The parser recurses, and takes
+// time with the square of the depth; the settings need five levels.
+const maxNesting = 64
+
+// tooDeep returns the first token that nests deeper than [maxNesting], before the parser sees any; nil for
+// none. In a block a level needs a column more than the one around it, so a line that begins far to the
+// right counts as deep. What else nests are open brackets, and dashes, keys, anchors and tags that follow
+// one another.
+func tooDeep(tokens token.Tokens) *token.Token {
+	depth, line := 0, 0
+	var around []int // depths around the brackets that are open
+	for _, t := range tokens {
+		first := t.Position.Line != line
+		line = t.Position.Line
+		if len(around) == 0 && first {
+			depth = 0
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			around = append(around, depth)
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			if last := len(around) - 1; last >= 0 {
+				depth, around = around[last], around[:last]
+			}
+		case token.CollectEntryType:
+			if last := len(around) - 1; last >= 0 {
+				depth = around[last] + 1
+			}
+		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType, token.AnchorType, token.TagType:
+			depth++
+		case token.CommentType:
+			continue
+		}
+		if depth > maxNesting || len(around) == 0 && first && t.Position.Column > maxNesting {
+			return t
+		}
+	}
+	return nil
+}
+
+// join makes the path of a key in a mapping.
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// label names a path to a person.
+func label(path string) string {
+	return cmp.Or(path, "the file")
+}
+
+// kindOf names what stands in the file.
+func kindOf(node ast.Node) string {
+	switch node.(type) {
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "names and values"
+	}
+	return "this"
+}
+
+// meant names what a scalar type is written like; "" is any text.
+func meant(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[netip.Prefix]():
+		return "a network such as 10.0.0.0/8 or 10.0.0.5/32"
+	case reflect.TypeFor[netip.Addr]():
+		return "an IP address such as 203.0.113.7"
+	case reflect.TypeFor[netip.AddrPort]():
+		return "an IP address and port such as 0.0.0.0:8443"
+	case reflect.TypeFor[span]():
+		return "a time such as 60s or 30m"
+	case reflect.TypeFor[approval]():
+		return "none, voice or all"
+	}
+	return ""
 }

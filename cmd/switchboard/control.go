@@ -145,16 +145,6 @@ func askService(ctx context.Context, dir, path, body string) (string, error) {
 	return a.Link, nil
 }
 
-// loginVerb prints a link that logs in.
-func loginVerb(ctx context.Context, dir, principal string, stdout io.Writer) error {
-	link, err := askService(ctx, dir, "/login", principal)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(stdout, link)
-	return err
-}
-
 // keyVerb makes a key and prints it, or revokes those of a principal; a running service knows at once.
 func keyVerb(ctx context.Context, dir, principal string, revoke bool, stdout io.Writer) error {
 	var line string

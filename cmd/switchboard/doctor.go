@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/sessions"
+	"switchboard/web"
 )
 
 // doctorWithin bounds all that the doctor asks.
@@ -42,11 +45,19 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 	d := &doctor{out: stdout, env: env, look: exec.LookPath}
 	d.ok("program", "%s", thisBuild())
 	if d.settings(o); d.directory() {
-		d.service(ctx)
+		d.keys()
+		d.port(ctx)
+		d.certificate(time.Now())
+		d.store(ctx)
+		d.programs()
+		d.voice(ctx)
+		d.machines(ctx)
+		d.microphone()
+		d.webhook(ctx)
 	}
 	switch d.wrong {
 	case 0:
-		_, _ = fmt.Fprintln(stdout, "\nnothing needs mending") // the exit code tells it too
+		_, _ = fmt.Fprintln(stdout, "\nnothing needs mending")
 		return nil
 	case 1:
 		_, _ = fmt.Fprintln(stdout, "\n1 thing needs mending")
@@ -54,19 +65,6 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 		_, _ = fmt.Fprintf(stdout, "\n%d things need mending; begin with the first\n", d.wrong)
 	}
 	return errMend
-}
-
-// service looks at what needs the settings and the state directory.
-func (d *doctor) service(ctx context.Context) {
-	d.keys()
-	d.port(ctx)
-	d.certificate(time.Now())
-	d.store(ctx)
-	d.programs()
-	d.voice(ctx)
-	d.machines(ctx)
-	d.microphone()
-	d.webhook(ctx)
 }
 
 // ok says that something is well.
@@ -137,4 +135,68 @@ func (d *doctor) directory() bool {
 		d.ok("state", "%s", state)
 	}
 	return d.s != nil
+}
+
+// keys tells what each key may, one a line: those of the settings, and those that were made.
+func (d *doctor) keys() {
+	made, err := readMadeKeys(d.state)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // which the start makes
+		d.mend("key", err.Error(), "")
+		return
+	}
+	all := d.s.withMade(made)
+	for i, k := range all {
+		about := fmt.Sprintf("%s %x", k.Principal, k.Sum[:6])
+		switch {
+		case k.Sum == [sha256.Size]byte{}:
+			about = k.Principal + ", by `switchboard login` and the verbs here"
+		case i >= len(all)-len(made):
+			about += ", made by `switchboard key`"
+		case k.NamesCallers:
+			about += ", for the callers it names"
+		}
+		d.ok("key", "%s: %s", about, whatMay(k))
+	}
+}
+
+// whatMay words what a key may.
+func whatMay(k web.Key) string {
+	parts := []string{
+		"machines " + allOr(k.Servers), "tools " + allOr(k.Tools), "approve " + k.Approve.String(),
+		"instructions " + yesNo(k.Instructions), "metrics " + yesNo(k.Metrics), "each caller " + bounds(k.Limits),
+	}
+	if k.KeyLimits != k.Limits {
+		parts = append(parts, "all together "+bounds(k.KeyLimits))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// allOr lists names; nil is all there are.
+func allOr(names []string) string {
+	switch {
+	case names == nil:
+		return "all"
+	case len(names) == 0:
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// bounds words limits; 0 is none.
+func bounds(l handoff.Limits) string {
+	number := func(n int) string {
+		if n == 0 {
+			return "any number of"
+		}
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s calls, %s minutes a day, %s handoffs a minute", number(l.Calls), number(l.MinutesPerDay),
+		number(l.HandoffsPerMinute))
 }

@@ -47,7 +47,7 @@ func ourImports() []importRule {
 		{"servers", []string{"handoff"}, []string{"servers/serverstest", "servers/simulator"},
 			"it must not know voice, nor the kinds of servers: an agent is asked, not spoken to"},
 		{"servers/turns", []string{"handoff"}, nil, "it is bookkeeping that any kind of server needs, so it may know none"},
-		{"servers/transport", []string{"handoff", "servers"}, nil, "it is a way to an agent server that kinds share, so it may know none"},
+		{"servers/transport", []string{"handoff", "servers"}, []string{"servers/serverstest"}, "it is a way to an agent server that kinds share, so it may know none"},
 		{"servers/codex", []string{"handoff", "servers", "servers/turns"},
 			[]string{"handoff/risk", "servers/serverstest", "servers/simulator", "servers/transport"},
 			"it must not know voice, nor another kind"},

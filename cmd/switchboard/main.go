@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -75,16 +76,29 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	}
 	switch o.verb {
 	case "login":
-		return loginVerb(ctx, state, o.Login.Name, stdout)
+		link, err := askService(ctx, state, "/login", o.Login.Name)
+		if err == nil {
+			_, err = fmt.Fprintln(stdout, link)
+		}
+		return err
 	case "key":
 		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
-	case "audit":
-		return auditVerb(state, stdout)
+	case "audit": // also beside a Switchboard that runs
+		first, last, err := sessions.VerifyAuditDir(state)
+		switch {
+		case err != nil: // it says which line of which file was changed
+			return fmt.Errorf("the audit in %s is not as it was written: %w", state, err)
+		case last == 0:
+			_, err = fmt.Fprintln(stdout, "no decisions yet")
+		default:
+			_, err = fmt.Fprintf(stdout, "decisions %d to %d are as they were written\n", first, last)
+		}
+		return err
 	}
 	return serve(ctx, s, state, stdout, stderr)
 }
 
-// exitCode tells how the program ends, and says why where that was not said.
+// exitCode returns how the program ends, and prints why where that was not printed yet.
 func exitCode(err error, stderr io.Writer) int {
 	outcome, ended := errors.AsType[outcomeError](err)
 	_, wrong := errors.AsType[problems](err)
@@ -105,7 +119,7 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitFailed
 }
 
-// words says an error to a person.
+// words returns an error in a sentence for people.
 func words(err error) string {
 	e, ok := errors.AsType[*handoff.Error](err)
 	if !ok {
@@ -115,21 +129,6 @@ func words(err error) string {
 		return e.Spoken()
 	}
 	return e.Spoken() + " (" + e.Detail + ")"
-}
-
-// auditVerb reads the whole audit, also beside a Switchboard that runs, and prints what is kept of it. Its
-// error says which line of which file was changed.
-func auditVerb(state string, stdout io.Writer) error {
-	first, last, err := sessions.VerifyAuditDir(state)
-	if err != nil {
-		return fmt.Errorf("the audit in %s is not as it was written: %w", state, err)
-	}
-	if last == 0 {
-		_, err = fmt.Fprintln(stdout, "no decisions yet")
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "decisions %d to %d are as they were written\n", first, last)
-	return err
 }
 
 // serve runs the service of a state directory until ctx ends. What it prints are two lines: what is real, and where
@@ -188,4 +187,27 @@ func newLog(w io.Writer) *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	return zap.New(zapcore.NewCore(encode(encoder), zapcore.Lock(zapcore.AddSync(w)), level))
+}
+
+// outlive lets the process live on when the terminal that it was started from closes, and when nobody reads
+// any more what it prints: either would end it, with every call in it. The signals are caught and not
+// ignored, because what is ignored stays so in the programs that it starts. There is nothing to read anew on
+// SIGHUP: secrets are read at each use, and the rest takes a restart. It returns what waits for its end.
+func outlive(ctx context.Context, log *zap.Logger) (wait func()) {
+	signals := make(chan os.Signal, 1) // one of each kind says it all
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGPIPE)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		for {
+			select {
+			case s := <-signals:
+				if s == syscall.SIGHUP {
+					log.Info("terminal closed, going on")
+				}
+			case <-ctx.Done():
+				return // the signals stay caught: the end takes its time
+			}
+		}
+	})
+	return waiting.Wait
 }

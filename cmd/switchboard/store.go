@@ -64,23 +64,18 @@ var redisLease time.Duration
 func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
 	if p.Redis != "" {
 		s, err := redis.Open(ctx, redis.Config{URL: p.Redis, HistoryFor: p.History, Lease: redisLease, Log: log})
-		if err != nil {
-			return nil, noRedis(err)
+		switch {
+		case err == nil:
+			return s, nil
+		case handoff.AsError(err).Code == handoff.CodeUnreachable: // the vocabulary's advice is about machines
+			return nil, errors.New(words(err) + " Start it, or correct its address (--redis, REDIS_URL or redis in " +
+				"the file); without an address Switchboard remembers in a file.")
 		}
-		return s, nil
+		return nil, err
 	}
 	s, err := sqlite.Open(ctx, sqlite.Config{Dir: p.StateDir, HistoryFor: p.History, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// noRedis adds what to do about a Redis that does not answer: the vocabulary's advice is about machines.
-func noRedis(err error) error {
-	if handoff.AsError(err).Code != handoff.CodeUnreachable {
-		return err
-	}
-	return errors.New(words(err) +
-		" Start it, or correct its address (--redis, REDIS_URL or redis in the file); without an address Switchboard remembers in a file.")
 }

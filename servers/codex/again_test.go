@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // again is a new connection that attaches thread1 in a state.
@@ -257,9 +258,7 @@ func TestStartJoins(t *testing.T) {
 		"nothing is heard of it":          {func(*fake, sent) {}, "", joinGrace},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				at := attach(t, f, link, "")
+			withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 				begin := time.Now()
 				s := tryStart(t, at)
 				frame := f.expect("turn/start")
@@ -290,9 +289,7 @@ func TestStartJoins(t *testing.T) {
 
 // TestStartHearsItBusy: the thread works already, though its turn has no name yet.
 func TestStartHearsItBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, turnJSON(turn2, "completed", true))
+	withThread(t, turnJSON(turn2, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		w := at.Agent.(handoff.Watcher)
 		f.status(active)
 		f.take()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 func TestAttach(t *testing.T) {
@@ -215,9 +216,7 @@ func TestAttachShared(t *testing.T) {
 }
 
 func TestCloseIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		begin := time.Now()
 		if err := at.Agent.Close(); err == nil {
 			t.Error("no error")

@@ -24,9 +24,7 @@ func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n)
 // TestTooDeep: a frame that nests deeper than any is worth is left out. Who waits for it hears so at once, all
 // others go on, and a turn whose end it may have been is read.
 func TestTooDeep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		rec := record(t.Context(), at.Agent, start(t, f, at))
 		f.turnStarted(turn1)
 		list := callErr(func() error { _, err := link.Catalog.List(t.Context(), 1); return err })
@@ -156,9 +154,7 @@ func TestItemBounds(t *testing.T) {
 
 // TestLongQuestion: it is shown, nothing of it is kept, and nobody can say yes to it here.
 func TestLongQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		rec := record(t.Context(), at.Agent, start(t, f, at))
 		f.turnStarted(turn1)
 		f.say(`{"id":7,"method":%q,"params":{"threadId":%q,"turnId":%q,"itemId":"i","command":%q}}`,

@@ -3,11 +3,8 @@ package codex
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,31 +16,11 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/serverstest"
 	"switchboard/servers/transport"
 )
 
-func TestMain(m *testing.M) {
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	fuzzing := flag.Lookup("test.fuzz").Value.String() != "" // has goroutines of its own
-	if left := leaked(before); code == 0 && !fuzzing && left != "" {
-		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leaked waits a minute for goroutines that are about to end and returns the stacks of those that do not.
-func leaked(before int) string {
-	for range 3000 {
-		if runtime.NumGoroutine() <= before {
-			return ""
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
+func TestMain(m *testing.M) { serverstest.Main(m) }
 
 // pipeWire is a wire over one end of a net.Pipe.
 type pipeWire struct {
@@ -95,6 +72,17 @@ func startFake(t *testing.T, cfg Config) (*fake, *servers.Link) {
 	}
 	t.Cleanup(func() { _ = o.link.Conn.Close() })
 	return f, o.link
+}
+
+// withThread plays in a bubble with a thread that is attached. turns are those that its snapshot shows, as JSON.
+func withThread(
+	t *testing.T, turns string, play func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached),
+) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		play(t, f, link, attach(t, f, link, turns))
+	})
 }
 
 func withDefaults(cfg Config) Config {

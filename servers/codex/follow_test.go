@@ -64,9 +64,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowEarly: events of a turn may come before the response that names it.
 func TestFollowEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
 		frame := f.expect("turn/start")
 		f.turnStarted(turn1)
@@ -107,9 +105,7 @@ func TestFollowOfADetachedAgent(t *testing.T) {
 
 // TestFollowIsLeft: leaving touches nothing, and another Follow goes on where it was left.
 func TestFollowIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
 		ctx, cancel := context.WithCancel(t.Context())
 		r := record(ctx, at.Agent, id)
@@ -210,9 +206,7 @@ func TestFollowNothingComes(t *testing.T) {
 
 // TestNobodyReads: a turn that nobody follows neither stops the connection nor loses what counts.
 func TestNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
 		f.turnStarted(turn1)
 		const items = 600
@@ -249,9 +243,7 @@ func TestNobodyReads(t *testing.T) {
 
 // TestFollowerFarBehind: at the hard bound the turn is given up and the follower told, who may follow again.
 func TestFollowerFarBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
 		f.turnStarted(turn1)
 		big := strings.Repeat("x", 1<<20)
@@ -283,9 +275,7 @@ func TestFollowerFarBehind(t *testing.T) {
 
 // TestFollowerFarBehindAtTheEnd: a turn that was given up and has ended is read.
 func TestFollowerFarBehindAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
 		f.turnStarted(turn1)
 		synctest.Wait()
@@ -305,9 +295,7 @@ func TestFollowerFarBehindAtTheEnd(t *testing.T) {
 
 // TestTurnsAreForgotten: other people's turns on a thread do not pile up, ours is kept.
 func TestTurnsAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
 		f.turnCompleted(turn1, "failed")
 		for i := range 3 * maxTurns {

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
+	"switchboard/servers"
 )
 
 func (f *fake) ask(id int, method, turn, more string) {
@@ -97,9 +98,7 @@ func TestForeignQuestions(t *testing.T) {
 
 // TestQuestionBeforeTheResponse: the request comes before we know that the turn is ours.
 func TestQuestionBeforeTheResponse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
 		frame := f.expect("turn/start")
 		f.ask(3, askFileChange, turn1, `,"itemId":"e"`)
@@ -112,9 +111,7 @@ func TestQuestionBeforeTheResponse(t *testing.T) {
 
 // TestMergedStartIsNotOurs: our words went into somebody's running turn; its questions stay theirs.
 func TestMergedStartIsNotOurs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, turnJSON(turn1, "completed", true))
+	withThread(t, turnJSON(turn1, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
 		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 		s.wantCode(t, handoff.CodeJoined)

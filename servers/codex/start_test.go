@@ -22,9 +22,7 @@ func tryStart(t *testing.T, at handoff.Attached) async[handoff.TurnID] {
 }
 
 func TestStartSendsThePromptVerbatim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		turn := handoff.Turn{ID: "01-ours", Input: handoff.TextInput(" fix <b>\n\"it\"\x00 "), Context: []handoff.Context{
 			{Key: "spoken", Value: "may be misheard", Trusted: true}, {Key: "last_words", Value: "please"},
 			{Key: handoff.DisableResponseThreading, Value: "true", Trusted: true}, // a setting for others
@@ -58,9 +56,7 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 
 // TestStartLoadsOnce: a refused start of an unloaded thread ran nothing and is sent again, once.
 func TestStartLoadsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
 		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, ""))
@@ -84,9 +80,7 @@ func TestStartLoadsOnce(t *testing.T) {
 }
 
 func TestStartAfterLoadingFindsItBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
 		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn2, "inProgress", false)))
@@ -119,9 +113,7 @@ func TestStartRefused(t *testing.T) {
 // takes it back and opens it. It is resumed before anything is started, or what is started would not be heard.
 func TestStartOfAnArchivedThread(t *testing.T) {
 	for _, method := range []string{"thread/archived", "thread/deleted"} {
-		synctest.Test(t, func(t *testing.T) {
-			f, link := startFake(t, Config{})
-			at := attach(t, f, link, turnJSON(turn2, "completed", true))
+		withThread(t, turnJSON(turn2, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
 			synctest.Wait()
 			s := call(func() (handoff.TurnID, error) {
@@ -146,9 +138,7 @@ func TestStartOfAnArchivedThread(t *testing.T) {
 }
 
 func TestStartTooLarge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		long := handoff.Turn{Input: handoff.TextInput(strings.Repeat("é", maxInput+1))}
 		call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), long) }).wantCode(t, handoff.CodeTooLarge)
 		f.quiet()
@@ -179,9 +169,7 @@ func TestStartUnknown(t *testing.T) {
 }
 
 func TestStartCancelledIsUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := call(func() (handoff.TurnID, error) {
 			return at.Agent.Start(ctx, handoff.Turn{Input: handoff.TextInput("x")})
@@ -194,9 +182,7 @@ func TestStartCancelledIsUnknown(t *testing.T) {
 
 // TestStartNotSent: before the bytes can have left, nothing runs.
 func TestStartNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		f.close()
 		<-link.Done
 		tryStart(t, at).wantCode(t, handoff.CodeUnreachable)
@@ -208,9 +194,7 @@ func TestStartNotSent(t *testing.T) {
 
 // TestStartBusy: the server would put the prompt into the running turn without a word.
 func TestStartBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		f.turnStarted(turn2) // somebody else's
 		synctest.Wait()
 		tryStart(t, at).wantCode(t, handoff.CodeBusy)
@@ -223,9 +207,7 @@ func TestStartBusy(t *testing.T) {
 
 // TestStartsOneAtATime: the second of two starts sees the first one's turn.
 func TestStartsOneAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		one, two := tryStart(t, at), tryStart(t, at)
 		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 		synctest.Wait()
@@ -245,9 +227,7 @@ func TestStartsOneAtATime(t *testing.T) {
 }
 
 func TestSteerAndInterrupt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, "")
+	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
 		controls := at.Agent.(handoff.Controls)
 
@@ -291,9 +271,7 @@ func TestSteerNotSent(t *testing.T) {
 		"lost": func(f *fake, link *servers.Link, _ handoff.Attached) { f.close(); <-link.Done },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				at := attach(t, f, link, "")
+			withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 				id := start(t, f, at)
 				leave(f, link, at)
 				callErr(func() error {
@@ -326,9 +304,7 @@ func TestInterruptBeforeItShows(t *testing.T) {
 		"it is lost":    {func(f *fake) { f.close() }, handoff.CodeNotPending},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				at := attach(t, f, link, watermark)
+			withThread(t, watermark, func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 				start(t, f, at)
 				r := record(t.Context(), at.Agent, turn1)
 				i := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 const (
@@ -104,9 +105,7 @@ func TestSubagentOfSomebodyElse(t *testing.T) {
 // TestSubagentAsksAgain: on another connection the subagents that still work are listened to again, and what
 // they wait for is asked again.
 func TestSubagentAsksAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		at := attach(t, f, link, turnJSON(turn1, "inProgress", false))
+	withThread(t, turnJSON(turn1, "inProgress", false), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		r := record(t.Context(), at.Agent, turn1)
 		f.reply(f.expect("thread/items/list"),
 			`{"data":[`+entryOf(turn1, spawns(subagent2))+`,`+entryOf(turn1, spawns(subagent1))+`],"nextCursor":null}`)

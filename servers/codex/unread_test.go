@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // TestUnreadItems: a turn ended unheard, and its items cannot be listed. They are read with the turn, or its last
@@ -76,9 +77,7 @@ func TestReconcileInALegacySession(t *testing.T) {
 		want   handoff.TurnID
 	}{"ours": {"m1", turn1}, "somebody else's": {"desk", ""}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				at := attach(t, f, link, watermark)
+			withThread(t, watermark, func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 				s := reconcile(t.Context(), at)
 				says := func(turn, client string) string {
 					return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s],"error":null}`, turn,

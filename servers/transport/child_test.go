@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,6 +19,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/serverstest"
 )
 
 // playEnv makes the test binary play a child instead of testing.
@@ -31,26 +30,7 @@ func TestMain(m *testing.M) {
 		playChild(part)
 		return
 	}
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	fuzzing := flag.Lookup("test.fuzz").Value.String() != "" // has goroutines of its own
-	if left := leaked(before); code == 0 && !fuzzing && left != "" {
-		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leaked waits a minute for goroutines that are about to end and returns the stacks of those that do not.
-func leaked(before int) string {
-	for range 3000 {
-		if runtime.NumGoroutine() <= before {
-			return ""
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
+	serverstest.Main(m)
 }
 
 // playChild answers lines on standard streams, with the habits that part names.

@@ -63,7 +63,7 @@ func aboutServer(s handoff.ServerInfo) string {
 // table begins columns that are as wide as what stands in them.
 func table(out io.Writer, heads ...string) *tabwriter.Writer {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, strings.Join(heads, "\t")) // Flush tells
+	_, _ = fmt.Fprintln(w, strings.Join(heads, "\t")) // Flush reports a failed write
 	return w
 }
 
@@ -98,7 +98,7 @@ func (t *Terminal) writeSessions(found handoff.SessionList) error {
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
 			cell(cmp.Or(s.Label, s.Title, s.ID), placeWidth), s.Status, by,
-			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth)) // Flush tells
+			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func writeTranscript(out io.Writer, found handoff.Transcript) error {
 	return err
 }
 
-// margined tells by its margin who says something: > the person, $ a command, and nothing the agent.
+// margined shows by its margin who says something: > the person, $ a command, and nothing the agent.
 func margined(role, text string) string {
 	mark := map[string]string{"user": "> ", "command": "$ ", "agent": ""}
 	margin, known := mark[role]

@@ -1,0 +1,29 @@
+package serverstest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// Main runs the tests of a package, which fail when they leave goroutines behind: it waits a minute for those that are
+// about to end, and prints the stacks of the others.
+func Main(m *testing.M) {
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	if code != 0 || flag.Lookup("test.fuzz").Value.String() != "" { // fuzzing has goroutines of its own
+		os.Exit(code)
+	}
+	for range 3000 {
+		if runtime.NumGoroutine() <= before {
+			os.Exit(code)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<20)
+	fmt.Fprintf(os.Stderr, "goroutines left:\n%s\n", stacks[:runtime.Stack(stacks, true)])
+	os.Exit(1)
+}
