@@ -168,6 +168,14 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	return key.loginGrant(), nil
 }
 
+// revoked reports whether what let a request in has ended since, as an error; nil: not that anybody knew.
+func (a *auth) revoked(r *http.Request) error {
+	if _, err := a.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
+		return err
+	}
+	return nil
+}
+
 // whereKeyIs tells where a request has its key instead: clients of other services put it elsewhere.
 func whereKeyIs(r *http.Request) string {
 	for _, name := range []string{"api-key", "x-api-key"} {

@@ -246,8 +246,8 @@ func TestLoginRefused(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for name, adjust := range map[string]func(*Config){
 		"no key":        func(c *Config) { c.Keys = nil },
-		"no logins":     func(c *Config) { c.Logins = nil },
-		"no router":     func(c *Config) { c.Work = nil },
+		"no store":      func(c *Config) { c.Store = nil },
+		"no router":     func(c *Config) { c.Router = nil },
 		"no listen":     func(c *Config) { c.Listen = "" },
 		"no port":       func(c *Config) { c.Listen = "localhost" },
 		"bad public":    func(c *Config) { c.PublicURL = "bigpc" },

@@ -91,10 +91,39 @@ type Calls interface {
 	ServeAttach(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string)
 }
 
-// Responses is the fleet as OpenAI's Responses API. The request it gets has passed every check; its body is in memory.
-// When its key is revoked meanwhile its context ends, with an error of code [handoff.CodeUnauthorized] as the cause.
-type Responses interface {
-	Patterns() []string // of the routes that it serves, all under /v1/
+// Router is where work, its outcomes and the questions of agents come from.
+type Router interface {
+	Work
+	Past
+	Runs
+	Rates
+	Outbox
+	Questions
+	Stickies
+	Feeds
+}
+
+// Store is what remembers.
+type Store interface {
+	sessions.Documents
+	sessions.Conversations
+	History
+	Logins
+	LoginList
+	Secrets
+}
+
+// Fleet is the machines and the sessions on them.
+type Fleet interface {
+	handoff.Directory
+	Machines
+}
+
+// Mounted is a front that serves routes of its own behind the edge's checks, such as OpenAI's Responses API. The body
+// of the request it gets is in memory. When the request's key is revoked meanwhile its context ends, with an error of
+// code [handoff.CodeUnauthorized] as the cause.
+type Mounted interface {
+	Patterns() []string // of its routes
 	Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
 	Close() // ends its streams
 }
@@ -127,33 +156,19 @@ type Prices struct {
 
 // Config is what a [Server] is made of.
 type Config struct {
-	Work      Work
-	Past      Past
-	Documents sessions.Documents
-	Runs      Runs
-	Rates     Rates
-	Outbox    Outbox
-	Questions Questions
-	Stickies  Stickies
-	Feeds     Feeds
-	Directory handoff.Directory
-	Machines  Machines
+	Router    Router
+	Store     Store
+	Fleet     Fleet
+	Front     Front
+	Calls     Calls
 	Levels    Levels
 	Decisions Decisions
-	History   History
-
-	Conversations sessions.Conversations
-	Push          Push
-	Front         Front
-	Calls         Calls
-	Responses     Responses // nil: there is none
+	Push      Push
+	Responses Mounted // nil: there is none
 
 	// Keys has at least one entry. One with a zero Sum has no text that anybody could send: its principal logs in by
 	// link.
-	Keys      []Key
-	Logins    Logins
-	LoginList LoginList
-	Secrets   Secrets
+	Keys []Key
 	// Listen is the address really listened on, as host:port.
 	Listen string
 	// PublicURL is one more address of the page (scheme and host), e.g. of a proxy before it. Optional.
@@ -170,10 +185,13 @@ type Config struct {
 
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
-	if cfg.Work == nil || cfg.Runs == nil || cfg.Rates == nil || cfg.Outbox == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
-		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.History == nil || cfg.Conversations == nil || cfg.Push == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil ||
-		cfg.Past == nil || cfg.Documents == nil {
-		return nil, errors.New("web: a part of the configuration is missing")
+	for name, part := range map[string]any{
+		"Router": cfg.Router, "Store": cfg.Store, "Fleet": cfg.Fleet, "Front": cfg.Front, "Calls": cfg.Calls,
+		"Levels": cfg.Levels, "Decisions": cfg.Decisions, "Push": cfg.Push,
+	} {
+		if part == nil {
+			return nil, fmt.Errorf("web: the configuration has no %s", name)
+		}
 	}
 	if len(cfg.Keys) == 0 {
 		return nil, errors.New("web: no key; whoever may connect must hold one")
@@ -182,23 +200,26 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := loadPage()
-	if err != nil {
-		return nil, err
-	}
-	help, err := loadHelp()
+	pages, err := loadPages()
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, access: access, files: files, help: help, times: usual, bodies: newBodies(), closed: make(chan struct{})}
-	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Logins, cfg.Secrets, access, cfg.Log
+	s := &Server{
+		access: access, times: usual, pages: pages, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
+		ready: cfg.Ready, log: cfg.Log, closed: make(chan struct{}), mux: http.NewServeMux(), known: map[string]route{},
+	}
+	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...)
-	s.streams = &streams{life: rand.Text()[:8], open: map[handoff.Caller]int{}}
-	s.routes()
+	s.streams = &streams{
+		router: cfg.Router, auth: &s.auth, times: &s.times, closed: s.closed,
+		life: rand.Text()[:8], open: map[handoff.Caller]int{},
+	}
+	s.secrets = &clientSecrets{auth: &s.auth, store: cfg.Store, model: cfg.Voice.Model}
+	s.routes(cfg)
 	return s, nil
 }
 

@@ -1,8 +1,12 @@
 // Package web is the HTTP edge of Switchboard and its page: who may come in, the login, the fleet's API,
 // the feed of events, and the embedded page that people look at while they talk.
 //
-// It sees the fleet through small interfaces of its own ([Work], [Runs], [Questions], [Stickies], [Feeds]) and
-// handoff.Directory, and the voice through [Front]. It must not know a server's protocol, the voice
+// A [Server] is the routes and the checks before them. Each subject is a small type in the file of its name, with its
+// handlers and what they need: pages, logins, clientSecrets, calls, fleet, work, streams, questions, history, pushes. A
+// front with routes of its own is one line at the end of Server.routes: mount.
+//
+// It sees the fleet through small interfaces of its own, which [Router], [Store] and [Fleet] put together, and the
+// voice through [Front]. It must not know a server's protocol, the voice
 // model's, or Redis; it decides nothing about work; it only shows work and passes on what a person pressed.
 //
 // # Order of checks

@@ -16,9 +16,13 @@ import (
 // so that a page that forgets to close them cannot take every connection.
 const maxStreams = 16
 
-// streams bounds the event streams of each caller.
+// streams are the event streams: of all that is the caller's, and of one piece of work.
 type streams struct {
-	life string // Set once: event ids of another process never match
+	router Router        // Set once
+	auth   *auth         // Set once
+	times  *deadlines    // Set once
+	closed chan struct{} // Set once: closed when the server closes
+	life   string        // Set once: event ids of another process never match
 
 	mu      sync.Mutex
 	open    map[handoff.Caller]int // Guarded by mu
@@ -54,15 +58,15 @@ func (s *streams) parse(id string) (uint64, bool) {
 	return n, err == nil
 }
 
-// events streams what happens to the caller's work as Server-Sent Events. Each has an id to come back
+// feed streams what happens to the caller's work as Server-Sent Events. Each has an id to come back
 // with. A client that brings none, or one that the backlog does not reach, first gets `event: reset`: it
 // reads everything anew.
-func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if !s.streams.enter(g.Caller) {
+func (s *streams) feed(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if !s.enter(g.Caller) {
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
-	defer s.streams.leave(g.Caller)
-	sub, start, missed := s.streams.begin(s.cfg.Feeds.Feed(g), r.Header.Get("Last-Event-ID"))
+	defer s.leave(g.Caller)
+	sub, start, missed := s.begin(s.router.Feed(g), r.Header.Get("Last-Event-ID"))
 	defer sub.Stop()
 
 	out := s.openStream(w, start)
@@ -72,12 +76,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 }
 
 // openStream begins an answer of Server-Sent Events with its first lines.
-func (s *Server) openStream(w http.ResponseWriter, start string) eventWriter {
+func (s *streams) openStream(w http.ResponseWriter, start string) eventWriter {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects would show everything late
 	w.WriteHeader(http.StatusOK)
-	out := eventWriter{w: w, control: http.NewResponseController(w), life: s.streams.life, patience: s.times.event}
+	out := eventWriter{w: w, control: http.NewResponseController(w), life: s.life, patience: s.times.event}
 	out.raw("retry: 1000\n" + start + "\n")
 	return out
 }
@@ -131,5 +135,22 @@ func (o eventWriter) raw(text string) bool {
 		return false
 	}
 	_ = o.control.SetWriteDeadline(time.Time{}) // over HTTP/2 one that passes ends the stream, also between two writes
+	return true
+}
+
+// hears reports whether an event is about what a grant may know of.
+func (s *streams) hears(g handoff.Grant, e handoff.PageEvent) bool {
+	switch {
+	case g.Servers == nil:
+		return true
+	case e.Question != nil:
+		return g.AllowsServer(e.Question.Server)
+	case e.Record != nil:
+		_, err := s.router.Handoff(g, e.Record.ID)
+		return err == nil
+	case e.Handoff != "":
+		_, err := s.router.Handoff(g, e.Handoff)
+		return err == nil
+	}
 	return true
 }

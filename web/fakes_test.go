@@ -350,7 +350,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Past: w, Documents: w, Runs: w, Rates: w, Outbox: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Machines: w, Levels: w, Decisions: w, History: w, Conversations: w, Push: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
+		Router: w, Store: w, Fleet: w, Front: w, Calls: w, Levels: w, Decisions: w, Push: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

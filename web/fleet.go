@@ -20,54 +20,23 @@ func listOf[T any](items []T) list[T] {
 	return list[T]{Items: items}
 }
 
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+// maxStickyTitle bounds the title of a session that is put to use, in bytes.
+const maxStickyTitle = 200
+
+// fleet is the caller's machines and the sessions on them.
+type fleet struct {
+	tools    tools.Backend // Set once: what the tools look at and act on
+	machines Machines      // Set once
+	stickies Stickies      // Set once
+	voice    VoiceInfo     // Set once
 }
 
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	if s.cfg.Ready != nil {
-		if err := s.cfg.Ready(r.Context()); err != nil {
-			return err
-		}
-	}
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-}
-
-func (s *Server) realtime(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	s.cfg.Front.ServeWebSocket(w, r, g)
-	return nil
-}
-
-func (s *Server) calls(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	s.cfg.Front.ServeCalls(w, r, g)
-	return nil
-}
-
-func (s *Server) attach(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	var body struct {
-		CallID string `json:"call_id"`
-	}
-	if err := decode(r.Body, &body); err != nil {
-		return err
-	}
-	s.cfg.Calls.ServeAttach(w, r, g, body.CallID)
-	return nil
-}
-
-func (s *Server) liveCalls(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	return writeJSON(w, http.StatusOK, listOf(s.cfg.Calls.Calls(g)))
-}
-
-func (s *Server) hangup(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	return done(w, s.cfg.Front.Hangup(g, r.PathValue("id")))
-}
-
-func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	voice := s.cfg.Voice
+func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	voice := f.voice
 	if voice.Chips == nil {
 		voice.Chips = []Chip{}
 	}
-	found, err := tools.ServersArguments{}.Do(r.Context(), s.backend(), nil, g)
+	found, err := tools.ServersArguments{}.Do(r.Context(), f.tools, nil, g)
 	if err != nil {
 		return err
 	}
@@ -77,21 +46,21 @@ func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	}{found.(tools.ServersResult), voice})
 }
 
-func (s *Server) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (f fleet) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", handoff.MaxSessions)
 	if err != nil {
 		return err
 	}
-	return s.look(w, r, g, &tools.SessionsArguments{Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit})
+	return f.look(w, r, g, &tools.SessionsArguments{Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit})
 }
 
-func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (f fleet) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", handoff.MaxReadWhole)
 	if err != nil {
 		return err
 	}
 	args := &wholeRead{ReadArguments: tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread")}, limit: limit}
-	return s.look(w, r, g, args)
+	return f.look(w, r, g, args)
 }
 
 // wholeRead reads a session for a person, who has room for more lines than a voice model.
@@ -109,45 +78,66 @@ func (a *wholeRead) Check() error {
 	return err
 }
 
-func (s *Server) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	return done(w, s.cfg.Work.Stop(r.Context(), g, r.PathValue("id")))
-}
-
-func (s *Server) questions(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	return writeJSON(w, http.StatusOK, listOf(s.cfg.Questions.Questions(g)))
-}
-
-func (s *Server) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	var body struct {
-		Decision handoff.Decision `json:"decision"`
-		Text     string           `json:"text"`
-	}
-	if err := decode(r.Body, &body); err != nil {
-		return err
-	}
-	id := handoff.QuestionID(r.PathValue("id"))
-	if body.Text != "" && body.Decision == "" {
-		return done(w, s.cfg.Questions.Reply(r.Context(), g, id, body.Text))
-	}
-	if body.Text != "" {
-		return handoff.Fault(handoff.CodeMalformed, "there is either a decision or a text", "")
-	}
-	switch body.Decision {
-	case handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop:
-	default:
-		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
-	}
-	return done(w, s.cfg.Questions.Decide(r.Context(), g, id, body.Decision))
-}
-
-func (s *Server) stickies(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	items, err := s.cfg.Stickies.Stickies(r.Context(), g)
+func (f fleet) listStickies(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	items, err := f.stickies.Stickies(r.Context(), g)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-func (s *Server) clearSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	return done(w, s.cfg.Stickies.ClearSticky(r.Context(), g, r.PathValue("server")))
+func (f fleet) clearSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	return done(w, f.stickies.ClearSticky(r.Context(), g, r.PathValue("server")))
+}
+
+func (f fleet) listMachines(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, listOf(f.machines.Machines(g)))
+}
+
+// testMachine asks a machine something now.
+func (f fleet) testMachine(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	took, err := f.machines.Test(r.Context(), g, r.PathValue("server"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]int64{"took_ms": max(took.Milliseconds(), 1)})
+}
+
+// archive puts a session away, or brings it back.
+func (f fleet) archive(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	t := handoff.Target{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
+	return done(w, f.machines.Archive(r.Context(), g, t, r.Method == http.MethodPost))
+}
+
+// putSticky makes a session the one in use on a machine.
+func (f fleet) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Thread string `json:"thread_id"`
+		Title  string `json:"title"` // as it is shown
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	if body.Thread == "" {
+		return handoff.Fault(handoff.CodeMalformed, "thread_id is missing", "")
+	}
+	return done(w, f.stickies.PutSticky(r.Context(), g, r.PathValue("server"), body.Thread, handoff.Clip(body.Title, maxStickyTitle)))
+}
+
+// A lookup is a tool's arguments that came in a path and a query.
+type lookup interface {
+	tools.Arguments
+	Check() error
+}
+
+// look answers with what a tool returns. A page has room for all of it, so the tool's limit does not count.
+func (f fleet) look(w http.ResponseWriter, r *http.Request, g handoff.Grant, args lookup) error {
+	if err := args.Check(); err != nil {
+		return err
+	}
+	result, err := args.Do(r.Context(), f.tools, nil, g)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, result)
 }

@@ -173,12 +173,7 @@ func TestCallersAreApart(t *testing.T) {
 func TestDeepBodies(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	cfg := config(nil, "127.0.0.1:8080")
-	cfg.Work, cfg.Runs, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w, w
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(t, w, nil)
 	for _, unit := range []string{"[", `{"decision":`} {
 		rec := ask(s, "POST", "/fleet/questions/q1", strings.Repeat(unit, handoff.MaxDepth+1), nil)
 		if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "nests deeper than 128") {
@@ -192,14 +187,9 @@ func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{`{"decision":"accept"}`, `{}`, ``, `{"decision":`, `[1]`, "\x00", `{"decision":"accept","decision":"stop"}`, `{"DECISION":"decline"}`, `{"key":"` + ownerKey + `"}`, strings.Repeat("[", 5000)} {
 		f.Add(seed)
 	}
-	cfg := config(nil, "127.0.0.1:8080")
 	f.Fuzz(func(t *testing.T, body string) {
 		w := newWorld()
-		cfg.Work, cfg.Runs, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w, w
-		s, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newServer(t, w, nil)
 		rec := ask(s, "POST", "/fleet/questions/q1", body, nil)
 		var got struct{ Decision string }
 		valid := json.Unmarshal([]byte(body), &got) == nil

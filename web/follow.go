@@ -13,20 +13,20 @@ import (
 // maxShownItem bounds an item's text and its output in a stream; of longer ones the end is shown.
 const maxShownItem = 64 << 10
 
-// followed streams what happens to one piece of work, from its beginning or after Last-Event-ID, until its outcome is
+// work streams what happens to one piece of work, from its beginning or after Last-Event-ID, until its outcome is
 // told. Where what happened is not known as far back any more, it begins with a snapshot. Who comes back after the end
 // is told that there is no more: 204 is what keeps an EventSource from asking again.
-func (s *Server) followed(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	id := r.PathValue("id")
-	record, err := s.cfg.Work.Handoff(g, id)
+	record, err := s.router.Handoff(g, id)
 	if err != nil {
 		return err
 	}
-	if !s.streams.enter(g.Caller) {
+	if !s.enter(g.Caller) {
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
-	defer s.streams.leave(g.Caller)
-	after, _ := s.streams.parse(r.Header.Get("Last-Event-ID")) // of another process: from the beginning
+	defer s.leave(g.Caller)
+	after, _ := s.parse(r.Header.Get("Last-Event-ID")) // of another process: from the beginning
 	ctx, cancel := context.WithCancel(r.Context())
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -34,7 +34,7 @@ func (s *Server) followed(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	events := make(chan handoff.RunEvent)
 	reading.Go(func() {
 		defer close(events)
-		for e, err := range s.cfg.Runs.Follow(ctx, g.Caller, handoff.RunID(id), after) {
+		for e, err := range s.router.Follow(ctx, g.Caller, handoff.RunID(id), after) {
 			if err != nil {
 				return
 			}
@@ -62,7 +62,7 @@ func (s *Server) followed(w http.ResponseWriter, r *http.Request, g handoff.Gran
 
 // pass writes the first events and those that come, until no more do, the client takes none, its login ends or the
 // server closes.
-func pass[E any](s *Server, r *http.Request, out eventWriter, first []E, events <-chan E, write func(E) bool) {
+func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events <-chan E, write func(E) bool) {
 	for _, e := range first {
 		if !write(e) {
 			return
@@ -77,7 +77,7 @@ func pass[E any](s *Server, r *http.Request, out eventWriter, first []E, events 
 				return
 			}
 		case <-tick.C:
-			if s.revoked(r) != nil || !out.raw(": alive\n\n") { // logged out meanwhile, or gone
+			if s.auth.revoked(r) != nil || !out.raw(": alive\n\n") { // logged out meanwhile, or gone
 				return
 			}
 		case <-r.Context().Done():
@@ -85,42 +85,6 @@ func pass[E any](s *Server, r *http.Request, out eventWriter, first []E, events 
 		case <-s.closed:
 			return
 		}
-	}
-}
-
-// revoked reports whether what let a request in has ended since, as an error; nil: not that anybody knew.
-func (s *Server) revoked(r *http.Request) error {
-	if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
-		return err
-	}
-	return nil
-}
-
-// whileGranted ends a request's context, with the reason as its cause, once what let it in has ended. What it serves
-// is an API: an answer there is no tap.
-func (s *Server) whileGranted(serve handler) handler {
-	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-		g.Page = false
-		ctx, cancel := context.WithCancelCause(r.Context())
-		var watching sync.WaitGroup
-		defer watching.Wait()
-		defer cancel(nil)
-		watching.Go(func() {
-			tick := time.NewTicker(s.times.beat)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					if err := g.Revoked(); err != nil {
-						cancel(err)
-						return
-					}
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-		return serve(w, r.WithContext(ctx), g)
 	}
 }
 

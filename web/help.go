@@ -135,19 +135,19 @@ func plainText(n helpNode) string {
 }
 
 // helpList names the pages of help; they are no secret.
-func (s *Server) helpList(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
-	names := make([]helpPage, 0, len(s.help))
-	for _, p := range s.help {
-		names = append(names, helpPage{Name: p.Name, Title: p.Title})
+func (p pages) helpList(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
+	names := make([]helpPage, 0, len(p.help))
+	for _, h := range p.help {
+		names = append(names, helpPage{Name: h.Name, Title: h.Title})
 	}
 	return writeJSON(w, http.StatusOK, listOf(names))
 }
 
 // helpPage gives a page of help.
-func (s *Server) helpPage(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	at := slices.IndexFunc(s.help, func(p helpPage) bool { return p.Name == r.PathValue("name") })
+func (p pages) helpPage(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	at := slices.IndexFunc(p.help, func(h helpPage) bool { return h.Name == r.PathValue("name") })
 	if at < 0 {
 		return handoff.Fault(handoff.CodeNotFound, "page of help with this name", "")
 	}
-	return writeJSON(w, http.StatusOK, s.help[at])
+	return writeJSON(w, http.StatusOK, p.help[at])
 }

@@ -40,14 +40,23 @@ type paged[T any] struct {
 	Next string `json:"next,omitempty"` // ?before= it is the page after this one
 }
 
-// history lists work that is over, what was heard last first.
-func (s *Server) history(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+// history is what a caller's work was, and what they said and heard.
+type history struct {
+	router Past // Set once
+	store  interface {
+		History
+		sessions.Conversations
+	} // Set once
+}
+
+// list lists work that is over, what was heard last first.
+func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", ledger.MaxHistoryPage)
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
-	found, err := s.cfg.History.History(r.Context(), g.Caller, ledger.HistoryQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
+	found, err := h.store.History(r.Context(), g.Caller, ledger.HistoryQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
 	if err != nil {
 		return err
 	}
@@ -76,9 +85,9 @@ type pastWork struct {
 	Edits   *editSum               `json:"edits,omitempty"`
 }
 
-// past gives the whole words of work that is over, and what was done.
-func (s *Server) past(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	rec, ok, err := s.cfg.Past.Past(r.Context(), g.Caller, r.PathValue("id"))
+// work gives the whole words of work that is over, and what was done.
+func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	rec, ok, err := h.router.Past(r.Context(), g.Caller, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -92,13 +101,13 @@ func (s *Server) past(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 }
 
 // said lists what was said and heard, newest first.
-func (s *Server) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (h history) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", sessions.MaxSaidPage)
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
-	found, err := s.cfg.Conversations.Said(r.Context(), g.Caller, sessions.SaidQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
+	found, err := h.store.Said(r.Context(), g.Caller, sessions.SaidQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
 	if err != nil {
 		return err
 	}
@@ -106,7 +115,7 @@ func (s *Server) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 }
 
 // addSaid keeps lines of a conversation. The page tells them, of its own calls; whoever has no name has no history.
-func (s *Server) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (h history) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Lines []sessions.Said `json:"lines"`
 	}
@@ -128,10 +137,10 @@ func (s *Server) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if g.Caller.Nameless() {
 		return done(w, nil)
 	}
-	return done(w, s.cfg.Conversations.AddSaid(r.Context(), g.Caller, body.Lines))
+	return done(w, h.store.AddSaid(r.Context(), g.Caller, body.Lines))
 }
 
 // dropSaid forgets all that the caller said and heard.
-func (s *Server) dropSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	return done(w, s.cfg.Conversations.DropSaid(r.Context(), g.Caller))
+func (h history) dropSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	return done(w, h.store.DropSaid(r.Context(), g.Caller))
 }

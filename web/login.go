@@ -41,8 +41,18 @@ type loginInfo struct {
 	This   bool      `json:"this,omitempty"` // the one that asks
 }
 
-// login gives a token for a key or for the code of a link. The token counts at this Host alone.
-func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+// logins are the pages that logged in.
+type logins struct {
+	auth  *auth // Set once
+	store interface {
+		Logins
+		LoginList
+	} // Set once
+	publicURL string // Set once: where other devices open the page, or ""
+}
+
+// create gives a token for a key or for the code of a link. The token counts at this Host alone.
+func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	var body struct {
 		Key  string `json:"key"`
 		Code string `json:"code"`
@@ -50,19 +60,19 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	key, ok := s.auth.byText(body.Key)
+	key, ok := p.auth.byText(body.Key)
 	made := origin{key.Principal, key.Sum}
 	switch {
 	case body.Key != "" && body.Code != "":
 		return handoff.Fault(handoff.CodeMalformed, "there is either a key or a code", "")
 	case body.Code != "":
-		if made, ok = s.auth.codes.spend(body.Code, time.Now()); !ok {
+		if made, ok = p.auth.codes.spend(body.Code, time.Now()); !ok {
 			return handoff.Fault(handoff.CodeLoginOver, "", "code is spent, old or unknown")
 		}
 	case !ok:
 		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
 	}
-	switch _, ok := s.auth.behind(made); {
+	switch _, ok := p.auth.behind(made); {
 	case !ok && body.Code != "":
 		return handoff.Fault(handoff.CodeLoginOver, "", "the key of the code is gone")
 	case !ok:
@@ -74,12 +84,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	now := time.Now()
 	l := sessions.Login{
 		ID: strings.ToLower(rand.Text()[:12]), Sum: sha256.Sum256([]byte(token)), Principal: made.principal, Key: made.key,
-		Host: s.access.hostOf(r), Device: device(r.UserAgent()), Made: now, Used: now, Ends: now.Add(loginLife),
+		Host: p.auth.access.hostOf(r), Device: device(r.UserAgent()), Made: now, Used: now, Ends: now.Add(loginLife),
 	}
-	if err := s.cfg.Logins.PutLogin(r.Context(), l); err != nil {
+	if err := p.store.PutLogin(r.Context(), l); err != nil {
 		return err
 	}
-	s.dropOldLogins(r, made)
+	p.dropOldLogins(r, made)
 	return writeJSON(w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends})
 }
 
@@ -95,21 +105,21 @@ func device(agent string) string {
 
 // dropOldLogins holds the logins of one origin to their bound, so that a program ends none of a person. What it
 // cannot do now, the next login does.
-func (s *Server) dropOldLogins(r *http.Request, by origin) {
-	all, err := s.cfg.LoginList.Logins(r.Context(), by.principal)
+func (p logins) dropOldLogins(r *http.Request, by origin) {
+	all, err := p.store.Logins(r.Context(), by.principal)
 	all = slices.DeleteFunc(all, func(l sessions.Login) bool { return originOf(l) != by })
 	for i := maxLogins; err == nil && i < len(all); i++ { // the newest use comes first
-		_, err = s.cfg.LoginList.DropLogin(r.Context(), by.principal, all[i].ID)
+		_, err = p.store.DropLogin(r.Context(), by.principal, all[i].ID)
 	}
 	if err != nil {
-		s.cfg.Log.Warn("old logins not dropped", zap.Error(err))
+		p.auth.log.Warn("old logins not dropped", zap.Error(err))
 	}
 }
 
 // proof shows a page that we know its token, before the page sends it: a port outlives a process, and who
 // listens there now may be somebody else. The page names its login, which is no secret, and a nonce; the
 // answer is an HMAC under the token's SHA-256, which only the store and the page can make.
-func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+func (p logins) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	var body struct {
 		Principal string `json:"principal"`
 		ID        string `json:"id"`
@@ -121,13 +131,13 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	if len(body.Nonce) < minNonce || len(body.Nonce) > maxNonce {
 		return handoff.Fault(handoff.CodeMalformed, "nonce has 22 to 128 characters", "")
 	}
-	all, err := s.cfg.LoginList.Logins(r.Context(), body.Principal)
+	all, err := p.store.Logins(r.Context(), body.Principal)
 	if err != nil {
 		return err
 	}
-	host := s.access.hostOf(r)
+	host := p.auth.access.hostOf(r)
 	for _, l := range all {
-		if l.ID == body.ID && l.Host == host && s.auth.stands(l, time.Now()) {
+		if l.ID == body.ID && l.Host == host && p.auth.stands(l, time.Now()) {
 			mac := hmac.New(sha256.New, l.Sum[:])
 			mac.Write([]byte(proofDomain + "\n" + host + "\n" + body.Nonce))
 			return writeJSON(w, http.StatusOK, map[string]string{"proof": base64.RawURLEncoding.EncodeToString(mac.Sum(nil))})
@@ -138,17 +148,17 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 
 // within returns the logins that the sender of a request may see and end, newest use first: on a page where a person
 // sits all of the principal, else those that were made with the same key.
-func (s *Server) within(r *http.Request, g handoff.Grant) ([]sessions.Login, error) {
-	all, err := s.cfg.LoginList.Logins(r.Context(), g.Caller.Principal)
+func (p logins) within(r *http.Request, g handoff.Grant) ([]sessions.Login, error) {
+	all, err := p.store.Logins(r.Context(), g.Caller.Principal)
 	return slices.DeleteFunc(all, func(l sessions.Login) bool {
-		key, ok := s.auth.behind(originOf(l))
+		key, ok := p.auth.behind(originOf(l))
 		return !ok || !time.Now().Before(l.Ends) || !g.Page && (l.Key != key.Sum || key.name() != g.Key)
 	}), err
 }
 
-// logins lists those that the sender may see.
-func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	all, err := s.within(r, g)
+// list lists those that the sender may see.
+func (p logins) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	all, err := p.within(r, g)
 	if err != nil {
 		return err
 	}
@@ -162,14 +172,32 @@ func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 }
 
 // logout ends a login that the sender may see. Its event stream ends with its next sign of life.
-func (s *Server) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	all, err := s.within(r, g)
+func (p logins) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	all, err := p.within(r, g)
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(all, func(l sessions.Login) bool { return l.ID == r.PathValue("id") }) {
 		return handoff.Fault(handoff.CodeNotFound, "such login", "")
 	}
-	_, err = s.cfg.LoginList.DropLogin(r.Context(), g.Caller.Principal, r.PathValue("id"))
+	_, err = p.store.DropLogin(r.Context(), g.Caller.Principal, r.PathValue("id"))
 	return done(w, err)
+}
+
+// deviceCode makes a code with which another device logs in. Only a login makes one, and the other device may do what
+// that login may.
+func (p logins) deviceCode(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	l, ok, err := p.auth.login(r)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return handoff.Fault(handoff.CodeNotGranted, "a device is added from the page", "")
+	}
+	text := p.auth.codes.make(originOf(l), time.Now())
+	made := map[string]any{"code": text, "ends": time.Now().Add(codeLife)}
+	if p.publicURL != "" {
+		made["at"] = p.publicURL
+	}
+	return writeJSON(w, http.StatusOK, made)
 }

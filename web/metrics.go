@@ -13,11 +13,11 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	switch {
 	case !g.Metrics:
 		return handoff.Fault(handoff.CodeNotGranted, "it has no metrics: true", "")
-	case s.cfg.Metrics == nil:
+	case s.scrape == nil:
 		return handoff.Fault(handoff.CodeNotFound, "metrics", "")
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	s.cfg.Metrics.ServeHTTP(w, r)
+	s.scrape.ServeHTTP(w, r)
 	return nil
 }
 

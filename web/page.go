@@ -35,8 +35,14 @@ type file struct {
 	etag string
 }
 
-// loadPage reads the embedded files and names their versions.
-func loadPage() (map[string]file, error) {
+// pages serve the page and the help, which are no secret. Set once.
+type pages struct {
+	files map[string]file // by name
+	help  []helpPage      // in their order
+}
+
+// loadPages reads the embedded files and names their versions.
+func loadPages() (pages, error) {
 	files := map[string]file{}
 	err := fs.WalkDir(pageFiles, "page", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -50,21 +56,30 @@ func loadPage() (map[string]file, error) {
 		files[path.Base(name)] = file{body: body, kind: types[path.Ext(name)], etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 		return nil
 	})
-	return files, err
+	if err != nil {
+		return pages{}, err
+	}
+	help, err := loadHelp()
+	return pages{files, help}, err
 }
 
-func (s *Server) page(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return s.file(w, r, "index.html")
+func (p pages) page(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	return p.file(w, r, "index.html")
 }
 
-func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return s.file(w, r, r.PathValue("file"))
+func (p pages) asset(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	return p.file(w, r, r.PathValue("file"))
+}
+
+// worker serves the service worker, whose scope is the whole page.
+func (p pages) worker(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	return p.file(w, r, "worker.js")
 }
 
 // file serves a file of the page. Browsers ask each time and get 304 while nothing changed, so that a new
 // version is never mixed with an old one for long.
-func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) error {
-	f, ok := s.files[name]
+func (p pages) file(w http.ResponseWriter, r *http.Request, name string) error {
+	f, ok := p.files[name]
 	if !ok {
 		return handoff.Fault(handoff.CodeNotFound, "file "+handoff.Clip(name, 80), "")
 	}

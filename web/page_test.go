@@ -49,10 +49,10 @@ var (
 // The page is whole, loads nothing from elsewhere, and never treats text as markup.
 func TestPageFiles(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
-	if len(s.files) == 0 {
+	if len(s.pages.files) == 0 {
 		t.Fatal("no files")
 	}
-	for name, f := range s.files {
+	for name, f := range s.pages.files {
 		text := string(f.body)
 		if f.kind == "" {
 			t.Errorf("%s has a kind that is not served", name)
@@ -70,7 +70,7 @@ func TestPageFiles(t *testing.T) {
 			t.Errorf("%s names %s", name, bad)
 		}
 		for _, m := range loads.FindAllStringSubmatch(text, -1) {
-			if want := strings.TrimPrefix(m[1]+m[2]+m[3]+m[4], "page/"); s.files[want].body == nil {
+			if want := strings.TrimPrefix(m[1]+m[2]+m[3]+m[4], "page/"); s.pages.files[want].body == nil {
 				t.Errorf("%s loads %s, which is not there", name, want)
 			}
 		}

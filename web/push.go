@@ -14,12 +14,18 @@ type Push interface {
 	Unsubscribe(c handoff.Caller, endpoint string) error
 }
 
-func (s *Server) pushKey(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
-	return writeJSON(w, http.StatusOK, map[string]string{"key": s.cfg.Push.Key()})
+// pushes are the browsers that asked to be told.
+type pushes struct {
+	push Push  // Set once
+	auth *auth // Set once
+}
+
+func (p pushes) key(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"key": p.push.Key()})
 }
 
 // subscribe has a browser told. Only a page that is logged in asks for it, and it ends with that login.
-func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (p pushes) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct { // a browser's PushSubscription
 		Endpoint string `json:"endpoint"`
 		Keys     struct {
@@ -30,27 +36,22 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	l, ok, err := s.auth.login(r)
+	l, ok, err := p.auth.login(r)
 	switch {
 	case err != nil:
 		return err
 	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "notifications are asked for on the page", "")
 	}
-	return done(w, s.cfg.Push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))
+	return done(w, p.push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))
 }
 
-func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (p pushes) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Endpoint string `json:"endpoint"`
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	return done(w, s.cfg.Push.Unsubscribe(g.Caller, body.Endpoint))
-}
-
-// worker serves the service worker, whose scope is the whole page.
-func (s *Server) worker(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return s.file(w, r, "worker.js")
+	return done(w, p.push.Unsubscribe(g.Caller, body.Endpoint))
 }

@@ -22,8 +22,8 @@ type Runs interface {
 	Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
 }
 
-// run gives work to an agent.
-func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+// give gives work to an agent.
+func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Server string `json:"server"`
 		Thread string `json:"thread_id"`
@@ -51,7 +51,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	if err := mayUseTool(g, tool); err != nil {
 		return err
 	}
-	front := tools.Direct{Backend: s.backend(), Complete: completeBy(r)}
+	front := tools.Direct{Backend: wk.tools, Complete: completeBy(r)}
 	result, err := args.Do(r.Context(), front.Backend, front, g)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func completeBy(r *http.Request) func(*handoff.Request) {
 }
 
 // steer gives more words to work that runs.
-func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (wk work) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Prompt string `json:"prompt"`
 	}
@@ -80,7 +80,7 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	}
 	req := handoff.Request{Input: handoff.TextInput(body.Prompt)}
 	completeBy(r)(&req)
-	record, err := s.cfg.Runs.Steer(r.Context(), g, r.PathValue("id"), req)
+	record, err := wk.router.Steer(r.Context(), g, r.PathValue("id"), req)
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 }
 
 // heard notes that somebody was told the outcome of work, so that no call tells it again.
-func (s *Server) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
+func (wk work) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	record, err := wk.router.Handoff(g, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if record.Outcome == "" {
 		return handoff.Fault(handoff.CodeMalformed, "the work has no outcome yet", "")
 	}
-	return done(w, s.cfg.Outbox.HeardForGood(r.Context(), g.Caller, handoff.RunID(record.ID)))
+	return done(w, wk.router.HeardForGood(r.Context(), g.Caller, handoff.RunID(record.ID)))
 }
 
 // accepted answers with the record of work that is promised, and where to read what becomes of it.

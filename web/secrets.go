@@ -33,17 +33,23 @@ type Secrets interface {
 	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)
 }
 
-// secretCounts counts client secrets; anybody may add.
-type secretCounts struct{ made, refused atomic.Uint64 }
+// clientSecrets makes client secrets, and counts them.
+type clientSecrets struct {
+	auth  *auth   // Set once
+	store Secrets // Set once
+	model string  // Set once: the usual one of a session
 
-// clientSecret makes a secret that opens calls for a while, as the caller who asks, so that no page ever holds the
+	made, refused atomic.Uint64
+}
+
+// create makes a secret that opens calls for a while, as the caller who asks, so that no page ever holds the
 // key. What the key may do elsewhere, the secret may not.
-func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	life, session, err := readSecretOrder(r.Body)
 	if err != nil {
 		return err
 	}
-	key, ok := s.auth.named(g)
+	key, ok := c.auth.named(g)
 	if !ok { // it was taken away just now
 		return handoff.Fault(handoff.CodeUnauthorized, "", "the key is gone")
 	}
@@ -55,18 +61,18 @@ func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.
 	_, _ = rand.Read(raw) // it never fails
 	text := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	ends := time.Now().Add(life).Truncate(time.Second)
-	kept, err := s.cfg.Secrets.PutSecret(r.Context(), sessions.Secret{
+	kept, err := c.store.PutSecret(r.Context(), sessions.Secret{
 		Sum: sha256.Sum256([]byte(text)), Principal: key.Principal, Key: key.Sum, User: user, Session: session, Ends: ends,
 	})
 	if err != nil {
 		return err
 	}
 	if !kept {
-		s.secrets.refused.Add(1)
+		c.refused.Add(1)
 		return &handoff.Error{Code: handoff.CodeLimited, Subject: strconv.Itoa(sessions.MaxSecrets) + " client secrets that have not ended", Retry: minSecretLife}
 	}
-	s.secrets.made.Add(1)
-	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, s.cfg.Voice.Model))})
+	c.made.Add(1)
+	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, c.model))})
 }
 
 // endUser is whom a request names as its end user, or "". An error has code [handoff.CodeMalformed].

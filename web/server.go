@@ -16,20 +16,24 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// Server is the HTTP edge. It is safe for concurrent use.
+// Server is the HTTP edge: the routes, and the checks before each of them. What a route shows and does is of its
+// subject. It is safe for concurrent use.
 type Server struct {
-	cfg     Config       // Set once
 	access  accessPolicy // Set once
 	auth    auth
-	files   map[string]file  // Set once: the page's files by name
-	help    []helpPage       // Set once
+	times   deadlines        // Set once
 	mux     *http.ServeMux   // Set once
 	known   map[string]route // Set once: routes by pattern
-	times   deadlines        // Set once
-	streams *streams
-	bodies  *bodies // Set once; safe by itself
-	secrets secretCounts
+	pages   pages            // Set once
+	streams *streams         // Set once
+	secrets *clientSecrets   // Set once
+	mounted []Mounted        // Set once
+	bodies  *bodies          // Set once
+	rates   Rates            // Set once
+	scrape  http.Handler     // Set once: nil: there are no metrics
+	ready   func(context.Context) error
 	refused *handoff.Tally[handoff.Code] // Set once: requests, by code
+	log     *zap.Logger                  // Set once
 	closing sync.Once
 	closed  chan struct{} // closed by Close
 }
@@ -52,75 +56,97 @@ type route struct {
 	access  access
 	body    int64 // the largest body in bytes; 0: a body is not read
 	// tool is the one that the route stands for: who may not use the one may not use the other. "": none. What
-	// POST /fleet/handoffs stands for depends on its mode: see [Server.run].
+	// POST /fleet/handoffs stands for depends on its mode: see [work.give].
 	tool  string
 	serve handler
 }
 
 // routes registers everything there is; whatever is not here is unknown.
-func (s *Server) routes() {
-	s.mux, s.known = http.NewServeMux(), map[string]route{}
+func (s *Server) routes(cfg Config) {
+	backend := tools.Backend{Directory: cfg.Fleet, Giver: cfg.Router}
+	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
+	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
+	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Voice}
+	work := work{cfg.Router, cfg.Store, backend}
+	questions := questions{cfg.Router, cfg.Decisions}
+	history := history{cfg.Router, cfg.Store}
+	pushes := pushes{cfg.Push, &s.auth}
 	for _, r := range []route{
-		{"GET /{$}", accessPublic, 0, "", s.page},
-		{"GET /page/{file}", accessPublic, 0, "", s.asset},
-		{"POST /login", accessPublic, maxJSON, "", s.login},
-		{"POST /login/proof", accessPublic, maxJSON, "", s.proof},
-		{"GET /login", accessCaller, 0, "", s.logins},
-		{"DELETE /login/{id}", accessCaller, maxJSON, "", s.logout},
-		{"POST /login/code", accessCaller, maxJSON, "", s.deviceCode},
+		{"GET /{$}", accessPublic, 0, "", s.pages.page},
+		{"GET /page/{file}", accessPublic, 0, "", s.pages.asset},
+		{"GET /worker.js", accessPublic, 0, "", s.pages.worker},
+		{"GET /help", accessPublic, 0, "", s.pages.helpList},
+		{"GET /help/{name}", accessPublic, 0, "", s.pages.helpPage},
 		{"GET /healthz", accessPublic, 0, "", s.healthz},
 		{"GET /readyz", accessPublic, 0, "", s.readyz},
-		{"GET /v1/realtime", accessCall, 0, "", s.realtime},
-		{"POST /v1/realtime/calls", accessCall, maxCall, "", s.calls},
-		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, "", s.clientSecret},
-		{"POST /v1/realtime/attach", accessCaller, maxJSON, "", s.attach},
-		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, "", s.hangup},
-		{"GET /fleet/servers", accessCaller, 0, tools.ListServers, s.servers},
-		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, s.sessions},
-		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, tools.ReadSession, s.session},
-		{"GET /fleet/handoffs", accessCaller, 0, tools.Status, s.handoffs},
-		{"POST /fleet/handoffs", accessCaller, maxRun, "", s.run},
-		{"GET /fleet/handoffs/{id}", accessCaller, 0, tools.Status, s.handoff},
-		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, tools.Status, s.followed},
-		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, tools.Codex, s.steer},
-		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, tools.StopWork, s.stop},
-		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, tools.Status, s.heard},
-		{"GET /fleet/questions", accessCaller, 0, tools.Status, s.questions},
-		{"POST /fleet/questions/{id}", accessCaller, maxJSON, tools.AnswerAgent, s.decide},
-		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, s.archive},
-		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, s.archive},
-		{"GET /fleet/machines", accessCaller, 0, tools.ListServers, s.machines},
-		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, tools.ListServers, s.testMachine},
-		{"GET /fleet/cleared", accessCaller, 0, tools.Status, s.cleared},
-		{"PUT /fleet/cleared", accessCaller, maxJSON, tools.Status, s.setCleared},
-		{"GET /fleet/updates", accessCaller, 0, "", s.updates},
-		{"PUT /fleet/updates", accessCaller, maxJSON, tools.SetUpdates, s.setUpdates},
-		{"GET /fleet/history", accessCaller, 0, tools.Status, s.history},
-		{"GET /fleet/history/{id}", accessCaller, 0, tools.Status, s.past},
-		{"GET /fleet/conversation", accessCaller, 0, tools.Status, s.said},
-		{"POST /fleet/conversation", accessCaller, maxSaidBody, tools.Status, s.addSaid},
-		{"DELETE /fleet/conversation", accessCaller, maxJSON, tools.Status, s.dropSaid},
-		{"GET /worker.js", accessPublic, 0, "", s.worker},
-		{"GET /fleet/push", accessCaller, 0, "", s.pushKey},
-		{"POST /fleet/push", accessCaller, maxJSON, tools.Status, s.subscribe},
-		{"DELETE /fleet/push", accessCaller, maxJSON, "", s.unsubscribe},
-		{"GET /help", accessPublic, 0, "", s.helpList},
-		{"GET /help/{name}", accessPublic, 0, "", s.helpPage},
-		{"GET /fleet/decisions", accessCaller, 0, tools.Status, s.decisions},
-		{"GET /fleet/sticky", accessCaller, 0, tools.ListSessions, s.stickies},
-		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, s.putSticky},
-		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, s.clearSticky},
-		{"GET /fleet/calls", accessCaller, 0, "", s.liveCalls},
-		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, "", s.hangup},
-		{"GET /fleet/events", accessCaller, 0, tools.Status, s.events},
 		{"GET /metrics", accessCaller, 0, "", s.metrics},
+
+		{"POST /login", accessPublic, maxJSON, "", logins.create},
+		{"POST /login/proof", accessPublic, maxJSON, "", logins.proof},
+		{"GET /login", accessCaller, 0, "", logins.list},
+		{"DELETE /login/{id}", accessCaller, maxJSON, "", logins.logout},
+		{"POST /login/code", accessCaller, maxJSON, "", logins.deviceCode},
+
+		{"GET /v1/realtime", accessCall, 0, "", calls.realtime},
+		{"POST /v1/realtime/calls", accessCall, maxCall, "", calls.create},
+		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, "", s.secrets.create},
+		{"POST /v1/realtime/attach", accessCaller, maxJSON, "", calls.attach},
+		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, "", calls.hangup},
+		{"GET /fleet/calls", accessCaller, 0, "", calls.list},
+		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, "", calls.hangup},
+		{"GET /fleet/updates", accessCaller, 0, "", calls.updates},
+		{"PUT /fleet/updates", accessCaller, maxJSON, tools.SetUpdates, calls.setUpdates},
+
+		{"GET /fleet/servers", accessCaller, 0, tools.ListServers, fleet.servers},
+		{"GET /fleet/machines", accessCaller, 0, tools.ListServers, fleet.listMachines},
+		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, tools.ListServers, fleet.testMachine},
+		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, fleet.sessions},
+		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, tools.ReadSession, fleet.session},
+		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, fleet.archive},
+		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, fleet.archive},
+		{"GET /fleet/sticky", accessCaller, 0, tools.ListSessions, fleet.listStickies},
+		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.putSticky},
+		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.clearSticky},
+
+		{"GET /fleet/handoffs", accessCaller, 0, tools.Status, work.list},
+		{"POST /fleet/handoffs", accessCaller, maxRun, "", work.give},
+		{"GET /fleet/handoffs/{id}", accessCaller, 0, tools.Status, work.read},
+		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, tools.Status, s.streams.work},
+		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, tools.Codex, work.steer},
+		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, tools.StopWork, work.stop},
+		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, tools.Status, work.heard},
+		{"GET /fleet/cleared", accessCaller, 0, tools.Status, work.cleared},
+		{"PUT /fleet/cleared", accessCaller, maxJSON, tools.Status, work.setCleared},
+		{"GET /fleet/events", accessCaller, 0, tools.Status, s.streams.feed},
+
+		{"GET /fleet/questions", accessCaller, 0, tools.Status, questions.list},
+		{"POST /fleet/questions/{id}", accessCaller, maxJSON, tools.AnswerAgent, questions.decide},
+		{"GET /fleet/decisions", accessCaller, 0, tools.Status, questions.decisions},
+
+		{"GET /fleet/history", accessCaller, 0, tools.Status, history.list},
+		{"GET /fleet/history/{id}", accessCaller, 0, tools.Status, history.work},
+		{"GET /fleet/conversation", accessCaller, 0, tools.Status, history.said},
+		{"POST /fleet/conversation", accessCaller, maxSaidBody, tools.Status, history.addSaid},
+		{"DELETE /fleet/conversation", accessCaller, maxJSON, tools.Status, history.dropSaid},
+
+		{"GET /fleet/push", accessCaller, 0, "", pushes.key},
+		{"POST /fleet/push", accessCaller, maxJSON, tools.Status, pushes.subscribe},
+		{"DELETE /fleet/push", accessCaller, maxJSON, "", pushes.unsubscribe},
 	} {
 		s.handle(r)
 	}
-	if s.cfg.Responses != nil {
-		for _, pattern := range s.cfg.Responses.Patterns() {
-			s.handle(route{pattern, accessCaller, maxResponse, apiTool(pattern), s.whileGranted(s.cfg.Responses.Serve)})
-		}
+	s.mount(cfg.Responses, maxResponse, apiTool)
+}
+
+// mount puts a front behind the checks at the patterns that it serves. tool names the tool that a pattern stands for,
+// as in [route].
+func (s *Server) mount(front Mounted, body int64, tool func(pattern string) string) {
+	if front == nil {
+		return
+	}
+	s.mounted = append(s.mounted, front)
+	for _, pattern := range front.Patterns() {
+		s.handle(route{pattern, accessCaller, body, tool(pattern), s.whileGranted(front.Serve)})
 	}
 }
 
@@ -184,7 +210,7 @@ func (s *Server) chain(to route) http.Handler {
 				return
 			}
 			if lasting := r.WithContext(context.WithoutCancel(r.Context())); !g.Secret { // which ends by itself, and no call with it
-				g.Revoked = func() error { return s.revoked(lasting) }
+				g.Revoked = func() error { return s.auth.revoked(lasting) }
 			}
 		}
 		body, err := s.admit(r, g, to)
@@ -222,7 +248,7 @@ func (s *Server) chain(to route) http.Handler {
 func (s *Server) admit(r *http.Request, g handoff.Grant, to route) (*room, error) {
 	again := r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Stainless-Retry-Count") > "0"
 	if giving[to.pattern] && !again && (r.ContentLength < 0 || r.ContentLength > smallBody) {
-		if err := s.cfg.Rates.MayGive(g); err != nil {
+		if err := s.rates.MayGive(g); err != nil {
 			return nil, err
 		}
 	}
@@ -244,7 +270,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == handoff.CodeInternal {
 		level = zap.WarnLevel
 	}
-	s.cfg.Log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
+	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
 		zap.String("code", string(e.Code)), zap.String("detail", e.Detail), zap.String("request", w.Header().Get("X-Request-Id")))
 }
 
@@ -253,8 +279,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		close(s.closed)
-		if s.cfg.Responses != nil {
-			s.cfg.Responses.Close()
+		for _, front := range s.mounted {
+			front.Close()
 		}
 	})
 }
@@ -262,10 +288,51 @@ func (s *Server) Close() {
 // HTTPServer wraps the server for serving: bounds for slow and greedy clients, and event streams that end
 // when it shuts down.
 func (s *Server) HTTPServer() *http.Server {
-	h := &http.Server{Handler: s, MaxHeaderBytes: 32 << 10, ErrorLog: zap.NewStdLog(s.cfg.Log)}
+	h := &http.Server{Handler: s, MaxHeaderBytes: 32 << 10, ErrorLog: zap.NewStdLog(s.log)}
 	s.times.apply(h)
 	h.RegisterOnShutdown(s.Close)
 	return h
+}
+
+// whileGranted ends a request's context, with the reason as its cause, once what let it in has ended. What it serves
+// is an API: an answer there is no tap.
+func (s *Server) whileGranted(serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+		g.Page = false
+		ctx, cancel := context.WithCancelCause(r.Context())
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		defer cancel(nil)
+		watching.Go(func() {
+			tick := time.NewTicker(s.times.beat)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					if err := g.Revoked(); err != nil {
+						cancel(err)
+						return
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		return serve(w, r.WithContext(ctx), g)
+	}
+}
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	if s.ready != nil {
+		if err := s.ready(r.Context()); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
 // setHeaders sets what every answer carries. host is "" when it is not to be trusted.

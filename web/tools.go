@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -42,44 +41,4 @@ func mayUseTool(g handoff.Grant, tool string) error {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tool, "")
 	}
 	return nil
-}
-
-// hears reports whether an event is about what a grant may know of.
-func (s *Server) hears(g handoff.Grant, e handoff.PageEvent) bool {
-	switch {
-	case g.Servers == nil:
-		return true
-	case e.Question != nil:
-		return g.AllowsServer(e.Question.Server)
-	case e.Record != nil:
-		_, err := s.cfg.Work.Handoff(g, e.Record.ID)
-		return err == nil
-	case e.Handoff != "":
-		_, err := s.cfg.Work.Handoff(g, e.Handoff)
-		return err == nil
-	}
-	return true
-}
-
-// backend is what the tools look at and act on here.
-func (s *Server) backend() tools.Backend {
-	return tools.Backend{Directory: s.cfg.Directory, Giver: s.cfg.Runs}
-}
-
-// A lookup is a tool's arguments that came in a path and a query.
-type lookup interface {
-	tools.Arguments
-	Check() error
-}
-
-// look answers with what a tool returns. A page has room for all of it, so the tool's limit does not count.
-func (s *Server) look(w http.ResponseWriter, r *http.Request, g handoff.Grant, args lookup) error {
-	if err := args.Check(); err != nil {
-		return err
-	}
-	result, err := args.Do(r.Context(), s.backend(), nil, g)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, result)
 }

@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
+	"switchboard/sessions"
 )
 
 // Bounds of what is given of work, in bytes where nothing else stands.
@@ -22,6 +25,13 @@ const (
 	maxCutItem  = 1 << 10 // of a cut item's text, and of its output
 	itemCutMark = "…"
 )
+
+// work is what was asked of the agents.
+type work struct {
+	router    Router             // Set once
+	documents sessions.Documents // Set once
+	tools     tools.Backend      // Set once
+}
 
 // brief is a piece of work without what it did: as lists and the feed give it.
 type brief struct {
@@ -74,13 +84,13 @@ type workPage struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
-func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+func (wk work) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", maxPage)
 	if err != nil {
 		return err
 	}
-	away := s.cfg.Past.Recall(r.Context(), g.Caller)
-	all, unread := s.cfg.Work.Handoffs(g)
+	away := wk.router.Recall(r.Context(), g.Caller)
+	all, unread := wk.router.Handoffs(g)
 	if query := r.URL.Query(); query.Has("before") {
 		before := query.Get("before")
 		at := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == before })
@@ -104,9 +114,9 @@ type whole struct {
 	Items []json.RawMessage `json:"items,omitempty"`
 }
 
-func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	away := s.cfg.Past.Recall(r.Context(), g.Caller)
-	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
+func (wk work) read(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	away := wk.router.Recall(r.Context(), g.Caller)
+	record, err := wk.router.Handoff(g, r.PathValue("id"))
 	if err != nil {
 		return cmp.Or(away, err)
 	}
@@ -133,4 +143,50 @@ func boundedItems(items []handoff.RecordItem) []json.RawMessage {
 		out[i], _ = json.Marshal(it)
 	}
 	return out
+}
+
+func (wk work) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	return done(w, wk.router.Stop(r.Context(), g, r.PathValue("id")))
+}
+
+// clearedID names the document in which it stands until when a caller's finished work was put away.
+const clearedID = "page: finished work was put away"
+
+// clearedInfo says until when finished work is not listed on the page; no time: all of it is.
+type clearedInfo struct {
+	At time.Time `json:"at,omitzero"`
+}
+
+// cleared tells until when the caller has put finished work away, so that all their devices list the same.
+func (wk work) cleared(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	d, there, err := wk.documents.Document(r.Context(), g.Caller, clearedID)
+	if err != nil {
+		return err
+	}
+	var info clearedInfo
+	if there {
+		_ = info.At.UnmarshalText(d.Body) // ours; else nothing was put away
+	}
+	return writeJSON(w, http.StatusOK, info)
+}
+
+// setCleared puts finished work away, or brings it back, and tells every page of the caller. It stays in the history.
+func (wk work) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var info clearedInfo
+	if err := decode(r.Body, &info); err != nil {
+		return err
+	}
+	if g.Caller.Nameless() {
+		return done(w, nil)
+	}
+	text, err := info.At.MarshalText()
+	if err != nil {
+		return handoff.Fault(handoff.CodeMalformed, "at is a time", err.Error())
+	}
+	d := sessions.Document{Owner: g.Caller, ID: clearedID, Body: text, Ends: time.Now().Add(sessions.HistoryFor)}
+	if err := wk.documents.PutDocument(r.Context(), d); err != nil {
+		return err
+	}
+	wk.router.Feed(g).Publish(handoff.PageEvent{Kind: handoff.EventCleared})
+	return done(w, nil)
 }

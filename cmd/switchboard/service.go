@@ -148,11 +148,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
-		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Rates: runs, Outbox: runs, Questions: runs, Stickies: runs,
-		Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store,
-		Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
-		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(),
-		PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Router:  runs, Store: s.store, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
+		Responses: api, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {

@@ -1,0 +1,64 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// calls begin and enter calls, and end them, and keep how much is told in them.
+type calls struct {
+	front  Front  // Set once
+	live   Calls  // Set once
+	levels Levels // Set once
+}
+
+func (c calls) realtime(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	c.front.ServeWebSocket(w, r, g)
+	return nil
+}
+
+func (c calls) create(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	c.front.ServeCalls(w, r, g)
+	return nil
+}
+
+func (c calls) attach(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		CallID string `json:"call_id"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	c.live.ServeAttach(w, r, g, body.CallID)
+	return nil
+}
+
+func (c calls) list(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, listOf(c.live.Calls(g)))
+}
+
+func (c calls) hangup(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	return done(w, c.front.Hangup(g, r.PathValue("id")))
+}
+
+// levelInfo is how much of work is told.
+type levelInfo struct {
+	Level handoff.SpeechLevel `json:"level"`
+}
+
+func (c calls) updates(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, levelInfo{c.levels.Level(r.Context(), g.Caller)})
+}
+
+func (c calls) setUpdates(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body levelInfo
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	if !slices.Contains([]handoff.SpeechLevel{handoff.LevelQuiet, handoff.LevelMilestones, handoff.LevelChatty}, body.Level) {
+		return handoff.Fault(handoff.CodeMalformed, "level is quiet, milestones or chatty", "")
+	}
+	return done(w, c.levels.SetLevel(r.Context(), g.Caller, body.Level))
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// maxDecisions is how many decisions one answer has.
+const maxDecisions = 200
+
+// questions are what agents wait for, and what was decided.
+type questions struct {
+	open    Questions // Set once
+	decided Decisions // Set once
+}
+
+func (q questions) list(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, listOf(q.open.Questions(g)))
+}
+
+func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Decision handoff.Decision `json:"decision"`
+		Text     string           `json:"text"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	id := handoff.QuestionID(r.PathValue("id"))
+	if body.Text != "" && body.Decision == "" {
+		return done(w, q.open.Reply(r.Context(), g, id, body.Text))
+	}
+	if body.Text != "" {
+		return handoff.Fault(handoff.CodeMalformed, "there is either a decision or a text", "")
+	}
+	switch body.Decision {
+	case handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop:
+	default:
+		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
+	}
+	return done(w, q.open.Decide(r.Context(), g, id, body.Decision))
+}
+
+// decisionInfo is a decision as people read it.
+type decisionInfo struct {
+	Server   string           `json:"server"`
+	Thread   string           `json:"thread_id"`
+	Decision handoff.Decision `json:"decision"`
+	Risk     string           `json:"risk"`
+	By       string           `json:"by"`
+	At       time.Time        `json:"at"`
+}
+
+// decisions lists what the caller decided, the newest first.
+func (q questions) decisions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	limit, err := number(r, "limit", maxDecisions)
+	if err != nil {
+		return err
+	}
+	records, err := q.decided.Decisions(g.Caller, cmp.Or(limit, maxDecisions))
+	if err != nil {
+		return err
+	}
+	items := []decisionInfo{}
+	for _, d := range records {
+		if g.AllowsServer(d.Server) {
+			items = append(items, decisionInfo{d.Server, d.Thread, d.Decision, d.Tier, d.By, d.At})
+		}
+	}
+	return writeJSON(w, http.StatusOK, listOf(items))
+}
