@@ -47,14 +47,6 @@ func (r *Router) Decide(ctx context.Context, g handoff.Grant, id handoff.Questio
 	return r.written(ctx, g, id, decided{decision: d})
 }
 
-// notPending says that a question is open no more, once that can be known: after a restart it may be asked again.
-func (r *Router) notPending() error {
-	if err := r.Recovered(context.Background(), 0); err != nil {
-		return err
-	}
-	return handoff.Fault(handoff.CodeNotPending, "", "")
-}
-
 // maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
 const maxWritten = 4 << 10
 
@@ -76,7 +68,10 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 	}
 	q := r.caller(g.Caller).questions.get(id)
 	if q == nil {
-		return r.notPending()
+		if err := r.Recovered(context.Background(), 0); err != nil { // after a restart it may be asked again
+			return err
+		}
+		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")

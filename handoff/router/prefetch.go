@@ -207,6 +207,27 @@ func (a *agents) again(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return at, nil
 }
 
+// lookFor attaches the thread afresh and asks it for the turn that a start with an id may have made.
+func (a *agents) lookFor(
+	ctx context.Context, t handoff.Target, after handoff.TurnID, id string,
+) (handoff.Attached, handoff.TurnID, error) {
+	at, err := a.again(ctx, t)
+	if err != nil {
+		return at, "", err
+	}
+	reconciler, ok := at.Agent.(handoff.Reconciler)
+	if !ok {
+		return at, "", handoff.Fault(handoff.CodeUnknownStart, t.Server, "this kind of server cannot tell")
+	}
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	turn, err := reconciler.Reconcile(ctx, after, id)
+	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart { // the connection was lost again, not the answer
+		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
+	}
+	return at, turn, err
+}
+
 // hold keeps what was attached until it is let go.
 func (a *agents) hold(at handoff.Attached, err error) (handoff.Attached, error) {
 	if err == nil {

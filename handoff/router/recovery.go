@@ -16,11 +16,15 @@ import (
 // recover takes up what a former life of the router left: what ran or may run is looked for and
 // watched, outcomes that nobody heard are told. Nothing is ever started by it.
 func (r *Router) recover(ctx context.Context) {
+	left := r.ledger.OpenAll // it bounds each of its answers; all of them may take a while
+	if r.only != (handoff.Caller{}) {
+		left = r.caller(r.only).openEntries
+	}
 	for try := 0; ; try++ {
 		err := r.owners.read(ctx)
 		var entries []ledger.Entry
 		if err == nil {
-			entries, err = r.left(ctx)
+			entries, err = left(ctx)
 		}
 		if err == nil {
 			for _, of := range byCaller(entries) {
@@ -36,15 +40,6 @@ func (r *Router) recover(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// left returns what a former life left, of the one caller whom the router serves or of all. The ledger bounds each of
-// its answers; those of all callers may take a while.
-func (r *Router) left(ctx context.Context) ([]ledger.Entry, error) {
-	if r.only == (handoff.Caller{}) {
-		return r.ledger.OpenAll(ctx)
-	}
-	return r.caller(r.only).openEntries(ctx)
 }
 
 // byCaller puts the entries of each caller together.

@@ -142,30 +142,27 @@ func (r *Router) caller(who handoff.Caller) *caller {
 	defer r.mu.Unlock()
 	now := time.Now()
 	c := r.callers[who]
-	if c == nil {
-		if len(r.callers) >= maxCallers {
-			r.letGoLocked(now)
-		}
-		c = newCaller(r, who)
-		r.callers[who] = c
+	if c != nil {
+		c.asked = now
+		return c
 	}
+	if len(r.callers) >= maxCallers {
+		var away []*caller
+		for _, c := range r.callers {
+			if now.Sub(c.asked) >= awayFor && c.idle() {
+				away = append(away, c)
+			}
+		}
+		slices.SortFunc(away, func(x, y *caller) int { return x.asked.Compare(y.asked) })
+		for _, c := range away[:min(len(away), maxCallers/4)] { // some at once: looking costs
+			r.counts.letGo(c)
+			delete(r.callers, c.who)
+		}
+	}
+	c = newCaller(r, who)
 	c.asked = now
+	r.callers[who] = c
 	return c
-}
-
-// letGoLocked lets go of some callers who have been away longest; one at a time would cost a look at all of them each.
-func (r *Router) letGoLocked(now time.Time) {
-	var away []*caller
-	for _, c := range r.callers {
-		if now.Sub(c.asked) >= awayFor && c.idle() {
-			away = append(away, c)
-		}
-	}
-	slices.SortFunc(away, func(x, y *caller) int { return x.asked.Compare(y.asked) })
-	for _, c := range away[:min(len(away), maxCallers/4)] {
-		r.counts.letGo(c)
-		delete(r.callers, c.who)
-	}
 }
 
 // known returns what is known of each caller.

@@ -46,7 +46,6 @@ type run struct {
 	attached handoff.Attached // Guarded by mu: the newest attachment
 	turn     handoff.TurnID   // Guarded by mu
 	rec      handoff.Record   // Guarded by mu: as last shown
-	noting   bool             // Guarded by mu: a note is on its way into the ledger
 	fault    *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
 	written  receipt          // Guarded by mu: of the outcome in the ledger
 
@@ -67,6 +66,7 @@ type wait struct {
 	elsewhere bool      // another program has the thread
 	joined    queueView // the running turn that takes the words
 	turns     int       // how often a turn of somebody else was waited for
+	noting    bool      // a note of it is on its way into the ledger
 	lost      time.Time // when the machine was lost; zero while it is there
 }
 

@@ -21,7 +21,14 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var t handoff.Target
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
-		if t, err = r.names(ctx, name); err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
+		if r.agents.ahead != nil {
+			t, err = r.agents.ahead.resolved(ctx)
+		}
+		// A machine that was away when the names were resolved ahead may be back.
+		if r.agents.ahead == nil || err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
+			t, err = r.router.fleet.Resolve(ctx, r.grant, handoff.Target{Server: r.req.Target.Server, Thread: name})
+		}
+		if err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
 			err = r.caller.loadStickies(ctx)
 		}
 	}) {
@@ -54,17 +61,6 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return r.resolved(phase.FactResolvedThread, t, handoff.WhyNamed, "")
 }
 
-// names resolves the names, unless that was done ahead. A machine that was away then may be back.
-func (r *run) names(ctx context.Context, thread string) (handoff.Target, error) {
-	if r.agents.ahead != nil {
-		t, err := r.agents.ahead.resolved(ctx)
-		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
-			return t, err
-		}
-	}
-	return r.router.fleet.Resolve(ctx, r.grant, handoff.Target{Server: r.req.Target.Server, Thread: thread})
-}
-
 // cutPrefixFold cuts a prefix whatever its case.
 func cutPrefixFold(s, prefix string) (string, bool) {
 	if len(s) > len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
@@ -79,7 +75,7 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	r.target = t
 	key := ""
 	switch {
-	case r.copiesAside():
+	case copiesAside(r.req):
 		fact = phase.FactBranches
 	case fact == phase.FactResolvedNew && r.req.Target.Thread == "" && r.req.Mode != handoff.ModeAside:
 		key = newSessionKey(r.caller.who, t)
@@ -115,8 +111,9 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 }
 
 // copiesAside reports whether the words go on in a copy of which nothing is kept, whatever the thread does.
-func (r *run) copiesAside() bool { return r.req.Mode == handoff.ModeAside && r.req.After != "" }
+func copiesAside(req handoff.Request) bool { return req.Mode == handoff.ModeAside && req.After != "" }
 
+// attach resumes the thread, and finds out whether it can be used now.
 func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	target := r.target
 	var at handoff.Attached
@@ -127,7 +124,21 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactNothing, nil
 	}
 	if err != nil {
-		return r.unattached(handoff.AsError(err))
+		e := handoff.AsError(err)
+		switch e.Code {
+		case handoff.CodeSessionGone, handoff.CodeSessionElsewhere:
+			return phase.FactThreadGone, e
+		case handoff.CodeSessionInUse:
+			return r.heldElsewhere(e)
+		}
+		if r.wait.lost.IsZero() {
+			r.wait.lost = time.Now()
+		}
+		if final(e) || time.Since(r.wait.lost) > r.router.patience {
+			return phase.FactAttachFailed, e
+		}
+		r.attached.Running = "" // what runs there shows when the thread is attached again
+		return phase.FactAttachAway, e
 	}
 	r.arrived(at)
 	r.wait.lost = time.Time{}
@@ -144,24 +155,7 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return phase.FactAttached, nil
 }
 
-// unattached says what it means that the thread could not be attached.
-func (r *run) unattached(e *handoff.Error) (phase.Fact, *handoff.Error) {
-	switch e.Code {
-	case handoff.CodeSessionGone, handoff.CodeSessionElsewhere:
-		return phase.FactThreadGone, e
-	case handoff.CodeSessionInUse:
-		return r.heldElsewhere(e)
-	}
-	if r.wait.lost.IsZero() {
-		r.wait.lost = time.Now()
-	}
-	if final(e) || time.Since(r.wait.lost) > r.router.patience {
-		return phase.FactAttachFailed, e
-	}
-	r.attached.Running = "" // what runs there shows when the thread is attached again
-	return phase.FactAttachAway, e
-}
-
+// create makes the thread that the words go to.
 func (r *run) create(ctx context.Context) (phase.Fact, *handoff.Error) {
 	t, make := r.target, r.router.fleet.Create
 	t.Thread = handoff.NewThread
@@ -309,10 +303,10 @@ func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyCopy })
 	target, fleet := r.target, r.router.fleet
 	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) {
-		if forker, ok := fleet.(handoff.Ephemeral); ok && r.copiesAside() {
+		if forker, ok := fleet.(handoff.Ephemeral); ok && copiesAside(r.req) {
 			return forker.ForkEphemeral(ctx, target, r.req.After)
 		}
-		if forker, ok := fleet.(handoff.Forker); ok && !r.copiesAside() {
+		if forker, ok := fleet.(handoff.Forker); ok && !copiesAside(r.req) {
 			return forker.Fork(ctx, target, r.req.After)
 		}
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, target.Server, "this fleet makes no such copies")

@@ -48,26 +48,21 @@ func (r *run) finish(fault *handoff.Error) {
 	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
 		r.writer.leave() // the next life of the process finds it and tells how it ended
 	} else {
-		r.written = r.writer.completed(r.endFacts())
+		body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
+		if !r.state.Inherited { // else the entry has only its first words
+			body.Prompt = r.prompt()
+		}
+		if r.rec.Paused {
+			body.Request = waitingOf(r.req)
+		}
+		r.writer.words(body)
+		facts := r.facts(r.target)
+		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
+		facts.Tests = handoff.TestsOf(r.rec.Items)
+		r.written = r.writer.completed(facts)
 	}
 	r.show(ended) // from here on it can be heard, which is written behind it
 	r.caller.closeQuestions(r.ID)
-}
-
-// endFacts gives the writer the whole words of an outcome, and returns the facts.
-func (r *run) endFacts() ledger.Facts {
-	body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
-	if !r.state.Inherited { // else the entry has only its first words
-		body.Prompt = r.prompt()
-	}
-	if r.rec.Paused {
-		body.Request = waitingOf(r.req)
-	}
-	r.writer.words(body)
-	facts := r.facts(r.target)
-	facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
-	facts.Tests = handoff.TestsOf(r.rec.Items)
-	return facts
 }
 
 // outcomeFault is why an outcome is no result, or one that could not be read: what is known of it, if anything went

@@ -31,34 +31,30 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactNothing, nil
 	}
 	if err != nil {
-		return r.refused(id, handoff.AsError(err))
+		e := handoff.AsError(err)
+		switch e.Code {
+		case handoff.CodeJoined:
+			return r.merged(id)
+		case handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that nothing runs
+			return phase.FactStartUnknown, e
+		case handoff.CodeBusy:
+			r.attached.Running = "" // which one it is shows when the thread is attached again
+			r.wait.reason = handoff.WaitsTheirs
+			return phase.FactStartBusy, nil
+		case handoff.CodeSessionInUse:
+			return r.heldElsewhere(e)
+		case handoff.CodeSessionGone:
+			return phase.FactThreadGone, e
+		case handoff.CodeUnreachable: // what was attached may have been closed or lost meanwhile
+			return phase.FactStartUnsent, e
+		}
+		return phase.FactStartRefused, e
 	}
 	if id == r.attached.Newest || id == r.attached.Running { // somebody else's: the server put the words into a turn that ran already
 		return r.merged(id)
 	}
 	r.turn = id
 	return phase.FactStarted, nil
-}
-
-// refused says what it means that a start was not acknowledged.
-func (r *run) refused(id handoff.TurnID, e *handoff.Error) (phase.Fact, *handoff.Error) {
-	switch e.Code {
-	case handoff.CodeJoined:
-		return r.merged(id)
-	case handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that nothing runs
-		return phase.FactStartUnknown, e
-	case handoff.CodeBusy:
-		r.attached.Running = "" // which one it is shows when the thread is attached again
-		r.wait.reason = handoff.WaitsTheirs
-		return phase.FactStartBusy, nil
-	case handoff.CodeSessionInUse:
-		return r.heldElsewhere(e)
-	case handoff.CodeSessionGone:
-		return phase.FactThreadGone, e
-	case handoff.CodeUnreachable: // what was attached may have been closed or lost meanwhile
-		return phase.FactStartUnsent, e
-	}
-	return phase.FactStartRefused, e
 }
 
 // merged follows the turn of somebody else that took the words in.
@@ -107,7 +103,7 @@ func (r *run) note() {
 		r.step(phase.FactNoted, nil)
 		return
 	}
-	if r.noting {
+	if r.wait.noting {
 		return
 	}
 	whole := waitingOf(r.req)
@@ -115,7 +111,7 @@ func (r *run) note() {
 		r.step(phase.FactUnnoted, e)
 		return
 	}
-	r.noting = true
+	r.wait.noting = true
 	target := r.target
 	if target == (handoff.Target{}) {
 		target = handoff.Target{Server: r.req.Target.Server, Thread: r.req.Target.Thread}
@@ -131,7 +127,7 @@ func (r *run) note() {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.noting = false
+		r.wait.noting = false
 		if err != nil {
 			r.step(phase.FactUnnoted, handoff.AsError(unwritten(ctx, err)))
 			return
@@ -192,7 +188,14 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 			return phase.FactOursRuns, nil
 		case !joinable && !told:
 			told = true
-			r.queued(v)
+			if r.wait.reason != handoff.WaitsNot {
+				break
+			}
+			r.wait.reason = handoff.WaitsOurs
+			if v.title != "" {
+				r.show(func(rec *handoff.Record) { rec.Title = v.title })
+			}
+			r.step(phase.FactQueued, nil)
 		}
 		if !r.outside(ctx, func() {
 			select {
@@ -203,18 +206,6 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 			return phase.FactNothing, nil
 		}
 	}
-}
-
-// queued shows that the words wait.
-func (r *run) queued(v queueView) {
-	if r.wait.reason != handoff.WaitsNot {
-		return
-	}
-	r.wait.reason = handoff.WaitsOurs
-	if v.title != "" {
-		r.show(func(rec *handoff.Record) { rec.Title = v.title })
-	}
-	r.step(phase.FactQueued, nil)
 }
 
 // steer gives the words to the turn that runs. It is one try; refused words may be given again, those

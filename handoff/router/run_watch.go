@@ -241,7 +241,7 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	joined := func() bool { return err != nil && handoff.AsError(err).Code == handoff.CodeJoined && turn != "" }
 	if !r.outside(ctx, func() {
 		for try := 0; r.router.pause(ctx, try); try++ {
-			at, turn, err = r.lookFor(ctx, target, after)
+			at, turn, err = r.agents.lookFor(ctx, target, after, r.ID)
 			if err == nil || joined() || final(err) || time.Now().After(until) {
 				return
 			}
@@ -273,25 +273,6 @@ func neverRan(inherited bool, server string) *handoff.Error {
 		return handoff.Fault(handoff.CodeUnknownStart, server, "a former life of this process was about to start it")
 	}
 	return handoff.Fault(handoff.CodeUnreachable, server, "the start was lost twice; nothing runs")
-}
-
-// lookFor attaches the thread afresh and asks it for the turn that a start may have made.
-func (r *run) lookFor(ctx context.Context, t handoff.Target, after handoff.TurnID) (handoff.Attached, handoff.TurnID, error) {
-	at, err := r.agents.again(ctx, t)
-	if err != nil {
-		return at, "", err
-	}
-	reconciler, ok := at.Agent.(handoff.Reconciler)
-	if !ok {
-		return at, "", handoff.Fault(handoff.CodeUnknownStart, t.Server, "this kind of server cannot tell")
-	}
-	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
-	defer cancel()
-	turn, err := reconciler.Reconcile(ctx, after, r.ID)
-	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart { // the connection was lost again, not the answer
-		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
-	}
-	return at, turn, err
 }
 
 // final reports whether an error means that trying again is in vain.

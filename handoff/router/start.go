@@ -80,7 +80,10 @@ func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Reque
 		return handoff.RunID(same), nil
 	}
 	if !r.jobs.start(w.loop) {
-		c.cancelUnrun(w.ID)
+		c.registry.change(w.ID, func(rec *handoff.Record) {
+			rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
+		})
+		c.ended(w.ID)
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	return handoff.RunID(w.ID), nil
@@ -187,14 +190,6 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
 	return r.giveAs(ctx, g, req, args)
-}
-
-// cancelUnrun closes the record of work that the end of the process kept from running.
-func (c *caller) cancelUnrun(id string) {
-	c.registry.change(id, func(rec *handoff.Record) {
-		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
-	})
-	c.ended(id)
 }
 
 // unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns
