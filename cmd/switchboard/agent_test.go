@@ -5,63 +5,33 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/responses"
+	"switchboard/servers/responses/simulator"
 )
-
-// A littleModel is a Responses API that reads one file and then says what is in it.
-type littleModel struct {
-	mu       sync.Mutex
-	requests []string // Guarded by mu
-}
-
-func (m *littleModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		Previous string `json:"previous_response_id"`
-		Input    []struct {
-			Type   string `json:"type"`
-			Output string `json:"output"`
-		} `json:"input"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Input) == 0 {
-		http.Error(w, "no request", http.StatusBadRequest)
-		return
-	}
-	m.mu.Lock()
-	m.requests = append(m.requests, fmt.Sprintf("%s after %q", r.Header.Get("Authorization"), req.Previous))
-	n := len(m.requests)
-	m.mu.Unlock()
-	item := map[string]any{"type": "function_call", "id": "f", "call_id": "c", "name": "read_file", "arguments": `{"path":"todo.txt","offset":null,"limit":null}`}
-	if last := req.Input[len(req.Input)-1]; last.Type == "function_call_output" {
-		item = map[string]any{"type": "message", "id": "m", "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": "It says: " + strings.TrimSpace(last.Output)}}}
-	}
-	body, err := json.Marshal(map[string]any{"type": "response.completed", "response": map[string]any{"id": fmt.Sprint("resp_", n), "status": "completed", "output": []any{item}}})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = fmt.Fprintf(w, "event: response.completed\ndata: %s\n\n", body)
-}
 
 // TestAgentOfOurOwn: work that is given to an agent that Switchboard runs itself has its result, and its session goes
 // on in the next life of the service.
 func TestAgentOfOurOwn(t *testing.T) {
 	t.Parallel()
-	model := &littleModel{}
+	model := simulator.New("upstream", 0, func(req simulator.Request) simulator.Reply { // it reads one file and says what is in it
+		if _, answered := req.LastSaid(); answered {
+			output := handoff.Encode(req.History[len(req.History)-1])
+			return simulator.Reply{Items: []simulator.Item{simulator.Say(fmt.Sprint("It says plants: ", strings.Contains(output, "water the plants")))}}
+		}
+		call := simulator.Call(fmt.Sprint("call_", req.N), "read_file", map[string]any{"path": "todo.txt", "offset": nil, "limit": nil})
+		return simulator.Reply{Items: []simulator.Item{call}}
+	})
 	api := httptest.NewServer(model)
 	t.Cleanup(api.Close)
+	t.Cleanup(model.Release)
 	work := t.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "todo.txt"), []byte("water the plants\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(work, "todo.txt"), "water the plants\n")
 	state := t.TempDir()
 	life := func(t *testing.T, session string) string {
 		r := start(t, func(p *plan) {
@@ -72,14 +42,14 @@ func TestAgentOfOurOwn(t *testing.T) {
 					Key: func() (string, error) { return "k3y", nil }},
 			}}
 		})
-		until(t, "the agent", func() bool { return strings.Contains(r.logs.String(), `"server":"helper","health":"up"`) })
+		r.up("helper")
 		status, body := r.ask(http.MethodPost, "/fleet/handoffs", fmt.Sprintf(`{"server":"helper","prompt":"what is to do?","thread_id":%q}`, session))
 		var rec handoff.Record
 		if err := json.Unmarshal(body, &rec); err != nil || status != http.StatusAccepted {
 			t.Fatalf("%d %s", status, body)
 		}
 		until(t, "the outcome", func() bool { rec = r.whole(rec.ID); return rec.Outcome != "" })
-		if rec.Outcome != handoff.OutcomeResult || rec.Text != "It says: water the plants" {
+		if rec.Outcome != handoff.OutcomeResult || rec.Text != "It says plants: true" {
 			t.Errorf("%+v", rec)
 		}
 		return rec.ThreadID
@@ -91,9 +61,12 @@ func TestAgentOfOurOwn(t *testing.T) {
 			t.Errorf("went on in %s, not %s", again, session)
 		}
 	})
-	model.mu.Lock()
-	defer model.mu.Unlock()
-	if got := strings.Join(model.requests, "; "); got != `Bearer k3y after ""; Bearer k3y after "resp_1"; Bearer k3y after "resp_2"; Bearer k3y after "resp_3"` {
-		t.Error(got)
+	for n, req := range model.Requests() {
+		if req.Key != "Bearer k3y" || (req.Previous == "") != (n == 0) {
+			t.Errorf("request %d has the key %q and goes on after %q", n, req.Key, req.Previous)
+		}
+	}
+	if n, wrong := len(model.Requests()), model.Wrong(); n != 4 || len(wrong) > 0 {
+		t.Errorf("%d requests; a real one refuses %q", n, wrong)
 	}
 }

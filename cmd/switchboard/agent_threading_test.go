@@ -49,7 +49,7 @@ func startThreaded(t *testing.T, continuation string) *threadedAgent {
 			Own: &responses.Settings{URL: upstream.URL + "/v1", Model: "m", Workspace: work, Continuation: continuation},
 		}}
 	})
-	until(t, "the agent", func() bool { return strings.Contains(r.logs.String(), `"server":"helper","health":"up"`) })
+	r.up("helper")
 	return &threadedAgent{running: r, api: api}
 }
 

@@ -13,7 +13,7 @@ import (
 func TestSideQuestion(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 5 })
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	p := r.call()
 	p.say("Run the tests on bigpc")
 	p.hear("TestRefreshExpiredToken")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,10 +15,7 @@ import (
 // TestAttachedCall: a product's call goes straight to the voice model's server, and has the fleet after one request.
 func TestAttachedCall(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- simulator.New(simulator.Config{Hurry: 5}).Serve(ctx, l) }()
@@ -33,7 +29,7 @@ func TestAttachedCall(t *testing.T) {
 		p.Hurry = 5
 		p.Model = modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: simulator.Name}
 	})
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	conn, answer, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+l.Addr().String()+"/v1/realtime?model=x", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -54,13 +50,7 @@ func TestAttachedCall(t *testing.T) {
 	p.listen("git push origin auth-refactor. Yes or no?")
 	p.say("yes") // typed, which any program of the call can have done
 	until(t, "it to be asked again", func() bool { return strings.Contains(r.logs.String(), `"ruling":"ask again"`) })
-	var questions struct{ Items []handoff.RecordQuestion }
-	if r.get("/fleet/questions", &questions); len(questions.Items) != 1 {
-		t.Fatalf("open are %+v", questions.Items)
-	}
-	if status, body := r.ask(http.MethodPost, "/fleet/questions/"+string(questions.Items[0].ID), `{"decision":"accept"}`); status >= 300 {
-		t.Fatalf("%d %s", status, body)
-	}
+	r.decide(r.question(), "accept")
 	p.hear("is pushed")
 	told := 0
 	for _, s := range p.spoken() {
@@ -74,8 +64,7 @@ func TestAttachedCall(t *testing.T) {
 	if status, body := r.ask(http.MethodDelete, "/fleet/calls/"+id, ""); status >= 300 {
 		t.Fatalf("%d %s", status, body)
 	}
-	var calls struct{ Items []handoff.CallInfo }
-	until(t, "our part to end", func() bool { calls.Items = nil; r.get("/fleet/calls", &calls); return len(calls.Items) == 0 })
+	until(t, "our part to end", func() bool { return len(items[handoff.CallInfo](r, "/fleet/calls")) == 0 })
 	p.say("Which machines are there?") // the call itself goes on, without the fleet
 	p.await("response.done")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,8 +43,6 @@ func TestAuditVerb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, bytes.Replace(data, []byte("guest"), []byte("owner"), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, strings.Replace(string(data), "guest", "owner", 1))
 	verify(exitFailed, "audit.jsonl: line 2 was changed")
 }

@@ -61,7 +61,7 @@ func BenchmarkStreams(b *testing.B) {
 			Own: &responses.Settings{URL: model.URL + "/v1", Model: "m", Workspace: work, Key: func() (string, error) { return "k3y", nil }},
 		}}
 	})
-	until(b, "the agent", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	for _, c := range []struct{ n, pieces, pause int }{{1, 5000, 0}, {200, 200, 0}, {200, 100, 20}} {
 		n, pieces := c.n, c.pieces
 		for name, base := range map[string]string{"floor": model.URL, "service": r.base} {

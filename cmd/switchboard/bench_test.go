@@ -127,10 +127,7 @@ func (l *lab) machine(b *testing.B) string {
 		}
 		return append(steps, machines.Say{Text: "That is all."})
 	}})
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	at := loopback(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- world.Serve(ctx, "bigpc", watched{at, l}) }()
@@ -222,19 +219,18 @@ func relay(to string) {
 // startRelay begins what a hop is measured with.
 func (l *lab) startRelay(b *testing.B) {
 	b.Helper()
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	at := loopback(b)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), relayEnv+"="+at.Addr().String())
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
 	for _, end := range []*net.Conn{&l.in, &l.out} {
-		if *end, err = at.Accept(); err != nil {
+		conn, err := at.Accept()
+		if err != nil {
 			b.Fatal(err)
 		}
+		*end = conn
 	}
 	b.Cleanup(func() { _ = l.in.Close(); _ = cmd.Wait(); _ = l.out.Close(); _ = at.Close() })
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/handoff"
 	"switchboard/servers/responses/sandbox"
 )
 
@@ -97,6 +96,25 @@ func (s *site) start() *child {
 	return c
 }
 
+// farmed starts a Switchboard on a store, among what is around it, and waits for bigpc.
+func farmed(t testing.TB, store string) (*farm, *site, *child) {
+	t.Helper()
+	f := newFarm(t)
+	s := newSite(t, f.voice.URL, store, f.at)
+	c := s.start()
+	c.up("bigpc")
+	return f, s, c
+}
+
+// after ends a process by a signal, and starts the next one.
+func (s *site) after(c *child, end syscall.Signal) *child {
+	s.t.Helper()
+	c.signal(end)
+	c = s.start()
+	c.up("bigpc")
+	return c
+}
+
 func (s *site) launch() *child {
 	s.t.Helper()
 	c := &child{
@@ -167,23 +185,6 @@ func (c *child) left() []string {
 		}
 	}
 	return left
-}
-
-// up waits until the servers answer.
-func (c *child) up(names ...string) {
-	c.t.Helper()
-	for _, name := range names {
-		until(c.t, name+" to be up", func() bool {
-			var list struct{ Items []handoff.ServerInfo }
-			c.get("/fleet/servers", &list)
-			for _, s := range list.Items {
-				if s.Name == name && s.Health == handoff.HealthUp {
-					return true
-				}
-			}
-			return false
-		})
-	}
 }
 
 // TestChild holds the harness itself: the child is a process, has a state, can be killed and asked to end.

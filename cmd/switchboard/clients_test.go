@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -20,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 
+	"switchboard/handoff"
 	"switchboard/realtime/simulator"
 	"switchboard/web/webtest"
 )
@@ -31,10 +31,7 @@ var story = strings.Repeat("And then the fox walked on through the long and quie
 // [scriptedVoice] does. heard are the words of the sounds that it hears, in order.
 func clientsVoice(t *testing.T, heard ...string) modelPlan {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	says := func(on, words string) simulator.Step {
 		return simulator.Step{On: simulator.Text(on), Times: -1, Do: []simulator.Move{simulator.Say{Text: words}}}
 	}
@@ -75,7 +72,7 @@ type clientRun struct {
 func startForClient(t *testing.T, heard ...string) *clientRun {
 	t.Helper()
 	r := start(t, func(p *plan) { p.Hurry, p.Model = 3, clientsVoice(t, heard...) })
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	target, err := url.Parse(r.base)
 	if err != nil {
 		t.Fatal(err)
@@ -91,11 +88,7 @@ type findings map[string]string
 // noCallIsLeft holds that a client that hung up has left no call.
 func (r *clientRun) noCallIsLeft() {
 	r.t.Helper()
-	until(r.t, "the call to end", func() bool {
-		var calls struct{ Items []json.RawMessage }
-		r.get("/fleet/calls", &calls)
-		return len(calls.Items) == 0
-	})
+	until(r.t, "the call to end", func() bool { return len(items[handoff.CallInfo](r.running, "/fleet/calls")) == 0 })
 }
 
 // inNode puts a client through everything with node.

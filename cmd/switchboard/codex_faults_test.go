@@ -31,10 +31,7 @@ type wire struct {
 
 func startWire(t *testing.T, target string) *wire {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	w := &wire{url: "ws://" + l.Addr().String(), listener: l, upstreamTarget: strings.TrimPrefix(target, "ws://")}
 	w.clients.Go(w.accept)
 	t.Cleanup(func() {

@@ -48,9 +48,7 @@ base_url = "%s/v1"
 wire_api = "responses"
 requires_openai_auth = false
 `, c.provider.URL)
-	if err := os.WriteFile(filepath.Join(c.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(c.home, "config.toml"), config)
 	c.begin()
 	return c
 }
@@ -224,9 +222,7 @@ func TestRealCodexApproval(t *testing.T) {
 			t.Fatalf("question: %+v", q)
 		}
 		p.hear("asks for permission to run a command")
-		if status, body := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"`+decision+`"}`); status >= 300 {
-			t.Fatalf("%s: %d %s", decision, status, body)
-		}
+		r.decide(q, decision)
 		p.hear("ran touch")
 		if _, err := os.Stat(file); (err == nil) != runs {
 			t.Errorf("after %s: %v", decision, err)
@@ -241,25 +237,12 @@ func TestRealCodexApproval(t *testing.T) {
 		id = last.ID
 		return last.Prompt == "slow 60" && last.State == handoff.StatusStarted && len(r.whole(id).Items) > 0
 	})
-	if status, body := r.ask("POST", "/fleet/handoffs/"+id+"/stop", ""); status >= 300 {
-		t.Fatalf("stop: %d %s", status, body)
-	}
+	r.post("/fleet/handoffs/"+id+"/stop", "")
 	p.hear("was stopped")
 	works := r.handoffs()
 	if last := works[len(works)-1]; last.Outcome != handoff.OutcomeInterrupted {
 		t.Errorf("outcome %s", last.Outcome)
 	}
-}
-
-// question waits for the one open question.
-func (r *running) question() handoff.RecordQuestion {
-	r.t.Helper()
-	var list struct{ Items []handoff.RecordQuestion }
-	until(r.t, "a question", func() bool {
-		r.get("/fleet/questions", &list)
-		return len(list.Items) == 1
-	})
-	return list.Items[0]
 }
 
 // TestRealCodexSocket works with the real codex over a socket of this machine. A connection that is lost leaves its

@@ -39,9 +39,7 @@ func (w world) load(t *testing.T) (*settings, error) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, text)
 	}
 	for _, name := range []string{"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "REDIS_URL", "SWITCHBOARD_MODEL_URL",
 		"SWITCHBOARD_MODEL"} {
@@ -195,9 +193,7 @@ func TestEverythingSet(t *testing.T) {
 			t.Errorf("token of %s: %q, %v", tt.s.Name, got, err)
 		}
 	}
-	if err := os.WriteFile("etc/bigpc.token", []byte("token-3"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, "etc/bigpc.token", "token-3")
 	if got, _ := big.Credential.Read(); got != "token-3" {
 		t.Errorf("a new token is not seen: %q", got)
 	}

@@ -73,9 +73,7 @@ func TestMadeKeys(t *testing.T) {
 		t.Errorf("left %v", made)
 	}
 	for _, broken := range []string{"zz owner\n", strings.Repeat("0", 64) + "\n", strings.Repeat("0", 66) + " owner\n"} {
-		if err := os.WriteFile(filepath.Join(dir, madeKeysFile), []byte(broken), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, madeKeysFile), broken)
 		if _, err := readMadeKeys(dir); err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%q: %v", broken, err)
 		}
@@ -85,9 +83,7 @@ func TestMadeKeys(t *testing.T) {
 func TestOldKeysAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{oldKeyFile, oldCookie} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), "x")
 	}
 	for _, want := range []bool{true, false} {
 		if removed, err := removeOldKeys(dir); removed != want || err != nil {

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -46,10 +45,7 @@ func TestDoctorWithoutService(t *testing.T) {
 	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": home}}
 	free := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	sh.visit("", nil, "--listen", free)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := loopback(t)
 	defer taken.Close()
 	dead := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	sh.visit("", []string{"cannot listen on " + taken.Addr().String()}, "--listen", taken.Addr().String())
@@ -140,9 +136,7 @@ func TestDoctorTellsWhatKeysMay(t *testing.T) {
 	if strings.Contains(out, goodKey) {
 		t.Error("it shows a key")
 	}
-	if err := os.WriteFile(filepath.Join(state, madeKeysFile), []byte("broken\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(state, madeKeysFile), "broken\n")
 	sh.visit("", []string{"is none of `switchboard key`"}, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
 }
 

@@ -56,10 +56,7 @@ func newFarm(t testing.TB) *farm {
 		if m.Down {
 			continue
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := loopback(t)
 		f.at[m.Name] = "ws://" + l.Addr().String()
 		serving.Go(func() {
 			if err := f.world.Serve(ctx, m.Name, counted{l, &f.taken}); err != nil {
@@ -165,58 +162,75 @@ type toolRequest struct {
 func newVoiceTap(t testing.TB, upstream string) *voiceTap {
 	t.Helper()
 	v := &voiceTap{}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.URL = "ws://" + l.Addr().String() + "/v1/realtime"
-	ctx, cancel := context.WithCancel(context.Background())
-	var calls sync.WaitGroup
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		defer calls.Done()
-		v.serve(ctx, w, r, upstream)
-	})}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(l) }()
-	t.Cleanup(func() { cancel(); _ = server.Close(); <-done; calls.Wait() })
+	v.URL = tap(t, upstream, func() func(bool, []byte) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.open++
+		call := v.open
+		return func(toModel bool, data []byte) {
+			var e tapEvent
+			if json.Unmarshal(data, &e) != nil {
+				return
+			}
+			if toModel {
+				v.sent(call, e)
+			} else {
+				v.received(call, e)
+			}
+			if v.watch != nil {
+				v.watch(toModel, e)
+			}
+		}
+	}) + "/v1/realtime"
 	return v
 }
 
-// serve carries one call between its client and the model.
-func (v *voiceTap) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, upstream string) {
-	model, _, err := websocket.DefaultDialer.DialContext(ctx, upstream+"?"+r.URL.RawQuery, nil)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer model.Close()
-	client, err := (&websocket.Upgrader{Subprotocols: []string{"realtime"}}).Upgrade(w, r, nil)
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	v.mu.Lock()
-	v.open++
-	call := v.open
-	v.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = model.Close() })
-	defer stop()
-	var both sync.WaitGroup
-	both.Go(func() {
-		defer model.Close()
-		carry(client, model, func(e tapEvent) { v.sent(call, e); v.watched(true, e) })
-	})
-	both.Go(func() {
+// tap stands before a WebSocket server until the test ends, and returns its address. For each connection begin returns
+// what sees each message before it is passed on.
+func tap(t testing.TB, upstream string, begin func() (show func(toServer bool, data []byte))) string {
+	t.Helper()
+	l := loopback(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all.Add(1)
+		defer all.Done()
+		behind, _, err := websocket.DefaultDialer.DialContext(ctx, upstream+"?"+r.URL.RawQuery, nil)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer behind.Close()
+		client, err := (&websocket.Upgrader{Subprotocols: []string{"realtime"}}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
 		defer client.Close()
-		carry(model, client, func(e tapEvent) { v.received(call, e); v.watched(false, e) })
-	})
-	both.Wait()
+		show := begin()
+		stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = behind.Close() })
+		defer stop()
+		var both sync.WaitGroup
+		both.Go(func() { carry(client, behind, func(data []byte) { show(true, data) }) })
+		both.Go(func() { carry(behind, client, func(data []byte) { show(false, data) }) })
+		both.Wait()
+	})}
+	all.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() { cancel(); _ = server.Close(); all.Wait() })
+	return "ws://" + l.Addr().String()
 }
 
-func (v *voiceTap) watched(toModel bool, e tapEvent) {
-	if v.watch != nil {
-		v.watch(toModel, e)
+// carry passes messages on until one of the two is gone, and ends the other; show sees each before it is passed on.
+func carry(from, to *websocket.Conn, show func(data []byte)) {
+	defer to.Close()
+	for {
+		kind, data, err := from.ReadMessage()
+		if err != nil {
+			return
+		}
+		show(data)
+		if to.WriteMessage(kind, data) != nil {
+			return
+		}
 	}
 }
 
@@ -227,23 +241,6 @@ type tapEvent struct {
 		Type, Role, Name, Arguments, Output, Status string
 		CallID                                      string `json:"call_id"`
 		Content                                     []struct{ Text string }
-	}
-}
-
-// carry passes messages on until one of the two is gone; look sees each before it is passed on.
-func carry(from, to *websocket.Conn, look func(tapEvent)) {
-	for {
-		kind, data, err := from.ReadMessage()
-		if err != nil {
-			return
-		}
-		var e tapEvent
-		if json.Unmarshal(data, &e) == nil {
-			look(e)
-		}
-		if to.WriteMessage(kind, data) != nil {
-			return
-		}
 	}
 }
 

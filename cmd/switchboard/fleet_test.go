@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -29,10 +28,7 @@ func newWiredFleet(t *testing.T) *wiredFleet {
 		spec := servers.Spec{IsThread: codex.Kind().IsThread, Name: m.Name, Aliases: m.Aliases, Kind: "codex", Dir: m.Dir, Projects: m.Projects}
 		at := nobodyThere
 		if !m.Down {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := loopback(t)
 			at = "ws://" + l.Addr().String()
 			running++
 			go func() { ended <- f.world.Serve(ctx, m.Name, l) }()

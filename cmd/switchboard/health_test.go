@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,10 +43,7 @@ func TestHealth(t *testing.T) {
 	if err := health(t.Context(), here); err == nil || !strings.Contains(err.Error(), "not well") {
 		t.Errorf("a sick one: %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

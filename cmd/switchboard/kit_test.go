@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -84,24 +86,105 @@ func (r *running) get(path string, into any) {
 	}
 }
 
-// ask sends a request with the key and returns what came back.
-func (r *running) ask(method, path, body string) (int, []byte) {
+// ask sends a request with the key and returns what came back. Headers come in pairs; one whose value is "" is left
+// out.
+func (r *running) ask(method, path, body string, headers ...string) (int, []byte) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
+		return 0, nil
 	}
 	req.Header.Set("Authorization", "Bearer "+testKey)
+	for i := 0; i < len(headers); i += 2 {
+		if req.Header.Set(headers[i], headers[i+1]); headers[i+1] == "" {
+			req.Header.Del(headers[i])
+		}
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
+		return 0, nil
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
 	}
 	return resp.StatusCode, got
+}
+
+// post sends what must be taken.
+func (r *running) post(path, body string) {
+	r.t.Helper()
+	if status, got := r.ask(http.MethodPost, path, body); status/100 != 2 {
+		r.t.Fatalf("POST %s: %d %s", path, status, got)
+	}
+}
+
+// again asks for work under a key.
+func (r *running) again(path, key, body string) (status int, rec handoff.Record) {
+	r.t.Helper()
+	status, got := r.ask(http.MethodPost, path, body, "Idempotency-Key", key)
+	if err := json.Unmarshal(got, &rec); err != nil {
+		r.t.Fatalf("%v in %s", err, got)
+	}
+	return status, rec
+}
+
+// items reads a list of the API.
+func items[T any](r *running, path string) []T {
+	r.t.Helper()
+	var list struct{ Items []T }
+	r.get(path, &list)
+	return list.Items
+}
+
+// question waits for the one open question.
+func (r *running) question() handoff.RecordQuestion {
+	r.t.Helper()
+	var open []handoff.RecordQuestion
+	until(r.t, "a question", func() bool {
+		open = items[handoff.RecordQuestion](r, "/fleet/questions")
+		return len(open) == 1
+	})
+	return open[0]
+}
+
+// decide answers a question.
+func (r *running) decide(q handoff.RecordQuestion, decision string) {
+	r.t.Helper()
+	r.post("/fleet/questions/"+string(q.ID), `{"decision":"`+decision+`"}`)
+}
+
+// up waits until the servers answer.
+func (r *running) up(names ...string) {
+	r.t.Helper()
+	for _, name := range names {
+		until(r.t, name+" to be up", func() bool {
+			return slices.ContainsFunc(items[handoff.ServerInfo](r, "/fleet/servers"), func(s handoff.ServerInfo) bool {
+				return s.Name == name && s.Health == handoff.HealthUp
+			})
+		})
+	}
+}
+
+// loopback listens on a port of this machine that nobody has.
+func loopback(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// write writes a file.
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // handoffs returns the pieces of work without what they did, oldest first.

@@ -61,18 +61,8 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(string(body), "a secret") || strings.Contains(string(body), poor) || strings.Contains(string(body), testKey) {
 		t.Error("a key is in it")
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+poor)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusForbidden {
-		t.Errorf("a key without metrics got %d", resp.StatusCode)
+	if status, _ := r.ask(http.MethodGet, "/metrics", "", "Authorization", "Bearer "+poor); status != http.StatusForbidden {
+		t.Errorf("a key without metrics got %d", status)
 	}
 	r.stop()
 }

@@ -1,56 +1,35 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
-
-	"switchboard/handoff"
 )
 
 // TestWorkWithoutACall: work that is given over HTTP is begun once, read while it runs, and heard in the next call.
 func TestWorkWithoutACall(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 5 })
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
-	post := func(path, key, body string) (int, handoff.Record) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.base+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+testKey)
-		req.Header.Set("Idempotency-Key", key)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var rec handoff.Record
-		if err := json.NewDecoder(resp.Body).Decode(&rec); err != nil {
-			t.Error(err)
-		}
-		return resp.StatusCode, rec
-	}
+	r.up("bigpc")
 	const work = `{"server":"bigpc","prompt":"run the tests"}`
-	status, first := post("/fleet/handoffs", "k1", work)
+	status, first := r.again("/fleet/handoffs", "k1", work)
 	if status != http.StatusAccepted || first.ID == "" {
 		t.Fatalf("%d %+v", status, first)
 	}
-	if status, again := post("/fleet/handoffs", "k1", work); status != http.StatusAccepted || again.ID != first.ID {
+	if status, again := r.again("/fleet/handoffs", "k1", work); status != http.StatusAccepted || again.ID != first.ID {
 		t.Errorf("the same again: %d %+v", status, again)
 	}
-	if status, _ := post("/fleet/handoffs", "k1", `{"server":"laptop","prompt":"something else"}`); status != http.StatusConflict {
+	if status, _ := r.again("/fleet/handoffs", "k1", `{"server":"laptop","prompt":"something else"}`); status != http.StatusConflict {
 		t.Errorf("something else under the same key: %d", status)
 	}
-	if status, _ := post("/fleet/handoffs", "k2", `{"server":"nowhere","prompt":"x"}`); status != http.StatusNotFound {
+	if status, _ := r.again("/fleet/handoffs", "k2", `{"server":"nowhere","prompt":"x"}`); status != http.StatusNotFound {
 		t.Errorf("a machine that there is not: %d", status)
 	}
 	if last := r.follow(t, first.ID); !strings.Contains(last, `"type":"ended"`) || !strings.Contains(last, `"outcome":"result"`) {
 		t.Errorf("it ended with %s", last)
 	}
-	if status, _ := post("/fleet/handoffs/"+first.ID+"/steer", "k3", `{"prompt":"more"}`); status != http.StatusConflict {
+	if status, _ := r.again("/fleet/handoffs/"+first.ID+"/steer", "k3", `{"prompt":"more"}`); status != http.StatusConflict {
 		t.Errorf("more words for what has ended: %d", status)
 	}
 	until(t, "its end", func() bool { // what ends while a call begins is news there
@@ -63,19 +42,10 @@ func TestWorkWithoutACall(t *testing.T) {
 // follow reads what happens to work until there is no more, and returns the last of it.
 func (r *running) follow(t *testing.T, id string) (last string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/fleet/handoffs/"+id+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
+	_, body := r.ask(http.MethodGet, "/fleet/handoffs/"+id+"/events", "")
 	kinds := map[string]bool{}
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+	for line := range strings.Lines(string(body)) {
+		data, ok := strings.CutPrefix(line, "data: ")
 		var e struct{ Type string }
 		if ok && json.Unmarshal([]byte(data), &e) == nil {
 			last, kinds[e.Type] = data, true

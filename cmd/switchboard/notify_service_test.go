@@ -76,7 +76,7 @@ func notified(t *testing.T, change func(*plan)) (*running, *farm, *hookEnd) {
 		p.Notify = notifyPlan{URL: hook.URL, Token: func() (string, error) { return "t0ken", nil }}
 		change(p)
 	})
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	return r, f, hook
 }
 
@@ -87,17 +87,6 @@ func (r *running) newest() handoff.Record {
 		return handoff.Record{}
 	}
 	return works[len(works)-1]
-}
-
-// waits returns the one question that waits.
-func (r *running) waits() handoff.RecordQuestion {
-	r.t.Helper()
-	var questions struct{ Items []handoff.RecordQuestion }
-	until(r.t, "a question", func() bool {
-		r.get("/fleet/questions", &questions)
-		return len(questions.Items) == 1
-	})
-	return questions.Items[0]
 }
 
 // TestNotify: what is heard in a call is told nowhere else; what nobody heard is told once, and once more
@@ -122,12 +111,10 @@ func TestNotify(t *testing.T) {
 	until(t, "job 2 to be heard to the end", func() bool { return r.newest().State == handoff.StatusDelivered })
 
 	p.say(work("bigpc", "job 3 asks"))
-	q := r.waits()
+	q := r.question()
 	p.hangUp()
 	until(t, "the notice of the question", func() bool { return len(hook.notices()) == 2 })
-	if status, body := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"decline"}`); status >= 300 {
-		t.Fatalf("deciding: %d %s", status, body)
-	}
+	r.decide(q, "decline")
 	until(t, "the notice of job 3", func() bool { return len(hook.notices()) == 3 })
 	r.call().hangUp() // before it can have told anything, or not
 	r.stop()
@@ -201,7 +188,7 @@ func TestPatienceIsSet(t *testing.T) {
 		p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Own: codexAt(cutter.at)}}
 		p.Patience = time.Second
 	})
-	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	p := r.call()
 	p.say(work("bigpc", "job 1 hangs"))
 	until(t, "the work to run", func() bool { return r.newest().State == handoff.StatusStarted })

@@ -23,7 +23,7 @@ import (
 // behind starts a service with one machine, and a client of it. What the machine's model was sent is in the provider.
 func behind(t *testing.T, change func(*plan)) sdk {
 	r := start(t, change)
-	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	return sdk{responses.NewResponseService(option.WithBaseURL(r.base+"/v1"), option.WithAPIKey(testKey), option.WithMaxRetries(0)), t, r}
 }
 

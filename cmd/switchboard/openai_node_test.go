@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -110,26 +109,12 @@ func (c sdk) send(body string, headers ...string) (int, map[string]any) {
 
 func (c sdk) post(path, body string, headers ...string) (int, map[string]any) {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Error(err)
-		return 0, nil
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
+	status, data := c.ask(http.MethodPost, path, body, headers...)
 	got := map[string]any{}
-	if err != nil || json.Unmarshal(data, &got) != nil {
+	if err := json.Unmarshal(data, &got); err != nil {
 		c.t.Errorf("%v in %q", err, data)
 	}
-	return resp.StatusCode, got
+	return status, got
 }
 
 // TestOpenAIRetries: a request that is sent again runs once, with a key of its own or as SDKs mark it.

@@ -27,9 +27,7 @@ type sdk struct {
 // fleetSDK starts a service with its simulated machines, and a client of it.
 func fleetSDK(t *testing.T) sdk {
 	r := start(t, func(p *plan) { p.Hurry = 20 })
-	until(t, "the machines", func() bool {
-		return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) && strings.Contains(r.logs.String(), `"server":"laptop","health":"up"`)
-	})
+	r.up("bigpc", "laptop")
 	return sdk{responses.NewResponseService(option.WithBaseURL(r.base+"/v1"), option.WithAPIKey(testKey), option.WithMaxRetries(0)), t, r}
 }
 

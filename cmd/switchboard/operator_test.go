@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -142,9 +141,7 @@ func (c *realCodex) copies(thread string, n int) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			c.t.Fatal(err)
 		}
-		if err := os.WriteFile(name, slices.Concat(line, []byte("\n"), bytes.ReplaceAll(body, []byte(thread), []byte(id))), 0o600); err != nil {
-			c.t.Fatal(err)
-		}
+		write(c.t, name, string(line)+"\n"+strings.ReplaceAll(string(body), thread, id))
 		if err := os.Chtimes(name, at, at); err != nil {
 			c.t.Fatal(err)
 		}

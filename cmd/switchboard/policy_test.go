@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/gorilla/websocket"
 
 	"switchboard/servers"
 	"switchboard/servers/codex"
@@ -61,7 +57,7 @@ func TestPolicyIsOurs(t *testing.T) {
 			Own: &codex.Config{Way: byURL(tap.url), Sandbox: "read-only", Approval: "on-request"},
 		}}
 	})
-	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	configured := map[string]string{"cwd": dir, "sandbox": "read-only", "approvalPolicy": "on-request"}
 	random := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
 	some := func() string {
@@ -141,57 +137,20 @@ type machineTap struct {
 func newMachineTap(t testing.TB) *machineTap {
 	t.Helper()
 	world := machines.NewWorld(machines.Config{Script: func(machines.Prompt) []machines.Step { return []machines.Step{machines.Say{Text: "Done."}} }})
-	behind, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tap := &machineTap{url: "ws://" + before.Addr().String()}
+	behind := loopback(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		all.Add(1)
-		defer all.Done()
-		tap.serve(ctx, w, r, "ws://"+behind.Addr().String())
-	})}
-	all.Go(func() { _ = world.Serve(ctx, "bigpc", behind) })
-	all.Go(func() { _ = server.Serve(before) })
-	t.Cleanup(func() { cancel(); _ = server.Close(); all.Wait() })
-	return tap
-}
-
-func (m *machineTap) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, upstream string) {
-	machine, _, err := websocket.DefaultDialer.DialContext(ctx, upstream, nil)
-	if err != nil {
-		return
-	}
-	defer machine.Close()
-	client, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = machine.Close() })
-	defer stop()
-	var both sync.WaitGroup
-	both.Go(func() { defer client.Close(); carry(machine, client, func(tapEvent) {}) })
-	both.Go(func() {
-		defer machine.Close()
-		for {
-			kind, data, err := client.ReadMessage()
-			if err != nil {
-				return
-			}
-			m.note(data)
-			if machine.WriteMessage(kind, data) != nil {
-				return
+	served := make(chan error, 1)
+	go func() { served <- world.Serve(ctx, "bigpc", behind) }()
+	t.Cleanup(func() { cancel(); <-served })
+	m := &machineTap{}
+	m.url = tap(t, "ws://"+behind.Addr().String(), func() func(bool, []byte) {
+		return func(toMachine bool, data []byte) {
+			if toMachine {
+				m.note(data)
 			}
 		}
 	})
-	both.Wait()
+	return m
 }
 
 func (m *machineTap) note(message []byte) {

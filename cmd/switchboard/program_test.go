@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,9 +69,7 @@ func (r *programRun) exit(t *testing.T) (int, string) {
 func config(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "switchboard.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, text)
 	return path
 }
 
@@ -136,22 +133,8 @@ func TestProgramStarts(t *testing.T) {
 // postLogin logs in as the page does.
 func postLogin(t *testing.T, base, body string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/login", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Origin", base)
-	return statusOf(t, req)
-}
-
-func statusOf(t *testing.T, req *http.Request) int {
-	t.Helper()
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
+	status, _ := (&running{t: t, base: base}).ask(http.MethodPost, "/login", body, "Authorization", "", "Origin", base)
+	return status
 }
 
 // programKeys makes two keys while the program runs, and revokes one. It returns the one that stays.
@@ -165,12 +148,8 @@ func programKeys(t *testing.T, env map[string]string, base string) string {
 		return strings.TrimSpace(verb.out.String())
 	}
 	use := func(key string) int {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/servers", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+key)
-		return statusOf(t, req)
+		status, _ := (&running{t: t, base: base}).ask(http.MethodGet, "/fleet/servers", "", "Authorization", "Bearer "+key)
+		return status
 	}
 	owner, robot := do("key", "owner"), do("key", "robot")
 	if len(owner) != 32 || use(owner) != http.StatusOK || use(robot) != http.StatusOK {
@@ -213,10 +192,7 @@ func noKeyInFiles(t *testing.T, dir string, secrets ...string) {
 // TestProgramRefuses holds that what is wrong at the start is said clearly and at once.
 func TestProgramRefuses(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := loopback(t) // accepts and never answers
 	defer silent.Close()
 	dead := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	mistakes := config(t, "listen: 127.0.0.1:8080\nlissten: 1\nmodel: {url: 7}\nservers:\n  - {name: bigpc, kind: codex, url: http://x}\n")

@@ -24,11 +24,8 @@ func proofHeard(t *testing.T, store string) {
 		c.up("bigpc")
 		id := c.hand(fmt.Sprintf(`{"server":"bigpc","prompt":"job %d takes 0"}`, n))
 		ended(t, c, id)
-		c.post("/fleet/handoffs/" + id + "/heard")
-		c.signal(syscall.SIGKILL)
-
-		c = s.start()
-		c.up("bigpc")
+		c.post("/fleet/handoffs/"+id+"/heard", "{}")
+		c = s.after(c, syscall.SIGKILL)
 		if rec := c.whole(id); rec.State != handoff.StatusDelivered {
 			t.Errorf("after the kill what was heard is %s", rec.State)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,10 +18,7 @@ import (
 func TestProofNotKept(t *testing.T) { onBothStores(t, proofNotKept) }
 
 func proofNotKept(t *testing.T, store string) {
-	f := newFarm(t)
-	s := newSite(t, f.voice.URL, store, f.at)
-	c := s.start()
-	c.up("bigpc")
+	f, s, c := farmed(t, store)
 	body := func(job string) string { return fmt.Sprintf(`{"model":"bigpc","input":%q,"store":false}`, job) }
 	send := func(job string) map[string]any {
 		t.Helper()
@@ -40,9 +36,7 @@ func proofNotKept(t *testing.T, store string) {
 	go func() { _, _ = http.DefaultClient.Do(c.request(cut, body(cut))) }() // nobody is told: the kill comes first
 	until(t, "the work to run", func() bool { return f.turns()[cut] == 1 })
 	for life := range 2 {
-		c.signal(syscall.SIGKILL)
-		c = s.start()
-		c.up("bigpc")
+		c = s.after(c, syscall.SIGKILL)
 		for range 2 {
 			got := send(done)
 			if text := fmt.Sprint(got); got["id"] != first["id"] || got["status"] != "failed" || !strings.Contains(text, `ended: "result"`) || strings.Contains(text, "job 1 is done") {
@@ -102,10 +96,7 @@ func (c *child) request(key, body string) *http.Request {
 func TestProofWaitingWords(t *testing.T) { onBothStores(t, proofWaitingWords) }
 
 func proofWaitingWords(t *testing.T, store string) {
-	f := newFarm(t)
-	s := newSite(t, f.voice.URL, store, f.at)
-	c := s.start()
-	c.up("bigpc")
+	f, s, c := farmed(t, store)
 	post := func(path, body string, headers ...string) map[string]any {
 		t.Helper()
 		status, got := sdk{t: t, running: &c.running}.post(path, body, headers...)
@@ -126,14 +117,12 @@ func proofWaitingWords(t *testing.T, store string) {
 			"input":[{"role":"user","content":[{"type":"input_text","text":"job 2%d takes 0"},{"type":"input_image","image_url":"data:image/png;base64,AAAA%d"}]}]}`, talks[n], n, n)
 		ids[n] = post("/v1/responses", bodies[n], "Idempotency-Key", fmt.Sprint("key ", n))["id"]
 	}
-	c.signal(syscall.SIGKILL)
-	c = s.start()
-	c.up("bigpc")
+	c = s.after(c, syscall.SIGKILL)
 	waited := strings.TrimPrefix(fmt.Sprint(ids[0]), "resp_")
 	until(t, "what waited to be asked about", func() bool { return c.whole(waited).Paused })
 	for _, rec := range c.handoffs() {
 		if strings.HasSuffix(rec.Prompt, "hangs") {
-			c.post("/fleet/handoffs/" + rec.ID + "/stop")
+			c.post("/fleet/handoffs/"+rec.ID+"/stop", "{}")
 			ended(t, c, rec.ID)
 		}
 	}
@@ -172,9 +161,7 @@ func proofOwner(t *testing.T, store string) {
 	const otherKey = "another-key-for-the-tests-0000"
 	f := newFarm(t)
 	s := newSite(t, f.voice.URL, store, f.at)
-	if err := os.WriteFile(filepath.Join(filepath.Dir(s.config), "other.key"), []byte(otherKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(filepath.Dir(s.config), "other.key"), otherKey)
 	file, err := os.OpenFile(s.config, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
 		_, err = file.WriteString("keys:\n  - {principal: other, key_file: other.key}\n")
@@ -189,7 +176,7 @@ func proofOwner(t *testing.T, store string) {
 	for n := range 2 {
 		id := c.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d takes 0"}`, n))
 		made[ended(t, c, id).ThreadID] = true
-		c.post("/fleet/handoffs/" + id + "/heard")
+		c.post("/fleet/handoffs/"+id+"/heard", "{}")
 	}
 	for range 2 {
 		for key, want := range map[string]int{testKey: len(made), otherKey: 0} {
@@ -198,7 +185,7 @@ func proofOwner(t *testing.T, store string) {
 					ID string `json:"id"`
 				} `json:"items"`
 			}
-			_, body := c.askAs(key, "/fleet/sessions?server=bigpc&limit=40")
+			_, body := c.ask(http.MethodGet, "/fleet/sessions?server=bigpc&limit=40", "", "Authorization", "Bearer "+key)
 			if err := json.Unmarshal(body, &list); err != nil {
 				t.Fatal(err)
 			}
@@ -212,33 +199,11 @@ func proofOwner(t *testing.T, store string) {
 				t.Errorf("with %s %d of %d sessions are seen", key, n, len(list.Items))
 			}
 			for thread := range made {
-				if status, _ := c.askAs(key, "/fleet/sessions/bigpc/"+thread); (status == http.StatusOK) != (want > 0) {
+				if status, _ := c.ask(http.MethodGet, "/fleet/sessions/bigpc/"+thread, "", "Authorization", "Bearer "+key); (status == http.StatusOK) != (want > 0) {
 					t.Errorf("with %s a session is read: %d", key, status)
 				}
 			}
 		}
-		c.signal(syscall.SIGKILL)
-		c = s.start()
-		c.up("bigpc")
+		c = s.after(c, syscall.SIGKILL)
 	}
-}
-
-// askAs reads a path with a key.
-func (c *child) askAs(key, path string) (int, []byte) {
-	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.base+path, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return resp.StatusCode, body
 }

@@ -19,10 +19,7 @@ func TestProofPaused(t *testing.T) {
 }
 
 func proofPaused(t *testing.T, store string) {
-	f := newFarm(t)
-	s := newSite(t, f.voice.URL, store, f.at)
-	c := s.start()
-	c.up("bigpc")
+	f, s, c := farmed(t, store)
 	first := c.hand(`{"server":"bigpc","thread_id":"new","prompt":"job 1 hangs"}`)
 	until(t, "the work to run", func() bool { return f.turns()["job 1 hangs"] == 1 })
 	thread := c.whole(first).ThreadID
@@ -31,7 +28,7 @@ func proofPaused(t *testing.T, store string) {
 	for _, w := range words {
 		waits = append(waits, c.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":%q,"mode":"next","prompt":%q}`, thread, w)))
 	}
-	c.post("/fleet/handoffs/" + first + "/stop")
+	c.post("/fleet/handoffs/"+first+"/stop", "{}")
 	paused := func() {
 		t.Helper()
 		for i, id := range waits {
@@ -45,14 +42,11 @@ func proofPaused(t *testing.T, store string) {
 	}
 	paused()
 	ended(t, c, first)
-	c.post("/fleet/handoffs/" + waits[0] + "/heard")
-	c.signal(syscall.SIGKILL)
-
-	c = s.start()
-	c.up("bigpc")
+	c.post("/fleet/handoffs/"+waits[0]+"/heard", "{}")
+	c = s.after(c, syscall.SIGKILL)
 	paused()
 	for _, id := range waits {
-		c.post("/fleet/handoffs/" + id + "/heard")
+		c.post("/fleet/handoffs/"+id+"/heard", "{}")
 	}
 	c.signal(syscall.SIGTERM) // by then all is written
 	<-c.done
@@ -64,7 +58,7 @@ func proofPaused(t *testing.T, store string) {
 	if rec := ended(t, c, begun); rec.Outcome != handoff.OutcomeResult || rec.Prompt != words[0] || f.turns()[words[0]] != 1 {
 		t.Errorf("it was begun as %+v", rec)
 	}
-	c.post("/fleet/handoffs/" + waits[1] + "/stop")
+	c.post("/fleet/handoffs/"+waits[1]+"/stop", "{}")
 	settled := func(rec handoff.Record, said string) {
 		t.Helper()
 		if rec.Paused || strings.Contains(rec.Spoken, "paused") || rec.Error != nil && rec.Error.Message != said {
@@ -92,10 +86,8 @@ func proofPaused(t *testing.T, store string) {
 // historyOfPaused holds what the history says of work that was dropped, and that nothing there is paused.
 func (r *running) historyOfPaused(prompt, want string) {
 	r.t.Helper()
-	var history struct{ Items []handoff.Record }
-	r.get("/fleet/history", &history)
 	said := ""
-	for _, it := range history.Items {
+	for _, it := range items[handoff.Record](r, "/fleet/history") {
 		if it.Prompt == prompt {
 			said = it.Spoken
 		}
@@ -107,13 +99,5 @@ func (r *running) historyOfPaused(prompt, want string) {
 	}
 	if said != want {
 		r.t.Errorf("the history says %q of what was dropped", said)
-	}
-}
-
-// post does what has no body.
-func (r *running) post(path string) {
-	r.t.Helper()
-	if status, body := r.ask(http.MethodPost, path, "{}"); status/100 != 2 {
-		r.t.Fatalf("POST %s: %d %s", path, status, body)
 	}
 }

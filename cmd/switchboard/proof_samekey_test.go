@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,10 +16,7 @@ import (
 func TestProofSameKey(t *testing.T) { onBothStores(t, proofSameKey) }
 
 func proofSameKey(t *testing.T, store string) {
-	f := newFarm(t)
-	s := newSite(t, f.voice.URL, store, f.at)
-	c := s.start()
-	c.up("bigpc")
+	f, s, c := farmed(t, store)
 	body := func(n int) string { return fmt.Sprintf(`{"server":"bigpc","prompt":"job %d takes 0"}`, n) }
 	const heard, unheard = 1, 2
 	ids := map[int]string{}
@@ -28,7 +24,7 @@ func proofSameKey(t *testing.T, store string) {
 		ids[n] = c.keyed(fmt.Sprint("key ", n), body(n)).ID
 		ended(t, c, ids[n])
 	}
-	c.post("/fleet/handoffs/" + ids[heard] + "/heard")
+	c.post("/fleet/handoffs/"+ids[heard]+"/heard", "{}")
 	hangs := c.hand(`{"server":"bigpc","thread_id":"new","prompt":"job 3 hangs"}`)
 	steer := "/fleet/handoffs/" + hangs + "/steer"
 	until(t, "the work to run", func() bool { return f.turns()["job 3 hangs"] == 1 })
@@ -39,9 +35,7 @@ func proofSameKey(t *testing.T, store string) {
 	const behind = `{"server":"bigpc","mode":"next","prompt":"job 4 takes 0"}`
 	waits := c.keyed("key 4", behind).ID
 	for life, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL} {
-		c.signal(end)
-		c = s.start()
-		c.up("bigpc")
+		c = s.after(c, end)
 		for n, id := range ids {
 			rec := c.keyed(fmt.Sprint("key ", n), body(n))
 			want := map[bool]handoff.Status{true: handoff.StatusDelivered, false: handoff.StatusCompleted}[n == heard]
@@ -56,7 +50,7 @@ func proofSameKey(t *testing.T, store string) {
 			t.Errorf("life %d, steered again: %d %+v", life, status, rec)
 		}
 		if life == 0 { // it waited, and was never begun: now it is
-			c.post("/fleet/handoffs/" + hangs + "/stop")
+			c.post("/fleet/handoffs/"+hangs+"/stop", "{}")
 			ended(t, c, hangs)
 			waits = c.keyed("key 4", behind).ID
 			if rec := ended(t, c, waits); rec.Outcome != handoff.OutcomeResult {
@@ -125,9 +119,7 @@ func proofKeyOfAFullStore(t *testing.T, store func(*site) outage) {
 		}
 	}
 	again(1)
-	c.signal(syscall.SIGKILL)
-	c = s.start()
-	c.up("bigpc")
+	c = s.after(c, syscall.SIGKILL)
 	again(1)
 	again(2)
 	for n := range 3 {
@@ -135,27 +127,6 @@ func proofKeyOfAFullStore(t *testing.T, store func(*site) outage) {
 			t.Errorf("job %d ran %d times", n, ran)
 		}
 	}
-}
-
-// again asks for work under a key.
-func (c *child) again(path, key, body string) (int, handoff.Record) {
-	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
-	req.Header.Set("Idempotency-Key", key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var rec handoff.Record
-	if err := json.NewDecoder(resp.Body).Decode(&rec); err != nil {
-		c.t.Fatal(err)
-	}
-	return resp.StatusCode, rec
 }
 
 // keyed is again for work that must be taken.

@@ -17,16 +17,12 @@ func TestCallIsRejoined(t *testing.T) {
 	p.say("On bigpc continue the auth session and run the tests")
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
 	p.vanish()
-	var calls struct{ Items []handoff.CallInfo }
-	until(t, "the call to wait", func() bool {
-		r.get("/fleet/calls", &calls)
-		return len(calls.Items) == 1 && calls.Items[0].Held
-	})
+	call := r.held()
 	until(t, "the work to end", func() bool { return r.handoffs()[0].Outcome != "" })
 	if state := r.handoffs()[0].State; state != handoff.StatusCompleted {
 		t.Errorf("told to nobody, it is %s", state)
 	}
-	again := r.dial("?rejoin=1&call_id=" + calls.Items[0].ID)
+	again := r.dial("?rejoin=1&call_id=" + call.ID)
 	again.hear("TestRefreshExpiredToken")
 	until(t, "it to be heard", func() bool { return r.handoffs()[0].State == handoff.StatusDelivered })
 	again.say("Which machines do I have?") // the same conversation goes on
@@ -39,9 +35,8 @@ func TestCallIsRejoined(t *testing.T) {
 	if len(told) != 1 {
 		t.Errorf("told %q", told)
 	}
-	calls.Items = nil
-	if r.get("/fleet/calls", &calls); len(calls.Items) != 1 || calls.Items[0].Held {
-		t.Errorf("calls %+v", calls.Items)
+	if calls := items[handoff.CallInfo](r, "/fleet/calls"); len(calls) != 1 || calls[0].Held {
+		t.Errorf("calls %+v", calls)
 	}
 }
 
@@ -58,11 +53,20 @@ func TestHeldCallIsToldInTheNext(t *testing.T) {
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
 	p.vanish()
 	until(t, "the work to end", func() bool { return r.handoffs()[0].Outcome != "" })
-	var calls struct{ Items []handoff.CallInfo }
-	until(t, "the call to wait", func() bool {
-		r.get("/fleet/calls", &calls)
-		return len(calls.Items) == 1 && calls.Items[0].Held
-	})
+	r.held()
 	r.call().hear("TestRefreshExpiredToken")
 	until(t, "it to be heard", func() bool { return r.handoffs()[0].State == handoff.StatusDelivered })
+}
+
+// held waits until the one call waits for its caller.
+func (r *running) held() (call handoff.CallInfo) {
+	r.t.Helper()
+	until(r.t, "the call to wait", func() bool {
+		calls := items[handoff.CallInfo](r, "/fleet/calls")
+		if len(calls) == 1 {
+			call = calls[0]
+		}
+		return call.Held
+	})
+	return call
 }

@@ -16,10 +16,7 @@ func TestProofSentAgain(t *testing.T) {
 }
 
 func proofSentAgain(t *testing.T, store string) {
-	f := newFarm(t)
-	s := newSite(t, f.voice.URL, store, f.at)
-	c := s.start()
-	c.up("bigpc")
+	f, s, c := farmed(t, store)
 	post := func(path, body string, retry int) map[string]any {
 		t.Helper()
 		status, got := sdk{t: t, running: &c.running}.post(path, body, "X-Stainless-Retry-Count", fmt.Sprint(retry))
@@ -32,9 +29,7 @@ func proofSentAgain(t *testing.T, store string) {
 		t.Helper()
 		first := post("/v1/responses", body, 0)
 		for range 2 {
-			c.signal(syscall.SIGKILL)
-			c = s.start()
-			c.up("bigpc")
+			c = s.after(c, syscall.SIGKILL)
 			if again := post("/v1/responses", body, 1); again["id"] != first["id"] || again["status"] != first["status"] {
 				t.Errorf("%s: sent again it is %v, and was %v", body, again, first)
 			}

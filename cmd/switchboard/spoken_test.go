@@ -77,7 +77,7 @@ func TestStoryInTheCall(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
 	r := start(t, func(p *plan) { p.Hurry, p.StateDir = 5, state })
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"laptop","health":"up"`) })
+	r.up("laptop")
 	p := r.call()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -189,7 +189,7 @@ func queueByTyping(t *testing.T, r *running, p *phone) {
 func TestStopInTheCall(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 2 })
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	p := r.call()
 	p.say("Run the benchmarks on bigpc")
 	until(t, "the benchmarks", func() bool { return len(r.newestOf("benchmarks").Items) > 1 })

@@ -30,9 +30,7 @@ func TestInit(t *testing.T) {
 		t.Error("the starter file sets something")
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("mine.yaml", []byte("listen: 127.0.0.1:1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, "mine.yaml", "listen: 127.0.0.1:1\n")
 	if code, _, errs := invoke(t, "init", "--config", "mine.yaml"); code != exitFailed || !strings.Contains(errs, "left as it is") {
 		t.Errorf("%d %q", code, errs)
 	}

@@ -13,7 +13,7 @@ import (
 func TestStory(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 5 })
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"laptop","health":"up"`) })
+	r.up("laptop")
 	p := r.call()
 	p.say("Which machines do I have?")
 	p.hear("bigpc and laptop are ready. attic is not answering.")
@@ -54,18 +54,11 @@ func TestStory(t *testing.T) {
 func push(t *testing.T, r *running, p *phone) {
 	t.Helper()
 	p.say("Push it from bigpc")
-	var questions struct{ Items []handoff.RecordQuestion }
-	until(t, "the approval", func() bool {
-		r.get("/fleet/questions", &questions)
-		return len(questions.Items) == 1
-	})
-	q := questions.Items[0]
+	q := r.question()
 	if !strings.Contains(q.Command, "git push") || q.Server != "bigpc" {
 		t.Fatalf("question: %+v", q)
 	}
-	if status, body := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"accept"}`); status >= 300 {
-		t.Fatalf("deciding: %d %s", status, body)
-	}
+	r.decide(q, "accept")
 	if status, _ := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"accept"}`); status != 409 {
 		t.Fatalf("deciding twice: %d", status)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,10 +155,7 @@ func scriptedVoice(t testing.TB) modelPlan { return hurriedVoice(t, 8) }
 // hurriedVoice is a scripted voice that speaks so many times faster than people.
 func hurriedVoice(t testing.TB, hurry float64) modelPlan {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	model := simulator.New(simulator.Config{Hurry: hurry, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
 		moves := simulator.Repeat(h) // what came in the meantime is said first
 		for _, text := range h.Texts {

@@ -93,9 +93,7 @@ func TestVerbsReach(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, nil)
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(testKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, testKey+"\n")
 	sh.wants(0, []string{"bigpc"}, "servers", "--key-file", file)
 	sh.wants(0, []string{"bigpc"}, "servers", "--url", sh.r.base, "--key-file", file)
 	sh.wants(exitFailed, []string{"takes a key", "switchboard key"}, "servers", "--url", sh.r.base)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -108,9 +107,7 @@ func TestVerbsAnswer(t *testing.T) {
 		p.Keys = append(p.Keys, web.NewKey("owner", testKey+"-looks")) // which does not say approve
 	})
 	looks := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(looks, []byte(testKey+"-looks"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, looks, testKey+"-looks")
 	sh.wants(0, []string{"nothing waits for an answer"}, "answer")
 	sh.wants(exitFailed, []string{"nothing waits for an answer"}, "answer", "yes")
 	shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "auth", "push it")
