@@ -93,21 +93,46 @@ type Calls interface {
 
 // Router is where work, its outcomes and the questions of agents come from.
 type Router interface {
+	routedWork
+	routedNews
+	routedState
+}
+
+// routedWork is work of now and of before.
+type routedWork interface {
 	Work
 	Past
 	Runs
-	Rates
+}
+
+// routedNews is what callers are told.
+type routedNews interface {
 	Outbox
+	Feeds
+}
+
+// routedState is what counts for a caller at this moment.
+type routedState interface {
 	Questions
 	Stickies
-	Feeds
+	Rates
 }
 
 // Store is what remembers.
 type Store interface {
+	pageStore
+	accessStore
+}
+
+// pageStore is what the page shows of other days.
+type pageStore interface {
 	sessions.Documents
 	sessions.Conversations
 	History
+}
+
+// accessStore is who may come in.
+type accessStore interface {
 	Logins
 	LoginList
 	Secrets
