@@ -98,7 +98,7 @@ func (l *language) actTable(act string) table {
 	return l.acts[act]
 }
 
-// links reports whether a word only leads to what is said: "the".
+// links reports whether a word only leads to the next: "the".
 func (l *language) links(word string) bool {
 	does, _ := l.phrases.find(word)
 	return does&kindLink != 0
@@ -120,7 +120,7 @@ func (r reading) scan() (veto kind, covered, own int) {
 	return veto, covered, own
 }
 
-// longest returns the longest listed phrase that begins at a token, what it does, and whether the language has it.
+// longest returns the longest listed phrase that begins at a token, its kinds, and whether the language has it.
 func (r reading) longest(at int) (length int, does kind, own bool) {
 	tables := r.tables()
 	for end := at + 1; end <= len(r.tokens); end++ {
@@ -202,7 +202,7 @@ func (r reading) marked() reading {
 	return r
 }
 
-// calls returns what of the text the machine is called in this language.
+// calls returns the names of the machine in this language that stand in the text.
 func (r reading) calls() []string {
 	var out []string
 	for _, name := range r.about.machines {

@@ -1,7 +1,7 @@
 // Package consent decides whether the words of a caller are a yes to the one thing that they were asked.
 //
 // It knows words and nothing else: it must not know an agent's question, a call, a clock or a risk. Who may be asked,
-// which question a reply was for, and whether it came in time is decided by whoever calls [Read].
+// which question a reply was for, and whether it came in time is decided by the caller of [Read].
 //
 // # What makes a yes
 //

@@ -11,7 +11,7 @@ import (
 
 // Bounds of a table.
 const (
-	blockLength = 16  // phrases that are written one after the other with what they share
+	blockLength = 16  // phrases that are written with their difference from the one before
 	maxPhrase   = 255 // bytes of a phrase
 )
 
@@ -78,8 +78,8 @@ func (l *listing) tables() map[string]table {
 	return out
 }
 
-// cut returns the first phrase of data: what it shares with the one before it, what it does, the rest of it, and what
-// follows it.
+// cut returns the first phrase of data: the number of bytes that it shares with the one before it, its kinds, its rest,
+// and the data that follows.
 func cut(data []byte) (shared int, does kind, rest, following []byte) {
 	end := 4 + int(data[1])
 	return int(data[0]), kind(binary.LittleEndian.Uint16(data[2:])), data[4:end], data[end:]

@@ -159,7 +159,7 @@ func phrasesOf(list string) iter.Seq[[]byte] {
 	}
 }
 
-// spellOut yields what a text with choices stands for, after what is before it: "(it|they) may" is two phrases.
+// spellOut yields the phrases of a text with choices, each after before: "(it|they) may" is two.
 func spellOut(before []byte, text string, yield func([]byte) bool) bool {
 	head, rest, ok := strings.Cut(text, "(")
 	choices, after, closed := strings.Cut(rest, ")")

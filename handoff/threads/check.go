@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// check says what is wrong with a step whatever there is.
+// check returns the fault of a step that no thread can take.
 func check(s Step) error {
 	owner, thread := s.about()
 	ids, optional, at := []string{owner, thread}, []string(nil), time.Time{}

@@ -75,7 +75,7 @@ func turnOf(rows Rows, thread, id string) (Turn, error) {
 	return rows.Turn(thread, id)
 }
 
-// visible reads a turn of the thread or of what it sees of its ancestors.
+// visible reads a turn of the thread, or of its ancestors before the fork.
 func visible(rows Rows, t Thread, id string) (Turn, error) {
 	for seen := t.Items; id != ""; {
 		turn, err := rows.Turn(t.ID, id)
@@ -202,7 +202,7 @@ func (v View) fork(s Fork) (Change, error) {
 }
 
 // beside returns what is written of a copy's source and the copy: the source only when its active turn was lost,
-// so that whoever lost it can write no more.
+// so that its runner can write no more.
 func beside(lost []Turn, source, c Thread) []Thread {
 	if len(lost) == 0 {
 		return []Thread{c}
@@ -210,7 +210,7 @@ func beside(lost []Turn, source, c Thread) []Thread {
 	return []Thread{source, c}
 }
 
-// again returns what was made before under the same ids.
+// again returns the thread or turn that was made before under the same ids.
 func (v View) again(t Thread, turn Turn) (Change, error) {
 	if t.Owner != v.Thread.Owner {
 		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")

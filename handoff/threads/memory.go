@@ -15,7 +15,7 @@ type Memory struct {
 	threads map[string]*kept // Guarded by mu
 }
 
-// kept is one thread with what is its own.
+// kept is one thread with its turns and items.
 type kept struct {
 	Thread
 	turns []Turn // oldest first

@@ -10,7 +10,7 @@ import (
 
 // Bounds.
 const (
-	// Lease is how long a running turn counts as alive after its last write. Whoever runs it writes at least every
+	// Lease is how long a running turn counts as alive after its last write. Its runner writes at least every
 	// third of that.
 	Lease = 15 * time.Second
 	// maxDepth is how many copies a thread may be away from the one that was copied from nothing.
@@ -38,7 +38,7 @@ type Thread struct {
 	Depth   int    // how many copies it is away from a thread without a parent
 	Items   int    // with the parent's
 	Tip     string // the newest turn that has ended, which may be of an ancestor; "": none
-	Active  string // the turn that runs, or ran when whoever ran it was lost; "": none
+	Active  string // the turn that runs, or whose runner was lost; "": none
 	Fence   int64  // of the newest claim; the writes of older ones do not count
 	Lease   time.Time
 	Created time.Time
@@ -65,7 +65,7 @@ const (
 	Completed   Status = "completed"
 	Incomplete  Status = "incomplete" // it ended with words, but was not done
 	Failed      Status = "failed"
-	Interrupted Status = "interrupted" // also: whoever ran it was lost
+	Interrupted Status = "interrupted" // also: its runner was lost
 )
 
 // A Turn is one run of a thread. Its id is unique only together with its thread.
@@ -88,7 +88,7 @@ type Turn struct {
 	Steers   []Steer         `json:",omitempty"` // that wait for its model, while it runs
 	Steered  int             `json:",omitempty"` // the number of the newest steer
 	Unheard  []string        `json:",omitempty"` // the words of steers that its model never got; once it has ended
-	Usage    json.RawMessage // what it used, as its writer tells it
+	Usage    json.RawMessage // tokens, as its writer reports them
 }
 
 // Left returns the words that the turn took and that its model never got, or has not got yet.
@@ -101,7 +101,7 @@ func (t Turn) Left() []string {
 }
 
 // A Steer is words that a running turn took besides. Its model gets them with an item of their own, or it is over
-// first: then they are in Unheard, also when whoever ran it was lost.
+// first: then they are in Unheard, also when its runner was lost.
 type Steer struct {
 	N     int // numbers grow, from 1
 	Words string

@@ -121,7 +121,7 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 	return nil, false
 }
 
-// wordsFor returns what of a sentence answers a question in words, or "": it is something else.
+// wordsFor returns the part of a sentence that answers a question in words, or "" when it does not answer it.
 func (b *brain) wordsFor(q question, text string, in intent) string {
 	said := strings.TrimSpace(text)
 	switch {
@@ -184,7 +184,7 @@ var (
 )
 
 // decisionIn reads a sentence that is nothing but a yes or a no, or begins as one: accept, decline, stop
-// (no, and stop the work), or "" for every other sentence. A word that denies wins; who asks for time has
+// (no, and stop the work), or "" for every other sentence. A word that denies wins; a caller who asks for time has
 // said neither. A long sentence is none: nobody says yes so.
 func decisionIn(text string) handoff.Decision {
 	said := " " + strings.Join(spokenWords(text), " ") + " "

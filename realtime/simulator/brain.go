@@ -26,7 +26,7 @@ type brain struct {
 	paused   []option          // work that was not begun and waits for a word, newest last
 	said     string            // what it said last
 	opened   option            // the session that the next work on its machine goes to; none has no id
-	greeted  bool              // it has said what it is
+	greeted  bool              // it has said that it is simulated
 	noticed  bool              // it has said that it does not understand sound
 }
 
@@ -93,7 +93,7 @@ func (b *brain) reply(h Heard) []Move {
 			plain.Outputs = append(plain.Outputs, o)
 		}
 	}
-	for _, text := range h.Texts { // they cannot answer what is not asked yet
+	for _, text := range h.Texts { // they cannot answer a question of these messages
 		done = append(done, b.sentence(h, text)...)
 	}
 	for _, m := range h.Messages {
@@ -117,7 +117,7 @@ func (b *brain) reply(h Heard) []Move {
 }
 
 // joined puts what answers the caller before the news, as one message. Speech comes before calls, but for
-// news alone: who interrupts them must not lose what they asked for.
+// news alone: an interruption of news must not lose the caller's request.
 func joined(moves, news []Move) []Move {
 	var words []string
 	var calls []Move
@@ -231,7 +231,7 @@ func (b *brain) pursue(h Heard, e pendingIntent) []Move {
 	return b.work(h, e)
 }
 
-// work gives work to a machine, or asks for what is missing.
+// work gives work to a machine, or asks for the missing part.
 func (b *brain) work(h Heard, e pendingIntent) []Move {
 	if !slices.Contains(h.Tools, e.tool()) {
 		return says(fmt.Sprintf(sayNoTool, e.tool()))
@@ -389,7 +389,7 @@ func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 	return call(h, e.tool(), tools.CodexArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 
-// wasOpened tells what stands in a session that the caller opened. What they ask for next goes there.
+// wasOpened says the last words of a session that the caller opened. Their next work goes there.
 func (b *brain) wasOpened(s option, o Output) []Move {
 	said := spokenOutput(o)
 	if out := gjson.Parse(o.Text); !out.IsObject() || out.Get("code").Exists() || out.Get("status").String() == "failed" {

@@ -20,7 +20,7 @@ const (
 	outbox    = 4096
 	maxUnsent = 64 << 20         // bytes of them, with the same end
 	writeWait = 10 * time.Second // for one frame
-	endWait   = time.Second      // for what is left when the connection ends, and for the client's close frame
+	endWait   = time.Second      // for unsent frames when the connection ends, and for the client's close frame
 )
 
 // conn is one connection: a reader, a writer and the run loop that owns the session.

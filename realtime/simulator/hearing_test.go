@@ -301,7 +301,8 @@ func TestHear(t *testing.T) {
 	}
 	w.pass(time.Second)
 	got := w.take()
-	if e := one(t, got, "conversation.item.input_audio_transcription.completed"); e.Get("transcript").Str != "Which machines do I have?" {
+	e := one(t, got, "conversation.item.input_audio_transcription.completed")
+	if e.Get("transcript").Str != "Which machines do I have?" {
 		t.Error(e.Raw)
 	}
 	if e := one(t, got, "input_audio_buffer.speech_stopped"); e.Get("audio_end_ms").Int() != 2000 {

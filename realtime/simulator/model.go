@@ -150,7 +150,7 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// A gate counts who is inside and lets nobody in after it was closed. The zero value is open.
+// A gate counts the requests inside and admits none after it was closed. The zero value is open.
 type gate struct {
 	mu     sync.Mutex
 	inside int           // Guarded by mu

@@ -72,7 +72,7 @@ func finished(text string) string {
 	return text
 }
 
-// notePaused remembers work that was not begun. What is begun or dropped is forgotten when that is asked for.
+// notePaused remembers work that was not begun. It is forgotten when the caller begins or drops it.
 func (b *brain) notePaused(found []option) {
 	for _, p := range found {
 		b.forgetPaused(p.id)
@@ -85,7 +85,7 @@ func (b *brain) forgetPaused(id string) {
 	b.paused = slices.DeleteFunc(b.paused, func(p option) bool { return p.id == id })
 }
 
-// learnPaused takes from an answer of the status tool what is paused.
+// learnPaused takes the paused work from an answer of the status tool.
 func (b *brain) learnPaused(out gjson.Result) {
 	var found []option
 	out.Get("paused").ForEach(func(_, p gjson.Result) bool {
@@ -123,8 +123,7 @@ func (b *brain) resumed(h Heard, text string) ([]Move, bool) {
 	return nil, false
 }
 
-// pausedReply takes a plain yes or no to what was asked last, when that was about paused work. A no leaves it: dropping
-// is for who says so.
+// pausedReply takes a plain yes or no to a question about paused work. A no leaves it paused; only "drop it" drops it.
 func (b *brain) pausedReply(h Heard, text string) ([]Move, bool) {
 	if len(b.paused) == 0 || !strings.HasSuffix(b.said, sayPaused) {
 		return nil, false

@@ -92,7 +92,7 @@ func (s *session) active() *response {
 	return nil
 }
 
-// respond starts a response: it takes in what is new, asks the mind, and plays what that decided.
+// respond starts a response: it gathers the new items, asks the mind, and plays its moves.
 func (s *session) respond(req request) *fault {
 	outOfBand := req.Conversation == "none"
 	if r := s.active(); r != nil && !outOfBand {

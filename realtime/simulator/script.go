@@ -84,7 +84,7 @@ func anyMatch(re *regexp.Regexp, texts []string) bool {
 	return slices.ContainsFunc(texts, re.MatchString)
 }
 
-// Repeat speaks what is new of answers and system messages, as the brain would. It fits [Script.Else].
+// Repeat speaks new answers and system messages, as the brain would. It fits [Script.Else].
 func Repeat(h Heard) []Move { return says(spokenNews(h)) }
 
 // A Move is a part of a response: [Say], [Call], [Wait], [Fail], [Refuse], [Raw] or [Close].
@@ -127,7 +127,7 @@ type Wait struct{ For time.Duration }
 // Fail ends the response as failed.
 type Fail struct{ Code, Message string }
 
-// Refuse answers the request for a response with an error; alone in its step. What was heard stays new.
+// Refuse answers the request for a response with an error; alone in its step. Everything heard stays new.
 // Without a Code it is conversation_already_has_active_response.
 type Refuse struct{ Code, Message string }
 

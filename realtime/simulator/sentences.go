@@ -101,7 +101,8 @@ var phrases = sync.OnceValue(func() []phrase {
 		known(wishMachines, `(?:(?:which|what|list|show(?: me)?) )?(?:the |my |all (?:my )?)?`+
 			`(?:machines|servers|computers)(?: .*)?`),
 		known(wishSessions, `(?:what (?:was|were|am|are) (?:i|we) working on|`+
-			`(?:(?:which|list|find|show(?: me)?) )?(?:the |my |all (?:my )?)?sessions(?: are)?)(?: about (?:the |my )?(?P<about>.+?))?`+formOn),
+			`(?:(?:which|list|find|show(?: me)?) )?(?:the |my |all (?:my )?)?sessions(?: are)?)`+
+			`(?: about (?:the |my )?(?P<about>.+?))?`+formOn),
 		known(wishRead, `(?:read|what happened in) `+formSession),
 		known(wishNew, `(?:start|begin|open) a (?:new|fresh) session`+formOn+formDo),
 		known(wishNew, `in a (?:new|fresh) session`+formOn+`[,:] (?P<work>.+)`),
@@ -125,7 +126,7 @@ var phrases = sync.OnceValue(func() []phrase {
 // whole matches a whole sentence, in any case.
 func whole(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + form + `)$`) }
 
-// What stands before a sentence and behind it and changes nothing.
+// Polite words before a sentence, and the verbs that begin work.
 var (
 	polite = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|now|so|and|thanks|thank you|no|wait|sorry|actually)[, ]+|` +

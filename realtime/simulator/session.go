@@ -10,7 +10,7 @@ import (
 )
 
 // A session is the state of one connection. It is pure: receive, happen and advance get the time and
-// leave what is to be sent in out. Owned by the run loop of its connection.
+// leave their frames in out. Owned by the run loop of its connection.
 type session struct {
 	hurry float64       // Set once: how many times faster than people it speaks
 	mind  mind          // Set once
@@ -32,7 +32,7 @@ type session struct {
 	end      *ending
 }
 
-// An ending closes the connection after what is in out: with a close frame, or without when code is 0.
+// An ending closes the connection after the frames in out: with a close frame, or without when code is 0.
 type ending struct {
 	code int
 	text string
@@ -140,7 +140,7 @@ func (s *session) close(c Close) {
 	}
 }
 
-// advance does what is due at now.
+// advance runs everything that is due at now.
 func (s *session) advance(now time.Time) {
 	s.now = now
 	if s.end == nil && !now.Before(s.dies) {

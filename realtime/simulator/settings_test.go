@@ -82,32 +82,43 @@ func TestSessionUpdatePatches(t *testing.T) {
 }
 
 func TestSessionUpdateRefuses(t *testing.T) {
-	for session, code := range map[string]string{
-		`{}`: "missing_required_parameter", `{"type":"transcription"}`: "invalid_value",
-		`{"type":"realtime","voice":"marin"}`:                                                               "unknown_parameter",
-		`{"type":"realtime","audio":{"input":{"vad":{}}}}`:                                                  "unknown_parameter",
-		`{"type":"realtime","audio":{"inputs":{}}}`:                                                         "unknown_parameter",
-		`{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","eager":1}}}}`:          "unknown_parameter",
-		`{"type":"realtime","audio":{"input":{"turn_detection":{"type":"psychic"}}}}`:                       "invalid_value",
-		`{"type":"realtime","audio":{"input":{"turn_detection":{}}}}`:                                       "missing_required_parameter",
-		`{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","threshold":"loud"}}}}`: "invalid_type",
-		`{"type":"realtime","audio":{"input":{"format":{"type":"audio/pcm","rate":16000}}}}`:                "invalid_value",
-		`{"type":"realtime","audio":{"input":{"format":"pcm16"}}}`:                                          "invalid_type",
-		`{"type":"realtime","audio":[]}`:                                                                    "invalid_type",
-		`{"type":"realtime","audio":{"output":{"speed":9}}}`:                                                "invalid_value",
-		`{"type":"realtime","output_modalities":["audio","text"]}`:                                          "invalid_value",
-		`{"type":"realtime","output_modalities":[]}`:                                                        "invalid_value",
-		`{"type":"realtime","tools":[{"type":"function"}]}`:                                                 "missing_required_parameter",
-		`{"type":"realtime","tools":"codex"}`:                                                               "invalid_type",
-		`{"type":"realtime","instructions":7}`:                                                              "invalid_type",
+	for code, sessions := range map[string][]string{
+		"missing_required_parameter": {
+			`{}`,
+			`{"type":"realtime","audio":{"input":{"turn_detection":{}}}}`,
+			`{"type":"realtime","tools":[{"type":"function"}]}`,
+		},
+		"invalid_value": {
+			`{"type":"transcription"}`,
+			`{"type":"realtime","audio":{"input":{"turn_detection":{"type":"psychic"}}}}`,
+			`{"type":"realtime","audio":{"input":{"format":{"type":"audio/pcm","rate":16000}}}}`,
+			`{"type":"realtime","audio":{"output":{"speed":9}}}`,
+			`{"type":"realtime","output_modalities":["audio","text"]}`,
+			`{"type":"realtime","output_modalities":[]}`,
+		},
+		"unknown_parameter": {
+			`{"type":"realtime","voice":"marin"}`,
+			`{"type":"realtime","audio":{"input":{"vad":{}}}}`,
+			`{"type":"realtime","audio":{"inputs":{}}}`,
+			`{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","eager":1}}}}`,
+		},
+		"invalid_type": {
+			`{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","threshold":"loud"}}}}`,
+			`{"type":"realtime","audio":{"input":{"format":"pcm16"}}}`,
+			`{"type":"realtime","audio":[]}`,
+			`{"type":"realtime","tools":"codex"}`,
+			`{"type":"realtime","instructions":7}`,
+		},
 	} {
-		w := newWorld(t, newBrain())
-		before := w.take()[0].Get("session").Raw
-		w.send(`{"type":"session.update","event_id":"u","session":%s}`, session)
-		w.fails(code, "u")
-		w.send(`{"type":"session.update","session":{"type":"realtime"}}`)
-		if diff := cmp.Diff(before, one(t, w.take(), "session.updated").Get("session").Raw); diff != "" {
-			t.Errorf("%s changed the session: %s", session, diff)
+		for _, session := range sessions {
+			w := newWorld(t, newBrain())
+			before := w.take()[0].Get("session").Raw
+			w.send(`{"type":"session.update","event_id":"u","session":%s}`, session)
+			w.fails(code, "u")
+			w.send(`{"type":"session.update","session":{"type":"realtime"}}`)
+			if diff := cmp.Diff(before, one(t, w.take(), "session.updated").Get("session").Raw); diff != "" {
+				t.Errorf("%s changed the session: %s", session, diff)
+			}
 		}
 	}
 }

@@ -55,7 +55,7 @@ func inShell(command string) string {
 	return command
 }
 
-// spokenOutput says an answer: its own sentence, else a short summary of what it is.
+// spokenOutput says an answer: its own sentence, else a short summary of its kind.
 func spokenOutput(o Output) string {
 	if !readable(o.Text) {
 		return sentences(speakable.Speakable(o.Text, 600), 2)

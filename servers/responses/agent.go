@@ -202,21 +202,16 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 			if !yield(u, err) || err != nil {
 				return
 			}
-			if _, ended := u.(handoff.TurnEnded); ended {
-				a.let(id)
+			if _, ended := u.(handoff.TurnEnded); ended { // read to its end, it is forgotten
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				if f := a.followers[id]; f != nil {
+					f.hub.leave(f.follower)
+					delete(a.followers, id)
+				}
 				return
 			}
 		}
-	}
-}
-
-// let forgets a turn that was read to its end.
-func (a *agent) let(id handoff.TurnID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if f := a.followers[id]; f != nil {
-		f.hub.leave(f.follower)
-		delete(a.followers, id)
 	}
 }
 

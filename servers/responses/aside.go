@@ -21,7 +21,7 @@ type asides struct {
 	name          string          // Set once: of the server
 }
 
-// told is an error of the store as whoever gave the work is told it: to them it is the machine that does not answer.
+// told returns an error of the store in the words of a caller, to whom it is the machine that does not answer.
 func (a asides) told(err error) error {
 	if err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
 		return handoff.Because(handoff.CodeUnreachable, a.name, err)

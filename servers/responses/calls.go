@@ -32,7 +32,7 @@ type tools interface {
 	Run(ctx context.Context, name string, args json.RawMessage, call workspace.Call) workspace.Result
 }
 
-// A window is one call while it runs: what it prints waits there until its turn to be shown.
+// A window is one call while it runs. Its output waits there until its turn to be shown.
 type window struct {
 	call   wire.Item
 	output *workspace.Output
@@ -96,7 +96,7 @@ func (r *run) use(ctx context.Context, w *window) {
 	}
 }
 
-// consult asks a person for a call. What was allowed for the session is not asked again.
+// consult asks a person for a call. Acts that were allowed for the session are not asked again.
 func (r *run) consult(ctx context.Context, call wire.Item, q handoff.Question) (bool, error) {
 	same := wire.Encode([]any{r.thread, q.Kind, q.Text, q.Command, q.Cwd, q.Changes})
 	if r.server.allowedBefore(string(same)) {

@@ -63,7 +63,7 @@ func (c *conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 	return text, nil
 }
 
-// readLine puts an item into a line. Reasoning, outputs and what was said beside the words are left out.
+// readLine puts an item into a line. Reasoning, outputs and context are left out.
 func readLine(it threads.Item) (handoff.Line, bool) {
 	s := wire.Read(it.JSON)
 	line := handoff.Line{Text: s.Text()}

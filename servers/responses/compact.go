@@ -19,7 +19,7 @@ const (
 )
 
 // A compaction stands in a thread where its context was full. From then on everything before item Keep is left out,
-// and its summary stands there instead. Nothing is deleted: who reads the thread still sees all.
+// and its summary stands there instead. Nothing is deleted: readers of the thread still see all items.
 type compaction struct {
 	Type    string `json:"type"` // [typeCompaction]
 	Keep    int    `json:"keep"` // counted in the thread

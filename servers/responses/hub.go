@@ -10,7 +10,7 @@ import (
 	"switchboard/servers/turns"
 )
 
-// A hub tells whoever follows a running turn what it reports. Who comes later gets what was finished first.
+// A hub passes the updates of a running turn to its followers. A later follower gets the finished items first.
 type hub struct {
 	mu        sync.Mutex
 	reducer   turns.Reducer    // Guarded by mu, like all that follows
@@ -28,7 +28,7 @@ type asked struct {
 	answer chan handoff.Decision // holds one
 }
 
-// A follower is one reader of a turn. It keeps what it has not read, also while nobody reads.
+// A follower is one reader of a turn. It keeps unread updates, also while nobody reads.
 type follower struct {
 	connection string        // Set once; what the reader calls its connection in questions
 	wake       chan struct{} // holds one
@@ -85,7 +85,7 @@ func (f *follower) put(u handoff.Update) {
 	}
 }
 
-// follow adds a reader, which first gets what the turn has finished, and what it waits for.
+// follow adds a reader, which first gets the turn's finished items and its open questions.
 func (h *hub) follow(connection string) *follower {
 	f := &follower{connection: connection, wake: make(chan struct{}, 1)}
 	h.mu.Lock()

@@ -9,11 +9,11 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// An inbox takes what a running turn is told besides, until the turn has nothing left to do. What it took in was
-// accepted, and is in the store: it is given to the model, or handed back when the turn ends before that.
+// An inbox takes the steers of a running turn until the turn has nothing left to do. A steer that it accepted is in the
+// store: it is given to the model, or handed back when the turn ends before that.
 type inbox struct {
-	writing chan struct{} // Set once; holds one: who writes a steer down, or must know that nobody does
-	newest  int           // the number of the newest steer; owned by who holds writing
+	storing chan struct{} // Set once; a lock that is held while a steer is written to the store
+	newest  int           // the number of the newest steer; owned by the holder of storing
 
 	mu     sync.Mutex
 	queue  []steer // Guarded by mu: the model has not got them
@@ -26,17 +26,20 @@ type steer struct {
 	input []handoff.Part
 }
 
-func newInbox() inbox { return inbox{writing: make(chan struct{}, 1)} }
+func newInbox() inbox { return inbox{storing: make(chan struct{}, 1)} }
 
 // put accepts words for the turn once they are written down, one after the other.
 func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(threads.Steer) error) error {
 	select {
-	case b.writing <- struct{}{}:
-		defer func() { <-b.writing }()
+	case b.storing <- struct{}{}:
+		defer func() { <-b.storing }()
 	case <-ctx.Done():
 		return handoff.Fault(handoff.CodeOverloaded, "", "other words are being written down")
 	}
-	if b.isClosed() {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
 		return errTurnOver()
 	}
 	b.newest++
@@ -59,14 +62,8 @@ func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(thread
 
 func errTurnOver() error { return handoff.Fault(handoff.CodeNotPending, "", "the turn has ended") }
 
-// words are what is kept of a steer until the model has it.
+// words returns the text that is kept of a steer until the model has it.
 func (s steer) words() string { return handoff.Clip(handoff.InputText(s.input), threads.MaxWords) }
-
-func (b *inbox) isClosed() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.closed
-}
 
 // waiting returns what the model has not got, in order.
 func (b *inbox) waiting() []steer {
@@ -84,8 +81,8 @@ func (b *inbox) heard(given int) {
 
 // closeIfEmpty is for a turn that has nothing else to do: with nothing accepted, nothing will be any more.
 func (b *inbox) closeIfEmpty() bool {
-	b.writing <- struct{}{}
-	defer func() { <-b.writing }()
+	b.storing <- struct{}{}
+	defer func() { <-b.storing }()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = b.closed || len(b.queue) == 0
@@ -95,8 +92,8 @@ func (b *inbox) closeIfEmpty() bool {
 // undelivered closes the inbox, and returns the words that were accepted and that the model never got.
 func (b *inbox) undelivered() []string {
 	b.close(func() {})
-	b.writing <- struct{}{} // what is being written down now is accepted still
-	defer func() { <-b.writing }()
+	b.storing <- struct{}{} // a steer that is being written down now is still accepted
+	defer func() { <-b.storing }()
 	var left []string
 	for _, s := range b.waiting() {
 		left = append(left, s.words())

@@ -12,11 +12,11 @@ import (
 // keptFor is how long an upstream is trusted to know a response. They promise 30 days.
 const keptFor = 29 * 24 * time.Hour
 
-// unanswered is the output of a call that was never answered, because whoever ran it was interrupted or lost. A
+// unanswered is the output of a call that was never answered, because its turn was interrupted or lost. A
 // model refuses to go on while a call of its last response has no output.
 const unanswered = "Error: interrupted before it had a result"
 
-// A plan is what one request sends of a thread: everything, or what is new since the response that it names.
+// A plan is the part of a thread that one request sends: everything, or the items since the response that it names.
 type plan struct {
 	Previous string // the response to go on from; "": the input is the whole history
 	Input    []json.RawMessage

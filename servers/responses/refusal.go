@@ -90,14 +90,3 @@ var codes = map[refusedAs]handoff.Code{
 	refusedKey:    handoff.CodeModelRefused,
 	refusedBroken: handoff.CodeAgentFailed,
 }
-
-// failure says why a turn failed: a code and the details.
-func failure(err error) (handoff.Code, string) {
-	if r := asRefusal(err); r != nil {
-		return codes[r.kind], r.Error()
-	}
-	if e, ok := errors.AsType[*handoff.Error](err); ok {
-		return e.Code, e.Detail
-	}
-	return handoff.CodeAgentFailed, handoff.ClipRunes(err.Error(), maxDetail)
-}

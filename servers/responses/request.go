@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -77,9 +76,13 @@ type definition struct {
 
 // request makes a request.
 func (m Model) request(a asking) responses.ResponseNewParams {
+	items := make(responses.ResponseInputParam, 0, len(a.Plan.Input))
+	for _, it := range a.Plan.Input {
+		items = append(items, param.Override[responses.ResponseInputItemUnionParam](it))
+	}
 	p := responses.ResponseNewParams{
 		Model: m.Name,
-		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: inputList(a.Plan.Input)},
+		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: items},
 		Store: param.NewOpt(m.stores(a.Threading)),
 	}
 	if a.Plan.Previous != "" {
@@ -97,43 +100,21 @@ func (m Model) request(a asking) responses.ResponseNewParams {
 	p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort),
 		Summary: shared.ReasoningSummary(m.Summary)}
 	p.Text = responses.ResponseTextConfigParam{Verbosity: responses.ResponseTextConfigVerbosity(m.Verbosity)}
-	p.Include = m.include()
-	if len(a.Tools) > 0 {
-		p.ParallelToolCalls = param.NewOpt(true)
-		p.Tools, p.ToolChoice = toolList(a.Tools), toolChoice(a)
-	}
-	return p
-}
-
-// include keeps what was asked for and adds what encrypted reasoning needs.
-func (m Model) include() []responses.ResponseIncludable {
-	var include []responses.ResponseIncludable
 	for _, what := range m.Include {
-		include = append(include, responses.ResponseIncludable(what))
+		p.Include = append(p.Include, responses.ResponseIncludable(what))
 	}
-	if m.Encrypted && !slices.Contains(include, responses.ResponseIncludableReasoningEncryptedContent) {
-		include = append(include, responses.ResponseIncludableReasoningEncryptedContent)
+	if m.Encrypted && !slices.Contains(p.Include, responses.ResponseIncludableReasoningEncryptedContent) {
+		p.Include = append(p.Include, responses.ResponseIncludableReasoningEncryptedContent)
 	}
-	return include
-}
-
-// inputList passes items on as they are.
-func inputList(items []json.RawMessage) responses.ResponseInputParam {
-	list := make(responses.ResponseInputParam, 0, len(items))
-	for _, it := range items {
-		list = append(list, param.Override[responses.ResponseInputItemUnionParam](it))
-	}
-	return list
-}
-
-func toolList(definitions []definition) []responses.ToolUnionParam {
-	var tools []responses.ToolUnionParam
-	for _, d := range definitions {
-		tools = append(tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{
+	for _, d := range a.Tools {
+		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{
 			Name: d.Name, Description: param.NewOpt(d.Description), Parameters: d.Parameters, Strict: param.NewOpt(true),
 		}})
 	}
-	return tools
+	if len(a.Tools) > 0 {
+		p.ParallelToolCalls, p.ToolChoice = param.NewOpt(true), toolChoice(a)
+	}
+	return p
 }
 
 // toolChoice names the tools that may be called, whether those are all or not.

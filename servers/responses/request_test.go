@@ -134,7 +134,8 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	sum := usageOf(json.RawMessage(`{"input_tokens":1,"output_tokens":2,"x":1}`)).plus(usageOf(json.RawMessage(`{"prompt_tokens":3,"completion_tokens":4}`)))
+	sum := usageOf(json.RawMessage(`{"input_tokens":1,"output_tokens":2,"x":1}`))
+	sum = sum.plus(usageOf(json.RawMessage(`{"prompt_tokens":3,"completion_tokens":4}`)))
 	data, err := json.Marshal(sum)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ const (
 	writeTime = 5 * time.Second
 	// stepTries is how often a step is made while it is not known whether it was written.
 	stepTries = 3
-	// maxUnsure is how many starts wait to be reconciled. What is beyond that is found lost when its lease has passed.
+	// maxUnsure is how many starts wait to be reconciled. Further ones are found lost when their leases have passed.
 	maxUnsure = 1024
 )
 
@@ -213,7 +213,7 @@ func (r *run) from(said []json.RawMessage) []threads.Item {
 	return items
 }
 
-// heard keeps an answer, and what it used. stored says that it can be gone on from by its id.
+// heard writes an answer and its usage down. stored says that the next request can name its id.
 func (r *run) heard(ctx context.Context, a answer, stored bool) error {
 	items := r.from(a.Rest)
 	var anchor *threads.Anchor
@@ -255,8 +255,15 @@ func (r *run) broken(ctx context.Context, err error) threads.End {
 	if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) || errors.Is(cause, errShutdown) {
 		return threads.End{Status: threads.Interrupted, Detail: cause.Error()}
 	}
-	code, detail := failure(err)
-	return threads.End{Status: threads.Failed, Code: string(code), Detail: detail}
+	end := threads.End{Status: threads.Failed, Code: string(handoff.CodeAgentFailed)}
+	if said := asRefusal(err); said != nil {
+		end.Code, end.Detail = string(codes[said.kind]), said.Error()
+	} else if e, ok := errors.AsType[*handoff.Error](err); ok {
+		end.Code, end.Detail = string(e.Code), e.Detail
+	} else {
+		end.Detail = handoff.ClipRunes(err.Error(), maxDetail)
+	}
+	return end
 }
 
 // end writes the end down and tells it. An end that cannot be written is told nevertheless; the turn is found lost
@@ -275,13 +282,11 @@ func (r *run) end(ctx context.Context, end threads.End) {
 		undelivered = undelivered[r.unsure:]
 	}
 	r.server.forget(r)
-	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(asEnded(end, undelivered), nil) })
-}
-
-// asEnded is an end as it is told.
-func asEnded(end threads.End, undelivered []string) handoff.TurnEnded {
-	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail,
-		Text: end.Text, Undelivered: undelivered}
+	ended := handoff.TurnEnded{
+		Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text,
+		Undelivered: undelivered,
+	}
+	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(ended, nil) })
 }
 
 // statuses are the ends of turns as they are told. Set once.

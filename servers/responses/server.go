@@ -38,7 +38,7 @@ type Config struct {
 	Log        *zap.Logger
 }
 
-// A Server is one agent with its turns. They run in [Server.Run], whoever is connected.
+// A Server is one agent with its turns. They run in [Server.Run], also while nobody is connected.
 type Server struct {
 	cfg         Config        // Set once, like all up to count
 	upstream    *upstream     //
@@ -54,7 +54,7 @@ type Server struct {
 	base context.Context // Guarded by mu: of turns; nil: none may run
 	work *sync.WaitGroup // Guarded by mu: the turns
 	runs map[string]*run // Guarded by mu: by thread
-	may  handoff.IDSet   // Guarded by mu: what was allowed for a session
+	may  handoff.IDSet   // Guarded by mu: acts that were allowed for a session
 
 	// Guarded by mu: the keys of claims that may have been written, and that nobody runs. There is one for each start
 	// during which the store did not answer, until it is asked for again.
@@ -226,7 +226,7 @@ func optedOut(turn handoff.Turn) bool {
 	return false
 }
 
-// claim writes the beginning of a turn and reads what is before it. A claim of which the rest cannot be read is
+// claim writes the beginning of a turn and reads its history. A claim of which the rest cannot be read is
 // taken back. It reports false when the turn was begun before.
 func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, error) {
 	key := newID("claim")
@@ -293,7 +293,7 @@ func (s *Server) running(thread string) *run {
 	return s.runs[thread]
 }
 
-// allow remembers what was allowed for a session.
+// allow remembers an act that was allowed for a session.
 func (s *Server) allow(act string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -330,7 +330,7 @@ func turnID(thread, id string) handoff.TurnID {
 	return handoff.TurnID("turn_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))
 }
 
-// questionID names a question, the same for everybody who is asked.
+// questionID names a question, the same on every connection.
 func questionID(server, thread string, turn handoff.TurnID, call string) handoff.QuestionID {
 	sum := sha256.Sum256(wire.Encode([]string{server, thread, string(turn), call}))
 	return handoff.QuestionID("q_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))

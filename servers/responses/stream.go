@@ -20,7 +20,7 @@ type answer struct {
 	ID         string
 	Incomplete bool              // it was cut short by a limit of the server
 	Items      []json.RawMessage // in order; each has an id that is unique in its turn
-	Rest       []json.RawMessage // of those, what was not kept while it was read
+	Rest       []json.RawMessage // those that were not kept while the stream was read
 	Usage      usage
 }
 
@@ -43,13 +43,13 @@ type progress interface {
 	finished(it handoff.Item)
 }
 
-// A listener is whom an answer is read for.
+// A listener is the receiver of an answer.
 type listener struct {
 	progress
 	name func(given string) string // gives an item the id that it has in the turn
-	// called once, before anything of the answer is told or kept: the model has what it was sent
+	// called once, before anything of the answer is told or kept: the model has read its input
 	hear func() error
-	keep func([]json.RawMessage) error // writes down what is about to be told as said
+	keep func([]json.RawMessage) error // writes items down before they are told
 }
 
 // A reader reads the events of one response. It knows items by their place, never by what came before: some servers
@@ -78,7 +78,7 @@ func newReader(to listener) *reader {
 		parts: map[int]part{}}
 }
 
-// event is what matters of an event. Fields whose type differs from one event to the next stay raw.
+// event has the fields of an event that matter. Fields whose type differs from one event to the next stay raw.
 type event struct {
 	Type     string          `json:"type"`
 	Place    int             `json:"output_index"`
@@ -97,7 +97,7 @@ type wireFault struct {
 	Message json.RawMessage `json:"message"`
 }
 
-// wireResponse is what matters of a response.
+// wireResponse has the fields of a response that matter.
 type wireResponse struct {
 	ID     string            `json:"id"`
 	Status string            `json:"status"`
@@ -115,7 +115,7 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// errBroken is the error of a stream that says what cannot be read.
+// errBroken is the error of a stream that is not valid.
 var errBroken = errors.New("the model's answer cannot be read")
 
 // take reads one event. An error ends the stream.
@@ -149,7 +149,7 @@ func (r *reader) take(data []byte) error {
 		}
 		return refused(0, text(e.Error.Code), text(e.Error.Message))
 	}
-	return nil // what nobody knows yet changes nothing
+	return nil // unknown events change nothing
 }
 
 // id returns the id of the item at a place.
@@ -246,7 +246,7 @@ func (r *reader) unkept(types ...string) []json.RawMessage {
 	return items
 }
 
-// end takes the response as a whole. What its events left out is in there.
+// end takes the response as a whole, which has the items that the events left out.
 func (r *reader) end(kind string, raw json.RawMessage) error {
 	var w wireResponse
 	if json.Unmarshal(raw, &w) != nil {

@@ -201,7 +201,7 @@ func testInterrupt(s *suite) {
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// testInterruptAtOnce: whoever changes their mind while a turn is being started is heard.
+// testInterruptAtOnce: an interrupt that comes while a turn is being started counts.
 func testInterruptAtOnce(s *suite) {
 	if s.h.SlowStart != nil {
 		s.h.SlowStart()
@@ -442,7 +442,7 @@ func testCatalog(s *suite) {
 	}
 }
 
-// testEphemeral: what is asked beside the work runs like any other turn, and leaves no thread behind.
+// testEphemeral: an ephemeral thread runs turns like any other, and is gone afterwards.
 func testEphemeral(s *suite) {
 	maker, ok := s.link.Conn.(servers.Ephemeral)
 	if !ok {

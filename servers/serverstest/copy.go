@@ -96,7 +96,7 @@ func testCopiesHeld(s *suite) {
 	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// copiesAside: a copy of which nothing is kept knows what was before it, and its source and the list do not change.
+// copiesAside: an ephemeral copy has the history of its source, and the source and the list do not change.
 func (s *suite) copiesAside(maker servers.Ephemeral, kept handoff.Attached) {
 	s.Helper()
 	before := s.read(kept.Target.Thread)

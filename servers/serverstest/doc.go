@@ -1,7 +1,7 @@
 // Package serverstest is what every kind of agent server must hold: the promises of [servers.Dial],
 // [servers.Conn], [servers.Catalog], [handoff.Agent] and [handoff.Controls], as tests.
 //
-// It must not know any kind of server. Whoever runs it brings a [Harness]: a way to dial a server whose agent does
+// It must not know any kind of server. A kind brings a [Harness]: a way to dial a server whose agent does
 // what the prompts of this package say.
 package serverstest
 

@@ -35,7 +35,7 @@ func testPictures(s *suite) {
 	}
 }
 
-// testSteersInOrder: what is given by several steers is heard in their order.
+// testSteersInOrder: several steers are heard in their order.
 func testSteersInOrder(s *suite) {
 	a := s.create()
 	id := s.wait(a)

@@ -147,7 +147,7 @@ func (s *suite) toEnd(a handoff.Attached, id handoff.TurnID) []handoff.Update {
 	return s.followUntil(a, id, func(handoff.Update) bool { return false })
 }
 
-// follow reads a turn to its end and checks the order of what it reports.
+// follow reads a turn to its end and checks the order of its updates.
 func (s *suite) follow(a handoff.Attached, id handoff.TurnID) []handoff.Update {
 	s.Helper()
 	updates := s.toEnd(a, id)
@@ -284,13 +284,13 @@ func (s *suite) waitDone(link *servers.Link) {
 	}
 }
 
-// asWaiting tells that the waiting agent has spoken.
+// asWaiting reports whether the waiting agent has spoken.
 func asWaiting(u handoff.Update) bool {
 	done, ok := u.(handoff.ItemDone)
 	return ok && done.Item.Text == TextWaiting
 }
 
-// streams holds what was streamed of a command's output.
+// streams checks the streamed output of a command.
 func (s *suite) streams(command, got, want string) {
 	s.Helper()
 	if got != want && (got != "" || !s.h.Unstreamed) {

@@ -83,7 +83,7 @@ func (a *ask) message() []byte {
 	return marshal(map[string]any{"method": a.method, "id": a.id, "params": a.params})
 }
 
-// replay asks a new subscriber what is open: same id, same words.
+// replay sends the open requests to a new subscriber again, with the same ids and words.
 func (t *thread) replay(c *conn) {
 	for _, a := range t.m.asks {
 		if a.turn.thread == t {
@@ -92,7 +92,7 @@ func (t *thread) replay(c *conn) {
 	}
 }
 
-// answered takes a client's answer. The first one counts, whoever gives it; what nobody asked is dropped.
+// answered takes a client's answer. The first answer counts, from any client. An answer to no open request is dropped.
 func (m *machine) answered(c *conn, p packet) {
 	var id int
 	if json.Unmarshal(p.ID, &id) != nil || !c.initialized {

@@ -149,7 +149,7 @@ type packet struct {
 // requestID matches ids that the app-server answers: text and whole numbers.
 var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
 
-// read takes messages until the connection ends. What is no message is dropped without a word.
+// read takes messages until the connection ends. Data that is no message is dropped without an answer.
 func (m *machine) read(c *conn) {
 	c.ws.SetReadLimit(maxFrame)
 	for {

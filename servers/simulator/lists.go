@@ -170,7 +170,7 @@ const maxForgotten = 50
 
 // recall takes up a turn that somebody asks for and that an earlier world must have run: it is over, and says
 // that it was forgotten. A world keeps nothing beyond its end, where a real app-server reads the turn from its
-// disk; without this, who watched the turn would wait for it for ever.
+// disk. Without this, a client that follows the turn would wait for it for ever.
 func (t *thread) recall(id string) {
 	made, ok := madeAt(id)
 	if !ok || made.After(t.m.born) || slices.ContainsFunc(t.turns, func(u *turn) bool { return u.id == id }) {

@@ -25,7 +25,7 @@ const (
 // waits. What others want to know or change is given to the loop by do.
 type machine struct {
 	about  Machine             // Set once
-	born   time.Time           // Set once: what is older and not known was forgotten
+	born   time.Time           // Set once: older turns that are unknown were forgotten
 	speed  float64             // Set once
 	script func(Prompt) []Step // Set once; nil for the built-in agent
 	log    *zap.Logger         // Set once
@@ -35,7 +35,7 @@ type machine struct {
 	calls  chan func()         // unbuffered: run by the loop
 	life   sync.Mutex          // guards ended
 	ended  chan struct{}       // Guarded by life: closed when the loop has ended; nil while it does not run
-	state                      // Owned by loop; while it does not run, by whoever holds life
+	state                      // Owned by loop; while it does not run, by the holder of life
 }
 
 // state is what changes on a machine.

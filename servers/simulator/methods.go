@@ -110,7 +110,7 @@ func decoded[P any](answer func(*machine, asked, P) *refusal) method {
 	}
 }
 
-// onThread is a method about a thread. Absent is what is said of one that is not there.
+// onThread is a method about a thread. Absent begins the refusal when the thread does not exist.
 func onThread[P any](absent string, answer func(*thread, asked, P) *refusal) method {
 	return func(m *machine, r asked) *refusal {
 		return decoded(func(m *machine, r asked, p P) *refusal {

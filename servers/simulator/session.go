@@ -6,7 +6,7 @@ import (
 )
 
 // A Session is what the built-in agent knows of one session of a machine, for agents that are reached another way than
-// through an app-server. It belongs to whoever made it.
+// through an app-server. It is not safe for concurrent use.
 type Session struct{ scene }
 
 // NewSession returns a session of a machine of the built-in world in which nothing was done.

@@ -49,7 +49,7 @@ type Change struct {
 
 // Ask asks for approval of a command, or of an edit when Changes are set, and waits for the answer.
 // Accepted, it is done (Lines and Exit as in [Run]) and the turn goes on with Accepted; declined, it is
-// not and the turn goes on with Declined. What stands after an Ask comes in both cases.
+// not and the turn goes on with Declined. The steps after an Ask come in both cases.
 type Ask struct {
 	Command  string
 	Changes  []Change

@@ -19,7 +19,7 @@ type Start struct {
 	Turn     string // the turn it began or was added to; "" when a fault swallowed it
 	Prompt   string
 	ClientID string // clientUserMessageId
-	Asked    string // the whole request, the first 4 KiB; "" of what was steered
+	Asked    string // the request, its first 4 KiB; "" for a steer
 	Steered  bool   // added to a running turn
 	At       time.Time
 }
@@ -137,7 +137,7 @@ func (u *turn) begun() {
 // say puts the user's message into a turn.
 func (u *turn) say(in input) {
 	if in.text == "" {
-		return // a turn on what is there already
+		return // a turn without new words
 	}
 	if u.thread.preview == "" {
 		u.thread.preview = in.text
@@ -302,7 +302,7 @@ func (u *turn) finish(status, fault string) {
 	t.unloadLater()
 }
 
-// read tells what is unread.
+// read tells the clients that the turn is unread.
 func (u *turn) read() {
 	u.thread.publish("thread/readState/changed", map[string]any{"readState": map[string]any{
 		"firstUnread": map[string]any{"type": "turn", "turnId": u.id}, "revision": newID(time.Now()),

@@ -103,7 +103,7 @@ func (w *World) Handler(machine string) http.Handler {
 	return m
 }
 
-// A Seed is a thread that is there from the start. Ids are fixed, so that what was remembered of them
+// A Seed is a thread that is there from the start. Ids are fixed, so that what clients remember of them
 // holds after a restart.
 type Seed struct {
 	Machine, ID, Title, Dir, Branch string

@@ -11,7 +11,7 @@ import (
 )
 
 // families are the sockets that a command may make: of its own network, and those that ask the kernel about it. A Unix
-// socket could reach whoever listens in a directory that the command sees, so there are only pairs of them.
+// socket could reach a server that listens in a directory that the command sees, so there are only pairs of them.
 var families = []uint64{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} // Set once
 
 // withheld are calls that are judged by what they are told, and those that would make sockets without being judged.

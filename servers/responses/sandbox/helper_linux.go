@@ -18,7 +18,7 @@ import (
 // helper makes the sandbox around itself, runs the command in it and returns its exit code. It is the first process of
 // its namespace: the kernel ends all others with it.
 func helper(in io.Reader) (int, error) {
-	runtime.LockOSThread() // what is taken from a thread is missing in what that thread starts
+	runtime.LockOSThread() // rights that a thread gives up are missing in the processes that it starts
 	told := bufio.NewReader(in)
 	line, err := told.ReadBytes('\n')
 	if err != nil {
@@ -28,7 +28,7 @@ func helper(in io.Reader) (int, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return 0, err
 	}
-	go func() { // whoever started us is gone
+	go func() { // the service that started us is gone
 		_, _ = told.ReadByte()
 		os.Exit(128 + int(syscall.SIGKILL))
 	}()
@@ -54,7 +54,7 @@ func helper(in io.Reader) (int, error) {
 
 // enclose makes the sandbox.
 func enclose(c wire) error {
-	// Whoever eats up the memory is ended before we are.
+	// The kernel ends the command before us when memory runs out.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts: %w", err)

@@ -26,7 +26,7 @@ func house(c Command) error {
 	h := housing{root: root}
 	h.mirror(filepath.Join(c.Scratch, "tmp"), "/tmp", true)
 	for _, dir := range append(system[:len(system):len(system)], c.Readable...) {
-		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrPermission) { // what its user cannot see outside is not there
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrPermission) { // its user could not see it outside either
 			h.mirror(dir, dir, false)
 		}
 	}
@@ -46,8 +46,8 @@ func house(c Command) error {
 }
 
 // hide lays an empty directory over each that a command must not see, before anything is shown to it: what shows it a
-// directory above shows that one too. Whoever has given up the right to mount cannot take it away again, in a namespace
-// of their own neither.
+// directory above shows that one too. A process that has given up the right to mount cannot take it away
+// again, not even in a namespace of its own.
 func hide(dirs []string) error {
 	for _, dir := range dirs {
 		err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperFlag tells this program that it was started for a command. Whoever forgot [Main] does not know it, and ends.
+// helperFlag tells this program that it was started for a command. A program without [Main] does not know the
+// flag, and ends.
 const helperFlag = "-switchboard-sandbox"
 
 // reportPipe is where the helper says that the sandbox stands, or why it does not.

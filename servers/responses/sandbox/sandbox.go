@@ -43,7 +43,7 @@ type Command struct {
 	without layer         // left out, so that the other one can be tested alone
 }
 
-// Limits are how much a command may use at a time. What is zero has its default.
+// Limits are how much a command may use at a time. Zero fields have their defaults.
 type Limits struct {
 	Processes int   `json:"processes,omitempty"` // and threads
 	Memory    int64 `json:"memory,omitempty"`    // bytes, of all its processes together
@@ -53,7 +53,7 @@ type Limits struct {
 // DefaultLimits let large builds and tests run.
 var DefaultLimits = Limits{Processes: 4096, Memory: 8 << 30, Tmp: 4 << 30}
 
-// filled are limits with the defaults for what is zero.
+// filled returns the limits with defaults in place of zeros.
 func (l Limits) filled() Limits {
 	return Limits{
 		Processes: cmp.Or(l.Processes, DefaultLimits.Processes), Memory: cmp.Or(l.Memory, DefaultLimits.Memory),

@@ -191,7 +191,9 @@ func TestNoRights(t *testing.T) {
 	s.may(false, "mount -t tmpfs x /tmp", "unshare -Urm mount -t tmpfs x /tmp",
 		"unshare -Urm mount -o remount,bind,rw .git", "umount .git", "chroot /tmp true")
 	s.Env = append(s.Env, "A=b")
-	if out, _ := s.run("env | sort"); out != "A=b\nHOME=/tmp\nLANG=C\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD="+s.Dir+"\nSHLVL=1\nTMPDIR=/tmp\n_=/usr/bin/env\n" {
+	want := "A=b\nHOME=/tmp\nLANG=C\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD=" + s.Dir +
+		"\nSHLVL=1\nTMPDIR=/tmp\n_=/usr/bin/env\n"
+	if out, _ := s.run("env | sort"); out != want {
 		t.Errorf("the environment is %q", out)
 	}
 }

@@ -70,7 +70,7 @@ func (s *Scratch) Close() error {
 	return err
 }
 
-// sweep removes what killed processes of this user left. What cannot be looked at or removed stays.
+// sweep removes what killed processes of this user left. Directories that cannot be read or removed stay.
 func sweep() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {

@@ -33,7 +33,7 @@ type part struct {
 	*machines.Session
 	seeds  []machines.Seed
 	prompt string          // said and not yet planned for
-	steps  []machines.Step // of the prompt before, what is left
+	steps  []machines.Step // that are left of the prompt before
 	awaits func(answers []string) []machines.Step
 }
 
@@ -51,7 +51,7 @@ func (p *part) see(it wire.Item) {
 	}
 }
 
-// hear plans for what was said.
+// hear plans for the prompt.
 func (p *part) hear() {
 	if p.prompt == "" {
 		return
@@ -119,7 +119,7 @@ func acts(s machines.Step) bool {
 	return false
 }
 
-// reply says what comes up to the next call, and makes that call.
+// reply says the steps up to the next call, and makes that call.
 func (p *part) reply(req Request) Reply {
 	var r Reply
 	call := func(name string, args object) {

@@ -61,7 +61,7 @@ func New(name string, speed float64, script func(Request) Reply) *API {
 		released: make(chan struct{})}
 }
 
-// Release lets go of what is held, now and later.
+// Release ends every [Reply.Wait], now and later.
 func (a *API) Release() { a.once.Do(func() { close(a.released) }) }
 
 // Misbehave has the next request answered by a fault. More than one come one after the other.
@@ -86,7 +86,7 @@ func (a *API) Requests() []Request {
 	return slices.Clone(a.requests)
 }
 
-// Wrong returns what was asked that the real API would refuse, in words.
+// Wrong returns the requests that the real API would refuse, each with its reason.
 func (a *API) Wrong() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

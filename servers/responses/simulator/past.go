@@ -14,7 +14,7 @@ import (
 func Remember(ctx context.Context, store threads.Store, m machines.Machine) error {
 	now := time.Now()
 	for n, s := range machines.Seeds(m.Name) {
-		// The form of a thread's id, and the same in every life, so that what was remembered of it holds.
+		// The form of a thread's id, and the same in every life, so that what clients remember of it holds.
 		id := fmt.Sprintf("thr_%s%c", "aaaaaaaaaaaaaaaaaaaaaaaaa", 'a'+n)
 		at := now.Add(-s.Old).Add(-time.Duration(len(s.Turns)) * 10 * time.Minute)
 		steps := []threads.Step{threads.Create{Owner: m.Name, Thread: id, Title: s.Title, Dir: s.Dir, At: at}}

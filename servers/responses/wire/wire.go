@@ -21,7 +21,7 @@ const (
 	Reference    = "item_reference"
 )
 
-// An Item is what matters of an item.
+// An Item has the fields of an item that matter.
 type Item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`

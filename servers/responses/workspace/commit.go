@@ -23,7 +23,7 @@ type spot struct {
 }
 
 // spot opens the directory of a path, one element after the other and through no link: what an edit touches is asked
-// and judged by its name. What is missing is made, or is [fs.ErrNotExist].
+// and judged by its name. Missing directories are made, or are [fs.ErrNotExist].
 func (w *Workspace) spot(name string, make bool) (spot, error) {
 	at := spot{w: w, path: name}
 	dir, err := w.root.OpenRoot(".")
@@ -45,7 +45,7 @@ func (w *Workspace) spot(name string, make bool) (spot, error) {
 	return at, nil
 }
 
-// errLink says what is in the way of an edit.
+// errLink refuses an edit.
 var errLink = errors.New("is a link or a file; name the place itself")
 
 // enter opens a directory in another one. A link that takes its place meanwhile leads to another one.
@@ -128,7 +128,7 @@ func (at spot) stage(text *string, mode fs.FileMode) (temp string, err error) {
 	return temp, errors.Join(err, wrote, f.Chmod(mode), f.Close())
 }
 
-// put puts what was staged in its place, or takes away what is there.
+// put moves the staged text to its place, or removes the file.
 func (at spot) put(temp string) error {
 	if temp == "" {
 		return at.dir.Remove(at.name())
@@ -136,7 +136,7 @@ func (at spot) put(temp string) error {
 	return at.dir.Rename(temp, at.name())
 }
 
-// restore puts back what was there.
+// restore puts the old file back.
 func (at spot) restore(c change) error {
 	temp, err := at.stage(c.old, c.mode)
 	if err == nil {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +29,9 @@ type change struct {
 	moved    string // of a file that goes: where it went to
 }
 
-func applyPatch(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
-	args, err := decode[struct {
-		Patch string `json:"patch"`
-	}](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func applyPatch(ctx context.Context, w *Workspace, args struct {
+	Patch string `json:"patch"`
+}, call Call) (Result, error) {
 	sections, err := parsePatch(args.Patch)
 	if err != nil {
 		return Result{}, err
@@ -50,14 +45,10 @@ func applyPatch(ctx context.Context, w *Workspace, raw json.RawMessage, call Cal
 	return w.change(ctx, call, changes)
 }
 
-func writeFile(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
-	args, err := decode[struct {
-		Path    string `json:"path"`
-		Content string `json:"content"`
-	}](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func writeFile(ctx context.Context, w *Workspace, args struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}, call Call) (Result, error) {
 	c, err := w.now(args.Path)
 	if err != nil {
 		return Result{}, err
@@ -142,7 +133,7 @@ func cmpOr(p, q *string) *string {
 	return q
 }
 
-// change makes changes, all or none, when they may be made. What they are is printed before anybody is asked.
+// change makes changes, all or none, when they may be made. They are printed before a person is asked.
 func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Result, error) {
 	changes = slices.DeleteFunc(changes, func(c change) bool {
 		return c.old == nil && c.new == nil || c.old != nil && c.new != nil && *c.old == *c.new
@@ -210,7 +201,7 @@ func shown(changes []change) []handoff.FileChange {
 	return all
 }
 
-// diff is a change as a unified diff, and a letter for what it does.
+// diff returns a change as a unified diff, and its letter: A, D or M.
 func (c change) diff() (diff, verb string) {
 	from, to, verb := "a/"+c.path, "b/"+c.path, "M"
 	if c.old == nil {

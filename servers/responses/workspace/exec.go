@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +26,7 @@ const (
 // changeTools are the tools of trusted workspaces.
 func changeTools() []Tool {
 	return []Tool{
-		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: execute,
+		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: decoded(execute),
 			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it writes in the workspace and in " +
 				"/tmp alone, has no network, cannot change what other programs run later (.git, hooks, settings of " +
 				"editors), and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from " +
@@ -40,7 +39,7 @@ func changeTools() []Tool {
 				"outside": optional("boolean", "run it without the sandbox"),
 				"reason":  optional("string", "for outside: why, in one sentence for the person who is asked"),
 			}, "command", "dir", "seconds", "outside", "reason")},
-		{Name: "apply_patch", Kind: handoff.ItemFileChange, Trusted: true, run: applyPatch,
+		{Name: "apply_patch", Kind: handoff.ItemFileChange, Trusted: true, run: decoded(applyPatch),
 			Description: "Changes files of the workspace, all or none. The patch begins with *** Begin Patch and ends with " +
 				"*** End Patch. Between them stand " +
 				"*** Add File: PATH with lines that begin with +, *** Delete File: PATH, and *** Update File: PATH, which *** " +
@@ -48,7 +47,7 @@ func changeTools() []Tool {
 				"@@ and optionally a line that stands above, then lines that begin with a space (context, three before and " +
 				"after), - or +.",
 			Parameters: object(map[string]any{"patch": text("the whole patch")}, "patch")},
-		{Name: "write_file", Kind: handoff.ItemFileChange, Trusted: true, run: writeFile,
+		{Name: "write_file", Kind: handoff.ItemFileChange, Trusted: true, run: decoded(writeFile),
 			Description: "Writes a whole text file of the workspace, in place of what is there.",
 			Parameters: object(map[string]any{"path": text("relative to the workspace"), "content": text("all of it")}, "path",
 				"content")},
@@ -65,11 +64,7 @@ type execArgs struct {
 }
 
 // execute runs a command, when it may.
-func execute(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
-	args, err := decode[execArgs](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Result, error) {
 	dir, err := w.directory(value(args.Dir))
 	switch {
 	case err != nil:
@@ -126,7 +121,7 @@ func (w *Workspace) runKept(ctx context.Context, c sandbox.Command) (code int, m
 	return code, w.setAside(before), err
 }
 
-// value is what a parameter has, or what is nothing of its kind.
+// value returns a parameter, or the zero value for null.
 func value[T any](p *T) T {
 	var none T
 	if p == nil {
@@ -202,7 +197,7 @@ type ends struct {
 	total int
 }
 
-// Write takes what was printed. It never fails.
+// Write implements [io.Writer]. It never fails.
 func (e *ends) Write(p []byte) (int, error) {
 	if e.also != nil {
 		_, _ = e.also.Write(p)
@@ -220,7 +215,7 @@ func (e *ends) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String says what was printed, and how much of it is left out.
+// String returns the output, and says how much of it is left out.
 func (e *ends) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -31,7 +31,7 @@ type request struct {
 	open     bool // no sandbox holds it
 }
 
-// allowed returns nil when something may be done: nobody has to be asked, or whoever was asked said yes.
+// allowed returns nil when an act may be done: nobody has to be asked, or the person who was asked said yes.
 func (w *Workspace) allowed(ctx context.Context, call Call, r request) error {
 	tier := risk.Of(r.question, w.dir)
 	var ask bool

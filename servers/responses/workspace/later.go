@@ -45,7 +45,7 @@ func (t thing) is(other thing) bool {
 		(t.to != "" || os.SameFile(t.about, other.about))
 }
 
-// look finds what other programs run later, at any depth of the workspace, but for what is in another such thing. found
+// look finds what other programs run later, at any depth of the workspace, except inside another such thing. found
 // returns where to go on, "" not to. A directory that cannot be looked into is hidden, which reports whether to go on.
 func (w *Workspace) look(
 	from string, found func(name string, t thing) (next string), hidden func(name string, about fs.FileInfo) bool,
@@ -93,7 +93,7 @@ func (w *Workspace) later() (before map[string]thing, kept []string, err error) 
 	add := func(name string, t thing) string {
 		before[name] = t
 		place := filepath.Join(w.dir, name)
-		if t.to != "" { // what it leads to is kept; the link itself is looked at afterwards
+		if t.to != "" { // its target is kept; the link itself is looked at afterwards
 			if place, err = filepath.EvalSymlinks(place); err != nil || !strings.HasPrefix(place, w.dir+"/") {
 				return ""
 			}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is shown of one call, in bytes. What comes beyond is left out, and that is said.
+// Bounds of what is shown of one call, in bytes. The rest is left out, and the output says so.
 const (
 	maxWaiting = 256 << 10 // printed and not read yet
 	maxShown   = 1 << 20   // in all
@@ -33,7 +33,7 @@ func NewOutput() *Output {
 	return o
 }
 
-// Write takes what was printed. It never fails.
+// Write implements [io.Writer]. It never fails.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +59,7 @@ func (o *Output) Close() {
 	o.wait.Signal()
 }
 
-// All yields what is printed until it is closed. It is read once.
+// All yields the output until it is closed. It is read once.
 func (o *Output) All() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

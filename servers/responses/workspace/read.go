@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,16 +35,17 @@ const (
 
 func readTools() []Tool {
 	return []Tool{
-		{Name: "read_file", Description: "Reads a text file of the workspace, or shows a picture.", run: readFile,
+		{Name: "read_file", Description: "Reads a text file of the workspace, or shows a picture.", run: decoded(readFile),
 			Parameters: object(map[string]any{
 				"path": text("relative to the workspace"), "offset": optional("integer", "first line, from 1"),
 				"limit": optional("integer", "number of lines"),
 			}, "path", "offset", "limit")},
-		{Name: "list_dir", Description: "Lists a directory of the workspace. Directories end in a slash.", run: listDir,
+		{Name: "list_dir", Description: "Lists a directory of the workspace. Directories end in a slash.",
+			run:        decoded(listDir),
 			Parameters: object(map[string]any{"path": text("relative to the workspace; . is the workspace itself")}, "path")},
-		{Name: "glob", Description: "Finds files by a pattern such as **/*.go.", run: glob,
+		{Name: "glob", Description: "Finds files by a pattern such as **/*.go.", run: decoded(glob),
 			Parameters: object(map[string]any{"pattern": text("* and ? stay in one directory, ** does not")}, "pattern")},
-		{Name: "grep", Description: "Finds lines by a regular expression (RE2).", run: grep,
+		{Name: "grep", Description: "Finds lines by a regular expression (RE2).", run: decoded(grep),
 			Parameters: object(map[string]any{
 				"pattern": text("the expression"), "path": optional("string", "a directory or file; null is the whole workspace"),
 				"glob": optional("string", "only files whose path fits, such as **/*.go"),
@@ -74,15 +74,11 @@ func (w *Workspace) open(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-func readFile(_ context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
-	args, err := decode[struct {
-		Path   string `json:"path"`
-		Offset *int   `json:"offset"`
-		Limit  *int   `json:"limit"`
-	}](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func readFile(_ context.Context, w *Workspace, args struct {
+	Path   string `json:"path"`
+	Offset *int   `json:"offset"`
+	Limit  *int   `json:"limit"`
+}, _ Call) (Result, error) {
 	f, size, err := w.open(args.Path)
 	if err != nil {
 		return Result{}, err
@@ -149,7 +145,7 @@ func readLines(r io.Reader, first, limit int) (Result, error) {
 	}
 }
 
-// longLine reads a line with its end. What is longer than limit is cut there.
+// longLine reads a line with its end. It is cut at limit.
 func longLine(in *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
@@ -163,13 +159,9 @@ func longLine(in *bufio.Reader, limit int) (string, error) {
 	}
 }
 
-func listDir(_ context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
-	args, err := decode[struct {
-		Path string `json:"path"`
-	}](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func listDir(_ context.Context, w *Workspace, args struct {
+	Path string `json:"path"`
+}, _ Call) (Result, error) {
 	name, err := w.local(cmp.Or(args.Path, "."))
 	if err != nil {
 		return Result{}, err
@@ -202,7 +194,7 @@ func (w *Workspace) walk(ctx context.Context, from string, found func(name strin
 		case err != nil && name == from:
 			return err
 		case err != nil:
-			return nil // what cannot be read is left out
+			return nil // unreadable entries are left out
 		case e.IsDir() && name != from && slices.Contains([]string{".git", "node_modules"}, e.Name()):
 			return fs.SkipDir
 		case e.Type().IsRegular() && !found(name):
@@ -212,13 +204,9 @@ func (w *Workspace) walk(ctx context.Context, from string, found func(name strin
 	})
 }
 
-func glob(ctx context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
-	args, err := decode[struct {
-		Pattern string `json:"pattern"`
-	}](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func glob(ctx context.Context, w *Workspace, args struct {
+	Pattern string `json:"pattern"`
+}, _ Call) (Result, error) {
 	fits, err := globPattern(args.Pattern)
 	if err != nil {
 		return Result{}, err
@@ -272,15 +260,11 @@ func globPattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String() + "$")
 }
 
-func grep(ctx context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
-	args, err := decode[struct {
-		Pattern string  `json:"pattern"`
-		Path    *string `json:"path"`
-		Glob    *string `json:"glob"`
-	}](raw)
-	if err != nil {
-		return Result{}, err
-	}
+func grep(ctx context.Context, w *Workspace, args struct {
+	Pattern string  `json:"pattern"`
+	Path    *string `json:"path"`
+	Glob    *string `json:"glob"`
+}, _ Call) (Result, error) {
 	wanted, err := regexp.Compile(args.Pattern)
 	if err != nil {
 		return Result{}, err
@@ -314,7 +298,7 @@ func grep(ctx context.Context, w *Workspace, raw json.RawMessage, _ Call) (Resul
 	return Result{Text: cmp.Or(strings.Join(hits, "\n"), "(none)")}, nil
 }
 
-// grepFile returns at most limit lines of a text file that fit. What cannot be read has none.
+// grepFile returns at most limit lines of a text file that fit. An unreadable file has none.
 func (w *Workspace) grepFile(name string, wanted *regexp.Regexp, limit int) []string {
 	f, size, err := w.open(name)
 	if err != nil || size > maxGrep {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A turn is had by one edit or command of a directory at a time: whoever put something into it has it.
+// A turn is the lock of a directory for one edit or command at a time: a full channel is locked.
 type turn chan struct{}
 
 // alone waits until no command and no edit of this directory is left, nor of another workspace in or around it.

@@ -41,7 +41,7 @@ type Call struct {
 	Ask func(ctx context.Context, q handoff.Question) (yes bool, err error)
 }
 
-// A Result is what a tool gave back. An error of a tool is a result too: whoever called it reads why.
+// A Result is what a tool gave back. An error of a tool is a result too: the model reads the reason.
 type Result struct {
 	Text     string
 	Pictures []string // data: addresses
@@ -213,19 +213,23 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// decode reads arguments strictly: a model that misspells one is told so.
-func decode[T any](args json.RawMessage) (T, error) {
-	var a T
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.DisallowUnknownFields()
-	err := d.Decode(&a)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return a, fmt.Errorf("the arguments do not fit: %q is %s", wrong.Field, wrong.Value)
+// decoded is what a tool runs with arguments that are read strictly: a model that misspells one is told so.
+func decoded[T any](
+	run func(context.Context, *Workspace, T, Call) (Result, error),
+) func(context.Context, *Workspace, json.RawMessage, Call) (Result, error) {
+	return func(ctx context.Context, w *Workspace, args json.RawMessage, call Call) (Result, error) {
+		var a T
+		d := json.NewDecoder(bytes.NewReader(args))
+		d.DisallowUnknownFields()
+		err := d.Decode(&a)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return Result{}, fmt.Errorf("the arguments do not fit: %q is %s", wrong.Field, wrong.Value)
+		}
+		if err != nil {
+			return Result{}, fmt.Errorf("the arguments do not fit: %w", err)
+		}
+		return run(ctx, w, a, call)
 	}
-	if err != nil {
-		return a, fmt.Errorf("the arguments do not fit: %w", err)
-	}
-	return a, nil
 }
 
 // local makes a path of the workspace of what a model names: relative to it, or absolute and below it.
