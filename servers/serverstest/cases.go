@@ -263,30 +263,17 @@ func (s *suite) decided(a handoff.Attached, id handoff.TurnID, q handoff.Questio
 	s.coded("a second answer", s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionAccept), handoff.CodeNotPending)
 }
 
-func testAccepts(s *suite) {
-	a, id, q := s.asked()
-	s.coded("a question that nobody asked", s.controls(a).Decide(s.Context(), "no-such-question", handoff.DecisionAccept),
-		handoff.CodeNotPending)
-	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionAccept); err != nil {
-		s.Fatalf("accept: %v", err)
+// testDecides returns the case of a question that is answered with a decision.
+func testDecides(d handoff.Decision, status handoff.TurnStatus, text string) func(*suite) {
+	return func(s *suite) {
+		a, id, q := s.asked()
+		s.coded("a question that nobody asked",
+			s.controls(a).Decide(s.Context(), "no-such-question", handoff.DecisionAccept), handoff.CodeNotPending)
+		if err := s.controls(a).Decide(s.Context(), q.ID, d); err != nil {
+			s.Fatalf("%s: %v", d, err)
+		}
+		s.decided(a, id, q, status, text)
 	}
-	s.decided(a, id, q, handoff.TurnCompleted, TextAccepted)
-}
-
-func testDeclines(s *suite) {
-	a, id, q := s.asked()
-	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionDecline); err != nil {
-		s.Fatalf("decline: %v", err)
-	}
-	s.decided(a, id, q, handoff.TurnCompleted, TextDeclined)
-}
-
-func testStops(s *suite) {
-	a, id, q := s.asked()
-	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionStop); err != nil {
-		s.Fatalf("stop: %v", err)
-	}
-	s.decided(a, id, q, handoff.TurnInterrupted, "")
 }
 
 func testLeaving(s *suite) {
