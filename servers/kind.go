@@ -21,6 +21,9 @@ type Kind struct {
 	// Dial makes the dial function of a server, whose Own is of New, and what yields what is counted of it by then;
 	// the second may be nil.
 	Dial func(s Spec, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
+	// Takes returns the setting and the value that an address to add stands for; false: it is none of this kind. nil:
+	// it takes none.
+	Takes func(address string) (row, value string, ok bool)
 	// IsThread reports whether a name has the form of a full thread id. Such a name is passed on as it is, also while
 	// its server is down. nil: none has, and a thread is found only in the list of its server.
 	IsThread func(name string) bool

@@ -44,6 +44,23 @@ func (e *LongFrame) Error() string { return fmt.Sprintf("frame of %d bytes", e.S
 type Transport struct {
 	Row string     // the setting that chooses it, such as "url"
 	New func() Way // returns the empty settings of one server: a pointer to a struct, as in [Settings]
+	// Takes returns what its row is set to for an address to add; false: it is none of this transport. nil: it takes
+	// none.
+	Takes func(address string) (value string, ok bool)
+}
+
+// Taking returns the [Kind.Takes] of a kind with these transports.
+func Taking(transports []Transport) func(address string) (row, value string, ok bool) {
+	return func(address string) (row, value string, ok bool) {
+		for _, t := range transports {
+			if t.Takes != nil {
+				if value, ok := t.Takes(address); ok {
+					return t.Row, value, true
+				}
+			}
+		}
+		return "", "", false
+	}
 }
 
 // A Way is the transport of one server, with its settings.

@@ -17,8 +17,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"switchboard/servers"
 	"switchboard/servers/codex"
-	"switchboard/servers/responses"
 	"switchboard/sessions"
 )
 
@@ -32,7 +32,8 @@ type addVerb struct {
 func (addVerb) Help() string {
 	return examples("switchboard add bigpc ws://127.0.0.1:4500", "switchboard add laptop -- codex app-server",
 		"switchboard add box unix:/run/codex.sock",
-		"switchboard add bigpc ws://127.0.0.1:4500 --set cwd=/home/me/src --set 'aliases=[big pc]' --set 'projects={api: /home/me/src/api}'",
+		"switchboard add bigpc ws://127.0.0.1:4500 --set cwd=/home/me/src --set 'aliases=[big pc]' --set 'projects={api: "+
+			"/home/me/src/api}'",
 		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=notes --set key_env=VOICE_KEY")
 }
 
@@ -44,7 +45,7 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	entry, err := a.entry()
+	entry, err := a.entry(kinds(nil))
 	if err != nil {
 		return err
 	}
@@ -70,37 +71,47 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	return err
 }
 
-// entry is the server as lines of the file, without their margin.
-func (a addVerb) entry() ([]string, error) {
+// entry is the server as lines of the file, without their margin. Which setting its address goes into says a kind.
+func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	lines := []string{"name: " + scalar(a.Name)}
 	add := func(setting, text string) { lines = append(lines, setting+": "+text) }
-	where := a.Where[0]
-	scheme, _, address := strings.Cut(where, "://")
-	socket, unix := strings.CutPrefix(where, "unix:")
-	address = address || unix
+	where, kind, row, value := a.Where[0], codex.Name, "", ""
+	asked := "" // the kind that --set names
+	for _, set := range a.Set {
+		if name, ok := strings.CutPrefix(set, "kind="); ok {
+			asked, kind = name, name
+		}
+	}
+	for _, k := range kinds {
+		if row != "" || k.Takes == nil || asked != "" && k.Name != asked {
+			continue
+		}
+		if to, text, ok := k.Takes(where); ok {
+			kind, row, value = k.Name, to, text
+		}
+	}
+	if row == "" && strings.Contains(where, "://") {
+		row, value = "url", where // what is wrong with it is told with its line
+	}
 	switch {
 	case slices.ContainsFunc(a.Where,
 		func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
 		return nil, typed("--set stands before the --: what comes after it is the command of " + a.Name)
-	case address && len(a.Where) > 1:
+	case row != "" && len(a.Where) > 1:
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
-	case unix:
-		add("kind", codex.Name)
-		add("unix", scalar(strings.TrimPrefix(socket, "//")))
-	case address && strings.HasPrefix(scheme, "http"):
-		add("kind", responses.Name)
-		add("url", scalar(where))
-	case address:
-		add("kind", codex.Name)
-		add("url", scalar(where))
+	case row != "":
+		value = scalar(value)
 	default:
 		var words []string
 		for _, word := range a.Where {
 			words = append(words, scalar(word))
 		}
-		add("kind", codex.Name)
-		add("command", "["+strings.Join(words, ", ")+"]")
+		row, value = "command", "["+strings.Join(words, ", ")+"]"
 	}
+	if asked == "" {
+		add("kind", kind)
+	}
+	add(row, value)
 	for _, set := range a.Set {
 		name, value, ok := strings.Cut(set, "=")
 		if !ok || name == "" || value == "" || strings.ContainsAny(name, ": \n") {

@@ -75,7 +75,8 @@ func (c *checker) redis() {
 		return
 	}
 	if u.Scheme == "redis" && u.Hostname() != "" && !servers.Loopback(u.Hostname()) && !c.s.RedisPlaintext {
-		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true")
+		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set "+
+			"redis_allow_plaintext: true")
 	}
 	if u.Scheme != "redis" && c.s.RedisPlaintext {
 		c.bad("redis_allow_plaintext", "goes with redis:// addresses only")

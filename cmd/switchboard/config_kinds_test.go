@@ -67,9 +67,11 @@ func (p *pigeon) Open(_ context.Context, end servers.End) (servers.Wire, error) 
 
 // withAbacus are the kinds of the program and one more, with one more transport.
 func withAbacus() []servers.Kind {
-	ways := append(transports(), servers.Transport{Row: "loft", New: func() servers.Way { return new(pigeon) }})
+	ways := append(transports(), servers.Transport{Row: "loft", New: func() servers.Way { return new(pigeon) }, Takes: func(address string) (string, bool) {
+		return strings.CutPrefix(address, "loft:")
+	}})
 	return append(kinds(nil), servers.Kind{
-		Name: "abacus", New: func() servers.Settings { return &abacus{ways: servers.NewWays(ways)} },
+		Name: "abacus", Takes: servers.Taking(ways), New: func() servers.Settings { return &abacus{ways: servers.NewWays(ways)} },
 		Dial: func(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 			return func(ctx context.Context) (*servers.Link, error) {
 				_, err := s.Own.(*abacus).way.Open(ctx, servers.End{Server: s.Name, Dir: s.Dir, Log: log})
@@ -131,4 +133,25 @@ func TestAnotherKind(t *testing.T) {
 		`/etc/my.yaml:11:57: unknown key "worms"; there is name, aliases, kind, projects, voice_approvals, for, beads, cwd, url, token_file, `+
 			`token_env, allow_plaintext, unix, command, env, loft, carries`,
 	)
+}
+
+// TestAddAnotherKind: `switchboard add` knows the addresses of a new kind and transport too.
+func TestAddAnotherKind(t *testing.T) {
+	for _, tt := range []struct {
+		verb addVerb
+		want string
+	}{
+		{addVerb{Where: []string{"loft:roof"}}, "name: a|kind: abacus|loft: roof"},
+		{addVerb{Where: []string{"unix:/run/a.sock"}, Set: []string{"kind=abacus"}}, "name: a|unix: /run/a.sock|kind: abacus"},
+		{addVerb{Where: []string{"counts", "beads"}, Set: []string{"kind=abacus"}}, "name: a|command: [counts, beads]|kind: abacus"},
+		{addVerb{Where: []string{"unix:/run/a.sock"}}, "name: a|kind: codex|unix: /run/a.sock"},
+		{addVerb{Where: []string{"https://api.example/v1"}}, "name: a|kind: responses|url: https://api.example/v1"},
+		{addVerb{Where: []string{"ftp://example"}}, "name: a|kind: codex|url: ftp://example"},
+	} {
+		tt.verb.Name = "a"
+		lines, err := tt.verb.entry(withAbacus())
+		if got := strings.Join(lines, "|"); err != nil || got != tt.want {
+			t.Errorf("%v: %q, %v; want %q", tt.verb.Where, got, err, tt.want)
+		}
+	}
 }

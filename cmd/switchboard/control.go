@@ -26,23 +26,24 @@ const (
 
 // control is what the verbs of the same user ask of a running service.
 type control struct {
-	// Set once: a new link that logs in; "" is the usual principal
-	link     func(principal string) (string, error)
+	link     func(principal string) (string, error)                              // Set once: a login link; "" is the owner
 	keys     func() error                                                        // Set once: reads the made keys again
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines
-	api      http.Handler                                                        // Set once: what other verbs speak to, as the same user
+	api      http.Handler                                                        // Set once: what other verbs speak to
 }
 
 // listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
 func listenControl(dir string) (net.Listener, error) {
 	path := filepath.Join(dir, controlFile)
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the state directory is too long for a socket in it: %s; set XDG_STATE_HOME to a shorter one", dir)
+		return nil, fmt.Errorf("the path of the state directory is too long for a socket in it: %s; set XDG_STATE_HOME "+
+			"to a shorter one", dir)
 	}
 	if c, err := net.DialTimeout("unix", path, controlWithin); err == nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("the state directory %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to another directory", dir)
+		return nil, fmt.Errorf("the state directory %s is in use by another Switchboard: end that one, or set "+
+			"XDG_STATE_HOME to another directory", dir)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove the socket of an earlier process: %w", err)

@@ -31,7 +31,8 @@ func health(ctx context.Context, s *settings) error {
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("no Switchboard answers: %w; start it, or name the address that it listens at with --listen or --config", err)
+		return fmt.Errorf("no Switchboard answers: %w; start it, or name the address that it listens at with --listen or "+
+			"--config", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

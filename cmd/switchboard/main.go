@@ -145,7 +145,8 @@ func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Wri
 		return err
 	}
 	if removed {
-		log.Warn("removed the key that an earlier version kept in plain text: `switchboard login` logs in, `switchboard key owner` makes one for programs")
+		log.Warn("removed the key that an earlier version kept in plain text: `switchboard login` logs in, `switchboard " +
+			"key owner` makes one for programs")
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer outlive(watching, log)()

@@ -21,7 +21,8 @@ type simulateVerb struct {
 func (simulateVerb) Help() string {
 	return examples("switchboard simulate --port 4500",
 		"switchboard simulate > sim.yaml &   # then: switchboard --config sim.yaml") +
-		"\n\nWhat it prints is a configuration with which Switchboard uses them: a Realtime server, and machines that are Codex app-servers."
+		"\n\nWhat it prints is a configuration with which Switchboard uses them: a Realtime server, and machines that " +
+		"are Codex app-servers."
 }
 
 // run runs the simulated voice and machines alone until ctx ends, and prints where they are.

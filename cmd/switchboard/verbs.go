@@ -79,8 +79,10 @@ func (handoffVerb) Help() string {
 	return examples("switchboard handoff bigpc run the tests",
 		`switchboard handoff bigpc --thread "auth refactor" "fix what fails"`,
 		"switchboard handoff laptop/api - < task.md > answer.md", "switchboard handoff --stop 2m2vm344-1") +
-		"\n\nWhat the agent says goes to standard output, the rest to standard error. Exit codes: 0 it is done, 1 it failed, " +
-		"2 what was typed is wrong, 3 it was stopped, 4 it was not begun, 5 nobody knows, 130 you left with Ctrl-C, and the work goes on."
+		"\n\nWhat the agent says goes to standard output, the rest to standard error. Exit codes: 0 it is done, 1 it " +
+		"failed, " +
+		"2 what was typed is wrong, 3 it was stopped, 4 it was not begun, 5 nobody knows, 130 you left with Ctrl-C, and " +
+		"the work goes on."
 }
 
 type answerVerb struct {
@@ -91,7 +93,8 @@ type answerVerb struct {
 // Help shows examples.
 func (answerVerb) Help() string {
 	return examples("switchboard answer", "switchboard answer q1 yes", `switchboard answer q2 "version 2.4, today"`) +
-		"\n\nAt a terminal it shows the question once more before it allows anything; a script names the question by its id, which --json has. " +
+		"\n\nAt a terminal it shows the question once more before it allows anything; a script names the question by its " +
+		"id, which --json has. " +
 		"With a key, it takes one that says approve: true. What is risky takes a tap on the page."
 }
 
@@ -185,7 +188,8 @@ func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
 	case h.Server == "" || len(h.Prompt) == 0:
 		return typed("needs a machine and what to do there, as in: switchboard handoff bigpc run the tests")
 	case !verbs.Sendable(h.Key):
-		return typed(fmt.Sprintf("--idempotency-key %q is no name: it begins or ends with a space, or has a control character in it", h.Key))
+		return typed(fmt.Sprintf("--idempotency-key %q is no name: it begins or ends with a space, or has a control "+
+			"character in it", h.Key))
 	default:
 		order := verbs.Order{Server: h.Server, Thread: h.Thread, Key: h.Key}
 		if order.Prompt, err = h.words(ctx, os.Stdin); err != nil {
@@ -280,7 +284,8 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 		return hereClient(state, key), nil
 	}
 	if key == "" {
-		return nil, fmt.Errorf("no Switchboard of yours runs on this machine (%s): start it with `switchboard`, or name another with --url and its key with --key-file", state)
+		return nil, fmt.Errorf("no Switchboard of yours runs on this machine (%s): start it with `switchboard`, or name "+
+			"another with --url and its key with --key-file", state)
 	}
 	s, err := loadSettings(o, env)
 	if err != nil {
@@ -317,7 +322,8 @@ func dialAt(address, key string) (*verbs.Client, error) {
 	case u.Scheme == "http" && !servers.Loopback(u.Hostname()):
 		return nil, fmt.Errorf("the key would go to %s in the clear: use https://, or a tunnel to this machine", u.Host)
 	case key == "":
-		return nil, fmt.Errorf("%s takes a key: make one there with `switchboard key NAME`, and give it here with --key-file or %s", u.Host, ownerKey)
+		return nil, fmt.Errorf("%s takes a key: make one there with `switchboard key NAME`, and give it here with "+
+			"--key-file or %s", u.Host, ownerKey)
 	}
 	return &verbs.Client{Base: u.Scheme + "://" + u.Host, Key: key, HTTP: &http.Client{
 		// the key is for this address

@@ -48,7 +48,7 @@ func Kind(transports ...servers.Transport) servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an app-server of Codex",
 		New:  func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
-		Dial: dial, IsThread: threadID.MatchString,
+		Dial: dial, Takes: servers.Taking(transports), IsThread: threadID.MatchString,
 	}
 }
 

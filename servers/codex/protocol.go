@@ -90,7 +90,7 @@ type threadListParams struct {
 	Limit          int      `json:"limit"` // the server clamps it to 1..100
 	Cursor         *string  `json:"cursor,omitempty"`
 	SourceKinds    []string `json:"sourceKinds"`
-	UseStateDBOnly bool     `json:"useStateDbOnly,omitempty"` // what stands in its files is not looked through: 15 ms a page instead of 100 to 600
+	UseStateDBOnly bool     `json:"useStateDbOnly,omitempty"` // without its files: 15 ms a page, not 100 to 600
 	SortKey        string   `json:"sortKey"`
 	SortDirection  string   `json:"sortDirection"`
 	ModelProviders []string `json:"modelProviders"`

@@ -98,12 +98,15 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
 		}
 	case askTooLong:
-		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that is too long to be shown here; answer it on its machine."
+		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that is too long to be shown here; answer "+
+			"it on its machine."
 	default:
 		if !asksSomebody.MatchString(method) {
 			return handoff.Question{}, false
 		}
-		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that only its own program can answer ("+handoff.ClipRunes(method, maxDetail)+")."
+		q.Kind = handoff.QuestionOther
+		q.Text = "The agent asks for something that only its own program can answer (" +
+			handoff.ClipRunes(method, maxDetail) + ")."
 	}
 	return q, true
 }

@@ -37,7 +37,7 @@ type wireItem struct {
 	Phase            *string         `json:"phase,omitempty"`             // agentMessage
 	Summary          []string        `json:"summary,omitempty"`           // reasoning
 	Content          json.RawMessage `json:"content,omitempty"`           // userMessage: parts; reasoning: raw text
-	ClientID         *string         `json:"clientId,omitempty"`          // userMessage: clientUserMessageId of its turn/start
+	ClientID         *string         `json:"clientId,omitempty"`          // userMessage: of its turn/start
 	Command          string          `json:"command,omitempty"`           // commandExecution
 	AggregatedOutput *string         `json:"aggregatedOutput,omitempty"`  // commandExecution
 	ExitCode         *int            `json:"exitCode,omitempty"`          // commandExecution

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -48,6 +49,9 @@ func (a *Agents) Kind() servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent that Switchboard runs itself on an API like OpenAI's Responses",
 		New: func() servers.Settings { return new(Settings) }, Dial: a.dial, IsThread: threadID.MatchString,
+		Takes: func(address string) (row, value string, ok bool) {
+			return "url", address, strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+		},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -43,7 +44,12 @@ type WebSocket struct {
 
 // ByURL is the transport of a server that has a url.
 func ByURL() servers.Transport {
-	return servers.Transport{Row: "url", New: func() servers.Way { return new(WebSocket) }}
+	return servers.Transport{
+		Row: "url", New: func() servers.Way { return new(WebSocket) },
+		Takes: func(address string) (string, bool) {
+			return address, strings.HasPrefix(address, "ws://") || strings.HasPrefix(address, "wss://")
+		},
+	}
 }
 
 func (w *WebSocket) address() servers.Address {
@@ -87,7 +93,13 @@ type Unix struct {
 
 // ByUnix is the transport of a server that has a socket on this machine.
 func ByUnix() servers.Transport {
-	return servers.Transport{Row: "unix", New: func() servers.Way { return new(Unix) }}
+	return servers.Transport{
+		Row: "unix", New: func() servers.Way { return new(Unix) },
+		Takes: func(address string) (string, bool) {
+			path, ok := strings.CutPrefix(address, "unix:")
+			return strings.TrimPrefix(path, "//"), ok
+		},
+	}
 }
 
 // Check implements [servers.Way].

@@ -38,7 +38,8 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	refuses := body["decision"] == string(handoff.DecisionDecline) || body["decision"] == string(handoff.DecisionStop)
 	if q.Risk == "high" && body["decision"] == string(handoff.DecisionAccept) {
 		_, _ = fmt.Fprint(t.Err, shown(q, time.Now())) // the error is what counts
-		return fmt.Errorf("it is risky, so a yes to it takes a tap on the page; `%s login` prints a link to it. A no counts here: %s answer %s no", t.Name, t.Name, t.handle(q))
+		return fmt.Errorf("it is risky, so a yes to it takes a tap on the page; `%s login` prints a link to it. A no "+
+			"counts here: %s answer %s no", t.Name, t.Name, t.handle(q))
 	}
 	if !refuses && words[0] != string(q.ID) {
 		if err := t.sure(ctx, q, words); err != nil {

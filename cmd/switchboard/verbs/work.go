@@ -47,7 +47,8 @@ func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
 	if err != nil {
 		if !refused(err) {
 			_, _ = fmt.Fprintf(t.Err,
-				"\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins once.\n", o.Key)
+				"\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins "+
+					"once.\n", o.Key)
 		}
 		return "", err
 	}
@@ -126,7 +127,8 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 		return record, "", err
 	}
 	if record.Outcome == "" {
-		return record, "", fmt.Errorf("the work goes on, and nobody can tell about it from here: see it with `%s handoff --follow %s`", t.Name, id)
+		return record, "", fmt.Errorf("the work goes on, and nobody can tell about it from here: see it with `%s handoff "+
+			"--follow %s`", t.Name, id)
 	}
 	return t.ended(ctx, shown, record), into, nil
 }
