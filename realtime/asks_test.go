@@ -17,7 +17,8 @@ func refusal(eventID string) string {
 	if eventID != "" {
 		id = events.Quote(eventID)
 	}
-	return `{"type":"error","event_id":"e","error":{"type":"invalid_request_error","code":"conversation_already_has_active_response","message":"wait","param":null,"event_id":` + id + `}}`
+	return `{"type":"error","event_id":"e","error":{"type":"invalid_request_error",` +
+		`"code":"conversation_already_has_active_response","message":"wait","param":null,"event_id":` + id + `}}`
 }
 
 func eventID(event string) string { return gjson.Get(event, "event_id").String() }
@@ -25,7 +26,8 @@ func eventID(event string) string { return gjson.Get(event, "event_id").String()
 func TestClientAsksWaitTheirTurn(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
-		s.fromClient(`{"type":"response.create","event_id":"one"}`, `{"type":"response.create","response":{"instructions":"two"}}`)
+		s.fromClient(`{"type":"response.create","event_id":"one"}`,
+			`{"type":"response.create","response":{"instructions":"two"}}`)
 		s.wantSent(s.model, "")
 		s.fromModel(done("r1", "", "completed"))
 		first := s.wantSent(s.model, "response.create")[0]
@@ -74,7 +76,8 @@ func TestRefusedAsksComeAgainUnseen(t *testing.T) {
 
 func TestClientErrorsPassWithTheirOwnID(t *testing.T) {
 	fault := func(id string) string {
-		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":` + events.Quote(id) + `}}`
+		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":` +
+			events.Quote(id) + `}}`
 	}
 	play(t, func(s *stage) {
 		s.fromClient(`{"type":"response.create","event_id":"mine"}`)
@@ -105,7 +108,8 @@ func TestOutOfBandPassesStraight(t *testing.T) {
 		s.fromModel(began("r1", ""))
 		s.fromClient(`{"type":"response.create","response":{"conversation":"none","metadata":{"topic":"x"}}}`)
 		up := s.wantSent(s.model, "response.create")[0]
-		if gjson.Get(up, "response.tools").Raw != "[]" || gjson.Get(up, "response.metadata").Raw != `{"topic":"x","sb":"out"}` {
+		if gjson.Get(up, "response.tools").Raw != "[]" ||
+			gjson.Get(up, "response.metadata").Raw != `{"topic":"x","sb":"out"}` {
 			t.Errorf("sent %s", up)
 		}
 		s.client.sent()
@@ -156,7 +160,8 @@ func TestTooManyAsks(t *testing.T) {
 
 func TestRefusedItemsAreSaidOtherwise(t *testing.T) {
 	fault := func(id string) string {
-		return `{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found","event_id":` + events.Quote(id) + `}}`
+		return `{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found","event_id":` +
+			events.Quote(id) + `}}`
 	}
 	play(t, func(s *stage) {
 		s.requests("r1", "call_1")
@@ -178,13 +183,16 @@ func TestRefusedItemsAreSaidOtherwise(t *testing.T) {
 
 func TestHeard(t *testing.T) {
 	play(t, func(s *stage) {
-		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"run"},{"type":"input_text","text":"the tests"}]}}`,
-			`{"type":"conversation.item.create","item":{"type":"message","role":"system","content":[{"type":"input_text","text":"hint"}]}}`)
+		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user",`+
+			`"content":[{"type":"input_text","text":"run"},{"type":"input_text","text":"the tests"}]}}`,
+			`{"type":"conversation.item.create","item":{"type":"message","role":"system","content":[{"type":"input_text",`+
+				`"text":"hint"}]}}`)
 		s.wantHeard(handoff.Heard{Text: "run the tests", Typed: true})
 		s.fromModel(`{"type":"conversation.item.input_audio_transcription.completed","item_id":"u1","transcript":" hello "}`)
 		s.wantHeard(handoff.Heard{Text: "hello"})
 		s.wantSent(s.client, "") // ours: the client did not ask for transcription
-		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime",` +
+			`"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
 		s.fromModel(`{"type":"session.updated","session":{"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`,
 			`{"type":"conversation.item.input_audio_transcription.completed","item_id":"u2","transcript":"again"}`)
 		down := s.wantSent(s.client, "session.updated conversation.item.input_audio_transcription.completed")
@@ -198,16 +206,19 @@ func TestHeard(t *testing.T) {
 func TestLeakedOutputIsDropped(t *testing.T) {
 	play(t, func(s *stage) {
 		s.requests("r1", "call_1")
-		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_1","output":"Tool codex not found"}}`)
+		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_1",` +
+			`"output":"Tool codex not found"}}`)
 		s.wantSent(s.model, "")
-		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_2","output":"sunny"}}`)
+		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_2",` +
+			`"output":"sunny"}}`)
 		s.wantSent(s.model, "conversation.item.create:function_call_output")
 	})
 }
 
 func TestBadJSONIsAnsweredAndNothingIsLost(t *testing.T) {
 	play(t, func(s *stage) {
-		for _, bad := range []string{"", "{", "[]", "null", `"x"`, `{"type":"response.create"`, `{"type":"input_audio_buffer.append","audio":"`} {
+		for _, bad := range []string{"", "{", "[]", "null", `"x"`, `{"type":"response.create"`,
+			`{"type":"input_audio_buffer.append","audio":"`} {
 			s.fromClient(bad)
 			if got := s.wantSent(s.client, "error")[0]; gjson.Get(got, "error.type").String() != "invalid_request_error" {
 				t.Errorf("for %q: %s", bad, got)
@@ -215,7 +226,8 @@ func TestBadJSONIsAnsweredAndNothingIsLost(t *testing.T) {
 		}
 		s.fromClient(`{"type":"input_audio_buffer.append","audio":"AAAA"}`, `{"type":"made.up","x":[1.0,null]}`)
 		up := s.model.sent()
-		if len(up) != 2 || up[0] != `{"type":"input_audio_buffer.append","audio":"AAAA"}` || up[1] != `{"type":"made.up","x":[1.0,null]}` {
+		if len(up) != 2 || up[0] != `{"type":"input_audio_buffer.append","audio":"AAAA"}` ||
+			up[1] != `{"type":"made.up","x":[1.0,null]}` {
 			t.Errorf("sent %s", up)
 		}
 	})
@@ -224,7 +236,8 @@ func TestBadJSONIsAnsweredAndNothingIsLost(t *testing.T) {
 // A refused change of turn detection changes nothing: we go on speaking without being asked.
 func TestRefusedTurnDetection(t *testing.T) {
 	play(t, func(s *stage) {
-		s.fromClient(`{"type":"session.update","event_id":"bad","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
+		s.fromClient(`{"type":"session.update","event_id":"bad","session":{"type":"realtime",` +
+			`"audio":{"input":{"turn_detection":null}}}}`)
 		s.wantSent(s.model, "session.update")
 		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","event_id":"bad"}}`)
 		s.wantSent(s.client, "error")
@@ -237,13 +250,15 @@ func TestRefusedTurnDetection(t *testing.T) {
 func TestCancelTakesBackWhatWaits(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
-		s.fromClient(`{"type":"response.create","event_id":"one","response":{"metadata":{"mine":"1"}}}`, `{"type":"response.create"}`)
+		s.fromClient(`{"type":"response.create","event_id":"one","response":{"metadata":{"mine":"1"}}}`,
+			`{"type":"response.create"}`)
 		s.client.sent()
 		s.fromClient(`{"type":"response.cancel"}`)
 		s.wantSent(s.model, "response.cancel")
 		got := s.wantSent(s.client, "response.created response.done response.created response.done")
 		for i, want := range []string{`{"mine":"1"}`, `{"mine":"1"}`, "null", "null"} {
-			if r := gjson.Get(got[i], "response"); r.Get("metadata").Raw != want || r.Get("id").String() == "" || i%2 == 1 && r.Get("status").String() != events.StatusCancelled {
+			if r := gjson.Get(got[i], "response"); r.Get("metadata").Raw != want || r.Get("id").String() == "" || i%2 == 1 &&
+				r.Get("status").String() != events.StatusCancelled {
 				t.Errorf("%d: %s", i, got[i])
 			}
 		}
@@ -266,11 +281,13 @@ func TestCancelTakesBackWhatWaits(t *testing.T) {
 func TestMixedResponseIsAnsweredOnce(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
-		ours, theirs := callItem("i1", "call_1", "codex", events.StatusCompleted), callItem("i2", "call_2", "weather", events.StatusCompleted)
+		ours, theirs := callItem("i1", "call_1", "codex", events.StatusCompleted), callItem("i2", "call_2", "weather",
+			events.StatusCompleted)
 		s.fromModel(itemDone("r1", ours), itemDone("r1", theirs), done("r1", "", events.StatusCompleted, ours, theirs))
 		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
 		s.wantSent(s.model, "conversation.item.create:function_call_output")
-		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_2","output":"sunny"}}`, `{"type":"response.create"}`)
+		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_2",`+
+			`"output":"sunny"}}`, `{"type":"response.create"}`)
 		tag := tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])
 		s.router.heard()
 		s.fromModel(began("r2", tag), spoken("r2"), done("r2", tag, events.StatusCompleted))
@@ -283,7 +300,8 @@ func TestMixedResponseIsAnsweredOnce(t *testing.T) {
 // can be meant.
 func TestErrorsWithoutAnEvent(t *testing.T) {
 	fault := func(param, message string) string {
-		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":` + events.Quote(param) + `,"message":` + events.Quote(message) + `,"event_id":null}}`
+		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":` +
+			events.Quote(param) + `,"message":` + events.Quote(message) + `,"event_id":null}}`
 	}
 	for _, c := range []struct {
 		name, param, message string
@@ -292,7 +310,8 @@ func TestErrorsWithoutAnEvent(t *testing.T) {
 	}{
 		{name: "our item", param: "item.content", message: "no"},
 		{name: "our item by its id", message: "Item sb_n exists already."},
-		{name: "an item of ours or the client's", param: "item.content", message: "no", before: `{"type":"conversation.item.create","item":{"type":"message","role":"user"}}`, passes: true},
+		{name: "an item of ours or the client's", param: "item.content", message: "no",
+			before: `{"type":"conversation.item.create","item":{"type":"message","role":"user"}}`, passes: true},
 		{name: "anything", message: "The server had an error.", passes: true},
 		{name: "another's field", param: "audio_end_ms", message: "no", passes: true},
 	} {
@@ -328,11 +347,13 @@ func TestClash(t *testing.T) {
 		t.Run(own, func(t *testing.T) {
 			play(t, func(s *stage) {
 				other := "switchboard_" + own
-				s.fromClient(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"` + own + `"}]}}`)
+				s.fromClient(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"` + own +
+					`"}]}}`)
 				s.fromModel(`{"type":"session.updated","session":{}}`)
 				old := callItem("item_old", "call_old", own, events.StatusCompleted)
 				s.fromClient(`{"type":"conversation.item.create","item":`+old+`}`,
-					`{"type":"conversation.item.create","item":{"id":"out_old","type":"function_call_output","call_id":"call_old","output":"done"}}`)
+					`{"type":"conversation.item.create","item":{"id":"out_old","type":"function_call_output","call_id":"call_old",`+
+						`"output":"done"}}`)
 				s.client.sent()
 				s.fromModel(itemAdded(old))
 				s.wantSent(s.client, "conversation.item.added:function_call")
@@ -341,7 +362,8 @@ func TestClash(t *testing.T) {
 				s.fromModel(began("r1", ""), callAdded("r1", "k1", "call_1", other), callAdded("r1", "k2", "call_2", own),
 					piece("k1", `{"server":"bigpc"`), piece("k2", `{"server":"theirs"`))
 				s.wantStory(`loud; hint call_1 {"server":"bigpc"`)
-				s.fromModel(itemDone("r1", callItem("k1", "call_1", other, events.StatusCompleted)), itemDone("r1", callItem("k2", "call_2", own, events.StatusCompleted)))
+				s.fromModel(itemDone("r1", callItem("k1", "call_1", other, events.StatusCompleted)),
+					itemDone("r1", callItem("k2", "call_2", own, events.StatusCompleted)))
 				s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: own, Arguments: `{"server":"bigpc"}`})
 				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}"})
 				for _, event := range s.client.sent() {

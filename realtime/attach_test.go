@@ -34,10 +34,13 @@ type provider struct {
 	joins int        // Guarded by mu: how many there were
 }
 
-const theirs = `{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],"instructions":"Be the shop.","tools":[{"type":"function","name":"weather","description":"Tells the weather.","parameters":{}}]}}`
+const theirs = `{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],` +
+	`"instructions":"Be the shop.","tools":[{"type":"function","name":"weather","description":"Tells the weather.",` +
+	`"parameters":{}}]}}`
 
 // transcribes makes the session one of sound whose client pays for transcripts.
-const transcribes = `{"type":"session.update","session":{"type":"realtime","output_modalities":["audio"],"audio":{"input":{"transcription":{"model":"w"}}}}}`
+const transcribes = `{"type":"session.update","session":{"type":"realtime","output_modalities":["audio"],` +
+	`"audio":{"input":{"transcription":{"model":"w"}}}}}`
 
 // provide begins a call of the product, whose client has a tool of its own.
 func provide(t *testing.T, script *simulator.Script, router *listener) *provider {
@@ -46,7 +49,8 @@ func provide(t *testing.T, script *simulator.Script, router *listener) *provider
 	model := listenLocal(t)
 	between := listenLocal(t)
 	var err error
-	if p.front, err = NewFront(Config{ModelURL: "ws://" + between.Addr().String() + "/v1/realtime?model=x", Router: router, Tools: ours}); err != nil {
+	if p.front, err = NewFront(Config{ModelURL: "ws://" + between.Addr().String() + "/v1/realtime?model=x", Router: router,
+		Tools: ours}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -176,7 +180,8 @@ func (p *provider) until(text string) (all []string) {
 			p.t.Fatalf("no %q: %v\n%s", text, err, strings.Join(all, "\n"))
 		}
 		all = append(all, string(event))
-		if gjson.GetBytes(event, "type").String() == "response.done" && strings.Contains(gjson.GetBytes(event, "response.output").Raw, text) {
+		if gjson.GetBytes(event, "type").String() == "response.done" &&
+			strings.Contains(gjson.GetBytes(event, "response.output").Raw, text) {
 			return all
 		}
 	}
@@ -191,7 +196,8 @@ var allOurs = []string{"weather", "codex", "list_servers", "read_session", "stat
 // works answers each request early and tells its result.
 func works(v handoff.Voice, e handoff.Event) {
 	if r, ok := e.(handoff.FunctionCall); ok {
-		v.Say(handoff.Utterance{ID: "early-" + r.CallID, CallID: r.CallID, Text: `{"status":"started"}`, Floor: handoff.FloorUnlessSpoke})
+		v.Say(handoff.Utterance{ID: "early-" + r.CallID, CallID: r.CallID, Text: `{"status":"started"}`,
+			Floor: handoff.FloorUnlessSpoke})
 		v.Say(handoff.Utterance{ID: "late-" + r.CallID, Text: "All tests pass.", Floor: handoff.FloorAsk})
 	}
 }
@@ -199,7 +205,8 @@ func works(v handoff.Voice, e handoff.Event) {
 func testsRun() *simulator.Script {
 	return &simulator.Script{Steps: []simulator.Step{
 		{On: simulator.Text("weather"), Do: []simulator.Move{simulator.Call{Tool: "weather", Arguments: `{}`, ID: "call_w"}}},
-		{On: simulator.Text("tests"), Times: -1, Do: []simulator.Move{simulator.Say{Text: "One moment."}, simulator.Call{Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`}}},
+		{On: simulator.Text("tests"), Times: -1, Do: []simulator.Move{simulator.Say{Text: "One moment."},
+			simulator.Call{Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`}}},
 		{On: simulator.Message("all tests pass"), Times: -1, Do: []simulator.Move{simulator.Say{Text: "They pass."}}},
 	}}
 }
@@ -207,11 +214,13 @@ func testsRun() *simulator.Script {
 func TestAttach(t *testing.T) {
 	router := &listener{on: works}
 	p := provide(t, testsRun(), router)
-	if status, body := p.attach(p.id); status != http.StatusCreated || gjson.Get(body, "id").String() != p.id || gjson.Get(body, "object").String() != "realtime.call" {
+	if status, body := p.attach(p.id); status != http.StatusCreated || gjson.Get(body, "id").String() != p.id ||
+		gjson.Get(body, "object").String() != "realtime.call" {
 		t.Fatalf("%d %s", status, body)
 	}
 	p.tools(allOurs...)
-	if status, body := p.attach(p.id); status != http.StatusConflict || gjson.Get(body, "error.code").String() != string(handoff.CodeAttached) {
+	if status, body := p.attach(p.id); status != http.StatusConflict ||
+		gjson.Get(body, "error.code").String() != string(handoff.CodeAttached) {
 		t.Errorf("second: %d %s", status, body)
 	}
 	writes(t, p.caller, "how is the weather?")
@@ -238,7 +247,8 @@ func TestAttach(t *testing.T) {
 		}
 		return slices.Contains(words, "told")
 	})
-	if want := []string{"how is the weather?", "run the tests on bigpc", "told"}; !slices.Equal(words, want) || !slices.Equal(requests, []string{"codex"}) {
+	if want := []string{"how is the weather?", "run the tests on bigpc", "told"}; !slices.Equal(words, want) ||
+		!slices.Equal(requests, []string{"codex"}) {
 		t.Errorf("router heard %q, %q", words, requests)
 	}
 	send(t, p.caller, theirs) // their own client sets its tools again
@@ -249,16 +259,19 @@ func TestAttach(t *testing.T) {
 	}
 	p.tools("weather") // the call goes on without us
 	rtctest.Eventually(t, "our end", func() bool { return p.open() == 0 })
-	rtctest.Eventually(t, "a second time", func() bool { status, _ := p.attach(p.id); return status == http.StatusCreated })
+	rtctest.Eventually(t, "a second time",
+		func() bool { status, _ := p.attach(p.id); return status == http.StatusCreated })
 	p.tools(allOurs...)
 	_ = p.caller.Close()
 	rtctest.Eventually(t, "the end with the provider's", func() bool { return p.open() == 0 })
-	rtctest.Eventually(t, "an id that is free", func() bool { status, _ := p.attach(p.id); return status == http.StatusNotFound })
+	rtctest.Eventually(t, "an id that is free",
+		func() bool { status, _ := p.attach(p.id); return status == http.StatusNotFound })
 }
 
 func TestAttachRefused(t *testing.T) {
 	p := provide(t, nil, &listener{})
-	for id, want := range map[string]int{"": http.StatusBadRequest, "a b": http.StatusBadRequest, strings.Repeat("a", 129): http.StatusBadRequest, "rtc_unknown": http.StatusNotFound} {
+	for id, want := range map[string]int{"": http.StatusBadRequest, "a b": http.StatusBadRequest,
+		strings.Repeat("a", 129): http.StatusBadRequest, "rtc_unknown": http.StatusNotFound} {
 		status, body := p.attach(id)
 		if status != want || gjson.Get(body, "error.param").String() != "call_id" {
 			t.Errorf("%q: %d %s", id, status, body)
@@ -276,7 +289,8 @@ func TestAttachLost(t *testing.T) {
 		works(v, e)
 	}
 	script := testsRun()
-	script.Steps = append([]simulator.Step{{On: simulator.Text("never"), Do: []simulator.Move{simulator.Call{Tool: "codex", Arguments: `{"prompt":"never"}`, ID: "call_n"}}}}, script.Steps...)
+	script.Steps = append([]simulator.Step{{On: simulator.Text("never"),
+		Do: []simulator.Move{simulator.Call{Tool: "codex", Arguments: `{"prompt":"never"}`, ID: "call_n"}}}}, script.Steps...)
 	p := provide(t, script, router)
 	if status, body := p.attach(p.id); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, body)
@@ -285,7 +299,8 @@ func TestAttachLost(t *testing.T) {
 	writes(t, p.caller, "never answer")
 	p.until("call_n")
 	rtctest.Eventually(t, "the request", func() bool {
-		return slices.ContainsFunc(router.heard(), func(e handoff.Event) bool { _, ok := e.(handoff.FunctionCall); return ok })
+		return slices.ContainsFunc(router.heard(),
+			func(e handoff.Event) bool { _, ok := e.(handoff.FunctionCall); return ok })
 	})
 	p.cut()
 	_ = p.caller.SetReadDeadline(time.Now().Add(patience))
@@ -294,7 +309,8 @@ func TestAttachLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gjson.GetBytes(event, "item.call_id").String() == "call_n" && strings.Contains(string(event), "lost for a moment") {
+		if gjson.GetBytes(event, "item.call_id").String() == "call_n" &&
+			strings.Contains(string(event), "lost for a moment") {
 			break
 		}
 	}
@@ -318,7 +334,8 @@ func TestAttachSpoken(t *testing.T) {
 		}
 	}
 	p := provide(t, &simulator.Script{Now: now, Steps: []simulator.Step{
-		{On: simulator.Message("May it push"), Do: []simulator.Move{simulator.Say{Text: "It wants to push to the origin from bigpc. Yes or no?"}}},
+		{On: simulator.Message("May it push"),
+			Do: []simulator.Move{simulator.Say{Text: "It wants to push to the origin from bigpc. Yes or no?"}}},
 	}}, router)
 	if status, body := p.attach(p.id); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, body)
@@ -358,7 +375,8 @@ func TestAttachSpoken(t *testing.T) {
 		t.Errorf("a yes that began %v before the question was heard", said.At.Sub(yes.Began))
 	}
 	writes(t, p.caller, "yes, push")
-	if typed := expect("what was typed", func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Typed }).(handoff.Heard); !typed.Loose {
+	if typed := expect("what was typed",
+		func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Typed }).(handoff.Heard); !typed.Loose {
 		t.Error("what any program of the call can have typed counts as the caller's")
 	}
 }
@@ -366,14 +384,16 @@ func TestAttachSpoken(t *testing.T) {
 // What the provider refuses keeps its meaning, and it learns who the end user is.
 func TestAttachRefusedByTheProvider(t *testing.T) {
 	for status, want := range map[int]handoff.Code{
-		http.StatusNotFound: handoff.CodeNotFound, http.StatusUnauthorized: handoff.CodeVoiceKey, http.StatusTooManyRequests: handoff.CodeVoiceLimit, http.StatusBadGateway: handoff.CodeVoiceUnreachable,
+		http.StatusNotFound: handoff.CodeNotFound, http.StatusUnauthorized: handoff.CodeVoiceKey,
+		http.StatusTooManyRequests: handoff.CodeVoiceLimit, http.StatusBadGateway: handoff.CodeVoiceUnreachable,
 	} {
 		asked := make(chan *http.Request, 1)
 		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked <- r
 			w.WriteHeader(status)
 		}))
-		front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime?model=x&api-version=1", Key: "sk", Router: &listener{}})
+		front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") +
+			"/v1/realtime?model=x&api-version=1", Key: "sk", Router: &listener{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +406,8 @@ func TestAttachRefusedByTheProvider(t *testing.T) {
 		if code := gjson.Get(w.Body.String(), "error.code").String(); code != string(want) {
 			t.Errorf("%d: %d %s", status, w.Code, w.Body)
 		}
-		if r := <-asked; r.Header.Get(safetyHeader) != "alice" || r.Header.Get("Authorization") != "Bearer sk" || r.URL.RawQuery != "api-version=1&call_id=rtc_1" {
+		if r := <-asked; r.Header.Get(safetyHeader) != "alice" || r.Header.Get("Authorization") != "Bearer sk" ||
+			r.URL.RawQuery != "api-version=1&call_id=rtc_1" {
 			t.Errorf("asked %s with %v", r.URL, r.Header)
 		}
 		stop()
@@ -405,7 +426,8 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer far.Close()
-	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime", Router: &listener{}})
+	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime",
+		Router: &listener{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,10 +25,14 @@ func TestPlaybackOfAProvider(t *testing.T) {
 		do   func(*playback) []floor.Played
 		want string
 	}{
-		"heard whole":  {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "r", false) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
-		"cut":          {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "r", true) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardPart}})},
-		"cut at once":  {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(100), "r", true) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardNothing}})},
-		"nobody tells": {func(p *playback) []floor.Played { p.plays(at(0), "r", false); return p.stops(at(100), "", false) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
+		"heard whole": {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "r", false) },
+			fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
+		"cut": {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "r", true) },
+			fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardPart}})},
+		"cut at once": {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(100), "r", true) },
+			fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardNothing}})},
+		"nobody tells": {func(p *playback) []floor.Played { p.plays(at(0), "r", false); return p.stops(at(100), "", false) },
+			fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
 		"done before it sound": {func(p *playback) []floor.Played {
 			p.done("r")
 			p.plays(at(0), "r", true)
@@ -39,8 +43,9 @@ func TestPlaybackOfAProvider(t *testing.T) {
 			p.stops(at(900), "r", false)
 			return p.stops(at(901), "r", true)
 		}, "[]"},
-		"another's": {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "q", false) }, "[]"},
-		"silent":    {func(p *playback) []floor.Played { return p.stops(at(900), "r", false) }, "[]"},
+		"another's": {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "q", false) },
+			"[]"},
+		"silent": {func(p *playback) []floor.Played { return p.stops(at(900), "r", false) }, "[]"},
 	} {
 		if got := fmt.Sprint(c.do(fresh())); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -70,19 +75,21 @@ func playAttached(t *testing.T, fn func(*stage)) {
 // What the provider plays counts as heard when it says that it stopped, and until then nothing else is asked for; one
 // that tells nothing has played it when its words have been spoken.
 func TestHeardAtAProvider(t *testing.T) {
-	started, stopped := `{"type":"output_audio_buffer.started","response_id":"r1"}`, `{"type":"output_audio_buffer.stopped","response_id":"r1"}`
+	started, stopped := `{"type":"output_audio_buffer.started","response_id":"r1"}`, `{"type":"output_audio_buffer.`+
+		`stopped","response_id":"r1"}`
 	cleared := `{"type":"output_audio_buffer.cleared","response_id":"r1"}`
 	for name, c := range map[string]struct {
 		during, after []string
 		want, later   string // what the router is told within two seconds of the end of the response, and of all
 	}{
-		"it tells":             {[]string{started, spoken("r1")}, []string{stopped}, "loud", "said n@2000; quiet"},
-		"it tells no words":    {[]string{started}, []string{stopped}, "loud", "said n@2000; quiet"},
-		"it tells late":        {[]string{spoken("r1")}, []string{started, stopped}, "loud; said n@160; quiet", ""},
-		"it tells nothing":     {[]string{spoken("r1")}, nil, "loud; said n@160; quiet", ""},
-		"the caller cuts in":   {[]string{started, spoken("r1")}, []string{cleared}, "loud", "cut n@2000; quiet"},
-		"its stop is lost":     {[]string{started, spoken("r1")}, nil, "loud", "cut n@15160; quiet"},
-		"it was written alone": {[]string{`{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`}, nil, "loud; said n@0; quiet", ""},
+		"it tells":           {[]string{started, spoken("r1")}, []string{stopped}, "loud", "said n@2000; quiet"},
+		"it tells no words":  {[]string{started}, []string{stopped}, "loud", "said n@2000; quiet"},
+		"it tells late":      {[]string{spoken("r1")}, []string{started, stopped}, "loud; said n@160; quiet", ""},
+		"it tells nothing":   {[]string{spoken("r1")}, nil, "loud; said n@160; quiet", ""},
+		"the caller cuts in": {[]string{started, spoken("r1")}, []string{cleared}, "loud", "cut n@2000; quiet"},
+		"its stop is lost":   {[]string{started, spoken("r1")}, nil, "loud", "cut n@15160; quiet"},
+		"it was written alone": {[]string{`{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`}, nil,
+			"loud; said n@0; quiet", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playAttached(t, func(s *stage) {

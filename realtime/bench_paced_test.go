@@ -85,7 +85,8 @@ func middle(all []paceResult, of func(paceResult) float64) float64 {
 }
 
 // pacedResponse speaks in PCMU, of which a frame is 120 ms: models send sound faster than it is heard.
-const pacedResponse = `{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[],"audio":{"output":{"format":{"type":"audio/pcmu"}}}}}`
+const pacedResponse = `{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[],` +
+	`"audio":{"output":{"format":{"type":"audio/pcmu"}}}}}`
 
 // pacer is one round: so many calls to a model that sends as much as it gets.
 type pacer struct {
@@ -98,7 +99,8 @@ type pacer struct {
 
 // frame is an audio event of a type with the time in it.
 func (p *pacer) frame(kind, key string) []byte {
-	return fmt.Appendf(nil, `{"type":%q,"response_id":"resp_1","item_id":"item_1","at":"%020d",%s"%s"}`, kind, time.Since(p.started), key, strings.Repeat("A", 1280))
+	return fmt.Appendf(nil, `{"type":%q,"response_id":"resp_1","item_id":"item_1","at":"%020d",%s"%s"}`, kind,
+		time.Since(p.started), key, strings.Repeat("A", 1280))
 }
 
 // send paces until the round is over.
@@ -225,7 +227,8 @@ func startRelay(b *testing.B, kind string, model *httptest.Server) *relayProcess
 	command.Env = append(os.Environ(), relayVariable+"="+kind, relayVariable+"_MODEL="+socketURL(model))
 	if model.TLS != nil {
 		trusted := filepath.Join(b.TempDir(), "model.pem")
-		if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw}), 0o600); err != nil {
+		if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw}),
+			0o600); err != nil {
 			b.Fatal(err)
 		}
 		command.Env = append(command.Env, "SSL_CERT_FILE="+trusted)
@@ -242,7 +245,8 @@ func startRelay(b *testing.B, kind string, model *httptest.Server) *relayProcess
 		b.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	p := &relayProcess{dir: fmt.Sprintf("/proc/%d", command.Process.Pid), stop: func() { _, _ = in.Close(), command.Wait() }}
+	p := &relayProcess{dir: fmt.Sprintf("/proc/%d", command.Process.Pid),
+		stop: func() { _, _ = in.Close(), command.Wait() }}
 	if _, scan := fmt.Sscan(line, &p.door, &p.ask); err != nil || scan != nil {
 		b.Fatal(line, err, scan)
 	}

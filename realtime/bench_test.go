@@ -75,7 +75,10 @@ func benchFront(b *testing.B, model string) string {
 	ctx, stop := context.WithCancel(b.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- front.Run(ctx) }()
-	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeWebSocket(w, r, someone) }))
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		front.ServeWebSocket(w, r, someone)
+	}))
 	b.Cleanup(func() {
 		stop()
 		<-ran
@@ -112,7 +115,8 @@ func BenchmarkFrame(b *testing.B) {
 	sound := strings.Repeat("A", 1280) // 20 ms
 	for name, frame := range map[string]string{
 		"caller": `{"type":"input_audio_buffer.append","audio":"` + sound + `"}`,
-		"model":  `{"type":"response.output_audio.delta","event_id":"e","response_id":"r1","item_id":"i1","delta":"` + sound + `"}`,
+		"model": `{"type":"response.output_audio.delta","event_id":"e","response_id":"r1","item_id":"i1","delta":"` + sound +
+			`"}`,
 	} {
 		b.Run(name, func(b *testing.B) {
 			client, model := &sink{}, &sink{}
@@ -178,8 +182,10 @@ func BenchmarkAnswered(b *testing.B) {
 		c.fromModel([]byte(began(response, "")))
 		c.fromModel([]byte(itemDone(response, callItem(fmt.Sprint("item_", n), call, "codex", events.StatusCompleted))))
 		c.fromModel([]byte(`{"type":"response.done","response":{"id":"` + response + `","status":"completed"}}`))
-		c.saying.say(handoff.Utterance{ID: said, CallID: call, Text: strings.Repeat("All tests pass. ", 200), Tells: []string{said}})
-		c.fromModel([]byte(`{"type":"conversation.item.added","item":{"id":"` + itemPrefix + said + `","type":"function_call_output"}}`))
+		c.saying.say(handoff.Utterance{ID: said, CallID: call, Text: strings.Repeat("All tests pass. ", 200),
+			Tells: []string{said}})
+		c.fromModel([]byte(`{"type":"conversation.item.added","item":{"id":"` + itemPrefix + said +
+			`","type":"function_call_output"}}`))
 		c.pending = nil
 		model.sent()
 	}

@@ -16,7 +16,8 @@ import (
 // besideIt opens one more socket on a call.
 func (h *house) besideIt(id string) *websocket.Conn {
 	h.t.Helper()
-	c, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime?call_id="+id, nil)
+	c, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL,
+		"http")+"/v1/realtime?call_id="+id, nil)
 	if err != nil {
 		h.t.Fatalf("%v (%v)", err, response)
 	}
@@ -31,11 +32,13 @@ func TestSocketBesideAClient(t *testing.T) {
 	id := h.front.Calls(someone)[0].ID
 	other := h.besideIt(id)
 	created := expect(t, other, events.TypeSessionCreated)
-	if s := gjson.Get(created, "session"); s.Get("id").String() != "sess_1" || s.Get("instructions").String() != "be nice" || s.Get("tools.#").Int() != 0 {
+	if s := gjson.Get(created, "session"); s.Get("id").String() != "sess_1" ||
+		s.Get("instructions").String() != "be nice" || s.Get("tools.#").Int() != 0 {
 		t.Errorf("it begins with %s", s)
 	}
 	it := callItem("item_1", "call_1", "codex", "completed")
-	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`, began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
+	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`,
+		began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
 		send(t, model, e)
 	}
 	for _, far := range []*websocket.Conn{client, other} {
@@ -44,9 +47,11 @@ func TestSocketBesideAClient(t *testing.T) {
 			t.Errorf("our call is seen: %s", e)
 		}
 	}
-	send(t, other, `{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"Be brief.","tools":[{"type":"function","name":"theirs"}]}}`)
+	send(t, other, `{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"Be brief.",`+
+		`"tools":[{"type":"function","name":"theirs"}]}}`)
 	up := expect(t, model, events.TypeSessionUpdate)
-	if gjson.Get(up, "session.tools.#").Int() != int64(1+len(ourTools)) || gjson.Get(up, "session.instructions").String() != "Be brief." {
+	if gjson.Get(up, "session.tools.#").Int() != int64(1+len(ourTools)) ||
+		gjson.Get(up, "session.instructions").String() != "Be brief." {
 		t.Errorf("the model gets %s", up)
 	}
 	send(t, model, `{"type":"session.updated","session":`+gjson.Get(up, "session").Raw+`}`)
@@ -59,7 +64,8 @@ func TestSocketBesideAClient(t *testing.T) {
 	_ = other.Close() // the call goes on
 	rtctest.Eventually(t, "the socket to be counted out", func() bool { return h.numbers()["call_sockets_open"] == 0 })
 	late := h.besideIt(id)
-	if e := expect(t, late, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." || gjson.Get(e, "session.tools.#").Int() != 1 {
+	if e := expect(t, late, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." ||
+		gjson.Get(e, "session.tools.#").Int() != 1 {
 		t.Errorf("who comes late begins with %s", e)
 	}
 	send(t, client, `{"type":"input_audio_buffer.clear"}`)
@@ -103,13 +109,15 @@ func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
 	client, _ := h.call("")
 	other := h.besideIt(h.front.Calls(someone)[0].ID)
 	expect(t, other, events.TypeSessionCreated)
-	for name, from := range map[string]struct{ maker, spared *websocket.Conn }{"the socket beside": {other, client}, "the client": {client, other}} {
+	for name, from := range map[string]struct{ maker, spared *websocket.Conn }{"the socket beside": {other, client},
+		"the client": {client, other}} {
 		send(t, from.maker, `{"type":"session.update","event_id":"`+name+`","session":{"type":"transcription"}}`)
 		if e := expect(t, from.maker, events.TypeError); gjson.Get(e, "error.event_id").String() != name {
 			t.Errorf("%s is told %s", name, e)
 		}
 	}
-	for _, far := range []*websocket.Conn{client, other} { // what each made is answered in order: nothing else came before it
+	// What each made is answered in order: nothing else came before it.
+	for _, far := range []*websocket.Conn{client, other} {
 		send(t, far, `7`)
 		if e := expect(t, far, events.TypeError); gjson.Get(e, "error.code").String() != "invalid_json" {
 			t.Errorf("it was told of another's fault: %s", e)
@@ -127,10 +135,12 @@ func TestSocketBesideABrowserSilencesIt(t *testing.T) {
 		s.call.do(func() { s.call.legs.welcome(other) })
 		s.client.sent()
 		other.sent()
-		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) }, []string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
+		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) },
+			[]string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
 		s.wantSent(s.model, "")
 		s.wantSent(s.client, "output_audio_buffer.clear")
-		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found","event_id":"sb_rtc_cut_1"}}`)
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found",` +
+			`"event_id":"sb_rtc_cut_1"}}`)
 		s.wantSent(s.client, "error")
 		s.wantSent(other, "")
 		s.close()
@@ -145,7 +155,8 @@ func TestSocketBesideAnAttachedCallSilencesIt(t *testing.T) {
 		s.open(freshSession)
 		s.call.do(func() { s.call.attach(&attached{}); s.call.legs.welcome(other) })
 		s.client.sent()
-		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) }, []string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
+		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) },
+			[]string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
 		s.wantSent(s.model, "output_audio_buffer.clear")
 		s.wantSent(s.client, "")
 		s.close()
@@ -167,11 +178,14 @@ func TestSocketBesideABrowser(t *testing.T) {
 	other := h.besideIt(strings.TrimPrefix(response.Header.Get("Location"), "/v1/realtime/calls/"))
 	expect(t, other, events.TypeSessionCreated)
 	send(t, other, `{"type":"`+events.TypePlayed+`","response_id":"r1"}`)
-	send(t, other, `{"type":"session.update","session":{"type":"realtime","instructions":"Be brief.","audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000},"voice":"cedar"}}}}`)
+	send(t, other, `{"type":"session.update","session":{"type":"realtime","instructions":"Be brief.",`+
+		`"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm",`+
+		`"rate":24000},"voice":"cedar"}}}}`)
 	for range 5 {
 		up := expect(t, model, events.TypeSessionUpdate) // never what it said was played
 		if s := gjson.Get(up, "session"); s.Get("instructions").String() == "Be brief." {
-			if s.Get("audio.input.format").Exists() || s.Get("audio.output.format").Exists() || s.Get("audio.output.voice").String() != "cedar" {
+			if s.Get("audio.input.format").Exists() || s.Get("audio.output.format").Exists() ||
+				s.Get("audio.output.voice").String() != "cedar" {
 				t.Errorf("the sound was set: %s", up)
 			}
 			return

@@ -111,7 +111,8 @@ func TestModelThatNeverBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		began := time.Now()
-		if err := <-s.ended; err == nil || handoff.AsError(err).Code != handoff.CodeVoiceGone || time.Since(began) != beginLimit {
+		if err := <-s.ended; err == nil || handoff.AsError(err).Code != handoff.CodeVoiceGone ||
+			time.Since(began) != beginLimit {
 			t.Errorf("ended with %v after %v", err, time.Since(began))
 		}
 	})
@@ -121,8 +122,9 @@ func TestModelThatNeverBegins(t *testing.T) {
 func TestWaitingBytes(t *testing.T) {
 	large := `"` + strings.Repeat("A", 6<<20) + `"`
 	for kind, event := range map[string]string{
-		"session updates": `{"type":"session.update","event_id":"e9","session":{"type":"realtime","instructions":` + large + `}}`,
-		"asks":            `{"type":"response.create","event_id":"e9","response":{"instructions":` + large + `}}`,
+		"session updates": `{"type":"session.update","event_id":"e9","session":{"type":"realtime","instructions":` + large +
+			`}}`,
+		"asks": `{"type":"response.create","event_id":"e9","response":{"instructions":` + large + `}}`,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			play(t, func(s *stage) {
@@ -133,7 +135,8 @@ func TestWaitingBytes(t *testing.T) {
 				s.fromClient(event)
 				s.wantSent(s.model, "")
 				got := s.wantSent(s.client, "error")[0]
-				if gjson.Get(got, "error.code").String() != "rate_limit_exceeded" || gjson.Get(got, "error.event_id").String() != "e9" {
+				if gjson.Get(got, "error.code").String() != "rate_limit_exceeded" ||
+					gjson.Get(got, "error.event_id").String() != "e9" {
 					t.Errorf("refused with %s", got)
 				}
 				s.fromClient(`{"type":"input_audio_buffer.clear"}`)
@@ -171,11 +174,13 @@ func TestRequestsAreBounded(t *testing.T) {
 	const most = 20_000
 	for name, step := range map[string]func(c *Call, n int){
 		"answered": func(c *Call, n int) {
-			c.fromModel([]byte(done("r", "", events.StatusCompleted, callItem(fmt.Sprint("i", n), fmt.Sprint("k", n), "codex", events.StatusCompleted))))
+			c.fromModel([]byte(done("r", "", events.StatusCompleted,
+				callItem(fmt.Sprint("i", n), fmt.Sprint("k", n), "codex", events.StatusCompleted))))
 			c.saying.say(handoff.Utterance{ID: fmt.Sprint("u", n), CallID: fmt.Sprint("k", n), Text: "It runs."})
 		},
 		"without an answer": func(c *Call, n int) {
-			c.fromModel([]byte(done("r", "", events.StatusCompleted, callItem("", fmt.Sprint("k", n), "codex", events.StatusCompleted))))
+			c.fromModel([]byte(done("r", "", events.StatusCompleted,
+				callItem("", fmt.Sprint("k", n), "codex", events.StatusCompleted))))
 		},
 		"taken back": func(c *Call, n int) {
 			id := fmt.Sprint("u", n)
@@ -199,7 +204,8 @@ func TestRequestsAreBounded(t *testing.T) {
 				model.sent()
 			}
 			if !c.ended || n < 1000 || c.cause.Code != handoff.CodeVoiceGone {
-				t.Errorf("after %d: %d requests and %d utterances are kept, ended is %t: %v", n, len(c.saying.requests), len(c.saying.utterances), c.ended, c.cause)
+				t.Errorf("after %d: %d requests and %d utterances are kept, ended is %t: %v", n, len(c.saying.requests),
+					len(c.saying.utterances), c.ended, c.cause)
 			}
 		})
 	}
@@ -213,7 +219,8 @@ func TestLongIDs(t *testing.T) {
 		s.wantSent(s.client, "response.created")
 		for _, event := range []string{
 			began(long, ""), done(long, "", events.StatusCompleted),
-			itemDone("r1", callItem(long, "c1", "codex", events.StatusCompleted)), itemDone("r1", callItem("k1", long, "codex", events.StatusCompleted)),
+			itemDone("r1", callItem(long, "c1", "codex", events.StatusCompleted)),
+			itemDone("r1", callItem("k1", long, "codex", events.StatusCompleted)),
 			itemAdded(callItem(long, "c1", "codex", "")), itemDone(long, callItem("k1", "c1", "weather", "")),
 			`{"type":"conversation.item.added","previous_item_id":"` + long + `","item":{"id":"k1","type":"message"}}`,
 			done("r1", "", events.StatusCompleted, callItem("k1", long, "codex", events.StatusCompleted)),

@@ -39,7 +39,8 @@ func TestCallEnds(t *testing.T) {
 				c.end(s)
 				err := <-s.ended
 				s.wantEnd(err, c.want)
-				if up := s.wantSent(s.model, "conversation.item.create:function_call_output")[0]; gjson.Get(up, "item.call_id").String() != "call_2" {
+				if up := s.wantSent(s.model, "conversation.item.create:function_call_output")[0]; gjson.Get(up,
+					"item.call_id").String() != "call_2" {
 					t.Errorf("left open: %s", up)
 				}
 				if c.tell {

@@ -20,7 +20,8 @@ func speechStopped(item string) string {
 }
 
 func transcribed(item, text string) string {
-	return fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.completed","item_id":%q,"transcript":%q}`, item, text)
+	return fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.completed","item_id":%q,"transcript":%q}`,
+		item, text)
 }
 
 // asks says something that wants the floor and returns the tag of the ask that follows.
@@ -65,7 +66,8 @@ var hearingCases = []struct {
 		s.fromModel(done("r1", tag, "completed"))
 	}, "loud; said n@1000; quiet"},
 	{"text alone, cancelled", func(s *stage, tag string) {
-		s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`, done("r1", tag, "cancelled"))
+		s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`,
+			done("r1", tag, "cancelled"))
 	}, "loud; cut n@0; quiet"},
 	{"barge-in while it is made", func(s *stage, tag string) {
 		s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
@@ -175,7 +177,8 @@ func TestNothingHeardIsNotSaid(t *testing.T) {
 func TestTranscriptAloneWasNotHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		message := `{"id":"i","type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_audio","transcript":"All"}]}`
+		message := `{"id":"i","type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_audio",` +
+			`"transcript":"All"}]}`
 		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "cancelled", message))
 		s.wantStory("loud")
 		if again := tagIn(s.wantSent(s.model, "response.create")[0]); again == tag {
@@ -188,7 +191,8 @@ func TestTranscriptAloneWasNotHeard(t *testing.T) {
 func TestPatientSessionIsHeardToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.open(strings.Replace(freshSession, `"create_response":true`, `"create_response":true,"interrupt_response":false`, 1))
+		s.open(strings.Replace(freshSession, `"create_response":true`, `"create_response":true,"interrupt_response":false`,
+			1))
 		tag := s.asks("n")
 		s.fromModel(began("r1", tag), audio("r1", 2*time.Second), done("r1", tag, "completed"))
 		s.wait(time.Second)
@@ -232,7 +236,8 @@ func TestQuiet(t *testing.T) {
 		{"what was said is thrown away", func(s *stage) {
 			s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.cleared"}`)
 		}, "spoke@0; loud; quiet"},
-		{"a response without a word", func(s *stage) { s.fromModel(began("r1", ""), done("r1", "", "completed")) }, "loud; quiet"},
+		{"a response without a word", func(s *stage) { s.fromModel(began("r1", ""), done("r1", "", "completed")) },
+			"loud; quiet"},
 		{"an ask is about to be answered", func(s *stage) {
 			tag := s.asks("n")
 			s.wantStory("loud")
@@ -287,7 +292,8 @@ func TestSpokeAndHeard(t *testing.T) {
 		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, confirmed("u3"), transcribed("u3", "three"))
 		s.wantStory("spoke@2000; heard three@2000")
 
-		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`, appended)
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`,
+			appended)
 		s.wait(time.Second)
 		s.fromClient(appended, commit, appended)
 		s.wait(time.Second)
@@ -298,14 +304,16 @@ func TestSpokeAndHeard(t *testing.T) {
 		s.fromClient(appended)
 		s.wait(time.Second)
 		s.fromClient(`{"type":"input_audio_buffer.clear"}`, appended, commit)
-		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"input_audio_buffer_commit_empty","message":"no"}}`)
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"input_audio_buffer_commit_empty",` +
+			`"message":"no"}}`)
 		s.fromClient(appended)
 		s.wait(time.Second)
 		s.fromClient(commit)
 		s.fromModel(confirmed("u6"), transcribed("u6", "six"))
 		s.wantStory("spoke@5000; spoke@5000; heard six@5000")
 
-		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"seven"}]}}`)
+		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user",` +
+			`"content":[{"type":"input_text","text":"seven"}]}}`)
 		s.wantStory("heard seven@6000")
 	})
 }
@@ -364,10 +372,14 @@ func TestRemainSilent(t *testing.T) {
 		want        string
 	}{
 		{"alone", "k1", []handoff.Utterance{{ID: "a", CallID: "k1"}}, output},
-		{"with an early answer after it", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorUnlessSpoke}}, output + " " + output},
-		{"with an early answer before it", "k1 k2", []handoff.Utterance{{ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorUnlessSpoke}, {ID: "a", CallID: "k1"}}, output + " " + output},
-		{"with a silent sibling", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}"}}, output + " " + output},
-		{"with a sibling that must be told", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorAsk}}, output + " " + output + " response.create"},
+		{"with an early answer after it", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"},
+			{ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorUnlessSpoke}}, output + " " + output},
+		{"with an early answer before it", "k1 k2", []handoff.Utterance{{ID: "b", CallID: "k2", Text: "{}",
+			Floor: handoff.FloorUnlessSpoke}, {ID: "a", CallID: "k1"}}, output + " " + output},
+		{"with a silent sibling", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}"}},
+			output + " " + output},
+		{"with a sibling that must be told", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"},
+			{ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorAsk}}, output + " " + output + " response.create"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, func(s *stage) {

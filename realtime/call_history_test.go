@@ -29,13 +29,18 @@ func TestRestoredHistoryIsNotRun(t *testing.T) {
 							s.client.sent()
 						}
 						s.fromClient(restore(put), restore(output))
-						if got := s.wantSent(s.model, "conversation.item.create:function_call conversation.item.create:function_call_output"); got[0] != restore(put) || got[1] != restore(output) {
+						got := s.wantSent(s.model,
+							"conversation.item.create:function_call conversation.item.create:function_call_output")
+						if got[0] != restore(put) || got[1] != restore(output) {
 							t.Errorf("history was touched: %s", got)
 						}
-						s.fromModel(event("added", old), event("done", old), event("created", old), event("added", output), event("done", output))
+						s.fromModel(event("added", old), event("done", old), event("created", old), event("added", output),
+							event("done", output))
 						s.wantHeard()
-						got := s.wantSent(s.client, "conversation.item.added:function_call conversation.item.done:function_call conversation.item.created:function_call "+
-							"conversation.item.added:function_call_output conversation.item.done:function_call_output")
+						got := s.wantSent(s.client,
+							"conversation.item.added:function_call conversation.item.done:function_call "+
+								"conversation.item.created:function_call "+
+								"conversation.item.added:function_call_output conversation.item.done:function_call_output")
 						if got[0] != event("added", old) || got[1] != event("done", old) {
 							t.Errorf("the client saw %s", got)
 						}

@@ -120,7 +120,8 @@ func TestRequestTellsWhenItWasAsked(t *testing.T) {
 		s.fromModel(speechStopped("u1"))
 		s.wait(time.Second)
 		s.requests("r1", "call_1")
-		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`, Asked: s.began.Add(time.Second)})
+		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`,
+			Asked: s.began.Add(time.Second)})
 	})
 }
 

@@ -40,7 +40,8 @@ func TestSessionBeginsWithOurTools(t *testing.T) {
 func TestStockClient(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromClient(`{"type":"session.update","event_id":"one","session":{"type":"realtime","tracing":"auto"}}`,
-			`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"weather"}],"audio":{"input":{"turn_detection":null}}}}`)
+			`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function",`+
+				`"name":"weather"}],"audio":{"input":{"turn_detection":null}}}}`)
 		up := s.wantSent(s.model, "session.update session.update")
 		if up[0] != `{"type":"session.update","event_id":"one","session":{"type":"realtime","tracing":"auto"}}` {
 			t.Errorf("first update was touched: %s", up[0])
@@ -51,13 +52,15 @@ func TestStockClient(t *testing.T) {
 		if got := gjson.Get(up[1], "session.audio.input.turn_detection").Raw; got != "null" {
 			t.Errorf("explicit null became %q", got)
 		}
-		echo := `{"type":"session.updated","session":{"instructions":` + events.Quote(guide) + `,"tools":` + gjson.Get(up[1], "session.tools").Raw + `}}`
+		echo := `{"type":"session.updated","session":{"instructions":` + events.Quote(guide) + `,"tools":` +
+			gjson.Get(up[1], "session.tools").Raw + `}}`
 		s.fromModel(echo, strings.Replace(echo, events.Quote(guide), `"mine"`, 1))
 		down := s.wantSent(s.client, "session.updated session.updated")
 		if gjson.Get(down[0], "session.instructions").String() != "be nice" {
 			t.Errorf("first echo %s", down[0])
 		}
-		if gjson.Get(down[1], "session.instructions").String() != "mine" || gjson.Get(down[1], "session.tools").Raw != `[{"type":"function","name":"weather"}]` {
+		if gjson.Get(down[1], "session.instructions").String() != "mine" ||
+			gjson.Get(down[1], "session.tools").Raw != `[{"type":"function","name":"weather"}]` {
 			t.Errorf("second echo %s", down[1])
 		}
 	})
@@ -68,7 +71,8 @@ func TestAskBeforeTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.fromClient(`{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`,
-			`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}`,
+			`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",`+
+				`"text":"hi"}]}}`,
 			`{"type":"response.create","event_id":"one"}`,
 			`{"type":"response.create","event_id":"two","response":{"conversation":"none"}}`)
 		s.wantSent(s.model, "session.update conversation.item.create:message")
@@ -77,7 +81,8 @@ func TestAskBeforeTheSession(t *testing.T) {
 		if got := toolNames(up[0], "session.tools"); got != "["+allTools+"]" {
 			t.Errorf("tools %s", got)
 		}
-		if first, second := gjson.Get(up[2], "event_id").String(), toolNames(up[3], "response.tools"); first != "one" || second != "[]" {
+		if first, second := gjson.Get(up[2], "event_id").String(), toolNames(up[3], "response.tools"); first != "one" ||
+			second != "[]" {
 			t.Errorf("asked %q first, and out of band with %s", up[2], second)
 		}
 
@@ -102,17 +107,22 @@ func TestRequestIsHiddenAndAnsweredOnce(t *testing.T) {
 	play(t, func(s *stage) {
 		it := callItem("item_1", "call_1", "codex", "completed")
 		s.fromModel(began("r1", ""),
-			`{"type":"response.output_item.added","response_id":"r1","item":`+callItem("item_1", "call_1", "codex", "in_progress")+`}`,
+			`{"type":"response.output_item.added","response_id":"r1","item":`+callItem("item_1", "call_1", "codex",
+				"in_progress")+`}`,
 			itemAdded(callItem("item_1", "call_1", "codex", "in_progress")),
-			`{"type":"response.function_call_arguments.delta","response_id":"r1","item_id":"item_1","call_id":"call_1","delta":"{"}`,
-			`{"type":"response.function_call_arguments.done","response_id":"r1","item_id":"item_1","call_id":"call_1","arguments":"{}"}`)
+			`{"type":"response.function_call_arguments.delta","response_id":"r1","item_id":"item_1","call_id":"call_1",`+
+				`"delta":"{"}`,
+			`{"type":"response.function_call_arguments.done","response_id":"r1","item_id":"item_1","call_id":"call_1",`+
+				`"arguments":"{}"}`)
 		s.wantHeard() // never on arguments.done
 		s.fromModel(itemDone("r1", it))
 		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
-		s.fromModel(`{"type":"conversation.item.done","previous_item_id":"u1","item":`+it+`}`, done("r1", "", "completed", it))
+		s.fromModel(`{"type":"conversation.item.done","previous_item_id":"u1","item":`+it+`}`,
+			done("r1", "", "completed", it))
 		s.wantHeard()
 		down := s.wantSent(s.client, "response.created response.done")
-		if gjson.Get(down[1], "response.output").Raw != "[]" || gjson.Get(down[1], "response.status").String() != "completed" {
+		if gjson.Get(down[1], "response.output").Raw != "[]" ||
+			gjson.Get(down[1], "response.status").String() != "completed" {
 			t.Errorf("client saw %s", down[1])
 		}
 
@@ -127,7 +137,8 @@ func TestRequestIsHiddenAndAnsweredOnce(t *testing.T) {
 		s.wantSent(s.model, "")
 
 		tag := tagIn(up[1])
-		s.fromModel(itemAdded(`{"id":"sb_h1-a","type":"function_call_output","call_id":"call_1"}`), began("r2", tag), spoken("r2"))
+		s.fromModel(itemAdded(`{"id":"sb_h1-a","type":"function_call_output","call_id":"call_1"}`), began("r2", tag),
+			spoken("r2"))
 		s.wantHeard()
 		s.fromModel(done("r2", tag, "completed"))
 		s.wantHeard(handoff.Said{ID: "h1-a"})
@@ -139,11 +150,13 @@ func TestRequestIsHiddenAndAnsweredOnce(t *testing.T) {
 }
 
 func TestNoRequest(t *testing.T) {
-	for name, status := range map[string]string{"cancelled": "cancelled", "incomplete": "incomplete", "running": "in_progress"} {
+	for name, status := range map[string]string{"cancelled": "cancelled", "incomplete": "incomplete",
+		"running": "in_progress"} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *stage) {
 				it := callItem("item_1", "call_1", "codex", status)
-				s.fromModel(began("r1", ""), itemDone("r1", it), `{"type":"conversation.item.done","item":`+it+`}`, done("r1", "", "cancelled", it))
+				s.fromModel(began("r1", ""), itemDone("r1", it), `{"type":"conversation.item.done","item":`+it+`}`,
+					done("r1", "", "cancelled", it))
 				s.wantHeard()
 				s.wantSent(s.client, "response.created response.done")
 			})
@@ -192,17 +205,20 @@ func TestUnlessSpoke(t *testing.T) {
 		name, says, want string
 	}{
 		{"it said something", spoken("r1"), "conversation.item.create:function_call_output"},
-		{"it said nothing", `{"type":"rate_limits.updated"}`, "conversation.item.create:function_call_output response.create"},
+		{"it said nothing", `{"type":"rate_limits.updated"}`,
+			"conversation.item.create:function_call_output response.create"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, func(s *stage) {
 				it := callItem("item_1", "call_1", "codex", "completed")
 				s.fromModel(began("r1", ""), c.says, itemDone("r1", it))
 				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorUnlessSpoke})
-				s.fromModel(itemAdded(`{"id":"sb_a","type":"function_call_output","call_id":"call_1"}`), done("r1", "", "completed", it))
+				s.fromModel(itemAdded(`{"id":"sb_a","type":"function_call_output","call_id":"call_1"}`),
+					done("r1", "", "completed", it))
 				s.wantSent(s.model, c.want)
 				if strings.HasSuffix(c.want, "output") {
-					s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`}, handoff.Said{ID: "a"})
+					s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`},
+						handoff.Said{ID: "a"})
 				}
 			})
 		})
@@ -272,7 +288,8 @@ func TestSilentUtterance(t *testing.T) {
 	play(t, func(s *stage) {
 		s.say(handoff.Utterance{ID: "n", Text: "a note", Floor: handoff.FloorNone})
 		up := s.wantSent(s.model, "conversation.item.create:message")
-		if gjson.Get(up[0], "item.role").String() != "system" || gjson.Get(up[0], "item.content.0.text").String() != "a note" {
+		if gjson.Get(up[0], "item.role").String() != "system" ||
+			gjson.Get(up[0], "item.content.0.text").String() != "a note" {
 			t.Errorf("message %s", up[0])
 		}
 		s.wantHeard()

@@ -17,10 +17,14 @@ import (
 // sessionFields are what a configuration may hold, and of what kinds; null is always one. What is not here is the
 // model's to judge.
 var sessionFields = []struct{ path, kinds string }{
-	{"type", "string"}, {"model", "string"}, {"instructions", "string"}, {"output_modalities", "array"}, {"tools", "array"}, {"tool_choice", "string object"},
-	{"parallel_tool_calls", "true false"}, {"include", "array"}, {"prompt", "object"}, {"reasoning", "object"}, {"max_output_tokens", "number string"},
-	{"audio", "object"}, {"audio.input", "object"}, {"audio.input.format", "object"}, {"audio.input.transcription", "object"}, {"audio.input.turn_detection", "object"},
-	{"audio.input.noise_reduction", "object"}, {"audio.output", "object"}, {"audio.output.format", "object"}, {"audio.output.voice", "string object"}, {"audio.output.speed", "number"},
+	{"type", "string"}, {"model", "string"}, {"instructions", "string"}, {"output_modalities", "array"},
+	{"tools", "array"}, {"tool_choice", "string object"},
+	{"parallel_tool_calls", "true false"}, {"include", "array"}, {"prompt", "object"}, {"reasoning", "object"},
+	{"max_output_tokens", "number string"},
+	{"audio", "object"}, {"audio.input", "object"}, {"audio.input.format", "object"},
+	{"audio.input.transcription", "object"}, {"audio.input.turn_detection", "object"},
+	{"audio.input.noise_reduction", "object"}, {"audio.output", "object"}, {"audio.output.format", "object"},
+	{"audio.output.voice", "string object"}, {"audio.output.speed", "number"},
 }
 
 // CheckSession tells what is wrong with a session configuration that comes before its call: in a form, or bound to
@@ -39,7 +43,8 @@ func CheckSession(session []byte) *handoff.Error {
 		}
 	}
 	if kind := gjson.GetBytes(session, "type"); kind.Exists() && kind.String() != "realtime" {
-		return handoff.Malformed("session.type", "session.type is realtime; a session that only transcribes has no voice that could hand anything over")
+		return handoff.Malformed("session.type",
+			"session.type is realtime; a session that only transcribes has no voice that could hand anything over")
 	}
 	for i, tool := range gjson.GetBytes(session, "tools").Array() {
 		if at := fmt.Sprintf("session.tools[%d]", i); !tool.IsObject() {
@@ -52,7 +57,8 @@ func CheckSession(session []byte) *handoff.Error {
 }
 
 func isOf(value gjson.Result, kinds string) bool {
-	kind := map[gjson.Type]string{gjson.String: "string", gjson.Number: "number", gjson.True: "true", gjson.False: "false"}[value.Type]
+	kind := map[gjson.Type]string{gjson.String: "string", gjson.Number: "number", gjson.True: "true",
+		gjson.False: "false"}[value.Type]
 	switch {
 	case value.IsObject():
 		kind = "object"

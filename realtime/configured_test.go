@@ -17,8 +17,10 @@ func TestCheckSession(t *testing.T) {
 		`{}`:                    "",
 		`{"type":"realtime"}`:   "",
 		`{"unknown":{"a":[1]}}`: "",
-		`{"type":"realtime","model":"m","instructions":"i","output_modalities":["text"],"tools":[{"type":"function","name":"f"},{"type":"mcp","server_label":"x"}],"tool_choice":{"type":"function","name":"f"},` +
-			`"audio":{"input":{"transcription":null,"turn_detection":null},"output":{"voice":{"id":"v"},"speed":1.2}},"max_output_tokens":"inf","prompt":null}`: "",
+		`{"type":"realtime","model":"m","instructions":"i","output_modalities":["text"],"tools":[{"type":"function",` +
+			`"name":"f"},{"type":"mcp","server_label":"x"}],"tool_choice":{"type":"function","name":"f"},` +
+			`"audio":{"input":{"transcription":null,"turn_detection":null},"output":{"voice":{"id":"v"},"speed":1.2}},` +
+			`"max_output_tokens":"inf","prompt":null}`: "",
 		``:                                       "session",
 		`[]`:                                     "session",
 		`"x"`:                                    "session",
@@ -56,7 +58,8 @@ func TestOverlay(t *testing.T) {
 		{`{"a":1}`, ``, `{"a":1}`},
 		{`{}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
 		{`{"a":1,"b":2}`, `{"b":null,"c":1e400}`, `{"a":1,"b":null,"c":1e400}`},
-		{`{"audio":{"input":{"x":1},"output":{"voice":"a"}}}`, `{"audio":{"output":{"voice":"b"}}}`, `{"audio":{"input":{"x":1},"output":{"voice":"b"}}}`},
+		{`{"audio":{"input":{"x":1},"output":{"voice":"a"}}}`, `{"audio":{"output":{"voice":"b"}}}`,
+			`{"audio":{"input":{"x":1},"output":{"voice":"b"}}}`},
 		{`{"tools":[1,2]}`, `{"tools":[3]}`, `{"tools":[3]}`},
 		{`{"a":{"b":1}}`, `{"a":2}`, `{"a":2}`},
 		{`{"a.b":1,"*":2}`, `{"a.b":{"c?":3},"*":4}`, `{"a.b":{"c?":3},"*":4}`},
@@ -70,7 +73,8 @@ func TestOverlay(t *testing.T) {
 // A socket by a client secret begins with the session that the secret is bound to, whatever the address asks for.
 func TestSocketOfABoundSession(t *testing.T) {
 	h := newHouse(t)
-	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.","tools":[{"type":"function","name":"mine"}]}`)
+	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.",` +
+		`"tools":[{"type":"function","name":"mine"}]}`)
 	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"?model=gpt-other", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +88,8 @@ func TestSocketOfABoundSession(t *testing.T) {
 	first := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
 	send(t, model, updated)
 	expect(t, client, "session.created")
-	if first.Get("instructions").String() != "Be brief." || first.Get("model").Exists() || first.Get("tools.0.name").String() != "mine" || first.Get("tools.#").Int() != int64(1+len(ourTools)) {
+	if first.Get("instructions").String() != "Be brief." || first.Get("model").Exists() ||
+		first.Get("tools.0.name").String() != "mine" || first.Get("tools.#").Int() != int64(1+len(ourTools)) {
 		t.Errorf("begun with %s", first)
 	}
 	send(t, client, `{"type":"input_audio_buffer.clear"}`)
@@ -104,7 +109,8 @@ func TestSocketOfABoundSession(t *testing.T) {
 // A call by a client secret begins with the secret's session, and a form's over it; the model stays the secret's.
 func TestOfferOfABoundSession(t *testing.T) {
 	h := newHouse(t)
-	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.","audio":{"output":{"voice":"cedar"}}}`)
+	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.",` +
+		`"audio":{"output":{"voice":"cedar"}}}`)
 	b := rtctest.New(t, rtctest.Label)
 	kind, body := form(t, "session", `{"model":"gpt-form","audio":{"output":{"speed":1.5}}}`, "sdp", b.Offer())
 	_, answer, model := h.postAnswered(h.desk()+"?model=gpt-other", kind, body)
@@ -114,8 +120,10 @@ func TestOfferOfABoundSession(t *testing.T) {
 	}
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	for range 4 {
-		if s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session"); s.Get("instructions").String() == "Be brief." {
-			if s.Get("audio.output.voice").String() != "cedar" || s.Get("audio.output.speed").Num != 1.5 || s.Get("model").Exists() {
+		if s := gjson.Get(expect(t, model, events.TypeSessionUpdate),
+			"session"); s.Get("instructions").String() == "Be brief." {
+			if s.Get("audio.output.voice").String() != "cedar" || s.Get("audio.output.speed").Num != 1.5 ||
+				s.Get("model").Exists() {
 				t.Errorf("session %s", s)
 			}
 			return
@@ -129,7 +137,8 @@ func TestFormSaysWhatIsWrong(t *testing.T) {
 	h := newHouse(t)
 	kind, body := form(t, "session", `{"type":"transcription"}`, "sdp", rtctest.New(t, rtctest.Label).Offer())
 	response, answer := post(t, h.desk(), kind, body)
-	if response.StatusCode != 400 || gjson.Get(answer, "error.param").String() != "session.type" || gjson.Get(answer, "error.type").String() != "invalid_request_error" {
+	if response.StatusCode != 400 || gjson.Get(answer, "error.param").String() != "session.type" ||
+		gjson.Get(answer, "error.type").String() != "invalid_request_error" {
 		t.Errorf("%d %s", response.StatusCode, answer)
 	}
 }

@@ -15,7 +15,8 @@ import (
 // Clients ask for a model by the names that they know; the server knows its own.
 func TestModelAliases(t *testing.T) {
 	far := newFarModel(t)
-	for asked, want := range map[string]string{"": "gpt-test", "gpt-realtime": "mine", "gpt-mini": "small", "unheard-of": "mine"} {
+	for asked, want := range map[string]string{"": "gpt-test", "gpt-realtime": "mine", "gpt-mini": "small",
+		"unheard-of": "mine"} {
 		f := dialer(t, far.url(), "sk-secret", map[string]string{"gpt-realtime": "mine", "gpt-mini": "small", "*": "mine"})
 		dial(t, f, asked)
 		if q, err := url.ParseQuery(<-far.query); err != nil || q.Get("model") != want {
@@ -46,7 +47,8 @@ func TestKeyForAzure(t *testing.T) {
 		<-far.query
 	}
 	for address, want := range map[string]bool{
-		"wss://x.openai.azure.com/v1/realtime": true, "wss://api.openai.com/v1/realtime": false, "wss://azure.com.example.com/": false, "wss://gateway.example.com/openai/realtime": true,
+		"wss://x.openai.azure.com/v1/realtime": true, "wss://api.openai.com/v1/realtime": false,
+		"wss://azure.com.example.com/": false, "wss://gateway.example.com/openai/realtime": true,
 	} {
 		u, err := url.Parse(address)
 		if err != nil || azure(u) != want {
@@ -109,7 +111,8 @@ func TestLongHandshake(t *testing.T) {
 	}
 	defer front.media.Close()
 	_, fault := front.dialModel(t.Context(), "", http.Header{})
-	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable || !strings.Contains(fault.Detail, handoff.ErrLongHandshake.Error()) {
+	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable ||
+		!strings.Contains(fault.Detail, handoff.ErrLongHandshake.Error()) {
 		t.Errorf("dialled: %v", fault)
 	}
 	if n := <-wrote; n >= most {
@@ -120,14 +123,16 @@ func TestLongHandshake(t *testing.T) {
 // TestProbe: it is let in like a call, says nothing, and what is refused keeps its meaning.
 func TestProbe(t *testing.T) {
 	h := newHouse(t)
-	for refuse, code := range map[int]handoff.Code{0: "", 401: handoff.CodeVoiceKey, 404: handoff.CodeVoiceModel, 500: handoff.CodeVoiceUnreachable} {
+	for refuse, code := range map[int]handoff.Code{0: "", 401: handoff.CodeVoiceKey, 404: handoff.CodeVoiceModel,
+		500: handoff.CodeVoiceUnreachable} {
 		h.model.refuse = refuse
 		err := Probe(t.Context(), h.front.config)
 		if got := handoff.Code(""); err != nil && handoff.AsError(err).Code != code || err == nil && code != got {
 			t.Errorf("refused with %d: %v", refuse, err)
 		}
 	}
-	if err := Probe(t.Context(), Config{ModelURL: "ws://127.0.0.1:1/v1/realtime"}); err == nil || handoff.AsError(err).Code != handoff.CodeVoiceUnreachable {
+	if err := Probe(t.Context(), Config{ModelURL: "ws://127.0.0.1:1/v1/realtime"}); err == nil ||
+		handoff.AsError(err).Code != handoff.CodeVoiceUnreachable {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -27,7 +27,8 @@ func loudly(pcm bool) string {
 	if pcm {
 		sound = bytes.Repeat(binary.LittleEndian.AppendUint16(nil, 0x10000+loudSample), 500*24)
 	}
-	return `{"type":"response.output_audio.delta","response_id":"r0","item_id":"i0","output_index":0,"content_index":0,"delta":"` + base64.StdEncoding.EncodeToString(sound) + `"}`
+	return `{"type":"response.output_audio.delta","response_id":"r0","item_id":"i0","output_index":0,"content_index":0,` +
+		`"delta":"` + base64.StdEncoding.EncodeToString(sound) + `"}`
 }
 
 // An earful is a model that is sent the caller's sound between events.
@@ -69,7 +70,8 @@ func bothHear(t *testing.T, k kind, b *rtctest.Browser, model *earful) {
 	}
 	if !k.pcm && model.heard[500] != loud {
 		t.Errorf("the model hears %x", model.heard[500])
-	} else if sample := int16(binary.LittleEndian.Uint16(model.heard[1000:])); k.pcm && (sample < loudSample-500 || sample > loudSample*9/10) {
+	} else if sample := int16(binary.LittleEndian.Uint16(model.heard[1000:])); k.pcm &&
+		(sample < loudSample-500 || sample > loudSample*9/10) {
 		t.Errorf("the model hears %d", sample)
 	}
 	for _, e := range append(k.begins("r0", ""), loudly(k.pcm), done("r0", "", events.StatusCompleted)) {
@@ -115,13 +117,15 @@ func TestKindsOfModelsInABrowser(t *testing.T) {
 			rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 
 			bothHear(t, k, b, model)
-			b.Send(`{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"mine","audio":{"output":{"voice":"cedar"}}}}`)
+			b.Send(`{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"mine",` +
+				`"audio":{"output":{"voice":"cedar"}}}}`)
 			asked, answered := update()
 			if got := gjson.Get(asked, "session.audio.output.format.type").String(); (got == events.PCMU) == k.pcm {
 				t.Errorf("the client's update asks for %s", got)
 			}
 			if answered {
-				if got := rtctest.Event(t, b.Messages, events.TypeSessionUpdated); got.Get("session.instructions").String() != "mine" {
+				if got := rtctest.Event(t, b.Messages,
+					events.TypeSessionUpdated); got.Get("session.instructions").String() != "mine" {
 					t.Errorf("its update is answered with %s", got)
 				}
 			}

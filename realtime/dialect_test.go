@@ -26,18 +26,23 @@ type kind struct {
 
 // Set once: kinds of model servers by what sets them apart from OpenAI's.
 var kinds = map[string]kind{
-	"as OpenAI's":              {},
-	"keeps no metadata":        {begins: func(id, _ string) []string { return []string{began(id, "")} }},
-	"answers no update":        {updates: func(int, string) []string { return nil }, pcm: true}, // of which it told first
-	"answers updates together": {updates: func(n int, event string) []string { return map[bool][]string{true: {confirm(event)}}[n == 3] }},
+	"as OpenAI's":       {},
+	"keeps no metadata": {begins: func(id, _ string) []string { return []string{began(id, "")} }},
+	"answers no update": {updates: func(int, string) []string { return nil }, pcm: true}, // of which it told first
+	"answers updates together": {updates: func(n int,
+		event string) []string {
+		return map[bool][]string{true: {confirm(event)}}[n == 3]
+	}},
 	"names items the old way": {item: func(item string) []string {
 		return []string{`{"type":"conversation.item.created","previous_item_id":null,"item":` + item + `}`}
 	}},
 	"begins responses silently": {begins: func(id, _ string) []string {
-		return []string{`{"type":"response.output_item.added","response_id":"` + id + `","item":{"id":"m_` + id + `","type":"message","role":"assistant"}}`}
+		return []string{`{"type":"response.output_item.added","response_id":"` + id + `","item":{"id":"m_` + id +
+			`","type":"message","role":"assistant"}}`}
 	}},
-	"refuses G.711":                  {updates: refusesG711(`"code":"invalid_value","event_id":%s`), pcm: true},
-	"refuses G.711 and names no one": {updates: refusesG711(`"param":"session.audio.input.format","event_id":null%.0s`), pcm: true},
+	"refuses G.711": {updates: refusesG711(`"code":"invalid_value","event_id":%s`), pcm: true},
+	"refuses G.711 and names no one": {updates: refusesG711(`"param":"session.audio.input.format","event_id":null%.0s`),
+		pcm: true},
 	"keeps to PCM16": {updates: func(_ int, event string) []string {
 		kept := []byte(confirm(event))
 		for _, side := range []string{"input", "output"} {
@@ -47,13 +52,15 @@ var kinds = map[string]kind{
 	}, pcm: true},
 	"does not transcribe": {updates: func(_ int, event string) []string {
 		if gjson.Get(event, "session.audio.input.transcription").IsObject() {
-			return []string{`{"type":"error","error":{"type":"invalid_request_error","code":"unknown_parameter","message":"no","event_id":` + gjson.Get(event, "event_id").Raw + `}}`}
+			return []string{`{"type":"error","error":{"type":"invalid_request_error","code":"unknown_parameter",` +
+				`"message":"no","event_id":` + gjson.Get(event, "event_id").Raw + `}}`}
 		}
 		return []string{confirm(event)}
 	}},
 	"names no event in errors": {updates: func(_ int, event string) []string {
 		if gjson.Get(event, "session.audio.input.transcription").IsObject() {
-			return []string{`{"type":"error","error":{"type":"invalid_request_error","param":"session.audio.input.transcription","message":"no"}}`}
+			return []string{`{"type":"error","error":{"type":"invalid_request_error",` +
+				`"param":"session.audio.input.transcription","message":"no"}}`}
 		}
 		return []string{confirm(event)}
 	}},
@@ -63,7 +70,8 @@ var kinds = map[string]kind{
 func refusesG711(words string) func(int, string) []string {
 	return func(_ int, event string) []string {
 		if gjson.Get(event, "session.audio.output.format.type").String() == events.PCMU {
-			return []string{`{"type":"error","error":{"type":"invalid_request_error","message":"no",` + fmt.Sprintf(words, gjson.Get(event, "event_id").Raw) + `}}`}
+			return []string{`{"type":"error","error":{"type":"invalid_request_error","message":"no",` +
+				fmt.Sprintf(words, gjson.Get(event, "event_id").Raw) + `}}`}
 		}
 		return []string{confirm(event)}
 	}
@@ -113,7 +121,8 @@ func TestKindsOfModels(t *testing.T) {
 				if gjson.Get(got, "session.instructions").String() != "mine" || strings.Contains(got, "codex") {
 					t.Errorf("its update is answered with %s", got)
 				}
-				s.fromModel(k.item(`{"id":"u1","type":"message","role":"user","status":"completed","content":[{"type":"input_text","text":"hi"}]}`)...)
+				s.fromModel(k.item(`{"id":"u1","type":"message","role":"user","status":"completed",` +
+					`"content":[{"type":"input_text","text":"hi"}]}`)...)
 				s.wantSent(s.client, "conversation.item.added:message conversation.item.done:message")
 				s.fromModel(k.begins("r1", "")...)
 				if got := types(s.client.sent()); !strings.HasPrefix(got, "response.created") {
@@ -126,7 +135,8 @@ func TestKindsOfModels(t *testing.T) {
 				up := s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
 				s.fromModel(k.item(gjson.Get(up[0], "item").Raw)...)
 				s.fromModel(k.begins("r2", tagIn(up[1]))...)
-				s.fromModel(spoken("r2"), done("r2", gjson.Get(strings.Join(k.begins("r2", tagIn(up[1])), ""), "response.metadata.sb").String(), events.StatusCompleted))
+				s.fromModel(spoken("r2"), done("r2", gjson.Get(strings.Join(k.begins("r2", tagIn(up[1])), ""),
+					"response.metadata.sb").String(), events.StatusCompleted))
 				s.wait(15 * time.Second)
 				s.wantHeard(handoff.Said{ID: "a"})
 				if all := types(s.client.sent()); strings.Contains(all, "error") || strings.Contains(all, "function_call") {
@@ -139,7 +149,8 @@ func TestKindsOfModels(t *testing.T) {
 
 // Some servers tell of an item by both names. The client sees each of its events once, whatever came first.
 func TestServersThatTellByBothNames(t *testing.T) {
-	const written, heard = `{"id":"m1","type":"message","role":"assistant","status":"in_progress"}`, `{"id":"u1","type":"message","role":"user","status":"completed"}`
+	const written = `{"id":"m1","type":"message","role":"assistant","status":"in_progress"}`
+	const heard = `{"id":"u1","type":"message","role":"user","status":"completed"}`
 	const added, ended = "conversation.item.added:message", "conversation.item.done:message"
 	old := func(item string) string { return `{"type":"conversation.item.created","item":` + item + `}` }
 	end := func(item string) string { return `{"type":"conversation.item.done","item":` + item + `}` }
@@ -148,10 +159,12 @@ func TestServersThatTellByBothNames(t *testing.T) {
 		says []string
 		want string
 	}{
-		"of what was heard":       {[]string{old(heard), itemAdded(heard), end(heard)}, added + " " + ended},
-		"without the new one":     {[]string{old(heard), end(heard)}, added + " " + ended},
-		"of what is written":      {[]string{old(written), itemAdded(written), output, end(written)}, added + " response.output_item.done:message " + ended},
-		"written, its end twice":  {[]string{old(written), output, end(written)}, added + " response.output_item.done:message " + ended},
+		"of what was heard":   {[]string{old(heard), itemAdded(heard), end(heard)}, added + " " + ended},
+		"without the new one": {[]string{old(heard), end(heard)}, added + " " + ended},
+		"of what is written": {[]string{old(written), itemAdded(written), output, end(written)}, added +
+			" response.output_item.done:message " + ended},
+		"written, its end twice": {[]string{old(written), output, end(written)}, added +
+			" response.output_item.done:message " + ended},
 		"the new name before all": {[]string{itemAdded(heard), end(heard)}, added + " " + ended},
 	} {
 		d, all := newDialect(), []string(nil)
@@ -182,7 +195,8 @@ func TestItemsOfOldServers(t *testing.T) {
 	const old = `{"type":"conversation.item.created","item":` + writing + `}`
 	for _, step := range [][2]string{
 		{old, "conversation.item.added:message"},
-		{`{"type":"response.output_item.done","item":` + writing + `}`, "response.output_item.done:message conversation.item.done:message"},
+		{`{"type":"response.output_item.done","item":` + writing + `}`,
+			"response.output_item.done:message conversation.item.done:message"},
 		{`{"type":"response.output_item.done","item":` + writing + `}`, "response.output_item.done:message"},
 		{itemAdded(`{"id":"m2","type":"message"}`), "conversation.item.added:message"},
 		{old, "conversation.item.created:message"}, // it tells of both
@@ -195,7 +209,8 @@ func TestItemsOfOldServers(t *testing.T) {
 		read(began(id, ""))
 	}
 	for _, id := range []string{"r1", "r2"} {
-		if got := read(`{"type":"response.output_item.added","response_id":"` + id + `","item":{"id":"m","type":"message"}}`); got != "response.output_item.added:message" {
+		if got := read(`{"type":"response.output_item.added","response_id":"` + id +
+			`","item":{"id":"m","type":"message"}}`); got != "response.output_item.added:message" {
 			t.Errorf("%s has begun, and its item is %s", id, got)
 		}
 		read(done(id, "", events.StatusCompleted))
@@ -213,8 +228,10 @@ func TestItemsOfOldServers(t *testing.T) {
 // What a model server cannot do is told once a call, in words that say what it means for the caller.
 func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 	for lacks, words := range map[string]string{
-		"session.tools":                     "the voice model refused Switchboard's tools: nothing can be handed over in this call",
-		"session.audio.input.transcription": "the voice model does not transcribe the caller: permissions cannot be given by voice in this call",
+		"session.tools": "the voice model refused Switchboard's tools: nothing can be handed over in " +
+			"this call",
+		"session.audio.input.transcription": "the voice model does not transcribe the caller: permissions cannot be given " +
+			"by voice in this call",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			logs, told := observer.New(zap.WarnLevel)
@@ -227,11 +244,13 @@ func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 				for _, e := range s.model.sent() {
 					answer := confirm(e)
 					if v := gjson.Get(e, lacks); v.IsObject() || strings.Contains(v.Raw, "codex") {
-						answer = `{"type":"error","error":{"type":"invalid_request_error","param":"` + lacks + `","message":"no","event_id":` + gjson.Get(e, "event_id").Raw + `}}`
+						answer = `{"type":"error","error":{"type":"invalid_request_error","param":"` + lacks +
+							`","message":"no","event_id":` + gjson.Get(e, "event_id").Raw + `}}`
 					}
 					s.fromModel(answer)
 				}
-				s.fromClient(fmt.Sprintf(`{"type":"session.update","event_id":"e%d","session":{"type":"realtime","audio":{"output":{"speed":1}}}}`, n))
+				s.fromClient(fmt.Sprintf(`{"type":"session.update","event_id":"e%d","session":{"type":"realtime",`+
+					`"audio":{"output":{"speed":1}}}}`, n))
 			}
 			if n := told.FilterMessage(words).Len(); n != 1 {
 				t.Errorf("without %s it is told %d times: %v", lacks, n, told.All())

@@ -19,17 +19,24 @@ import (
 
 // doorSeeds are frames that matter at either door, one a line.
 var doorSeeds = []string{
-	freshSession + "\n" + `{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"}],"instructions":"x"}}`,
-	began("r1", "c1") + "\n" + itemDone("r1", callItem("k1", "c1", "codex", "completed")) + "\n" + done("r1", "c1", "completed", callItem("k1", "c1", "codex", "completed")),
-	itemAdded(callItem("k1", "c1", "codex", "")) + "\n" + `{"type":"conversation.item.done","previous_item_id":"k1","item":{"id":"k1"}}`,
+	freshSession + "\n" +
+		`{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"}],"instructions":"x"}}`,
+	began("r1", "c1") + "\n" + itemDone("r1", callItem("k1", "c1", "codex", "completed")) + "\n" +
+		done("r1", "c1", "completed", callItem("k1", "c1", "codex", "completed")),
+	itemAdded(callItem("k1", "c1", "codex", "")) + "\n" +
+		`{"type":"conversation.item.done","previous_item_id":"k1","item":{"id":"k1"}}`,
 	`{"type":"session.update","session":{"tools":[{"name":"codex"}],"tool_choice":"required","audio":{"input":null}}}`,
-	`{"type":"response.create"}` + "\n" + `{"type":"response.create","response":{"conversation":"none","tools":[],"input":[]}}` + "\n" + `{"type":"response.cancel"}`,
+	`{"type":"response.create"}` + "\n" +
+		`{"type":"response.create","response":{"conversation":"none","tools":[],"input":[]}}` + "\n" +
+		`{"type":"response.cancel"}`,
 	`{"type":"input_audio_buffer.append","audio":"AAAA"}` + "\n" + `{"type":"input_audio_buffer.commit"}`,
-	`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}`,
+	`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",` +
+		`"text":"hi"}]}}`,
 	`{"type":"error","error":{"code":"conversation_already_has_active_response","event_id":"e1"}}`,
 	`{"type":"response.output_audio.delta","response_id":"r1","item_id":"i","delta":"AAAA"}`,
 	`{"type":"input_audio_buffer.speech_started","audio_start_ms":-1,"item_id":"` + strings.Repeat("i", 300) + `"}`,
-	`{"type":"conversation.item.truncate","item_id":"i","audio_end_ms":1e99}` + "\n" + `{"type":"` + events.TypePlayed + `","response_id":"r1"}`,
+	`{"type":"conversation.item.truncate","item_id":"i","audio_end_ms":1e99}` + "\n" + `{"type":"` + events.TypePlayed +
+		`","response_id":"r1"}`,
 	`{"type":"x","a":` + strings.Repeat("[", 200) + "\n{]\n\x00\n[]\n",
 }
 
@@ -85,7 +92,8 @@ func FuzzClientDoor(f *testing.F) {
 
 // sound returns the frames that name a client's sound as their type.
 func sound(frames string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(frames, "\n"), func(f string) bool { return !strings.Contains(f, "input_audio_buffer.append") }), "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(frames, "\n"),
+		func(f string) bool { return !strings.Contains(f, "input_audio_buffer.append") }), "\n")
 }
 
 // FuzzModelDoor holds that whatever a model sends, it is answered in JSON, and what we make for the client is.

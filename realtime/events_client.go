@@ -30,7 +30,8 @@ func (c *Call) fromClient(event []byte) {
 		c.hearing.signs(time.Now())
 	}
 	kind := events.PeekType(event)
-	if kind == events.TypeAppend && events.LooksWhole(event) { // nearly all there is: it is passed on, and nothing in it is parsed
+	// Nearly all there is: it is passed on, and nothing in it is parsed.
+	if kind == events.TypeAppend && events.LooksWhole(event) {
 		c.hearing.soundOfClient(event)
 		return
 	}

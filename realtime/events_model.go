@@ -17,7 +17,8 @@ import (
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
 func (c *Call) fromModel(event []byte) {
 	kind := events.PeekType(event)
-	if kind == events.TypeAudioDelta && events.LooksWhole(event) { // nearly all there is: it is passed on, and nothing in it is parsed
+	// Nearly all there is: it is passed on, and nothing in it is parsed.
+	if kind == events.TypeAudioDelta && events.LooksWhole(event) {
 		c.hearing.soundOfModel(event)
 		return
 	}

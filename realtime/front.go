@@ -146,7 +146,9 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
 // be hung up or joined, so prepare comes first; whoever has it lets serve run. It waits for a client that vanished for
 // as long as hold.
-func (f *Front) admit(grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call)) *Call {
+func (f *Front) admit(
+	grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call),
+) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.legs.model.host, c.legs.hold = f.model.Host, hold
 	prepare(c)
@@ -214,7 +216,8 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	f.mu.Lock()
 	c := f.calls[id]
 	a, attached := f.attached[id]
-	may := c != nil && c.grant.MayEnd(grant) || c == nil && attached && a.grant.MayEnd(grant) // or its socket is being dialled
+	// A call without a Call is one of the provider whose socket is being dialled.
+	may := c != nil && c.grant.MayEnd(grant) || c == nil && attached && a.grant.MayEnd(grant)
 	if may && attached {
 		a.leave() // before it can be admitted: that looks afterwards
 	}

@@ -46,7 +46,8 @@ func TestGivenToAClientThatIsThere(t *testing.T) {
 		{"its next event tells", func(s *stage, a *attesting) {
 			s.wait(3100 * time.Millisecond)
 			a.sign()
-			s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"yes"}]}}`)
+			s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user",` +
+				`"content":[{"type":"input_text","text":"yes"}]}}`)
 		}, "loud; quiet; said n@3000; heard yes@3100"},
 		{"it comes back too late", func(s *stage, a *attesting) {
 			s.wait(3*time.Second + signAfter + time.Second)
@@ -115,7 +116,8 @@ func TestIdleSocketIsSeen(t *testing.T) {
 		}
 	}()
 	rtctest.Eventually(t, "sign of the client", func() bool { return leg.Seen().After(before) })
-	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(patience))
+	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+		time.Now().Add(patience))
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 
@@ -158,9 +160,11 @@ func TestSaidInWords(t *testing.T) {
 		other int // responses while it is heard
 		want  string
 	}{
-		"spoken":        {[]string{message(`{"type":"output_audio","transcript":" Bigpc asks. "},{"type":"output_audio","transcript":"May it?"}`)}, 0, "Bigpc asks. May it?"},
-		"written":       {[]string{message(`{"type":"output_text","text":"Bigpc asks."}`)}, maxSaid - 2, "Bigpc asks."},
-		"two items":     {[]string{message(`{"type":"output_text","text":"One."}`), message(`{"type":"output_text","text":"Two."}`)}, 0, "One. Two."},
+		"spoken": {[]string{message(`{"type":"output_audio","transcript":" Bigpc asks. "},{"type":"output_audio",` +
+			`"transcript":"May it?"}`)}, 0, "Bigpc asks. May it?"},
+		"written": {[]string{message(`{"type":"output_text","text":"Bigpc asks."}`)}, maxSaid - 2, "Bigpc asks."},
+		"two items": {[]string{message(`{"type":"output_text","text":"One."}`),
+			message(`{"type":"output_text","text":"Two."}`)}, 0, "One. Two."},
 		"nothing":       {nil, 0, ""},
 		"no transcript": {[]string{message(`{"type":"output_audio"}`)}, 0, ""},
 		"forgotten":     {[]string{message(`{"type":"output_text","text":"Bigpc asks."}`)}, maxSaid, ""},

@@ -156,7 +156,8 @@ func TestNothingIsSaidIntoNothing(t *testing.T) {
 
 		s.rejoin()
 		created := s.wantSent(s.client, events.TypeSessionCreated)[0]
-		if gjson.Get(created, "session.instructions").String() != "be nice" || gjson.Get(created, "session.tools.#").Int() != 0 {
+		if gjson.Get(created, "session.instructions").String() != "be nice" ||
+			gjson.Get(created, "session.tools.#").Int() != 0 {
 			t.Errorf("it begins with %s", created)
 		}
 		sent := s.wantSent(s.model, "conversation.item.create:message conversation.item.create:message response.create")
@@ -312,7 +313,8 @@ func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 			t.Error("it is not back")
 		}
 		s.say(handoff.Utterance{ID: "n", Text: "It is done.", Floor: handoff.FloorAsk})
-		if sent := strings.Join(s.model.sent(), "\n"); !strings.Contains(sent, "It is done.") || !strings.Contains(sent, "response.create") {
+		if sent := strings.Join(s.model.sent(), "\n"); !strings.Contains(sent, "It is done.") ||
+			!strings.Contains(sent, "response.create") {
 			t.Errorf("the model is told %s", sent)
 		}
 		s.close()

@@ -50,7 +50,8 @@ func TestHintsAreFew(t *testing.T) {
 	if n := len(slow); n != 1+maxHint/3/hintEvery {
 		t.Errorf("%d hints without news", n)
 	}
-	if once := drip(`{"server":"`+strings.Repeat("é", 5000)+`"`, 1<<20); len(once) != 1 || len(once[0]) != maxHint-1 || !strings.HasSuffix(once[0], "é") {
+	if once := drip(`{"server":"`+strings.Repeat("é", 5000)+`"`, 1<<20); len(once) != 1 || len(once[0]) != maxHint-1 ||
+		!strings.HasSuffix(once[0], "é") {
 		t.Errorf("at once: %d", len(once))
 	}
 	nested := drip(`{"x":{"prompt":"a","b":["prompt"]},"server":"bigpc","prompt":"`, 1)
@@ -74,7 +75,8 @@ func FuzzHint(f *testing.F) {
 }
 
 func callAdded(response, item, call, name string) string {
-	return `{"type":"response.output_item.added","response_id":"` + response + `","item":{"id":"` + item + `","type":"function_call","call_id":"` + call + `","name":"` + name + `","status":"in_progress","arguments":""}}`
+	return `{"type":"response.output_item.added","response_id":"` + response + `","item":{"id":"` + item +
+		`","type":"function_call","call_id":"` + call + `","name":"` + name + `","status":"in_progress","arguments":""}}`
 }
 
 func piece(item, text string) string {
@@ -84,7 +86,8 @@ func piece(item, text string) string {
 func TestHint(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""), callAdded("r1", "k1", "call_1", "codex"), callAdded("r1", "k2", "call_2", "codex"),
-			callAdded("r1", "k3", "call_3", "list_servers"), piece("k1", `{"ser`), piece("k2", `{"server":"laptop",`), piece("k1", `ver":"bigpc"`),
+			callAdded("r1", "k3", "call_3", "list_servers"), piece("k1", `{"ser`), piece("k2", `{"server":"laptop",`),
+			piece("k1", `ver":"bigpc"`),
 			piece("k3", `{"server":"x"}`), piece("k9", `{"server":"x"}`))
 		s.wantStory(`loud; hint call_2 {"server":"laptop",; hint call_1 {"server":"bigpc"`)
 		s.fromModel(itemDone("r1", callItem("k1", "call_1", "codex", "completed")), piece("k1", `,"prompt":`))
@@ -100,9 +103,11 @@ func TestHint(t *testing.T) {
 func TestNoHintOfAnothersTools(t *testing.T) {
 	tool := `"tools":[{"type":"function","name":"codex"}]`
 	for name, c := range map[string]struct{ client, created string }{
-		"the client's codex":    {`{"type":"session.update","session":{"type":"realtime",` + tool + `}}`, began("r1", "")},
-		"a forced choice":       {`{"type":"session.update","session":{"type":"realtime","tool_choice":"required"}}`, began("r1", "")},
-		"an out-of-band answer": {`{"type":"response.create","response":{"conversation":"none"}}`, `{"type":"response.created","response":{"id":"r1","metadata":{"sb":"out"}}}`},
+		"the client's codex": {`{"type":"session.update","session":{"type":"realtime",` + tool + `}}`, began("r1", "")},
+		"a forced choice": {`{"type":"session.update","session":{"type":"realtime","tool_choice":"required"}}`,
+			began("r1", "")},
+		"an out-of-band answer": {`{"type":"response.create","response":{"conversation":"none"}}`,
+			`{"type":"response.created","response":{"id":"r1","metadata":{"sb":"out"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *stage) {

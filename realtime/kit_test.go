@@ -50,7 +50,8 @@ func ours(g handoff.Grant) ([]handoff.Tool, string) {
 	if g.Instructions {
 		instructions = guide
 	}
-	return slices.DeleteFunc(slices.Clone(ourTools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }), instructions
+	return slices.DeleteFunc(slices.Clone(ourTools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }),
+		instructions
 }
 
 // wire is a leg without a socket: what it is sent is there to be looked at.
@@ -139,8 +140,10 @@ type stage struct {
 	began  time.Time // when it was open
 }
 
-const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","instructions":"be nice","tools":[],"tool_choice":"auto",` +
-	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1",` +
+	`"instructions":"be nice","tools":[],"tool_choice":"auto",` +
+	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},` +
+	`"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
 
 // play runs a test on a fresh stage, past the session's beginning, and ends the call.
 func play(t *testing.T, fn func(*stage)) {
@@ -345,11 +348,13 @@ func take[T any](t *testing.T, from <-chan T, what string) T {
 // Lines of the model.
 
 func began(id, tag string) string {
-	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":%s}}`, id, metadata(tag))
+	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":%s}}`,
+		id, metadata(tag))
 }
 
 func done(id, tag, status string, items ...string) string {
-	return fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":%q,"output":[%s],"metadata":%s}}`, id, status, strings.Join(items, ","), metadata(tag))
+	return fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":%q,"output":[%s],"metadata":%s}}`, id, status,
+		strings.Join(items, ","), metadata(tag))
 }
 
 func metadata(tag string) string {
@@ -360,7 +365,8 @@ func metadata(tag string) string {
 }
 
 func callItem(id, call, name, status string) string {
-	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":%q,"status":%q,"arguments":"{\"server\":\"bigpc\"}"}`, id, call, name, status)
+	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":%q,"status":%q,`+
+		`"arguments":"{\"server\":\"bigpc\"}"}`, id, call, name, status)
 }
 
 func itemDone(response, item string) string {
@@ -372,13 +378,15 @@ func itemAdded(item string) string {
 }
 
 func spoken(response string) string {
-	return fmt.Sprintf(`{"type":"response.output_audio_transcript.delta","response_id":%q,"item_id":"i","delta":"hm"}`, response)
+	return fmt.Sprintf(`{"type":"response.output_audio_transcript.delta","response_id":%q,"item_id":"i","delta":"hm"}`,
+		response)
 }
 
 // audio is a delta of so much sound.
 func audio(response string, d time.Duration) string {
 	n := int(d.Milliseconds()) * pcmRate / 3 * 4
-	return fmt.Sprintf(`{"type":"response.output_audio.delta","response_id":%q,"item_id":"i","delta":"%s"}`, response, strings.Repeat("A", n))
+	return fmt.Sprintf(`{"type":"response.output_audio.delta","response_id":%q,"item_id":"i","delta":"%s"}`, response,
+		strings.Repeat("A", n))
 }
 
 func tagIn(event string) string { return gjson.Get(event, "response.metadata.sb").String() }

@@ -31,7 +31,8 @@ type frontCounts struct {
 
 func newFrontCounts() *frontCounts {
 	return &frontCounts{
-		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone, handoff.CodeVoiceKey, handoff.CodeVoiceModel, handoff.CodeVoiceLimit, handoff.CodeOverloaded,
+		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone, handoff.CodeVoiceKey,
+			handoff.CodeVoiceModel, handoff.CodeVoiceLimit, handoff.CodeOverloaded,
 			handoff.CodeSoundFormat, handoff.CodeLimited, handoff.CodeShutdown, handoff.CodeInternal),
 		open: map[string]int{}, began: map[string]uint64{},
 	}
@@ -90,7 +91,8 @@ func (n *frontCounts) dialled(reached bool) {
 // Metrics yields what the calls and the model's connections counted, and the media engine's.
 func (f *Front) Metrics() iter.Seq[handoff.Metric] {
 	n := f.counts
-	return handoff.JoinMetrics(n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total", "Calls that ended although nobody hung up, by reason.", "code"), f.media.Metrics())
+	return handoff.JoinMetrics(n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total",
+		"Calls that ended although nobody hung up, by reason.", "code"), f.media.Metrics())
 }
 
 func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
@@ -107,22 +109,29 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	}
 	ended("call_requests_total", "Function calls of the model for a tool of ours.", n.ended.requests)
 	ended("call_speech_asked_total", "Times that the model was asked to speak for us.", n.ended.asks)
-	ended("call_events_swallowed_total", "Events of the model about what is ours, which the client does not see.", n.ended.swallowed)
+	ended("call_events_swallowed_total", "Events of the model about what is ours, which the client does not see.",
+		n.ended.swallowed)
 	ended("call_hints_dropped_total", "Beginnings of requests that the router had no room for.", n.ended.hints)
 	ended("call_words_dropped_total", "What a caller said that the router had no room for.", n.ended.unheard)
-	ended("call_utterances_unsure_total", "Utterances given to a client that showed no sign of hearing them.", n.ended.unsure)
+	ended("call_utterances_unsure_total", "Utterances given to a client that showed no sign of hearing them.",
+		n.ended.unsure)
 	ended("call_answers_late_total", "Answers to requests that were not open any more.", n.ended.unanswerable)
-	ended("call_outputs_refused_total", "Outputs of a client for a function call of ours, which are dropped.", n.ended.leaked)
+	ended("call_outputs_refused_total", "Outputs of a client for a function call of ours, which are dropped.",
+		n.ended.leaked)
 	ended("call_events_refused_total", "Events of a client that were refused because too much waited.", n.ended.refused)
 	ended("call_holds_total", "Times that a client vanished and its call waited for it.", n.ended.holds)
 	ended("call_rejoins_total", "Times that such a client came back.", n.ended.rejoins)
-	ended("model_events_made_total", "Events that the voice model owed its client and that were made in its place.", n.ended.made)
+	ended("model_events_made_total", "Events that the voice model owed its client and that were made in its place.",
+		n.ended.made)
 	ended("model_events_unreadable_total", "Events of the voice model that could not be read.", n.ended.unreadable)
 	all = append(all,
 		handoff.NewMetric("switchboard_call_sockets_open", "Sockets beside a call's own client.", n.beside.open),
-		handoff.NewMetric("switchboard_call_sockets_total", "Sockets that joined a call beside its own client.", n.beside.began),
-		handoff.NewMetric("switchboard_call_sockets_slow_total", "Of those, sockets that did not keep up and were let go.", n.beside.slow),
+		handoff.NewMetric("switchboard_call_sockets_total", "Sockets that joined a call beside its own client.",
+			n.beside.began),
+		handoff.NewMetric("switchboard_call_sockets_slow_total", "Of those, sockets that did not keep up and were let go.",
+			n.beside.slow),
 		handoff.NewMetric("switchboard_model_dials_total", "Connections to the voice model that were tried.", n.dials),
-		handoff.NewMetric("switchboard_model_dials_failed_total", "Connections to the voice model that were not had.", n.failed))
+		handoff.NewMetric("switchboard_model_dials_failed_total", "Connections to the voice model that were not had.",
+			n.failed))
 	return slices.Values(all)
 }

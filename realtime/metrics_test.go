@@ -41,7 +41,8 @@ func TestFrontMetrics(t *testing.T) {
 	client, model := h.call("")
 	ended := h.endOf()
 	rtctest.Eventually(t, "the call to be counted", func() bool { return h.numbers()["calls_open websocket"] == 1 })
-	h.wantNumbers(t, map[string]float64{"calls_open websocket": 1, "calls_total websocket": 1, "calls_open webrtc": 0, "model_dials_total": 1, "model_dials_failed_total": 0})
+	h.wantNumbers(t, map[string]float64{"calls_open websocket": 1, "calls_total websocket": 1, "calls_open webrtc": 0,
+		"model_dials_total": 1, "model_dials_failed_total": 0})
 	send(t, model, `{"type":"response.created","response":{"id":"`+strings.Repeat("r", events.MaxID+1)+`"}}`)
 	send(t, model, `{"type":"rate_limits.updated"}`)
 	expect(t, client, "rate_limits.updated")
@@ -54,7 +55,8 @@ func TestFrontMetrics(t *testing.T) {
 	expectClose(t, client, handoff.Vocabulary[handoff.CodeVoiceGone].Close)
 	take(t, ended, "end")
 	rtctest.Eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
-	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1, "call_events_refused_total": 1,
+	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1,
+		"call_events_refused_total":                                1,
 		"calls_ended_early_total " + string(handoff.CodeVoiceGone): 1})
 	h.model.server.Close()
 	if _, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil); err == nil {

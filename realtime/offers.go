@@ -53,7 +53,9 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 }
 
 // serveOffer calls answered when the request was answered; w and r are not used after that.
-func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
+func (f *Front) serveOffer(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
+) {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
@@ -86,7 +88,8 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	id := newCallID()
 	begun := make(chan *handoff.Error, 1)
-	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) { // first: who reads the id may hang up at once
+	// Before the answer: a client that has the id may hang up at once.
+	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) {
 		c.session.begins = func(fault *handoff.Error) { begun <- fault }
 		if offer.Session != nil {
 			c.mask.Await()
@@ -118,7 +121,8 @@ func readOffer(w http.ResponseWriter, r *http.Request, grant handoff.Grant) (rtc
 		sdp, fault = readPart(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+1), rtc.MaxSDP, "the offer")
 		offer.SDP = string(sdp)
 	case err == nil && kind == "multipart/form-data":
-		fault = offer.readForm(multipart.NewReader(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+maxOfferSession+rtc.MaxSDP), params["boundary"]))
+		fault = offer.readForm(multipart.NewReader(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+maxOfferSession+rtc.MaxSDP),
+			params["boundary"]))
 	default:
 		fault = handoff.Fault(handoff.CodeMalformed, "an offer is application/sdp or multipart/form-data", "")
 	}

@@ -24,7 +24,10 @@ import (
 
 // desk is the address at which a house takes offers.
 func (h *house) desk() string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.front.ServeCalls(w, r, h.grant) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		h.front.ServeCalls(w, r, h.grant)
+	}))
 	h.t.Cleanup(s.Close)
 	return s.URL + "/v1/realtime/calls"
 }
@@ -82,7 +85,8 @@ func form(t *testing.T, parts ...string) (kind, body string) {
 func settle(t *testing.T, model *websocket.Conn) {
 	t.Helper()
 	for range 3 {
-		send(t, model, `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`)
+		send(t, model, `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},`+
+			`"output":{"format":{"type":"audio/pcmu"}}}}}`)
 	}
 }
 
@@ -92,7 +96,8 @@ func TestWebRTCCall(t *testing.T) {
 	b := rtctest.New(t, rtctest.Label)
 	response, answer := post(t, h.desk()+"?model=gpt-mine", "application/sdp", b.Offer())
 	path, id, _ := strings.Cut(response.Header.Get("Location"), "/calls/")
-	if response.StatusCode != 201 || response.Header.Get("Content-Type") != "application/sdp" || path != "/v1/realtime" || !strings.HasPrefix(id, "rtc_") {
+	if response.StatusCode != 201 || response.Header.Get("Content-Type") != "application/sdp" || path != "/v1/realtime" ||
+		!strings.HasPrefix(id, "rtc_") {
 		t.Fatalf("%d %v %s", response.StatusCode, response.Header, answer)
 	}
 	b.Accept(answer)
@@ -116,7 +121,8 @@ func TestWebRTCCall(t *testing.T) {
 
 	b.Speak(1, 2)
 	heard, _ := base64.StdEncoding.DecodeString(gjson.Get(expect(t, model, events.TypeAppend), "audio").String())
-	if want := append(bytes.Repeat([]byte{1}, rtctest.FrameBytes), bytes.Repeat([]byte{2}, rtctest.FrameBytes)...); !bytes.Equal(heard, want) {
+	if want := append(bytes.Repeat([]byte{1}, rtctest.FrameBytes),
+		bytes.Repeat([]byte{2}, rtctest.FrameBytes)...); !bytes.Equal(heard, want) {
 		t.Errorf("the model heard %d bytes", len(heard))
 	}
 	send(t, model, began("r", ""))
@@ -129,7 +135,8 @@ func TestWebRTCCall(t *testing.T) {
 	expect(t, model, events.TypeItemTruncate)
 	rtctest.Event(t, b.Messages, "output_audio_buffer.cleared")
 
-	if err := h.front.Hangup(handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, id); handoff.AsError(err).Code != handoff.CodeNotFound {
+	if err := h.front.Hangup(handoff.Grant{Caller: handoff.Caller{Principal: "another"}},
+		id); handoff.AsError(err).Code != handoff.CodeNotFound {
 		t.Errorf("another's hang-up: %v", err)
 	}
 	if err := h.front.Hangup(someone, id); err != nil {
@@ -155,7 +162,8 @@ func (h *hasty) WriteHeader(status int) {
 func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
 	h := newHouse(t)
 	client := &hasty{ResponseRecorder: httptest.NewRecorder(), front: h.front}
-	h.front.ServeCalls(client, httptest.NewRequest("POST", "/v1/realtime/calls", strings.NewReader(rtctest.GoodOffer)), someone)
+	h.front.ServeCalls(client, httptest.NewRequest("POST", "/v1/realtime/calls", strings.NewReader(rtctest.GoodOffer)),
+		someone)
 	if client.Code != 201 || client.err != nil {
 		t.Errorf("%d, %v", client.Code, client.err)
 	}
@@ -191,7 +199,8 @@ func TestSaidOverWebRTC(t *testing.T) {
 				t.Fatal(err)
 			}
 			if events.PeekType(e) == events.TypeSessionUpdate {
-				send(t, model, `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`)
+				send(t, model, `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},`+
+					`"output":{"format":{"type":"audio/pcmu"}}}}}`)
 			}
 			if tag := tagIn(string(e)); tag != "" {
 				return tag
@@ -226,7 +235,8 @@ func TestSaidOverWebRTC(t *testing.T) {
 func TestWebRTCCallWithASession(t *testing.T) {
 	h := newHouse(t)
 	b := rtctest.New(t, rtctest.Label)
-	kind, body := form(t, "session", `{"model":"gpt-mine","audio":{"output":{"voice":"cedar"}}}`, "sdp", b.Offer(), "more", "ignored")
+	kind, body := form(t, "session", `{"model":"gpt-mine","audio":{"output":{"voice":"cedar"}}}`, "sdp", b.Offer(), "more",
+		"ignored")
 	_, answer, model := h.postAnswered(h.desk(), kind, body)
 	b.Accept(answer)
 	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
@@ -236,11 +246,13 @@ func TestWebRTCCallWithASession(t *testing.T) {
 	for range 4 {
 		s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
 		if s.Get("audio.output.voice").Exists() {
-			if s.Get("type").String() != "realtime" || s.Get("model").Exists() || s.Get("audio.input.format.type").String() != events.PCMU || s.Get("audio.output.voice").String() != "cedar" {
+			if s.Get("type").String() != "realtime" || s.Get("model").Exists() ||
+				s.Get("audio.input.format.type").String() != events.PCMU || s.Get("audio.output.voice").String() != "cedar" {
 				t.Errorf("session %s", s)
 			}
 			h.stop() // Switchboard shuts down: the page is told why
-			if e := rtctest.Event(t, b.Messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeShutdown) {
+			if e := rtctest.Event(t, b.Messages,
+				events.TypeError); e.Get("error.code").String() != string(handoff.CodeShutdown) {
 				t.Errorf("got %s", e)
 			}
 			return
@@ -273,7 +285,8 @@ func TestBadOffers(t *testing.T) {
 	add("form without offer", "session", "{}")
 	add("session is not JSON", "sdp", rtctest.GoodOffer, "session", "{")
 	add("session is a list", "sdp", rtctest.GoodOffer, "session", "[]")
-	add("session too long", "sdp", rtctest.GoodOffer, "session", `{"instructions":"`+strings.Repeat("x", maxOfferSession)+`"}`)
+	add("session too long", "sdp", rtctest.GoodOffer, "session",
+		`{"instructions":"`+strings.Repeat("x", maxOfferSession)+`"}`)
 	add("offer too long", "sdp", rtctest.GoodOffer+strings.Repeat("a=x\r\n", rtc.MaxSDP/5))
 	add("form too long", "x", strings.Repeat("x", rtc.MaxSDP*2+maxOfferSession), "sdp", rtctest.GoodOffer)
 	add("many parts", "a", "", "b", "", "c", "", "d", "", "e", "", "f", "", "g", "", "h", "", "sdp", rtctest.GoodOffer)
@@ -288,7 +301,8 @@ func TestBadOffers(t *testing.T) {
 		if want == 0 || response.StatusCode != want || e.Error.Message == "" || e.Error.Next == "" {
 			t.Errorf("%s: %d %s", name, response.StatusCode, body)
 		}
-		if long := strings.Contains(name, "long") || strings.Contains(name, "many") || name == "huge"; long != (response.StatusCode == 413) {
+		if long := strings.Contains(name, "long") || strings.Contains(name, "many") ||
+			name == "huge"; long != (response.StatusCode == 413) {
 			t.Errorf("%s: %d %s", name, response.StatusCode, body)
 		}
 	}
@@ -304,7 +318,8 @@ func TestOfferWithoutAModel(t *testing.T) {
 	url := h.desk()
 	h.model.refuse = http.StatusInternalServerError
 	response, body := post(t, url, "application/sdp", rtctest.New(t, rtctest.Label).Offer())
-	if response.StatusCode != 502 || gjson.Get(body, "error.code").String() != string(handoff.CodeVoiceUnreachable) || strings.Contains(body, "sk-") {
+	if response.StatusCode != 502 || gjson.Get(body, "error.code").String() != string(handoff.CodeVoiceUnreachable) ||
+		strings.Contains(body, "sk-") {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	h.model.server.Close()
@@ -312,7 +327,8 @@ func TestOfferWithoutAModel(t *testing.T) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	h.stop()
-	if response, body := post(t, url, "application/sdp", rtctest.GoodOffer); response.StatusCode != 503 && response.StatusCode != 502 {
+	if response, body := post(t, url, "application/sdp", rtctest.GoodOffer); response.StatusCode != 503 &&
+		response.StatusCode != 502 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 }
@@ -340,7 +356,8 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 func TestCallOfAClientThatNeverCame(t *testing.T) {
 	rtctest.NoLeaks(t)
 	far := newFarModel(t)
-	config := rtc.Config{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour} // else ICE fails first
+	// else ICE fails first
+	config := rtc.Config{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour}
 	far.think = func() { time.Sleep(2 * config.Connect) }
 	front, err := NewFront(Config{ModelURL: far.url(), Router: &listener{}, Media: config})
 	if err != nil {
@@ -375,7 +392,8 @@ func TestModelWithoutCommonSound(t *testing.T) {
 	for range 3 {
 		send(t, model, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`)
 	}
-	if e := rtctest.Event(t, b.Messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
+	if e := rtctest.Event(t, b.Messages,
+		events.TypeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
 		t.Errorf("told %s", e)
 	}
 	if cause := rtctest.Take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSoundFormat {
@@ -395,7 +413,8 @@ func TestModelThatRefusesOurFormat(t *testing.T) {
 	for range 3 {
 		update := gjson.Parse(expect(t, model, events.TypeSessionUpdate))
 		if update.Get("session.audio.output.format").Exists() {
-			send(t, model, `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":`+update.Get("event_id").Raw+`}}`)
+			send(t, model, `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no",`+
+				`"event_id":`+update.Get("event_id").Raw+`}}`)
 			continue
 		}
 		send(t, model, `{"type":"session.updated","session":{"type":"realtime"}}`)

@@ -109,10 +109,12 @@ func TestOtherClientsTellNothing(t *testing.T) {
 // A voice beside the conversation is heard, but carries nothing of ours, and speech does not cancel it.
 func TestVoiceOutOfBand(t *testing.T) {
 	play(t, func(s *stage) {
-		s.fromModel(`{"type":"response.created","response":{"id":"o1","metadata":{"sb":"out"}}}`, speechStarted("u1"), speechStopped("u1"))
+		s.fromModel(`{"type":"response.created","response":{"id":"o1","metadata":{"sb":"out"}}}`, speechStarted("u1"),
+			speechStopped("u1"))
 		s.wait(floor.Delay[floor.TimerVAD])
 		s.wantStory("spoke@0; loud; quiet")
-		s.fromModel(audio("o1", time.Second), `{"type":"response.done","response":{"id":"o1","status":"completed","metadata":{"sb":"out"}}}`)
+		s.fromModel(audio("o1", time.Second),
+			`{"type":"response.done","response":{"id":"o1","status":"completed","metadata":{"sb":"out"}}}`)
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		s.wantSent(s.model, "")
 		s.wait(time.Second)
@@ -149,7 +151,8 @@ func TestEars(t *testing.T) {
 		{"nothing is over", func(e *playback) []floor.Played { return e.drain(at(999)) }, "[]"},
 		{"the first is over", func(e *playback) []floor.Played { return e.drain(at(1000)) }, "[{r1 2}]"},
 		{"the second is not made", func(e *playback) []floor.Played { return e.drain(at(9000)) }, "[{r1 2}]"},
-		{"both are over, in order", func(e *playback) []floor.Played { e.complete("r2"); return e.drain(at(1500)) }, "[{r1 2} {r2 2}]"},
+		{"both are over, in order", func(e *playback) []floor.Played { e.complete("r2"); return e.drain(at(1500)) },
+			"[{r1 2} {r2 2}]"},
 		{"cut in the first", func(e *playback) []floor.Played { return e.cut(at(500), all) }, "[{r1 1} {r2 0}]"},
 		{"cut before the end of a word", func(e *playback) []floor.Played { return e.cut(at(499), all) }, "[{r1 0} {r2 0}]"},
 		{"cut in the second", func(e *playback) []floor.Played {

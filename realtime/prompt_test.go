@@ -41,7 +41,8 @@ func narrow(t *testing.T, near, far net.Conn) {
 	if c, ok := far.(*tls.Conn); ok {
 		far = c.NetConn()
 	}
-	if err := errors.Join(near.(*net.TCPConn).SetWriteBuffer(64<<10), far.(*net.TCPConn).SetReadBuffer(64<<10)); err != nil {
+	if err := errors.Join(near.(*net.TCPConn).SetWriteBuffer(64<<10),
+		far.(*net.TCPConn).SetReadBuffer(64<<10)); err != nil {
 		t.Fatal(err)
 	}
 }

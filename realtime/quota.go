@@ -174,8 +174,10 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 			c.halt(usedUp())
 		case left <= lastMinute && !told:
 			told = true
-			c.Say(handoff.Utterance{ID: "last-minute", Floor: handoff.FloorAsk, Text: "About one minute is left of the time for calls today; then this call ends. " +
-				"Work that runs goes on, and its results will be told in the next call. Tell the caller so, in one short sentence."})
+			c.Say(handoff.Utterance{ID: "last-minute", Floor: handoff.FloorAsk,
+				Text: "About one minute is left of the time for calls today; then this call ends. " +
+					"Work that runs goes on, and its results will be told in the next call. Tell the caller so, in one short " +
+					"sentence."})
 		}
 		next := min(meterStep, max(left, time.Second))
 		if left > lastMinute {

@@ -50,23 +50,27 @@ func TestOpenCalls(t *testing.T) {
 	q := newQuota(nil)
 	grant := func(user string) handoff.Grant {
 		return handoff.Grant{
-			Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{Calls: 1}, KeyLimits: handoff.Limits{Calls: 2},
+			Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{Calls: 1},
+			KeyLimits: handoff.Limits{Calls: 2},
 		}
 	}
 	alice, fault := q.enter(t.Context(), grant("alice"))
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	if _, fault := q.enter(t.Context(), grant("alice")); fault == nil || fault.Code != handoff.CodeLimited || fault.Retry <= 0 {
+	if _, fault := q.enter(t.Context(), grant("alice")); fault == nil || fault.Code != handoff.CodeLimited ||
+		fault.Retry <= 0 {
 		t.Errorf("a second call of alice: %v", fault)
 	}
 	if _, fault := q.enter(t.Context(), grant("bob")); fault != nil {
 		t.Errorf("bob: %v", fault)
 	}
-	if _, fault := q.enter(t.Context(), grant("carol")); fault == nil || !strings.Contains(fault.Spoken(), "2 calls are open") {
+	if _, fault := q.enter(t.Context(), grant("carol")); fault == nil ||
+		!strings.Contains(fault.Spoken(), "2 calls are open") {
 		t.Errorf("a third call of the key: %v", fault)
 	}
-	if _, fault := q.enter(t.Context(), handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{Calls: 2}}); fault == nil {
+	if _, fault := q.enter(t.Context(), handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k",
+		KeyLimits: handoff.Limits{Calls: 2}}); fault == nil {
 		t.Error("who has no name is not counted")
 	}
 	alice.leave()
@@ -127,7 +131,8 @@ func TestMinutes(t *testing.T) {
 			t.Errorf("still open: %v", q.open)
 		}
 		_, fault = q.enter(t.Context(), g)
-		if fault == nil || fault.Code != handoff.CodeLimited || fault.Retry <= 0 || fault.Retry > 24*time.Hour || len(q.open) != 0 {
+		if fault == nil || fault.Code != handoff.CodeLimited || fault.Retry <= 0 || fault.Retry > 24*time.Hour ||
+			len(q.open) != 0 {
 			t.Errorf("the next call: %v, open %v", fault, q.open)
 		}
 		time.Sleep(fault.Retry)
@@ -152,7 +157,8 @@ func TestLimitedOnTheWire(t *testing.T) {
 	}
 	h.grant = limited
 	_, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", nil)
-	if err == nil || response == nil || response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "30" {
+	if err == nil || response == nil || response.StatusCode != http.StatusTooManyRequests ||
+		response.Header.Get("Retry-After") != "30" {
 		t.Fatalf("not refused: %v %v", response, err)
 	}
 	_ = response.Body.Close()
@@ -190,7 +196,8 @@ func TestRevokedCall(t *testing.T) {
 		time.Sleep(time.Hour)
 		revoked.Store(true)
 		began := time.Now()
-		if err := <-s.ended; err == nil || handoff.AsError(err).Code != handoff.CodeUnauthorized || time.Since(began) > guardStep {
+		if err := <-s.ended; err == nil || handoff.AsError(err).Code != handoff.CodeUnauthorized ||
+			time.Since(began) > guardStep {
 			t.Errorf("it ended with %v after %v", err, time.Since(began))
 		}
 		over()

@@ -36,7 +36,8 @@ func upgrade(t *testing.T, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
+	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
 		r.Header.Set(name, value)
 	}
 	return http.DefaultClient.Do(r)
@@ -60,9 +61,11 @@ func TestModelRefuses(t *testing.T) {
 	}{
 		{refuse: 401, status: 401, code: handoff.CodeVoiceKey, kind: "invalid_request_error", words: "Switchboard's own key"},
 		{refuse: 403, status: 401, code: handoff.CodeVoiceKey, kind: "invalid_request_error", words: "Switchboard's own key"},
-		{refuse: 404, status: 404, code: handoff.CodeVoiceModel, kind: "invalid_request_error", param: "model", words: "gpt-9 at 127.0.0.1"},
+		{refuse: 404, status: 404, code: handoff.CodeVoiceModel, kind: "invalid_request_error", param: "model",
+			words: "gpt-9 at 127.0.0.1"},
 		{refuse: 429, status: 429, code: handoff.CodeVoiceLimit, kind: "rate_limit_error", after: "17", retry: "17"},
-		{refuse: 429, status: 429, code: handoff.CodeVoiceLimit, kind: "rate_limit_error", after: "999999999999", retry: "86400"},
+		{refuse: 429, status: 429, code: handoff.CodeVoiceLimit, kind: "rate_limit_error", after: "999999999999",
+			retry: "86400"},
 		{refuse: 429, status: 429, code: handoff.CodeVoiceLimit, kind: "rate_limit_error", after: "soon"},
 		{refuse: 429, status: 429, code: handoff.CodeVoiceLimit, kind: "rate_limit_error", after: "-4"},
 		{refuse: 429, status: 429, code: handoff.CodeVoiceLimit, kind: "rate_limit_error"},
@@ -82,7 +85,8 @@ func TestModelRefuses(t *testing.T) {
 			if p.Param != nil {
 				param = *p.Param
 			}
-			if status != row.status || p.Code != row.code || p.Type != row.kind || param != row.param || !strings.Contains(p.Message, row.words) {
+			if status != row.status || p.Code != row.code || p.Type != row.kind || param != row.param ||
+				!strings.Contains(p.Message, row.words) {
 				t.Errorf("%s, %d: %d %+v", door, row.refuse, status, p)
 			}
 			if got := response.Header.Get("Retry-After"); got != row.retry {
@@ -112,10 +116,13 @@ func TestModelRefusesOnTheSocket(t *testing.T) {
 		{`"code":"rate_limit_exceeded"`, 429, handoff.CodeVoiceLimit, ""},
 		{`"code":null`, 502, handoff.CodeVoiceGone, ""},
 	} {
-		h.model.deny = `{"type":"error","error":{"type":"invalid_request_error","message":"your key sk-secret",` + row.fault + `}}`
-		response, err := http.Post(calls+"?model=gpt-9", "application/sdp", strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
+		h.model.deny = `{"type":"error","error":{"type":"invalid_request_error","message":"your key sk-secret",` + row.fault +
+			`}}`
+		response, err := http.Post(calls+"?model=gpt-9", "application/sdp",
+			strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
 		status, p := answered(t, response, err)
-		if status != row.status || p.Code != row.code || (p.Param != nil) != (row.param != "") || p.Param != nil && *p.Param != row.param {
+		if status != row.status || p.Code != row.code || (p.Param != nil) != (row.param != "") || p.Param != nil &&
+			*p.Param != row.param {
 			t.Errorf("%s: %d %+v", row.fault, status, p)
 		}
 		client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", nil)
@@ -135,7 +142,8 @@ func TestTranscriptionIsRefused(t *testing.T) {
 	h := newHouse(t)
 	response, err := upgrade(t, h.edge.URL+"/v1/realtime?intent=transcription")
 	status, p := answered(t, response, err)
-	if status != 400 || p.Code != handoff.CodeMalformed || p.Type != "invalid_request_error" || p.Param == nil || *p.Param != "intent" {
+	if status != 400 || p.Code != handoff.CodeMalformed || p.Type != "invalid_request_error" || p.Param == nil ||
+		*p.Param != "intent" {
 		t.Errorf("%d %+v", status, p)
 	}
 	h.call("?intent=quicksilver") // what codex asks for is a conversation
@@ -151,7 +159,8 @@ func TestBetaIsRefused(t *testing.T) {
 		{protocols: []string{"realtime", "openai-insecure-api-key.k", "openai-beta.realtime-v1"}},
 		{protocols: []string{"realtime"}, header: http.Header{"OpenAI-Beta": {"realtime=v1"}}},
 	} {
-		client, _, err := (&websocket.Dialer{Subprotocols: ask.protocols}).Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", ask.header)
+		client, _, err := (&websocket.Dialer{Subprotocols: ask.protocols}).Dial("ws"+strings.TrimPrefix(h.edge.URL,
+			"http")+"/v1/realtime", ask.header)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,13 +172,15 @@ func TestBetaIsRefused(t *testing.T) {
 		expectClose(t, client, 4400)
 		_ = client.Close()
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.desk(), strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.desk(),
+		strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header = http.Header{"OpenAI-Beta": {"assistants=v2, realtime=v1"}, "Content-Type": {"application/sdp"}}
 	response, err := http.DefaultClient.Do(r)
-	if status, p := answered(t, response, err); status != 400 || p.Param == nil || *p.Param != "OpenAI-Beta" || !strings.Contains(p.Message, betaHint[:20]) {
+	if status, p := answered(t, response, err); status != 400 || p.Param == nil || *p.Param != "OpenAI-Beta" ||
+		!strings.Contains(p.Message, betaHint[:20]) {
 		t.Errorf("%d %+v", status, p)
 	}
 	if len(h.model.conns) > 0 {
@@ -180,8 +191,10 @@ func TestBetaIsRefused(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
-		"": 0, "0": 0, "1": time.Second, "-1": 0, "1.5": 0, "90000": maxRetry, "18446744073709551615": 0, "999999999999999999": maxRetry,
-		"Sun, 22 Nov 2026 12:00:30 GMT": 30 * time.Second, "Sun, 22 Nov 2026 11:00:30 GMT": 0, "Sun, 22 Nov 2099 11:00:30 GMT": maxRetry,
+		"": 0, "0": 0, "1": time.Second, "-1": 0, "1.5": 0, "90000": maxRetry, "18446744073709551615": 0,
+		"999999999999999999":            maxRetry,
+		"Sun, 22 Nov 2026 12:00:30 GMT": 30 * time.Second, "Sun, 22 Nov 2026 11:00:30 GMT": 0,
+		"Sun, 22 Nov 2099 11:00:30 GMT": maxRetry,
 	} {
 		if got := retryAfter(text, now); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)

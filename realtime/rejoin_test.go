@@ -55,7 +55,8 @@ func (h *house) dial(query string) (*websocket.Conn, *http.Response) {
 // closes says goodbye with a code.
 func closes(t *testing.T, c *websocket.Conn, code int) {
 	t.Helper()
-	if err := c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(patience)); err != nil {
+	if err := c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""),
+		time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,7 +89,8 @@ func TestStockClientIsNotReplaced(t *testing.T) {
 	for range 3 {
 		expect(t, model, events.TypeSessionUpdate)
 	}
-	if response, body := post(t, desk+"?call_id="+id, "application/sdp", rtctest.GoodOffer); response.StatusCode != http.StatusBadRequest {
+	if response, body := post(t, desk+"?call_id="+id, "application/sdp",
+		rtctest.GoodOffer); response.StatusCode != http.StatusBadRequest {
 		t.Errorf("by WebRTC: %d %s", response.StatusCode, body)
 	}
 	b.Speak(1, 2)
@@ -124,7 +126,8 @@ func TestWhichSocketsAreHeld(t *testing.T) {
 			h.awaitHeld(true)
 		})
 	}
-	for name, code := range map[string]int{"1000": websocket.CloseNormalClosure, "1005": websocket.CloseNoStatusReceived, "4000": 4000} {
+	for name, code := range map[string]int{"1000": websocket.CloseNormalClosure, "1005": websocket.CloseNoStatusReceived,
+		"4000": 4000} {
 		t.Run(name, func(t *testing.T) {
 			h := heldHouse(t)
 			client, model := h.call(comesBack)
@@ -157,7 +160,8 @@ func TestSocketRejoins(t *testing.T) {
 	if at := response.Header.Get("Location"); at != callPath+id {
 		t.Errorf("it is at %q", at)
 	}
-	if e := expect(t, again, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." || gjson.Get(e, "session.tools.#").Int() != 0 {
+	if e := expect(t, again, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." ||
+		gjson.Get(e, "session.tools.#").Int() != 0 {
 		t.Errorf("it begins with %s", e)
 	}
 	if e := expect(t, model, "conversation.item.create"); !strings.Contains(e, "connection was lost") {
@@ -202,14 +206,20 @@ func TestWhoMayRejoin(t *testing.T) {
 		}
 		h.grant = someone
 	}
-	refused("another caller", handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, "?rejoin=1&call_id="+id, http.StatusNotFound)
-	refused("another key of the caller", handoff.Grant{Caller: someone.Caller, Key: "other"}, "?rejoin=1&call_id="+id, http.StatusNotFound)
-	refused("a client secret", handoff.Grant{Caller: someone.Caller, Secret: true}, "?rejoin=1&call_id="+id, http.StatusNotFound)
+	refused("another caller", handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, "?rejoin=1&call_id="+id,
+		http.StatusNotFound)
+	refused("another key of the caller", handoff.Grant{Caller: someone.Caller, Key: "other"}, "?rejoin=1&call_id="+id,
+		http.StatusNotFound)
+	refused("a client secret", handoff.Grant{Caller: someone.Caller, Secret: true}, "?rejoin=1&call_id="+id,
+		http.StatusNotFound)
 	refused("no such call", someone, "?rejoin=1&call_id=rtc_0", http.StatusNotFound)
-	if response, body := post(t, desk+"?call_id="+id, "application/sdp", rtctest.GoodOffer); response.StatusCode != http.StatusBadRequest || gjson.Get(body, "error.param").String() != "call_id" {
+	if response, body := post(t, desk+"?call_id="+id, "application/sdp",
+		rtctest.GoodOffer); response.StatusCode != http.StatusBadRequest ||
+		gjson.Get(body, "error.param").String() != "call_id" {
 		t.Errorf("by WebRTC: %d %s", response.StatusCode, body)
 	}
-	if response, body := post(t, desk+"?call_id=rtc_0", "application/sdp", rtctest.GoodOffer); response.StatusCode != http.StatusNotFound {
+	if response, body := post(t, desk+"?call_id=rtc_0", "application/sdp",
+		rtctest.GoodOffer); response.StatusCode != http.StatusNotFound {
 		t.Errorf("no such call: %d %s", response.StatusCode, body)
 	}
 	h.awaitHeld(true)

@@ -18,10 +18,12 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-const offered = `{"type":"` + events.TypeOpening + `","event_id":"sb_rtc_2","session":{"type":"realtime","instructions":"Be brief."}}`
+const offered = `{"type":"` + events.TypeOpening +
+	`","event_id":"sb_rtc_2","session":{"type":"realtime","instructions":"Be brief."}}`
 
 // briefly is the model's answer to it.
-const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"realtime","id":"sess_1","instructions":"Be brief.","tools":[]}}`
+const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"realtime","id":"sess_1",` +
+	`"instructions":"Be brief.","tools":[]}}`
 
 // playOpening runs a test on a stage whose client began with a session, when the model has answered all but that.
 func playOpening(t *testing.T, fn func(*stage)) {
@@ -76,14 +78,16 @@ func TestOpeningWithoutAnAnswer(t *testing.T) {
 // What the model refuses of it, the client is told after the session began without.
 func TestOpeningThatIsRefused(t *testing.T) {
 	playOpening(t, func(s *stage) {
-		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio","message":"no","event_id":"sb_rtc_2"}}`)
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
+			`"param":"session.audio","message":"no","event_id":"sb_rtc_2"}}`)
 		s.wantSent(s.client, "session.created error")
 	})
 }
 
 // An error that names no event is of the update that waits longest: of ours the client hears nothing.
 func TestRefusalWithoutAnEvent(t *testing.T) {
-	const nameless = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio.input.transcription","message":"no","event_id":null}}`
+	const nameless = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
+		`"param":"session.audio.input.transcription","message":"no","event_id":null}}`
 	play(t, func(s *stage) {
 		s.fromClient(`{"type":"session.update","event_id":"mine","session":{"audio":{"input":{"turn_detection":null}}}}`)
 		s.fromModel(nameless)
@@ -140,16 +144,21 @@ func TestFormThatTheModelRefuses(t *testing.T) {
 			}
 			answer := updated
 			if gjson.GetBytes(e, "session.audio.output.voice").Exists() {
-				answer = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio.output.voice","message":"There is no voice nobody.","event_id":` + gjson.GetBytes(e, "event_id").Raw + `}}`
+				answer = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
+					`"param":"session.audio.output.voice","message":"There is no voice nobody.","event_id":` +
+					gjson.GetBytes(e, "event_id").Raw + `}}`
 			}
 			if model.WriteMessage(websocket.TextMessage, []byte(answer)) != nil {
 				return
 			}
 		}
 	}()
-	kind, body := form(t, "session", `{"audio":{"output":{"voice":"nobody"}}}`, "sdp", rtctest.New(t, rtctest.Label).Offer())
+	kind, body := form(t, "session", `{"audio":{"output":{"voice":"nobody"}}}`, "sdp",
+		rtctest.New(t, rtctest.Label).Offer())
 	response, answer := post(t, h.desk(), kind, body)
-	if e := gjson.Get(answer, "error"); response.StatusCode != 400 || e.Get("param").String() != "session.audio.output.voice" || !strings.Contains(e.Get("message").String(), "no voice nobody") {
+	if e := gjson.Get(answer, "error"); response.StatusCode != 400 ||
+		e.Get("param").String() != "session.audio.output.voice" ||
+		!strings.Contains(e.Get("message").String(), "no voice nobody") {
 		t.Errorf("%d %s", response.StatusCode, answer)
 	}
 	rtctest.Gone(t, refuse, "the model's call")
@@ -173,16 +182,19 @@ func (h sudden) Abandon() {}
 
 // What a client secret says goes to the model before what its client sends at once, which counts over it.
 func TestOpeningComesFirst(t *testing.T) {
-	client := sudden{newWire(), `{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`, make(chan struct{})}
+	client := sudden{newWire(), `{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`,
+		make(chan struct{})}
 	model := sudden{newWire(), "", make(chan struct{})}
-	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.DebugLevel),
+	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard),
+		zap.DebugLevel),
 		zap.Hooks(func(e zapcore.Entry) error {
 			if e.Message == "call began" {
 				<-client.taken // the slowest of loops
 			}
 			return nil
 		}))
-	f := &Front{config: Config{Router: &listener{}}, counts: newFrontCounts(), quota: &quota{log: log, open: map[string]int{}}}
+	f := &Front{config: Config{Router: &listener{}}, counts: newFrontCounts(),
+		quota: &quota{log: log, open: map[string]int{}}}
 	pass, fault := f.quota.enter(t.Context(), someone)
 	if fault != nil {
 		t.Fatal(fault)
@@ -205,7 +217,9 @@ func TestOpeningComesFirst(t *testing.T) {
 }
 
 const (
-	formats = `{"type":"` + events.TypeFormats + `","event_id":"sb_rtc_1","session":{"type":"realtime","audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`
+	formats = `{"type":"` + events.TypeFormats +
+		`","event_id":"sb_rtc_1","session":{"type":"realtime","audio":{"input":{"format":{"type":"audio/pcmu"}},` +
+		`"output":{"format":{"type":"audio/pcmu"}}}}}`
 	opened  = `{"type":"` + events.TypeOpened + `"}`
 	updated = `{"type":"session.updated","session":{"type":"realtime"}}`
 )
@@ -222,7 +236,8 @@ func TestBrowserIsReadyWhenItsChannelIsOpen(t *testing.T) {
 			_ = e
 			s.fromModel(updated)
 		}
-		s.wantSent(s.client, "switchboard.session.created session.created switchboard.session.updated") // of them the client sees one
+		// of them the client sees one
+		s.wantSent(s.client, "switchboard.session.created session.created switchboard.session.updated")
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		s.wait(time.Minute)
 		s.wantSent(s.model, "")

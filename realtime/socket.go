@@ -258,7 +258,7 @@ func (s *socket) write() {
 	<-s.turn
 	if err == nil {
 		s.Flush()
-	} else if why := s.stuck(err); why != nil && !s.closed.Load() { // or else the reader finds the end, after what came before
+	} else if why := s.stuck(err); why != nil && !s.closed.Load() { // or else the reader finds the end, after the rest
 		s.End(why)
 	}
 }

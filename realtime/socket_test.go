@@ -66,7 +66,8 @@ func TestSoundIsNotMixedUp(t *testing.T) {
 	expect(t, other, "response.created")
 	const events = 500
 	sound := func(kind, key string, n int) string {
-		return fmt.Sprintf(`{"type":%q,"response_id":"r1","item_id":"i1",%q:"%s"}`, kind, key, strings.Repeat(fmt.Sprintf("%04d", n), 1+n%900))
+		return fmt.Sprintf(`{"type":%q,"response_id":"r1","item_id":"i1",%q:"%s"}`, kind, key,
+			strings.Repeat(fmt.Sprintf("%04d", n), 1+n%900))
 	}
 	send(t, client, `{"type":"input_audio_buffer.clear"}`)
 	expect(t, model, "input_audio_buffer.clear")
@@ -98,7 +99,8 @@ func TestRoomForSounds(t *testing.T) {
 	sound := []byte(`{"type":"input_audio_buffer.append","audio":"AAAA"}`)
 	first, _ := r.read(bytes.NewReader(sound))
 	r.give(first)
-	if second, err := r.read(bytes.NewReader(sound)); &first[0] != &second[0] || string(second) != string(sound) || err != nil {
+	if second, err := r.read(bytes.NewReader(sound)); &first[0] != &second[0] || string(second) != string(sound) ||
+		err != nil {
 		t.Error("room is not used again")
 	}
 	r.give(first)
@@ -200,12 +202,15 @@ func TestDeepFrames(t *testing.T) {
 func testDeepClient(t *testing.T) {
 	play(t, func(s *stage) {
 		for _, head := range []string{
-			`{"type":"x","event_id":"e7",`, `{"event_id":"e7","type":"session.update",`, `{"type":"response.create","event_id":"e7",`,
-			`{"type":"conversation.item.create","event_id":"e7",`, `{"type":"input_audio_buffer.append","event_id":"e7","audio":"AAAA",`,
+			`{"type":"x","event_id":"e7",`, `{"event_id":"e7","type":"session.update",`,
+			`{"type":"response.create","event_id":"e7",`,
+			`{"type":"conversation.item.create","event_id":"e7",`,
+			`{"type":"input_audio_buffer.append","event_id":"e7","audio":"AAAA",`,
 		} {
 			s.fromClient(deep(head))
 			got := s.wantSent(s.client, "error")[0]
-			if gjson.Get(got, "error.type").String() != "invalid_request_error" || gjson.Get(got, "error.event_id").String() != "e7" {
+			if gjson.Get(got, "error.type").String() != "invalid_request_error" ||
+				gjson.Get(got, "error.event_id").String() != "e7" {
 				t.Errorf("refused with %s", got)
 			}
 		}
@@ -221,7 +226,8 @@ func testDeepClient(t *testing.T) {
 
 func testDeepModel(t *testing.T) {
 	play(t, func(s *stage) {
-		for _, kind := range []string{"x", events.TypeSessionUpdated, events.TypeDone, events.TypeAudioDelta, events.TypeError, events.TypeItemDone} {
+		for _, kind := range []string{"x", events.TypeSessionUpdated, events.TypeDone, events.TypeAudioDelta,
+			events.TypeError, events.TypeItemDone} {
 			s.fromModel(deep(`{"type":"` + kind + `",`))
 		}
 		s.wantSent(s.client, "")
@@ -269,7 +275,8 @@ func TestFrameOverTheLimitIsTheReason(t *testing.T) {
 	for _, c := range h.front.calls {
 		s := c.legs.client.(*socket)
 		// As the library does, while the reader has not come back from it.
-		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseMessageTooBig, ""), time.Now().Add(patience))
+		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseMessageTooBig, ""),
+			time.Now().Add(patience))
 	}
 	h.front.mu.Unlock()
 	expectClose(t, client, websocket.CloseMessageTooBig)

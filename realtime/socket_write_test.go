@@ -22,7 +22,8 @@ import (
 )
 
 // socketKinds make sockets that nobody runs, each with its far end: a client's, and a model's over TLS.
-var socketKinds = map[string]func(*testing.T) (*socket, *websocket.Conn){"client": newSocketPair, "model over TLS": newModelPair}
+var socketKinds = map[string]func(*testing.T) (*socket, *websocket.Conn){"client": newSocketPair,
+	"model over TLS": newModelPair}
 
 // bothKinds runs a test on each of them.
 func bothKinds(t *testing.T, test func(*testing.T, *socket, *websocket.Conn)) {
@@ -209,7 +210,8 @@ func TestFarewellAfterTheRest(t *testing.T) {
 func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		events := stuff(t, s)
-		if err := far.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4001, "enough"), time.Now().Add(patience)); err != nil {
+		if err := far.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4001, "enough"),
+			time.Now().Add(patience)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.read(func([]byte) {}); !websocket.IsCloseError(err, 4001) {
@@ -276,7 +278,8 @@ func TestGoroutinesOfACall(t *testing.T) {
 		<-h.model.query
 		h.call("")
 	}
-	rtctest.Eventually(t, "end of what begins a call", func() bool { return runtime.NumGoroutine() <= before+(calls+1)*each })
+	rtctest.Eventually(t, "end of what begins a call",
+		func() bool { return runtime.NumGoroutine() <= before+(calls+1)*each })
 }
 
 // Both far ends, the router and the clock bring something at the same time: each direction keeps its order, and an
@@ -291,13 +294,15 @@ func TestBothEndsAtOnce(t *testing.T) {
 	writing.Go(func() {
 		for n := range rounds {
 			_ = client.WriteMessage(websocket.TextMessage, []byte(`{"type":"input_audio_buffer.append","audio":"AAAA"}`))
-			_ = client.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"type":"conversation.item.delete","item_id":"i","n":%d}`, n))
+			_ = client.WriteMessage(websocket.TextMessage,
+				fmt.Appendf(nil, `{"type":"conversation.item.delete","item_id":"i","n":%d}`, n))
 		}
 	})
 	writing.Go(func() {
 		for n := range rounds {
 			_ = model.WriteMessage(websocket.TextMessage, []byte(audio("r1", 20*time.Millisecond)))
-			_ = model.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"type":"response.output_text.delta","response_id":"r1","n":%d}`, n))
+			_ = model.WriteMessage(websocket.TextMessage,
+				fmt.Appendf(nil, `{"type":"response.output_text.delta","response_id":"r1","n":%d}`, n))
 		}
 	})
 	expect(t, client, "response.created")

@@ -54,7 +54,8 @@ func orRaw(r gjson.Result, otherwise string) string {
 }
 
 func (w *streamWorld) refuse(id, code string) {
-	w.emit(events.TypeError, fmt.Sprintf(`"error":{"type":"invalid_request_error","code":%q,"message":"no","event_id":%q}`, code, id))
+	w.emit(events.TypeError,
+		fmt.Sprintf(`"error":{"type":"invalid_request_error","code":%q,"message":"no","event_id":%q}`, code, id))
 }
 
 // create puts an item into the conversation.
@@ -93,7 +94,8 @@ func (w *streamWorld) begin(event gjson.Result) {
 		return
 	}
 	w.n++
-	r := &streamResponse{id: fmt.Sprint("r", w.n), metadata: orRaw(event.Get("response.metadata"), "null"), conversation: `"conv_1"`, tools: orRaw(event.Get("response.tools"), w.tools)}
+	r := &streamResponse{id: fmt.Sprint("r", w.n), metadata: orRaw(event.Get("response.metadata"), "null"),
+		conversation: `"conv_1"`, tools: orRaw(event.Get("response.tools"), w.tools)}
 	if beside {
 		r.conversation = "null"
 	}
@@ -106,7 +108,8 @@ func (w *streamWorld) begin(event gjson.Result) {
 }
 
 func (r *streamResponse) as(status string) string {
-	return fmt.Sprintf(`{"id":%q,"object":"realtime.response","status":%q,"output":[%s],"conversation_id":%s,"metadata":%s}`, r.id, status, strings.Join(r.output, ","), r.conversation, r.metadata)
+	return fmt.Sprintf(`{"id":%q,"object":"realtime.response","status":%q,"output":[%s],"conversation_id":%s,`+
+		`"metadata":%s}`, r.id, status, strings.Join(r.output, ","), r.conversation, r.metadata)
 }
 
 // speak lets the model go on with its response, or begin one by itself, as when the caller spoke.
@@ -125,7 +128,8 @@ func (w *streamWorld) speak() {
 		w.end(events.StatusCancelled)
 		w.emit(events.TypeSpeechStopped, `"audio_end_ms":2,"item_id":"u"`)
 	case w.choose(2) == 0:
-		w.emit(map[string]string{events.ItemMessage: events.TypeSpokenDelta, events.ItemCall: events.TypeArguments}[w.run.kind],
+		w.emit(map[string]string{events.ItemMessage: events.TypeSpokenDelta,
+			events.ItemCall: events.TypeArguments}[w.run.kind],
 			fmt.Sprintf(`"response_id":%q,"item_id":%q,"output_index":%d,"delta":"x"`, w.run.id, w.run.item, len(w.run.output)))
 	default:
 		w.written(events.StatusCompleted)
@@ -148,7 +152,8 @@ func (w *streamWorld) write() {
 		r.call = fmt.Sprintf(`"call_id":"%s%d","name":%q,"arguments":"{}"`, owner, w.n, tool.Get("name").Str)
 	}
 	w.items = append(w.items, r.item)
-	w.emit(events.TypeOutputAdded, fmt.Sprintf(`"response_id":%q,"output_index":%d,"item":%s`, r.id, len(r.output), r.written("in_progress")))
+	w.emit(events.TypeOutputAdded,
+		fmt.Sprintf(`"response_id":%q,"output_index":%d,"item":%s`, r.id, len(r.output), r.written("in_progress")))
 	w.told(r.item, r.written("in_progress"), events.TypeItemAdded)
 }
 
@@ -156,7 +161,8 @@ func (r *streamResponse) written(status string) string {
 	if r.kind == events.ItemCall {
 		return fmt.Sprintf(`{"id":%q,"type":"function_call","status":%q,%s}`, r.item, status, r.call)
 	}
-	return fmt.Sprintf(`{"id":%q,"type":"message","role":"assistant","status":%q,"content":[{"type":"output_audio","transcript":"x"}]}`, r.item, status)
+	return fmt.Sprintf(`{"id":%q,"type":"message","role":"assistant","status":%q,"content":[{"type":"output_audio",`+
+		`"transcript":"x"}]}`, r.item, status)
 }
 
 // written ends the item.
@@ -183,7 +189,8 @@ func (w *streamWorld) end(status string) {
 		return
 	}
 	if r.item != "" {
-		w.written(map[bool]string{true: events.StatusCompleted, false: events.StatusIncomplete}[status == events.StatusCompleted])
+		w.written(map[bool]string{true: events.StatusCompleted,
+			false: events.StatusIncomplete}[status == events.StatusCompleted])
 	}
 	w.run = nil
 	w.emit(events.TypeDone, `"response":`+r.as(status))

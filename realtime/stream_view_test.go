@@ -39,7 +39,8 @@ func (v *streamView) hide(item string) { v.hidden[item] = true }
 
 // isOurs reports whether an event is about what the client must not see.
 func (v *streamView) isOurs(e gjson.Result) bool {
-	if it := e.Get("item"); strings.HasPrefix(it.Get("id").Str, itemPrefix) || strings.HasPrefix(it.Get("call_id").Str, "ours_") {
+	if it := e.Get("item"); strings.HasPrefix(it.Get("id").Str, itemPrefix) ||
+		strings.HasPrefix(it.Get("call_id").Str, "ours_") {
 		return true
 	}
 	id := e.Get("item_id").Str
@@ -165,7 +166,8 @@ func (v *streamView) finished(e gjson.Result) {
 		}
 	}
 	whole := gjson.Get(v.made[e.Get("event_id").Str], "response.output").Array()
-	theirs := slices.DeleteFunc(whole, func(item gjson.Result) bool { return strings.HasPrefix(item.Get("call_id").Str, "ours_") })
+	theirs := slices.DeleteFunc(whole,
+		func(item gjson.Result) bool { return strings.HasPrefix(item.Get("call_id").Str, "ours_") })
 	if len(theirs) != len(e.Get("response.output").Array()) {
 		v.t.Errorf("of %v the client sees %s", whole, e.Get("response.output"))
 	}

@@ -70,7 +70,8 @@ func FuzzStreams(f *testing.F) {
 
 func runStream(t *testing.T, steps int, choose func(int) int) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &streamWorld{stage: newStage(t), choose: choose, view: newStreamView(t), tools: "[]", says: `"be nice"`, outputs: map[string]int{}}
+		w := &streamWorld{stage: newStage(t), choose: choose, view: newStreamView(t), tools: "[]", says: `"be nice"`,
+			outputs: map[string]int{}}
 		w.slow = w.choose(4) == 0
 		w.emit(events.TypeSessionCreated, `"session":`+w.session())
 		for range steps {
@@ -105,7 +106,8 @@ func (w *streamWorld) step() {
 	case 8:
 		w.answer()
 	case 9:
-		for !w.slow && slices.ContainsFunc(w.inbox, func(e string) bool { return events.PeekType([]byte(e)) == events.TypeSessionUpdate }) {
+		for !w.slow && slices.ContainsFunc(w.inbox,
+			func(e string) bool { return events.PeekType([]byte(e)) == events.TypeSessionUpdate }) {
 			w.take() // a model that takes its time for updates is another kind
 		}
 		w.wait([]time.Duration{20 * time.Millisecond, time.Second, 4 * time.Second}[w.choose(3)])
@@ -172,19 +174,22 @@ func (w *streamWorld) client() {
 			`{"type":"realtime","instructions":""}`, `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`,
 		}[w.choose(6)])
 	case 2:
-		w.sends(`"type":"conversation.item.create",` + []string{``, `"previous_item_id":"root",`}[w.choose(2)] + `"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`)
+		w.sends(`"type":"conversation.item.create",` + []string{``, `"previous_item_id":"root",`}[w.choose(2)] +
+			`"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`)
 	case 3:
 		if len(known) > 0 {
 			w.sends(`"type":"conversation.item.delete","item_id":"` + known[w.choose(len(known))] + `"`)
 		}
 	case 4, 5:
 		w.sends([]string{`"type":"response.create"`, `"type":"response.create","response":{"metadata":{"mine":"1"}}`,
-			`"type":"response.create","response":{"tools":[{"type":"function","name":"codex"}]}`, `"type":"response.create","response":{"conversation":"none","metadata":{"mine":"2"}}`}[w.choose(4)])
+			`"type":"response.create","response":{"tools":[{"type":"function","name":"codex"}]}`, `"type":"response.create",` +
+				`"response":{"conversation":"none","metadata":{"mine":"2"}}`}[w.choose(4)])
 	case 6:
 		w.sends([]string{`"type":"response.cancel"`, `"type":"response.cancel","response_id":"r1"`}[w.choose(2)])
 	case 7:
 		if len(w.theirs) > 0 {
-			w.sends(`"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"` + w.theirs[0] + `","output":"x"}`)
+			w.sends(`"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"` + w.theirs[0] +
+				`","output":"x"}`)
 			w.sends(`"type":"response.create"`)
 			w.theirs = w.theirs[1:]
 		}
@@ -209,7 +214,8 @@ func (w *streamWorld) emit(kind, fields string) {
 }
 
 func (w *streamWorld) session() string {
-	return `{"type":"realtime","id":"sess_1","instructions":` + w.says + `,"tools":` + w.tools + `,"audio":{"input":{"transcription":null}}}`
+	return `{"type":"realtime","id":"sess_1","instructions":` + w.says + `,"tools":` + w.tools +
+		`,"audio":{"input":{"transcription":null}}}`
 }
 
 // ourTool reports whether a tool that the model has is ours: the client's have no parameters here.

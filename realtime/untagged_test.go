@@ -30,8 +30,10 @@ func TestClashWithoutMetadata(t *testing.T) {
 		untag(s)
 		s.fromClient(`{"type":"response.create","event_id":"mine","response":{"tools":[{"type":"function","name":"codex"}]}}`)
 		s.wantSent(s.model, "response.create")
-		theirs, own := callItem("k1", "call_1", "codex", events.StatusCompleted), callItem("k2", "call_2", "switchboard_codex", events.StatusCompleted)
-		s.fromModel(began("r1", ""), itemDone("r1", theirs), itemDone("r1", own), done("r1", "", events.StatusCompleted, theirs, own))
+		theirs, own := callItem("k1", "call_1", "codex", events.StatusCompleted), callItem("k2", "call_2",
+			"switchboard_codex", events.StatusCompleted)
+		s.fromModel(began("r1", ""), itemDone("r1", theirs), itemDone("r1", own),
+			done("r1", "", events.StatusCompleted, theirs, own))
 		s.wantHeard(handoff.FunctionCall{CallID: "call_2", Tool: "codex", Arguments: `{"server":"bigpc"}`})
 		seen := false
 		for _, e := range s.client.sent() {
@@ -55,10 +57,12 @@ func TestAsksWithoutMetadataAreForgotten(t *testing.T) {
 		untag(s)
 		before := len(s.call.saying.sent) + len(s.call.saying.asks)
 		for i := range 1100 { // more than may be open
-			s.fromClient(fmt.Sprintf(`{"type":"response.create","event_id":"e%d","response":{"tools":[{"type":"function","name":"weather"}]}}`, i))
+			s.fromClient(fmt.Sprintf(`{"type":"response.create","event_id":"e%d","response":{"tools":[{"type":"function",`+
+				`"name":"weather"}]}}`, i))
 			s.wantSent(s.model, "response.create")
 			id := fmt.Sprint("r", i+1)
-			s.fromModel(began(id, ""), done(id, "", events.StatusCompleted, `{"id":"m`+id+`","type":"message","content":[{"type":"output_text","text":"x"}]}`))
+			s.fromModel(began(id, ""), done(id, "", events.StatusCompleted,
+				`{"id":"m`+id+`","type":"message","content":[{"type":"output_text","text":"x"}]}`))
 			s.client.sent()
 		}
 		if after := len(s.call.saying.sent) + len(s.call.saying.asks); after > before {

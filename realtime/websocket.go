@@ -23,14 +23,18 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant han
 }
 
 // serveWebSocket calls answered when the request was answered; w and r are not used after that.
-func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, answered func()) {
+func (f *Front) serveWebSocket(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, answered func(),
+) {
 	if asksBeta(r) {
 		f.refuseBeta(w, r)
 		return
 	}
 	query := r.URL.Query()
 	if query.Get("intent") == "transcription" {
-		handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the model's own server").Reply(w, true)
+		handoff.Malformed("intent",
+			"a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the "+
+				"model's own server").Reply(w, true)
 		return
 	}
 	if id := query.Get("call_id"); query.Get(rejoins) == "1" && query.Has("call_id") {
@@ -109,11 +113,13 @@ func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, answer http.Head
 const codeBeta = "beta_api_shape_disabled"
 
 // betaHint tells what to do instead.
-const betaHint = "The beta of the Realtime API has ended. Leave OpenAI-Beta away, and use a client that speaks the API as it is now."
+const betaHint = "The beta of the Realtime API has ended. Leave OpenAI-Beta away, and use a client that speaks " +
+	"the API as it is now."
 
 // asksBeta reports whether a client asks for the beta: by a header, or in a browser by a subprotocol.
 func asksBeta(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("OpenAI-Beta"), "realtime=v1") || slices.Contains(websocket.Subprotocols(r), "openai-beta.realtime-v1")
+	return strings.Contains(r.Header.Get("OpenAI-Beta"), "realtime=v1") ||
+		slices.Contains(websocket.Subprotocols(r), "openai-beta.realtime-v1")
 }
 
 // refuseBeta tells it on the socket, as OpenAI does: a browser cannot read why an upgrade was refused.

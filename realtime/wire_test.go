@@ -121,7 +121,8 @@ func newHouseWith(t *testing.T, change func(*Config)) *house {
 func (h *house) call(query string) (client, model *websocket.Conn) {
 	h.t.Helper()
 	dialer := websocket.Dialer{Subprotocols: []string{"realtime", "openai-insecure-api-key.k"}}
-	client, response, err := dialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime"+query, http.Header{safetyHeader: {"alice"}})
+	client, response, err := dialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime"+query,
+		http.Header{safetyHeader: {"alice"}})
 	if err != nil {
 		h.t.Fatalf("dial: %v (%v)", err, response)
 	}
@@ -186,7 +187,8 @@ func TestWebSocketCall(t *testing.T) {
 		t.Errorf("model was asked for %q", q)
 	}
 	header := <-h.model.header
-	if header.Get("Authorization") != "Bearer sk-secret" || header.Get(safetyHeader) != "alice" || header.Get("OpenAI-Beta") != "" || header.Get("Origin") != "" {
+	if header.Get("Authorization") != "Bearer sk-secret" || header.Get(safetyHeader) != "alice" ||
+		header.Get("OpenAI-Beta") != "" || header.Get("Origin") != "" {
 		t.Errorf("headers %v", header)
 	}
 	big := `{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 2<<20) + `"}`
@@ -195,7 +197,8 @@ func TestWebSocketCall(t *testing.T) {
 		t.Error("audio was touched")
 	}
 	it := callItem("item_1", "call_1", "codex", "completed")
-	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`, began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
+	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`,
+		began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
 		send(t, model, e)
 	}
 	expect(t, client, "response.created")
@@ -271,7 +274,8 @@ func TestNotACall(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e struct{ Error handoff.RecordError }
-		if err := json.NewDecoder(response.Body).Decode(&e); err != nil || response.StatusCode != want.status || e.Error.Code != want.code {
+		if err := json.NewDecoder(response.Body).Decode(&e); err != nil || response.StatusCode != want.status ||
+			e.Error.Code != want.code {
 			t.Errorf("%s: %d %+v %v", path, response.StatusCode, e, err)
 		}
 		_ = response.Body.Close()
@@ -292,11 +296,13 @@ func TestHangup(t *testing.T) {
 	if list := h.front.Calls(someone); len(list) != 1 || list[0].ID != id || list[0].Began.IsZero() {
 		t.Errorf("its caller sees %+v", list)
 	}
-	for _, caller := range []handoff.Caller{{Principal: "other"}, {Principal: "owner", User: "bob"}, handoff.NamelessCaller("owner", "x")} {
+	for _, caller := range []handoff.Caller{{Principal: "other"}, {Principal: "owner", User: "bob"},
+		handoff.NamelessCaller("owner", "x")} {
 		if list := h.front.Calls(handoff.Grant{Caller: caller}); list == nil || len(list) != 0 {
 			t.Errorf("%v sees another's call: %+v", caller, list)
 		}
-		if err := h.front.Hangup(handoff.Grant{Caller: caller}, id); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
+		if err := h.front.Hangup(handoff.Grant{Caller: caller}, id); err == nil ||
+			handoff.AsError(err).Code != handoff.CodeNotFound {
 			t.Errorf("%v hung up another's call: %v", caller, err)
 		}
 	}
@@ -352,7 +358,8 @@ func flood(t *testing.T, model *websocket.Conn, bytes int) {
 	t.Cleanup(writing.Wait)
 	t.Cleanup(func() { _ = model.Close() })
 	writing.Go(func() {
-		event := []byte(`{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", bytes) + `"}`)
+		event := []byte(`{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", bytes) +
+			`"}`)
 		for model.WriteMessage(websocket.TextMessage, event) == nil {
 		}
 	})
@@ -428,7 +435,8 @@ func TestWhyAWriteFails(t *testing.T) {
 }
 
 func TestNewFrontChecksItsConfig(t *testing.T) {
-	for _, c := range []Config{{}, {ModelURL: "http://x", Router: &listener{}}, {ModelURL: "ws://", Router: &listener{}}, {ModelURL: "ws://x/"}, {ModelURL: ":", Router: &listener{}}} {
+	for _, c := range []Config{{}, {ModelURL: "http://x", Router: &listener{}}, {ModelURL: "ws://", Router: &listener{}},
+		{ModelURL: "ws://x/"}, {ModelURL: ":", Router: &listener{}}} {
 		if _, err := NewFront(c); err == nil {
 			t.Errorf("%+v passes", c)
 		}
@@ -449,17 +457,20 @@ func TestToolsOfTheSameName(t *testing.T) {
 	send(t, client, `{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"}]}}`)
 	up := expect(t, model, "session.update")
 	if names := toolNames(up, "session.tools"); names != `["codex","switchboard_`+allTools[1:]+"]" ||
-		!strings.HasPrefix(gjson.Get(up, "session.instructions").String(), guide+" ") || !strings.Contains(up, "switchboard_codex; codex itself is another tool") {
+		!strings.HasPrefix(gjson.Get(up, "session.instructions").String(), guide+" ") ||
+		!strings.Contains(up, "switchboard_codex; codex itself is another tool") {
 		t.Fatalf("the model has %s", up)
 	}
 	for range 3 {
 		send(t, model, `{"type":"session.updated","session":`+gjson.Get(up, "session").Raw+`}`)
 	}
-	if seen := expect(t, client, "session.updated"); toolNames(seen, "session.tools") != `["codex"]` || gjson.Get(seen, "session.instructions").String() != "be nice" {
+	if seen := expect(t, client, "session.updated"); toolNames(seen, "session.tools") != `["codex"]` ||
+		gjson.Get(seen, "session.instructions").String() != "be nice" {
 		t.Errorf("the client sees %s", seen)
 	}
 	theirs, ours := callItem("i1", "c1", "codex", "completed"), callItem("i2", "c2", "switchboard_codex", "completed")
-	for _, event := range []string{began("r1", ""), itemDone("r1", theirs), itemDone("r1", ours), done("r1", "", "completed", theirs, ours)} {
+	for _, event := range []string{began("r1", ""), itemDone("r1", theirs), itemDone("r1", ours),
+		done("r1", "", "completed", theirs, ours)} {
 		send(t, model, event)
 	}
 	if r := take(t, asked, "request"); r.CallID != "c2" || r.Tool != "codex" {

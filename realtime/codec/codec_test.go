@@ -156,7 +156,8 @@ func TestWidebandTone(t *testing.T) {
 
 // TestResampler: tones keep their loudness and gain nothing; what the lower rate cannot carry is 50 dB down.
 func TestResampler(t *testing.T) {
-	for _, c := range []struct{ from, to int }{{8000, 24000}, {24000, 8000}, {16000, 24000}, {24000, 16000}, {48000, 24000}, {24000, 48000}, {48000, 16000}, {8000, 16000}} {
+	for _, c := range []struct{ from, to int }{{8000, 24000}, {24000, 8000}, {16000, 24000}, {24000, 16000},
+		{48000, 24000}, {24000, 48000}, {48000, 16000}, {8000, 16000}} {
 		low := float64(min(c.from, c.to))
 		for _, part := range []float64{0.02, 0.1, 0.2, 0.3, 0.4} {
 			hz := math.Round(low * part)

@@ -136,7 +136,8 @@ func LongID(event []byte) bool {
 		return false
 	}
 	long := func(r gjson.Result) bool { return len(r.String()) > MaxID } // also of what is no string: so it is read
-	for _, path := range []string{"response_id", "item_id", "previous_item_id", "call_id", "item.id", "item.call_id", "response.id"} {
+	for _, path := range []string{"response_id", "item_id", "previous_item_id", "call_id", "item.id", "item.call_id",
+		"response.id"} {
 		if long(gjson.GetBytes(event, path)) {
 			return true
 		}
@@ -292,7 +293,8 @@ func Ask(eventID, tag string, mute bool) []byte {
 
 // Begun tells of a response that began.
 func Begun(response string) []byte {
-	return Encode(Object{"type": TypeCreated, "response": Object{"object": "realtime.response", "id": response, "status": "in_progress", "output": []string{}, "metadata": nil}})
+	return Encode(Object{"type": TypeCreated, "response": Object{"object": "realtime.response", "id": response,
+		"status": "in_progress", "output": []string{}, "metadata": nil}})
 }
 
 // ItemDone tells of a raw item that is whole.

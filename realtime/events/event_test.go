@@ -76,7 +76,8 @@ func TestPeekField(t *testing.T) {
 
 func TestErrorEvent(t *testing.T) {
 	got := string(Error("e1", Fault{Kind: "server_error", Message: `"no"`}))
-	for path, want := range map[string]string{"type": "error", "event_id": "e1", "error.type": "server_error", "error.message": `"no"`, "error.code": "", "error.event_id": ""} {
+	for path, want := range map[string]string{"type": "error", "event_id": "e1", "error.type": "server_error",
+		"error.message": `"no"`, "error.code": "", "error.event_id": ""} {
 		if gjson.Get(got, path).String() != want || !gjson.Get(got, path).Exists() {
 			t.Errorf("%s in %s", path, got)
 		}

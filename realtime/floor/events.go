@@ -29,7 +29,8 @@ const (
 var Delay = [TimerKinds]time.Duration{
 	TimerVAD: time.Second, timerSiblings: time.Second, timerAsk: 15 * time.Second, timerUnknown: 15 * time.Second,
 	timerEcho: 3 * time.Second, TimerOpen: time.Second, TimerRest: time.Second, timerLongRest: 3 * time.Second,
-	TimerSpeech: 5 * time.Second, TimerRun: time.Minute, timerTheirs: 10 * time.Second, timerTheirAsk: 500 * time.Millisecond,
+	TimerSpeech: 5 * time.Second, TimerRun: time.Minute, timerTheirs: 10 * time.Second,
+	timerTheirAsk: 500 * time.Millisecond,
 }
 
 // An Event is something the floor has to know.

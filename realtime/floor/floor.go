@@ -98,7 +98,8 @@ const (
 // New returns the floor of a call whose session does not exist yet.
 func New() *Floor {
 	return &Floor{
-		runs: map[string]*ask{}, theirs: map[string]*carrier{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{}, autoVAD: true,
+		runs: map[string]*ask{}, theirs: map[string]*carrier{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{},
+		autoVAD: true,
 	}
 }
 
@@ -178,7 +179,8 @@ func (f *Floor) Step(e Event) []Effect {
 // calm adds the effect of both sides having become quiet, and of their no longer being so.
 func (f *Floor) calm() {
 	quiet := f.ready && !f.away && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
-	if x := (Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}); x.On != f.told.On || x.Invited != f.told.Invited {
+	x := Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}
+	if x.On != f.told.On || x.Invited != f.told.Invited {
 		f.told = x
 		f.out = append(f.out, x)
 	}
@@ -195,7 +197,8 @@ func (f *Floor) uttered(e Uttered) {
 		f.forget(from)
 	}
 	if e.Need == handoff.FloorUnlessSpoke || e.Need == handoff.FloorAsk {
-		f.pending = append(f.pending, &pendingSpeech{id: e.ID, from: from, unless: from != nil && e.Need == handoff.FloorUnlessSpoke})
+		unless := from != nil && e.Need == handoff.FloorUnlessSpoke
+		f.pending = append(f.pending, &pendingSpeech{id: e.ID, from: from, unless: unless})
 	}
 }
 
@@ -214,7 +217,8 @@ func (f *Floor) created(e Created) {
 		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
-	if a := f.runs[e.Response]; a != nil && (f.speaking || f.away || a.moot) { // the caller began, or went, while it was on its way
+	// The caller may have begun to speak, or gone, while it was on its way.
+	if a := f.runs[e.Response]; a != nil && (f.speaking || f.away || a.moot) {
 		f.pull()
 	}
 }

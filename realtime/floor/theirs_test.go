@@ -15,15 +15,23 @@ func answer(id string) Uttered { return Uttered{id, "k", wants("").Need} }
 // A response with calls of both sides is answered once, after the outputs of both.
 func TestMixedResponses(t *testing.T) {
 	for name, script := range map[string][]line{
-		"ours first":       {{answer("n"), ""}, {Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), "given n"}},
-		"theirs first":     {{Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, ""}, {answer("n"), "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), "given n"}},
-		"ours is late":     {{Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, ""}, {Elapsed{timerSiblings, 1}, "forward c1"}, {Created{"r2", "c1"}, ""}, {answer("n"), ""}, {whole("r2", "c1"), "ask a1"}},
-		"it does not ask":  {{answer("n"), ""}, {Elapsed{timerSiblings, 1}, ""}, {Output{"w"}, ""}, {Elapsed{timerTheirAsk, 1}, "ask a1"}},
+		"ours first": {{answer("n"), ""}, {Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, "forward c1"},
+			{Created{"r2", "c1"}, ""}, {whole("r2", "c1"), "given n"}},
+		"theirs first": {{Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, ""}, {answer("n"), "forward c1"},
+			{Created{"r2", "c1"}, ""}, {whole("r2", "c1"), "given n"}},
+		"ours is late": {{Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, ""}, {Elapsed{timerSiblings, 1}, "forward c1"},
+			{Created{"r2", "c1"}, ""}, {answer("n"), ""}, {whole("r2", "c1"), "ask a1"}},
+		"it does not ask": {{answer("n"), ""}, {Elapsed{timerSiblings, 1}, ""}, {Output{"w"}, ""},
+			{Elapsed{timerTheirAsk, 1}, "ask a1"}},
 		"it never answers": {{answer("n"), ""}, {Elapsed{timerSiblings, 1}, ""}, {Elapsed{timerTheirs, 1}, "ask a1"}},
-		"something else meanwhile": {{answer("n"), ""}, {ClientAsked{Ask: "c1"}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), ""},
-			{Output{"w"}, ""}, {ClientAsked{Ask: "c2"}, "forward c2"}, {Created{"r3", "c2"}, ""}, {whole("r3", "c2"), "given n"}},
-		"other speech does not wait": {{answer("n"), ""}, {wants("m"), "ask a1"}, {Created{"r2", "a1"}, ""}, {whole("r2", "a1"), "given m"}},
-		"apart":                      {{answer("n"), ""}, {Output{"w"}, ""}, {ClientAsked{Ask: "c1", Apart: true}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), ""}},
+		"something else meanwhile": {{answer("n"), ""}, {ClientAsked{Ask: "c1"}, "forward c1"}, {Created{"r2", "c1"}, ""},
+			{whole("r2", "c1"), ""},
+			{Output{"w"}, ""}, {ClientAsked{Ask: "c2"}, "forward c2"}, {Created{"r3", "c2"}, ""},
+			{whole("r3", "c2"), "given n"}},
+		"other speech does not wait": {{answer("n"), ""}, {wants("m"), "ask a1"}, {Created{"r2", "a1"}, ""},
+			{whole("r2", "a1"), "given m"}},
+		"apart": {{answer("n"), ""}, {Output{"w"}, ""},
+			{ClientAsked{Ask: "c1", Apart: true}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := New()
@@ -47,7 +55,8 @@ func TestMixedResponses(t *testing.T) {
 func TestMixedResponseAnsweredInside(t *testing.T) {
 	f := New()
 	f.Step(Configured{})
-	for i, l := range append(mixedResponse(), line{answer("n"), ""}, line{ClientAsked{Ask: "c1"}, "forward c1"}, line{Created{"r2", "c1"}, ""}, line{whole("r2", "c1"), "given n"}) {
+	for i, l := range append(mixedResponse(), line{answer("n"), ""}, line{ClientAsked{Ask: "c1"}, "forward c1"},
+		line{Created{"r2", "c1"}, ""}, line{whole("r2", "c1"), "given n"}) {
 		if got := brief(f.Step(l.event)); got != l.want {
 			t.Fatalf("line %d, %#v: %q, want %q", i, l.event, got, l.want)
 		}

@@ -107,7 +107,8 @@ func (m *voiceModel) tell(e Event) {
 	if c, ok := e.(Created); ok && strings.HasPrefix(c.Tag, "a") && m.seenSpeaking && m.cancelled != c.Response {
 		m.fail("%s begins over the caller", c.Response)
 	}
-	quiet := m.seenActive == "" && m.outstanding == "" && !m.seenPlaying && (m.manual || (!m.seenSpeaking && !m.seenPending))
+	quiet := m.seenActive == "" && m.outstanding == "" && !m.seenPlaying &&
+		(m.manual || (!m.seenSpeaking && !m.seenPending))
 	if quiet != m.seenQuiet.On || m.seenQuiet.Invited != (quiet && m.manual) {
 		m.fail("quiet is %v, told %+v", quiet, m.seenQuiet)
 	}
@@ -191,7 +192,8 @@ func (m *voiceModel) sent(x Effect) {
 		m.fail("%s asked without a rest", x.Ask)
 	}
 	if m.manual || m.seenSpeaking || m.seenPending || m.seenPlaying {
-		m.fail("asked out of place: manual %v, speaking %v, due %v, playing %v", m.manual, m.seenSpeaking, m.seenPending, m.seenPlaying)
+		m.fail("asked out of place: manual %v, speaking %v, due %v, playing %v", m.manual, m.seenSpeaking, m.seenPending,
+			m.seenPlaying)
 	}
 }
 
@@ -228,7 +230,8 @@ func (m *voiceModel) gives(x Effect, cause Event) bool {
 	case Ended:
 		return e.Response == x.Response && e.Tag != "" && e.Status != events.StatusFailed && e.Output && !sounding
 	case Played:
-		return e.Response == x.Response && m.tagOf[e.Response] != "" && e.Heard != HeardNothing && m.seenActive != e.Response &&
+		return e.Response == x.Response && m.tagOf[e.Response] != "" && e.Heard != HeardNothing &&
+			m.seenActive != e.Response &&
 			(x.Cut || e.Heard == HeardWhole)
 	}
 	return false
@@ -270,7 +273,8 @@ func (m *voiceModel) hear(reject bool) {
 
 func (m *voiceModel) begin(tag string) {
 	m.responses++
-	m.active, m.tag, m.hasOutput, m.hasSound, m.vadDue, m.activeCalls = fmt.Sprintf("r%d", m.responses), tag, false, false, false, 0
+	m.active, m.tag, m.hasOutput, m.hasSound, m.vadDue, m.activeCalls = fmt.Sprintf("r%d",
+		m.responses), tag, false, false, false, 0
 	m.down = append(m.down, Created{m.active, tag})
 	m.down = append(m.down, m.late...)
 	m.late = nil
@@ -281,7 +285,8 @@ func (m *voiceModel) end(status string) {
 		return
 	}
 	empty := !m.hasOutput && !m.hasSound
-	if status == events.StatusFailed || status == events.StatusCancelled || empty && (status == events.StatusIncomplete || m.activeCalls > 0) {
+	if status == events.StatusFailed || status == events.StatusCancelled || empty &&
+		(status == events.StatusIncomplete || m.activeCalls > 0) {
 		m.bad[m.tag]++
 	}
 	if status == events.StatusCompleted && m.activeCalls == 0 {
@@ -496,5 +501,6 @@ func (m *voiceModel) rests() bool {
 			return false
 		}
 	}
-	return len(m.up)+len(m.down)+len(m.late)+len(m.calls)+len(m.voice) == 0 && m.active == "" && m.outstanding == "" && len(m.forwarded) == len(m.clientAsks)
+	return len(m.up)+len(m.down)+len(m.late)+len(m.calls)+len(m.voice) == 0 && m.active == "" && m.outstanding == "" &&
+		len(m.forwarded) == len(m.clientAsks)
 }

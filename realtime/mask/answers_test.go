@@ -9,9 +9,11 @@ import (
 
 // A model may answer several updates at once. The client's is answered all the same, and once.
 func TestCoalescedAnswer(t *testing.T) {
-	const mine = `{"type":"session.update","event_id":"e","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"w"}]}}`
+	const mine = `{"type":"session.update","event_id":"e","session":{"type":"realtime","instructions":"mine",` +
+		`"tools":[{"type":"function","name":"w"}]}}`
 	session := func(instructions, tools string) string {
-		return `{"type":"session.updated","session":{"type":"realtime","instructions":"` + instructions + `","tools":[` + tools + `]}}`
+		return `{"type":"session.updated","session":{"type":"realtime","instructions":"` + instructions + `","tools":[` +
+			tools + `]}}`
 	}
 	ours := allCalled()
 	for _, c := range []struct {
@@ -20,9 +22,11 @@ func TestCoalescedAnswer(t *testing.T) {
 		shown   []int // how many events the client sees of each
 		left    bool  // an update is unanswered
 	}{
-		{"one for each", []string{session(guide, ours), session(guide, ours), session("mine", `{"name":"w"},`+ours)}, []int{0, 0, 1}, false},
+		{"one for each", []string{session(guide, ours), session(guide, ours), session("mine", `{"name":"w"},`+ours)},
+			[]int{0, 0, 1}, false},
 		{"one for all", []string{session("mine", `{"name":"w"},`+ours)}, []int{1}, false},
-		{"one for ours, one for the client's", []string{session(guide, ours), session("mine", `{"name":"w"},`+ours)}, []int{0, 1}, false},
+		{"one for ours, one for the client's", []string{session(guide, ours), session("mine", `{"name":"w"},`+ours)},
+			[]int{0, 1}, false},
 		{"one for ours", []string{session(guide, ours)}, []int{0}, true},
 		{"one that says nothing", []string{`{"type":"session.updated","session":{"type":"realtime"}}`}, []int{0}, true},
 	} {
@@ -81,7 +85,8 @@ func TestOursBetweenUpdates(t *testing.T) {
 		}
 		if late {
 			m.client(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"weather"}]}}`)
-			got := m.model(`{"type":"session.updated","session":{"instructions":"` + guide + `","tools":[{"type":"function","name":"list_servers"}]}}`)
+			got := m.model(`{"type":"session.updated","session":{"instructions":"` + guide +
+				`","tools":[{"type":"function","name":"list_servers"}]}}`)
 			if strings.Contains(got, "list_servers") || strings.Contains(got, guide) {
 				t.Errorf("a late answer shows %s", got)
 			}

@@ -48,7 +48,8 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 	event = m.askTools(event, r, tag)
 	metadata := r.Get("metadata")
 	switch n := len(metadata.Map()); {
-	case metadata.IsObject() && n == maxMetadata: // our tag takes the place of the last pair, which comes back with the response
+	case metadata.IsObject() && n == maxMetadata:
+		// Our tag takes the place of the last pair, which comes back with the response.
 		if Aside(tag) { // they share a tag, but not a pair
 			tag += strconv.Itoa(m.asks)
 		}

@@ -31,7 +31,9 @@ func TestTagsOfResponses(t *testing.T) {
 		`{"type":"response.create","response":{"metadata":` + sixteen(-1) + `}}`: sixteen(-1),
 		`{"type":"response.create","response":7}`:                                `"response":7`,
 	} {
-		if got := m.create(event); !strings.Contains(got, want) || !gjson.Valid(got) || gjson.Get(got, "response.metadata.@values.#").Int() > max(16, gjson.Get(event, "response.metadata.@values.#").Int()) {
+		if got := m.create(event); !strings.Contains(got, want) || !gjson.Valid(got) ||
+			gjson.Get(got, "response.metadata.@values.#").Int() > max(16,
+				gjson.Get(event, "response.metadata.@values.#").Int()) {
 			t.Errorf("%s became %s", event, got)
 		}
 	}
@@ -43,12 +45,15 @@ func TestFullMetadata(t *testing.T) {
 		m := newOpenMask()
 		var tags []string
 		for range 2 {
-			event, tag := m.Ask([]byte(`{"type":"response.create","response":{"conversation":"` + conversation + `","metadata":` + sixteen(0) + `}}`))
-			if tags = append(tags, tag); len(gjson.GetBytes(event, "response.metadata").Map()) != maxMetadata || Aside(tag) != (conversation == "none") {
+			event, tag := m.Ask([]byte(`{"type":"response.create","response":{"conversation":"` + conversation +
+				`","metadata":` + sixteen(0) + `}}`))
+			if tags = append(tags, tag); len(gjson.GetBytes(event, "response.metadata").Map()) != maxMetadata ||
+				Aside(tag) != (conversation == "none") {
 				t.Errorf("%s became %s", tag, event)
 			}
 			for _, kind := range []string{"created", "done"} {
-				echo := m.model(`{"type":"response.` + kind + `","response":{"id":"r","metadata":` + gjson.GetBytes(event, "response.metadata").Raw + `}}`)
+				echo := m.model(`{"type":"response.` + kind + `","response":{"id":"r","metadata":` +
+					gjson.GetBytes(event, "response.metadata").Raw + `}}`)
 				if got := gjson.Get(echo, "response.metadata").Raw; got != sixteen(0) {
 					t.Errorf("the client sees %s", got)
 				}
@@ -63,7 +68,8 @@ func TestFullMetadata(t *testing.T) {
 // A client's model in an update is not the running session's to change: the rest of the update counts.
 func TestModelOfAnUpdate(t *testing.T) {
 	m := newOpenMask()
-	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","model":"gpt-other","speed":1.5}}`).Forward)
+	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","model":"gpt-other",` +
+		`"speed":1.5}}`).Forward)
 	if want := `{"type":"session.update","event_id":"e","session":{"type":"realtime","speed":1.5}}`; got != want {
 		t.Errorf("sent %s", got)
 	}
@@ -74,7 +80,8 @@ func TestTranscriptionSessionIsRefused(t *testing.T) {
 	m := newOpenMask()
 	const update = `{"type":"session.update","event_id":"e","session":{"type":"transcription","tools":[]}}`
 	v := m.client(update)
-	if fault := gjson.GetBytes(v.Reply, "error"); v.Forward != nil || fault.Get("param").String() != "session.type" || fault.Get("event_id").String() != "e" {
+	if fault := gjson.GetBytes(v.Reply, "error"); v.Forward != nil || fault.Get("param").String() != "session.type" ||
+		fault.Get("event_id").String() != "e" {
 		t.Errorf("%s, %s", v.Forward, v.Reply)
 	}
 	if m.Foreign() || !m.Confirmed() {
@@ -91,11 +98,13 @@ func TestTranscriptionSessionIsRefused(t *testing.T) {
 // on what the caller said.
 func TestTranscriptionStaysOff(t *testing.T) {
 	m := newOpenMask()
-	const off = `{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"transcription":null}}}}`
+	const off = `{"type":"session.update","event_id":"e","session":{"type":"realtime",` +
+		`"audio":{"input":{"transcription":null}}}}`
 	if got := string(m.client(off).Forward); got != off {
 		t.Errorf("sent %s", got)
 	}
-	const more = `{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`
+	const more = `{"type":"session.update","event_id":"e","session":{"type":"realtime",` +
+		`"audio":{"input":{"turn_detection":null}}}}`
 	if got := string(m.client(more).Forward); got != more {
 		t.Errorf("then %s", got)
 	}
@@ -118,11 +127,13 @@ func TestStoredPrompt(t *testing.T) {
 	early := newTestMask()
 	early.client(prompt)
 	_, updates := early.FromModel("session.created", []byte(freshSession))
-	if first := string(updates[0]); gjson.Get(first, "session.instructions").Exists() || toolNames(first, "session.tools") != "["+allTools+"]" {
+	if first := string(updates[0]); gjson.Get(first, "session.instructions").Exists() ||
+		toolNames(first, "session.tools") != "["+allTools+"]" {
 		t.Errorf("ours are %s", first)
 	}
 	stored := newTestMask()
-	_, updates = stored.FromModel("session.created", []byte(strings.Replace(freshSession, `"tools":[]`, `"tools":[],"prompt":{"id":"pmpt_1"}`, 1)))
+	_, updates = stored.FromModel("session.created",
+		[]byte(strings.Replace(freshSession, `"tools":[]`, `"tools":[],"prompt":{"id":"pmpt_1"}`, 1)))
 	if first := string(updates[0]); gjson.Get(first, "session.instructions").Exists() {
 		t.Errorf("ours are %s", first)
 	}

@@ -17,7 +17,8 @@ func FuzzMask(f *testing.F) {
 	for _, seed := range []string{
 		freshSession,
 		`{"type":"session.update","session":{"tools":[{"name":"codex"}],"tool_choice":"required","audio":{"input":null}}}`,
-		`{"type":"session.update","session":{"instructions":null,"audio":{"input":{"transcription":null,"turn_detection":null}}}}`,
+		`{"type":"session.update","session":{"instructions":null,"audio":{"input":{"transcription":null,` +
+			`"turn_detection":null}}}}`,
 		`{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"}],"instructions":"x"}}`,
 		`{"type":"response.create","response":{"conversation":"none","metadata":{"a":"b"},"tools":[]}}`,
 		began("r1", "c1"), done("r1", "c1", "completed", callItem("k1", "c1", "codex", "completed")),
@@ -26,7 +27,8 @@ func FuzzMask(f *testing.F) {
 		`{"type":"conversation.item.added","previous_item_id":"k1","item":{"id":"k1","type":"function_call","name":"codex"}}`,
 		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c1"}}`,
 		`{"type":"conversation.item.delete","item_id":"k1"}`,
-		`{"type":"conversation.item.done","item":{"id":"u1","type":"message","role":"user","content":[{"type":"input_audio","transcript":"hi"},7]}}`,
+		`{"type":"conversation.item.done","item":{"id":"u1","type":"message","role":"user",` +
+			`"content":[{"type":"input_audio","transcript":"hi"},7]}}`,
 		`{"item":[],"response":[],"session":[],"type":"response.done"}`,
 		`{"type":"made.up","item_id":7}`,
 	} {
@@ -77,19 +79,21 @@ func TestMaskAtRandom(t *testing.T) {
 }
 
 var (
-	someTypes = strings.Fields(`session.created session.update session.updated response.create response.created response.done response.output_item.added
-		response.output_item.done conversation.item.added conversation.item.done conversation.item.create conversation.item.delete
-		conversation.item.retrieved input_audio_buffer.committed response.function_call_arguments.delta response.output_text.delta
+	someTypes = strings.Fields(`session.created session.update session.updated response.create response.created response.done
+		response.output_item.added response.output_item.done conversation.item.added conversation.item.done
+		conversation.item.create conversation.item.delete conversation.item.retrieved
+		input_audio_buffer.committed response.function_call_arguments.delta response.output_text.delta
 		conversation.item.input_audio_transcription.completed made.up`)
-	someKeys = strings.Fields(`session response item item_id previous_item_id id type tools name tool_choice instructions audio input transcription
-		turn_detection output metadata sb call_id status conversation event_id content x`)
-	someWords = strings.Fields(`"codex" "weather" "k1" "u1" "c1" "sb_n" "function" "function_call" "function_call_output" "message" "none" "required" "realtime"
-		"transcription" "completed" null true 7 1.50 [] {} "\\u0041"`)
+	someKeys = strings.Fields(`session response item item_id previous_item_id id type tools name tool_choice instructions audio
+		input transcription turn_detection output metadata sb call_id status conversation event_id content x`)
+	someWords = strings.Fields(`"codex" "weather" "k1" "u1" "c1" "sb_n" "function" "function_call" "function_call_output" "message"
+		"none" "required" "realtime" "transcription" "completed" null true 7 1.50 [] {} "\\u0041"`)
 )
 
 func randomEvent(random *rand.Rand) string {
 	return `{"type":"` + someTypes[random.IntN(len(someTypes))] + `","item_id":` + randomValue(random, 4) +
-		`,"session":` + randomValue(random, 0) + `,"response":` + randomValue(random, 0) + `,"item":` + randomValue(random, 1) + "}"
+		`,"session":` + randomValue(random, 0) + `,"response":` + randomValue(random, 0) + `,"item":` +
+		randomValue(random, 1) + "}"
 }
 
 func randomValue(random *rand.Rand, depth int) string {
@@ -127,7 +131,8 @@ func check(t *testing.T, m *Mask, before, after string) {
 	if before == "" || before == after {
 		return
 	}
-	for _, mark := range []string{"codex", "list_", "read_session", events.TagKey, "session", "previous_item_id", "k1", "input_audio", `\u`} {
+	for _, mark := range []string{"codex", "list_", "read_session", events.TagKey, "session", "previous_item_id", "k1",
+		"input_audio", `\u`} {
 		if strings.Contains(before, mark) {
 			return
 		}

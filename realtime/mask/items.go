@@ -35,7 +35,8 @@ type items struct {
 }
 
 func newItems() items {
-	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{}, theirs: newRecent(maxTheirs)}
+	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{},
+		theirs: newRecent(maxTheirs)}
 }
 
 // hide hides an item.

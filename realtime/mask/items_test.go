@@ -21,13 +21,19 @@ func TestPreviousItemAfterADeletion(t *testing.T) {
 		say  []string
 		want string // what the next item stands behind, for the client
 	}{
-		{"before one of ours", []string{added("u1", "null", user), added("u2", `"u1"`, user), added("sb_m", `"u2"`, note), deleted("u2")}, `"u1"`},
-		{"before two of ours", []string{added("u1", "null", user), added("u2", `"u1"`, user), added("sb_n", `"u2"`, note), added("sb_m", `"sb_n"`, note), deleted("u2")}, `"u1"`},
-		{"between two of ours", []string{added("u1", "null", user), added("sb_n", `"u1"`, note), added("u2", `"sb_n"`, user), added("sb_m", `"u2"`, note), deleted("u2")}, `"u1"`},
+		{"before one of ours",
+			[]string{added("u1", "null", user), added("u2", `"u1"`, user), added("sb_m", `"u2"`, note), deleted("u2")}, `"u1"`},
+		{"before two of ours", []string{added("u1", "null", user), added("u2", `"u1"`, user), added("sb_n", `"u2"`, note),
+			added("sb_m", `"sb_n"`, note), deleted("u2")}, `"u1"`},
+		{"between two of ours", []string{added("u1", "null", user), added("sb_n", `"u1"`, note), added("u2", `"sb_n"`, user),
+			added("sb_m", `"u2"`, note), deleted("u2")}, `"u1"`},
 		{"the first of all", []string{added("u1", "null", user), added("sb_m", `"u1"`, note), deleted("u1")}, `null`},
-		{"one after the other", []string{added("u1", "null", user), added("u2", `"u1"`, user), added("u3", `"u2"`, user), added("sb_m", `"u3"`, note), deleted("u2"), deleted("u3")}, `"u1"`},
-		{"before the model told of ours", []string{added("u1", "null", user), added("u2", `"u1"`, user), deleted("u2"), strings.Replace(added("sb_m", "null", note), `"previous_item_id":null,`, "", 1)}, `"u1"`},
-		{"ours itself", []string{added("u1", "null", user), added("sb_n", `"u1"`, note), added("sb_m", `"sb_n"`, note), deleted("sb_n")}, `"u1"`},
+		{"one after the other", []string{added("u1", "null", user), added("u2", `"u1"`, user), added("u3", `"u2"`, user),
+			added("sb_m", `"u3"`, note), deleted("u2"), deleted("u3")}, `"u1"`},
+		{"before the model told of ours", []string{added("u1", "null", user), added("u2", `"u1"`, user), deleted("u2"),
+			strings.Replace(added("sb_m", "null", note), `"previous_item_id":null,`, "", 1)}, `"u1"`},
+		{"ours itself", []string{added("u1", "null", user), added("sb_n", `"u1"`, note), added("sb_m", `"sb_n"`, note),
+			deleted("sb_n")}, `"u1"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newOpenMask()

@@ -36,7 +36,8 @@ func (m *Mask) Reclaim(event []byte) []byte {
 	s := &m.session
 	r := gjson.GetBytes(event, "session")
 	tools := r.Get("tools")
-	if !s.joined || !s.created || s.foreign || !tools.IsArray() || !m.Confirmed() || s.toolless || s.reclaims >= maxReclaims {
+	off := !s.joined || !s.created || s.foreign || s.toolless
+	if off || !tools.IsArray() || !m.Confirmed() || s.reclaims >= maxReclaims {
 		return nil
 	}
 	theirs, ours := s.theirs(tools)
@@ -59,7 +60,8 @@ func (s *session) theirs(tools gjson.Result) (raw string, ours []string) {
 	for _, r := range tools.Array() {
 		name := r.Get("name").String()
 		tool := s.tool(name)
-		if tool.Name != "" && strings.HasPrefix(r.Get("description").String(), tool.Description) && (tool.Description != "" || slices.Contains(s.now.ours, name)) {
+		described := strings.HasPrefix(r.Get("description").String(), tool.Description)
+		if tool.Name != "" && described && (tool.Description != "" || slices.Contains(s.now.ours, name)) {
 			ours = append(ours, name)
 			continue
 		}

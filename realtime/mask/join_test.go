@@ -17,22 +17,27 @@ func TestJoin(t *testing.T) {
 	other := `{"type":"function","name":"codex","description":"A shop.","parameters":{}}`
 	weather := `{"type":"function","name":"weather"}`
 	for name, c := range map[string]struct{ session, tools, later, again string }{
-		"no tools":           {`{}`, `["codex"]`, `{"tools":[` + own + `]}`, ``},
-		"theirs":             {`{"tools":[` + weather + `]}`, `["weather","codex"]`, `{"tools":[` + weather + `]}`, `["weather","codex"]`},
-		"ours from before":   {`{"tools":[` + weather + `,` + own + `]}`, `["weather","codex"]`, `{"tools":[` + old + `]}`, ``},
-		"theirs has a name":  {`{"tools":[` + other + `]}`, `["codex","switchboard_codex"]`, `{"tools":[]}`, `["codex"]`},
-		"they force a tool":  {`{"tools":[` + weather + `],"tool_choice":"required"}`, `["weather"]`, `{"tools":[` + weather + `],"tool_choice":"auto"}`, `["weather","codex"]`},
+		"no tools": {`{}`, `["codex"]`, `{"tools":[` + own + `]}`, ``},
+		"theirs": {`{"tools":[` + weather + `]}`, `["weather","codex"]`, `{"tools":[` + weather + `]}`,
+			`["weather","codex"]`},
+		"ours from before": {`{"tools":[` + weather + `,` + own + `]}`, `["weather","codex"]`, `{"tools":[` + old + `]}`,
+			``},
+		"theirs has a name": {`{"tools":[` + other + `]}`, `["codex","switchboard_codex"]`, `{"tools":[]}`, `["codex"]`},
+		"they force a tool": {`{"tools":[` + weather + `],"tool_choice":"required"}`, `["weather"]`, `{"tools":[` + weather +
+			`],"tool_choice":"auto"}`, `["weather","codex"]`},
 		"they begin forcing": {`{"tools":[]}`, `["codex"]`, `{"tools":[` + own + `],"tool_choice":"required"}`, `[]`},
 		"nothing is told":    {`{}`, `["codex"]`, `{"voice":"x"}`, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := New(events.NewNames(), []handoff.Tool{{Name: "codex", Description: "Works.", Parameters: []byte(`{}`), Words: true}}, "our guide")
+			m := New(events.NewNames(),
+				[]handoff.Tool{{Name: "codex", Description: "Works.", Parameters: []byte(`{}`), Words: true}}, "our guide")
 			if got := gjson.GetBytes(m.Join(), "session").Raw; got != `{"type":"realtime"}` {
 				t.Errorf("joins with %s", got)
 			}
 			m.Joined()
 			_, updates := m.FromModel("session.created", []byte(`{"type":"session.created","session":`+c.session+`}`))
-			if len(updates) != 1 || gjson.GetBytes(updates[0], "session.tools.#.name").Raw != c.tools || strings.Contains(string(updates[0]), "guide") {
+			if len(updates) != 1 || gjson.GetBytes(updates[0], "session.tools.#.name").Raw != c.tools ||
+				strings.Contains(string(updates[0]), "guide") {
 				t.Fatalf("updates %s", updates)
 			}
 			later := []byte(`{"type":"session.updated","session":` + c.later + `}`)
@@ -97,7 +102,8 @@ func TestClashWhileAnUpdateIsOnItsWay(t *testing.T) {
 			if shown := m.model(itemDone("r1", callItem("i1", "c1", c.call, "completed"))); (shown == "") != c.hidden {
 				t.Errorf("the client sees %q", shown)
 			}
-			if own := m.client(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c1","output":"x"}}`); own.Leaked != c.hidden {
+			if own := m.client(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c1",` +
+				`"output":"x"}}`); own.Leaked != c.hidden {
 				t.Errorf("its output is dropped: %t", own.Leaked)
 			}
 		})
@@ -111,7 +117,8 @@ func TestClashInOneResponse(t *testing.T) {
 	if names := toolNames(ask, "response.tools"); names != `["codex","switchboard_`+allTools[1:]+"]" {
 		t.Errorf("tools %s", names)
 	}
-	if got := gjson.Get(ask, `response.tools.#(name=="switchboard_codex").description`).String(); !strings.Contains(got, "switchboard_codex") {
+	if got := gjson.Get(ask, `response.tools.#(name=="switchboard_codex").description`).String(); !strings.Contains(got,
+		"switchboard_codex") {
 		t.Errorf("described as %q", got)
 	}
 	m.model(began("r1", gjson.Get(ask, "response.metadata.sb").String()))

@@ -101,15 +101,15 @@ func (m *Mask) FromClient(kind string, event []byte) Decision {
 	switch kind {
 	case events.TypeSessionUpdate:
 		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.foreign {
-			return Decision{Reply: events.Error(m.ids.Next(), events.Fault{
-				Kind: "invalid_request_error", Code: "invalid_value", Param: "session.type", EventID: gjson.GetBytes(event, "event_id").String(),
+			return Decision{Reply: m.refusal(event, events.Fault{
+				Code: "invalid_value", Param: "session.type",
 				Message: "session.type is realtime: a session that only transcribes has no voice that could hand anything over.",
 			})}
 		}
 		id := gjson.GetBytes(event, "event_id").String()
 		if m.session.full(len(event)) {
-			return Decision{Crowded: true, Reply: events.Error(m.ids.Next(), events.Fault{
-				Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many session updates are waiting.", EventID: id,
+			return Decision{Crowded: true, Reply: m.refusal(event, events.Fault{
+				Code: "rate_limit_exceeded", Message: "Too many session updates are waiting.",
 			})}
 		}
 		if id == "" {
@@ -126,13 +126,18 @@ func (m *Mask) FromClient(kind string, event []byte) Decision {
 		}
 	case events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate:
 		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
-			return Decision{Reply: events.Error(m.ids.Next(), events.Fault{
-				Kind: "invalid_request_error", Code: "item_not_found", Param: "item_id",
-				Message: "Item with item_id '" + id + "' does not exist.", EventID: gjson.GetBytes(event, "event_id").String(),
+			return Decision{Reply: m.refusal(event, events.Fault{
+				Code: "item_not_found", Param: "item_id", Message: "Item with item_id '" + id + "' does not exist.",
 			})}
 		}
 	}
 	return Decision{Forward: event}
+}
+
+// refusal is the error that refuses an event of the client.
+func (m *Mask) refusal(event []byte, f events.Fault) []byte {
+	f.Kind, f.EventID = "invalid_request_error", gjson.GetBytes(event, "event_id").String()
+	return events.Error(m.ids.Next(), f)
 }
 
 // Formats takes the update by which the client's leg sets the sound that it carries. The client set nothing by it,

@@ -25,8 +25,10 @@ var ourTools = []handoff.Tool{
 	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true},
 }
 
-const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","instructions":"be nice","tools":[],"tool_choice":"auto",` +
-	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1",` +
+	`"instructions":"be nice","tools":[],"tool_choice":"auto",` +
+	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},` +
+	`"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
 
 func newTestMask() *Mask { return New(events.NewNames(), slices.Clone(ourTools), guide) }
 
@@ -63,9 +65,12 @@ func TestToolsOfTheSession(t *testing.T) {
 		{"none given", `{"type":"realtime","speed":1}`, ""},
 		{"empty", `{"type":"realtime","tools":[]}`, "[" + allTools + "]"},
 		{"null", `{"type":"realtime","tools":null}`, "[" + allTools + "]"},
-		{"theirs first", `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`, `["weather",` + allTools + "]"},
-		{"theirs stays", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, `["codex","switchboard_` + allTools[1:] + "]"},
-		{"required", `{"type":"realtime","tools":[{"type":"function","name":"weather"}],"tool_choice":"required"}`, `["weather"]`},
+		{"theirs first", `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`, `["weather",` + allTools +
+			"]"},
+		{"theirs stays", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, `["codex","switchboard_` +
+			allTools[1:] + "]"},
+		{"required", `{"type":"realtime","tools":[{"type":"function","name":"weather"}],"tool_choice":"required"}`,
+			`["weather"]`},
 		{"one forced", `{"type":"realtime","tools":[],"tool_choice":{"type":"function","name":"weather"}}`, `[]`},
 		{"forced later", `{"type":"realtime","tool_choice":"required"}`, `[]`},
 		{"auto", `{"type":"realtime","tools":[],"tool_choice":"auto"}`, "[" + allTools + "]"},
@@ -98,7 +103,8 @@ func TestToolsComeBackAfterForce(t *testing.T) {
 func TestClientsOwnToolIsTheirs(t *testing.T) {
 	m := newOpenMask()
 	m.client(`{"type":"session.update","session":{"tools":[{"type":"function","name":"codex"}]}}`)
-	echo := m.model(`{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"},{"type":"function","name":"list_servers"}]}}`)
+	echo := m.model(`{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"},` +
+		`{"type":"function","name":"list_servers"}]}}`)
 	if names := toolNames(echo, "session.tools"); names != `["codex"]` {
 		t.Errorf("client sees %s", names)
 	}
@@ -118,16 +124,20 @@ func TestClientsOwnToolIsTheirs(t *testing.T) {
 // tools and in our instructions, for as long as the client's stands.
 func TestRenamedTools(t *testing.T) {
 	m := newTestMask()
-	m.client(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"},{"type":"function","name":"status"},{"type":"function","name":"switchboard_status"}]}}`)
+	m.client(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"},` +
+		`{"type":"function","name":"status"},{"type":"function","name":"switchboard_status"}]}}`)
 	first := string(m.session.begin([]byte(freshSession), m.ids)[0])
-	if names := toolNames(first, "session.tools"); names != `["codex","status","switchboard_status","switchboard_codex","list_servers","read_session","remain_silent"]` {
+	if names := toolNames(first,
+		"session.tools"); names != `["codex","status","switchboard_status","switchboard_codex","list_servers",`+
+		`"read_session","remain_silent"]` {
 		t.Errorf("tools %s", names)
 	}
 	renamed := renamed("codex", "switchboard_codex")
 	if got := gjson.Get(first, "session.instructions").String(); got != guide+renamed {
 		t.Errorf("instructions %q", got)
 	}
-	if got := gjson.Get(first, `session.tools.#(name=="switchboard_codex").description`).String(); got != "Works."+renamed {
+	if got := gjson.Get(first,
+		`session.tools.#(name=="switchboard_codex").description`).String(); got != "Works."+renamed {
 		t.Errorf("described as %q", got)
 	}
 	echo := `{"type":"response.created","response":{"id":"r1","instructions":` + events.Quote(guide+renamed) + `}}`
@@ -135,10 +145,12 @@ func TestRenamedTools(t *testing.T) {
 		t.Errorf("the client sees %s", got)
 	}
 	again := string(m.client(`{"type":"session.update","session":{"type":"realtime","tools":[]}}`).Forward)
-	if toolNames(again, "session.tools") != "["+allTools+"]" || gjson.Get(again, "session.instructions").String() != guide {
+	if toolNames(again, "session.tools") != "["+allTools+"]" ||
+		gjson.Get(again, "session.instructions").String() != guide {
 		t.Errorf("afterwards %s", again)
 	}
-	own := string(m.client(`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"codex"}]}}`).Forward)
+	own := string(m.client(`{"type":"session.update","session":{"type":"realtime","instructions":"mine",` +
+		`"tools":[{"type":"function","name":"codex"}]}}`).Forward)
 	if gjson.Get(own, "session.instructions").String() != "mine" {
 		t.Errorf("the client's instructions became %s", own)
 	}
@@ -146,10 +158,13 @@ func TestRenamedTools(t *testing.T) {
 
 func TestUnknownFieldsAndNullsSurvive(t *testing.T) {
 	m := newOpenMask()
-	got := string(m.client(`{"type":"session.update","event_id":"e","future":{"a":1.50},"session":{"type":"realtime","tools":[{"type":"function","name":"w","strict":null}],"audio":{"input":{"turn_detection":null,"noise_reduction":null}},"prompt":null,"x":[null, 1e3]}}`).Forward)
+	got := string(m.client(`{"type":"session.update","event_id":"e","future":{"a":1.50},"session":{"type":"realtime",` +
+		`"tools":[{"type":"function","name":"w","strict":null}],"audio":{"input":{"turn_detection":null,` +
+		`"noise_reduction":null}},"prompt":null,"x":[null, 1e3]}}`).Forward)
 	for path, want := range map[string]string{
 		"future": `{"a":1.50}`, "session.audio.input.turn_detection": "null", "session.audio.input.noise_reduction": "null",
-		"session.prompt": "null", "session.x": "[null, 1e3]", "session.tools.0": `{"type":"function","name":"w","strict":null}`,
+		"session.prompt": "null", "session.x": "[null, 1e3]",
+		"session.tools.0":                   `{"type":"function","name":"w","strict":null}`,
 		"session.audio.input.transcription": transcriber,
 	} {
 		if raw := gjson.Get(got, path).Raw; raw != want {
@@ -175,7 +190,8 @@ func TestToolsOfAResponse(t *testing.T) {
 			if c.before != "" {
 				m.client(`{"type":"session.update","session":` + c.before + `}`)
 			}
-			if got := toolNames(m.create(`{"type":"response.create","response":`+c.response+`}`), "response.tools"); got != c.want {
+			if got := toolNames(m.create(`{"type":"response.create","response":`+c.response+`}`),
+				"response.tools"); got != c.want {
 				t.Errorf("tools %s, want %s", got, c.want)
 			}
 		})
@@ -201,7 +217,8 @@ func TestPreviousItemIsVisible(t *testing.T) {
 			t.Errorf("client saw %s", got)
 		}
 	}
-	for _, event := range []string{added("u2", `"sb_n"`, user), `{"type":"input_audio_buffer.committed","item_id":"u2","previous_item_id":"o1"}`} {
+	for _, event := range []string{added("u2", `"sb_n"`, user),
+		`{"type":"input_audio_buffer.committed","item_id":"u2","previous_item_id":"o1"}`} {
 		if got := gjson.Get(m.model(event), "previous_item_id").Raw; got != `"u1"` {
 			t.Errorf("%s: after %s", event, got)
 		}
@@ -223,14 +240,16 @@ func TestHiddenItemsAreNotThere(t *testing.T) {
 	m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
 	for _, kind := range []string{events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate} {
 		v := m.client(`{"type":"` + kind + `","event_id":"mine","item_id":"k1"}`)
-		if v.Forward != nil || gjson.GetBytes(v.Reply, "error.event_id").String() != "mine" || gjson.GetBytes(v.Reply, "error.code").String() != "item_not_found" {
+		if v.Forward != nil || gjson.GetBytes(v.Reply, "error.event_id").String() != "mine" ||
+			gjson.GetBytes(v.Reply, "error.code").String() != "item_not_found" {
 			t.Errorf("%s: %s, %s", kind, v.Forward, v.Reply)
 		}
 		if v := m.client(`{"type":"` + kind + `","item_id":"u1"}`); v.Forward == nil || v.Reply != nil {
 			t.Errorf("%s of the client's item does not pass", kind)
 		}
 	}
-	for _, event := range []string{`{"type":"conversation.item.deleted","item_id":"k1"}`, `{"type":"conversation.item.retrieved","item":` + callItem("k1", "c1", "codex", "completed") + `}`} {
+	for _, event := range []string{`{"type":"conversation.item.deleted","item_id":"k1"}`,
+		`{"type":"conversation.item.retrieved","item":` + callItem("k1", "c1", "codex", "completed") + `}`} {
 		if got := m.model(event); got != "" {
 			t.Errorf("client saw %s", got)
 		}
@@ -241,12 +260,15 @@ func TestMixedResponse(t *testing.T) {
 	m := newOpenMask()
 	m.model(began("r1", ""))
 	message := `{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`
-	got := m.model(done("r1", "", "completed", message, callItem("k1", "c1", "codex", "completed"), callItem("k2", "c2", "weather", "completed")))
+	got := m.model(done("r1", "", "completed", message, callItem("k1", "c1", "codex", "completed"),
+		callItem("k2", "c2", "weather", "completed")))
 	if ids := gjson.Get(got, "response.output.#.id").String(); ids != `["m1","k2"]` {
 		t.Errorf("output %s", ids)
 	}
-	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + events.Quote(guide) + `,"tools":[{"type":"function","name":"codex"}]}}`)
-	if echo != `{"type":"response.created","response":{"id":"r2","metadata":{"a":"b"},"instructions":"be nice","tools":[]}}` {
+	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` +
+		events.Quote(guide) + `,"tools":[{"type":"function","name":"codex"}]}}`)
+	if echo != `{"type":"response.created","response":{"id":"r2","metadata":{"a":"b"},"instructions":"be nice",`+
+		`"tools":[]}}` {
 		t.Errorf("echo %s", echo)
 	}
 }
@@ -259,11 +281,13 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 	}
 	m.session.show([]byte(`{}`))
 	m.session.tools[0].Words = true
-	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"transcription":null}}}}`).Forward)
+	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime",` +
+		`"audio":{"input":{"transcription":null}}}}`).Forward)
 	if gjson.Get(got, "session.audio.input.transcription").Raw != transcriber {
 		t.Errorf("sent %s", got)
 	}
-	echo := m.model(`{"type":"session.updated","session":{"audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}`)
+	echo := m.model(`{"type":"session.updated","session":{"audio":{"input":{"transcription":{` +
+		`"model":"gpt-4o-mini-transcribe"}}}}}`)
 	if gjson.Get(echo, "session.audio.input.transcription").Raw != "null" {
 		t.Errorf("client saw %s", echo)
 	}
@@ -271,22 +295,27 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 
 // Where the client did not ask for transcription, its items hold no words of the caller.
 func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
-	const said = `{"id":"u1","type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_audio","transcript":"hi"}]}`
+	const said = `{"id":"u1","type":"message","role":"user","content":[{"type":"input_text","text":"look"},` +
+		`{"type":"input_audio","transcript":"hi"}]}`
 	m := newOpenMask()
-	for _, kind := range []string{events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone, "conversation.item.retrieved"} {
+	for _, kind := range []string{events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone,
+		"conversation.item.retrieved"} {
 		event := `{"type":"` + kind + `","item":` + said + `}`
 		if got := m.model(event); got != strings.Replace(event, `"hi"`, "null", 1) {
 			t.Errorf("client saw %s", got)
 		}
 	}
-	quiet := `{"type":"conversation.item.done","item":{"id":"u1","type":"message","role":"user","content":[{"type":"input_audio","transcript":null}]}}`
-	theirs := `{"type":"conversation.item.done","item":{"id":"a1","type":"message","role":"assistant","content":[{"type":"output_audio","transcript":"hello"}]}}`
+	quiet := `{"type":"conversation.item.done","item":{"id":"u1","type":"message","role":"user",` +
+		`"content":[{"type":"input_audio","transcript":null}]}}`
+	theirs := `{"type":"conversation.item.done","item":{"id":"a1","type":"message","role":"assistant",` +
+		`"content":[{"type":"output_audio","transcript":"hello"}]}}`
 	for _, event := range []string{quiet, theirs} {
 		if got := m.model(event); got != event {
 			t.Errorf("%s became %s", event, got)
 		}
 	}
-	m.client(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
+	m.client(`{"type":"session.update","session":{"type":"realtime",` +
+		`"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
 	if event := `{"type":"conversation.item.done","item":` + said + `}`; m.model(event) != event {
 		t.Error("the client does not see what it asked for")
 	}
@@ -299,16 +328,19 @@ func TestModelThatCannotTranscribe(t *testing.T) {
 	if got := m.client(early).Forward; string(got) == early {
 		t.Error("no transcription")
 	}
-	if u, again := m.session.reject(m.session.updates[1].id, gjson.Result{}, m.ids); u == nil || u.by != byUs || again != nil {
+	if u, again := m.session.reject(m.session.updates[1].id, gjson.Result{}, m.ids); u == nil || u.by != byUs ||
+		again != nil {
 		t.Error("our update is not known")
 	}
-	if u, again := m.session.reject("early", gjson.Result{}, m.ids); u == nil || u.by != byClient || len(again) != 1 || string(again[0]) != early {
+	if u, again := m.session.reject("early", gjson.Result{}, m.ids); u == nil || u.by != byClient || len(again) != 1 ||
+		string(again[0]) != early {
 		t.Errorf("the client's update becomes %s", again)
 	}
 	if m.model(`{"type":"session.updated","session":{}}`) != "" {
 		t.Error("our other update shows")
 	}
-	event := `{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`
+	event := `{"type":"session.update","event_id":"e","session":{"type":"realtime",` +
+		`"audio":{"input":{"turn_detection":null}}}}`
 	if got := string(m.client(event).Forward); got != event {
 		t.Errorf("sent %s", got)
 	}
@@ -347,11 +379,13 @@ func TestModelThatLeavesTooMuchOpen(t *testing.T) {
 // Lines of the model.
 
 func began(id, tag string) string {
-	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":%s}}`, id, metadata(tag))
+	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":%s}}`,
+		id, metadata(tag))
 }
 
 func done(id, tag, status string, items ...string) string {
-	return fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":%q,"output":[%s],"metadata":%s}}`, id, status, strings.Join(items, ","), metadata(tag))
+	return fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":%q,"output":[%s],"metadata":%s}}`, id, status,
+		strings.Join(items, ","), metadata(tag))
 }
 
 func metadata(tag string) string {
@@ -362,7 +396,8 @@ func metadata(tag string) string {
 }
 
 func callItem(id, call, name, status string) string {
-	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":%q,"status":%q,"arguments":"{}"}`, id, call, name, status)
+	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":%q,"status":%q,"arguments":"{}"}`, id, call,
+		name, status)
 }
 
 func itemDone(response, item string) string {

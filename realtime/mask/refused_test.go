@@ -10,7 +10,8 @@ import (
 )
 
 func fault(id string) []byte {
-	return []byte(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","event_id":"` + id + `"}}`)
+	return []byte(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","event_id":"` + id +
+		`"}}`)
 }
 
 // A refused update changes nothing at the model: what the client asks for after it stands on what was in force.
@@ -100,14 +101,16 @@ func TestOursRefused(t *testing.T) {
 	if !m.Confirmed() {
 		t.Error("an update is left")
 	}
-	if got := string(m.client(`{"type":"session.update","event_id":"e","session":{"voice":"cedar"}}`).Forward); strings.Contains(got, "codex") {
+	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"voice":"cedar"}}`).Forward)
+	if strings.Contains(got, "codex") {
 		t.Errorf("then the model is sent %s", got)
 	}
 }
 
 // A client's update that was on its way when the model refused our tools or our transcription is sent again without.
 func TestOnItsWayWhenOursWasRefused(t *testing.T) {
-	const given = `{"type":"session.update","event_id":"e","session":{"tools":[{"type":"function","name":"w"}],"audio":{"input":{"noise_reduction":null}}}}`
+	const given = `{"type":"session.update","event_id":"e","session":{"tools":[{"type":"function","name":"w"}],` +
+		`"audio":{"input":{"noise_reduction":null}}}}`
 	for i, lacks := range []string{pathTools, pathTranscription} {
 		m := newTestMask()
 		_, own := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
@@ -119,7 +122,8 @@ func TestOnItsWayWhenOursWasRefused(t *testing.T) {
 			t.Fatalf("%s: %+v", lacks, refusal)
 		}
 		again := gjson.ParseBytes(refusal.Again[0])
-		if ours := strings.Contains(again.Get(pathTools).Raw, "codex"); ours != (i == 1) || again.Get(pathTranscription).Exists() != (i == 0) {
+		if ours := strings.Contains(again.Get(pathTools).Raw, "codex"); ours != (i == 1) ||
+			again.Get(pathTranscription).Exists() != (i == 0) {
 			t.Errorf("%s: again %s", lacks, again)
 		}
 		if refusal, _ = m.Refused("e", fault("e")); refusal.Shown == nil || len(refusal.Again) > 0 && i == 0 {
@@ -145,12 +149,15 @@ func TestNamelessRefusalAfterOverdue(t *testing.T) {
 	m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	m.Overdue()
 	m.client(`{"type":"session.update","event_id":"bad","session":{"voice":"nobody"}}`)
-	nameless := `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio.output.voice"}}`
+	nameless := `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
+		`"param":"session.audio.output.voice"}}`
 	refusal, known := m.Refused("", []byte(nameless))
 	if !known || string(refusal.Shown) != nameless || refusal.Tools || refusal.Words {
-		t.Errorf("the client sees %s, and of ours was refused: tools %t, words %t", refusal.Shown, refusal.Tools, refusal.Words)
+		t.Errorf("the client sees %s, and of ours was refused: tools %t, words %t", refusal.Shown, refusal.Tools,
+			refusal.Words)
 	}
-	if got := string(m.client(`{"type":"session.update","event_id":"e","session":{"tools":[]}}`).Forward); !strings.Contains(got, "codex") {
+	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"tools":[]}}`).Forward)
+	if !strings.Contains(got, "codex") {
 		t.Errorf("then the model is sent %s", got)
 	}
 }

@@ -36,7 +36,7 @@ const (
 // instructions and transcription.
 type session struct {
 	tools    []handoff.Tool                       // Set once: ours
-	guide    string                               // Set once: our instructions, which stand where the client has none; "" for none
+	guide    string                               // Set once: our instructions, where the client has none; or ""
 	base     view                                 // as the model has confirmed it
 	updates  []update                             // not answered, oldest first
 	now      view                                 // as it will be once the model has confirmed them
@@ -121,7 +121,7 @@ func (s *session) setTools(ids *events.Names, instructing bool) []byte {
 	return s.own(ids, c, fields)
 }
 
-// full tells that too much waits for the model's confirmation. One update always may.
+// full reports whether too much waits for the model's confirmation. One update always may.
 func (s *session) full(size int) bool {
 	n := 0
 	for _, u := range s.updates {
@@ -156,7 +156,8 @@ func (s *session) rebase() {
 
 // instructing reports whether our instructions stand, or stood until an update that is on the wire.
 func (s *session) instructing() bool {
-	return s.guide != "" && (s.now.instructing || s.base.instructing || slices.ContainsFunc(s.updates, func(u update) bool { return u.after.instructing }))
+	coming := func(u update) bool { return u.after.instructing }
+	return s.guide != "" && (s.now.instructing || s.base.instructing || slices.ContainsFunc(s.updates, coming))
 }
 
 // change patches the client's session.update and follows it. id is its event id.
@@ -216,7 +217,8 @@ func (s *session) changeTools(c *change, event []byte, r gjson.Result) []byte {
 	}
 	c.sent, c.ours = new(then.tools), ours
 	event = events.Set(event, pathTools, s.join(then.tools, ours))
-	if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && !r.Get("prompt").IsObject() && now != s.instructions(s.now.ours) {
+	keeps := !r.Get("instructions").Exists() && !r.Get("prompt").IsObject()
+	if now := s.instructions(ours); s.created && s.now.instructing && keeps && now != s.instructions(s.now.ours) {
 		event = events.Set(event, pathInstructions, events.Quote(now))
 	}
 	return event
@@ -388,7 +390,8 @@ func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refu
 		u.resent, again = true, append(again, s.change(u.given, u.id))
 		s.updates[len(s.updates)-1].by = u.by
 	}
-	if s.created && !s.foreign && (s.now.sent != s.now.tools || !slices.Equal(s.now.ours, s.allowed(s.now.tools, s.now.forced))) {
+	mends := s.now.sent != s.now.tools || !slices.Equal(s.now.ours, s.allowed(s.now.tools, s.now.forced))
+	if s.created && !s.foreign && mends {
 		again = append(again, s.setTools(ids, s.now.instructing))
 	}
 	return &u, again

@@ -85,14 +85,16 @@ func (s *session) instructions(ours []string) string {
 // renamed tells the model that what it reads of a tool's own name means another: descriptions, results and messages
 // call ours by its own name.
 func renamed(own, name string) string {
-	return " Where Switchboard says " + own + ", here or in its tools, results and messages, it means " + name + "; " + own + " itself is another tool."
+	return " Where Switchboard says " + own + ", here or in its tools, results and messages, it means " + name + "; " +
+		own + " itself is another tool."
 }
 
 // without drops our tools from a list.
 func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
 	var all []string
 	for _, r := range tools.Array() {
-		if kind := r.Get("type").String(); (kind == "function" || kind == "") && slices.Contains(ours, r.Get("name").String()) {
+		if kind := r.Get("type").String(); (kind == "function" || kind == "") &&
+			slices.Contains(ours, r.Get("name").String()) {
 			dropped = true
 			continue
 		}

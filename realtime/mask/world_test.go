@@ -28,7 +28,8 @@ type world struct {
 // client sees nothing of ours, all of its own, and no place that it does not know.
 func TestClientSeesItsOwn(t *testing.T) {
 	for seed := range uint64(300) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestMask(), has: "[]", says: `"be nice"`, seen: map[string]bool{}, told: map[string]bool{}}
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestMask(), has: "[]", says: `"be nice"`,
+			seen: map[string]bool{}, told: map[string]bool{}}
 		_, w.queue = w.m.FromModel("session.created", []byte(freshSession))
 		if w.slow = seed%2 > 0; w.slow { // as a model that answers is known by an answer
 			w.answer(false)
@@ -81,9 +82,11 @@ func (w *world) step() {
 func (w *world) update() {
 	session := []string{
 		`{"tools":[]}`, `{"tools":[{"type":"function","name":"weather"}]}`, `{"tools":[{"type":"function","name":"codex"}]}`,
-		`{"tool_choice":"required"}`, `{"tool_choice":"auto"}`, `{"instructions":"mine"}`, `{"voice":"cedar"}`, `{"tools":null,"tool_choice":"auto"}`,
+		`{"tool_choice":"required"}`, `{"tool_choice":"auto"}`, `{"instructions":"mine"}`, `{"voice":"cedar"}`,
+		`{"tools":null,"tool_choice":"auto"}`,
 	}[w.random.IntN(8)]
-	w.queue = append(w.queue, w.m.client(fmt.Sprintf(`{"type":"session.update","event_id":"c%d","session":%s}`, w.n, session)).Forward)
+	w.queue = append(w.queue,
+		w.m.client(fmt.Sprintf(`{"type":"session.update","event_id":"c%d","session":%s}`, w.n, session)).Forward)
 }
 
 // answer is the model's to the oldest update. Ours it never refuses here.
@@ -130,7 +133,8 @@ func (w *world) call() {
 	if end := w.m.model(done(response, "", "completed", item)); strings.Contains(end, id) == ours {
 		w.t.Fatalf("of its end it sees %q", end)
 	}
-	if v := w.m.client(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c` + id + `","output":"x"}}`); v.Leaked != ours {
+	if v := w.m.client(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c` + id +
+		`","output":"x"}}`); v.Leaked != ours {
 		w.t.Fatalf("the client's output of %s (ours: %t) is dropped: %t", name, ours, v.Leaked)
 	}
 }
@@ -145,7 +149,8 @@ func (w *world) add(id string, ours bool) {
 		previous = `"` + w.items[n-1] + `"`
 	}
 	w.items = append(w.items, id)
-	shown := w.m.model(`{"type":"conversation.item.added","previous_item_id":` + previous + `,"item":{"id":"` + id + `","type":"message","role":"user"}}`)
+	shown := w.m.model(`{"type":"conversation.item.added","previous_item_id":` + previous + `,"item":{"id":"` + id +
+		`","type":"message","role":"user"}}`)
 	if ours != (shown == "") {
 		w.t.Fatalf("of %s (ours: %t) the client sees %q", id, ours, shown)
 	}

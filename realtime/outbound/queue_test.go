@@ -52,7 +52,8 @@ func TestQueueIsBounded(t *testing.T) {
 	if n != MaxEvents || !events.Behind() {
 		t.Errorf("%d events were taken: %v", n, events.Ended())
 	}
-	if !bytes.Send(make([]byte, 100)) || bytes.Send([]byte{1}) || !bytes.Behind() || bytes.Ended().Code != handoff.CodeSlowClient {
+	if !bytes.Send(make([]byte, 100)) || bytes.Send([]byte{1}) || !bytes.Behind() ||
+		bytes.Ended().Code != handoff.CodeSlowClient {
 		t.Errorf("bytes: %v", bytes.Ended())
 	}
 	if bytes.End(nil); ended != 1 {

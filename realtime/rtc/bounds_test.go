@@ -15,8 +15,10 @@ import (
 func TestPlayerIsBoundedInItems(t *testing.T) {
 	p := newPlayer(narrow)
 	for i := range 2 * maxResponses {
-		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + fmt.Sprint("id_", i) + `","item_id":"i","delta":"AAAA"}`))
-		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"one","item_id":"` + fmt.Sprint("id_", i) + `","delta":"AAAA"}`))
+		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + fmt.Sprint("id_", i) +
+			`","item_id":"i","delta":"AAAA"}`))
+		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"one","item_id":"` + fmt.Sprint("id_", i) +
+			`","delta":"AAAA"}`))
 	}
 	if len(p.responses) > maxResponses || len(p.queue) > maxResponses || p.dropped == 0 {
 		t.Errorf("%d responses, %d sounds, %d dropped", len(p.responses), len(p.queue), p.dropped)
@@ -72,14 +74,16 @@ func FuzzDataChannel(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add(seed, seed)
 	}
-	f.Add(`{"type":"output_audio_buffer.clear"}`+"\n"+`{"type":"session.update","session":{"audio":{}}}`, sounds("r1", "i", 20, 1))
+	f.Add(`{"type":"output_audio_buffer.clear"}`+"\n"+`{"type":"session.update","session":{"audio":{}}}`,
+		sounds("r1", "i", 20, 1))
 	f.Fuzz(func(t *testing.T, client, model string) {
 		p := newPlayer(narrow)
 		ours := strings.SplitN(model, "\n", 20)
 		for i, frame := range strings.SplitN(client, "\n", 20) {
 			for _, e := range p.fromClient([]byte(frame)).up {
 				kind := events.PeekType(e)
-				if !handoff.TooDeep(e) && (kind == events.TypeAppend || (kind == events.TypePlayed || kind == events.TypeFormats || kind == events.TypeOpened) && string(e) == frame) {
+				if !handoff.TooDeep(e) && (kind == events.TypeAppend ||
+					(kind == events.TypePlayed || kind == events.TypeFormats || kind == events.TypeOpened) && string(e) == frame) {
 					t.Fatalf("passed %s", e)
 				}
 			}

@@ -56,7 +56,8 @@ func TestMediaAddresses(t *testing.T) {
 			if strings.Contains(told.String(), tc.never) || strings.Contains(told.String(), "tcp") {
 				t.Errorf("too much is told:\n%s", told.String())
 			}
-			if !strings.Contains(answer, "a=setup:passive") || strings.Contains(answer, "ice-lite") || strings.Contains(answer, "opus") {
+			if !strings.Contains(answer, "a=setup:passive") || strings.Contains(answer, "ice-lite") ||
+				strings.Contains(answer, "opus") {
 				t.Errorf("answer\n%s", answer)
 			}
 		})

@@ -41,7 +41,8 @@ func bufferEvent(id, kind, response string) []byte {
 
 // openingEvent is the session.update of the offer.
 func (p *player) openingEvent(update []byte) []byte {
-	return events.Set(events.Set(p.sessionAsIs(update), "event_id", events.Quote(p.ids.Next())), "type", events.Quote(events.TypeOpening))
+	return events.Set(events.Set(p.sessionAsIs(update), "event_id", events.Quote(p.ids.Next())), "type",
+		events.Quote(events.TypeOpening))
 }
 
 // openedEvent tells the call that its client can be reached.
@@ -92,7 +93,8 @@ func (p *player) fromClient(event []byte) effects {
 
 func (p *player) refuse(event []byte, why string) effects {
 	return effects{down: [][]byte{events.Error(p.ids.Next(), events.Fault{
-		Kind: "invalid_request_error", Code: "invalid_event", Message: why, EventID: gjson.GetBytes(event, "event_id").String(),
+		Kind: "invalid_request_error", Code: "invalid_event", Message: why,
+		EventID: gjson.GetBytes(event, "event_id").String(),
 	})}}
 }
 

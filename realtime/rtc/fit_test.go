@@ -14,26 +14,34 @@ import (
 
 func TestFit(t *testing.T) {
 	long := strings.Repeat("ä", 50_000)
-	message := `{"id":"i1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_audio","audio":"` + long + `","transcript":"All is well."}]}`
-	call := `{"id":"i2","type":"function_call","call_id":"c1","name":"weather","status":"completed","arguments":"` + long + `"}`
+	message := `{"id":"i1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_audio",` +
+		`"audio":"` + long + `","transcript":"All is well."}]}`
+	call := `{"id":"i2","type":"function_call","call_id":"c1","name":"weather","status":"completed","arguments":"` + long +
+		`"}`
 	many := strings.TrimSuffix(strings.Repeat(`{"id":"i3","type":"message","content":[]},`, 3000), ",")
 	for name, tc := range map[string]struct {
 		event string
 		want  map[string]string
 	}{
-		"sound goes before words": {`{"type":"response.done","event_id":"e1","response":{"id":"r1","status":"completed","output":[` + message + `]}}`,
-			map[string]string{"event_id": "e1", "response.id": "r1", "response.status": "completed", "response.output.0.content.0.transcript": "All is well.", "response.output.0.content.0.audio": ""}},
+		"sound goes before words": {`{"type":"response.done","event_id":"e1","response":{"id":"r1","status":"completed",` +
+			`"output":[` + message + `]}}`,
+			map[string]string{"event_id": "e1", "response.id": "r1", "response.status": "completed",
+				"response.output.0.content.0.transcript": "All is well.", "response.output.0.content.0.audio": ""}},
 		"a long text is cut": {`{"type":"conversation.item.done","item":{"id":"i1","content":[{"text":"` + long + `"}]}}`,
 			map[string]string{"item.id": "i1", "item.content.0.text": strings.Repeat("ä", 8190) + "…"}},
 		"half a call is not to be run": {`{"type":"response.output_item.done","response_id":"r1","item":` + call + `}`,
 			map[string]string{"item.status": "incomplete", "item.arguments": "", "item.call_id": "c1"}},
-		"many items": {`{"type":"response.done","response":{"id":"r1","status":"completed","output":[` + many + `],"usage":{"total_tokens":7}}}`,
-			map[string]string{"response.id": "r1", "response.status": "completed", "response.output.#": "0", "response.usage.total_tokens": "7"}},
-		"a number stays as it is": {`{"type":"session.updated","session":{"instructions":"` + long + `","expires_at":12345678901234567890}}`,
+		"many items": {`{"type":"response.done","response":{"id":"r1","status":"completed","output":[` + many +
+			`],"usage":{"total_tokens":7}}}`,
+			map[string]string{"response.id": "r1", "response.status": "completed", "response.output.#": "0",
+				"response.usage.total_tokens": "7"}},
+		"a number stays as it is": {`{"type":"session.updated","session":{"instructions":"` + long +
+			`","expires_at":12345678901234567890}}`,
 			map[string]string{"session.expires_at": "12345678901234567890"}},
 	} {
 		got := fit([]byte(tc.event), standardMessage)
-		if len(got) != 1 || len(got[0]) > standardMessage || !gjson.ValidBytes(got[0]) || peekTypeOf(got[0]) != events.PeekType([]byte(tc.event)) {
+		if len(got) != 1 || len(got[0]) > standardMessage || !gjson.ValidBytes(got[0]) ||
+			peekTypeOf(got[0]) != events.PeekType([]byte(tc.event)) {
 			t.Errorf("%s: %d messages", name, len(got))
 			continue
 		}
@@ -53,7 +61,8 @@ func TestFitKeepsWhatFits(t *testing.T) {
 			t.Errorf("%.20s was touched", event)
 		}
 	}
-	if got := fit([]byte(`{"type":"response.function_call_arguments.done","arguments":"`+strings.Repeat("x", standardMessage)+`"}`), standardMessage); got != nil {
+	if got := fit([]byte(`{"type":"response.function_call_arguments.done","arguments":"`+strings.Repeat("x",
+		standardMessage)+`"}`), standardMessage); got != nil {
 		t.Errorf("half of the arguments: %.80s", got)
 	}
 }
@@ -70,9 +79,11 @@ func FuzzFit(f *testing.F) {
 			return
 		}
 		text := strings.ToValidUTF8(strings.Repeat(value, 1+5000/(1+len(value))), "")
-		event, want := string(events.Encode(events.Object{"type": "response.done", "response": events.Object{"id": "r1", "status": "completed", "output": []any{json.RawMessage(value), text}}})), ""
+		event, want := string(events.Encode(events.Object{"type": "response.done",
+			"response": events.Object{"id": "r1", "status": "completed", "output": []any{json.RawMessage(value), text}}})), ""
 		if deltas {
-			event, want = string(events.Encode(events.Object{"type": "response.output_text.delta", "item_id": "i", "delta": text})), text
+			event, want = string(events.Encode(events.Object{"type": "response.output_text.delta", "item_id": "i",
+				"delta": text})), text
 		}
 		if !json.Valid([]byte(event)) || !utf8.ValidString(event) { // events are text
 			return
@@ -97,7 +108,8 @@ func FuzzFit(f *testing.F) {
 func TestMessageSizeOfAnOffer(t *testing.T) {
 	for line, want := range map[string]int{
 		"": standardMessage, "a=max-message-size:100000\r\n": 100_000, "a=max-message-size:0\r\n": largestMessage,
-		"a=max-message-size:1073741823\n": largestMessage, "a=max-message-size:7\r\n": smallestMessage, "a=max-message-size:many\r\n": standardMessage,
+		"a=max-message-size:1073741823\n": largestMessage, "a=max-message-size:7\r\n": smallestMessage,
+		"a=max-message-size:many\r\n": standardMessage,
 	} {
 		if got := maxMessageOf("v=0\r\nm=application 9\r\n" + line); got != want {
 			t.Errorf("%q: %d, want %d", line, got, want)

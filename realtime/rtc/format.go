@@ -183,7 +183,8 @@ func (f *formats) ofFormats(fault gjson.Result) bool {
 	if id != "" {
 		return id == f.asked
 	}
-	return !f.settled && f.asked != "" && (strings.Contains(fault.Get("param").String(), "format") || strings.Contains(fault.Get("message").String(), "format"))
+	names := func(field string) bool { return strings.Contains(fault.Get(field).String(), "format") }
+	return !f.settled && f.asked != "" && (names("param") || names("message"))
 }
 
 // settle follows from what the model says of formats: nothing, or the end with a word for the client.

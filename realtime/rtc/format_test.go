@@ -12,10 +12,13 @@ import (
 )
 
 const (
-	madeOfPCM = `{"type":"switchboard.session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
-	asPCM     = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
-	asPCMU    = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`
-	saysNone  = `{"type":"switchboard.session.updated","session":{"type":"realtime"}}`
+	madeOfPCM = `{"type":"switchboard.session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm",` +
+		`"rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+	asPCM = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcm",` +
+		`"rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+	asPCMU = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},` +
+		`"output":{"format":{"type":"audio/pcmu"}}}}}`
+	saysNone = `{"type":"switchboard.session.updated","session":{"type":"realtime"}}`
 )
 
 // upstreams are voice models, each of which takes our formats in another way.
@@ -27,14 +30,21 @@ var upstreams = []struct {
 	{"does as asked", []string{madeOfPCM, asPCMU}, 0},
 	{"does as asked without a word of it", []string{madeOfPCM, saysNone}, 0},
 	{"refuses", []string{madeOfPCM, "refused"}, 3},
-	{"refuses and does not say what", []string{madeOfPCM, `{"type":"error","error":{"message":"unsupported format","param":"session.audio.input.format"}}`}, 3},
-	{"refuses and never said what it speaks", []string{`{"type":"switchboard.session.created","session":{}}`, "refused"}, 3},
+	{"refuses and does not say what", []string{madeOfPCM,
+		`{"type":"error","error":{"message":"unsupported format","param":"session.audio.input.format"}}`}, 3},
+	{"refuses and never said what it speaks", []string{`{"type":"switchboard.session.created","session":{}}`, "refused"},
+		3},
 	{"ignores", []string{madeOfPCM, asPCM}, 3},
-	{"ignores, and tells of its output alone", []string{`{"type":"switchboard.session.created","session":{}}`, `{"type":"switchboard.session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`}, 3},
+	{"ignores, and tells of its output alone", []string{`{"type":"switchboard.session.created","session":{}}`,
+		`{"type":"switchboard.session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`}, 3},
 	{"ignores without a word", []string{madeOfPCM, "silence"}, 3},
 	{"never speaks of formats", []string{`{"type":"switchboard.session.created","session":{}}`, "silence"}, 0},
-	{"speaks at 16 kHz", []string{`{"type":"switchboard.session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":16000}},"output":{"format":{"type":"audio/pcm","rate":16000}}}}}`, "refused"}, 2},
-	{"is of the old kind", []string{`{"type":"switchboard.session.created","session":{"input_audio_format":"pcm16","output_audio_format":"pcm16"}}`, "refused"}, 3},
+	{"speaks at 16 kHz",
+		[]string{`{"type":"switchboard.session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm",` +
+			`"rate":16000}},"output":{"format":{"type":"audio/pcm","rate":16000}}}}}`, "refused"}, 2},
+	{"is of the old kind",
+		[]string{`{"type":"switchboard.session.created","session":{"input_audio_format":"pcm16",` +
+			`"output_audio_format":"pcm16"}}`, "refused"}, 3},
 }
 
 // TestModelFormats lets a tone go both ways: it must be heard as that tone, and no refusal reaches the client.
@@ -47,7 +57,8 @@ func TestModelFormats(t *testing.T) {
 			if tc.factor == 0 {
 				theirs = mulawBytes(nil, pcmSamples(nil, theirs))
 			}
-			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(theirs) + `"}`))
+			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` +
+				base64.StdEncoding.EncodeToString(theirs) + `"}`))
 			var heard []byte
 			for frame, _ := p.next(); frame != nil && len(heard) < 3840; frame, _ = p.next() {
 				heard = append(heard, frame...)
@@ -106,7 +117,8 @@ func TestModelFormatsWide(t *testing.T) {
 			if factor == 0 {
 				theirs = mulawBytes(nil, pcmSamples(nil, theirs))
 			}
-			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(theirs) + `"}`))
+			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` +
+				base64.StdEncoding.EncodeToString(theirs) + `"}`))
 			var sound []byte
 			for frame, _ := p.next(); frame != nil && len(sound) < 3840; frame, _ = p.next() {
 				sound = append(sound, frame...)

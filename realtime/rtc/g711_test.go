@@ -67,11 +67,13 @@ func TestTranslator(t *testing.T) {
 	for _, factor := range []int{1, 2, 3, 6} {
 		rate := 8000 * float64(factor)
 		down := unMulaw(narrow.fromModel(pcmOf(factor)).turn(tone(1000, rate, 4000*factor)))[200:]
-		if all, part := power(down, 1000, 8000); len(down) != 3800 || 10*math.Log10(part/(all-part)) < 30 || math.Abs(10*math.Log10(part/72e6)) > 1 {
+		if all, part := power(down, 1000, 8000); len(down) != 3800 || 10*math.Log10(part/(all-part)) < 30 ||
+			math.Abs(10*math.Log10(part/72e6)) > 1 {
 			t.Errorf("down by %d: %d samples, power %g, of the tone %g", factor, len(down), all, part)
 		}
 		up := fromPCM(narrow.toModel(pcmOf(factor)).turn(toneMulaw()))[200*factor:]
-		if all, part := power(up, 1000, rate); len(up) != 3800*factor || 10*math.Log10(part/(all-part)) < 30 || math.Abs(10*math.Log10(part/72e6)) > 1 {
+		if all, part := power(up, 1000, rate); len(up) != 3800*factor || 10*math.Log10(part/(all-part)) < 30 ||
+			math.Abs(10*math.Log10(part/72e6)) > 1 {
 			t.Errorf("up by %d: %d samples, power %g, of the tone %g", factor, len(up), all, part)
 		}
 		if factor == 1 {

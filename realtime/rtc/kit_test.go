@@ -33,7 +33,9 @@ func newLone(t *testing.T, config Config, label string, dark bool) lone {
 }
 
 // newLoneOf does so with a browser that open makes.
-func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool) lone {
+func newLoneOf(
+	t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool,
+) lone {
 	t.Helper()
 	l := newEarlyOf(t, open, config, label, dark)
 	l.leg.Send([]byte(`{"type":"` + events.TypeMade + `","session":{}}`))
@@ -41,7 +43,9 @@ func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, con
 }
 
 // newEarlyOf does so while the model has made no session.
-func newEarlyOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool) lone {
+func newEarlyOf(
+	t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool,
+) lone {
 	t.Helper()
 	rtctest.NoLeaks(t)
 	m, err := Listen(config, zap.NewNop())
@@ -61,7 +65,7 @@ func newEarlyOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, co
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	leg.settle = 0 // the model says nothing of formats
+	leg.formatLimit = 0 // the model says nothing of formats
 	answer, fault := leg.Answer(context.Background())
 	if fault != nil {
 		t.Fatal(fault)
@@ -79,8 +83,10 @@ func newEarlyOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, co
 	return lone{b, leg, up}
 }
 
-const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","audio":{"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1",` +
+	`"audio":{"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
 
 func began(id string) string {
-	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":null}}`, id)
+	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],`+
+		`"metadata":null}}`, id)
 }

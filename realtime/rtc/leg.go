@@ -36,7 +36,7 @@ type Leg struct {
 	log             *zap.Logger                 // Set once
 	counts          *mediaCounts                // Set once: of all legs
 	connect         time.Duration               // Set once: how long connecting may take, from the answer on
-	settle          time.Duration               // Set once: how long the model may take to say what it does with our formats
+	formatLimit     time.Duration               // Set once: how long the model may take to answer our formats
 	offer           Offer                       // Set once
 
 	told chan struct{} // closed when the client has the answer
@@ -65,7 +65,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
 	l := &Leg{
-		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, settle: formatLimit, offer: offer,
+		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, formatLimit: formatLimit, offer: offer,
 		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), told: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue),
@@ -187,7 +187,8 @@ func (l *Leg) Close(reason *handoff.Error) {
 // have ended. It gives take the events of the client in order, its sound among them; take must not wait.
 func (l *Leg) Run(take func(event []byte)) {
 	defer close(l.done)
-	r := run{Leg: l, take: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line}, session: l.offer.Session}
+	r := run{Leg: l, take: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line},
+		session: l.offer.Session}
 	if l.offer.opus != 0 {
 		r.player.formats.opus, r.reorder.decoder = true, newDecoder()
 	}
@@ -205,8 +206,9 @@ func (l *Leg) Run(take func(event []byte)) {
 	if reason := l.Ended(); reason != nil {
 		why = reason.Code
 	}
-	l.log.Debug("webrtc leg ended", zap.String("code", string(why)), zap.Int("packets", n.heard), zap.Int("late", n.late), zap.Int("lost", n.lost),
-		zap.Int("frames", n.played), zap.Int("unheard_bytes", n.unheard), zap.Int("shortened", n.shortened), zap.Int("undelivered", n.undelivered))
+	l.log.Debug("webrtc leg ended", zap.String("code", string(why)), zap.Int("packets", n.heard),
+		zap.Int("late", n.late), zap.Int("lost", n.lost), zap.Int("frames", n.played),
+		zap.Int("unheard_bytes", n.unheard), zap.Int("shortened", n.shortened), zap.Int("undelivered", n.undelivered))
 }
 
 // closePeer ends pion's goroutines and then calls wait, all for peerGrace at most: where pion hangs it is

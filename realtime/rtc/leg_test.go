@@ -22,7 +22,8 @@ func TestLegCarriesEvents(t *testing.T) {
 	l := newLone(t, unhurried, channelLabel, false)
 	first := gjson.ParseBytes(rtctest.Take(t, l.up, "the first event"))
 	if first.Get("type").String() != events.TypeFormats || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
-		first.Get("session.audio.input.format.type").String() != events.PCMU || first.Get("session.audio.output.format.type").String() != events.PCMU {
+		first.Get("session.audio.input.format.type").String() != events.PCMU ||
+		first.Get("session.audio.output.format.type").String() != events.PCMU {
 		t.Errorf("first event %s", first)
 	}
 	if !l.leg.Send([]byte(freshSession)) { // before the channel is open
@@ -32,7 +33,8 @@ func TestLegCarriesEvents(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	rtctest.Event(t, l.up, events.TypeOpened)
-	said := `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hällo"}]}}`
+	said := `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",` +
+		`"text":"hällo"}]}}`
 	l.Send(said)
 	if got := rtctest.Take(t, l.up, "the sentence"); string(got) != said {
 		t.Errorf("got %s", got)
@@ -73,7 +75,8 @@ func TestLegHearsOnAfterWhatItDoesNotKnow(t *testing.T) {
 	for name, kind := range map[string]struct {
 		open  func(testing.TB, string) *rtctest.Browser
 		speak func(l lone, packets int)
-	}{"narrow": {rtctest.New, speak}, "wide": {rtctest.NewWide, speak}, "opus": {rtctest.NewOpus, func(l lone, n int) { l.SayOpus(packets[:n]) }}} {
+	}{"narrow": {rtctest.New, speak}, "wide": {rtctest.NewWide, speak}, "opus": {rtctest.NewOpus,
+		func(l lone, n int) { l.SayOpus(packets[:n]) }}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLoneOf(t, kind.open, unhurried, channelLabel, false)
 			rtctest.Take(t, l.up, "the formats")
@@ -95,7 +98,9 @@ func TestLegKeepsOrder(t *testing.T) {
 	r.packet(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.message([]byte(`{"type":"input_audio_buffer.commit"}`))
 	r.message([]byte(`{"type":"response.create"}`))
-	if got := string(bytes.Join(up, []byte(" "))); got != `{"type":"input_audio_buffer.append","audio":"AQID"} {"type":"input_audio_buffer.commit"} {"type":"response.create"}` {
+	if got := string(bytes.Join(up,
+		[]byte(" "))); got != `{"type":"input_audio_buffer.append","audio":"AQID"} {"type":"input_audio_buffer.commit"} `+
+		`{"type":"response.create"}` {
 		t.Errorf("got %s", got)
 	}
 }
@@ -106,7 +111,8 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
 	for i := range uint16(2) {
-		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes}, Payload: make([]byte, frameBytes)})
+		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes},
+			Payload: make([]byte, frameBytes)})
 	}
 	if r.begin(); len(up) != 0 {
 		t.Fatalf("passed %s", up)
@@ -145,7 +151,8 @@ func TestLegWaitsForTheSession(t *testing.T) {
 	rtctest.Eventually(t, "sign of the sound", func() bool { return l.leg.seen.Load() > 0 })
 	l.leg.Send([]byte(madeOfPCM))
 	e := rtctest.Event(t, l.up, events.TypeAppend)
-	if sound, err := base64.StdEncoding.DecodeString(e.Get("audio").String()); err != nil || len(sound)%(6*frameBytes) != 0 {
+	if sound, err := base64.StdEncoding.DecodeString(e.Get("audio").String()); err != nil ||
+		len(sound)%(6*frameBytes) != 0 {
 		t.Errorf("the model gets %d bytes, %v", len(sound), err)
 	}
 }
@@ -177,7 +184,8 @@ func TestLegSpeaks(t *testing.T) {
 		if i > 0 && p.Marker {
 			late = p.Timestamp - uint32(i*frameBytes)
 		}
-		if p.SequenceNumber != uint16(i) || p.Timestamp != late+uint32(i*frameBytes) || i == 0 && !p.Marker || p.PayloadType != 0 {
+		if p.SequenceNumber != uint16(i) || p.Timestamp != late+uint32(i*frameBytes) || i == 0 && !p.Marker ||
+			p.PayloadType != 0 {
 			t.Fatalf("frame %d has %+v", i, p.Header)
 		}
 	}
@@ -251,7 +259,8 @@ func TestLegFlushes(t *testing.T) {
 	<-l.Open
 	const events = 500
 	for i := range events {
-		if !l.leg.Send(fmt.Appendf(nil, `{"type":"response.output_text.delta","n":%d,"delta":%q}`, i, strings.Repeat("x", 400))) {
+		if !l.leg.Send(fmt.Appendf(nil, `{"type":"response.output_text.delta","n":%d,"delta":%q}`, i,
+			strings.Repeat("x", 400))) {
 			t.Fatal("not sent")
 		}
 	}
@@ -320,9 +329,11 @@ func TestLegFitsWhatABrowserTakes(t *testing.T) {
 	l := newLone(t, unhurried, channelLabel, false)
 	rtctest.Take(t, l.up, "the formats")
 	<-l.Open
-	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
+	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message",` +
+		`"content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
 	l.leg.Send([]byte(`{"type":"small"}`))
-	if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, "an event")); e.Get("response.id").String() != "r1" || e.Get("response.status").String() != events.StatusCompleted {
+	if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, "an event")); e.Get("response.id").String() != "r1" ||
+		e.Get("response.status").String() != events.StatusCompleted {
 		t.Errorf("got %.80s", e)
 	}
 	if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, "an event")); e.Get("type").String() != "small" {

@@ -36,7 +36,8 @@ func TestLegSpeaksWide(t *testing.T) {
 	if all, part := power(fromPCM(said)[2400:], hz, 24000); part < 0.99*all {
 		t.Errorf("the model hears power %g, of the tone %g", all, part)
 	}
-	l.leg.Send([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(tone(hz, 24000, 24000)) + `"}`))
+	l.leg.Send([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` +
+		base64.StdEncoding.EncodeToString(tone(hz, 24000, 24000)) + `"}`))
 	l.leg.Send([]byte(made("r")))
 	var heard []byte
 	for range 45 {

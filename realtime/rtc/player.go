@@ -72,7 +72,8 @@ type clip struct {
 
 func newPlayer(l line) player {
 	ids, cuts := newRTCNames()
-	return player{formats: formats{line: l}, ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{}, muted: map[string]bool{}, responses: map[string]*response{}}
+	return player{formats: formats{line: l}, ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{},
+		muted: map[string]bool{}, responses: map[string]*response{}}
 }
 
 // A response is what the caller and the call have of one.
@@ -156,7 +157,8 @@ func (p *player) learn(session gjson.Result) {
 func (p *player) enqueue(event []byte) {
 	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
 	response, item := fields[0].String(), fields[1].String()
-	if len(response) > events.MaxID || len(item) > events.MaxID || p.responses[response] == nil && len(p.responses) >= maxResponses {
+	full := p.responses[response] == nil && len(p.responses) >= maxResponses
+	if full || len(response) > events.MaxID || len(item) > events.MaxID {
 		p.dropped += len(fields[3].String())
 		return
 	}

@@ -36,7 +36,8 @@ func (d *deck) note(to string, all [][]byte) {
 	for _, e := range all {
 		r := gjson.ParseBytes(e)
 		if r.Get("type").String() == events.TypePlayed {
-			d.heard = append(d.heard, fmt.Sprintf("%s %d %t", r.Get("response_id"), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
+			d.heard = append(d.heard,
+				fmt.Sprintf("%s %d %t", r.Get("response_id"), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
 			continue
 		}
 		var line strings.Builder
@@ -90,7 +91,8 @@ func making(response string) string {
 const spokenTo = `{"type":"input_audio_buffer.speech_started"}`
 
 // patient is a session that speech does not interrupt.
-const patient = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
+const patient = `{"type":"switchboard.session.updated",` +
+	`"session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
 
 // playerCases are scripts, what comes of them, and how much is played.
 var playerCases = []struct {
@@ -100,55 +102,82 @@ var playerCases = []struct {
 	frames int // that were played, tail included
 }{
 	{"a response", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 20"},
-		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 3 + shortTail},
-	{"the model is slow", []string{sounds("r", "i", 99, 1), "play 1", sounds("r", "i", 11, 1), "play 7", sounds("r", "i", 80, 1), "play 3", sounds("r", "i", 10, 1), "play 9", made("r"), "play 1"},
-		[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + 5 + 1},
+		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
+			"down output_audio_buffer.stopped r"}, 3 + shortTail},
+	{"the model is slow", []string{sounds("r", "i", 99, 1), "play 1", sounds("r", "i", 11, 1), "play 7",
+		sounds("r", "i", 80, 1), "play 3", sounds("r", "i", 10, 1), "play 9", made("r"), "play 1"},
+		[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + 5 +
+			1},
 	{"it stops before it is made", []string{sounds("r", "i", 100, 1), "play 9", made("r"), "play 9"},
-		[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + shortTail},
+		[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 +
+			shortTail},
 	{"a short one", []string{sounds("r", "i", 1, 1), "play 1", made("r"), "play 9"},
-		[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 1 + shortTail},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 1 +
+			shortTail},
 	{"two responses in a row", []string{sounds("r", "i", 20, 1), made("r"), sounds("s", "j", 20, 2), made("s"), "play 9"},
-		[]string{"down response.done", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r",
+		[]string{"down response.done", "down response.done", "down output_audio_buffer.started r",
+			"down output_audio_buffer.stopped r",
 			"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 2 + shortTail},
 	{"a response without an end", []string{sounds("r", "i", 30, 1), sounds("s", "j", 100, 2), "play 4"},
-		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down output_audio_buffer.started s"}, 4},
-	{"a response without sound", []string{making("r"), made("r"), "play 3"}, []string{"down response.created", "down response.done"}, 0},
+		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.stopped r",
+			"down output_audio_buffer.started s"}, 4},
+	{"a response without sound", []string{making("r"), made("r"), "play 3"},
+		[]string{"down response.created", "down response.done"}, 0},
 	{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, "play 9"},
 		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
 			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 140"}, 7 + shortTail},
 	{"barge-in before the first frame", []string{sounds("r", "i", 1000, 1), spokenTo, "play 9"},
 		[]string{"down input_audio_buffer.speech_started", "up conversation.item.truncate i 0"}, 0},
-	{"barge-in in the second item", []string{sounds("r", "i", 30, 1), sounds("r", "j", 100, 2), made("r"), "play 2", spokenTo},
+	{"barge-in in the second item",
+		[]string{sounds("r", "i", 30, 1), sounds("r", "j", 100, 2), made("r"), "play 2", spokenTo},
 		[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
 			"down output_audio_buffer.cleared r", "up conversation.item.truncate j 10"}, 2},
-	{"barge-in with more in the queue", []string{sounds("r", "i", 40, 1), sounds("r", "j", 40, 1), made("r"), sounds("s", "k", 40, 1), "play 1", spokenTo},
-		[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+	{"barge-in with more in the queue",
+		[]string{sounds("r", "i", 40, 1), sounds("r", "j", 40, 1), made("r"), sounds("s", "k", 40, 1), "play 1", spokenTo},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r",
 			"up conversation.item.truncate i 20", "up conversation.item.truncate j 0", "up conversation.item.truncate k 0"}, 1},
 	{"barge-in when all that came was heard", []string{sounds("r", "i", 100, 1), "play 6", spokenTo},
-		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r",
 			"up conversation.item.truncate i 100"}, 5},
 	{"barge-in into silence", []string{sounds("r", "i", 20, 1), made("r"), "play 2", spokenTo},
-		[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down input_audio_buffer.speech_started"}, 2},
-	{"what still comes of it is dropped", []string{making("r"), sounds("r", "i", 120, 1), "play 1", spokenTo, sounds("r", "i", 120, 1), "play 1", made("r"),
-		making("s"), sounds("s", "j", 100, 1), "play 1"},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
-			"up conversation.item.truncate i 20", "down response.done", "down response.created", "down output_audio_buffer.started s"}, 3},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r",
+			"down input_audio_buffer.speech_started"}, 2},
+	{"what still comes of it is dropped",
+		[]string{making("r"), sounds("r", "i", 120, 1), "play 1", spokenTo, sounds("r", "i", 120, 1), "play 1", made("r"),
+			making("s"), sounds("s", "j", 100, 1), "play 1"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 20", "down response.done", "down response.created",
+			"down output_audio_buffer.started s"}, 3},
 	{"also when none had come yet", []string{making("r"), spokenTo, sounds("r", "i", 120, 1), "play 2"},
 		[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
-	{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`, spokenTo, sounds("r", "i", 100, 1), "play 1"},
+	{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`,
+		spokenTo, sounds("r", "i", 100, 1), "play 1"},
 		[]string{"down response.created", "down input_audio_buffer.speech_started", "down output_audio_buffer.started r"}, 1},
-	{"somebody beside the client clears", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", `{"type":"output_audio_buffer.clear"}`},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 140"}, 7},
+	{"somebody beside the client clears",
+		[]string{making("r"), sounds("r", "i", 1000, 1), "play 7", `{"type":"output_audio_buffer.clear"}`},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 140"}, 7},
 	{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
 		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
-	{"the client clears", []string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
-		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 20"}, 1},
-	{"the client clears nothing", []string{`<{"type":"output_audio_buffer.clear"}`}, []string{"down output_audio_buffer.cleared "}, 0},
-	{"the client appends", []string{`<{"event_id":"mine","type":"input_audio_buffer.append","audio":"AAAA"}`}, []string{"down error mine"}, 0},
-	{"sound that is not ours", []string{`{"type":"switchboard.session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`, sounds("r", "i", 100, 1), "play 1"},
+	{"the client clears",
+		[]string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
+		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 20"}, 1},
+	{"the client clears nothing", []string{`<{"type":"output_audio_buffer.clear"}`},
+		[]string{"down output_audio_buffer.cleared "}, 0},
+	{"the client appends", []string{`<{"event_id":"mine","type":"input_audio_buffer.append","audio":"AAAA"}`},
+		[]string{"down error mine"}, 0},
+	{"sound that is not ours",
+		[]string{`{"type":"switchboard.session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`,
+			sounds("r", "i", 100, 1), "play 1"},
 		[]string{"down error "}, 0},
-	{"sound that cannot be read", []string{`{"type":"response.output_audio.delta","response_id":"r","delta":"?"}`, made("r"), "play 1"}, []string{"down response.done"}, 0},
-	{"what the client sends passes", []string{`<{"type":"response.cancel"}`, `<no JSON`}, []string{"up response.cancel", "up "}, 0},
+	{"sound that cannot be read", []string{`{"type":"response.output_audio.delta","response_id":"r","delta":"?"}`,
+		made("r"), "play 1"}, []string{"down response.done"}, 0},
+	{"what the client sends passes", []string{`<{"type":"response.cancel"}`, `<no JSON`},
+		[]string{"up response.cancel", "up "}, 0},
 }
 
 func TestPlayer(t *testing.T) {
@@ -176,21 +205,31 @@ var playerReports = []struct {
 }{
 	{"a response", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 3"}, ""},
 	{"a response to its end", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 4", "play 9"}, "r 50 false"},
-	{"made after it was heard", []string{making("r"), sounds("r", "i", 100, 1), "play 9", made("r"), "play 1"}, "r 100 false"},
-	{"two items", []string{making("r"), sounds("r", "i", 30, 1), sounds("r", "j", 30, 1), made("r"), "play 9"}, "r 60 false"},
-	{"two responses", []string{making("r"), sounds("r", "i", 20, 1), made("r"), making("s"), sounds("s", "j", 40, 2), made("s"), "play 9"}, "r 20 false; s 40 false"},
-	{"a response whose end is never told", []string{making("r"), sounds("r", "i", 100, 1), "play 9", making("s"), "play 1"}, "r 100 false"},
+	{"made after it was heard", []string{making("r"), sounds("r", "i", 100, 1), "play 9", made("r"), "play 1"},
+		"r 100 false"},
+	{"two items", []string{making("r"), sounds("r", "i", 30, 1), sounds("r", "j", 30, 1), made("r"), "play 9"},
+		"r 60 false"},
+	{"two responses", []string{making("r"), sounds("r", "i", 20, 1), made("r"), making("s"), sounds("s", "j", 40, 2),
+		made("s"), "play 9"}, "r 20 false; s 40 false"},
+	{"a response whose end is never told",
+		[]string{making("r"), sounds("r", "i", 100, 1), "play 9", making("s"), "play 1"}, "r 100 false"},
 	{"a response without sound", []string{making("r"), made("r"), "play 3"}, ""},
 	{"sound that cannot be played", []string{making("r"), sounds("r", "", 0, 1), made("r")}, "r 0 false"},
-	{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, sounds("r", "i", 1000, 1), made("r"), "play 9"}, "r 140 true"},
+	{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, sounds("r", "i", 1000, 1), made("r"),
+		"play 9"}, "r 140 true"},
 	{"barge-in before the first frame", []string{making("r"), sounds("r", "i", 1000, 1), spokenTo, made("r")}, "r 0 true"},
 	{"barge-in before the first sound", []string{making("r"), spokenTo, sounds("r", "i", 1000, 1), made("r")}, "r 0 true"},
-	{"barge-in with more in the queue", []string{making("r"), sounds("r", "i", 40, 1), made("r"), making("s"), sounds("s", "k", 40, 1), "play 1", spokenTo, made("s")}, "s 0 true; r 20 true"},
-	{"barge-in into the last frame", []string{making("r"), sounds("r", "i", 20, 1), made("r"), "play 1", spokenTo}, "r 20 false"},
+	{"barge-in with more in the queue", []string{making("r"), sounds("r", "i", 40, 1), made("r"), making("s"),
+		sounds("s", "k", 40, 1), "play 1", spokenTo, made("s")}, "s 0 true; r 20 true"},
+	{"barge-in into the last frame", []string{making("r"), sounds("r", "i", 20, 1), made("r"), "play 1", spokenTo},
+		"r 20 false"},
 	{"barge-in into silence", []string{making("r"), sounds("r", "i", 20, 1), made("r"), "play 3", spokenTo}, "r 20 false"},
-	{"speech does not interrupt", []string{patient, making("r"), sounds("r", "i", 100, 1), made("r"), "play 1", spokenTo, "play 9"}, "r 100 false"},
-	{"the client clears", []string{making("r"), sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, made("r")}, "r 20 true"},
-	{"the client clears before a sound", []string{making("r"), `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1), made("r")}, "r 0 true"},
+	{"speech does not interrupt",
+		[]string{patient, making("r"), sounds("r", "i", 100, 1), made("r"), "play 1", spokenTo, "play 9"}, "r 100 false"},
+	{"the client clears", []string{making("r"), sounds("r", "i", 100, 1), "play 1",
+		`<{"type":"output_audio_buffer.clear"}`, made("r")}, "r 20 true"},
+	{"the client clears before a sound",
+		[]string{making("r"), `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1), made("r")}, "r 0 true"},
 }
 
 func TestPlayerTellsTheCall(t *testing.T) {
@@ -263,7 +302,9 @@ func TestPlayerTellsOnce(t *testing.T) {
 
 // A client cannot tell the call what was heard.
 func TestClientCannotTellWhatItHeard(t *testing.T) {
-	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`, `{"type":"switchboard.opened"}`, `{"type":"switchboard.formats","session":{}}`, ` {"response_id":"r","type" : "switchboard\u002eplayed"}`} {
+	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`,
+		`{"type":"switchboard.opened"}`, `{"type":"switchboard.formats","session":{}}`, ` {"response_id":"r","type" : ` +
+			`"switchboard\u002eplayed"}`} {
 		p := newPlayer(narrow)
 		if got := p.fromClient([]byte(forged)); len(got.up) != 0 || len(got.down) != 1 {
 			t.Errorf("%s: up %s, down %s", forged, got.up, got.down)
@@ -278,7 +319,8 @@ func TestPlayerKeepsEveryByte(t *testing.T) {
 	for i := range 300 {
 		piece := bytes.Repeat([]byte{byte(i)}, i%37*7)
 		in = append(in, piece...)
-		d.p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i` + fmt.Sprint(i/10) + `","content_index":0,"delta":"` +
+		d.p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i` + fmt.Sprint(i/10) +
+			`","content_index":0,"delta":"` +
 			base64.StdEncoding.EncodeToString(piece) + `"}`))
 		d.do("play 1")
 	}
@@ -297,7 +339,8 @@ func TestPlayerKeepsEveryByte(t *testing.T) {
 func TestPlayerKeepsSamplesTogether(t *testing.T) {
 	soft := bytes.Repeat([]byte{0xe8, 0x03}, 24*200) // 1,000, which the wrong way round is far louder
 	say := func(d *deck, response string, sound []byte) {
-		d.p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + response + `","item_id":"i","content_index":0,"delta":"` +
+		d.p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + response +
+			`","item_id":"i","content_index":0,"delta":"` +
 			base64.StdEncoding.EncodeToString(sound) + `"}`))
 	}
 	for name, end := range map[string]string{"made": made("r"), "cut": spokenTo} {
@@ -347,7 +390,8 @@ func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
 	d := newDeck()
 	d.do(sounds("r", "i", 40, 1))
 	up := d.p.cut().up
-	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.Next(), narrow), "event_id").String()
+	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.Next(), narrow),
+		"event_id").String()
 	if !strings.HasPrefix(cut, "sb_rtc_") || !strings.HasPrefix(format, "sb_rtc_") || cut == format {
 		t.Errorf("ids %q %q", cut, format)
 	}
@@ -360,9 +404,12 @@ func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
 
 func TestClientKeepsPCMU(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
-		{"formats", `{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000},"turn_detection":null},"output":{"voice":"cedar"}}}}`,
-			`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":null},"output":{"voice":"cedar","format":{"type":"audio/pcmu"}}}}}`},
-		{"no audio", `{"type":"session.update","session":{"tracing":null}}`, `{"type":"session.update","session":{"tracing":null}}`},
+		{"formats", `{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000},` +
+			`"turn_detection":null},"output":{"voice":"cedar"}}}}`,
+			`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":null},` +
+				`"output":{"voice":"cedar","format":{"type":"audio/pcmu"}}}}}`},
+		{"no audio", `{"type":"session.update","session":{"tracing":null}}`,
+			`{"type":"session.update","session":{"tracing":null}}`},
 		{"transcription", `{"type":"session.update","session":{"type":"transcription","audio":{"input":{}}}}`,
 			`{"type":"session.update","session":{"type":"transcription","audio":{"input":{"format":{"type":"audio/pcmu"}}}}}`},
 		{"one response", `{"type":"response.create","response":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`,

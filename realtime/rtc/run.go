@@ -68,7 +68,7 @@ func (r *run) loop() {
 				r.tell(r.player.fromModel(event))
 			}
 			if settling == nil && r.player.formats.begun {
-				settling = time.After(r.settle)
+				settling = time.After(r.formatLimit)
 			}
 		case <-r.ticker.C:
 			r.play(time.Now())

@@ -57,7 +57,8 @@ func checkOffer(sdp string) (best line, channel bool, fault *handoff.Error) {
 		text = strings.TrimRight(text, "\r\n")
 		switch {
 		case len(text) > maxSDPLine:
-			return narrow, false, handoff.Fault(handoff.CodeTooLarge, "a line of the offer", fmt.Sprintf("at most %d bytes", maxSDPLine))
+			return narrow, false,
+				handoff.Fault(handoff.CodeTooLarge, "a line of the offer", fmt.Sprintf("at most %d bytes", maxSDPLine))
 		case strings.HasPrefix(text, "m="):
 			media++
 			inAudio = strings.HasPrefix(text, "m=audio ")
@@ -76,9 +77,11 @@ func checkOffer(sdp string) (best line, channel bool, fault *handoff.Error) {
 	}
 	switch {
 	case media > maxMedia:
-		return narrow, false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d media, at most %d", media, maxMedia))
+		return narrow, false,
+			handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d media, at most %d", media, maxMedia))
 	case candidates > maxCandidates:
-		return narrow, false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d candidates, at most %d", candidates, maxCandidates))
+		return narrow, false, handoff.Fault(handoff.CodeTooLarge, "the offer",
+			fmt.Sprintf("%d candidates, at most %d", candidates, maxCandidates))
 	case !audio:
 		return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio", "there is no m=audio line")
 	case speaks[wide]:
@@ -86,7 +89,8 @@ func checkOffer(sdp string) (best line, channel bool, fault *handoff.Error) {
 	case speaks[narrow]:
 		return narrow, channel, nil
 	}
-	return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio that I can speak: it needs G722 or PCMU (G.711 µ-law)", "")
+	return narrow, false, handoff.Fault(handoff.CodeMalformed,
+		"the offer has no audio that I can speak: it needs G722 or PCMU (G.711 µ-law)", "")
 }
 
 // The lines in an offer: by the payload type that RFC 3551 gives them, and as a=rtpmap names them.

@@ -119,7 +119,8 @@ func (h *reorderBuffer) add(p heard) {
 	case !h.begun || ahead == 0:
 		h.accept(p)
 	case ahead > 0 && ahead < maxLate:
-		at, twice := slices.BinarySearchFunc(h.waiting, p, func(a, b heard) int { return int(int16(a.sequence - b.sequence)) })
+		order := func(a, b heard) int { return int(int16(a.sequence - b.sequence)) }
+		at, twice := slices.BinarySearchFunc(h.waiting, p, order)
 		if twice {
 			h.late++
 			return

@@ -65,13 +65,16 @@ func NewOpus(t testing.TB, label string) *Browser {
 }
 
 var (
-	g722 = webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeG722, ClockRate: 8000}, PayloadType: 9}
-	opus = webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, PayloadType: 111}
+	g722 = webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeG722,
+		ClockRate: 8000}, PayloadType: 9}
+	opus = webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus,
+		ClockRate: 48000, Channels: 2}, PayloadType: 111}
 )
 
 func newBrowser(t testing.TB, label string, codec webrtc.RTPCodecParameters) *Browser {
 	t.Helper()
-	b := &Browser{t: t, Open: make(chan struct{}), Over: make(chan struct{}), Messages: make(chan []byte, 4096), Packets: make(chan *rtp.Packet, 4096)}
+	b := &Browser{t: t, Open: make(chan struct{}), Over: make(chan struct{}), Messages: make(chan []byte, 4096),
+		Packets: make(chan *rtp.Packet, 4096)}
 	b.connect(codec)
 	_, err := b.peer.AddTrack(b.mic)
 	b.must(err)
@@ -111,7 +114,8 @@ func (b *Browser) connect(codec webrtc.RTPCodecParameters) {
 	b.must(engine.RegisterCodec(opus, webrtc.RTPCodecTypeAudio)) // browsers offer it, too
 	var under interceptor.Registry
 	under.Add(strays{b: b})
-	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&under))
+	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine),
+		webrtc.WithInterceptorRegistry(&under))
 	b.peer, err = api.NewPeerConnection(webrtc.Configuration{})
 	b.must(err)
 	b.t.Cleanup(func() {
@@ -170,7 +174,8 @@ func (b *Browser) Say(sound []byte) {
 func (b *Browser) SayOpus(packets [][]byte) {
 	b.t.Helper()
 	for i, p := range packets {
-		b.must(b.mic.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * 960)}, Payload: p}))
+		b.must(b.mic.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: uint16(i),
+			Timestamp: uint32(i * 960)}, Payload: p}))
 	}
 }
 
