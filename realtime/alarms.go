@@ -64,7 +64,7 @@ func (c *Call) ring(now time.Time) {
 	}
 }
 
-// elapsed tells the floor of its timer, unless what that watches has given a sign of life since.
+// elapsed tells the floor that its timer ran out, unless the speech or response that the timer guards went on since.
 func (c *Call) elapsed(timer floor.Timer, gen int, now time.Time) {
 	f := c.saying.floor
 	var seen time.Time

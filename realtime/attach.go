@@ -26,28 +26,10 @@ var redials = []time.Duration{250 * time.Millisecond, time.Second, 2 * time.Seco
 // steady is how long a sideband must have lived for the next loss of one to be the first again.
 const steady = time.Minute
 
-// An attachment is our part in a call of the provider. Set once.
+// An attachment is a call of the provider that we are in. Set once.
 type attachment struct {
 	grant handoff.Grant
 	leave context.CancelFunc // ends it also while its socket is dialled
-}
-
-// claim makes a call of the provider one that we are in; the caller calls release when we are not any more.
-func (f *Front) claim(id string, a attachment) *handoff.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, taken := f.attached[id]
-	if _, own := f.calls[id]; own || taken {
-		return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
-	}
-	f.attached[id] = a
-	return nil
-}
-
-func (f *Front) release(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.attached, id)
 }
 
 // ServeAttach serves POST /v1/realtime/attach to a client that was let in with this grant, and has read the id from its
@@ -65,11 +47,20 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 	f.launch(w, r, func(ctx context.Context, answered func()) {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
-		if fault := f.claim(id, attachment{grant, leave}); fault != nil {
-			fault.Reply(w, true)
+		f.mu.Lock()
+		_, taken := f.attached[id]
+		if _, own := f.calls[id]; own || taken {
+			f.mu.Unlock()
+			(&handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}).Reply(w, true)
 			return
 		}
-		defer f.release(id)
+		f.attached[id] = attachment{grant, leave}
+		f.mu.Unlock()
+		defer func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			delete(f.attached, id)
+		}()
 		f.serveAttached(ctx, staying, w, r, grant, id, answered)
 	})
 }
@@ -107,7 +98,13 @@ func (f *Front) serveAttached(
 	defer replying.Wait()
 	replying.Go(func() {
 		defer answered()
-		replyAttached(w, id, <-begun)
+		if fault := <-begun; fault != nil {
+			fault.Reply(w, true)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
 	})
 	begins, state := func(fault *handoff.Error) { begun <- fault }, &attached{}
 	for in, tries := false, 0; model != nil; {
@@ -133,17 +130,6 @@ func (f *Front) serveAttached(
 		}
 		model, tries = f.rejoin(staying, id, header, tries)
 	}
-}
-
-// replyAttached answers whoever let us join a call, which is over if there is a fault.
-func replyAttached(w http.ResponseWriter, id string, fault *handoff.Error) {
-	if fault != nil {
-		fault.Reply(w, true)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
-	_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
 }
 
 // rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/gorilla/websocket"
-
 	"switchboard/handoff"
 )
 
@@ -28,10 +26,6 @@ func (f *Front) serveBeside(
 		defer f.mu.Unlock()
 		c.besides--
 	}()
-	if !websocket.IsWebSocketUpgrade(r) {
-		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
-		return
-	}
 	s := f.upgrade(w, r, at(id), c.log)
 	if s == nil {
 		return
@@ -39,7 +33,16 @@ func (f *Front) serveBeside(
 	answered()
 	f.counts.beginBeside()
 	defer f.counts.endBeside(s)
-	c.carryBeside(s)
+	c.do(func() { c.legs.welcome(s) })
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
+	select {
+	case <-s.Ending():
+		c.do(func() { c.legs.part(s) })
+	case <-c.past:
+		s.Close(c.cause)
+	}
 }
 
 // enterBeside finds a call that one more socket may join, and counts it.
@@ -55,18 +58,4 @@ func (f *Front) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.Err
 	}
 	c.besides++
 	return c, nil
-}
-
-// carryBeside carries a socket until it or the call has ended.
-func (c *Call) carryBeside(s *socket) {
-	c.do(func() { c.legs.welcome(s) })
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
-	select {
-	case <-s.Ending():
-		c.do(func() { c.legs.part(s) })
-	case <-c.past:
-		s.Close(c.cause)
-	}
 }

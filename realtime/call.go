@@ -326,11 +326,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		case <-w.client.Ending():
 			c.do(func() { c.departed(w.client) })
 		case <-w.model.Ending():
-			c.do(func() {
-				if c.legs.model.leg == w.model { // or else another one took its place
-					c.end(c.legs.modelGone(""))
-				}
-			})
+			c.do(func() { c.departed(w.model) })
 		case why := <-c.stop:
 			end(why)
 		case <-left:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -199,6 +200,51 @@ func TestRouterIsToldOnceAtTheEnd(t *testing.T) {
 		}))
 		if told != 1 {
 			t.Errorf("told %d times", told)
+		}
+	})
+}
+
+// A model's leg that was replaced has no part in the call any more: its events are dropped and its end ends nothing,
+// while those of the new one count. Every event of ours goes to the new one.
+func TestModelLegIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.open(freshSession)
+		old, renewed := s.model, newWire()
+		s.call.do(func() { s.call.legs.model = modelLeg{leg: renewed, dialect: newDialect()} })
+		s.fromModel(began("r1", ""), audio("r1", time.Second))
+		s.fromClient(`{"type":"response.cancel"}`)
+		s.wantSent(s.client, "")
+		s.wantSent(old, "")
+		s.wantSent(renewed, "response.cancel")
+		close(old.gone)
+		s.wait(time.Minute)
+		s.call.do(func() { s.call.departed(old) })
+		s.model = renewed
+		s.fromModel(began("r2", ""))
+		s.wantSent(s.client, "response.created")
+		close(renewed.gone)
+		err := take(t, s.ended, "the end of the call")
+		if why, ok := errors.AsType[*handoff.Error](err); !ok || why.Code != handoff.CodeVoiceGone {
+			t.Errorf("it ended with %v", err)
+		}
+		if old.closed || !renewed.closed { // who replaces a leg closes it
+			t.Errorf("closed: the old leg %t, the new one %t", old.closed, renewed.closed)
+		}
+	})
+}
+
+// The end of a leg that has just taken the place of another is noticed at once.
+func TestEndOfANewModelLeg(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.open(freshSession)
+		renewed := newWire()
+		s.call.do(func() { s.call.legs.model = modelLeg{leg: renewed, dialect: newDialect()} })
+		synctest.Wait()
+		closed := time.Now()
+		if close(renewed.gone); take(t, s.ended, "the end of the call") == nil || time.Since(closed) > 0 {
+			t.Errorf("it ended after %v", time.Since(closed))
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestRestoredHistoryIsNotRun(t *testing.T) {
 						s.fromModel(event("added", old), event("done", old), event("created", old), event("added", output),
 							event("done", output))
 						s.wantHeard()
-						got := s.wantSent(s.client,
+						got = s.wantSent(s.client,
 							"conversation.item.added:function_call conversation.item.done:function_call "+
 								"conversation.item.created:function_call "+
 								"conversation.item.added:function_call_output conversation.item.done:function_call_output")

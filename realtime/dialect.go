@@ -9,18 +9,18 @@ import (
 // maxDialect bounds the items and responses of a model that are known to be open. Beyond it nothing is made for them.
 const maxDialect = 256
 
-// A dialect turns what a model of another kind says into what OpenAI's would have said: older servers tell of an item
-// once, by its old name, and some begin a response without a word. It learns from what they say and is pure.
+// A dialect turns the events of other models into those that OpenAI's would have sent: older servers announce an item
+// once, by an older event, and some send no response.created. It learns from what they send, and is pure.
 type dialect struct {
-	added   bool            // items are told by their new name: the old one is not in its place
-	created map[string]bool // items told by the old name whose end is to come
-	told    string          // the newest of those told by it: some servers use both names
+	added   bool            // the model sends item.added: an item.created is not in its place
+	created map[string]bool // items announced by item.created that are not done
+	told    string          // the newest item announced so: some servers send both events
 	running map[string]bool // responses that have begun and are not done: one of the conversation, and those beside it
 }
 
 func newDialect() dialect { return dialect{created: map[string]bool{}, running: map[string]bool{}} }
 
-// read returns the events that a model's event stands for, in order; made tells how many of them the model owed.
+// read returns the events that a model's event stands for, in order. made is how many of them the model left out.
 func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 	switch kind {
 	case events.TypeItemAdded:
@@ -76,7 +76,8 @@ func (d *dialect) begin(id string) bool {
 	return true
 }
 
-// item tells of an item as newer servers do: it is added, and done unless a response still writes it.
+// item turns conversation.item.created into what newer servers send: the item is added, and done unless a response
+// still writes it.
 func (d *dialect) item(event []byte) (all [][]byte, made int) {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
 	d.told = it.ID

@@ -9,12 +9,25 @@
 //
 // # Concurrency
 //
-// A call ([Call]) has one lock for its floor, mask and items. Nobody waits while holding it: what is decided is
-// enqueued. The goroutine that reads an event from a socket takes it through the call, and then writes to the other
-// side as much as that side takes at once: waking another goroutine would cost more than all the work on a frame. One
-// loop in each call handles what comes from no socket. What a far end does not take at once is written by a goroutine
-// that ends when all of it is written. [Front.Run] owns the goroutines of all calls and returns after the last has
-// ended. The floor, the mask and the code that follows the sound are pure: time enters as a value.
+// A call ([Call]) has one lock for all of its state. Nobody waits while holding it: what is decided is enqueued. The
+// goroutine that reads an event from a socket takes it through the call, and then writes to the other side as much as
+// that side takes at once: waking another goroutine would cost more than all the work on a frame. One loop in each call
+// handles what comes from no socket. What a far end does not take at once is written by a goroutine that ends when all
+// of it is written. [Front.Run] owns the goroutines of all calls and returns after the last has ended. The floor, the
+// mask and the code that follows the sound are pure: time enters as a value.
+//
+// # Inside a call
+//
+// Four owners share the lock. legs are the two ends and the sockets beside the client. saying is what the model is made
+// to say: utterances, asks, the floor. hearing is what the caller hears and says: playback, speech, evidence that the
+// client is there. session is how the client's session begins and is set. Each uses those before it, and they share a
+// core: alarms, reports for the router, counts, the end. events_client.go and events_model.go hand them the events.
+//
+// Either leg can be replaced under the lock while the call goes on. Nobody else keeps one: events of a leg that was
+// replaced are dropped, its end ends nothing, and the loop waits for the new one. Only the client's is replaced today,
+// when it comes back (rejoin.go). The model's leg is legs.model, with what is known of its session alone. What else
+// names parts of that session is floor (responses), mask (items, responses, updates), saying.sent and hints, and in
+// hearing clock, speeches, playback, muted and lost.
 //
 // # Calls of the provider
 //

@@ -144,7 +144,7 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 }
 
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
-// be hung up or joined, so prepare comes first; whoever has it lets serve run. It waits for a client that vanished for
+// be hung up or joined, so prepare comes first; the caller must let serve run. It waits for a client that vanished for
 // as long as hold.
 func (f *Front) admit(
 	grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call),
@@ -167,9 +167,9 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })
 	running.Go(func() { model.Run(c.takeFrom(model)) })
-	watching, over := context.WithCancel(ctx)
-	running.Go(func() { p.meter(watching, c) })
-	running.Go(func() { guard(watching, c.grant.Revoked, c.halt) })
+	during, over := context.WithCancel(ctx)
+	running.Go(func() { p.meter(during, c) })
+	running.Go(func() { guard(during, c.grant.Revoked, c.halt) })
 	defer over()
 	kind := overSocket
 	switch {

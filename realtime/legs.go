@@ -37,8 +37,8 @@ type connection interface {
 	Abandon()
 }
 
-// A flusher is a leg that writes what it was sent when it is told to: whoever decided about an event writes what came
-// of that itself, and after it has let go of the call.
+// A flusher is a leg that writes what it was sent when Flush is called: the goroutine that handled an event writes the
+// result itself, after it has let go of the call's lock.
 type flusher interface {
 	// Flush writes what waits, as far as the far end takes it at once; the rest is written later. It never waits.
 	Flush()
@@ -92,7 +92,7 @@ type legs struct {
 	witness  witness // the client's leg; nil: it does not know
 
 	hold   time.Duration // Set once: how long the call waits for a client that vanished; 0: not at all
-	held   atomic.Bool   // the call waits for its client: as away reports, for who has no mu
+	held   atomic.Bool   // the call waits for its client, as away reports: for readers without mu
 	left   time.Time     // when the client vanished, while the call waits for it
 	opened bool          // the client said that it can be reached
 	shown  string        // the session as the client saw it last, raw; "": it saw none yet
@@ -157,8 +157,8 @@ func (l *legs) clientGone(otherwise *handoff.Error) *handoff.Error {
 	return otherwise
 }
 
-// reply answers whoever sent the event that is handled: no other client of the call made it, and some end with any
-// error that they are told.
+// reply answers the sender of the event that is handled, and nobody else: some clients end with any error that they
+// get.
 func (l *legs) reply(event []byte) {
 	switch asker := l.asker; {
 	case asker == nil:
@@ -168,7 +168,7 @@ func (l *legs) reply(event []byte) {
 	}
 }
 
-// refuse answers whoever sent the event that is handled with an error.
+// refuse answers the sender of the event that is handled with an error.
 func (l *legs) refuse(f events.Fault) {
 	f.Kind = "invalid_request_error"
 	l.reply(events.Error(l.ids.Next(), f))

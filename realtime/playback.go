@@ -49,9 +49,8 @@ func (p *playback) begin(response string, aside bool) {
 	}
 }
 
-// add counts sound that was sent to the client now. heard is false when the client has cut this response
-// already and plays nothing more of it, first tells that one of the
-// conversation begins to sound.
+// add counts sound that was sent to the client now. heard is false when the client has cut this response already and
+// plays nothing more of it. first reports whether one of the conversation begins to sound.
 func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (heard, first bool) {
 	v := p.voices[string(response)]
 	if v != nil && v.over {
@@ -75,8 +74,8 @@ func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (h
 	return true, first && !v.aside
 }
 
-// plays notes that a response sounds which somebody else plays, from now on if started. first tells that it did not
-// before; known is false of one out of band, and of one that is over.
+// plays notes that a response sounds which somebody else plays, from now on if started. first reports whether it did
+// not sound before; known is false of one out of band, and of one that is over.
 func (p *playback) plays(now time.Time, response string, started bool) (first, known bool) {
 	v := p.voices[response]
 	switch {
@@ -213,7 +212,7 @@ func (p *playback) lose(now time.Time) []floor.Played {
 	})...)
 }
 
-// hear takes what a performer tells of a response.
+// hear takes what a performer reports of a response.
 func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
 	return p.collect(func(id string, v *playing) {
 		switch {

@@ -16,9 +16,9 @@ const (
 	meterStep = 15 * time.Second
 	// lastMinute is how long before its end a caller is told that their minutes run out.
 	lastMinute = time.Minute
-	// meterWait bounds one writing.
+	// meterWait bounds one call of the store.
 	meterWait = 3 * time.Second
-	// callsRetry is when somebody may try again who has too many calls open: nobody knows when one ends.
+	// callsRetry is when a caller with too many open calls may try again: nobody knows when one ends.
 	callsRetry = 30 * time.Second
 )
 
@@ -44,14 +44,14 @@ type share struct {
 	owed   time.Duration // not yet written down
 }
 
-// An admission lets one call be. Owned by whoever carries the call.
+// An admission lets one call be. Owned by the goroutine that carries the call.
 type admission struct {
 	quota  *quota        // Set once
 	shares []*share      // Set once: of the caller and of the key
 	left   chan struct{} // closed when it was given back
 }
 
-// sharesOf are the names that a call counts for. Who has no name has nothing to come back to.
+// sharesOf are the names that a call counts for. A caller without a name has no limits that could hold them.
 func sharesOf(g handoff.Grant) []*share {
 	var all []*share
 	if !g.Caller.Nameless() {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
@@ -69,9 +68,11 @@ func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	return placed
 }
 
-// departed handles the end of a client's leg: the call ends with it, unless its client may come back.
+// departed handles the end of a leg: the call ends with it, unless it is the client's and that may come back.
 func (c *Call) departed(l leg) {
 	switch {
+	case c.legs.model.leg == l:
+		c.end(c.legs.modelGone(""))
 	case c.legs.client != l: // another one took its place
 	case c.legs.vanished():
 		c.wait()
@@ -173,10 +174,6 @@ func (f *Front) serveRejoined(
 	c, fault := f.rejoinable(grant, id, false)
 	if fault != nil {
 		fault.Reply(w, true)
-		return
-	}
-	if !websocket.IsWebSocketUpgrade(r) {
-		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
 		return
 	}
 	s := f.upgrade(w, r, at(id), c.log)

@@ -42,9 +42,9 @@ const (
 
 // A socket is one WebSocket that carries Realtime events, to a client or to a voice model. It is a [leg].
 //
-// Who has the turn writes, and does not wait: whoever sent events takes it with Flush, if nobody has it. Where the far
-// end does not take all at once, a goroutine that may wait gets the turn with what is left. So a socket whose far end
-// keeps up has one goroutine, its reader.
+// The holder of the turn writes, and does not wait: the sender of events takes it with Flush, if nobody has it. Where
+// the far end does not take all at once, a goroutine that may wait gets the turn with what is left. So a socket whose
+// far end keeps up has one goroutine, its reader.
 type socket struct {
 	*outbound.Queue                 // Set once: what it has to write
 	conn            *websocket.Conn // Set once; read by read
@@ -54,7 +54,7 @@ type socket struct {
 	renewed         time.Time       // Owned by read: when it got idleLimit
 	turn            chan struct{}   // holds one token while somebody writes
 	writers         sync.WaitGroup  // the goroutines of write and of farewell; Run ends after them
-	keys            *rand.ChaCha8   // Owned by who has the turn: masks what a client writes; nil: we are the server
+	keys            *rand.ChaCha8   // Owned by the holder of the turn: masks what a client writes; nil: we are the server
 	pings           chan string     // holds the newest ping that is not answered
 	probe           chan struct{}   // holds one token while a ping is wanted
 	beat            *time.Timer     // Set once, by Run: wants one every pingEvery
@@ -266,7 +266,11 @@ func (s *socket) write() {
 // put writes of what waits as much as goes into one write; false: nothing waits. The caller has the turn.
 func (s *socket) put() bool {
 	lent := frames.Get().(*[]byte)
-	defer giveBack(lent)
+	defer func() {
+		if cap(*lent) <= keptBuffer {
+			frames.Put(lent)
+		}
+	}()
 	if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
 		return false
 	}
@@ -293,12 +297,6 @@ func (s *socket) nextBatch(batch []byte) []byte {
 		}
 	}
 	return batch
-}
-
-func giveBack(lent *[]byte) {
-	if cap(*lent) <= keptBuffer {
-		frames.Put(lent)
-	}
 }
 
 func (s *socket) closing() bool {

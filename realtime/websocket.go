@@ -89,12 +89,16 @@ func (f *Front) serveWebSocket(
 	_ = f.serve(ctx, call, client, model, pass)
 }
 
-// at is what an upgrade's answer tells of the call that the socket is of.
+// at is the header by which the answer to an upgrade names the call of the socket.
 func at(id string) http.Header { return http.Header{"Location": {callPath + id}} }
 
 // upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. The edge has looked at the
 // Origin. The socket reads with the server's own buffer.
 func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger) *socket {
+	if !websocket.IsWebSocketUpgrade(r) {
+		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
+		return nil
+	}
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
 		WriteBufferPool: &f.buffers,

@@ -63,11 +63,11 @@ const (
 
 // Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
 const (
-	// TypePlayed tells what was heard of a response: response_id, audio_ms, and cut.
+	// TypePlayed says what was heard of a response: response_id, audio_ms, and cut.
 	TypePlayed = "switchboard.played"
 	// TypeFormats is a session.update that sets the sound which the leg carries.
 	TypeFormats = "switchboard.formats"
-	// TypeOpened tells that the client can be reached: from now on it sets its session up.
+	// TypeOpened says that the client can be reached: from now on it sets its session up.
 	TypeOpened = "switchboard.opened"
 	// TypeOpening is a session.update that the client's session begins with, and which the client never sends.
 	TypeOpening = "switchboard.opening"
@@ -291,13 +291,13 @@ func Ask(eventID, tag string, mute bool) []byte {
 	return Encode(Object{"type": TypeCreate, "event_id": eventID, "response": response})
 }
 
-// Begun tells of a response that began.
+// Begun is a response.created.
 func Begun(response string) []byte {
 	return Encode(Object{"type": TypeCreated, "response": Object{"object": "realtime.response", "id": response,
 		"status": "in_progress", "output": []string{}, "metadata": nil}})
 }
 
-// ItemDone tells of a raw item that is whole.
+// ItemDone is a conversation.item.done with a raw item.
 func ItemDone(item string) []byte {
 	return Encode(Object{"type": TypeItemDone, "item": json.RawMessage(item)})
 }

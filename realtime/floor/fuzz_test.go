@@ -3,6 +3,9 @@ package floor
 import (
 	"math/rand/v2"
 	"testing"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 func FuzzFloor(f *testing.F) {
@@ -24,7 +27,7 @@ func FuzzFloor(f *testing.F) {
 			}
 			m.play(b)
 		}
-		m.settle()
+		m.finish()
 	})
 }
 
@@ -41,6 +44,59 @@ func TestFloorAtRandom(t *testing.T) {
 		for range 60 + random.IntN(200) {
 			m.play(byte(random.IntN(256)))
 		}
-		m.settle()
+		m.finish()
 	}
+}
+
+// finish lets the world come to rest; everything wanted must then be resolved.
+func (m *voiceModel) finish() {
+	if m.manual {
+		m.manual = false
+		m.tell(Listening{false, true})
+	}
+	for range 200 + 8*len(m.clientAsks) { // more than enough
+		m.speech(false)
+		m.down = append(m.down, m.late...)
+		m.late = nil
+		for len(m.down) > 0 {
+			m.deliver()
+		}
+		for len(m.calls) > 0 {
+			m.answer(handoff.FloorNone)
+		}
+		m.tell(Sounding{false})
+		for range len(m.voice) {
+			m.hears(HeardWhole)
+		}
+		for _, t := range patientTimers {
+			m.elapse(t)
+		}
+		m.hear(false)
+		m.end(events.StatusCompleted)
+		if m.rests() {
+			break
+		}
+	}
+	for id, state := range m.utterances {
+		if state == "open" {
+			m.fail("utterance %s is left unsaid", id)
+		}
+	}
+	if len(m.forwarded) != len(m.clientAsks) {
+		m.fail("client asked %v, forwarded %v", m.clientAsks, m.forwarded)
+	}
+	if f := m.floor; len(f.calls)+len(f.runs)+len(f.carriers) > 0 || f.asked != nil || f.active != "" {
+		m.fail("floor remembers too much: %+v", f)
+	}
+}
+
+// rests reports whether nothing is left to happen.
+func (m *voiceModel) rests() bool {
+	for _, state := range m.utterances {
+		if state == "open" {
+			return false
+		}
+	}
+	return len(m.up)+len(m.down)+len(m.late)+len(m.calls)+len(m.voice) == 0 && m.active == "" && m.outstanding == "" &&
+		len(m.forwarded) == len(m.clientAsks)
 }

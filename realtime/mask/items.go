@@ -47,7 +47,7 @@ func (x *items) hide(id string) {
 	}
 }
 
-// full tells that more was hidden than a call can have: a client must never see it, so none is forgotten.
+// full reports whether more was hidden than a call can have: a client must never see it, so none is forgotten.
 func (x *items) full() bool { return x.bytes > maxHidden }
 
 // request notes a request of ours, whose outputs are hidden, too.

@@ -14,14 +14,14 @@ import (
 const maxReclaims = 32
 
 // Join makes the session somebody else's which runs already, before it begins for us. Our tools are added to it, and
-// nothing else: its instructions and its transcription stay. It returns an update that changes nothing: a server that
-// tells of no session to who joins it answers with one.
+// nothing else: its instructions and its transcription stay. It returns an update that changes nothing: its answer
+// describes the session also where a server sends no session.created to a socket that joins.
 func (m *Mask) Join() []byte {
 	m.session.joined, m.session.guide = true, ""
 	return m.session.own(m.ids, change{}, events.Object{"type": "realtime"})
 }
 
-// Joined tells that the answer to [Mask.Join] is how the session is told of.
+// Joined takes the answer to [Mask.Join] as the session's beginning.
 func (m *Mask) Joined() { m.session.updates = nil }
 
 // Leave returns the update that takes our tools out of a session that goes on without us.

@@ -298,7 +298,7 @@ func (s *session) show(event []byte) (shown [][]byte) {
 	answered := s.updates[:s.answered(now)]
 	s.updates, s.forLeg = s.updates[len(answered):], false
 	s.remember(now)
-	if len(answered) == 0 { // the model tells of it by itself
+	if len(answered) == 0 { // no update caused it
 		return [][]byte{s.unmask(event, s.now)}
 	}
 	s.base, s.answers = answered[len(answered)-1].after, true

@@ -63,7 +63,7 @@ func (q *Queue) Send(event []byte) bool {
 	return true
 }
 
-// Put does as Send, and tells nobody: for who writes himself.
+// Put does as Send without a token: for a leg that writes when it is flushed.
 func (q *Queue) Put(event []byte) bool {
 	select {
 	case <-q.ending:
@@ -77,7 +77,7 @@ func (q *Queue) Put(event []byte) bool {
 	return true
 }
 
-// add enqueues an event, or tells of what too much waits.
+// add enqueues an event, or returns which bound is full.
 func (q *Queue) add(event []byte) (full string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,7 +97,7 @@ func (q *Queue) add(event []byte) (full string) {
 	}
 }
 
-// Ready yields a token when something was sent, not put. Who takes it takes all with Next, also after the end.
+// Ready yields a token after Send, not after Put. Its taker must take all with Next, also after the end.
 func (q *Queue) Ready() <-chan struct{} { return q.ready }
 
 // Next takes the oldest event; false: none waits.
@@ -158,7 +158,7 @@ func (q *Queue) Ended() *handoff.Error {
 // EndedAt returns when the leg began to end. It must have.
 func (q *Queue) EndedAt() time.Time { return q.endedAt }
 
-// Behind tells that the leg ends because its far end is too slow: then nothing more is written to it.
+// Behind reports whether the leg ends because its far end is too slow: then nothing more is written to it.
 func (q *Queue) Behind() bool {
 	why := q.Ended()
 	return why != nil && why.Code == handoff.CodeSlowClient

@@ -76,7 +76,7 @@ func Listen(c Config, log *zap.Logger) (*Engine, error) {
 	return &Engine{config: c, conn: conn, local: local, log: log}, nil
 }
 
-// onlyLoopback tells that the machine has no other address.
+// onlyLoopback reports whether the machine has no other address.
 func onlyLoopback() bool {
 	addresses, err := net.InterfaceAddrs()
 	return err == nil && !slices.ContainsFunc(addresses, func(a net.Addr) bool {

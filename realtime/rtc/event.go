@@ -20,23 +20,11 @@ const (
 	typeBufferCleared = "output_audio_buffer.cleared"
 )
 
-// newRTCNames hands out ids for a leg's events. Its truncations get ids of their own: the model refuses
-// one when the item is gone, which is nobody's concern.
-func newRTCNames() (ids, cuts *events.Names) {
-	all := events.NewNames()
-	return all.Of(events.LegKind), all.Of(events.LegKind + "cut_")
-}
-
 // formatsEvent makes the model hear and speak what a line needs.
 func formatsEvent(id string, l line) []byte {
 	format := events.Object{"format": json.RawMessage(l.asked().raw)}
 	return events.Encode(events.Object{"type": events.TypeFormats, "event_id": id, "session": events.Object{
 		"type": "realtime", "audio": events.Object{"input": format, "output": format}}})
-}
-
-// bufferEvent tells the client of its output audio buffer.
-func bufferEvent(id, kind, response string) []byte {
-	return events.Encode(events.Object{"type": kind, "event_id": id, "response_id": response})
 }
 
 // openingEvent is the session.update of the offer.

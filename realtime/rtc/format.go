@@ -60,7 +60,7 @@ type formats struct {
 	opus      bool   // Set once: what it says comes from a [decoder]
 	asked     string // event id of our update
 	begun     bool   // the model has a session
-	settled   bool   // what the model takes is known
+	known     bool   // what the model takes is known
 	in, out   format // as they are
 	made      struct{ in, out format }
 	fromModel *translator // of what the model says; nil where the line is the same
@@ -71,7 +71,7 @@ type formats struct {
 // begin learns what the session was made with, which holds until our update does.
 func (f *formats) begin(session gjson.Result) *handoff.Error {
 	f.begun, f.made.in, f.made.out = true, readFormat(session, "input"), readFormat(session, "output")
-	if !f.settled {
+	if !f.known {
 		f.use(f.made.in, f.made.out)
 	}
 	return nil // it may yet be changed
@@ -82,18 +82,18 @@ func (f *formats) update(session gjson.Result) *handoff.Error {
 	in, out := readFormat(session, "input"), readFormat(session, "output")
 	asked := f.line.asked()
 	switch {
-	case f.settled:
+	case f.known:
 		in, out = cmp.Or(in, f.in), cmp.Or(out, f.out)
 	case in.raw == "" && out.raw != "" && out.factor != asked.factor: // where it does not speak it, it does not hear it
 		in = cmp.Or(f.made.in, format{pcmFormat, 3})
 	}
-	f.settled = true
+	f.known = true
 	return f.use(cmp.Or(in, asked), cmp.Or(out, asked))
 }
 
 // refuse notes that the model does not do what we asked for: it does what it did.
 func (f *formats) refuse() *handoff.Error {
-	f.settled = true
+	f.known = true
 	pcm := format{pcmFormat, 3}
 	return f.use(cmp.Or(f.made.in, pcm), cmp.Or(f.made.out, pcm))
 }
@@ -101,12 +101,12 @@ func (f *formats) refuse() *handoff.Error {
 // assume ends the wait for an answer: one that said what it does and not that it changed that goes on.
 func (f *formats) assume() *handoff.Error {
 	switch {
-	case f.settled:
+	case f.known:
 		return nil
 	case f.made.in.raw != "" || f.made.out.raw != "":
 		return f.refuse()
 	}
-	f.settled = true
+	f.known = true
 	return f.use(f.line.asked(), f.line.asked())
 }
 
@@ -123,7 +123,7 @@ func (f *formats) use(in, out format) *handoff.Error {
 	}
 	f.used, f.in, f.out = true, in, out
 	for _, side := range []format{in, out} {
-		if side.factor < 0 && f.settled {
+		if side.factor < 0 && f.known {
 			kind := gjson.Get(side.raw, "type").String()
 			return handoff.Fault(handoff.CodeSoundFormat, kind[:min(len(kind), maxKind)], "")
 		}
@@ -184,11 +184,11 @@ func (f *formats) ofFormats(fault gjson.Result) bool {
 		return id == f.asked
 	}
 	names := func(field string) bool { return strings.Contains(fault.Get(field).String(), "format") }
-	return !f.settled && f.asked != "" && (names("param") || names("message"))
+	return !f.known && f.asked != "" && (names("param") || names("message"))
 }
 
-// settle follows from what the model says of formats: nothing, or the end with a word for the client.
-func (p *player) settle(fault *handoff.Error) effects {
+// formatted returns what follows from the model's word on formats: nothing, or the end with an error for the client.
+func (p *player) formatted(fault *handoff.Error) effects {
 	if fault == nil {
 		return effects{}
 	}

@@ -88,7 +88,7 @@ func settleOn(t *testing.T, p *player, script []string) {
 		case "refused":
 			line = `{"type":"error","error":{"type":"invalid_request_error","message":"no","event_id":"sb_rtc_1"}}`
 		case "silence":
-			down = append(down, p.settle(p.formats.assume()).down...)
+			down = append(down, p.formatted(p.formats.assume()).down...)
 			continue
 		}
 		down = append(down, p.fromModel([]byte(line)).down...)
@@ -98,7 +98,7 @@ func settleOn(t *testing.T, p *player, script []string) {
 			t.Errorf("the client was told %s", e)
 		}
 	}
-	if !p.formats.settled {
+	if !p.formats.known {
 		t.Fatal("not settled")
 	}
 }
@@ -162,7 +162,7 @@ func isTone(t *testing.T, what string, samples []float64, rate float64) {
 func TestFormatsAreNotTheClients(t *testing.T) {
 	p := newPlayer(narrow)
 	p.formats.asked = "sb_rtc_1"
-	if got := p.fromModel([]byte(asPCMU)).down; len(got) != 0 || !p.formats.settled {
+	if got := p.fromModel([]byte(asPCMU)).down; len(got) != 0 || !p.formats.known {
 		t.Errorf("the client sees %s", got)
 	}
 	own := `{"type":"session.updated","session":{"type":"realtime"}}`

@@ -170,10 +170,10 @@ func (l *Leg) Probe() {}
 
 func (l *Leg) sign() { l.seen.Store(int64(time.Since(l.born))) }
 
-// Vanished tells that the client did not say that it hangs up: who loads its page anew closes the connection, too.
+// Vanished reports that the client did not say that it hangs up: a page that is loaded anew closes the connection, too.
 func (l *Leg) Vanished() bool { return true }
 
-// Performs tells that the leg plays the model's voice itself, and reports what was heard of it.
+// Performs marks a leg that plays the model's voice itself, and reports what was heard of it.
 func (l *Leg) Performs() {}
 
 // Close ends the leg with a reason (nil: a normal end) and returns when Run has. Events sent before are still

@@ -94,7 +94,7 @@ func TestLegHearsOnAfterWhatItDoesNotKnow(t *testing.T) {
 func TestLegKeepsOrder(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
-	r.player.formats.settled = true
+	r.player.formats.known = true
 	r.packet(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.message([]byte(`{"type":"input_audio_buffer.commit"}`))
 	r.message([]byte(`{"type":"response.create"}`))
@@ -118,7 +118,7 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 		t.Fatalf("passed %s", up)
 	}
 	r.session = []byte(`{"type":"session.update","session":{}}`)
-	r.player.formats.settled = true
+	r.player.formats.known = true
 	r.begin()
 	r.begin()
 	if len(up) != 2 || events.PeekType(up[0]) != events.TypeOpening || events.PeekType(up[1]) != events.TypeAppend {
@@ -135,7 +135,7 @@ func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	if r.begin(); len(up) != 0 {
 		t.Fatalf("passed %s", up)
 	}
-	r.player.formats.settled = true
+	r.player.formats.known = true
 	r.begin()
 	if len(up) != 1 || events.PeekType(up[0]) != events.TypeOpened {
 		t.Errorf("passed %s", up)

@@ -71,7 +71,9 @@ type clip struct {
 }
 
 func newPlayer(l line) player {
-	ids, cuts := newRTCNames()
+	all := events.NewNames()
+	// Truncations have ids of their own: the model refuses one when the item is gone, which is nobody's concern.
+	ids, cuts := all.Of(events.LegKind), all.Of(events.LegKind+"cut_")
 	return player{formats: formats{line: l}, ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{},
 		muted: map[string]bool{}, responses: map[string]*response{}}
 }
@@ -97,7 +99,7 @@ func (t *effects) add(o effects) {
 	t.end = cmp.Or(t.end, o.end)
 }
 
-// idle tells that no frame is due before the next event.
+// idle reports whether no frame is due before the next event.
 func (p *player) idle() bool { return len(p.queue) == 0 && p.tail == 0 }
 
 // fromModel takes an event for the client and returns what follows, the event itself included unless it
@@ -112,10 +114,10 @@ func (p *player) fromModel(event []byte) effects {
 		p.learn(gjson.GetBytes(event, "session"))
 		p.formats.begin(gjson.GetBytes(event, "session"))
 		return effects{}
-	case events.TypeChanged: // our own update went first: nothing of the client did before it was settled
+	case events.TypeChanged: // our own update went first: nothing of the client did before it was answered
 		session := gjson.GetBytes(event, "session")
 		p.learn(session)
-		return p.settle(p.formats.update(session))
+		return p.formatted(p.formats.update(session))
 	case events.TypeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.
 		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {
@@ -136,7 +138,7 @@ func (p *player) fromModel(event []byte) effects {
 		return p.clear()
 	case events.TypeError:
 		if p.formats.ofFormats(gjson.GetBytes(event, "error")) {
-			return p.settle(p.formats.refuse())
+			return p.formatted(p.formats.refuse())
 		}
 		if p.cuts.Own(gjson.GetBytes(event, "error.event_id").String()) {
 			return effects{}
@@ -355,6 +357,7 @@ func (p *player) cut() (t effects) {
 	return t
 }
 
+// buffer tells the client of its output audio buffer.
 func (p *player) buffer(kind, response string) []byte {
-	return bufferEvent(p.ids.Next(), kind, response)
+	return events.Encode(events.Object{"type": kind, "event_id": p.ids.Next(), "response_id": response})
 }

@@ -31,7 +31,7 @@ type run struct {
 	pauses     int // of silence since the last packet
 
 	reached bool   // the client can be: its channel is open, or without one it is connected
-	begun   bool   // the formats are settled
+	begun   bool   // the formats are known
 	session []byte // of the client's offer, until then; or nil
 
 	counts legCounts // but those of the player and of what was heard
@@ -45,12 +45,12 @@ func (r *run) loop() {
 	pause := time.NewTimer(pauseTime)
 	pause.Stop() // until the first packet
 	defer pause.Stop()
-	var settling <-chan time.Time // from the beginning of the model's session, which may take its time
+	var answering <-chan time.Time // from the beginning of the model's session, which may take its time
 	for {
 		r.begin()
 		r.pace()
 		messages := r.messages
-		if !r.player.formats.settled {
+		if !r.player.formats.known {
 			messages = nil // they may set formats; nobody waits long
 		}
 		select {
@@ -67,13 +67,13 @@ func (r *run) loop() {
 			for event, ok := r.Next(); ok; event, ok = r.Next() {
 				r.tell(r.player.fromModel(event))
 			}
-			if settling == nil && r.player.formats.begun {
-				settling = time.After(r.formatLimit)
+			if answering == nil && r.player.formats.begun {
+				answering = time.After(r.formatLimit)
 			}
 		case <-r.ticker.C:
 			r.play(time.Now())
-		case <-settling:
-			r.tell(r.player.settle(r.player.formats.assume()))
+		case <-answering:
+			r.tell(r.player.formatted(r.player.formats.assume()))
 		case <-r.changed:
 			r.look()
 		case c := <-r.channels:
@@ -99,7 +99,7 @@ func (r *run) loop() {
 // begin passes on, once it is known which formats are spoken, the session of the client's offer, that it can be reached
 // and the sound that waited for that.
 func (r *run) begin() {
-	if r.begun || !r.player.formats.settled {
+	if r.begun || !r.player.formats.known {
 		return
 	}
 	r.begun = true
@@ -134,7 +134,7 @@ func (r *run) look() {
 	}
 }
 
-// gone tells that the client will not come back.
+// gone reports that the client will not come back.
 func (r *run) gone() bool {
 	return r.state == webrtc.PeerConnectionStateFailed || r.state == webrtc.PeerConnectionStateClosed ||
 		(r.events != nil && r.events.ReadyState() >= webrtc.DataChannelStateClosing)
@@ -190,7 +190,7 @@ func (r *run) packet(p *rtp.Packet) {
 // rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It reports
 // whether that goes on.
 func (r *run) rest() bool {
-	if !r.player.formats.settled {
+	if !r.player.formats.known {
 		return true // what was said waits, and silence would push it out
 	}
 	r.pauses++
@@ -199,10 +199,10 @@ func (r *run) rest() bool {
 	return r.pauses < maxPauses
 }
 
-// passSound passes on what was heard, if it is that much. Before the formats are settled the newest is kept.
+// passSound passes on what was heard, if it is that much. Before the formats are known the newest is kept.
 func (r *run) passSound(least int) {
-	if !r.player.formats.settled {
-		r.reorder.trim(maxUnsettled)
+	if !r.player.formats.known {
+		r.reorder.trim(maxEarlySound)
 		return
 	}
 	if sound := r.reorder.take(least); sound != nil {

@@ -81,8 +81,8 @@ const (
 	reorderWindow = 3
 	// fadeBytes is how long lost sound is replaced by what was heard before it, ever softer: 60 ms.
 	fadeBytes = 60 * bytesPerMS
-	// maxUnsettled bounds the sound that waits for the model's formats, in bytes. The oldest is dropped.
-	maxUnsettled = 3000 * bytesPerMS
+	// maxEarlySound bounds the sound that waits for the model's formats, in bytes. The oldest is dropped.
+	maxEarlySound = 3000 * bytesPerMS
 )
 
 // A reorderBuffer puts the browser's packets in order. It is pure. There is no jitter buffer: the model's clock
