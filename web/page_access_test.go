@@ -22,7 +22,7 @@ func TestPageIsAccessible(t *testing.T) {
 		"region: Conversation", "region: Call", "region: Work", "region: Machines", "log: Transcript", "group: Call controls", "group: Things to say",
 		"textbox: Message", "button: Send", "button: Mute", "button: Stop talking", "button: Hang up", "button: Sound", "button: Simulated",
 		"button: Stop all work (2)", "button: Stop the work", "button: Recent sessions", "button: Forget rate limits on bigpc/api",
-		"article: bigpc", "heading: bigpc auth refactor", "region: bigpc", "status: ", "alert: ",
+		"article: bigpc", "button: bigpc Fix the failing token test.", "region: bigpc", "status: ", "alert: ",
 	} {
 		if !slices.ContainsFunc(lines, func(l string) bool { return l == want || strings.HasSuffix(want, ": ") && strings.HasPrefix(l, want) }) {
 			t.Errorf("the tree has no %q", want)

@@ -42,7 +42,7 @@ func TestPageAnswersInWords(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
-	p.click("Look")
+	p.click("Review")
 	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	for _, want := range []string{"group: bigpc asks you something", "textbox: Which branch?", "group: Answers it offers", "button: main", "button: release/2.4", "button: Send", "button: Decline"} {
 		if lines := p.tree(); !slices.Contains(lines, want) {
@@ -116,7 +116,7 @@ func TestPageTellsHowToAnswer(t *testing.T) {
 	p.loggedIn(base)
 	p.until(`document.querySelectorAll(".question").length === 4`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".question-voice")].map((e) => e.textContent)`)
-	want := []string{"Tap only: a yes by voice does not count for this.", "…or say yes or no in a call.", "It can be answered on the machine itself only.", "…or say yes or no in a call."}
+	want := []string{"Tap only; a yes by voice does not count.", "…or say yes or no in a call.", "It can be answered on the machine itself only.", "…or say yes or no in a call."}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -144,13 +144,15 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll(".card").length === 5`)
+	p.until(`document.querySelectorAll(".card").length === 4`)
+	eval[bool](p, `(document.querySelectorAll('.line-open[aria-expanded="false"]').forEach((b) => b.click()), `+frames+`)`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)
-	want := []string{
-		"Waiting: comes after your other work there", "Waiting: comes after somebody else's work there",
-		"Working: done together with somebody else's work there", "Working: a copy of the session you named", "Done: given to the work that was running there",
+	want := []string{ // what waits stands below what it waits for, in its turn
+		"Working: done together with somebody else's work there", "Waiting: comes after somebody else's work there", "Waiting: comes after your other work there",
+		"Working: a copy of the session you named",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
+	p.until(cardOf("d") + `.querySelector(".added").textContent.startsWith("Added: “go on” heard")`)
 }

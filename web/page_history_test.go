@@ -80,6 +80,13 @@ func TestPageHistory(t *testing.T) {
 		return len(w.desk.said) == 3 && w.desk.said[2].Text == "No secret."
 	})
 	p.click("Delete what was said…")
+	p.until(`document.querySelector("#confirm").open && document.activeElement.textContent === "Cancel"`)
+	p.press("\x1b")
+	p.until(`!document.querySelector("#confirm").open`)
+	if strings.Contains(strings.Join(w.log(), ";"), "drop owner") {
+		t.Error("it was deleted though nobody agreed")
+	}
+	p.click("Delete what was said…")
 	p.click("Delete it")
 	w.logged(t, "drop owner")
 	w.mu.Lock()
@@ -105,7 +112,7 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	if got := eval[string](p, tones); got != "plain warn flat" {
 		t.Errorf("where it is not known how the tests ended, and where they failed: %q", got)
 	}
-	p.shows("tests failed")
+	p.shows("Tests fail")
 	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
 	p.shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
 	p.until(tones + ` === "good warn flat"`) // what it ran tells

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -142,6 +143,55 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	}
 	o.end()
 	p.until(pills + `.includes("Working")`)
+}
+
+// After an outage the history is read again by itself. While it lasts, work tells when it was seen last and offers
+// nothing to press; a call that it ended leaves a line.
+func TestPageOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	workedYesterday(w)
+	o := newOutage(t)
+	_, base := serveBehind(t, w, nil, o.behind)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	eval[bool](p, otherSide)
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	p.until(`document.querySelector("#status").dataset.tone !== "wait"`)
+	eval[bool](p, `(far.live = "", far.channel.close(), true)`)
+	p.until(`[...document.querySelectorAll(".line.note")].at(-1)?.textContent.startsWith("The call was ended by the other side.")`)
+	o.begin()
+	p.shows("The connection to Switchboard is lost.")
+	p.until(cardOf("h1") + `.querySelector(".pill").textContent.startsWith("Last seen ")`)
+	if got := eval[string](p, `[...document.querySelectorAll(".card:not(.over) :is(.line-stop, .card-foot button), #stop-all, .question button:not([aria-disabled])")].filter((b) => b.checkVisibility()).map((b) => b.textContent).join()`); got != "" {
+		t.Errorf("it offers %s", got)
+	}
+	p.scheme("light")
+	p.shot("outage")
+	p.hit(`document.querySelector("[data-go=history]")`)
+	p.shows("This is read as soon as it is back.")
+	o.end()
+	p.until(`document.querySelectorAll("#history .past-work").length === 3`)
+	p.until(cardOf("h1") + `.querySelector(".pill").textContent === "Working"`)
+}
+
+// "Show" on a machine that is lost leads to it.
+func TestPageShowsTheLostMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	for i := range 12 {
+		w.servers = append([]handoff.ServerInfo{{Name: fmt.Sprint("box", i), Kind: "codex", Health: handoff.HealthUp}}, w.servers...)
+	}
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.click("Show mini is not answering")
+	p.until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
+	p.until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
+	p.quiet()
 }
 
 // An outage is when Switchboard is gone: its streams end, and nothing is answered.

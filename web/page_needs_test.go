@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,8 +41,8 @@ func TestPageNeedsYou(t *testing.T) {
 		p.until(`document.title.startsWith("(` + want + `) ") && document.querySelector("#work-count").textContent === "` + want + `" && window.badge === ` + want)
 	}
 	count("3") // the question, f1, and mini, which also explains its own failure
-	p.shows("laptop asks to run a command, and 2 more")
-	p.click("Look")
+	p.shows("3 need you · laptop asks to run git push")
+	p.click("Review")
 	rows := eval[[]string](p, `[...document.querySelectorAll(".alert")].map((e) => e.innerText.replace(/\s+/g, " "))`)
 	want := []string{"bigpc: session t1 The work on bigpc failed. Show Dismiss", "mini is not answering Nothing answers at its address; its agent server may not run. Show Dismiss"}
 	if !slices.Equal(rows, want) {
@@ -72,6 +73,52 @@ func TestPageNeedsYou(t *testing.T) {
 	p.quiet()
 }
 
+// A question is seen from every place at every width, with the number on Now, and one press leads to it.
+func TestPageQuestionIsSeenEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1440, 900)
+	p.loggedIn(base)
+	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {768, 1024}, {390, 844}, {360, 640}} {
+		p.size(size[0], size[1])
+		for _, area := range []string{"talk", "work", "fleet", "sessions", "history", "settings", "help"} {
+			eval[bool](p, `(document.querySelector("[data-go=`+area+`]").click(), `+frames+`)`)
+			seen := `(document.querySelector(".attention").checkVisibility() || ((q) => q.checkVisibility() && q.getBoundingClientRect().top < innerHeight)(document.querySelector(".question")))`
+			if !eval[bool](p, seen+` && [...document.querySelectorAll("#now-count, #work-count")].some((e) => e.checkVisibility() && e.textContent === "2")`) {
+				t.Errorf("%v, %s: the question is not seen", size, area)
+			}
+		}
+		p.shot(fmt.Sprint("strip-", size[0]))
+		p.click("Review")
+		p.until(`document.activeElement.closest(".question").checkVisibility()`)
+		if high := eval[float64](p, `document.querySelector(".question").getBoundingClientRect().height`); high > 220 {
+			t.Errorf("%v: its card is %v pixels high", size, high)
+		}
+	}
+	p.quiet()
+}
+
+// The title of a question says what it is, and its command stands without the shell that an agent wraps around it.
+func TestPageQuestionSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	w.questions[0].Command = "/bin/bash -lc 'git push origin main'"
+	evil := w.questions[0]
+	evil.ID, evil.Command, evil.Asked = "q2", `bash -lc "echo $(rm -rf ~)"`, evil.Asked.Add(time.Second)
+	w.questions = append(w.questions, evil)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	got := eval[string](p, `[...document.querySelectorAll(".question")].map((q) => q.querySelector("h3").textContent + ": " + q.querySelector("pre").textContent).join("; ")`)
+	if got != `laptop asks to run git push: git push origin main; laptop asks to run a command: bash -lc "echo $(rm -rf ~)"` {
+		t.Errorf("it reads %s", got)
+	}
+	p.quiet()
+}
+
 // badged has the page keep the number on the app's icon where a test finds it.
 func badged() chromedp.Action[chromedp.Void] {
 	return atFirst(`window.badge = 0; navigator.setAppBadge = async (n) => { window.badge = n; }; navigator.clearAppBadge = async () => { window.badge = 0; };`)
@@ -88,7 +135,7 @@ func TestPageTellsTheRisk(t *testing.T) {
 	p.loggedIn(base)
 	p.shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
 	p.shows("If nobody answers, it is declined in 25 minutes.")
-	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Done "✗";Failed "!";Needs you "?";Not answering "!";Working "●"` {
+	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Not answering "!";Tests fail "✗";Working "●"` {
 		t.Errorf("words and marks: %q", marks)
 	}
 }

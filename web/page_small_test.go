@@ -287,7 +287,7 @@ func TestPageKeepsTheConversation(t *testing.T) {
 func TestPageSearchFieldsFit(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	scene(w)
+	finished(w, 12)
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, false), 390, 844)
 	p.loggedIn(base)

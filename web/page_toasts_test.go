@@ -19,7 +19,7 @@ const covered = `(() => {
   for (const b of document.querySelectorAll(".toast button")) if (b.checkVisibility() && seen(b).bottom < b.getBoundingClientRect().bottom) bad.push(b.textContent + " is cut");
   for (const t of toasts.map(seen)) {
     if (t.left < 0 || t.top < 0 || t.right > innerWidth || t.bottom > innerHeight) bad.push("a message is out of sight");
-    for (const e of document.querySelectorAll(".tabs, .places, .question, .composer, .attention-box, .controls")) if (e.checkVisibility() && meet(t, seen(e))) bad.push(e.className);
+    for (const e of document.querySelectorAll(".tabs, .places, .question, .composer, .attention-box, .controls, .machine button, .wide button, .card button")) if (e.checkVisibility() && seen(e).bottom > seen(e).top && meet(t, seen(e))) bad.push(e.className);
   }
   return bad.join();
 })()`
@@ -53,6 +53,23 @@ func TestPageToastsCoverNothing(t *testing.T) {
 	}
 }
 
+// A message with something to press leaves by itself, too, and Escape takes the newest away.
+func TestPageToastsLeave(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.do(atFirst(`window.late = []; ((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 20000 ? late.push(f) : real(f, ms, ...rest)); })(window.setTimeout)`))
+	p.loggedIn(base)
+	eval[bool](p, `import("/page/store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`)
+	p.until(`document.querySelectorAll(".toast").length === 2 && late.length === 2`)
+	p.press("\x1b")
+	p.until(`[...document.querySelectorAll(".toast-text")].map((e) => e.textContent).join() === "Put away."`)
+	eval[bool](p, `(late[0](), true)`)
+	p.until(`!document.querySelector(".toast")`)
+	p.quiet()
+}
+
 // On a screen that is wide and low, the machines have the height that work has: one place shows the one or the other.
 func TestPageLowScreen(t *testing.T) {
 	t.Parallel()
@@ -66,9 +83,9 @@ func TestPageLowScreen(t *testing.T) {
 	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Machines"`)
 	p.scheme("light")
 	p.look("low-machines")
-	p.click("Now")
+	p.hit(`document.querySelector("[data-go=home]")`)
 	p.until(`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`)
-	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Now"`)
+	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.firstChild.textContent).join() === "Now"`)
 	p.look("low-work")
 }
 

@@ -58,8 +58,8 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	p.loggedIn(base)
 	p.openLine("h4")
 	for _, text := range []string{
-		"laptop asks to run a command", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
-		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Done",
+		"laptop asks to run git push", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
+		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Tests fail",
 		"Not answering", "Session: auth refactor", "Session in api: rate limits", "bigpc goes on working. laptop waits for you.",
 	} {
 		p.shows(text)
@@ -191,7 +191,7 @@ func TestPageHidesNothingInACommand(t *testing.T) {
 	if got := eval[string](p, `document.querySelector(".question-command").textContent`); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	p.click("Look")
+	p.click("Review")
 	p.until(`document.querySelector(".question").checkVisibility()`)
 }
 
@@ -204,7 +204,7 @@ func TestPageStopsWork(t *testing.T) {
 	p.loggedIn(base)
 	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "bigpc", "") })
 	at := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Fix the failing"))`
-	stop := `[...(` + at + `?.querySelectorAll(".card-foot button") ?? [])].find((b) => b.textContent === "Stop the work")`
+	stop := `[...(` + at + `?.querySelectorAll(".line-stop") ?? [])].find((b) => b.textContent === "Stop the work")`
 	p.until(stop)
 	eval[bool](p, `(`+stop+`.click(), true)`)
 	p.shows("bigpc is not answering.")
@@ -212,7 +212,7 @@ func TestPageStopsWork(t *testing.T) {
 	w.change(func(w *world) { w.fail = nil })
 	p.click("Stop all work (2)")
 	p.until(at + `.querySelector(".pill").textContent === "Stopping…"`)
-	p.until(`document.querySelectorAll(".card-foot [aria-disabled]").length === 2 && document.querySelectorAll(".card-foot").length === 4`)
+	p.until(`document.querySelectorAll(".line-stop[aria-disabled]").length === 2 && document.querySelectorAll(".card").length === 4`)
 	stops := func() int { return strings.Count(strings.Join(w.log(), ";"), "stop owner ") }
 	waitFor(t, func() bool { return stops() >= 3 }) // the one that failed and the two of all
 	if stops() != 3 {

@@ -20,6 +20,7 @@ const (
 
 	maxListPrompt = 1 << 10 // of each in a list; the whole is under its id
 	maxListText   = 2 << 10 // so is this, of the answer and of what went wrong
+	maxStep       = 200     // of what work does now
 
 	maxItems    = 2 << 20 // of one piece's items as JSON: the newest are whole, the others are cut
 	maxCutItem  = 1 << 10 // of a cut item's text, and of its output
@@ -38,9 +39,17 @@ type brief struct {
 	handoff.Record
 	// how many items there are under its id, but for a message that is its answer
 	ItemCount int           `json:"item_count,omitempty"`
-	Clipped   bool          `json:"clipped,omitempty"` // a text is cut; the whole is under its id
-	Tests     handoff.Tests `json:"tests,omitempty"`   // as they were run last
-	Edits     *editSum      `json:"edits,omitempty"`   // what was edited
+	Clipped   bool          `json:"clipped,omitempty"`  // a text is cut; the whole is under its id
+	Tests     handoff.Tests `json:"tests,omitempty"`    // as they were run last
+	Edits     *editSum      `json:"edits,omitempty"`    // what was edited
+	Declined  bool          `json:"declined,omitempty"` // what it asked for last was
+	Step      *step         `json:"step,omitempty"`     // what it does now; nil once it has ended
+}
+
+// step is what work does now, without what came of it.
+type step struct {
+	Kind handoff.ItemKind `json:"kind"`
+	Text string           `json:"text"`
 }
 
 // briefOf leaves the items out.
@@ -54,6 +63,12 @@ func briefOf(r handoff.Record) brief {
 		}
 	}
 	b.Tests, b.Edits = handoff.TestsOf(r.Items), editsOf(r.Items)
+	if n := len(r.Answers); n > 0 {
+		b.Declined = r.Answers[n-1].Decision == handoff.DecisionDecline || r.Answers[n-1].Decision == handoff.DecisionStop
+	}
+	if n := len(r.Items); n > 0 && r.Outcome == "" {
+		b.Step = &step{Kind: r.Items[n-1].Kind, Text: handoff.Clip(r.Items[n-1].Text, maxStep)}
+	}
 	return b
 }
 

@@ -20,7 +20,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.Shows("bigpc asks you something")
 	p.Shows("Which version are the release notes for?")
 	p.Pictures("answer-1-phone-talk")
-	p.Click("Look")
+	p.Click("Review")
 	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	p.Has("group: bigpc asks you something", "textbox: Which version are the release notes for?", "group: Answers it offers", "button: 2.4", "button: 2.5", "button: Send", "button: Decline")
 	p.Shows("…or say it.")

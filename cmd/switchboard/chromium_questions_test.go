@@ -28,7 +28,7 @@ func TestChromiumQuestions(t *testing.T) {
 	for _, q := range []struct{ name, command, risk, how string }{
 		{"low", "git status --short", "Low risk", "…or say yes or no in a call."},
 		{"medium", "git push origin release/2.4", "Medium risk", "…or say yes or no in a call."},
-		{"high", "sudo systemctl restart nginx && rm -rf /var/cache/nginx", "High risk", "Tap only: a yes by voice does not count for this."},
+		{"high", "sudo systemctl restart nginx && rm -rf /var/cache/nginx", "High risk", "Tap only; a yes by voice does not count."},
 	} {
 		c.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job 1 asks for %s"}`, q.command))
 		p.Until(`document.querySelector(".question:not(.settling)")`)

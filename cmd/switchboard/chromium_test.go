@@ -122,8 +122,8 @@ func (p *tab) keyboardWorks(r *running) {
 	p.Until(`!!` + card("release notes")) // a sentence that comes sooner cuts off the voice before it has begun anything
 	p.says("Push it from bigpc")
 	p.work("push it", "Needs you")
-	p.Until(`document.title.includes("bigpc asks to run a command")`)
-	p.Has("group: bigpc asks to run a command", "button: Allow once", "button: Decline", "heading: bigpc asks to run a command")
+	p.Until(`document.title.includes("bigpc asks to run git push")`)
+	p.Has("group: bigpc asks to run git push", "button: Allow once", "button: Decline", "heading: bigpc asks to run a command")
 	p.Until(`document.querySelector(".question-command").textContent.includes("git push origin") && !document.querySelector(".question.settling")`)
 	p.Pictures("desktop-2-approval")
 	p.Choose("Allow once")
@@ -240,10 +240,10 @@ func TestChromiumOnAPhone(t *testing.T) {
 	p.work("run the tests", "Done")
 	p.chip("On laptop, write the release notes")
 	p.chip("Push it from bigpc")
-	p.Shows("bigpc asks to run a command")
+	p.Shows("bigpc asks to run git push")
 	p.work("release notes", "Done") // its end moves the question, and what moves takes no tap
 	p.Pictures("phone-2-talk")
-	p.Click("Look")
+	p.Click("Review")
 	p.Pictures("phone-3-work")
 	p.Click("Allow once")
 	p.work("push it", "Done")

@@ -29,7 +29,10 @@ export function calling({ settings, remote }) {
     },
     onEvent: voiceEvent,
     onSent: (id) => dispatch({ type: "delivery", id, delivery: "sent" }),
-    onProblem: (text, next) => toast(text, { next }),
+    onProblem: (text, next) => {
+      note(text);
+      toast(text, { next });
+    },
     onBlocked: () => toast("Your browser holds the sound back.", { tone: "info", action: { label: "Play the voice", run: () => remote.play().catch(() => {}) } }),
     onMic: (stream) => {
       stopMeter();

@@ -84,15 +84,20 @@ async function forget(server) {
 
 // A short loss is not worth a word.
 let lostTimer = 0;
+let lostAt = 0;
 function feedState(state) {
   if (state === "out") return signedOut();
   if (state === "lost") held.doubt();
   clearTimeout(lostTimer);
   if (state === "live") {
+    lostAt = 0;
     dispatch({ type: "feed", state });
     talk.sendWaiting();
   }
-  else lostTimer = setTimeout(() => dispatch({ type: "feed", state }), 1500);
+  else {
+    const at = (lostAt ||= Date.now());
+    lostTimer = setTimeout(() => dispatch({ type: "feed", state, at }), 1500);
+  }
 }
 
 // The conversation lasts as long as this window, also when its page is loaded anew.
@@ -172,6 +177,22 @@ function showWork(id) {
   card?.focus({ preventScroll: true });
 }
 
+// Brings what needs the person into sight, the first question first.
+function review() {
+  go("work");
+  const first = document.querySelector(".question button, .question textarea, .question input");
+  first?.closest(".question").scrollIntoView({ block: "nearest" });
+  first?.focus({ preventScroll: true });
+}
+
+// Brings a machine into sight.
+function showMachine(name) {
+  go("fleet");
+  const machine = byId(`machine-${name}`)?.closest(".machine");
+  machine?.scrollIntoView({ block: "nearest" });
+  machine?.focus({ preventScroll: true });
+}
+
 async function setLevel(level) {
   dispatch({ type: "level", level });
   await api.setLevel(level).catch(toastProblem);
@@ -186,10 +207,7 @@ function wireKeys() {
     mute: () => { if (!call.idle) mute(!get().call.muted); },
     quiet: talk.quiet, hangUp: talk.hangUp,
     call: () => { if (call.idle) talk.start(); },
-    next: () => {
-      go("work");
-      document.querySelector(".question button, .question textarea, .question input")?.focus();
-    },
+    next: review,
     type: () => {
       go("talk");
       byId("say").focus();
@@ -212,8 +230,8 @@ function wire() {
     },
     useMic: () => call.useMicrophone(),
   }));
-  const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud });
-  onChange(needsView({ decide, go, again: done.again, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
+  const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud, lost: prefill });
+  onChange(needsView({ decide, machine: showMachine, again: done.again, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
   onChange(keepDismissed);
   onChange(({ call: { phase, id } }) => { if (id || phase === "idle") holdCall(id); });
   const list = workView({ ...done, stopAll, read: readWork }, hue);
@@ -223,14 +241,14 @@ function wire() {
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
   onChange(settingsView({ settings, changed, level: setLevel, leaving: () => Promise.all([call.hangUp(), turnOff().catch(() => {})]), signedOut }, [notifyPart()]));
   onAsked(go);
-  historyView({ settings, changed }, hue);
+  onChange(historyView({ settings, changed }, hue));
   helpView();
   onChange(keepSaid(() => settings.history));
   const facts = factsView(setLevel);
   onChange(facts);
   setInterval(() => { if (!call.idle && !document.hidden) facts(get()); }, 1000);
   const counted = deviceView({ hangUp: talk.hangUp, mute, quiet: talk.quiet });
-  onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }), counted, sound: (kind) => { if (settings.sounds) chime(kind); } }));
+  onChange(noticesView({ review, untoast: (id) => dispatch({ type: "untoast", id }), counted, sound: (kind) => { if (settings.sounds) chime(kind); } }));
   dispatch({ type: "dismissed", keys: loadDismissed() });
   wirePlaces();
   wireKeys();

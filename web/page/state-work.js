@@ -141,23 +141,67 @@ export const away = (work, r) => over(r) && work.cleared !== "" && endOf(r) <= w
 /** When the newest finished work ended, which puts all of it away; "": there is none to put away. */
 export const newestEnd = (work) => Object.values(work.records).filter((r) => over(r) && !away(work, r)).map(endOf).sort().at(-1) ?? "";
 
-// What a person did not name is found by what they see: the words of the work, where it is and what came of it.
-const wordsOf = (r) => [r.prompt, ...(r.undelivered ?? []), r.title, r.server, r.project, r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
-const kinds = { running: (r) => !over(r), done: (r) => r.outcome === "result", failed: (r) => over(r) && (r.outcome === "failed" || r.outcome === "unknown" || r.tests === "failed"), stopped: (r) => over(r) && ["interrupted", "cancelled"].includes(r.outcome) };
+// What a person did not name is found by what they see: the words of the work, where it is, where it stands and what came
+// of it.
+const ends = { result: "done", failed: "failed", unknown: "unclear failed", interrupted: "stopped", cancelled: "stopped" };
+const whereItStands = (r) => (over(r) ? `${ends[r.outcome]}${r.tests === "failed" ? " tests fail failed" : ""}` : r.paused ? "paused" : r.waits ? "waiting" : "working running");
+const wordsOf = (r) => [r.prompt, ...(r.undelivered ?? []), r.title, r.server, r.project, whereItStands(r), r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
+
+const sessionOf = (r) => [r.server, r.project ?? "", r.thread_id ?? ""].join(" ");
 
 /**
- * The work as it is listed, within a filter { words, server, kind }: what is not finished, newest first, then the
- * finished by session, { key, server, title, items }, the session whose work ended last first.
+ * What belongs to another piece of work and has no line of its own, by the id of that piece: words that were added to it
+ * while it ran, { added, tries }, oldest first, and the tries before it that came to nothing.
  */
-export function listed(work, { words = "", server = "", kind = "" } = {}) {
+export function attached(work) {
+  const all = newestFirst(work);
+  const of = new Map();
+  const put = (id, kind, r) => {
+    if (!of.has(id)) of.set(id, { added: [], tries: [] });
+    of.get(id)[kind].unshift(r);
+  };
+  const newest = new Map(); // by what was asked where: the newest piece
+  const runs = Map.groupBy(all.filter((r) => r.why !== "added"), sessionOf);
+  for (const r of all) {
+    const host = r.why === "added" && runs.get(sessionOf(r))?.find((h) => h.created_at <= r.created_at && (!h.ended_at || h.ended_at >= r.created_at));
+    if (host) put(host.id, "added", r);
+    if (r.why === "added") continue;
+    const key = `${r.server} ${r.project ?? ""} ${r.prompt}`;
+    const next = newest.get(key);
+    const failed = over(r) && r.outcome !== "result";
+    if (next && failed && (!r.thread_id || r.thread_id === next.thread_id)) put(next.id, "tries", r);
+    else newest.set(key, r);
+  }
+  return of;
+}
+
+// What waits stands below what it waits for, in the order in which it is begun.
+function inTurn(open) {
+  const waiting = open.filter((r) => r.waits && !r.paused).reverse();
+  const bySession = Map.groupBy(waiting, sessionOf);
+  const rows = open.filter((r) => !waiting.includes(r)).flatMap((r) => {
+    const behind = bySession.get(sessionOf(r)) ?? [];
+    bySession.delete(sessionOf(r));
+    return [r, ...behind];
+  });
+  return [...rows, ...[...bySession.values()].flat()];
+}
+
+/**
+ * The work as it is listed, as far as it has all of some words: what is not finished, newest first, what waits below
+ * what it waits for, then the finished by session, { key, server, title, items }, the session whose work ended last
+ * first. `parts` is what `attached` gives.
+ */
+export function listed(work, words = "", parts = attached(work)) {
+  const within = new Set([...parts.values()].flatMap((p) => [...p.added, ...p.tries]));
   const want = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (r) => (!server || r.server === server) && (!kind || kinds[kind](r)) && want.every((w) => wordsOf(r).includes(w));
-  const all = newestFirst(work).filter((r) => !away(work, r));
+  const fits = (r) => !want.length || ((text) => want.every((w) => text.includes(w)))(wordsOf(r));
+  const all = newestFirst(work).filter((r) => !within.has(r) && !away(work, r));
   const found = all.filter(fits);
   const done = found.filter(over).sort((a, b) => (endOf(a) < endOf(b) ? 1 : endOf(a) > endOf(b) ? -1 : 0));
-  const groups = Map.groupBy(done, (r) => [r.server, r.project ?? "", r.thread_id ?? ""].join(" "));
+  const groups = Map.groupBy(done, sessionOf);
   return {
-    all, open: found.filter((r) => !over(r)),
+    all, open: inTurn(found.filter((r) => !over(r))),
     groups: [...groups].map(([key, items]) => ({ key, server: items[0].server, title: items.find((r) => r.title)?.title ?? "", items })),
   };
 }

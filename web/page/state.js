@@ -18,6 +18,7 @@ export const callStart = {
 export const start = {
   session: "unknown", // unknown, in, out
   feed: "connecting", // connecting, live, lost
+  seen: 0, // when the connection was lost, in ms: what is shown is from then
   loaded: false,
   voice: { simulated: false, model: "", chips: [] },
   servers: [],
@@ -40,7 +41,7 @@ export function reduce(state, action) {
     case "session":
       return { ...state, session: action.session };
     case "feed":
-      return { ...state, feed: action.state };
+      return { ...state, feed: action.state, seen: action.state === "lost" && state.feed !== "lost" ? action.at : state.seen };
     case "servers":
       return tidy({ ...state, loaded: true, servers: action.items, machines: action.machines ?? state.machines, voice: { ...start.voice, ...action.voice } });
     case "level":

@@ -1,73 +1,128 @@
-// One piece of work: a card while it runs, a line that opens once it is finished.
+// One piece of work: a line that tells where it stands, and opens.
 
-import { h, icon, keepAtEnd, keyed, reachable, setAttr, setText, show } from "./dom.js";
+import { dress, h, icon, keepAtEnd, keyed, reachable, setAttr, setText, show } from "./dom.js";
 import { ended, over, steps as stepsOf } from "./state-work.js";
 import { cardActs } from "./view-acts.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { ago, answerWords, placeWords, took, workFacts, workWords } from "./words.js";
+import { ago, answerWords, briefly, outcomeWords, placeWords, stepWords, took, workFacts, workWords } from "./words.js";
 
-const parts = (id) => ({
-  machine: h("span", { class: "plug-name", id: `m-${id}` }),
-  title: h("span", { class: "card-title" }),
-  asked: h("span", { class: "line-asked" }),
-  came: h("span", { class: "line-came" }),
-  when: h("span", { class: "line-when" }),
-  state: h("span", { class: "pill" }),
-  meta: h("p", { class: "card-meta" }),
-  prompt: reachable(h("p", { class: "card-prompt" })),
-  stepsTitle: h("span", {}),
-  steps: reachable(h("div", { class: "steps", role: "group", "aria-label": "Steps" })),
-  reading: h("p", { class: "quiet-text", hidden: true }),
-  answer: h("div", { class: "answer" }),
-  problem: h("div", { class: "problem", hidden: true }),
-  unheard: h("ul", { class: "unheard", "aria-label": "Words that it never heard", hidden: true }),
-  answers: h("ul", { class: "answers", "aria-label": "Questions that were answered" }),
-});
-
-/** Makes a card. `acts` as in cardActs, and resend(id, i), read(id), opened(id, on): a finished one was opened or closed. */
+/**
+ * Makes a card. `acts` as in cardActs, and resend(id, i), read(id), opened(id, on): it was opened or closed. What is inside
+ * is made when it is opened first: a day's work is hundreds of lines.
+ */
 export function workCard({ record }, hue, acts) {
-  const part = parts(record.id);
-  const body = h("div", { class: "card-body", id: `b-${record.id}` });
-  part.line = h("button", { class: "line-open", type: "button", "aria-controls": body.id, on: { click: () => acts.opened(record.id, body.hidden) } },
-    icon("chevron"), part.asked, part.came);
-  part.name = h("span", { class: "open-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, " ", part.title);
-  part.whole = h("button", { class: "button small", type: "button", text: "Show all of it", hidden: true, on: { click: () => acts.read(record.id) } });
-  const foot = cardActs(record.id, acts);
-  part.stop = foot.stop;
-  let touched = false;
-  let wasEnded = ended(record);
-  let has = false; // what its details show; else they are read when they are opened
-  const details = h("details", { class: "did", open: !wasEnded },
-    h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.reading, part.steps, part.answers);
-  details.addEventListener("toggle", () => { if (details.open && !has) acts.read(record.id); });
-  const head = h("header", { class: "card-head" }, h("h4", { class: "card-name" }, part.name, part.line), part.when, part.state);
-  body.append(part.meta, part.prompt, details, part.answer, part.problem, part.unheard, part.whole, foot.el);
-  const el = h("article", { class: `card ${hue(record.server)}`, id: `card-${record.id}`, tabindex: "-1", "aria-labelledby": `m-${record.id}` }, head, body);
+  const { id } = record;
+  const body = h("div", { class: "card-body", id: `b-${id}` });
+  const asked = h("span", { class: "line-asked" });
+  const came = h("span", { class: "line-came" });
+  const machine = h("span", { class: "line-machine", id: `m-${id}`, text: record.server });
+  const when = h("span", { class: "line-when" });
+  const state = h("span", { class: "pill" });
+  const line = h("button", { class: "line-open", type: "button", "aria-controls": body.id, on: { click: () => acts.opened(id, body.hidden) } },
+    icon("chevron"), h("span", { class: "plug", "aria-hidden": "true" }), machine, h("span", { class: "line-words" }, asked, came));
+  const stop = h("button", { class: "button small line-stop danger-quiet", type: "button", hidden: true, on: { click: () => { if (!stop.hasAttribute("aria-disabled")) acts.stop(id); } } });
+  const el = h("article", { class: `card ${hue(record.server)}`, id: `card-${id}`, tabindex: "-1", "aria-labelledby": `m-${id}` },
+    h("header", { class: "card-head" }, h("h3", { class: "card-name" }, line), when, state, stop), body);
+  let inside = null;
+  let shown = "";
+  let last;
   return {
     el,
-    update({ record: r, waiting, stopping, read, unread: more, open }) {
-      if (ended(r) && !wasEnded && !touched) details.open = false;
-      wasEnded = ended(r);
-      fillCard(part, r, workWords(r, waiting, stopping), stopping);
-      foot.update(r, waiting);
-      fillAnswers(part.answers, r.answers ?? []);
-      fillUnheard(part.unheard, r, acts.resend);
-      const steps = stepsOf(r);
-      const count = Math.max(steps.length, read === "whole" ? 0 : r.item_count ?? 0);
-      show(details, count > 0 || (r.answers ?? []).length > 0);
-      setText(part.stepsTitle, count === 0 ? "What you were asked" : ended(r) ? `What it did (${count})` : `What it does (${count})`);
-      const folded = over(r) && !open;
-      show(body, !folded);
-      has = !more && read !== "failed";
-      if (more && details.open && !folded) acts.read(r.id);
-      fillReading(part, r, read, count > steps.length);
-      if (!folded) keepAtEnd(part.steps, () => keyed(part.steps, shownSteps(r, steps, waiting), (i) => i.id, step));
+    update(now) {
+      const { record: r, waiting, stopping, read, open, seen, named, part, clock } = now;
+      const key = [waiting, stopping, read, open, seen, named, clock, now.unread].join();
+      if (last?.record === r && last.part === part && shown === key) return;
+      [last, shown] = [now, key];
+      const words = workWords(r, waiting, stopping, seen);
+      const doing = (r.items ?? []).at(-1) ?? r.step;
+      const answer = ended(r) ? r.text || (r.outcome === "result" && r.spoken) || r.error?.message || "" : "";
+      setText(asked, short(r.prompt));
+      setText(came, [part?.tries.length && `attempt ${part.tries.length + 1}`, r.tests === "failed" && "tests fail",
+        ended(r) ? short(answer) : r.waits ? placeWords(r) : doing && stepWords(doing)].filter(Boolean).join(" · "));
+      const since = Date.parse(r.ended_at ?? r.created_at);
+      setText(when, briefly(since, Date.now()));
+      setAttr(when, "title", `${ended(r) ? "ended" : r.waits ? "asked" : "began"} ${ago(since, Date.now())}`);
+      setText(state, words.text);
+      setAttr(state, "title", words.text); // where its mark stands alone
+      setAttr(state, "data-tone", words.tone);
+      show(machine, named);
+      show(stop, !ended(r) && !waiting && !seen); // its question offers that
+      dress(stop, r.waits ? "close" : "stop", r.waits ? "Drop" : "Stop the work");
+      setAttr(stop, "aria-disabled", stopping ? "true" : null);
+      setAttr(line, "aria-expanded", String(open));
       el.classList.toggle("over", over(r));
-      el.classList.toggle("folded", folded);
-      setAttr(part.line, "aria-expanded", String(!folded));
+      el.classList.toggle("folded", !open);
+      show(body, open);
+      if (!open && !inside) return;
+      inside ??= insideOf(id, body, acts);
+      inside(now);
     },
   };
+}
+
+// What a card shows when it is open.
+function insideOf(id, body, acts) {
+  const meta = h("p", { class: "card-meta" });
+  const prompt = reachable(h("p", { class: "card-prompt" }));
+  const stepsTitle = h("span", {});
+  const steps = reachable(h("div", { class: "steps", role: "group", "aria-label": "Steps" }));
+  const reading = h("p", { class: "quiet-text", hidden: true });
+  const answer = h("div", { class: "answer" });
+  const problem = h("div", { class: "problem", hidden: true });
+  const unheard = h("ul", { class: "unheard", "aria-label": "Words that it never heard", hidden: true });
+  const added = h("ul", { class: "added", "aria-label": "Words that were added", hidden: true });
+  const tries = h("ul", { class: "added", "aria-label": "Earlier attempts", hidden: true });
+  const answers = h("ul", { class: "answers", "aria-label": "Questions that were answered" });
+  const whole = h("button", { class: "button small", type: "button", text: "Show all of it", hidden: true, on: { click: () => acts.read(id) } });
+  const foot = cardActs(id, acts);
+  let touched = false;
+  let has = false; // what its details show; else they are read when they are opened
+  let wasEnded = null;
+  const details = h("details", { class: "did" }, h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), stepsTitle), reading, steps, answers);
+  details.addEventListener("toggle", () => { if (details.open && !has) acts.read(id); });
+  body.append(meta, prompt, added, details, answer, problem, unheard, tries, whole, foot.el);
+  return ({ record: r, waiting, read, unread: more, open, seen, part, alone }) => {
+    if (wasEnded === null) details.open = !ended(r);
+    else if (ended(r) && !wasEnded && !touched) details.open = false;
+    wasEnded = ended(r);
+    setText(meta, metaOf(r));
+    setText(prompt, r.prompt);
+    show(prompt, r.prompt.trim() !== short(r.prompt)); // else the line has all of it
+    fillAnswer(answer, r);
+    show(problem, Boolean(r.error));
+    if (r.error) showProblem(problem, r);
+    foot.update(r, { waiting, seen, alone });
+    fillAnswers(answers, r.answers ?? []);
+    fillUnheard(unheard, r, acts.resend);
+    fillAdded(added, part?.added ?? []);
+    fillTries(tries, part?.tries ?? []);
+    const did = stepsOf(r);
+    const count = Math.max(did.length, read === "whole" ? 0 : r.item_count ?? 0);
+    show(details, count > 0 || (r.answers ?? []).length > 0);
+    setText(stepsTitle, count === 0 ? "What you were asked" : ended(r) ? `What it did (${count})` : `What it does (${count})`);
+    has = !more && read !== "failed";
+    if (more && details.open && open) acts.read(r.id);
+    show(reading, count > did.length && Boolean(read));
+    setText(reading, read === "failed" ? "This could not be read. Close it and open it again to try once more." : "Reading…");
+    show(whole, Boolean(r.clipped));
+    setAttr(whole, "aria-disabled", read === "reading" ? "true" : null);
+    if (open) keepAtEnd(steps, () => keyed(steps, shownSteps(r, did, waiting), (i) => i.id, step));
+  };
+}
+
+function metaOf(r) {
+  const began = Date.parse(r.created_at);
+  const times = r.paused ? "" : r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `${r.waits ? "asked" : "began"} ${ago(began, Date.now())}`;
+  return [r.title && !same(r.title, r.prompt) && r.title, r.project && `project ${r.project}`, !r.paused && r.thread_id && placeWords(r), times, ...workFacts(r)].filter(Boolean).join(" · ");
+}
+
+function fillAnswer(el, r) {
+  const good = r.outcome === "result";
+  const text = ended(r) ? r.text || (good && r.spoken) || "" : "";
+  paragraphs(el, text);
+  el.classList.toggle("partly", outcomeWords(r).tone !== "good");
+  show(el, Boolean(text));
 }
 
 /** What runs while something is asked does not run: it waits for the answer. What ran when it ended was stopped with it. */
@@ -81,6 +136,31 @@ export function shownSteps(r, steps, waiting) {
 export function fillAnswers(el, answers) {
   show(el, answers.length > 0);
   if (el.childElementCount !== answers.length) el.replaceChildren(...answers.map((a) => h("li", { text: answerWords(a) })));
+}
+
+// Words that were added to it while it ran, each with what became of it.
+function fillAdded(el, records) {
+  show(el, records.length > 0);
+  keyed(el, records, (r) => r.id, () => {
+    const words = h("span", {});
+    const fate = h("span", { class: "quiet-text" });
+    return {
+      el: h("li", {}, words, " ", fate),
+      update(r) {
+        setText(words, `Added: “${short(r.prompt)}”`);
+        setText(fate, !ended(r) ? "on its way" : r.outcome === "result" ? `heard ${ago(Date.parse(r.ended_at ?? r.created_at), Date.now())}` : r.error?.message || "not heard");
+      },
+    };
+  });
+}
+
+// The attempts before this one, which came to nothing.
+function fillTries(el, records) {
+  show(el, records.length > 0);
+  keyed(el, records.map((r, i) => ({ r, i })), (t) => t.r.id, () => {
+    const words = h("span", {});
+    return { el: h("li", {}, words), update: ({ r, i }) => setText(words, `Attempt ${i + 1}, ${ago(Date.parse(r.ended_at ?? r.created_at), Date.now())}: ${r.error?.message || outcomeWords(r).text}`) };
+  });
 }
 
 // Words that it took and never heard: nothing was begun for them, and they can be given once more.
@@ -98,40 +178,6 @@ function fillUnheard(el, r, resend) {
     });
     return { el: h("li", {}, said, send), update: ({ text }) => setText(said, `Not heard: “${text}”`) };
   });
-}
-
-// What of a card is still to be read.
-function fillReading(part, r, read, lacks) {
-  show(part.reading, lacks && Boolean(read));
-  setText(part.reading, read === "failed" ? "This could not be read. Close it and open it again to try once more." : "Reading…");
-  show(part.whole, Boolean(r.clipped));
-  setAttr(part.whole, "aria-disabled", read === "reading" ? "true" : null);
-}
-
-function fillCard(part, r, words, stopping) {
-  setText(part.machine, r.server);
-  setText(part.prompt, r.prompt);
-  setText(part.title, r.title && !same(r.title, r.prompt) ? r.title : "");
-  setText(part.state, words.text);
-  setAttr(part.state, "data-tone", words.tone);
-  const began = Date.parse(r.created_at);
-  const done = r.ended_at ? ago(Date.parse(r.ended_at), Date.now()) : "";
-  const times = r.paused ? "" : done ? `${done}, took ${took(began, Date.parse(r.ended_at))}` : `${r.waits ? "asked" : "began"} ${ago(began, Date.now())}`;
-  setText(part.meta, [r.project && `project ${r.project}`, !r.paused && r.thread_id && placeWords(r), times, ...workFacts(r)].filter(Boolean).join(" · "));
-  const good = r.outcome === "result";
-  const answer = ended(r) ? r.text || (good && r.spoken) || "" : "";
-  paragraphs(part.answer, answer);
-  part.answer.classList.toggle("partly", !good || r.tests === "failed");
-  show(part.answer, Boolean(answer));
-  show(part.problem, Boolean(r.error));
-  if (r.error) showProblem(part.problem, r);
-  setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
-  show(part.name, !over(r)); // its session stands above it
-  show(part.line, over(r));
-  show(part.when, over(r));
-  setText(part.asked, short(r.prompt));
-  setText(part.came, [r.tests === "failed" && "tests fail", short(answer || r.error?.message || "")].filter(Boolean).join(" · "));
-  setText(part.when, done);
 }
 
 // The beginning of a text, as a line shows it.

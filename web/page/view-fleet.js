@@ -53,7 +53,7 @@ function machine({ server }, hue, acts) {
     [shown, at] = [now, Date.now()];
     acts.sessions(server.name);
   };
-  const el = h("section", { class: `machine ${hue(server.name)}`, "aria-labelledby": id },
+  const el = h("section", { class: `machine ${hue(server.name)}`, tabindex: "-1", "aria-labelledby": id },
     h("header", { class: "card-head" },
       h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
       stand, health),

@@ -1,10 +1,11 @@
 // What was said and what was done, by day: found by words, saved as Markdown or JSON, deleted.
 
 import * as api from "./api.js";
+import { confirmed } from "./confirm.js";
 import { byId, h, icon, keyed, reachable, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
 import { steps as stepsOf } from "./state-work.js";
-import { toast, toastProblem } from "./store.js";
+import { toastProblem } from "./store.js";
 import { fillAnswers, showProblem, shownSteps } from "./view-card.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
@@ -14,7 +15,7 @@ const pause = 300;
 const mostPages = 60; // of each kind, in what is saved
 const atOnce = 6; // pieces of work that are read whole for it
 
-/** Wires the history; hue(server) gives a machine's colour, `settings` whether it is kept, changed(name) keeps that. */
+/** Wires the history and returns its view; hue(server) gives a machine's colour, `settings` whether it is kept, changed(name) keeps that. */
 export function historyView({ settings, changed }, hue) {
   const search = h("input", { id: "history-search", class: "text-field", type: "search", placeholder: "Search the history", maxlength: 200, autocomplete: "off" });
   const words = h("p", { class: "quiet-text", role: "status" });
@@ -34,6 +35,7 @@ export function historyView({ settings, changed }, hue) {
   let next = { said: "", work: "" };
   let asked = 0;
   let timer = 0;
+  let failed = false;
 
   // One page of each kind; "" asks for the newest, null: there are no more.
   async function page({ said, work }, text) {
@@ -46,6 +48,7 @@ export function historyView({ settings, changed }, hue) {
   }
   async function read(more) {
     const mine = ++asked;
+    failed = false;
     if (!more) setText(words, "Looking…");
     try {
       const got = await page(more ? next : { said: "", work: "" }, search.value.trim());
@@ -54,7 +57,10 @@ export function historyView({ settings, changed }, hue) {
       next = got.next;
       paint();
     } catch (error) {
-      if (mine === asked) setText(words, error.message);
+      if (mine !== asked) return;
+      failed = !error.status || error.status >= 500; // it is read again once Switchboard is back
+      setText(words, failed ? `${error.message} This is read as soon as it is back.` : error.message);
+      show(words, true);
     }
   }
   search.addEventListener("input", () => {
@@ -93,9 +99,11 @@ export function historyView({ settings, changed }, hue) {
     }
   }
 
-  function drop() {
-    toast("This deletes all that was said and heard, on every device.", { next: "What became of your work stays.", action: { label: "Delete it", run: () => api.dropSaid().then(() => read(false), toastProblem) } });
+  async function drop() {
+    if (!(await confirmed({ title: "Delete what was said?", text: "This deletes all that was said and heard, on every device, and cannot be undone. What became of your work stays.", yes: "Delete it" }))) return;
+    await api.dropSaid().then(() => read(false), toastProblem);
   }
+  return ({ feed }) => { if (failed && feed === "live" && document.body.dataset.area === "history") read(false); };
 }
 
 // Reads what was done. Of work that is forgotten meanwhile, its entry is saved.
@@ -116,11 +124,11 @@ const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: clock
 const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
 
 function workRow(w, hue) {
-  const { text, tone } = outcomeWords(w.outcome, w.tests);
+  const { text, tone } = outcomeWords(w);
   const body = h("div", { class: "past-body" });
   const mark = h("span", { class: "pill", data: { tone }, text });
   const details = h("details", { class: `past-work ${hue(w.server)}` },
-    h("summary", {}, clock(w.at), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "past-words" }, h("strong", { text: w.server }), ` ${w.title || ""} `, h("span", { class: "quiet-text", text: w.tests === "failed" ? `${w.prompt} · tests failed` : w.prompt })),
+    h("summary", {}, clock(w.at), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "past-words" }, h("strong", { text: w.server }), ` ${w.title || ""} `, h("span", { class: "quiet-text", text: w.prompt })),
       mark), body);
   let known = false;
   details.addEventListener("toggle", async () => {
@@ -130,7 +138,9 @@ function workRow(w, hue) {
     try {
       const r = { ...w, tests: "", state: "delivered", ...(await api.past(w.id)) };
       fillWork(body, r);
-      setAttr(mark, "data-tone", outcomeWords(r.outcome, r.tests).tone);
+      const end = outcomeWords(r);
+      setText(mark, end.text);
+      setAttr(mark, "data-tone", end.tone);
     } catch (error) {
       known = false;
       paragraphs(body, `${w.spoken || ""}\n\n${error.message} Close it and open it again to try once more.`);
@@ -174,7 +184,7 @@ export function asMarkdown(all) {
 }
 
 function workMarkdown(w, time) {
-  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${time}): ${w.prompt}\n\n${outcomeWords(w.outcome).text}${w.tests === "failed" ? ", tests failed" : ""}${w.spoken ? `: ${w.spoken}` : ""}`;
+  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${time}): ${w.prompt}\n\n${outcomeWords(w).text}${w.spoken ? `: ${w.spoken}` : ""}`;
   const answers = (w.answers ?? []).map((a) => `- ${answerWords(a)}`).join("\n");
   return ["", quoted(head), ...stepsOf(w).map(stepMarkdown), answers, w.text && w.text !== w.spoken ? quoted(w.text) : ""].filter((t, i) => !i || t).join("\n\n").slice(1);
 }

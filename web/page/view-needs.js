@@ -4,20 +4,20 @@
 import { byId, h, keyed, setAttr, setText, show } from "./dom.js";
 import { keyOf, needs } from "./state-needs.js";
 import { questionCard } from "./view-question.js";
-import { sentence } from "./words.js";
+import { needCountWords, sentence } from "./words.js";
 
-/** Wires the list. `acts`: decide(id, decision, text), dismiss(key), go(area), show(id of work), again(id of work); hue(server). */
+/** Wires the list. `acts`: decide(id, decision, text), dismiss(key), machine(name), show(id of work), again(id of work); hue(server). */
 export function needsView(acts, hue) {
   const section = byId("needs");
   const questions = byId("questions");
   const alerts = byId("alerts");
-  const count = byId("work-count");
+  const counts = [byId("work-count"), byId("now-count")];
   let first = "";
   return (state) => {
     const now = needs(state, Date.now());
     const answering = section.contains(document.activeElement);
     const inCall = state.call.phase !== "idle";
-    keyed(questions, now.questions.map((q) => ({ ...q, inCall })), (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
+    keyed(questions, now.questions.map((q) => ({ ...q, inCall, lost: state.feed === "lost" })), (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
     keyed(alerts, now.alerts, keyOf, (item) => alertRow(item, hue, acts));
     show(section, now.count > 0);
     show(alerts, now.alerts.length > 0);
@@ -25,11 +25,13 @@ export function needsView(acts, hue) {
     if (answering && !section.contains(document.activeElement)) byId("work-title").focus(); // what it was in is gone, the keyboard stays here
     const top = now.questions[0]?.id ?? "";
     const box = section.parentElement;
-    if (top && top !== first && !box.contains(document.activeElement)) box.scrollTop = 0;
+    if (top && top !== first && !box.contains(document.activeElement)) box.scrollTop = section.scrollTop = 0;
     first = top;
-    show(count, now.count > 0);
-    setText(count, String(now.count || ""));
-    setAttr(count, "aria-label", `${now.count} need you`);
+    for (const count of counts) {
+      show(count, now.count > 0);
+      setText(count, String(now.count || ""));
+      setAttr(count, "aria-label", needCountWords(now.count));
+    }
   };
 }
 
@@ -37,7 +39,7 @@ function alertRow(item, hue, acts) {
   const failure = item.kind === "failure";
   const name = h("p", { class: "alert-name" });
   const what = h("p", { class: "alert-what" });
-  const look = h("button", { class: "button small", type: "button", text: "Show", on: { click: () => (failure ? acts.show(item.id) : acts.go("fleet")) } });
+  const look = h("button", { class: "button small", type: "button", text: "Show", on: { click: () => (failure ? acts.show(item.id) : acts.machine(item.server)) } });
   const away = h("button", { class: "button small", type: "button", text: "Dismiss", on: { click: () => acts.dismiss(keyOf(item)) } });
   const copy = failure && heldElsewhere(item.record) ? h("button", { class: "button small", type: "button", text: "Go on in a copy…", on: { click: () => acts.again(item.id) } }) : null; // it is asked for before it is made
   const el = h("li", { class: `alert ${hue(item.server)}` }, h("div", { class: "alert-words" }, name, what), copy, look, away);

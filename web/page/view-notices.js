@@ -3,33 +3,44 @@
 import { byId, dress, h, keyed, setText, show } from "./dom.js";
 import { needs } from "./state-needs.js";
 import { ended, openQuestions } from "./state-work.js";
-import { needWords, questionWords, workWords } from "./words.js";
+import { needCountWords, needWords, questionWords, workWords } from "./words.js";
 
-const stay = 12_000;
+const stay = 12_000; // ms, for a message
+const stayToPress = 20_000; // with something to press
 
 /**
- * Wires the notices; go(area) shows an area, untoast(id) takes a message away, counted(state, count) hears how much
+ * Wires the notices; review() shows what needs the person, untoast(id) takes a message away, counted(state, count) hears how much
  * needs the person, sound(kind) plays one: ask, bad or good.
  */
-export function noticesView({ go, untoast, counted, sound }) {
+export function noticesView({ review, untoast, counted, sound }) {
   const banner = byId("banner");
   const attention = byId("attention");
   const toasts = byId("toasts");
   const announce = announcer(sound);
-  const review = h("button", { class: "button small", type: "button", text: "Look", on: { click: () => go("work") } });
-  const what = h("span", {});
-  attention.append(h("div", { class: "attention-box" }, what, review));
+  const count = h("strong", {});
+  const what = h("span", { class: "attention-what" });
+  attention.append(h("div", { class: "attention-box" }, h("p", {}, count, what), h("button", { class: "button small", type: "button", text: "Review", on: { click: review } })));
+  new ResizeObserver(() => document.body.style.setProperty("--toasts", `${toasts.offsetHeight}px`)).observe(toasts); // what is under them makes room
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape" && !e.defaultPrevented && !document.querySelector("dialog[open], :popover-open")) {
+      const last = state?.toasts.at(-1);
+      if (last) untoast(last.id);
+    }
+  });
+  let state;
 
-  return (state) => {
+  return (now) => {
+    state = now;
     const lost = state.feed === "lost" && "The connection to Switchboard is lost.";
     const unread = state.work.incomplete && "What was going on before the restart cannot be read yet.";
     setText(banner, lost || unread ? `${lost || unread} Trying again…` : "");
-    const now = needs(state, Date.now());
-    const first = now.count ? needWords(now) : "";
-    show(attention, now.questions.length > 0);
-    setText(what, first.replace(now.count > 1 ? /[.?]$/ : "", "") + (now.count > 1 ? `, and ${now.count - 1} more` : ""));
-    document.title = first ? `(${now.count}) ${first} · Switchboard` : "Switchboard";
-    counted(state, now.count);
+    const wanted = needs(state, Date.now());
+    const first = wanted.count ? needWords(wanted) : "";
+    show(attention, wanted.questions.length > 0);
+    setText(count, needCountWords(wanted.count));
+    setText(what, first && ` · ${first}`);
+    document.title = first ? `(${wanted.count}) ${first} · Switchboard` : "Switchboard";
+    counted(state, wanted.count);
     keyed(toasts, state.toasts, (t) => t.id, (t) => toastCard(t, untoast));
     announce(state);
     brand(state);
@@ -50,7 +61,7 @@ function announcer(sound) {
     }
     const now = new Map(Object.values(work.records).map((r) => [r.id, ended(r)]));
     for (const r of Object.values(work.records)) {
-      if (known?.get(r.id) !== false || !ended(r)) continue;
+      if (known?.get(r.id) !== false || !ended(r) || r.why === "added") continue; // what was added is a line of its work
       setText(urgent, `Work on ${r.server}: ${workWords(r).text}.`);
       sound(r.outcome === "result" ? "good" : "bad");
     }
@@ -74,9 +85,13 @@ function toastCard(t, untoast) {
     h("div", { class: "toast-words" }, h("p", { class: "toast-text", text: t.text }), t.next ? h("p", { class: "toast-next", text: t.next }) : null),
     act, close);
   // It stays while somebody points at it or is in it.
-  let timer = t.action ? 0 : setTimeout(away, stay);
+  let timer;
   const wait = () => clearTimeout(timer);
-  const resume = () => { timer = t.action ? 0 : setTimeout(away, stay); };
+  const resume = () => {
+    wait();
+    timer = setTimeout(away, t.action ? stayToPress : stay);
+  };
+  resume();
   el.addEventListener("focusin", ({ relatedTarget }) => { if (relatedTarget && !relatedTarget.closest(".toasts")) came = relatedTarget; });
   for (const [type, f] of [["pointerenter", wait], ["focusin", wait], ["pointerleave", resume], ["focusout", resume]]) el.addEventListener(type, f);
   return { el };

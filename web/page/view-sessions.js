@@ -26,9 +26,11 @@ export function sessionsView(acts, hue) {
   let found = { items: [] };
   let asked = 0;
   let timer = 0;
+  let failed = false;
 
   async function read() {
     const mine = ++asked;
+    failed = false;
     if (!found.items.length) setText(words, "Looking…");
     try {
       const answer = await api.allSessions(server.value, search.value.trim());
@@ -36,6 +38,7 @@ export function sessionsView(acts, hue) {
       found = answer;
     } catch (error) {
       if (mine !== asked) return;
+      failed = !error.status || error.status >= 500; // they are read again once Switchboard is back
       found = { items: [], errors: [{ message: error.message }] };
     }
     paint(get());
@@ -127,5 +130,9 @@ export function sessionsView(acts, hue) {
     setText(words, [...problems, items.length ? more : asked && !problems.length ? "No session fits." : ""].filter(Boolean).join(" "));
     show(words, Boolean(words.textContent));
   }
-  return (state) => { if (document.body.dataset.area === "sessions") paint(state); };
+  return (state) => {
+    if (document.body.dataset.area !== "sessions") return;
+    if (failed && state.feed === "live") read();
+    paint(state);
+  };
 }

@@ -69,24 +69,33 @@ function micDetail(call, mode, simulated) {
 /**
  * Where a piece of work stands: { text, tone: wait | busy | ask | good | bad | flat }. There are five words, Needs
  * you, Working, Waiting, Done and Failed, each with one mark by its tone, the same for work, machines and sessions;
- * what a person stopped is Stopped, and Unclear is what was lost on the way.
+ * what a person stopped is Stopped, what they declined is Declined, and Unclear is what was lost on the way. `seen`:
+ * when Switchboard was heard last, in ms, while it is gone.
  */
-export function workWords(record, waiting, stopping) {
+export function workWords(record, waiting, stopping, seen) {
   if (!ended(record)) {
+    if (seen) return { text: `Last seen ${ago(seen, Date.now())}`, tone: "wait" };
     if (stopping) return { text: "Stopping…", tone: "busy" };
     if (waiting) return { text: "Needs you", tone: "ask" };
     return record.waits ? { text: "Waiting", tone: "wait" } : { text: "Working", tone: "busy" };
   }
   if (record.paused) return { text: "Paused", tone: "wait" };
-  return outcomeWords(record.outcome, record.tests);
+  return outcomeWords(record);
 }
 
+/** Whether a person, or nobody in time, said no to what work asked for last. */
+const declined = ({ declined: told, answers }) => told ?? ["decline", "stop"].includes(answers?.at(-1)?.decision);
+
 /**
- * How work ended: { text, tone }. What is done is not good where the tests that were run last failed,
- * or where nobody knows how they ended. */
-export function outcomeWords(outcome, tests) {
+ * How work ended: { text, tone }. What is done is not good where the tests that were run last failed, where nobody knows
+ * how they ended, or where what it asked for was declined.
+ */
+export function outcomeWords(record) {
+  const { outcome, tests } = record;
   switch (outcome) {
-    case "result": return { text: "Done", tone: { failed: "warn", unknown: "plain" }[tests] ?? "good" };
+    case "result":
+      if (declined(record)) return { text: "Declined", tone: "flat" };
+      return tests === "failed" ? { text: "Tests fail", tone: "warn" } : { text: "Done", tone: tests === "unknown" ? "plain" : "good" };
     case "failed": return { text: "Failed", tone: "bad" };
     case "interrupted": return { text: "Stopped", tone: "flat" };
     case "cancelled": return { text: "Stopped", tone: "flat" };
@@ -108,7 +117,7 @@ export const placeWords = (record) =>
 export function voiceWords(q, inCall) {
   if (q.voice) return `…or say ${q.words ? "it" : "yes or no"}${inCall ? "" : " in a call"}.`;
   if (q.words) return "Type it here only; a secret is never said aloud.";
-  if ((q.decisions ?? []).includes("accept")) return "Tap only: a yes by voice does not count for this.";
+  if ((q.decisions ?? []).includes("accept")) return "Tap only; a yes by voice does not count.";
   return q.decisions?.length ? "It can be allowed on the machine itself only." : "It can be answered on the machine itself only.";
 }
 
@@ -151,16 +160,38 @@ export function givesUpWords(q, now) {
   return `If nobody answers, it is declined ${minutes < 1 ? "in less than a minute" : minutes === 1 ? "in a minute" : minutes < 120 ? `in ${minutes} minutes` : `in ${Math.round(minutes / 60)} hours`}.`;
 }
 
+/** How much needs the person, in words. */
+export const needCountWords = (count) => (count === 1 ? "1 needs you" : `${count} need you`);
+
 /** The first thing that needs the person, in words. */
 export function needWords({ questions: [q], alerts: [a] }) {
   if (q) return questionWords(q);
   return a.kind === "machine" ? `${a.server} is not answering` : `Work failed on ${a.server}`;
 }
 
+// A command in a shell of its own, as agents write it: one word behind -c, in single quotes, in double ones that mean
+// nothing more, or in none.
+const shell = /^(?:\/(?:usr\/)?bin\/)?(?:ba|z|da)?sh -l?c (?:'([^']*)'|"([^"\\$`!]*)"|([\w./=:@%+,-]+))$/;
+
+/** A command without the shell that an agent wraps around it. What is not surely one is left as it is. */
+export function unwrapped(command) {
+  const [, single, double, bare] = shell.exec(command) ?? [];
+  return single ?? double ?? bare ?? command;
+}
+
+// What a command runs, in one or two words: "git push", "make", "go test". "": it cannot be told in so few.
+const plainWord = /^[a-z][\w.+-]{0,23}$/i;
+function programOf(command) {
+  if (/[\n;&|<>$`(){}]/.test(command)) return "";
+  const [program, verb = ""] = command.trim().split(/\s+/);
+  if (!plainWord.test(program)) return "";
+  return plainWord.test(verb) && !verb.includes(".") ? `${program} ${verb}` : program;
+}
+
 /** The heading of a question. */
 export function questionWords(q) {
   switch (q.kind) {
-    case "command": return `${q.server} asks to run a command`;
+    case "command": return `${q.server} asks to run ${programOf(unwrapped(q.command ?? "")) || "a command"}`;
     case "file_change": return `${q.server} asks to change files`;
     case "permissions": return `${q.server} asks for more permissions`;
     case "copy": return `Go on in a copy on ${q.server}?`;
@@ -183,6 +214,20 @@ export function ago(then, now) {
   if (seconds < 3600) return say(Math.floor(seconds / 60), "minute");
   if (seconds < 86400) return say(Math.floor(seconds / 3600), "hour");
   return say(Math.floor(seconds / 86400), "day");
+}
+
+/** How long ago or how long, in one word: "48s", "7m", "3h", "2d". Both are milliseconds. */
+export function briefly(from, to) {
+  const seconds = Math.max(0, Math.round((to - from) / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  return seconds < 86400 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86400)}d`;
+}
+
+/** What a step of work is, on one line. */
+export function stepWords({ kind, text = "" }) {
+  const line = text.trim().split("\n", 1)[0].slice(0, 200);
+  return { command: `$ ${line}`, file_change: `edits ${line}` }[kind] ?? line;
 }
 
 /** In how long, in words. Both are milliseconds. */

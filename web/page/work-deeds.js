@@ -1,20 +1,70 @@
 // What is done with a piece of work from its card.
 
 import * as api from "./api.js";
+import { confirmed } from "./confirm.js";
+import { ended } from "./state-work.js";
 import { dispatch, get, toast, toastProblem } from "./store.js";
 
+const patience = 15_000; // ms, for work to be stopped
+
 // More words for work that runs: into it, or after it. What is done with them is read back.
-async function moreWork(id, way, text) {
+async function moreWork(id, way, text, lost) {
   const r = get().work.records[id];
   try {
+    if (way === "reword") return await again(id, text, lost);
     if (way === "steer") await api.steer(id, text);
     else await api.give({ server: where(r), thread_id: r.thread_id, prompt: text, mode: "next" });
   } catch (error) {
     toastProblem(error);
     return false;
   }
-  toast(way === "steer" ? `Added to the work that runs on ${r.server}: “${short(text)}”` : `Queued on ${r.server}, after the work that runs: “${short(text)}”`, { tone: "info" });
+  if (way === "next") toast(`Queued on ${r.server}, after the work that runs: “${short(text)}”`, { tone: "info" });
   return true;
+}
+
+// Drops work that waits, and reports whether it had not begun: only then may its words be given anew.
+async function dropped(id) {
+  await api.stop(id);
+  let r = await api.handoff(id);
+  for (const until = Date.now() + patience; !ended(r) && Date.now() < until; r = await api.handoff(id)) await new Promise((next) => setTimeout(next, 200));
+  if (r.outcome === "cancelled") return true;
+  toast("It had begun already, and was stopped.", { next: "“Do it again” begins it anew." });
+  return false;
+}
+
+// Gives what waits anew, at the end of what waits there. Words that were dropped and not taken are in the box.
+async function again(id, text, lost) {
+  const r = await wholeOf(get().work.records[id]);
+  const prompt = text ?? r.prompt;
+  try {
+    if (!(await dropped(id))) return false;
+  } catch (error) {
+    toastProblem(error);
+    return false;
+  }
+  try {
+    await api.give({ server: where(r), thread_id: r.thread_id, prompt, mode: "next" });
+    return true;
+  } catch (error) {
+    toastProblem(error);
+    lost(`On ${r.server}: ${prompt}`);
+    return false;
+  }
+}
+
+// Stops what runs before it, and begins it.
+async function beginNow(id) {
+  const r = get().work.records[id];
+  const before = Object.values(get().work.records).find((o) => o.server === r.server && o.thread_id === r.thread_id && !ended(o) && !o.waits);
+  if (before && !(await confirmed({ title: "Begin this now?", text: `This stops what runs there: “${short(before.prompt)}”`, yes: "Stop it and begin" }))) return;
+  try {
+    if (before) await api.stop(before.id);
+    const until = Date.now() + patience;
+    while (!get().work.records[id]?.paused && get().work.records[id]?.waits && Date.now() < until) await new Promise((next) => setTimeout(next, 100));
+    if (get().work.records[id]?.paused) await api.give({ begin: id });
+  } catch (error) {
+    toastProblem(error);
+  }
 }
 
 // Puts away what is finished, on every device of this person; the history keeps it.
@@ -40,11 +90,16 @@ const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 const wholeOf = (r) => (r.clipped ? api.handoff(r.id) : Promise.resolve(r));
 const work = (id) => get().work.records[id];
 
-/** Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session. */
-export function deeds({ stop, session, aloud }) {
+/**
+ * Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session, `lost(text)` keeps
+ * words that could not be given.
+ */
+export function deeds({ stop, session, aloud, lost }) {
   return {
     stop,
-    more: moreWork,
+    more: (id, way, text) => moreWork(id, way, text, lost),
+    last: (id) => again(id, undefined, lost),
+    beginNow,
     // What is paused is begun in its place and with its words.
     begin: (id) => api.give({ begin: id }).then(() => toast(`Goes on on ${work(id).server}.`, { tone: "info" }), toastProblem),
     drop: (id) => api.stop(id).then(() => toast("Dropped. “Do it again” on its line begins it after all.", { tone: "info" }), toastProblem),

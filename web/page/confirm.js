@@ -1,0 +1,24 @@
+// Asks before something is done that cannot be undone.
+
+import { byId, setText } from "./dom.js";
+
+/** Asks in a dialog of its own; resolves to whether the person agreed. `yes` says what is done. */
+export function confirmed({ title, text, yes }) {
+  const dialog = byId("confirm");
+  setText(byId("confirm-title"), title);
+  setText(byId("confirm-text"), text);
+  setText(byId("confirm-yes"), yes);
+  return new Promise((resolve) => {
+    const end = new AbortController();
+    const answer = (agreed) => {
+      end.abort();
+      dialog.close();
+      resolve(agreed);
+    };
+    byId("confirm-no").addEventListener("click", () => answer(false), end);
+    byId("confirm-yes").addEventListener("click", () => answer(true), end);
+    dialog.addEventListener("cancel", () => answer(false), end);
+    dialog.showModal();
+    byId("confirm-no").focus();
+  });
+}
