@@ -223,3 +223,10 @@ func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel, box *
 	t.level = level
 	return slices.DeleteFunc(slices.Clone(t.calls), func(o *inbox) bool { return o == box })
 }
+
+// newTimer returns a timer that does not run until it is set.
+func newTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}

@@ -1,8 +1,6 @@
 package call
 
 import (
-	"context"
-
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/wording"
@@ -47,7 +45,11 @@ func (s *serving) happened(e handoff.RunEvent) {
 	case handoff.RunLost:
 		s.box.say(handoff.Utterance{ID: id + "-l", Text: wording.LostNote(e.Record)})
 	case handoff.RunTaken:
-		s.taken(id, o, k)
+		s.runs[id] = o // it is older than the call
+		s.pace(speech.Began{ID: id, Server: o.rec.Server, Title: o.rec.Title, Answered: true})
+		for _, q := range k.Questions {
+			s.opened(q)
+		}
 	case handoff.RunEnded:
 		s.ended(id, o)
 	case handoff.RunHeard:
@@ -64,8 +66,8 @@ func (s *serving) tell(id, text string) {
 	s.box.say(handoff.Utterance{ID: id, Text: text, Floor: handoff.FloorAsk})
 }
 
-// promised answers a function call early: its words are taken care of. To who was answered already it tells what the
-// words wait for.
+// promised answers a function call early: its words are taken care of. Where the answer was given already, a message
+// says what the words wait for.
 func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 	switch {
 	case o.answered && waits != handoff.WaitsNot:
@@ -89,15 +91,6 @@ func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Fl
 	s.pace(speech.AnsweredEvent{ID: id})
 }
 
-// taken takes a run into the call that is older.
-func (s *serving) taken(id string, o *owed, k handoff.RunTaken) {
-	s.runs[id] = o
-	s.pace(speech.Began{ID: id, Server: o.rec.Server, Title: o.rec.Title, Answered: true})
-	for _, q := range k.Questions {
-		s.opened(q)
-	}
-}
-
 // ended gives the outcome: as the answer, or as a message.
 func (s *serving) ended(id string, o *owed) {
 	delete(s.runs, id)
@@ -110,12 +103,4 @@ func (s *serving) ended(id string, o *owed) {
 		Floor: handoff.FloorAsk, Tells: []string{id}}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
-}
-
-// given notes that the caller was told outcomes.
-func (s *serving) given(ids []string) {
-	for _, id := range ids {
-		// what is not known any more needs no note
-		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id))
-	}
 }

@@ -12,21 +12,21 @@ import (
 // thread. Answers, questions and outcomes are few, bounded by the runs that are open, and always taken.
 const maxProgressPosted = 256
 
-// An inbox is what a call has still to hear, and its way to speak. It implements [handoff.Listener] and never
+// An inbox holds what the loop of a call has still to do, and gives the voice what it says. It implements [handoff.Listener] and never
 // blocks.
 type inbox struct {
 	voice   handoff.Voice  // Set once
 	dropped *atomic.Uint64 // Set once: counts reports that found the inbox full
-	posted  chan struct{}  // holds one token while the inbox has something
+	ready   chan struct{}  // holds one token while the inbox has something
 
 	mu    sync.Mutex
 	ended bool             // Guarded by mu
 	list  []func(*serving) // Guarded by mu: for the loop of the call, in order
-	spare []func(*serving) // Guarded by mu: what the loop took last, to be filled again
+	spare []func(*serving) // Guarded by mu: the list that the loop took last, to be filled again
 }
 
 func newInbox(voice handoff.Voice, dropped *atomic.Uint64) *inbox {
-	return &inbox{voice: voice, dropped: dropped, posted: make(chan struct{}, 1)}
+	return &inbox{voice: voice, dropped: dropped, ready: make(chan struct{}, 1)}
 }
 
 // Hear implements [handoff.Listener].
@@ -74,8 +74,8 @@ func (c *inbox) addLocked(do func(*serving)) bool {
 	}
 	c.list = append(c.list, do)
 	select {
-	case c.posted <- struct{}{}:
-	default: // it is awake already
+	case c.ready <- struct{}{}:
+	default: // the loop is awake already
 	}
 	return true
 }

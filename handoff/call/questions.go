@@ -85,7 +85,7 @@ func (s *serving) judge(now time.Time) {
 }
 
 // ruled carries a ruling out and answers the request.
-func (s *serving) ruled(c *claim, v evidence.Verdict) {
+func (s *serving) ruled(c *claim, v evidence.Judgment) {
 	s.log.Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
 		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
 	switch v.Ruling {
@@ -109,14 +109,6 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 	}
 }
 
-// undecided takes a question back into the call whose answer could not be given: it is asked again by itself, and
-// until it is closed a yes may be for it.
-func (s *serving) undecided(id handoff.QuestionID) {
-	if q, err := s.cfg.Tools.Questions.Question(s.grant, string(id)); err == nil {
-		s.opened(q)
-	}
-}
-
 // decideWithin bounds how long a decision may take to reach its agent.
 const decideWithin = 30 * time.Second
 
@@ -125,7 +117,11 @@ func (s *serving) decide(c *claim, a handoff.SpokenAnswer) {
 	ctx, cancel := context.WithTimeout(s.lasting, decideWithin)
 	defer cancel()
 	if err := s.cfg.Questions.Answer(ctx, s.grant, c.question.ID, a); err != nil {
-		s.box.post(func(s *serving) { s.undecided(c.question.ID) })
+		s.box.post(func(s *serving) { // it is asked again by itself, and until it is closed a yes may be for it
+			if q, err := s.cfg.Tools.Questions.Question(s.grant, string(c.question.ID)); err == nil {
+				s.opened(q)
+			}
+		})
 		s.refuse(c.ID, c.req, handoff.AsError(err))
 		return
 	}

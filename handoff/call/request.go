@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,7 +18,7 @@ import (
 const spokenContext = "This request was spoken on a call and may have been misheard. " +
 	"The answer is read to the caller: end it with one short sentence that can be said aloud."
 
-// asideContext is what it is told besides of a side question.
+// asideContext is added to it for a side question.
 const asideContext = " It is a quick side question: answer it shortly, and change nothing for it."
 
 // asideWithin is how long the answer to a side question is waited for. What takes longer comes as a message.
@@ -126,7 +127,7 @@ func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Re
 // key names a function call to whoever does the work.
 func (s *serving) key(callID string) string { return s.ID + " " + callID }
 
-// context is what an agent is told beside the words.
+// context is what an agent is told beside the prompt.
 func (s *serving) context(mode handoff.Mode) []handoff.Context {
 	told := spokenContext
 	if mode == handoff.ModeAside {
@@ -139,7 +140,7 @@ func (s *serving) context(mode handoff.Mode) []handoff.Context {
 	return all
 }
 
-// hint makes ready what a function call needs once its target is readable. It is repeated with every piece of the
+// hint attaches the thread of a function call ahead, once its target is readable. It comes with every piece of the
 // arguments.
 func (s *serving) hint(h handoff.Hint) {
 	aside := h.Tool == tools.RunOnServer
@@ -151,45 +152,31 @@ func (s *serving) hint(h handoff.Hint) {
 	}
 }
 
-// again answers a function call that was made twice: what is said of the run is promised as by its own early answer,
-// so it waits until the run is noted, too.
+// again answers a function call that was made twice. It says of the run what the run's own early answer promises, so it
+// waits until the run is noted, too.
 func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	if o := s.runs[run]; o != nil && o.noted {
-		s.answer(id, req, wording.RepeatedAnswer(s.record(o.rec)).Encode(), handoff.FloorUnlessSpoke)
+		rec := o.rec
+		known, _ := s.cfg.Tools.Work.Handoffs(s.grant) // it was begun in this life
+		if i := slices.IndexFunc(known, func(k handoff.Record) bool { return k.ID == rec.ID }); i >= 0 {
+			rec = known[i]
+		}
+		s.answer(id, req, wording.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.beside(id, func() {
-		rec, err := s.noted(s.open, handoff.RunID(run))
-		if err != nil {
-			s.refuse(id, req, handoff.AsError(err))
-			return
+		var rec handoff.Record
+		for e, err := range s.cfg.Runs.Follow(s.open, s.grant.Caller, handoff.RunID(run), 0) {
+			if err != nil {
+				s.refuse(id, req, handoff.AsError(err))
+				return
+			}
+			if rec = e.Record; e.Noted {
+				break
+			}
 		}
 		s.answer(id, req, wording.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
 	})
-}
-
-// record returns a record as it is now.
-func (s *serving) record(old handoff.Record) handoff.Record {
-	known, _ := s.cfg.Tools.Work.Handoffs(s.grant) // it was begun in this life
-	for _, rec := range known {
-		if rec.ID == old.ID {
-			return rec
-		}
-	}
-	return old
-}
-
-// noted waits until the ledger has a run, or it is over.
-func (s *serving) noted(ctx context.Context, run handoff.RunID) (rec handoff.Record, err error) {
-	for e, err := range s.cfg.Runs.Follow(ctx, s.grant.Caller, run, 0) {
-		if err != nil {
-			return rec, err
-		}
-		if rec = e.Record; e.Noted {
-			break
-		}
-	}
-	return rec, nil
 }
 
 // repeated returns the run that goes on and was asked for with the same words, if the caller has not spoken since.

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,7 @@ func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {
 				return nil
 			}
 			s.take(e)
-		case <-s.box.posted:
+		case <-s.box.ready:
 			for _, do := range s.box.take() {
 				do(s)
 			}
@@ -146,3 +147,75 @@ func (s *serving) hangUp() {
 	s.pace(handoff.CallEnded{})
 	s.leave()
 }
+
+// pace gives the schedule an event and does what it says.
+func (s *serving) pace(e speech.Event) {
+	was := s.schedule.Counts
+	effects := s.schedule.Step(time.Now(), e)
+	s.calls.counts.paced(was, s.schedule.Counts)
+	for _, x := range effects {
+		s.effect(x)
+	}
+}
+
+func (s *serving) effect(x speech.Effect) {
+	switch x.Act {
+	case speech.DoNote:
+		s.box.say(handoff.Utterance{ID: x.ID, Text: x.Text})
+	case speech.DoSay:
+		if x.Question != "" {
+			s.evidence.Announced(x.Question, x.ID, time.Now())
+		}
+		s.box.say(handoff.Utterance{ID: x.ID, Text: x.Text, Floor: handoff.FloorAsk, Tells: x.Works})
+	case speech.DoTakeBack:
+		s.box.say(handoff.Utterance{ID: x.ID})
+	case speech.DoGiven:
+		for _, id := range x.Works { // work that is forgotten needs no note
+			_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id))
+		}
+	case speech.DoNotify:
+		s.cfg.Questions.Unanswered(s.grant, x.Question)
+	case speech.DoDrop:
+		s.calls.counts.remarks.Add(uint64(x.Count))
+	case speech.DoWake:
+		s.wake.Reset(time.Until(x.At))
+	}
+}
+
+// Bounds of what a call remembers of the caller's words.
+const (
+	maxWords    = 6    // last utterances, given to agents as context
+	maxWordSize = 2000 // bytes of one
+)
+
+// A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is
+// in it: transcripts of their speech and text they typed, never what was put into the conversation by somebody else.
+type hearing struct {
+	words []string  // oldest first, at most maxWords
+	spoke time.Time // the newest beginning of anything they said
+}
+
+// add takes a finalized utterance.
+func (h *hearing) add(e handoff.Heard, now time.Time) {
+	if e.Began.IsZero() {
+		e.Began = now
+	}
+	h.began(e.Began)
+	if e.Text == "" {
+		return
+	}
+	if len(h.words) == maxWords {
+		h.words = slices.Delete(h.words, 0, 1)
+	}
+	h.words = append(h.words, handoff.Clip(e.Text, maxWordSize))
+}
+
+// began notes that the caller began to speak.
+func (h *hearing) began(at time.Time) {
+	if at.After(h.spoke) {
+		h.spoke = at
+	}
+}
+
+// spokeSince reports whether the caller began to say anything after a time.
+func (h *hearing) spokeSince(at time.Time) bool { return h.spoke.After(at) }

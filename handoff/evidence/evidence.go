@@ -1,8 +1,11 @@
 package evidence
 
 import (
+	"path"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"switchboard/handoff"
 	"switchboard/handoff/consent"
@@ -33,7 +36,7 @@ const (
 	maxEvidence = 64
 )
 
-// Evidence tells which questions the caller of one call has heard, and what they have said since. A yes
+// Evidence holds which questions the caller of one call has heard, and what they have said since. A yes
 // counts only when it began after the whole question had been heard, or was typed by somebody to whom a page shows it,
 // for one question, once.
 //
@@ -46,7 +49,7 @@ const (
 //	Heard     every [handoff.Heard], before anything else is made of it
 //	Closed    [handoff.QuestionClosed], or it was answered, by a tap or anybody else; a yes is then for nothing
 //	Judge     the voice model calls answer_agent, and again while the ruling is [RulingWait]: at the next
-//	          event, and at [Verdict].Until
+//	          event, and at [Judgment].Until
 //
 // It knows no clock: times come with the events. The zero value is ready.
 type Evidence struct {
@@ -113,7 +116,7 @@ func (e *Evidence) Open(o OpenQuestion) {
 	})
 }
 
-// Announced says that an utterance asks the question. What was said before it no longer counts for it.
+// Announced notes that an utterance asks the question. What was said before it no longer counts for it.
 func (e *Evidence) Announced(id handoff.QuestionID, utterance string, at time.Time) {
 	if q := e.find(id); q != nil {
 		q.given, q.askedAt, q.heardAt = utterance, at, time.Time{}
@@ -123,7 +126,7 @@ func (e *Evidence) Announced(id handoff.QuestionID, utterance string, at time.Ti
 	}
 }
 
-// Said takes that an utterance was heard, or cut by the caller.
+// Said notes that an utterance was heard, or cut by the caller.
 func (e *Evidence) Said(s handoff.Said) {
 	for _, q := range e.open {
 		if q.given == "" || q.given != s.ID || !q.heardAt.IsZero() {
@@ -153,19 +156,26 @@ func (q *askedOf) isAskedBy(said string) bool {
 		q.named && consent.AsksAgain(said)
 }
 
-// Spoke takes that the caller began to speak.
+// Spoke notes that the caller began to speak.
 func (e *Evidence) Spoke(s handoff.Spoke) {
 	e.due = newest(append(e.due, s.At), maxUtterances)
 }
 
-// Heard takes what the caller said.
+// Heard notes what the caller said. Where nobody knows when they began, it is the earliest time that is due; where none
+// is, the beginning stays unknown, and the utterance is no evidence: it may be from before the question was heard.
 func (e *Evidence) Heard(h handoff.Heard) {
 	switch {
 	case h.Typed:
-	case h.Began.IsZero():
-		h.Began = e.earliest()
-	default:
-		e.came(h.Began)
+	case !h.Began.IsZero(): // the last that is due: a begin is told once more with its transcript, perhaps a little later
+		for i, at := range slices.Backward(e.due) {
+			if !at.After(h.Began) {
+				e.due = slices.Delete(e.due, i, i+1)
+				break
+			}
+		}
+	case len(e.due) > 0:
+		h.Began = e.due[0]
+		e.due = slices.Delete(e.due, 0, 1)
 	}
 	if h.Text == "" {
 		return
@@ -175,27 +185,6 @@ func (e *Evidence) Heard(h handoff.Heard) {
 
 // newest keeps at most so many of a list, the last ones.
 func newest[T any](list []T, most int) []T { return slices.Delete(list, 0, max(0, len(list)-most)) }
-
-// earliest returns the earliest time at which an utterance without a known start may have begun, if a question is due.
-// Otherwise the start stays unknown, and the utterance is no evidence: it may have begun before the question was heard.
-func (e *Evidence) earliest() (began time.Time) {
-	if len(e.due) > 0 {
-		began = e.due[0]
-		e.due = slices.Delete(e.due, 0, 1)
-	}
-	return began
-}
-
-// came takes that the transcript of what began then is here: the last of those that are due, as a begin is
-// told once more with its transcript, perhaps a little later.
-func (e *Evidence) came(began time.Time) {
-	for i, at := range slices.Backward(e.due) {
-		if !at.After(began) {
-			e.due = slices.Delete(e.due, i, i+1)
-			return
-		}
-	}
-}
 
 // isDue reports whether the transcript of something that began after a time has not come.
 func (e *Evidence) isDue(after time.Time) bool {
@@ -300,4 +289,65 @@ func (e *Evidence) means(q *askedOf, u *utterance, reply consent.Reply) bool {
 	return !slices.ContainsFunc(rivals, func(other *askedOf) bool {
 		return other.about.Names(u.Text) && (reply == consent.No || consent.Read(u.Text, other.about) == consent.Yes)
 	})
+}
+
+// Bounds of what a question is known by.
+const (
+	maxAskedActs = 8 // words of a command that a yes may repeat
+	keyWords     = 2 // words of each of its parts that have to be heard: the program and its first operand
+)
+
+// AskedAbout returns what a question asks, for [consent.Read]: the words of its command or files, the
+// machine's names, those of the project, and the text with which we asked.
+func AskedAbout(q handoff.Question, machines []string, project, text string) consent.Question {
+	asked := consent.Question{Machines: machines, Text: text}
+	if project != "" {
+		asked.Projects = []string{project}
+	}
+	switch q.Kind {
+	case handoff.QuestionCommand:
+		asked.Acts, asked.Key = commandActs(q.Command)
+	case handoff.QuestionFileChange:
+		asked.Acts = []string{"edit", "files"}
+		for _, c := range q.Changes {
+			asked.Files = append(asked.Files, path.Base(c))
+		}
+	case handoff.QuestionCopy:
+		asked.Acts, asked.Key = []string{"copy"}, []string{"copy"}
+	}
+	return asked
+}
+
+// wrappers are programs that run another one: nobody names them when they say what is run.
+var wrappers = strings.Fields("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd " +
+	"powershell pwsh cd")
+
+// commandActs returns the words of a command that name what it does, and those without which nobody has said what it
+// does: of each of its parts the program and the first operand.
+func commandActs(command string) (acts, key []string) {
+	part := 0
+	for field := range strings.FieldsSeq(handoff.Clip(command, 400)) {
+		if strings.Trim(field, ";&|") == "" {
+			part = 0
+			continue
+		}
+		word := path.Base(strings.Trim(field, `"'();&|`))
+		words := strings.FieldsFunc(strings.ToLower(word), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		})
+		if len(words) > 0 && !strings.HasPrefix(field, "-") && !strings.Contains(field, "=") &&
+			!slices.Contains(wrappers, words[0]) {
+			if part < keyWords {
+				key = append(key, word)
+			}
+			part++
+			if len(acts) < maxAskedActs {
+				acts = append(acts, word)
+			}
+		}
+		if strings.HasSuffix(field, ";") {
+			part = 0
+		}
+	}
+	return acts, key
 }

@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,5 +292,60 @@ func TestCommandHash(t *testing.T) {
 	}
 	if handoff.TranscriptHash("") != "" || handoff.TranscriptHash("yes") == handoff.TranscriptHash("no") {
 		t.Error("transcripts are not told apart")
+	}
+}
+
+// TestTheirWords: an agent gets words that were said, in their order, and no denial is lost.
+func TestTheirWords(t *testing.T) {
+	for _, tt := range []struct {
+		said  []string
+		words string
+		want  bool
+	}{
+		{[]string{"use the staging one, please"}, "staging", true},
+		{[]string{"Use the staging one, please."}, "use staging", true},
+		{[]string{"the main", "branch"}, "main branch", true},
+		{[]string{"der Hauptzweig"}, "Hauptzweig", true},
+		{[]string{"ステージング"}, "ステージング", true},
+		{[]string{"use staging"}, "production", false},
+		{[]string{"use staging"}, "staging use", false},
+		{[]string{"not staging, production"}, "staging", false},
+		{[]string{"not staging, production"}, "not staging, production", true},
+		{[]string{"production"}, "not production", false},
+		{[]string{"what did it ask?"}, "yes", false},
+		{[]string{"staging"}, "", false},
+		{[]string{"staging"}, "...", false},
+		{nil, "yes", false},
+	} {
+		var said []*utterance
+		for _, text := range tt.said {
+			said = append(said, &utterance{Heard: handoff.Heard{Text: text}})
+		}
+		if got := theirWords(tt.words, said); got != tt.want {
+			t.Errorf("%q of %q: %t", tt.words, tt.said, got)
+		}
+	}
+}
+
+// TestAskedAbout holds which words of a question a yes may repeat.
+func TestAskedAbout(t *testing.T) {
+	for _, tc := range []struct {
+		q    handoff.Question
+		want []string
+	}{
+		{handoff.Question{Kind: handoff.QuestionCommand, Command: "npm install zod vite react"},
+			[]string{"npm", "install", "zod", "vite", "react"}},
+		{handoff.Question{Kind: handoff.QuestionCommand,
+			Command: `bash -lc "cd /src && /usr/bin/git push --force origin main"`},
+			[]string{"src", "git", "push", "origin", "main"}},
+		{handoff.Question{Kind: handoff.QuestionCommand, Command: "rm -r build"}, []string{"rm", "build"}},
+		{handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"/src/a.go", "b.go", "c.go", "d.go"}},
+			[]string{"edit", "files"}},
+		{handoff.Question{Kind: handoff.QuestionCopy}, []string{"copy"}},
+		{handoff.Question{Kind: handoff.QuestionInput, Text: "Which one?"}, nil},
+	} {
+		if got := AskedAbout(tc.q, []string{"bigpc"}, "api", "bigpc asks"); !slices.Equal(got.Acts, tc.want) {
+			t.Errorf("%v %q: %q, want %q", tc.q.Kind, tc.q.Command, got.Acts, tc.want)
+		}
 	}
 }

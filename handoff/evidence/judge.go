@@ -14,7 +14,7 @@ type Ruling int
 
 // The rulings.
 const (
-	RulingWait     Ruling = iota // not yet: judge again at the next event and at [Verdict].Until
+	RulingWait     Ruling = iota // not yet: judge again at the next event and at [Judgment].Until
 	RulingAccept                 // write the audit record, then accept
 	RulingDecline                // decline
 	RulingAskAgain               // announce the question again; nothing was decided
@@ -41,8 +41,8 @@ type Claim struct {
 	Came     time.Time        // when the claim came
 }
 
-// A Verdict is the ruling on a claim, with what an audit record needs.
-type Verdict struct {
+// A Judgment is the ruling on a claim, with what an audit record needs.
+type Judgment struct {
 	Ruling   Ruling
 	Decision handoff.Decision // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
 	// why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
@@ -77,10 +77,10 @@ const (
 // words of which no transcript comes. Silence and a reply that is neither are asked again, for both. What
 // decided once decides nothing again, and after [RulingAskAgain] only what is said after the next
 // [Evidence.Announced] counts.
-func (e *Evidence) Judge(c Claim, now time.Time) Verdict {
+func (e *Evidence) Judge(c Claim, now time.Time) Judgment {
 	q := e.find(c.Question)
 	if q == nil {
-		return Verdict{Ruling: RulingClosed, Fault: handoff.Fault(handoff.CodeNotPending, "", "")}
+		return Judgment{Ruling: RulingClosed, Fault: handoff.Fault(handoff.CodeNotPending, "", "")}
 	}
 	if c.Words != "" {
 		return e.judgeWords(q, c, now)
@@ -89,7 +89,7 @@ func (e *Evidence) Judge(c Claim, now time.Time) Verdict {
 		return e.judgeDecline(q, c, now)
 	}
 	if why := q.tapOnly(c); why != "" {
-		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, why, "")}
+		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, why, "")}
 	}
 	return e.judgeAccept(q, c, now)
 }
@@ -121,10 +121,10 @@ func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
 	return q.given != "" && !e.typedInto(q)
 }
 
-func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
+func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Judgment {
 	said := e.since(q, now)
 	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
-		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	if q.heardAt.IsZero() && len(said) == 0 {
 		return e.again(q, whyNotHeard)
@@ -164,18 +164,18 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 // allow decides for something, once nothing of the caller can be on its way that speaks against it.
 func (e *Evidence) allow(
 	q *askedOf, c Claim, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
-) Verdict {
+) Judgment {
 	if until := c.Came.Add(lastWord); !by.Typed && now.Before(until) {
-		return Verdict{Ruling: RulingWait, Until: until, Tier: q.tier}
+		return Judgment{Ruling: RulingWait, Until: until, Tier: q.tier}
 	}
 	return e.decide(q, by, said, r, d, now)
 }
 
-func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
+func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Judgment {
 	said := e.since(q, now)
 	if due := c.Came.Add(transcriptWait); now.Before(due) &&
 		(len(said) == 0 && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
-		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	var no, last *utterance
 	final := consent.Nothing
@@ -226,11 +226,11 @@ func (e *Evidence) denied(q *askedOf, now time.Time) *utterance {
 // decide uses up what was said.
 func (e *Evidence) decide(
 	q *askedOf, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
-) Verdict {
+) Judgment {
 	for _, u := range said {
 		u.used = true
 	}
-	v := Verdict{Ruling: r, Decision: d, Tier: q.tier, By: handoff.ByVoice}
+	v := Judgment{Ruling: r, Decision: d, Tier: q.tier, By: handoff.ByVoice}
 	if by != nil {
 		by.used = true
 		v.Transcript, v.Began = by.Text, by.Began
@@ -243,17 +243,17 @@ func (e *Evidence) decide(
 }
 
 // again lets the question be asked anew, while it has not been asked too often.
-func (e *Evidence) again(q *askedOf, why string) Verdict {
+func (e *Evidence) again(q *askedOf, why string) Judgment {
 	q.given, q.askedAt, q.heardAt = "", time.Time{}, time.Time{}
 	if q.asked >= maxAsked || q.cut > maxCut {
-		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyTwice, why)}
+		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyTwice, why)}
 	}
-	return Verdict{Ruling: RulingAskAgain, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, why, "")}
+	return Judgment{Ruling: RulingAskAgain, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, why, "")}
 }
 
 // unclear lets the question be asked once more in few words, in the language of the reply that was no answer. Where the
 // reply may have been for another question, it is asked in full.
-func (e *Evidence) unclear(q *askedOf, u *utterance, why string) Verdict {
+func (e *Evidence) unclear(q *askedOf, u *utterance, why string) Judgment {
 	v := e.again(q, why)
 	if v.Ruling == RulingAskAgain && len(e.rivals(q, u.Began)) == 0 {
 		v.Again = q.about.Again(u.Text)
@@ -262,9 +262,68 @@ func (e *Evidence) unclear(q *askedOf, u *utterance, why string) Verdict {
 }
 
 // later leaves the question as it is: the reply that asked for time decides nothing, and the next one may.
-func (e *Evidence) later(q *askedOf) Verdict {
+func (e *Evidence) later(q *askedOf) Judgment {
 	for i := range e.heard {
 		e.heard[i].used = e.heard[i].used || e.heard[i].Began.After(q.heardAt)
 	}
-	return Verdict{Ruling: RulingLater, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, whyLater, "")}
+	return Judgment{Ruling: RulingLater, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, whyLater, "")}
+}
+
+// maxReworded is how often the voice model may bring words that the caller did not say.
+const maxReworded = 2
+
+// judgeWords rules on an answer in words: the agent gets what the caller said after they had heard the
+// question, never what the voice model makes of it.
+func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Judgment {
+	switch {
+	case !q.words:
+		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoWords, "")}
+	case c.Hash != q.hash:
+		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyChanged, "")}
+	}
+	said := e.since(q, now)
+	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
+		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
+	}
+	if q.heardAt.IsZero() && len(said) == 0 {
+		return e.again(q, whyNotHeard)
+	}
+	if len(said) == 0 {
+		return e.again(q, whySilent)
+	}
+	last := said[len(said)-1]
+	final := consent.Read(last.Text, q.about)
+	switch {
+	case e.isDue(last.Began):
+		return e.again(q, whySpeaking)
+	case now.Sub(last.Began) > handoff.YesFor:
+		return e.again(q, handoff.WhyOld)
+	case final == consent.Later:
+		return e.later(q)
+	case e.wordsForAnother(q, last):
+		return e.again(q, whyWhich)
+	case !theirWords(c.Words, said):
+		if q.reworded++; q.reworded > maxReworded {
+			return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyNotTheirs, "")}
+		}
+		return Judgment{Ruling: RulingReword, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, whyNotTheirs, "")}
+	}
+	return e.allow(q, c, last, said, RulingWords, handoff.DecisionWords, now)
+}
+
+// wordsForAnother reports whether a reply could as well be meant for another open question: for another one
+// that takes words, or for an approval if it is a yes or a no to that.
+func (e *Evidence) wordsForAnother(q *askedOf, u *utterance) bool {
+	return !q.about.Names(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *askedOf) bool {
+		return other.words || consent.Read(u.Text, other.about) != consent.Unclear
+	})
+}
+
+// theirWords reports whether words are the caller's.
+func theirWords(words string, said []*utterance) bool {
+	texts := make([]string, len(said))
+	for i, u := range said {
+		texts[i] = u.Text
+	}
+	return consent.Quotes(words, texts...)
 }

@@ -41,7 +41,7 @@ func lineRisk(line string, place whereabouts) Tier {
 
 // command judges one command. "cd" changes where the next may run.
 func (w *whereabouts) command(c command) Tier {
-	if !w.settled() {
+	if w.write(".") == High { // it runs elsewhere than in the workspace
 		return High
 	}
 	risk := Low

@@ -48,9 +48,6 @@ func (w whereabouts) at(p string) []string {
 	return all
 }
 
-// settled reports whether commands run in the workspace.
-func (w whereabouts) settled() bool { return w.write(".") < High }
-
 // read is the risk of reading a path: low in the workspace, medium in the system.
 func (w whereabouts) read(p string) Tier {
 	if p == "-" || p == "/dev/null" {
