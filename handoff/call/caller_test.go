@@ -3,7 +3,9 @@ package call
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,32 +16,115 @@ import (
 	"switchboard/handoff/tools"
 )
 
+// A hastyVoice is a voice that confirms each answer that holds an outcome before the one who gives it gets on.
+type hastyVoice struct {
+	events chan handoff.Event // unbuffered
+
+	mu   sync.Mutex
+	said []handoff.Utterance // Guarded by mu
+}
+
+func (v *hastyVoice) Events() <-chan handoff.Event { return v.events }
+
+func (v *hastyVoice) Say(u handoff.Utterance) {
+	v.mu.Lock()
+	v.said = append(v.said, u)
+	v.mu.Unlock()
+	if u.CallID != "" && len(u.Tells) > 0 {
+		go func() {
+			v.events <- handoff.Said{ID: u.ID, At: time.Now()}
+		}()
+	}
+}
+
+// ask makes a function call.
+func (v *hastyVoice) ask(id, tool, arguments string) {
+	v.events <- handoff.FunctionCall{CallID: id, Tool: tool, Arguments: arguments}
+}
+
+// count says how many of the utterances so far are such.
+func (v *hastyVoice) count(such func(handoff.Utterance) bool) (n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, u := range v.said {
+		if such(u) {
+			n++
+		}
+	}
+	return n
+}
+
+// A liveCall is a call in a world, with the router that does its work.
+type liveCall struct {
+	*hastyVoice
+	world  *world
+	router *router.Router
+	owners *router.Owners
+	over   bool // the voice closed its events
+}
+
+// inCall does something in a call of a grant, and then ends the call and the process.
+func inCall(t *testing.T, script string, g handoff.Grant, do func(t *testing.T, c *liveCall)) {
+	synctest.Test(t, func(t *testing.T) {
+		w, owners := newWorld(t, script), router.NewOwners(nil)
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Owners: owners, Life: "h"}, w)
+		c := &liveCall{hastyVoice: &hastyVoice{events: make(chan handoff.Event)}, world: w, router: r, owners: owners}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { _ = r.Run(ctx) })
+		all.Go(func() { _ = calls.Serve(ctx, g, c.hastyVoice) })
+		do(t, c)
+		if !c.over {
+			c.events <- handoff.CallEnded{}
+			close(c.events)
+		}
+		synctest.Wait()
+		cancel()
+		all.Wait()
+	})
+}
+
+// isCode reports whether an error has a code.
+func isCode(err error, code handoff.Code) bool {
+	return err != nil && handoff.AsError(err).Code == code
+}
+
+// TestConfirmedAtOnce: an outcome that the voice model has before the call knows that it was given counts as
+// heard, and is not told again.
+func TestConfirmedAtOnce(t *testing.T) {
+	world := "server bigpc\nsticky bigpc t1 Auth\nturn t1 100ms completed Done."
+	inCall(t, world, calltest.Grant, func(t *testing.T, c *liveCall) {
+		c.ask("c1", tools.Codex, `{"server":"bigpc","prompt":"x"}`)
+		time.Sleep(time.Hour)
+		if rec, err := c.router.Handoff(calltest.Grant, "h-1"); err != nil || rec.State != handoff.StatusDelivered {
+			t.Errorf("the record is %+v, %v", rec, err)
+		}
+		tells := func(u handoff.Utterance) bool { return slices.Contains(u.Tells, "h-1") }
+		if n := c.count(tells); n != 1 || c.count(func(u handoff.Utterance) bool {
+			return u.ID == "h-1-a" && tells(u)
+		}) != 1 {
+			t.Errorf("it was told %d times", n)
+		}
+	})
+}
+
 // TestCallersAreApart holds that nothing of one caller is seen or touched by another.
 func TestCallersAreApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done.")
-		r, calls := service(router.Config{Fleet: w, Stickies: w, Life: "h"}, w)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := calltest.NewVoice(w.World, "call 1", false, w.record)
-		go func() { done <- calls.Serve(ctx, calltest.Grant, v) }()
-		v.Send(handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`})
-		synctest.Wait()
-		for len(r.Questions(calltest.Grant)) == 0 {
-			synctest.Wait()
-			<-timeAfter(100)
-		}
+	world := "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done."
+	inCall(t, world, calltest.Grant, func(t *testing.T, c *liveCall) {
+		r, ctx := c.router, t.Context()
+		c.ask("c1", tools.Codex, `{"server":"bigpc","prompt":"x"}`)
+		time.Sleep(10 * time.Second)
 		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: handoff.ApproveAll,
 			Page: true}
 		id := r.Questions(calltest.Grant)[0].ID
-		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
+		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); !isCode(err, handoff.CodeNotPending) {
 			t.Errorf("a foreign question: %v", err)
 		}
-		if err := r.Stop(ctx, other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+		if err := r.Stop(ctx, other, "h-1"); !isCode(err, handoff.CodeNotFound) {
 			t.Errorf("a foreign work: %v", err)
 		}
-		if _, err := r.Handoff(other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+		if _, err := r.Handoff(other, "h-1"); !isCode(err, handoff.CodeNotFound) {
 			t.Errorf("a foreign record: %v", err)
 		}
 		if theirs, _ := r.Handoffs(other); len(theirs)+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
@@ -49,146 +134,91 @@ func TestCallersAreApart(t *testing.T) {
 			t.Errorf("own record: %+v, %v", rec, err)
 		}
 		r.ServersChanged()
-		v.Send(handoff.CallEnded{})
-		v.End()
-		cancel()
-		<-done
-		<-done
 	})
 }
 
 // TestEventsEndWithoutGoodbye holds that a voice that just closes its events has ended its call.
 func TestEventsEndWithoutGoodbye(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 9s completed Done.")
-		r, calls := service(router.Config{Fleet: w, Stickies: w}, w)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := calltest.NewVoice(w.World, "call 1", false, w.record)
-		go func() { done <- calls.Serve(ctx, calltest.Grant, v) }()
-		v.Send(handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`})
-		<-timeAfter(3000)
-		v.End()
-		<-done
-		<-timeAfter(20000)
-		if got, _ := r.Handoffs(calltest.Grant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult ||
+	world := "server bigpc\nsticky bigpc t1 Auth\nturn t1 9s completed Done."
+	inCall(t, world, calltest.Grant, func(t *testing.T, c *liveCall) {
+		c.ask("c1", tools.Codex, `{"server":"bigpc","prompt":"x"}`)
+		time.Sleep(3 * time.Second)
+		close(c.events)
+		c.over = true
+		time.Sleep(20 * time.Second)
+		if got, _ := c.router.Handoffs(calltest.Grant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult ||
 			got[0].State != handoff.StatusCompleted {
 			t.Errorf("unheard: %+v", got)
 		}
-		cancel()
-		<-done
 	})
 }
-
-func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * time.Millisecond) }
 
 // TestGrantedCall: in a call, a tool that the grant lacks does not exist, and what the caller made is nobody
 // else's.
 func TestGrantedCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.")
-		owners := router.NewOwners(nil)
-		r, calls := service(router.Config{Fleet: w, Stickies: w, Owners: owners, Life: "h"}, w)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := &hastyVoice{events: make(chan handoff.Event)}
-		g := handoff.Grant{Caller: calltest.Grant.Caller, Tools: []string{tools.Codex}}
-		go func() { done <- calls.Serve(ctx, g, v) }()
+	g := handoff.Grant{Caller: calltest.Grant.Caller, Tools: []string{tools.Codex}}
+	inCall(t, "server bigpc\nturn t1 100ms completed Done.", g, func(t *testing.T, c *liveCall) {
 		for i, tool := range []string{tools.ListServers, tools.Status, tools.AnswerAgent, tools.RemainSilent, "shell"} {
-			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("no", i), Tool: tool, Arguments: `{}`}
+			c.ask(fmt.Sprint("no", i), tool, `{}`)
 		}
-		v.events <- handoff.FunctionCall{CallID: "yes", Tool: tools.Codex,
-			Arguments: `{"server":"bigpc","thread_id":"new","prompt":"x"}`}
+		c.ask("yes", tools.Codex, `{"server":"bigpc","thread_id":"new","prompt":"x"}`)
 		time.Sleep(time.Minute)
-		v.mu.Lock()
-		refused := 0
-		for _, u := range v.said {
-			if strings.HasPrefix(u.CallID, "no") && strings.Contains(u.Text, "there is no tool") {
-				refused++
-			}
-		}
-		v.mu.Unlock()
-		if refused != 5 {
+		if refused := c.count(func(u handoff.Utterance) bool {
+			return strings.HasPrefix(u.CallID, "no") && strings.Contains(u.Text, "there is no tool")
+		}); refused != 5 {
 			t.Errorf("%d of 5 refused", refused)
 		}
-		rec := handoff.Record{}
+		r, ctx := c.router, t.Context()
 		all, _ := r.Handoffs(g)
-		for _, rec = range all {
+		if len(all) != 1 || all[0].ThreadID == "" || all[0].Why != handoff.WhyNew {
+			t.Fatalf("no thread was made: %+v", all)
 		}
-		if rec.ThreadID == "" || rec.Why != handoff.WhyNew {
-			t.Fatalf("no thread was made: %+v", rec)
-		}
-		mine, bob := calltest.Grant.Caller, handoff.Caller{Principal: "owner", User: "bob"}
-		if owners.Hidden(mine, "bigpc", rec.ThreadID) || !owners.Hidden(bob, "bigpc", rec.ThreadID) ||
-			owners.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
+		rec, mine, bob := all[0], calltest.Grant.Caller, handoff.Caller{Principal: "owner", User: "bob"}
+		if c.owners.Hidden(mine, "bigpc", rec.ThreadID) || !c.owners.Hidden(bob, "bigpc", rec.ThreadID) ||
+			c.owners.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
 			t.Error("who sees the thread is wrong")
 		}
 		elsewhere := handoff.Grant{Caller: calltest.Grant.Caller, Servers: []string{"laptop"}}
 		if shown, _ := r.Handoffs(elsewhere); len(shown) != 0 {
 			t.Error("work of a machine that may not be used is shown")
 		}
-		if _, err := r.Handoff(elsewhere, rec.ID); handoff.AsError(err).Code != handoff.CodeNotFound {
+		if _, err := r.Handoff(elsewhere, rec.ID); !isCode(err, handoff.CodeNotFound) {
 			t.Errorf("it can be read: %v", err)
 		}
-		if err := r.Stop(ctx, elsewhere, rec.ID); handoff.AsError(err).Code != handoff.CodeNotFound {
+		if err := r.Stop(ctx, elsewhere, rec.ID); !isCode(err, handoff.CodeNotFound) {
 			t.Errorf("it can be stopped: %v", err)
 		}
 		if list, err := r.Stickies(ctx, elsewhere); err != nil || len(list) != 0 {
 			t.Errorf("its sticky is shown: %v %v", list, err)
 		}
-		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); handoff.AsError(err).Code != handoff.CodeNotFound {
+		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); !isCode(err, handoff.CodeNotFound) {
 			t.Errorf("its sticky can be cleared: %v", err)
 		}
-		v.events <- handoff.CallEnded{}
-		close(v.events)
-		<-done
-		cancel()
-		<-done
 	})
 }
 
 // TestRateInACall: what is too much is refused in words, and nothing is begun.
 func TestRateInACall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.\nturn t2 100ms completed Done.")
-		r, calls := service(router.Config{Fleet: w, Stickies: w, Life: "h"}, w)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := &hastyVoice{events: make(chan handoff.Event)}
-		g := handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k",
-			KeyLimits: handoff.Limits{HandoffsPerMinute: 1}}
-		go func() { done <- calls.Serve(ctx, g, v) }()
+	world := "server bigpc\nturn t1 100ms completed Done.\nturn t2 100ms completed Done."
+	g := handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k",
+		KeyLimits: handoff.Limits{HandoffsPerMinute: 1}}
+	inCall(t, world, g, func(t *testing.T, c *liveCall) {
 		for i := range 3 {
-			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("c", i), Tool: tools.Codex,
-				Arguments: fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i)}
+			c.ask(fmt.Sprint("c", i), tools.Codex, fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i))
 		}
 		time.Sleep(10 * time.Second)
-		if begun, _ := r.Handoffs(g); len(begun) != 1 {
+		if begun, _ := c.router.Handoffs(g); len(begun) != 1 {
 			t.Errorf("%d begun", len(begun))
 		}
-		v.mu.Lock()
-		refused := 0
-		for _, u := range v.said {
-			if strings.Contains(u.Text, `"code":"rate_limit_exceeded"`) &&
-				strings.Contains(u.Text, "one piece of work was given") {
-				refused++
-			}
-		}
-		v.mu.Unlock()
-		if refused != 2 {
+		if refused := c.count(func(u handoff.Utterance) bool {
+			return strings.Contains(u.Text, `"code":"rate_limit_exceeded"`) &&
+				strings.Contains(u.Text, "one piece of work was given")
+		}); refused != 2 {
 			t.Errorf("%d refused", refused)
 		}
-		if list, err := w.List(ctx, g.Caller); err != nil || len(list) != 0 {
+		if list, err := c.world.List(t.Context(), g.Caller); err != nil || len(list) != 0 {
 			t.Errorf("stored for who has no name: %v %v", list, err)
 		}
-		v.events <- handoff.CallEnded{}
-		close(v.events)
-		<-done
-		cancel()
-		<-done
 	})
 }
 
@@ -243,5 +273,33 @@ func TestLevelIsKept(t *testing.T) {
 	}
 	if len(kept) != 1 || next.Level(t.Context(), nobody) != handoff.LevelMilestones {
 		t.Errorf("kept %v", kept)
+	}
+}
+
+// TestHearing: a call remembers the newest words of the caller, and when they last began to speak.
+func TestHearing(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	h := &hearing{}
+	if h.spokeSince(at(0)) || len(h.words) != 0 {
+		t.Fatal("nothing was said")
+	}
+	h.began(at(5))
+	if !h.spokeSince(at(4)) || h.spokeSince(at(5)) {
+		t.Fatal("they speak, the words have not come")
+	}
+	h.add(handoff.Heard{Text: "yes", Began: at(5)}, at(7))
+	h.add(handoff.Heard{Text: "typed", Typed: true}, at(9)) // without a beginning: it began when it came
+	if last := h.words; len(last) != 2 || last[0] != "yes" || !h.spokeSince(at(8)) {
+		t.Fatalf("heard %q", last)
+	}
+	h.add(handoff.Heard{}, at(10))
+	if !h.spokeSince(at(9)) {
+		t.Error("words that could not be made out are words")
+	}
+	for i := range 100 {
+		h.add(handoff.Heard{Text: fmt.Sprint(i)}, at(11+i))
+	}
+	if last := h.words; len(last) != maxWords || last[0] != "94" || last[maxWords-1] != "99" {
+		t.Fatalf("last %q", last)
 	}
 }

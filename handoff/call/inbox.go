@@ -12,8 +12,8 @@ import (
 // thread. Answers, questions and outcomes are few, bounded by the runs that are open, and always taken.
 const maxProgressPosted = 256
 
-// An inbox holds what the loop of a call has still to do, and gives the voice what it says. It implements [handoff.Listener] and never
-// blocks.
+// An inbox holds what the loop of a call has still to do, and gives the voice what it says. It implements
+// [handoff.Listener] and never blocks.
 type inbox struct {
 	voice   handoff.Voice  // Set once
 	dropped *atomic.Uint64 // Set once: counts reports that found the inbox full

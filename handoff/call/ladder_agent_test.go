@@ -262,7 +262,8 @@ func (t *fakeTurn) question(item, command string) handoff.QuestionID {
 }
 
 func (a *fakeAgent) ask(
-	ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string, yield func(handoff.Update, error) bool,
+	ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string,
+	yield func(handoff.Update, error) bool,
 ) bool {
 	a.world.record("agent", a.name(), "asks for "+command)
 	return a.wait(ctx, turn, handoff.Question{

@@ -47,6 +47,16 @@ func many(n int, words string) map[string]Result {
 	}
 }
 
+// output is what a model gets of a result.
+func output(t *testing.T, tool string, r Result) (text string, limit int) {
+	t.Helper()
+	found, err := Find(handoff.Grant{}, tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Output(r), found.Limit
+}
+
 // entries counts what a result holds and what it left out.
 func entries(t *testing.T, text string) (kept, more int) {
 	t.Helper()
@@ -83,6 +93,7 @@ func checkLimits(t *testing.T, n int, words string) {
 }
 
 func TestLongEntriesFit(t *testing.T) {
+	checkLimits(t, 200, strings.Repeat("wörk ", 20))
 	for _, piece := range []string{"x", "ü", "語", "👩‍🚀", "<", "\x00", `"\`, "\u2028", "\xff"} {
 		for _, size := range []int{100, 1 << 10, 9 << 10} {
 			for _, n := range []int{2, 40} {
@@ -119,4 +130,28 @@ func FuzzResultsFit(f *testing.F) {
 		}
 		checkLimits(t, 1+n%8, strings.Repeat(words, min(times, 9_000/len(words))+1))
 	})
+}
+
+// TestWhatStays: of a long session the newest line stays, and a list that is empty is one.
+func TestWhatStays(t *testing.T) {
+	var script handoff.Transcript
+	var running []handoff.Record
+	for i := range 200 {
+		script.Lines = append(script.Lines, handoff.Line{Role: "agent", Text: fmt.Sprint(i, strings.Repeat(" ü", 200))})
+		running = append(running, handoff.Record{Server: "bigpc", Title: strings.Repeat("wörk ", 20)})
+	}
+	text, _ := output(t, ReadSession, transcript(script))
+	var read ReadResult
+	if err := json.Unmarshal([]byte(text), &read); err != nil ||
+		!strings.HasPrefix(read.Lines[len(read.Lines)-1].Text, "199 ") {
+		t.Errorf("the newest line must stay: %v", err)
+	}
+	text, _ = output(t, ListSessions, sessions(handoff.SessionList{}))
+	if !strings.Contains(text, `"items":[]`) || !strings.Contains(text, "I found no sessions.") {
+		t.Errorf("no sessions: %s", text)
+	}
+	text, limit := output(t, StopWork, stopAnswer(running, running, "bigpc"))
+	if !json.Valid([]byte(text)) || len(text) > limit {
+		t.Errorf("%s: %d bytes of %d", StopWork, len(text), limit)
+	}
 }

@@ -143,7 +143,7 @@ func (p *Player) give(r *router.Router, steer bool, key, what string) (handoff.R
 // Call begins a call. A deaf voice model says nothing.
 func (p *Player) Call(deaf bool) {
 	p.opened++
-	v := NewVoice(p.World, "call "+strconv.Itoa(p.opened), deaf, p.Record)
+	v := newVoice(p.World, "call "+strconv.Itoa(p.opened), deaf, p.Record)
 	v.said, v.vows = p.Said, p.Vows
 	p.voices = append(p.voices, v)
 	if len(p.voices) > 1 {
@@ -168,7 +168,7 @@ func (p *Player) HangUp() {
 	p.voices = p.voices[:len(p.voices)-1]
 	p.Record("call", "caller", "hangs up")
 	v.events <- handoff.CallEnded{}
-	v.End()
+	v.end()
 }
 
 // End lets whatever is under way end in a fake hour, and hangs up.

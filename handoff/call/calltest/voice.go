@@ -27,8 +27,8 @@ type Voice struct {
 	given   map[string]bool   // Guarded by mu: answered call ids
 }
 
-// NewVoice returns one that is not served yet. What it is given goes to record.
-func NewVoice(w *World, name string, deaf bool, record func(column, what, text string)) *Voice {
+// newVoice returns one that is not served yet. What it is given goes to record.
+func newVoice(w *World, name string, deaf bool, record func(column, what, text string)) *Voice {
 	return &Voice{world: w, name: name, deaf: deaf, record: record, events: make(chan handoff.Event, 64),
 		given: map[string]bool{}}
 }
@@ -36,11 +36,8 @@ func NewVoice(w *World, name string, deaf bool, record func(column, what, text s
 // Events implements [handoff.Voice].
 func (v *Voice) Events() <-chan handoff.Event { return v.events }
 
-// Send brings an event of the call.
-func (v *Voice) Send(e handoff.Event) { v.events <- e }
-
-// End ends the call once all is said.
-func (v *Voice) End() {
+// end ends the call once all is said.
+func (v *Voice) end() {
 	v.mu.Lock()
 	v.ended = true
 	close(v.events)
