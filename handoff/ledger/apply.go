@@ -8,18 +8,18 @@ import (
 	"switchboard/handoff"
 )
 
-// A Verdict is what a step means for an entry.
-type Verdict string
+// A Result is what a step means for an entry.
+type Result string
 
-// The verdicts.
+// The results.
 const (
-	Applied  Verdict = "applied"  // the entry changes
-	Same     Verdict = "same"     // the same owner wrote the same before; nothing changes
-	Conflict Verdict = "conflict" // something else was asked under this key
-	Taken    Verdict = "taken"    // somebody else owns the entry
-	Past     Verdict = "past"     // the entry is further already
-	Missing  Verdict = "missing"  // there is no entry, and the step does not make one
-	Illegal  Verdict = "illegal"  // no edge leads there
+	Applied  Result = "applied"  // the entry changes
+	Same     Result = "same"     // the same owner wrote the same before; nothing changes
+	Conflict Result = "conflict" // something else was asked under this key
+	Taken    Result = "taken"    // somebody else owns the entry
+	Past     Result = "past"     // the entry is further already
+	Missing  Result = "missing"  // there is no entry, and the step does not make one
+	Illegal  Result = "illegal"  // no edge leads there
 )
 
 // allows reports whether the step may go this way.
@@ -85,15 +85,15 @@ func (s Step) Check() (Step, error) {
 func ledgerTime(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 // Apply returns the entry after the step. When nothing changes because the owner wrote the same before,
-// that is no error; otherwise the entry comes back as it was, with the error of [Verdict.Fault].
+// that is no error; otherwise the entry comes back as it was, with the error of [Result.Fault].
 func (e Entry) Apply(s Step) (Entry, error) {
 	s, err := s.Check()
 	if err != nil {
 		return e, err
 	}
-	verdict := e.Judge(s)
-	if verdict != Applied {
-		return e, verdict.Fault(e, s)
+	result := e.Judge(s)
+	if result != Applied {
+		return e, result.Fault(e, s)
 	}
 	if s.Adopt {
 		e.Owner, e.Inherited = s.Owner, true
@@ -136,7 +136,7 @@ func (e Entry) Anew(s Step) bool {
 }
 
 // Judge decides what a checked step means for an entry. It changes nothing.
-func (e Entry) Judge(s Step) Verdict {
+func (e Entry) Judge(s Step) Result {
 	from := s.From(e.Inherited)
 	switch {
 	case e.Anew(s):
@@ -165,13 +165,13 @@ func (e Entry) Judge(s Step) Verdict {
 	return Illegal
 }
 
-// Fault returns the error of a verdict, nil when the step is written.
-func (v Verdict) Fault(e Entry, s Step) error {
+// Fault returns the error of a result, nil when the step is written.
+func (r Result) Fault(e Entry, s Step) error {
 	detail := "step to " + string(s.To) + " of an entry that is " + cmp.Or(string(e.Status), "not there")
 	if s.Adopt {
 		detail = "adoption of an entry that is not there"
 	}
-	switch v {
+	switch r {
 	case Applied, Same:
 		return nil
 	case Conflict:

@@ -32,7 +32,7 @@ const (
 // older life is refused with code shutdown, whatever it is of.
 type Ledger interface {
 	// Advance writes one step, or finds that it was already written. It returns the entry as it is
-	// then; with an error of [Verdict.Fault] the entry as it was found.
+	// then; with an error of [Result.Fault] the entry as it was found.
 	Advance(ctx context.Context, s Step) (Entry, error)
 	// Open returns a caller's entries that are not delivered, oldest first.
 	Open(ctx context.Context, c handoff.Caller) ([]Entry, error)

@@ -16,10 +16,10 @@ import (
 const (
 	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
-	// verdictElsewhere is what ledger.lua says when a newer life of the service has taken the lease.
-	verdictElsewhere ledger.Verdict = "elsewhere"
-	// verdictMade is what it says when there was no entry: it is what the table makes of the step.
-	verdictMade ledger.Verdict = "made"
+	// resultElsewhere is what ledger.lua says when a newer life of the service has taken the lease.
+	resultElsewhere ledger.Result = "elsewhere"
+	// resultMade is what it says when there was no entry: it is what the table makes of the step.
+	resultMade ledger.Result = "made"
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
 	ledgerPage = 128
 )
@@ -48,45 +48,45 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.callersKey(), s.epochKey(),
 		s.key(name, bodyKey) + step.Key, s.key(name, unheardKey), s.key(name, historyKey), s.ownedKey(),
 	}
-	verdict, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
+	result, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
 	if err == nil && found.Anew(step) { // Go's table says so; the script looks whether it is still that one
-		verdict, found, err = s.judged(ctx, keys, step, name, found)
+		result, found, err = s.judged(ctx, keys, step, name, found)
 	}
 	switch {
 	case err != nil:
 		return ledger.Entry{}, err
-	case verdict == verdictMade:
+	case result == resultMade:
 		return ledger.Entry{}.Apply(step)
 	}
-	return found, verdict.Fault(found, step)
+	return found, result.Fault(found, step)
 }
 
-// judged runs ledger.lua and returns its verdict, and the entry as it is then. An entry that is still this former one
+// judged runs ledger.lua and returns its result, and the entry as it is then. An entry that is still this former one
 // is as none.
 func (s handoffs) judged(
 	ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry,
-) (ledger.Verdict, ledger.Entry, error) {
+) (ledger.Result, ledger.Entry, error) {
 	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name, former)...).Slice()
 	if err != nil {
 		return "", ledger.Entry{}, s.fault(err)
 	}
-	var verdict string
+	var result string
 	var flat []any
-	if !replied(reply, &verdict, &flat) {
+	if !replied(reply, &result, &flat) {
 		return "", ledger.Entry{}, unexpected("ledger")
 	}
 	switch {
-	case ledger.Verdict(verdict) == verdictElsewhere:
+	case ledger.Result(result) == resultElsewhere:
 		return "", ledger.Entry{}, s.takenOver()
 	case len(flat) == 0:
-		return ledger.Verdict(verdict), ledger.Entry{}, nil
+		return ledger.Result(result), ledger.Entry{}, nil
 	}
 	entry, ok := parseEntry(flat)
 	if !ok {
 		s.badEntry(keys[0])
 		return "", ledger.Entry{}, unreadable()
 	}
-	return ledger.Verdict(verdict), entry, nil
+	return ledger.Result(result), entry, nil
 }
 
 func unreadable() error {

@@ -13,7 +13,7 @@
 --   for whom the step's thread was made or "", of how many that is kept, milliseconds to live of an entry without words,
 --   then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
--- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
+-- Returns the result and the entry as field, value, ... The result is "elsewhere", and nothing is
 -- changed, when a newer life has taken the lease, whoever holds it now; it is "made" when there was no entry, and
 -- the step is all there is to know of it.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
@@ -104,13 +104,13 @@ local function pass(name)
   redis.call('PEXPIRE', KEYS[7], kept_for)
 end
 
-local verdict = judge()
+local result = judge()
 local past = redis.call('ZSCORE', KEYS[7], member)
-local done = verdict == 'applied' or verdict == 'same'
-if verdict == 'applied' then
+local done = result == 'applied' or result == 'same'
+if result == 'applied' then
   local begin = 33
   if status == '' then
-    verdict, entry = 'made', {accepted = at, ended = at}
+    result, entry = 'made', {accepted = at, ended = at}
   else
     begin = begin + tonumber(first)
   end
@@ -146,7 +146,7 @@ if verdict == 'applied' then
     redis.call('PERSIST', KEYS[1])
     redis.call('PERSIST', KEYS[5])
   end
-  if verdict ~= 'made' then
+  if result ~= 'made' then
     entry, flat = read(KEYS[1])
   end
 end
@@ -164,4 +164,4 @@ if done and status ~= 'delivered' and not past then
 elseif redis.call('EXISTS', KEYS[2]) == 0 then
   redis.call('SREM', KEYS[3], caller)
 end
-return {verdict, flat}
+return {result, flat}

@@ -144,7 +144,7 @@ func (s *handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry,
 		return ledger.Entry{}, s.taken()
 	}
 	var after ledger.Entry
-	var verdict error // of the table, with the entry as it was
+	var refusal error // of the table, with the entry as it was
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
 		if made, err := s.made(ctx, name, step); made.Status != "" || err != nil {
 			after = made
@@ -158,7 +158,7 @@ func (s *handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry,
 			return err
 		}
 		before := row.Entry
-		if after, verdict = before.Apply(step); verdict != nil || after == before {
+		if after, refusal = before.Apply(step); refusal != nil || after == before {
 			return nil
 		}
 		if before.Anew(step) {
@@ -175,7 +175,7 @@ func (s *handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry,
 	if err != nil {
 		return ledger.Entry{}, err
 	}
-	return after, verdict
+	return after, refusal
 }
 
 // made makes the entry of the first step of a handoff, which a start waits for: one statement finds that there was none

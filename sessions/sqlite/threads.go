@@ -26,7 +26,7 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 		return threads.Result{}, t.taken()
 	}
 	var made threads.Change
-	var verdict error // of the decision
+	var refusal error // of the decision
 	err := t.change(ctx, func(ctx context.Context, tx transaction) error {
 		if err := t.fenced(ctx); err != nil {
 			return err
@@ -35,13 +35,13 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 		if err != nil {
 			return err
 		}
-		if made, verdict = threads.Decide(view, step); verdict != nil || made.Same {
+		if made, refusal = threads.Decide(view, step); refusal != nil || made.Same {
 			return nil
 		}
 		return writeChange(ctx, tx, made)
 	})
-	if err != nil || verdict != nil {
-		return threads.Result{}, cmp.Or(err, verdict)
+	if err != nil || refusal != nil {
+		return threads.Result{}, cmp.Or(err, refusal)
 	}
 	return made.Result, nil
 }
