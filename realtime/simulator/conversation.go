@@ -212,9 +212,9 @@ func newItem(raw json.RawMessage) (*item, *fault) {
 		return nil, f
 	}
 	if n := len(in.ID); n > maxItemID {
-		return nil, &fault{code: "string_above_max_length", param: "item.id",
-			message: fmt.Sprintf("Invalid 'item.id': string too long. Expected a string with maximum length %d, but got a "+
-				"string with length %d instead.", maxItemID, n)}
+		return nil, refusal("string_above_max_length", "item.id",
+			"Invalid 'item.id': string too long. Expected a string with maximum length %d, but got a "+
+				"string with length %d instead.", maxItemID, n)
 	}
 	it := &item{id: in.ID, kind: in.Type, status: "completed", callID: in.CallID, name: in.Name, given: true}
 	switch in.Type {

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"encoding/base64"
-	"fmt"
 	"time"
 )
 
@@ -49,8 +48,8 @@ func (s *session) appendAudio(frame []byte) *fault {
 	}
 	data, err := base64.StdEncoding.DecodeString(*in.Audio)
 	if err != nil {
-		return &fault{code: "invalid_value", param: "audio",
-			message: "Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value."}
+		return refusal("invalid_value", "audio",
+			"Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value.")
 	}
 	f2 := s.settings.view.Audio.Input.Format
 	samples, rest := f2.decodeSamples(append(s.input.rest, data...))
@@ -109,9 +108,9 @@ func (s *session) speechStopped(words string) {
 
 func (s *session) commitAudio() *fault {
 	if s.input.buffered.duration() < minCommit {
-		return &fault{code: "input_audio_buffer_commit_empty",
-			message: fmt.Sprintf("Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, "+
-				"but buffer only has %.2fms of audio.", float64(s.input.buffered.duration().Microseconds())/1000)}
+		return refusal("input_audio_buffer_commit_empty", "",
+			"Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, "+
+				"but buffer only has %.2fms of audio.", float64(s.input.buffered.duration().Microseconds())/1000)
 	}
 	words := s.input.words
 	if words == "" {

@@ -43,8 +43,7 @@ func (s *session) position(previous *string) (int, *fault) {
 	}
 	i, it := s.items.find(*previous)
 	if it == nil {
-		return 0, &fault{code: "invalid_value", param: "previous_item_id",
-			message: fmt.Sprintf("Previous item with id '%.40s' does not exist.", *previous)}
+		return 0, refusal("invalid_value", "previous_item_id", "Previous item with id '%.40s' does not exist.", *previous)
 	}
 	return i + 1, nil
 }
@@ -54,15 +53,13 @@ func (s *session) fits(it *item) *fault {
 	if it.id == "" {
 		it.id = s.ids.next("item")
 	} else if _, old := s.items.find(it.id); old != nil {
-		return &fault{code: "invalid_value", param: "item.id",
-			message: fmt.Sprintf("Item with id '%s' already exists.", it.id)}
+		return refusal("invalid_value", "item.id", "Item with id '%s' already exists.", it.id)
 	}
 	switch {
 	case it.kind == "function_call" && it.callID == "":
 		it.callID = s.ids.next("call")
 	case it.kind == "function_call_output" && s.items.call(it.callID) == nil:
-		return &fault{code: "invalid_tool_call_id", param: "item.call_id",
-			message: fmt.Sprintf("Tool call ID '%.40s' not found in conversation.", it.callID)}
+		return refusal("invalid_tool_call_id", "item.call_id", "Tool call ID '%.40s' not found in conversation.", it.callID)
 	}
 	return nil
 }
@@ -128,12 +125,11 @@ func (s *session) truncateItem(frame []byte) *fault {
 		return noItem("truncate", in.ItemID)
 	}
 	if it.role != "assistant" || in.Content != 0 || len(it.parts) == 0 || it.parts[0].Type != "output_audio" {
-		return &fault{code: "invalid_value", param: "item_id",
-			message: "Only audio of the assistant can be truncated, at content index 0."}
+		return refusal("invalid_value", "item_id", "Only audio of the assistant can be truncated, at content index 0.")
 	}
 	if in.EndMS < 0 || in.EndMS > it.sent.Milliseconds() {
-		return &fault{code: "invalid_value", param: "audio_end_ms",
-			message: fmt.Sprintf("Audio content of %dms is already shorter than %dms", it.sent.Milliseconds(), in.EndMS)}
+		return refusal("invalid_value", "audio_end_ms", "Audio content of %dms is already shorter than %dms",
+			it.sent.Milliseconds(), in.EndMS)
 	}
 	it.sent = time.Duration(in.EndMS) * time.Millisecond
 	it.parts[0].Transcript = ""

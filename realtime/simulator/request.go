@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -44,7 +43,7 @@ func (s *session) createResponse(frame []byte) *fault {
 	}
 	raw, err := json.Marshal(in.Response)
 	if err != nil {
-		return &fault{code: "invalid_json", message: "The response is not valid JSON."}
+		return refusal("invalid_json", "", "The response is not valid JSON.")
 	}
 	req, f := decode[request](raw, "response")
 	if f == nil {
@@ -62,13 +61,13 @@ func (r request) check() *fault {
 	case r.Conversation != "" && r.Conversation != "auto" && r.Conversation != "none":
 		return invalid("response.conversation", r.Conversation, "auto", "none")
 	case len(r.Metadata) > 16:
-		return &fault{code: "object_above_max_properties", param: "response.metadata",
-			message: "Invalid 'response.metadata': at most 16 properties."}
+		return refusal("object_above_max_properties", "response.metadata",
+			"Invalid 'response.metadata': at most 16 properties.")
 	}
 	for name, value := range r.Metadata {
 		if len(name) > 64 || len(value) > 512 {
-			return &fault{code: "string_above_max_length", param: "response.metadata",
-				message: fmt.Sprintf("Invalid 'response.metadata.%.20s': names have at most 64 characters and values 512.", name)}
+			return refusal("string_above_max_length", "response.metadata",
+				"Invalid 'response.metadata.%.20s': names have at most 64 characters and values 512.", name)
 		}
 	}
 	if r.Modalities != nil {
@@ -99,8 +98,7 @@ func (s *session) respond(req request) *fault {
 		return busy(r.id)
 	}
 	if outOfBand && len(s.running) > maxOutOfBand {
-		return &fault{code: "rate_limit_exceeded", message: fmt.Sprintf("At most %d responses run beside the conversation.",
-			maxOutOfBand)}
+		return refusal("rate_limit_exceeded", "", "At most %d responses run beside the conversation.", maxOutOfBand)
 	}
 	fresh, f := s.context(req)
 	if f != nil {
@@ -155,8 +153,7 @@ func (s *session) context(req request) ([]*item, *fault) {
 		if ref.Type == "item_reference" {
 			_, it := s.items.find(ref.ID)
 			if it == nil {
-				return nil, &fault{code: "invalid_value", param: "response.input",
-					message: fmt.Sprintf("Item with id '%.40s' does not exist.", ref.ID)}
+				return nil, refusal("invalid_value", "response.input", "Item with id '%.40s' does not exist.", ref.ID)
 			}
 			copied := *it
 			items = append(items, &copied)
@@ -214,7 +211,7 @@ func (s *session) cancelResponse(frame []byte) *fault {
 		}
 	}
 	if r == nil {
-		return &fault{code: "response_cancel_not_active", message: "Cancellation failed: no active response found"}
+		return refusal("response_cancel_not_active", "", "Cancellation failed: no active response found")
 	}
 	s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "client_cancelled"})
 	return nil

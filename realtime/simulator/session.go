@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"time"
 
@@ -70,16 +69,15 @@ func (s *session) receive(now time.Time, frame []byte) {
 		EventID string  `json:"event_id"`
 	}
 	if handoff.TooDeep(frame) {
-		s.refuse(&fault{code: "invalid_json", message: fmt.Sprintf("The message nests deeper than %d levels.",
-			handoff.MaxDepth)}, "")
+		s.refuse(refusal("invalid_json", "", "The message nests deeper than %d levels.", handoff.MaxDepth), "")
 		return
 	}
 	if !json.Valid(frame) {
-		s.refuse(&fault{code: "invalid_json", message: "The message is not valid JSON."}, "")
+		s.refuse(refusal("invalid_json", "", "The message is not valid JSON."), "")
 		return
 	}
 	if err := json.Unmarshal(frame, &head); err != nil {
-		s.refuse(&fault{code: "invalid_event", message: "An event is a JSON object; its type and event_id are strings."}, "")
+		s.refuse(refusal("invalid_event", "", "An event is a JSON object; its type and event_id are strings."), "")
 		return
 	}
 	if head.Type == nil {

@@ -135,8 +135,8 @@ func (s settings) patch(update map[string]any, spoke bool) (settings, *fault) {
 	}
 	next, f := read(object)
 	if f == nil && spoke && fmt.Sprint(next.view.Audio.Output.Voice) != fmt.Sprint(s.view.Audio.Output.Voice) {
-		f = &fault{code: "cannot_update_voice", param: "session.audio.output.voice",
-			message: "Cannot update a conversation's voice if assistant audio is present."}
+		f = refusal("cannot_update_voice", "session.audio.output.voice",
+			"Cannot update a conversation's voice if assistant audio is present.")
 	}
 	if f != nil {
 		return s, f
@@ -253,7 +253,7 @@ func fullDetection(value any, path string) (any, *fault) {
 func read(object map[string]any) (settings, *fault) {
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return settings{}, &fault{code: "invalid_json", message: "The session is not valid JSON."}
+		return settings{}, refusal("invalid_json", "", "The session is not valid JSON.")
 	}
 	view, f := decode[settingsView](raw, "session")
 	if f != nil {

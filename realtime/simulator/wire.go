@@ -37,13 +37,17 @@ type fault struct {
 	message string
 }
 
+// refusal is a fault whose message is made as by [fmt.Sprintf].
+func refusal(code, param, format string, args ...any) *fault {
+	return &fault{code: code, param: param, message: fmt.Sprintf(format, args...)}
+}
+
 func missing(param string) *fault {
-	return &fault{code: "missing_required_parameter", param: param,
-		message: fmt.Sprintf("Missing required parameter: '%s'.", param)}
+	return refusal("missing_required_parameter", param, "Missing required parameter: '%s'.", param)
 }
 
 func unknown(param string) *fault {
-	return &fault{code: "unknown_parameter", param: param, message: fmt.Sprintf("Unknown parameter: '%s'.", param)}
+	return refusal("unknown_parameter", param, "Unknown parameter: '%s'.", param)
 }
 
 func invalid(param, value string, supported ...string) *fault {
@@ -55,8 +59,7 @@ func invalid(param, value string, supported ...string) *fault {
 }
 
 func wrongType(param, want string) *fault {
-	return &fault{code: "invalid_type", param: param,
-		message: fmt.Sprintf("Invalid type for '%s': expected %s.", param, want)}
+	return refusal("invalid_type", param, "Invalid type for '%s': expected %s.", param, want)
 }
 
 // emit puts an event into the outbox of the connection.
@@ -100,5 +103,5 @@ func decode[T any](raw []byte, path string) (T, *fault) {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return v, wrongType(strings.Trim(path+"."+e.Field, "."), e.Type.String())
 	}
-	return v, &fault{code: "invalid_json", message: "The event is not valid JSON."}
+	return v, refusal("invalid_json", "", "The event is not valid JSON.")
 }
