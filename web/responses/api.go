@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,36 +66,23 @@ type Config struct {
 
 // An API serves responses.
 type API struct {
-	cfg   Config           // Set once
-	now   func() time.Time // Set once
-	began time.Time        // Set once
-	life  string           // Set once: names this process in documents
-	ears  ears             // safe by itself
-	made  made             // safe by itself
-
-	following context.Context    // Set once: of jobs
-	leave     context.CancelFunc // Set once: ends following
-
-	mu      sync.Mutex
-	lives   map[liveKey]*live         // Guarded by mu
-	retries map[string]*posted        // Guarded by mu: requests of the last minutes, by what they are known by
-	busy    map[liveKey]bool          // Guarded by mu: conversations that somebody adds items to, as a response does until it ends
-	turns   map[liveKey]chan struct{} // Guarded by mu: conversations between being read and stored; each is closed after that
-	closed  bool                      // Guarded by mu
-	jobs    sync.WaitGroup            // drivers
+	*made                        // Set once: what programs made with it
+	cfg           Config         // Set once
+	began         time.Time      // Set once
+	life          string         // Set once: names this process in documents
+	documents     *documents     // Set once
+	attempts      *attempts      // Set once
+	lives         *lives         // Set once
+	conversations *conversations // Set once
+	listeners     listeners      // safe by itself
 
 	closing chan struct{} // closed by Close: streams end
 	once    sync.Once     // closes it
 	counts  counts
 }
 
-type liveKey struct {
-	owner handoff.Caller
-	id    string
-}
-
 // counts count; anybody may add.
-type counts struct{ made, repeated, slow, unstored atomic.Uint64 }
+type counts struct{ made, repeated, slow atomic.Uint64 }
 
 // New returns an API. It needs [API.Run], which may begin a little after the first request.
 func New(cfg Config) (*API, error) {
@@ -106,12 +92,17 @@ func New(cfg Config) (*API, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
+	documents := &documents{Documents: cfg.Store, log: cfg.Log}
 	a := &API{
-		cfg: cfg, now: time.Now, began: time.Now(), life: rand.Text()[:8], made: made{by: map[handoff.Caller][]string{}}, lives: map[liveKey]*live{}, retries: map[string]*posted{},
-		busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{}, closing: make(chan struct{}),
+		made: &made{documents: documents, by: map[handoff.Caller][]string{}}, cfg: cfg, began: time.Now(),
+		life: rand.Text()[:8], documents: documents, attempts: &attempts{documents: documents, all: map[string]*attempt{}},
+		lives: &lives{all: map[liveKey]*live{}}, closing: make(chan struct{}),
 	}
-	a.ears.attending, a.ears.all = cfg.Attending, map[earKey]*ear{}
-	a.following, a.leave = context.WithCancel(context.Background())
+	a.conversations = &conversations{
+		documents: documents, catchUp: a.catchUp, busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{},
+	}
+	a.listeners.attending, a.listeners.all = cfg.Attending, map[listenerKey]*listener{}
+	a.lives.following, a.lives.leave = context.WithCancel(context.Background())
 	return a, nil
 }
 
@@ -119,110 +110,22 @@ func New(cfg Config) (*API, error) {
 func (a *API) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.Close()
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.leave()
-	a.jobs.Wait()
+	a.lives.close()
 	return nil
 }
 
 // Close ends the streams. Responses in the background go on.
 func (a *API) Close() { a.once.Do(func() { close(a.closing) }) }
 
-// start makes a response live and follows its run.
-func (a *API) start(l *live) *fault {
-	key := liveKey{l.grant.Caller, l.id}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.closed:
-		return faultOf(handoff.Fault(handoff.CodeShutdown, "", ""))
-	case a.lives[key] != nil:
-		return busy("response_in_use", "Another request goes on from that response at this moment.")
-	}
-	if a.sweepLocked(); len(a.lives) >= maxLive {
-		return faultOf(handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many responses"))
-	}
-	a.lives[key] = l
-	a.jobs.Go(func() { l.drive(a.following) })
-	return nil
-}
-
-// sweepLocked lets go of responses whose streams nobody reads again, and of requests that nobody sends again.
-func (a *API) sweepLocked() {
-	now := a.now()
-	for key, l := range a.lives {
-		l.mu.Lock()
-		keep := replayable
-		if !l.doc.Streamed || !l.emit.resp.Background {
-			keep = 0
-		}
-		if l.shown && now.Sub(l.ended) >= keep {
-			delete(a.lives, key)
-		}
-		l.mu.Unlock()
-	}
-	maps.DeleteFunc(a.retries, func(_ string, p *posted) bool { return now.Sub(p.at) > retriedFor })
-}
-
-// live returns a response in memory, or nil.
-func (a *API) live(c handoff.Caller, id string) *live {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.lives[liveKey{c, id}]
-}
-
-// settled stores how a response ended, before anybody sees it.
-func (a *API) settled(l *live, doc document) {
+// storeEnd stores how a response ended, before anybody sees it.
+func (a *API) storeEnd(l *live, doc document) {
 	if !l.kept { // so is one that is only read again
 		return
 	}
-	a.put(l.grant.Caller, doc)
+	a.documents.put(l.grant.Caller, doc)
 	if doc.Response.Conversation != nil {
-		a.leaveConversation(l.grant.Caller, doc)
+		a.conversations.leave(l.grant.Caller, doc)
 	}
-}
-
-// put stores a response. What it printed is cut where it is too much.
-func (a *API) put(c handoff.Caller, doc document) {
-	body := []byte(encode(doc))
-	for most := 4 << 10; len(body) > sessions.MaxDocument && most >= 256; most /= 4 {
-		doc.Response.Output = shortened(doc.Response.Output, most)
-		body = []byte(encode(doc))
-	}
-	a.store(c, doc.Response.ID, body, keptFor)
-}
-
-func (a *API) store(c handoff.Caller, id string, body []byte, keep time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
-	defer cancel()
-	err := a.cfg.Store.PutDocument(ctx, sessions.Document{Owner: c, ID: id, Body: body, Ends: a.now().Add(keep)})
-	if err != nil {
-		a.counts.unstored.Add(1)
-		a.cfg.Log.Warn("a response is not stored", zap.String("principal", c.Principal), zap.Error(err))
-	}
-	return err == nil
-}
-
-// storeFault is why nothing could be read or written. Where the store is, is nobody's business but the log's.
-func (a *API) storeFault(err error) *fault {
-	a.cfg.Log.Warn("the store does not answer", zap.Error(err))
-	return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
-}
-
-// shortened cuts what tools printed and were called with.
-func shortened(items []item, most int) []item {
-	out := append([]item{}, items...)
-	for i := range out {
-		if o := out[i].Output; o != nil && len(*o) > most {
-			out[i].Output = new("…" + handoff.Tail(*o, most))
-		}
-		if s := out[i].Arguments; s != nil && len(*s) > most {
-			out[i].Arguments = new(`{"cut":true}`)
-		}
-	}
-	return out
 }
 
 // find returns a response as it stands: from memory, from the store, or from what is known of a run that began
@@ -231,7 +134,7 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 	if !strings.HasPrefix(id, responsePrefix) || len(id) > 128 {
 		return document{}, nil, missing(id)
 	}
-	if l := a.live(g.Caller, id); l != nil {
+	if l := a.lives.get(g.Caller, id); l != nil {
 		if !l.kept {
 			return document{}, nil, missing(id)
 		}
@@ -241,9 +144,9 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 		}
 		return doc, l, nil
 	}
-	d, ok, err := a.cfg.Store.Document(ctx, g.Caller, id)
+	d, ok, err := a.documents.Document(ctx, g.Caller, id)
 	if err != nil {
-		return document{}, nil, a.storeFault(err)
+		return document{}, nil, a.documents.fault(err)
 	}
 	if !ok {
 		return a.fromRun(g, id)
@@ -274,17 +177,17 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 		return l.now(), nil, nil
 	}
 	l.begin()
-	occupied := doc.Response.Conversation != nil && a.occupy(liveKey{g.Caller, doc.Response.Conversation.ID}) == nil
-	if f := a.start(l); f != nil {
-		if other := a.live(g.Caller, l.id); other != nil {
+	occupied := doc.Response.Conversation != nil && a.conversations.occupy(liveKey{g.Caller, doc.Response.Conversation.ID}) == nil
+	if f := a.lives.start(l); f != nil {
+		if other := a.lives.get(g.Caller, l.id); other != nil {
 			return other.now(), other, nil
 		}
 		if occupied {
-			a.vacate(liveKey{g.Caller, doc.Response.Conversation.ID})
+			a.conversations.vacate(liveKey{g.Caller, doc.Response.Conversation.ID})
 		}
 		return document{}, nil, f
 	}
-	a.settle(l)
+	a.awaitPlace(l)
 	return l.now(), l, nil
 }
 
@@ -294,15 +197,15 @@ func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
 		if _, err := a.cfg.Work.Handoff(g, string(run)); err == nil {
 			return true
 		}
-		if a.now().Sub(a.began) > recovering {
+		if time.Since(a.began) > recovering {
 			return false
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// settle gives a run that is over the time to show it.
-func (a *API) settle(l *live) {
+// awaitPlace gives a run that is over the time to show it.
+func (a *API) awaitPlace(l *live) {
 	select {
 	case <-l.placed:
 	case <-time.After(time.Second):
@@ -320,7 +223,7 @@ func (a *API) fromRun(g handoff.Grant, id string) (document, *live, *fault) {
 		return document{}, nil, missing(id)
 	}
 	doc := document{
-		Response: a.fresh(id, &request{Model: modelOf(rec.Server, rec.Project)}, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1,
+		Response: fresh(id, &request{Model: modelOf(rec.Server, rec.Project)}, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1,
 		Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID, Turn: rec.TurnID,
 	}
 	doc.Response.Background = true
@@ -334,7 +237,7 @@ func (a *API) fromRun(g handoff.Grant, id string) (document, *live, *fault) {
 		if rec.EndedAt != nil {
 			return *rec.EndedAt
 		}
-		return a.now()
+		return time.Now()
 	}}
 	e.begin()
 	e.take(handoff.RunSnapshot{Items: rec.Items}, rec)

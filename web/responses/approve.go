@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -20,7 +21,7 @@ func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
 
 // decided answers the questions that a response ended with, and goes on with its run in another response. What was
 // answered elsewhere meanwhile, as by a tap, counts.
-func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *posted) (*live, *fault) {
+func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*live, *fault) {
 	if req.Previous == nil {
 		return nil, bad("", "previous_response_id", "An approval comes with the 'previous_response_id' of the response that asked for it.")
 	}
@@ -47,21 +48,21 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *pos
 		return nil, f
 	}
 	p.lasts = true
-	a.makes(g.Caller, p, name)
+	a.attempts.makes(g.Caller, p, name)
 	for _, q := range open {
 		if f := a.decide(ctx, g, q, req.said.approvals); f != nil {
 			return nil, f
 		}
 	}
-	next.Response, next.Input, next.Asked = a.fresh(name, req, a.now()), req.said.kept(name), nil
+	next.Response, next.Input, next.Asked = fresh(name, req, time.Now()), req.said.kept(name), nil
 	next.Streamed, next.Exact = req.Stream, doc.Exact
 	if doc.Life != a.life { // the log of the run began anew with the process
 		next.Seq = 0
 	}
 	l := a.newLive(g, next, doc.Response.Store)
 	if !req.Background {
-		by := a.ears.enter(g)
-		l.tells, l.leave = true, func() { a.ears.exit(g, by, doc.Run) }
+		by := a.listeners.enter(g)
+		l.tells, l.leave = true, func() { a.listeners.exit(g, by, doc.Run) }
 	}
 	return a.place(ctx, l, next, p)
 }

@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,25 +23,6 @@ const (
 	readWithin   = 24 * time.Hour  // whoever reads along needs no promise
 )
 
-// posted is a create request whose result is kept, so that the same request sent again gets the same response.
-type posted struct {
-	at    time.Time     // Set once
-	ready chan struct{} // closed once it is known what came of it
-	live  *live         // Set once, before ready is closed; nil: it failed
-	name  string        // Set once: what it is known by
-	body  [32]byte      // Set once: its hash
-	keyed bool          // Set once: its sender named it, and may send it again as long as its response is kept
-
-	// Owned by whoever answers the request, until ready is closed.
-
-	key   string // of its run; "": nothing of it is kept
-	noted bool   // it is in the store what was asked under the name
-	made  string // the response that it began in a former life, or that it is about to begin; "": not known
-	// lasts: the key of the run does not lead to the response. What the request goes on from is another session then,
-	// or the response has the name of a run that never began.
-	lasts bool
-}
-
 // create answers POST /v1/responses.
 func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, body []byte) *fault {
 	req, f := readRequest(body)
@@ -51,7 +31,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	}
 	name, again := retryName(r.Header, g, body)
 	sum := sha256.Sum256(body)
-	p, first, f := a.post(r.Context(), g, req, posted{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again)
+	p, first, f := a.attempts.note(r.Context(), g, req, attempt{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again)
 	switch {
 	case f != nil:
 		return f
@@ -74,9 +54,9 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	p.live = l
 	close(p.ready)
 	if f != nil {
-		a.unpost(p)
+		a.attempts.forget(p)
 		if p.noted && p.keyed { // another request may come under the name of one that failed; the key of the next run stays
-			a.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor)
+			a.documents.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor)
 		}
 		return f
 	}
@@ -102,99 +82,8 @@ func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again 
 	return hex.EncodeToString(sum.Sum(nil)[:16]), n > 0
 }
 
-// post finds the request that this one repeats, or notes it as the first. What names its run is in the store before
-// the run begins, so that a repetition finds it also after the process was killed.
-func (a *API) post(ctx context.Context, g handoff.Grant, req *request, now posted, again bool) (p *posted, first bool, f *fault) {
-	a.mu.Lock()
-	if p = a.retries[now.name]; p != nil && again && a.now().Sub(p.at) <= retriedFor {
-		a.mu.Unlock()
-		return p, false, nil
-	}
-	p = &now
-	p.at, p.ready, p.key = a.now(), make(chan struct{}), "response "+p.name
-	a.retries[p.name] = p
-	a.sweepLocked()
-	a.mu.Unlock()
-	if g.Caller.Nameless() || !req.store() && !p.keyed {
-		p.key = ""
-		return p, true, nil
-	}
-	if again {
-		d, ok, err := a.cfg.Store.Document(ctx, g.Caller, "retry_"+p.name)
-		switch {
-		case err != nil: // under another key it might run twice
-			close(p.ready)
-			a.unpost(p)
-			return nil, false, a.storeFault(err)
-		case ok:
-			var sum string
-			p.key, sum, _ = strings.Cut(string(d.Body), "\n")
-			if sum, p.made, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(p.body[:]) {
-				close(p.ready)
-				a.unpost(p)
-				return nil, false, reused()
-			}
-		}
-		return p, true, nil
-	}
-	a.rename(g.Caller, p)
-	return p, true, nil
-}
-
-// rename gives the run of a request a new key, and keeps it for those who send the request again.
-func (a *API) rename(c handoff.Caller, p *posted) {
-	if p.key != "" {
-		p.key, p.made = "response "+p.name+" "+rand.Text(), ""
-		a.keep(c, p)
-	}
-}
-
-// makes keeps which response a request is about to begin.
-func (a *API) makes(c handoff.Caller, p *posted, id string) {
-	p.made = id
-	a.keep(c, p)
-}
-
-// keep stores the key of a request's run, what was asked under it, and the response if that is known. Where the last
-// two are missing, what was asked has failed, or a former version stored it.
-func (a *API) keep(c handoff.Caller, p *posted) {
-	if p.key == "" {
-		return
-	}
-	body := p.key + "\n" + hex.EncodeToString(p.body[:])
-	if p.made != "" {
-		body += "\n" + p.made
-	}
-	known := retriedFor
-	if p.keyed && p.lasts { // else the key of its run leads to it
-		known = keptFor
-	}
-	p.noted = a.store(c, "retry_"+p.name, []byte(body), known)
-}
-
-// begun is the response that came of the request, or "".
-func (p *posted) begun() string {
-	select {
-	case <-p.ready:
-		if p.live != nil {
-			return p.live.id
-		}
-	default:
-	}
-	return ""
-}
-
-// unpost forgets a request that failed: sent again it is a new one.
-func (a *API) unpost(p *posted) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.retries[p.name] == p {
-		delete(a.retries, p.name)
-	}
-}
-
 // fresh is a response of which nothing is done.
-func (a *API) fresh(id string, req *request, at time.Time) response {
+func fresh(id string, req *request, at time.Time) response {
 	resp := response{
 		ID: id, Object: "response", CreatedAt: at.Unix(), Status: inProgress, Background: req.Background, Instructions: req.Instructions,
 		Metadata: req.Metadata, Model: req.Model, Output: []item{}, ParallelToolCalls: true, PreviousResponseID: req.Previous,
@@ -217,7 +106,7 @@ func (a *API) fresh(id string, req *request, at time.Time) response {
 }
 
 // make begins a response. When it fails, nothing is left of it.
-func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *posted, again bool) (*live, *fault) {
+func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt, again bool) (*live, *fault) {
 	if p.made != "" {
 		switch l, f := a.same(ctx, g, p.made); {
 		case f != nil:
@@ -227,9 +116,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *posted
 		case a.begun(g, l.run):
 			return l, nil
 		default: // a former life had promised it; who asks again wants it done
-			a.mu.Lock()
-			delete(a.lives, liveKey{g.Caller, p.made})
-			a.mu.Unlock()
+			a.lives.drop(g.Caller, p.made)
 			p.lasts = true // the run that begins now has another name
 		}
 	}
@@ -307,15 +194,15 @@ func serverOf(model string) string {
 }
 
 // begin starts the run and makes its response live.
-func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *posted, run handoff.Request) (*live, *fault) {
-	var by *ear
+func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request) (*live, *fault) {
+	var by *listener
 	if !req.Background {
-		by = a.ears.enter(g)
+		by = a.listeners.enter(g)
 		run.By, run.Within = by, readWithin
 	}
 	quit := func() {
 		if by != nil {
-			a.ears.exit(g, by, "")
+			a.listeners.exit(g, by, "")
 		}
 	}
 	id, err := a.cfg.Runs.Start(ctx, g, run)
@@ -328,7 +215,7 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 		if l, f := a.same(ctx, g, name); l != nil || f != nil { // it was begun before, under the same key
 			quit()
 			if f == nil && l.over() && req.conversation != "" { // else its end does it
-				a.vacate(liveKey{g.Caller, req.conversation})
+				a.conversations.vacate(liveKey{g.Caller, req.conversation})
 			}
 			return l, f
 		}
@@ -339,23 +226,23 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 	}
 	if req.conversation != "" { // which has another session when this is over
 		p.lasts = true
-		a.opens(g, req.conversation, name)
+		a.conversations.opens(g, req.conversation, name)
 	}
-	a.makes(g.Caller, p, name)
+	a.attempts.makes(g.Caller, p, name)
 	doc := document{
-		Response: a.fresh(name, req, a.now()), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
+		Response: fresh(name, req, time.Now()), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
 		Server: serverOf(req.Model),
 	}
 	l := a.newLive(g, doc, !run.Unkept)
 	if by != nil {
-		l.tells, l.leave = true, func() { a.ears.exit(g, by, id) }
+		l.tells, l.leave = true, func() { a.listeners.exit(g, by, id) }
 	}
 	return a.place(ctx, l, doc, p)
 }
 
 // unkept is a response of which nothing is kept but that it was made, and how its run ended.
 func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Record) *live {
-	l := a.newLive(g, document{Response: a.fresh(name, req, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1, Server: rec.Server}, false)
+	l := a.newLive(g, document{Response: fresh(name, req, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1, Server: rec.Server}, false)
 	l.begin()
 	l.apply(func(m *emitter) []event {
 		return m.failed("response_not_kept", fmt.Sprintf(
@@ -372,12 +259,12 @@ func (a *API) begun(g handoff.Grant, id handoff.RunID) bool {
 
 // same returns a response that was begun before, or nil. One that was deleted stays away.
 func (a *API) same(ctx context.Context, g handoff.Grant, name string) (*live, *fault) {
-	if l := a.live(g.Caller, name); l != nil {
+	if l := a.lives.get(g.Caller, name); l != nil {
 		return l, nil
 	}
-	switch _, ok, err := a.cfg.Store.Document(ctx, g.Caller, name); {
+	switch _, ok, err := a.documents.Document(ctx, g.Caller, name); {
 	case err != nil:
-		return nil, a.storeFault(err)
+		return nil, a.documents.fault(err)
 	case !ok:
 		return nil, nil
 	}
@@ -410,12 +297,12 @@ func (a *API) ended(g handoff.Grant, doc document) *live {
 }
 
 // place stores a response, begins to follow its run and waits until that is written down, or cannot be begun.
-func (a *API) place(ctx context.Context, l *live, doc document, p *posted) (*live, *fault) {
+func (a *API) place(ctx context.Context, l *live, doc document, p *attempt) (*live, *fault) {
 	if l.kept {
-		a.put(l.grant.Caller, doc)
+		a.documents.put(l.grant.Caller, doc)
 	}
 	l.begin()
-	if f := a.start(l); f != nil {
+	if f := a.lives.start(l); f != nil {
 		if l.leave != nil {
 			l.leave()
 		}
@@ -433,19 +320,17 @@ func (a *API) place(ctx context.Context, l *live, doc document, p *posted) (*liv
 		return l, nil
 	}
 	a.forget(l)
-	a.rename(l.grant.Caller, p) // sent again it is tried again
+	a.attempts.rename(l.grant.Caller, p) // sent again it is tried again
 	return nil, faultOf(early)
 }
 
 // forget takes a response out of memory and of the store.
 func (a *API) forget(l *live) {
-	a.mu.Lock()
-	delete(a.lives, liveKey{l.grant.Caller, l.id})
-	a.mu.Unlock()
+	a.lives.drop(l.grant.Caller, l.id)
 	if !l.kept {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
-	_, _ = a.cfg.Store.DropDocument(ctx, l.grant.Caller, l.id) // what stays says that it failed
+	_, _ = a.documents.DropDocument(ctx, l.grant.Caller, l.id) // what stays says that it failed
 }

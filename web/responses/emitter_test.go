@@ -14,9 +14,8 @@ import (
 )
 
 func newEmitter(background bool) *emitter {
-	a := &API{now: time.Now}
 	req := &request{Model: "bigpc", Background: background}
-	return &emitter{resp: a.fresh("resp_1", req, time.Unix(1, 0)), label: "bigpc", asks: true, now: time.Now, shown: map[string]bool{}}
+	return &emitter{resp: fresh("resp_1", req, time.Unix(1, 0)), label: "bigpc", asks: true, now: time.Now, shown: map[string]bool{}}
 }
 
 // wrote is a stream as it goes over the wire, read by the oracle.

@@ -74,7 +74,7 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
 	for _, id := range doc.Shown {
 		shown[id] = true
 	}
-	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: a.now, shown: shown}
+	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: time.Now, shown: shown}
 	doc.Response = response{}
 	l := &live{
 		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,
@@ -230,7 +230,7 @@ func (l *live) apply(step func(*emitter) []event) {
 	doc := l.documentLocked()
 	l.mu.Unlock()
 	if over {
-		l.api.settled(l, doc)
+		l.api.storeEnd(l, doc)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -240,7 +240,7 @@ func (l *live) apply(step func(*emitter) []event) {
 		l.bytes += len(f)
 	}
 	if over {
-		l.shown, l.ended = true, l.api.now()
+		l.shown, l.ended = true, time.Now()
 	}
 	for l.bytes > maxFrames && len(l.frames) > 1 {
 		half := len(l.frames) / 2

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -71,7 +70,7 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	case patterns[5], patterns[6]:
 		f = a.models(w, r, g, r.PathValue("model"))
 	default:
-		f = a.conversations(w, r, g, id, body)
+		f = a.conversations.serve(w, r, g, id, body)
 	}
 	if f != nil {
 		f.reply(w)
@@ -279,13 +278,11 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 		l.writing.Lock() // so that nothing is written after it
 		defer l.writing.Unlock()
 	}
-	if !a.store(g.Caller, id, []byte(deleted), keptFor) { // else the run would be found again
+	if !a.documents.store(g.Caller, id, []byte(deleted), keptFor) { // else the run would be found again
 		return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
 	}
-	a.mu.Lock()
-	delete(a.lives, liveKey{g.Caller, id})
-	maps.DeleteFunc(a.retries, func(_ string, p *posted) bool { return p.begun() == id }) // who sends it again is told
-	a.mu.Unlock()
+	a.attempts.drop(id)
+	a.lives.drop(g.Caller, id)
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
 	return nil
 }

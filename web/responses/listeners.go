@@ -6,22 +6,22 @@ import (
 	"switchboard/handoff"
 )
 
-// ears hear of runs whose responses somebody reads, so that no call is told of them too. There is one for each grant
+// listeners hear of runs whose responses somebody reads, so that no call is told of them too. There is one for each grant
 // that has such a run.
-type ears struct {
+type listeners struct {
 	attending Attending // Set once
 
 	mu  sync.Mutex
-	all map[earKey]*ear // Guarded by mu
+	all map[listenerKey]*listener // Guarded by mu
 }
 
-type earKey struct {
+type listenerKey struct {
 	owner handoff.Caller
 	key   string
 }
 
-// An ear is a listener that needs to hear nothing: whoever reads a response follows its run.
-type ear struct {
+// A listener is a [handoff.Listener] that needs to hear nothing: whoever reads a response follows its run.
+type listener struct {
 	leave func() // Set once
 
 	mu   sync.Mutex
@@ -30,13 +30,13 @@ type ear struct {
 }
 
 // enter returns who is to hear of a run that begins.
-func (e *ears) enter(g handoff.Grant) *ear {
-	key := earKey{g.Caller, g.Key}
+func (e *listeners) enter(g handoff.Grant) *listener {
+	key := listenerKey{g.Caller, g.Key}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	one := e.all[key]
 	if one == nil {
-		one = &ear{left: map[handoff.RunID]bool{}}
+		one = &listener{left: map[handoff.RunID]bool{}}
 		one.leave = e.attending.Attend(g, one)
 		e.all[key] = one
 	}
@@ -47,7 +47,7 @@ func (e *ears) enter(g handoff.Grant) *ear {
 }
 
 // exit counts a run out that nobody reads any more.
-func (e *ears) exit(g handoff.Grant, one *ear, run handoff.RunID) {
+func (e *listeners) exit(g handoff.Grant, one *listener, run handoff.RunID) {
 	e.mu.Lock()
 	one.mu.Lock()
 	one.runs--
@@ -57,7 +57,7 @@ func (e *ears) exit(g handoff.Grant, one *ear, run handoff.RunID) {
 	}
 	one.mu.Unlock()
 	if over {
-		delete(e.all, earKey{g.Caller, g.Key})
+		delete(e.all, listenerKey{g.Caller, g.Key})
 	}
 	e.mu.Unlock()
 	if over {
@@ -66,7 +66,7 @@ func (e *ears) exit(g handoff.Grant, one *ear, run handoff.RunID) {
 }
 
 // Hear implements [handoff.Listener].
-func (e *ear) Hear(ev handoff.RunEvent) bool {
+func (e *listener) Hear(ev handoff.RunEvent) bool {
 	if _, other := ev.Kind.(handoff.RunTaken); other {
 		return false
 	}
@@ -80,4 +80,4 @@ func (e *ear) Hear(ev handoff.RunEvent) bool {
 }
 
 // Outbox implements [handoff.Listener].
-func (e *ear) Outbox([]handoff.Record) bool { return false }
+func (e *listener) Outbox([]handoff.Record) bool { return false }

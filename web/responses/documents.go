@@ -1,0 +1,61 @@
+package responses
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// documents is what is stored of responses, conversations and requests.
+type documents struct {
+	sessions.Documents             // Set once
+	log                *zap.Logger // Set once
+
+	unstored atomic.Uint64 // responses and conversations that the store did not take
+}
+
+// put stores a response. What it printed is cut where it is too much.
+func (d *documents) put(c handoff.Caller, doc document) {
+	body := []byte(encode(doc))
+	for most := 4 << 10; len(body) > sessions.MaxDocument && most >= 256; most /= 4 {
+		doc.Response.Output = shortened(doc.Response.Output, most)
+		body = []byte(encode(doc))
+	}
+	d.store(c, doc.Response.ID, body, keptFor)
+}
+
+func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+	defer cancel()
+	err := d.PutDocument(ctx, sessions.Document{Owner: c, ID: id, Body: body, Ends: time.Now().Add(keep)})
+	if err != nil {
+		d.unstored.Add(1)
+		d.log.Warn("a response is not stored", zap.String("principal", c.Principal), zap.Error(err))
+	}
+	return err == nil
+}
+
+// fault is why nothing could be read or written. Where the store is, is nobody's business but the log's.
+func (d *documents) fault(err error) *fault {
+	d.log.Warn("the store does not answer", zap.Error(err))
+	return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
+}
+
+// shortened cuts what tools printed and were called with.
+func shortened(items []item, most int) []item {
+	out := append([]item{}, items...)
+	for i := range out {
+		if o := out[i].Output; o != nil && len(*o) > most {
+			out[i].Output = new("…" + handoff.Tail(*o, most))
+		}
+		if s := out[i].Arguments; s != nil && len(*s) > most {
+			out[i].Arguments = new(`{"cut":true}`)
+		}
+	}
+	return out
+}
