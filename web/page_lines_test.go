@@ -36,8 +36,8 @@ func busyDay(w *world, running, over int) {
 	w.records = append(busy, w.records...)
 }
 
-// A day of 45 running and 500 finished pieces of work is a list of lines of 44 pixels, of which the newest are drawn; it
-// is read in little time, and what arrives in a rush does not hold the page up.
+// A day of 45 running and 500 finished pieces of work is a list of lines of 44 pixels, of which the newest are drawn, and
+// the others as one scrolls. What arrives in a rush is drawn over some frames.
 func TestPageBusyDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -124,8 +124,8 @@ func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
 	p.quiet()
 }
 
-// What waits stands below what it waits for, in its turn. It is dropped, not stopped, and can be worded anew, put behind
-// the others, and begun at once.
+// What waits stands below what it waits for, in its turn. It is dropped, not stopped, and can be worded anew, put
+// behind the others, and begun at once.
 func TestPageQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -88,7 +88,7 @@ func (p *tab) says(text string) {
 
 // card is an expression for the newest card of work with this prompt.
 func card(prompt string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector(".card-prompt").textContent.toLowerCase().includes(%q))`, strings.ToLower(prompt))
+	return fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector(".line-asked").textContent.toLowerCase().includes(%q))`, strings.ToLower(prompt))
 }
 
 // work waits until the newest work with this prompt stands where a word says.
