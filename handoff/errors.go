@@ -80,8 +80,10 @@ func (c Code) Asks() bool { return c == CodeNotBegun || c == CodePaused }
 // Unbegun reports whether work that failed with the code was never begun: asked for again, it is done once.
 func (c Code) Unbegun() bool {
 	switch c {
-	case CodeUnknownServer, CodeAmbiguousServer, CodeUnknownSession, CodeAmbiguousSession, CodeSessionGone, CodeSessionArchived,
-		CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated, CodeUnreachable, CodeUnsupported,
+	case CodeUnknownServer, CodeAmbiguousServer, CodeUnknownSession, CodeAmbiguousSession, CodeSessionGone,
+		CodeSessionArchived,
+		CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated, CodeUnreachable,
+		CodeUnsupported,
 		CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed, CodeTooLarge, CodeConflict:
 		return true
 	}
@@ -98,61 +100,191 @@ type Meaning struct {
 
 // Vocabulary holds the meaning of every code. Set once.
 var Vocabulary = map[Code]Meaning{
-	CodeUnknownServer:    {"I don't know a machine called %s.", "Name one of the machines there are.", http.StatusNotFound, 0},
-	CodeAmbiguousServer:  {"%s could be more than one machine.", "Ask which one is meant.", http.StatusConflict, 0},
-	CodeUnknownSession:   {"I can't find the session %s.", "Look through the list of sessions, and name it by its title or its id.", http.StatusNotFound, 0},
-	CodeAmbiguousSession: {"%s could be more than one session.", "Ask which one is meant, or pass its id.", http.StatusConflict, 0},
-	CodeSessionGone:      {"The session %s no longer exists.", "Ask whether to start a new one; nothing was run.", http.StatusGone, 0},
-	CodeSessionArchived:  {"The session %s is archived.", "Unarchive it on its machine first; nothing was run.", http.StatusConflict, 0},
-	CodeSessionInUse:     {"The session %s is open in another program on that machine.", "Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0},
-	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look through the list of sessions and try again.", http.StatusBadGateway, 0},
-	CodeSessionElsewhere: {"The session %s is not in that project.", "Name the place it is in, if that is meant; nothing was run.", http.StatusConflict, 0},
-	CodeTokenRefused:     {"%s did not accept Switchboard's token.", "Correct token_file or token_env of that machine in Switchboard's configuration; nothing was run.", http.StatusBadGateway, 0},
-	CodeOutdated:         {"%s.", "Update it on that machine and start its agent server again; nothing was run.", http.StatusBadGateway, 0}, // the subject is the sentence
-	CodeUnreachable:      {"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0},
-	CodeBusy:             {"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0},
-	CodeRefused:          {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
-	CodeUnsupported:      {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
-	CodeJoined:           {"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.", http.StatusConflict, 0},
-	CodeUnknownStart:     {"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.", http.StatusBadGateway, 0},
-	CodeStoreDown:        {"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
-	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
-	CodeAgentEnded:       {"I lost %s while it was working, and its work ended with it.", "Ask for the rest again; the session tells how far it came.", http.StatusBadGateway, 0},
-	CodeTurnGone:         {"The session on %s does not hold that work any more, so I can't tell how it ended.", "Look at the session before asking again.", http.StatusBadGateway, 0},
-	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
-	CodeUnread:           {"The work on %s is done, but I can't read what came of it.", "Read that session, or ask there what came of the work.", http.StatusBadGateway, 0},
-	CodeContextFull:      {"The session on %s has grown too long for its model.", "Ask for less at once, or for a new session.", http.StatusUnprocessableEntity, 0},
-	CodeModelLimit:       {"The model behind the work on %s takes no more right now.", "Try again later; the account there may have reached its limit.", http.StatusTooManyRequests, 4506},
-	CodeModelRefused:     {"The model behind the work on %s refused the request.", "The page shows what it said; its login or its settings may need a look.", http.StatusBadGateway, 0},
-	CodeOverloaded:       {"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0},
-	CodeMalformed:        {"I didn't understand that request: %s.", "Correct it and try again.", http.StatusBadRequest, 4400},
-	CodeTooLarge:         {"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009},
-	CodeUnauthorized:     {"That key is not valid.", "`switchboard login` prints a link that logs in; `switchboard key NAME` makes a key for a program.", http.StatusUnauthorized, 4401},
-	CodeSecretOver:       {"That client secret has ended, or there never was one.", "Make another with POST /v1/realtime/client_secrets, with a key.", http.StatusUnauthorized, 4401},
-	CodeLoginOver:        {"That link or code is over: each counts once, for ten minutes.", "`switchboard login` prints a new link; a device that is logged in shows a new code in its settings.", http.StatusForbidden, 0},
-	CodeNoKey:            {"That request brings no key: %s.", "Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol `openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.", http.StatusUnauthorized, 4401},
-	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
-	CodeNotFound:         {"There is no %s.", "Check the name or the address.", http.StatusNotFound, 4404},
-	CodeAttached:         {"I am in that call already.", "Leave it as it is, or end my part in it first with DELETE /fleet/calls/ID.", http.StatusConflict, 0},
-	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
-	CodeWorkEnded:        {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
-	CodeNotBegun:         {"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict, 0},
-	CodePaused:           {"What waited on %s is paused, because the work before it was stopped.", "Ask whether to go on with it or to drop it.", http.StatusConflict, 0},
-	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
-	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
-	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
-	CodeVoiceKey:         {"The voice model at %s did not accept Switchboard's own key for it.", "Your key is good. Whoever runs Switchboard corrects OPENAI_API_KEY, or what model.key_env names.", http.StatusUnauthorized, 4504},
-	CodeVoiceModel:       {"There is no voice model %s.", "Ask for one that is there, or correct model.url and model.name.", http.StatusNotFound, 4505},
-	CodeVoiceLimit:       {"The voice model at %s takes no more calls right now.", "Try again later; Switchboard's account there may have reached its limit.", http.StatusTooManyRequests, 4506},
-	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
-	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
-	CodeSoundFormat:      {"The voice model speaks %s, which does not fit the sound of this call.", "Use a model with PCM16 or G.711, or call over WebSocket.", http.StatusBadGateway, 4415},
-	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
-	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
-	CodeNoConsent:        {"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
-	CodeNotGranted:       {"This key may not do that: %s.", "Use a key that may; what each may do stands in the configuration of Switchboard.", http.StatusForbidden, 4403},
-	CodeLimited:          {"That is more than is allowed: %s.", "Try again later; work that runs goes on.", http.StatusTooManyRequests, 4429},
-	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
+	CodeUnknownServer: {
+		"I don't know a machine called %s.", "Name one of the machines there are.", http.StatusNotFound, 0,
+	},
+	CodeAmbiguousServer: {"%s could be more than one machine.", "Ask which one is meant.", http.StatusConflict, 0},
+	CodeUnknownSession: {
+		"I can't find the session %s.", "Look through the list of sessions, and name it by its title or its id.",
+		http.StatusNotFound, 0,
+	},
+	CodeAmbiguousSession: {
+		"%s could be more than one session.", "Ask which one is meant, or pass its id.", http.StatusConflict, 0,
+	},
+	CodeSessionGone: {
+		"The session %s no longer exists.", "Ask whether to start a new one; nothing was run.", http.StatusGone, 0,
+	},
+	CodeSessionArchived: {
+		"The session %s is archived.", "Unarchive it on its machine first; nothing was run.", http.StatusConflict, 0,
+	},
+	CodeSessionInUse: {
+		"The session %s is open in another program on that machine.",
+		"Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0,
+	},
+	CodeSessionMismatch: {
+		"%s gave me another session than the one I asked for, so I ran nothing.",
+		"Look through the list of sessions and try again.", http.StatusBadGateway, 0,
+	},
+	CodeSessionElsewhere: {
+		"The session %s is not in that project.", "Name the place it is in, if that is meant; nothing was run.",
+		http.StatusConflict, 0,
+	},
+	CodeTokenRefused: {
+		"%s did not accept Switchboard's token.",
+		"Correct token_file or token_env of that machine in Switchboard's configuration; nothing was run.",
+		http.StatusBadGateway, 0,
+	},
+	// The subject is the sentence.
+	CodeOutdated: {
+		"%s.", "Update it on that machine and start its agent server again; nothing was run.", http.StatusBadGateway, 0,
+	},
+	CodeUnreachable: {
+		"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0,
+	},
+	CodeBusy: {
+		"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0,
+	},
+	CodeRefused:     {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
+	CodeUnsupported: {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
+	CodeJoined: {
+		"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.",
+		http.StatusConflict, 0,
+	},
+	CodeUnknownStart: {
+		"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.",
+		http.StatusBadGateway, 0,
+	},
+	CodeStoreDown: {
+		"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.",
+		http.StatusServiceUnavailable, 0,
+	},
+	CodeAgentGone: {
+		"I lost the connection to %s while it was working.", "The work may go on there; look at the session.",
+		http.StatusBadGateway, 0,
+	},
+	CodeAgentEnded: {
+		"I lost %s while it was working, and its work ended with it.",
+		"Ask for the rest again; the session tells how far it came.", http.StatusBadGateway, 0,
+	},
+	CodeTurnGone: {
+		"The session on %s does not hold that work any more, so I can't tell how it ended.",
+		"Look at the session before asking again.", http.StatusBadGateway, 0,
+	},
+	CodeAgentFailed: {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
+	CodeUnread: {
+		"The work on %s is done, but I can't read what came of it.", "Read that session, or ask there what came of the work.",
+		http.StatusBadGateway, 0,
+	},
+	CodeContextFull: {
+		"The session on %s has grown too long for its model.", "Ask for less at once, or for a new session.",
+		http.StatusUnprocessableEntity, 0,
+	},
+	CodeModelLimit: {
+		"The model behind the work on %s takes no more right now.",
+		"Try again later; the account there may have reached its limit.", http.StatusTooManyRequests, 4506,
+	},
+	CodeModelRefused: {
+		"The model behind the work on %s refused the request.",
+		"The page shows what it said; its login or its settings may need a look.", http.StatusBadGateway, 0,
+	},
+	CodeOverloaded: {
+		"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0,
+	},
+	CodeMalformed: {
+		"I didn't understand that request: %s.", "Correct it and try again.", http.StatusBadRequest, 4400,
+	},
+	CodeTooLarge: {
+		"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009,
+	},
+	CodeUnauthorized: {
+		"That key is not valid.",
+		"`switchboard login` prints a link that logs in; `switchboard key NAME` makes a key for a program.",
+		http.StatusUnauthorized, 4401,
+	},
+	CodeSecretOver: {
+		"That client secret has ended, or there never was one.",
+		"Make another with POST /v1/realtime/client_secrets, with a key.", http.StatusUnauthorized, 4401,
+	},
+	CodeLoginOver: {
+		"That link or code is over: each counts once, for ten minutes.",
+		"`switchboard login` prints a new link; a device that is logged in shows a new code in its settings.",
+		http.StatusForbidden, 0,
+	},
+	CodeNoKey: {"That request brings no key: %s.", "Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol `openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.", http.StatusUnauthorized, 4401},
+	CodeForbidden: {
+		"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden,
+		4403,
+	},
+	CodeNotFound: {"There is no %s.", "Check the name or the address.", http.StatusNotFound, 4404},
+	CodeAttached: {
+		"I am in that call already.", "Leave it as it is, or end my part in it first with DELETE /fleet/calls/ID.",
+		http.StatusConflict, 0,
+	},
+	CodeNotPending: {
+		"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict,
+		0,
+	},
+	CodeWorkEnded: {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
+	CodeNotBegun: {
+		"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict,
+		0,
+	},
+	CodePaused: {
+		"What waited on %s is paused, because the work before it was stopped.", "Ask whether to go on with it or to drop it.",
+		http.StatusConflict, 0,
+	},
+	CodeConflict: {
+		"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.",
+		http.StatusConflict, 0,
+	},
+	CodeTakenOver: {
+		"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0,
+	},
+	CodeVoiceUnreachable: {
+		"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502,
+	},
+	CodeVoiceKey: {
+		"The voice model at %s did not accept Switchboard's own key for it.",
+		"Your key is good. Whoever runs Switchboard corrects OPENAI_API_KEY, or what model.key_env names.",
+		http.StatusUnauthorized, 4504,
+	},
+	CodeVoiceModel: {
+		"There is no voice model %s.", "Ask for one that is there, or correct model.url and model.name.", http.StatusNotFound,
+		4505,
+	},
+	CodeVoiceLimit: {
+		"The voice model at %s takes no more calls right now.",
+		"Try again later; Switchboard's account there may have reached its limit.", http.StatusTooManyRequests, 4506,
+	},
+	CodeVoiceGone: {
+		"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503,
+	},
+	CodeSlowClient: {
+		"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008,
+	},
+	CodeSoundFormat: {
+		"The voice model speaks %s, which does not fit the sound of this call.",
+		"Use a model with PCM16 or G.711, or call over WebSocket.", http.StatusBadGateway, 4415,
+	},
+	CodeShutdown: {
+		"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012,
+	},
+	CodeNeedsTap: {
+		"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0,
+	},
+	CodeNoConsent: {
+		"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0,
+	},
+	CodeNotGranted: {
+		"This key may not do that: %s.", "Use a key that may; what each may do stands in the configuration of Switchboard.",
+		http.StatusForbidden, 4403,
+	},
+	CodeLimited: {
+		"That is more than is allowed: %s.", "Try again later; work that runs goes on.", http.StatusTooManyRequests, 4429,
+	},
+	CodeInternal: {
+		"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011,
+	},
 }
 
 // An Error is a failure with a code of the vocabulary.

@@ -13,9 +13,10 @@ const FeedQueue = 256
 
 // A Feed is what one caller's pages see, in order: a bounded log and its listeners.
 type Feed struct {
-	mu        sync.Mutex
-	last      uint64                 // Guarded by mu: id of the newest event
-	backlog   []PageEvent            // Guarded by mu: oldest first; the newest FeedBacklog count, twice as many stand here at most
+	mu   sync.Mutex
+	last uint64 // Guarded by mu: id of the newest event
+	// Guarded by mu: oldest first; the newest FeedBacklog count, twice as many stand here at most
+	backlog   []PageEvent
 	listeners map[*FeedListener]bool // Guarded by mu
 	dropped   uint64                 // Guarded by mu: listeners dropped for being slow
 }

@@ -5,8 +5,9 @@ import "time"
 // A Machine is what people who look after a server want to know of it, beside [ServerInfo]. Empty words are the
 // server's own settings, or not known.
 type Machine struct {
-	Name           string    `json:"name"`
-	Address        string    `json:"address,omitempty"`   // where it is reached, or the program that is its child; without secrets
+	Name string `json:"name"`
+	// Address is where it is reached, or the program that is its child, without secrets.
+	Address        string    `json:"address,omitempty"`
 	Start          string    `json:"start,omitempty"`     // the command that starts its agent server, to be typed there
 	Directory      string    `json:"directory,omitempty"` // of new sessions
 	Model          string    `json:"model,omitempty"`     // of new sessions

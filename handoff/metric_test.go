@@ -18,7 +18,10 @@ func TestTally(t *testing.T) {
 	for m := range tally.Metrics("switchboard_x_total", "Help.", "outcome") {
 		got = append(got, fmt.Sprint(m.Name, m.Labels, m.Value))
 	}
-	want := []string{"switchboard_x_total[{outcome failed}] 1", "switchboard_x_total[{outcome other}] 2", "switchboard_x_total[{outcome result}] 2"}
+	want := []string{
+		"switchboard_x_total[{outcome failed}] 1", "switchboard_x_total[{outcome other}] 2",
+		"switchboard_x_total[{outcome result}] 2",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

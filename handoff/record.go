@@ -144,7 +144,8 @@ type RecordQuestion struct {
 	Beyond    string       `json:"beyond,omitempty"` // what a yes would allow beyond this one act
 	Risk      string       `json:"risk,omitempty"`   // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`
-	GivesUp   time.Time    `json:"gives_up,omitzero"` // when it is declined because nobody answered; later, where that fails
+	// GivesUp is when it is declined because nobody answered; later, where that fails.
+	GivesUp time.Time `json:"gives_up,omitzero"`
 }
 
 // A RecordSticky is a sticky session as the page shows it.

@@ -6,7 +6,9 @@ import (
 )
 
 func TestListWords(t *testing.T) {
-	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
+	for want, names := range map[string][]string{
+		"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"},
+	} {
 		if got := ListWords(names); got != want {
 			t.Errorf("%q: %q, want %q", names, got, want)
 		}

@@ -54,7 +54,9 @@ type QuestionClosed struct{ ID QuestionID }
 type TurnEnded struct {
 	Status TurnStatus
 	Text   string // the last message of the agent, its authoritative answer; may be empty
-	Code   Code   // why it failed, where the agent said so; "" is [CodeAgentFailed]. Of a completed turn [CodeUnread]: Text may not be its answer
+	// Code says why it failed, where the agent said so; "" is [CodeAgentFailed]. [CodeUnread] of a completed turn: Text
+	// may not be its answer.
+	Code   Code
 	Detail string // of Code; for logs and the page
 	// Undelivered are words that the turn took and never heard, because it was ended: steers, in their order. Nothing
 	// comes of them by itself.

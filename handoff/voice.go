@@ -78,7 +78,9 @@ const (
 // An Utterance is something the router gives to the voice model: the one answer to a request (CallID is
 // set) or a message that comes later.
 type Utterance struct {
-	ID     string // ours, [a-z0-9-], at most 24 bytes; repeated, it is delivered once; repeated with nothing else, it is taken back unless it is being said
+	// ID is ours, [a-z0-9-], at most 24 bytes. Repeated, it is delivered once; repeated with nothing else, it is taken
+	// back unless it is being said.
+	ID     string
 	CallID string // the request this answers, or "" for a message
 	Text   string // an answer's output (JSON text), or the message for the model
 	Floor  Floor

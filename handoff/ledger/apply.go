@@ -61,7 +61,9 @@ func (s Step) Check() (Step, error) {
 	}
 	for _, id := range []string{
 		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.CallID, s.Set.ClientID, s.Set.Target.Server,
-		s.Set.Target.Project, s.Set.Target.Thread, string(s.Set.Watermark), string(s.Set.Turn), s.Set.Why, string(s.Set.Tests),
+		s.Set.Target.Project, s.Set.Target.Thread, string(
+			s.Set.Watermark,
+		), string(s.Set.Turn), s.Set.Why, string(s.Set.Tests),
 	} {
 		if len(id) > maxName {
 			return bad("with an id that is too long")
@@ -155,7 +157,8 @@ func (e Entry) Judge(s Step) Result {
 		return Applied
 	case e.Owner != s.Owner:
 		return Taken
-	case e.Status == s.To && (s.Attempt == 0 || s.Attempt == e.Attempt) && (s.To != handoff.StatusStarted || s.Set.Turn == e.Turn):
+	case e.Status == s.To && (s.Attempt == 0 || s.Attempt == e.Attempt) &&
+		(s.To != handoff.StatusStarted || s.Set.Turn == e.Turn):
 		return Same
 	case slices.Contains(from, e.Status) && (s.Attempt == 0 || s.Attempt > e.Attempt):
 		return Applied

@@ -42,7 +42,8 @@ const (
 type Body struct {
 	Prompt string `json:"prompt"` // the whole prompt, so that words which wait are kept until they are sent
 	Text   string `json:"text"`   // the agent's whole answer, "" before there is one
-	Did    string `json:"-"`      // what was done, as the router wrote it down for itself; longer than [MaxBody] it is not kept
+	// Did is what was done, as the router wrote it down for itself. Longer than [MaxBody] it is not kept.
+	Did string `json:"-"`
 	// Request is the whole of what was asked, as the router wrote it down for itself. It is kept while [Step.Keeps]
 	// says so; longer than [MaxRequest] it is not kept.
 	Request string `json:"-"`
@@ -89,6 +90,8 @@ func (e Entry) Told() string {
 // are cut to what a list shows.
 func (e Entry) History() Entry {
 	e.CallID, e.Watermark = "", ""
-	e.Prompt, e.Title, e.Spoken = handoff.Cut(e.Prompt, HistoryPrompt), handoff.Cut(e.Title, HistoryTitle), handoff.Cut(e.Spoken, HistorySpoken)
+	e.Prompt, e.Title, e.Spoken = handoff.Cut(
+		e.Prompt, HistoryPrompt,
+	), handoff.Cut(e.Title, HistoryTitle), handoff.Cut(e.Spoken, HistorySpoken)
 	return e
 }

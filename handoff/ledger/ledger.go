@@ -133,29 +133,39 @@ var edges = []edge{
 	// A store that came back empty is told again how far the work is; that starts nothing.
 	{from: "", to: handoff.StatusStarted, when: own},
 	{from: "", to: handoff.StatusCompleted, when: own, outcomes: []handoff.Outcome{
-		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown}},
+		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled,
+		handoff.OutcomeUnknown}},
 	{from: handoff.StatusAccepted, to: handoff.StatusDispatching, when: own, attempts: []int{1}},
-	{from: handoff.StatusAccepted, to: handoff.StatusCompleted, outcomes: []handoff.Outcome{handoff.OutcomeFailed, handoff.OutcomeCancelled, handoff.OutcomeUnknown}},
+	{
+		from: handoff.StatusAccepted, to: handoff.StatusCompleted,
+		outcomes: []handoff.Outcome{handoff.OutcomeFailed, handoff.OutcomeCancelled, handoff.OutcomeUnknown},
+	},
 	// Likewise one that came back as it was a while ago.
 	{from: handoff.StatusAccepted, to: handoff.StatusStarted, when: own},
-	{from: handoff.StatusAccepted, to: handoff.StatusCompleted, when: own, outcomes: []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeInterrupted}},
+	{
+		from: handoff.StatusAccepted, to: handoff.StatusCompleted, when: own,
+		outcomes: []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeInterrupted},
+	},
 	{from: handoff.StatusDispatching, to: handoff.StatusDispatching, when: own, attempts: []int{2}},
 	{from: handoff.StatusDispatching, to: handoff.StatusStarted},
 	{from: handoff.StatusDispatching, to: handoff.StatusCompleted, outcomes: []handoff.Outcome{
 		// A result without a turn of its own: words added to running work.
-		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown}},
+		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled,
+		handoff.OutcomeUnknown}},
 	// Acknowledged, and then found as another turn.
 	{from: handoff.StatusStarted, to: handoff.StatusStarted},
 	// Acknowledged, and yet it never ran: the only way back.
 	{from: handoff.StatusStarted, to: handoff.StatusDispatching, when: own, attempts: []int{2}},
 	{from: handoff.StatusStarted, to: handoff.StatusCompleted, outcomes: []handoff.Outcome{
-		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown}},
+		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled,
+		handoff.OutcomeUnknown}},
 	{from: handoff.StatusCompleted, to: handoff.StatusDelivered},
 }
 
 // Order ranks the statuses.
 var Order = map[handoff.Status]int{
-	"": 0, handoff.StatusAccepted: 1, handoff.StatusDispatching: 2, handoff.StatusStarted: 3, handoff.StatusCompleted: 4, handoff.StatusDelivered: 5,
+	"": 0, handoff.StatusAccepted: 1, handoff.StatusDispatching: 2, handoff.StatusStarted: 3, handoff.StatusCompleted: 4,
+	handoff.StatusDelivered: 5,
 }
 
 // From returns the statuses that the step may leave, for an entry that its owner made or inherited; ""
@@ -200,7 +210,9 @@ func (f Facts) Merge(s Step) Facts {
 	return Facts{
 		CallID: cmp.Or(n.CallID, f.CallID), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),
 		Watermark: cmp.Or(n.Watermark, f.Watermark), Turn: cmp.Or(n.Turn, f.Turn), Prompt: cmp.Or(n.Prompt, f.Prompt),
-		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome), Tests: cmp.Or(n.Tests, f.Tests),
+		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(
+			n.Outcome, f.Outcome,
+		), Tests: cmp.Or(n.Tests, f.Tests),
 		Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken), Unkept: n.Unkept || f.Unkept,
 	}
 }

@@ -41,7 +41,9 @@ func TestLedgerTable(t *testing.T) {
 		handoff.StatusDispatching: {{past, ok, ok, ok, bad}, {past, past, past, past, past}, {past, ok, ok, ok, bad}},
 		handoff.StatusStarted:     {{past, past, ok, ok, bad}, {past, past, past, past, past}, {past, past, ok, ok, bad}},
 		handoff.StatusCompleted:   {{past, past, past, ok, ok}, {past, past, past, past, past}, {past, past, past, ok, ok}},
-		handoff.StatusDelivered:   {{past, past, past, past, ok}, {past, past, past, past, past}, {past, past, past, past, ok}},
+		handoff.StatusDelivered: {
+			{past, past, past, past, ok}, {past, past, past, past, past}, {past, past, past, past, ok},
+		},
 	}
 	for from, rows := range table {
 		for who, row := range rows {
@@ -182,7 +184,9 @@ func TestLedgerFacts(t *testing.T) {
 	if done.Turn != "turn-1" || done.Watermark != "w" || done.Target.Server != "bigpc" || done.ClientID != "key" {
 		t.Errorf("words were lost: %+v", done)
 	}
-	if len(done.Spoken) > 4096 || len(done.Spoken) < 4090 || len(done.Prompt) > 200 || !strings.HasSuffix(done.Prompt, "…") {
+	if len(done.Spoken) > 4096 || len(done.Spoken) < 4090 || len(done.Prompt) > 200 || !strings.HasSuffix(
+		done.Prompt, "…",
+	) {
 		t.Errorf("not bounded: %d and %d bytes", len(done.Spoken), len(done.Prompt))
 	}
 	if want := ledgertest.StepTo("a", "").At.Truncate(time.Millisecond); !done.Accepted.Equal(want) || done.Ended != want {
@@ -221,9 +225,13 @@ func TestLedgerStepsThatAreNone(t *testing.T) {
 
 func TestLedgerKey(t *testing.T) {
 	seen := map[string]string{}
-	for _, one := range [][2]string{{"s1", "c1"}, {"s1", "c2"}, {"s2", "c1"}, {"s1 c", "1"}, {"s1", "c 1"}, {"", "s1 c1"}} {
+	for _, one := range [][2]string{
+		{"s1", "c1"}, {"s1", "c2"}, {"s2", "c1"}, {"s1 c", "1"}, {"s1", "c 1"}, {"", "s1 c1"},
+	} {
 		key := ledger.Key(one[0], one[1])
-		if len(key) != 20 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz234567") != "" || key != ledger.Key(one[0], one[1]) {
+		if len(key) != 20 || strings.Trim(
+			key, "abcdefghijklmnopqrstuvwxyz234567",
+		) != "" || key != ledger.Key(one[0], one[1]) {
 			t.Errorf("key %q", key)
 		}
 		if seen[key] != "" {
@@ -270,7 +278,8 @@ func TestLedgerFreeKey(t *testing.T) {
 			s := ledgertest.StepTo("b", to)
 			s.New, s.Again, s.Args, s.Set.Prompt = true, true, "other words", "other words"
 			after, err := e.Apply(s)
-			if (err == nil) != tt.want || err == nil && (after.Owner != "b" || after.Args != s.Args || after.Outcome != "" || after.Code != "" || after.Status != to) {
+			if (err == nil) != tt.want || err == nil &&
+				(after.Owner != "b" || after.Args != s.Args || after.Outcome != "" || after.Code != "" || after.Status != to) {
 				t.Errorf("%s, to %s: %+v, %v", name, to, after, err)
 			}
 			if s.Again = false; tt.want {

@@ -22,7 +22,8 @@ const (
 )
 
 var names = [...]string{
-	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "reconciling", "running", "reconnecting", "writing", "ended",
+	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "reconciling", "running",
+	"reconnecting", "writing", "ended",
 }
 
 // String returns the phase as logs name it.
@@ -88,11 +89,14 @@ const (
 )
 
 var factNames = [factCount]string{
-	"nothing", "resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "branches", "unresolved", "ours runs",
+	"nothing", "resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "branches",
+	"unresolved", "ours runs",
 	"steered", "steer refused", "steer unknown", "queued", "thread free", "attached", "attached busy",
 	"thread gone", "attach held", "attach away", "attach failed", "copy allowed", "copy declined", "turn over",
-	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "not reconciled", "seen",
-	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "turn gone", "reconnected", "reconnect failed", "silent",
+	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran",
+	"not reconciled", "seen",
+	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "turn gone", "reconnected",
+	"reconnect failed", "silent",
 	"written", "unwritten", "taken over", "noted", "unnoted", "due", "paused", "stop", "shutdown",
 }
 
@@ -133,8 +137,10 @@ const (
 )
 
 var actionNames = [actionCount]string{
-	"nothing", "resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "reconcile", "follow", "reconnect",
-	"write outcome", "remember", "forget", "interrupt", "note", "promise", "publish wait", "publish joined", "publish silence",
+	"nothing", "resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "reconcile", "follow",
+	"reconnect",
+	"write outcome", "remember", "forget", "interrupt", "note", "promise", "publish wait", "publish joined",
+	"publish silence",
 	"publish outcome", "yield",
 }
 
@@ -159,10 +165,11 @@ func (s State) First() Action {
 
 // State is where a handoff stands. The zero value is a fresh request.
 type State struct {
-	Phase     Phase
-	Sticky    bool            // the thread attached is the caller's sticky one
-	Replaced  bool            // a sticky thread was gone; this is its successor
-	Fresh     bool            // the thread attached was made for this, like a successor: until it runs, no other connection finds it
+	Phase    Phase
+	Sticky   bool // the thread attached is the caller's sticky one
+	Replaced bool // a sticky thread was gone; this is its successor
+	// Fresh: the thread attached was made for this, like a successor. Until it runs, no other connection finds it.
+	Fresh     bool
 	Noted     bool            // an entry of the work is in the ledger; before that nothing is promised
 	Due       bool            // whoever waits needs a promise: it is published, or follows the entry
 	Stopping  bool            // a stop came before the turn was acknowledged

@@ -53,12 +53,15 @@ func (c *caller) again(ctx context.Context, k keyed) (string, error) {
 	if known, _ := c.registry.same(k); known != "" {
 		return known, nil
 	}
-	return "", handoff.Fault(handoff.CodeStoreDown, "", "what was done before is being read") // by somebody else, at this moment
+	// Somebody else reads it at this moment.
+	return "", handoff.Fault(handoff.CodeStoreDown, "", "what was done before is being read")
 }
 
 // openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
 // it is added, with what still writes of one that had the key and never began.
-func (c *caller) openKeyed(rec handoff.Record, w *run, k keyed, may func(former *ledgerWriter) *handoff.Error) (same string, e *handoff.Error) {
+func (c *caller) openKeyed(
+	rec handoff.Record, w *run, k keyed, may func(former *ledgerWriter) *handoff.Error,
+) (same string, e *handoff.Error) {
 	c.registry.opening.Lock()
 	defer c.registry.opening.Unlock()
 	by := c.feed.by(w.req.By)

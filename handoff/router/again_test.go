@@ -18,7 +18,8 @@ type moody struct {
 	mu      sync.Mutex
 	entries map[string]ledger.Entry // Guarded by mu
 	full    bool                    // Guarded by mu: it refuses
-	mute    bool                    // Guarded by mu: it writes that a start is about to be sent, and its answer is lost; nothing else
+	// Guarded by mu: it writes that a start is about to be sent, and its answer is lost; nothing else
+	mute bool
 }
 
 func (m *moody) Advance(_ context.Context, s ledger.Step) (ledger.Entry, error) {
@@ -80,7 +81,8 @@ func TestKeyOfARefusal(t *testing.T) {
 				synctest.Wait()
 				for range 2 {
 					again, err := ask("go on")
-					if err != nil || again.ID != rec.ID || again.Outcome != handoff.OutcomeResult || again.Text == "" || again.State != handoff.StatusCompleted {
+					if err != nil || again.ID != rec.ID || again.Outcome != handoff.OutcomeResult || again.Text == "" ||
+						again.State != handoff.StatusCompleted {
 						t.Errorf("what has ended and nobody heard, asked for again: %+v, %v", again, err)
 					}
 				}
@@ -108,8 +110,12 @@ func TestKeyOfWhatBegins(t *testing.T) {
 		k := keyedBy(ladderCaller, "k", asked(req))
 		began := time.Now().Add(-time.Minute)
 		left := ledger.Entry{
-			Key: k.key, Args: k.args, Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true, Accepted: began, Ended: began,
-			Facts: ledger.Facts{ClientID: "r1", Target: target, Why: handoff.WhyNamed, Outcome: handoff.OutcomeCancelled, Code: handoff.CodeNotBegun, Prompt: "go"},
+			Key: k.key, Args: k.args, Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true,
+			Accepted: began, Ended: began,
+			Facts: ledger.Facts{
+				ClientID: "r1", Target: target, Why: handoff.WhyNamed, Outcome: handoff.OutcomeCancelled,
+				Code: handoff.CodeNotBegun, Prompt: "go",
+			},
 		}
 		m := &moody{shelf: shelf{let: let, entries: []ledger.Entry{left}}, entries: map[string]ledger.Entry{k.key: left}}
 		fleet := lateFleet{newCopier()}

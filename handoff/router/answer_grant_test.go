@@ -26,9 +26,11 @@ func TestWhoMayAnswer(t *testing.T) {
 		code     handoff.Code
 		audited  string
 	}{
-		"page, install":                 {page, "npm install", handoff.DecisionAccept, "", "[accept by page]"},
-		"page, sudo":                    {page, "sudo reboot", handoff.DecisionAccept, "", "[accept by page]"},
-		"page, sudo for the session":    {page, "sudo reboot", handoff.DecisionAcceptForSession, "", "[accept_for_session by page]"},
+		"page, install": {page, "npm install", handoff.DecisionAccept, "", "[accept by page]"},
+		"page, sudo":    {page, "sudo reboot", handoff.DecisionAccept, "", "[accept by page]"},
+		"page, sudo for the session": {
+			page, "sudo reboot", handoff.DecisionAcceptForSession, "", "[accept_for_session by page]",
+		},
 		"page of a key without approve": {bare, "npm install", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
 		"key, install":                  {api, "npm install", handoff.DecisionAccept, "", "[accept by api]"},
 		"key, sudo":                     {api, "sudo reboot", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
@@ -45,9 +47,19 @@ func TestWhoMayAnswer(t *testing.T) {
 			d := &desk{}
 			r := NewRouter(Config{Auditor: d})
 			b := r.caller(ladderCaller)
-			all := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
-			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now()}
-			b.questions.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}, controls: d}, 0, nil)
+			all := []handoff.Decision{
+				handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
+			}
+			q := handoff.Question{
+				ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now(),
+			}
+			b.questions.ask(
+				&question{
+					asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all},
+					controls: d,
+				},
+				0, nil,
+			)
 			err := r.Decide(t.Context(), tt.grant, "q", tt.decision)
 			if got := codeOfError(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)
@@ -58,7 +70,9 @@ func TestWhoMayAnswer(t *testing.T) {
 			if open := b.questions.get("q") != nil; open != (tt.code != "") {
 				t.Errorf("open: %v", open)
 			}
-			if seen := slices.ContainsFunc(r.Questions(tt.grant), func(q handoff.RecordQuestion) bool { return q.ID == "q" }); seen && !tt.grant.AllowsServer("bigpc") {
+			if seen := slices.ContainsFunc(
+				r.Questions(tt.grant), func(q handoff.RecordQuestion) bool { return q.ID == "q" },
+			); seen && !tt.grant.AllowsServer("bigpc") {
 				t.Error("a question of a machine that may not be used is shown")
 			}
 		})
@@ -69,7 +83,9 @@ func TestWhoMayAnswer(t *testing.T) {
 func TestWhoMayReply(t *testing.T) {
 	r := NewRouter(Config{})
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice} {
-		if err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes"); codeOfError(err) != handoff.CodeNeedsTap {
+		if err := r.Reply(
+			t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes",
+		); codeOfError(err) != handoff.CodeNeedsTap {
 			t.Errorf("approve %s: answered %v", approve, err)
 		}
 	}
@@ -83,20 +99,49 @@ func TestWhoseYesCountsInACall(t *testing.T) {
 		code    handoff.Code
 		audited string
 	}{
-		"none, said":   {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, handoff.CodeNeedsTap, "[]"},
-		"none, typed":  {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, handoff.CodeNeedsTap, "[]"},
-		"none, words":  {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionWords, Words: "1.2.3", By: handoff.ByVoice}, handoff.CodeNeedsTap, "[]"},
-		"none, no":     {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionDecline, By: handoff.ByVoice}, "", "[decline by voice]"},
-		"voice, said":  {handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "", "[accept by voice]"},
-		"voice, typed": {handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, "", "[accept by typed]"},
-		"all, said":    {handoff.ApproveAll, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "", "[accept by voice]"},
+		"none, said": {
+			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice},
+			handoff.CodeNeedsTap, "[]",
+		},
+		"none, typed": {
+			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping},
+			handoff.CodeNeedsTap, "[]",
+		},
+		"none, words": {
+			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionWords, Words: "1.2.3", By: handoff.ByVoice},
+			handoff.CodeNeedsTap, "[]",
+		},
+		"none, no": {
+			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionDecline, By: handoff.ByVoice}, "",
+			"[decline by voice]",
+		},
+		"voice, said": {
+			handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "",
+			"[accept by voice]",
+		},
+		"voice, typed": {
+			handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, "",
+			"[accept by typed]",
+		},
+		"all, said": {
+			handoff.ApproveAll, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "",
+			"[accept by voice]",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
 			r := NewRouter(Config{Auditor: d})
 			may := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
-			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: "npm install", Decisions: may, Words: true, Asked: time.Now()}
-			r.caller(ladderCaller).questions.ask(&question{asked: q, replies: true, shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: may}, controls: d}, 0, nil)
+			q := handoff.Question{
+				ID: "q", Kind: handoff.QuestionCommand, Command: "npm install", Decisions: may, Words: true, Asked: time.Now(),
+			}
+			r.caller(ladderCaller).questions.ask(
+				&question{
+					asked: q, replies: true, shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: may},
+					controls: d,
+				},
+				0, nil,
+			)
 			err := r.Answer(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: tt.approve}, "q", tt.answer)
 			if got := codeOfError(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)

@@ -26,7 +26,9 @@ type copier struct {
 }
 
 func newCopier() *copier {
-	return &copier{turns: map[string][]handoff.TurnID{"t": {"1", "2"}}, running: map[string]handoff.TurnID{}, let: make(chan struct{})}
+	return &copier{
+		turns: map[string][]handoff.TurnID{"t": {"1", "2"}}, running: map[string]handoff.TurnID{}, let: make(chan struct{}),
+	}
 }
 
 func (c *copier) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
@@ -40,7 +42,9 @@ func (c *copier) Attach(_ context.Context, t handoff.Target) (handoff.Attached, 
 	if len(turns) == 0 {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionGone, t.Thread, "")
 	}
-	return handoff.Attached{Agent: &copied{c, t.Thread}, Target: t, Newest: turns[len(turns)-1], Running: c.running[t.Thread]}, nil
+	return handoff.Attached{
+		Agent: &copied{c, t.Thread}, Target: t, Newest: turns[len(turns)-1], Running: c.running[t.Thread],
+	}, nil
 }
 
 func (c *copier) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
@@ -66,7 +70,9 @@ func (c asideCopier) CreateEphemeral(ctx context.Context, t handoff.Target) (han
 	return c.Create(ctx, t)
 }
 
-func (c asideCopier) ForkEphemeral(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
+func (c asideCopier) ForkEphemeral(
+	ctx context.Context, t handoff.Target, last handoff.TurnID,
+) (handoff.Attached, error) {
 	a, err := c.Fork(ctx, t, last)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +122,9 @@ func outcome(t *testing.T, r *Router, id handoff.RunID) handoff.Record {
 }
 
 func after(turn handoff.TurnID) handoff.Request {
-	return handoff.Request{Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go on"), After: turn}
+	return handoff.Request{
+		Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go on"), After: turn,
+	}
 }
 
 // TestGoingOnAfterATurn: of any number that go on from the newest turn at once one does so in the thread, every other
@@ -181,7 +189,8 @@ func TestGoingOnFromAnOlderTurn(t *testing.T) {
 		return outcome(t, r, id)
 	}
 	rec := start(after("1"))
-	if got, want := c.turns[rec.ThreadID], []handoff.TurnID{"1", "turn 1"}; rec.Why != handoff.WhyCopy || !slices.Equal(got, want) {
+	if got, want := c.turns[rec.ThreadID], []handoff.TurnID{"1", "turn 1"}; rec.Why != handoff.WhyCopy ||
+		!slices.Equal(got, want) {
 		t.Errorf("%s has %v, want %v", rec.ThreadID, got, want)
 	}
 	c.running["t"] = "theirs"
@@ -189,7 +198,8 @@ func TestGoingOnFromAnOlderTurn(t *testing.T) {
 		t.Errorf("with work of others there: %+v", rec)
 	}
 	c.refuse = true
-	if rec := start(after("1")); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
+	if rec := start(after("1")); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported ||
+		c.started != 2 {
 		t.Errorf("without copies: %+v", rec)
 	}
 }
@@ -220,7 +230,8 @@ func TestGoingOnAside(t *testing.T) {
 	if _, sticky := r.caller(ladderCaller).stickies.get(stickyKey{server: "s"}); sticky || len(c.aside) != 2 {
 		t.Errorf("sticky: %t, copies %v", sticky, c.aside)
 	}
-	if rec := start(running(t, Config{Fleet: c})); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
+	if rec := start(running(t, Config{Fleet: c})); rec.Outcome != handoff.OutcomeFailed ||
+		rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
 		t.Errorf("without such copies: %+v", rec)
 	}
 }

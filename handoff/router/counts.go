@@ -50,7 +50,8 @@ func (c *Counts) of(server string) *serverCounts {
 	if n == nil {
 		n = &serverCounts{
 			outcomes: handoff.NewTally(
-				handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown),
+				handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled,
+				handoff.OutcomeUnknown),
 			starts: handoff.NewTimes(startBounds...), results: handoff.NewTimes(resultBounds...),
 		}
 		c.byServer[server] = n
@@ -67,7 +68,9 @@ func (c *Counts) runs() iter.Seq[handoff.Metric] {
 		n := c.byServer[server]
 		all = append(all,
 			n.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by server and outcome.", "outcome", "server", server),
-			n.starts.Metrics("switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.", "server", server),
+			n.starts.Metrics(
+				"switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.", "server", server,
+			),
 			n.results.Metrics("switchboard_run_seconds", "Time from a request to its outcome, by server.", "server", server))
 	}
 	return handoff.JoinMetrics(all...)
@@ -77,7 +80,8 @@ func (c *Counts) runs() iter.Seq[handoff.Metric] {
 var (
 	startBounds = []time.Duration{
 		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
-		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 10 * time.Second, time.Minute, 10 * time.Minute,
+		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 10 * time.Second, time.Minute,
+		10 * time.Minute,
 	}
 	resultBounds = []time.Duration{
 		500 * time.Millisecond, 1500 * time.Millisecond, 5 * time.Second, 15 * time.Second, 30 * time.Second,
@@ -85,7 +89,8 @@ var (
 	}
 	storeBounds = []time.Duration{
 		100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
-		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
+		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
+		time.Second,
 	}
 )
 
@@ -93,7 +98,10 @@ var (
 func NewCounts(fleet handoff.Fleet) *Counts {
 	registrar, ok := fleet.(handoff.Registrar)
 	return &Counts{
-		asks:     handoff.NewTally(handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput, handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther),
+		asks: handoff.NewTally(
+			handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput,
+			handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther,
+		),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, byNobody),
 		store:    newStoreTimes(),
 		known:    func(server string) bool { return ok && registrar.Registered(server).Known },
@@ -146,10 +154,14 @@ func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
 		slices.Values(c.held()),
 		c.runs(),
 		slices.Values([]handoff.Metric{
-			handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
+			handoff.NewMetric(
+				"switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load(),
+			),
 		}),
 		c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
-		c.answered.Metrics("switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by"),
+		c.answered.Metrics(
+			"switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by",
+		),
 		c.store.metrics(),
 	)
 }
@@ -163,7 +175,9 @@ func (c *Counts) held() []handoff.Metric {
 	for _, r := range routers {
 		known = append(known, r.known()...)
 	}
-	states := map[handoff.Status]int{handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0}
+	states := map[handoff.Status]int{
+		handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0,
+	}
 	questions, listeners, slow := 0, 0, c.slow.Load()
 	for _, b := range known {
 		questions += b.questions.count()
@@ -179,7 +193,13 @@ func (c *Counts) held() []handoff.Metric {
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),
 	}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
-		list = append(list, handoff.NewMetric("switchboard_runs", "Runs that are open, by state; completed: the outcome was not heard yet.", states[state], "state", string(state)))
+		list = append(
+			list,
+			handoff.NewMetric(
+				"switchboard_runs", "Runs that are open, by state; completed: the outcome was not heard yet.", states[state],
+				"state", string(state),
+			),
+		)
 	}
 	return list
 }
@@ -235,9 +255,16 @@ func (s *storeTimes) done(op string, began time.Time, err error) {
 func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
 	var all []iter.Seq[handoff.Metric]
 	for _, op := range slices.Sorted(maps.Keys(s.took)) {
-		all = append(all, s.took[op].Metrics("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op))
+		all = append(
+			all, s.took[op].Metrics("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op),
+		)
 	}
-	return handoff.JoinMetrics(append(all, s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"))...)
+	return handoff.JoinMetrics(
+		append(
+			all,
+			s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"),
+		)...,
+	)
 }
 
 // timedLedger is a ledger whose round trips are counted.

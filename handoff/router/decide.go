@@ -32,7 +32,8 @@ type decided struct {
 
 // allows reports whether a decision lets the agent do something: it is written down first, or not given.
 func (d decided) allows() bool {
-	return d.decision == handoff.DecisionAccept || d.decision == handoff.DecisionAcceptForSession || d.decision == handoff.DecisionWords
+	return d.decision == handoff.DecisionAccept || d.decision == handoff.DecisionAcceptForSession ||
+		d.decision == handoff.DecisionWords
 }
 
 // tooOld reports whether what the caller said has waited too long to be given.
@@ -98,7 +99,8 @@ const (
 func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
 	q, err := r.caller(g.Caller).questions.named(g, name)
 	if err != nil {
-		if unread := r.Recovered(context.Background(), 0); unread != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
+		if unread := r.Recovered(context.Background(), 0); unread != nil &&
+			handoff.AsError(err).Code == handoff.CodeNotPending {
 			return handoff.OpenQuestion{}, unread
 		}
 		return handoff.OpenQuestion{}, err
@@ -155,7 +157,11 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 	case d.decision == handoff.DecisionStop:
 		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
 		// goes on, and so does the wait.
-		err = c.router.queues.stop(q.shown.Handoff, func() error { return q.give(ctx, d) }, func(err error, waiting []string) {
+		err = c.router.queues.stop(q.shown.Handoff, func() error {
+			return q.give(
+				ctx, d,
+			)
+		}, func(err error, waiting []string) {
 			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
 				c.pause(waiting)
 			}
@@ -229,7 +235,8 @@ func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
 	err = c.router.auditor.Audit(ctx, handoff.AuditRecord{
-		Who: c.who.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
+		Who: c.who.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn,
+		Question:    q.shown.ID,
 		CommandHash: handoff.CommandHash(q.asked, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
 		Transcript: handoff.TranscriptHash(d.transcript), At: time.Now(),
 	})
@@ -253,7 +260,9 @@ func (c *caller) closed(id handoff.QuestionID) {
 
 // mayAnswer reports whether a question can be answered so.
 func (q *question) mayAnswer(d handoff.Decision) error {
-	if d == handoff.DecisionWords && (!q.asked.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(q.shown.Decisions, d) {
+	if d == handoff.DecisionWords && (!q.asked.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(
+		q.shown.Decisions, d,
+	) {
 		return handoff.Fault(handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
 	}
 	return nil
@@ -271,7 +280,9 @@ const byElsewhere = "elsewhere"
 // answered notes on the record of a question how it was answered.
 func (c *caller) answered(q *question, d handoff.Decision, by string) {
 	a := handoff.RecordAnswer{
-		Kind: q.shown.Kind, Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(q.shown.Command, maxAnswered),
+		Kind: q.shown.Kind, Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(
+			q.shown.Command, maxAnswered,
+		),
 		Decision: d, By: by, At: time.Now(),
 	}
 	c.registry.change(q.shown.Handoff, func(rec *handoff.Record) {

@@ -44,7 +44,9 @@ func (d *desk) Decide(ctx context.Context, id handoff.QuestionID, decision hando
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if decision == handoff.DecisionAccept && !slices.ContainsFunc(d.audited, func(r handoff.AuditRecord) bool { return r.Question == id && r.Decision == decision }) {
+	if decision == handoff.DecisionAccept && !slices.ContainsFunc(
+		d.audited, func(r handoff.AuditRecord) bool { return r.Question == id && r.Decision == decision },
+	) {
 		d.early.Add(1)
 	}
 	if d.failing != nil {
@@ -72,8 +74,17 @@ func (d *desk) decisions() (out []string) {
 func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 	r := NewRouter(Config{Auditor: d})
 	b := r.caller(ladderCaller)
-	q := handoff.Question{ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now()}
-	b.questions.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}, controls: d}, 0, nil)
+	q := handoff.Question{
+		ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src",
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now(),
+	}
+	b.questions.ask(
+		&question{
+			asked: q, workspace: "/src",
+			shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}, controls: d,
+		},
+		0, nil,
+	)
 	return r, b.questions.get(id)
 }
 
@@ -118,7 +129,8 @@ func TestNotSent(t *testing.T) {
 	replaced := func(r *Router, q *question) {
 		b := r.caller(ladderCaller)
 		b.questions.close(q.shown.ID)
-		b.questions.ask(&question{asked: q.asked, workspace: q.workspace, shown: q.shown, controls: q.controls}, 0, nil) // the same id, as if an adapter forgot the connection's generation
+		// the same id, as if an adapter forgot the connection's generation
+		b.questions.ask(&question{asked: q.asked, workspace: q.workspace, shown: q.shown, controls: q.controls}, 0, nil)
 	}
 	for name, tt := range map[string]struct {
 		meanwhile func(*Router, *question)
@@ -129,17 +141,40 @@ func TestNotSent(t *testing.T) {
 		audited   string
 		open      bool
 	}{
-		"in time":                {by: handoff.ByVoice, age: 5 * time.Second, audited: "[accept by voice]"},
-		"withdrawn meanwhile":    {meanwhile: gone, by: handoff.ByVoice, code: handoff.CodeNotPending, audited: "[accept by voice withheld by voice]"},
-		"a tap, withdrawn":       {meanwhile: gone, by: handoff.ByPage, code: handoff.CodeNotPending, audited: "[accept by page withheld by page]"},
-		"asked anew meanwhile":   {meanwhile: replaced, by: handoff.ByVoice, code: handoff.CodeNotPending, audited: "[accept by voice withheld by voice]"},
-		"too old meanwhile":      {by: handoff.ByVoice, age: handoff.YesFor - time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true},
-		"too old":                {by: handoff.ByVoice, age: handoff.YesFor + time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true},
-		"a tap does not age":     {by: handoff.ByPage, age: time.Hour, audited: "[accept by page]"},
-		"answered elsewhere":     {by: handoff.ByPage, failing: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending, audited: "[accept by page withheld by page]"},
-		"the agent takes no yes": {by: handoff.ByPage, failing: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed, audited: "[accept by page withheld by page]", open: true},
-		"it may have gone out":   {by: handoff.ByPage, failing: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone, audited: "[accept by page]", open: true},
-		"an unknown error":       {by: handoff.ByPage, failing: errors.New("broken"), code: handoff.CodeInternal, audited: "[accept by page]", open: true},
+		"in time": {by: handoff.ByVoice, age: 5 * time.Second, audited: "[accept by voice]"},
+		"withdrawn meanwhile": {
+			meanwhile: gone, by: handoff.ByVoice, code: handoff.CodeNotPending, audited: "[accept by voice withheld by voice]",
+		},
+		"a tap, withdrawn": {
+			meanwhile: gone, by: handoff.ByPage, code: handoff.CodeNotPending, audited: "[accept by page withheld by page]",
+		},
+		"asked anew meanwhile": {
+			meanwhile: replaced, by: handoff.ByVoice, code: handoff.CodeNotPending,
+			audited: "[accept by voice withheld by voice]",
+		},
+		"too old meanwhile": {
+			by: handoff.ByVoice, age: handoff.YesFor - time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true,
+		},
+		"too old": {
+			by: handoff.ByVoice, age: handoff.YesFor + time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true,
+		},
+		"a tap does not age": {by: handoff.ByPage, age: time.Hour, audited: "[accept by page]"},
+		"answered elsewhere": {
+			by: handoff.ByPage, failing: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending,
+			audited: "[accept by page withheld by page]",
+		},
+		"the agent takes no yes": {
+			by: handoff.ByPage, failing: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed,
+			audited: "[accept by page withheld by page]", open: true,
+		},
+		"it may have gone out": {
+			by: handoff.ByPage, failing: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone,
+			audited: "[accept by page]", open: true,
+		},
+		"an unknown error": {
+			by: handoff.ByPage, failing: errors.New("broken"), code: handoff.CodeInternal, audited: "[accept by page]",
+			open: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -191,11 +226,14 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 		rec, _ := b.registry.find("h1")
 		return rec.Answers
 	}
-	if err := r.caller(ladderCaller).decide(t.Context(), "q1", decided{decision: handoff.DecisionAccept, by: handoff.ByVoice}); err != nil {
+	if err := r.caller(ladderCaller).decide(
+		t.Context(), "q1", decided{decision: handoff.DecisionAccept, by: handoff.ByVoice},
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.withdrawn("q1") // the agent's own word of it comes late
-	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept || got[0].Command != "npm install" || got[0].At.IsZero() {
+	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept ||
+		got[0].Command != "npm install" || got[0].At.IsZero() {
 		t.Errorf("answers %+v", got)
 	}
 	b.questions.ask(&question{shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}, controls: d}, 0, nil)

@@ -13,7 +13,8 @@ import (
 func TestMayJoin(t *testing.T) {
 	me := handoff.Caller{Principal: "owner"}
 	key, other := handoff.Grant{Caller: me, Key: "a"}, handoff.Grant{Caller: me, Key: "b"}
-	page := handoff.Grant{Caller: me, Key: "a", Approve: handoff.ApproveAll, Page: true} // by a link: the key may allow less
+	// by a link: the key may allow less
+	page := handoff.Grant{Caller: me, Key: "a", Approve: handoff.ApproveAll, Page: true}
 	voice := handoff.Grant{Caller: me, Key: "a", Approve: handoff.ApproveVoice}
 	secret := handoff.Grant{Caller: me, Key: "a", Secret: true}
 	for _, tt := range []struct {
@@ -70,7 +71,9 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 	last := fmt.Sprint(ledger.MaxOwned)
 	r.owners.made(b, handoff.Target{Server: "s", Thread: last})
-	if !r.owners.Hidden(b, "s", last) || r.owners.Hidden(b, "s", "0") || len(r.owners.by) > ledger.MaxOwned || len(r.owners.by) != len(r.owners.order) {
+	if !r.owners.Hidden(
+		b, "s", last,
+	) || r.owners.Hidden(b, "s", "0") || len(r.owners.by) > ledger.MaxOwned || len(r.owners.by) != len(r.owners.order) {
 		t.Errorf("%d are kept", len(r.owners.by))
 	}
 }

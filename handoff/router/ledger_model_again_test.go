@@ -23,7 +23,8 @@ func (m *model) askAgain(s mState, p, i int) {
 	free := over && (w.down || w.written && w.known.full().Free())
 	free = free || w.pc == pcNone && !s.down && (e.status == stNone || e.status == stDelivered && e.full().Free())
 	free = free || m.mutant.noFree && over
-	if other := s.routers[1-p]; other.works[i].pc != pcNone { // one that was replaced writes nothing more: the store sees to that
+	// one that was replaced writes nothing more: the store sees to that
+	if other := s.routers[1-p]; other.works[i].pc != pcNone {
 		return
 	}
 	if s.routers[p].gen != s.gen || s.asked&(1<<i) == 0 || (s.again|s.once)&(1<<i) != 0 || !free {

@@ -13,7 +13,8 @@ import (
 type mStep struct {
 	owner, to, attempt, outcome, turn, mark uint8
 	fresh                                   bool // it may make the entry
-	again, down, former                     bool // it is asked for once more; of the store that took nothing; of the run before
+	// it is asked for once more; of the store that took nothing; of the run before
+	again, down, former bool
 }
 
 // mAsked and mAnswer remember what the table says.
@@ -37,7 +38,9 @@ func (e mEntry) full() ledger.Entry {
 	return ledger.Entry{
 		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Args: "args", Owner: string('0' + rune(e.owner)),
 		Status: mStatuses[e.status], Inherited: e.inherited, Attempt: int(e.attempt),
-		Facts: ledger.Facts{Watermark: mMasks[e.mark], Turn: mTurns[e.turn], Outcome: mOutcomes[e.outcome], Code: downCode(e.down)},
+		Facts: ledger.Facts{
+			Watermark: mMasks[e.mark], Turn: mTurns[e.turn], Outcome: mOutcomes[e.outcome], Code: downCode(e.down),
+		},
 	}
 }
 
@@ -69,7 +72,9 @@ func (m *model) apply(e mEntry, s mStep) mAnswer {
 	full := ledger.Step{
 		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Args: "args", Owner: string('0' + rune(s.owner)),
 		To: mStatuses[s.to], New: s.fresh, Again: s.again, Adopt: s.to == stNone, Attempt: int(s.attempt), At: mTime,
-		Set: ledger.Facts{Watermark: mMasks[s.mark], Turn: mTurns[s.turn], Outcome: mOutcomes[s.outcome], Code: downCode(s.down)},
+		Set: ledger.Facts{
+			Watermark: mMasks[s.mark], Turn: mTurns[s.turn], Outcome: mOutcomes[s.outcome], Code: downCode(s.down),
+		},
 	}
 	after, err := e.full().Apply(full)
 	answer := mAnswer{entry: small(after), code: code(err)}
@@ -222,7 +227,9 @@ func (m *model) begin(s mState, p, i int) {
 	refuse := func(w *mWork) { w.pc, w.outcome, w.down = pcEnded, ouFailed, true }
 	w := s.routers[p].works[i]
 	if w.former {
-		m.advance(s, p, i, formerEnd(m.owner(s.routers[p])), "write the end of the run before", func(t *mState, w *mWork, c handoff.Code) {
+		m.advance(s, p, i, formerEnd(
+			m.owner(s.routers[p]),
+		), "write the end of the run before", func(t *mState, w *mWork, c handoff.Code) {
 			if w.former = false; c != "" { // told, and nothing is written of it
 				w.pc, t.heard[i] = pcDone, 1<<ouFailed
 			}
@@ -230,7 +237,9 @@ func (m *model) begin(s mState, p, i int) {
 		return
 	}
 	if w.pc == pcAsked {
-		m.advance(s, p, i, mStep{to: stAccepted, fresh: true, again: w.again}, "accept", func(_ *mState, w *mWork, c handoff.Code) {
+		m.advance(s, p, i, mStep{
+			to: stAccepted, fresh: true, again: w.again,
+		}, "accept", func(_ *mState, w *mWork, c handoff.Code) {
 			if w.pc, w.again = pcAccepted, false; c != "" {
 				refuse(w)
 			}

@@ -143,7 +143,10 @@ type mState struct {
 
 // world is the beginning: at most so many faults, at most one of each kind.
 func world(requests, faults uint8) mState {
-	s := mState{gen: 1, asked: 3 &^ (1<<requests - 1), unasked: 3 &^ (1<<requests - 1), faults: faults, crashes: 1, pauses: 1, cuts: 1, agents: 1, stores: 1, voices: 1, strangers: 1, doubts: 1}
+	s := mState{
+		gen: 1, asked: 3 &^ (1<<requests - 1), unasked: 3 &^ (1<<requests - 1), faults: faults, crashes: 1, pauses: 1,
+		cuts: 1, agents: 1, stores: 1, voices: 1, strangers: 1, doubts: 1,
+	}
 	s.once = 3 &^ 1
 	s.routers[0] = mRouter{gen: 1, life: lifeRuns, conn: true}
 	return s

@@ -30,12 +30,13 @@ type ledgerWriter struct {
 
 	turns chan struct{} // capacity 1; a token in it is one step on its way to the store
 
-	mu      sync.Mutex
-	facts   ledger.Facts   // Guarded by mu: all that was told so far
-	body    ledger.Body    // Guarded by mu: likewise
-	last    ledger.Step    // Guarded by mu: the newest step that is written; zero: none
-	again   bool           // Guarded by mu: the work is asked for once more, and nothing of it is written so far
-	former  *ledgerWriter  // Guarded by mu: of the run that had the key before and never began; nil: nothing of it is to be written
+	mu    sync.Mutex
+	facts ledger.Facts // Guarded by mu: all that was told so far
+	body  ledger.Body  // Guarded by mu: likewise
+	last  ledger.Step  // Guarded by mu: the newest step that is written; zero: none
+	again bool         // Guarded by mu: the work is asked for once more, and nothing of it is written so far
+	// Guarded by mu: the writer of the run that had the key before and never began; nil: it has nothing to write.
+	former  *ledgerWriter
 	known   bool           // Guarded by mu: there is an entry, or may be one
 	away    bool           // Guarded by mu: the store did not answer the newest try
 	turn    handoff.TurnID // Guarded by mu: as last written
@@ -100,8 +101,9 @@ func (l *ledgerWriter) follows(former *ledgerWriter) {
 // empty. Nothing leads from there to delivered, which only tells what is said.
 func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
 	s := ledger.Step{
-		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered, Attempt: attempt,
-		At: time.Now(), Set: facts,
+		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered,
+		Attempt: attempt,
+		At:      time.Now(), Set: facts,
 	}
 	if to == handoff.StatusDelivered {
 		return s
@@ -124,7 +126,10 @@ func (l *ledgerWriter) words(b ledger.Body) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.body = ledger.Body{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text), Did: cmp.Or(b.Did, l.body.Did), Request: cmp.Or(b.Request, l.body.Request)}
+	l.body = ledger.Body{
+		Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text), Did: cmp.Or(b.Did, l.body.Did),
+		Request: cmp.Or(b.Request, l.body.Request),
+	}
 }
 
 // note writes that words were taken which are not sent yet. An error means that the caller must not be told
@@ -340,7 +345,9 @@ func (l *ledgerWriter) write(ctx context.Context) {
 			close(s.done)
 			return
 		case err != nil:
-			l.caller.router.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
+			l.caller.router.log.Warn(
+				"the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err),
+			)
 		}
 		try = 0
 		s.done <- err

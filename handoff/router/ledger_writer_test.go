@@ -46,7 +46,10 @@ func TestLateNote(t *testing.T) {
 	l := r.caller(ladderCaller).newLedgerWriter("key", "run", "args", false)
 	thread := handoff.Target{Server: "s", Thread: "t"}
 	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
-	l.Step(handoff.StatusAccepted, 0, ledger.Facts{Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked"})
+	l.Step(
+		handoff.StatusAccepted, 0,
+		ledger.Facts{Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked"},
+	)
 	got := l.Step(handoff.StatusStarted, 0, ledger.Facts{Turn: "turn"}).Set
 	want := ledger.Facts{Target: thread, Watermark: "before", Title: "made", Prompt: "go", Turn: "turn"}
 	if got != want {
@@ -61,7 +64,9 @@ func TestEntryWithoutAThread(t *testing.T) {
 	close(let)
 	entry := ledger.Entry{
 		Key: "key", Caller: ladderCaller, Owner: "run", Status: handoff.StatusStarted, Attempt: 1,
-		Facts: ledger.Facts{ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Turn: "turn"},
+		Facts: ledger.Facts{
+			ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Turn: "turn",
+		},
 	}
 	r := running(t, Config{Fleet: nowhere{newCopier()}, Ledger: &shelf{[]ledger.Entry{entry}, let}})
 	<-r.recovered
@@ -111,11 +116,15 @@ func TestUnreadLedger(t *testing.T) {
 // from sight. While it cannot be read, they are told so.
 func TestAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		req := handoff.Request{Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go")}
+		req := handoff.Request{
+			Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+		}
 		asked := ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))
 		entry := ledger.Entry{
 			Key: ledger.Key("runs of "+ladderCaller.String(), req.Key), Caller: ladderCaller, Owner: "former-1", Args: asked,
-			Status: handoff.StatusCompleted, Attempt: 1, Facts: ledger.Facts{ClientID: "former-1", Target: req.Target, Outcome: handoff.OutcomeResult},
+			Status: handoff.StatusCompleted, Attempt: 1, Facts: ledger.Facts{
+				ClientID: "former-1", Target: req.Target, Outcome: handoff.OutcomeResult,
+			},
 		}
 		s := &shelf{[]ledger.Entry{entry}, make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
@@ -176,7 +185,9 @@ func TestHeardAtOnce(t *testing.T) {
 	defer func() { stop(); <-done }()
 	for n := range 100 {
 		id, err := r.Start(ctx, ladderGrant, handoff.Request{
-			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{
+				Server: "s", Thread: "t",
+			}, Input: handoff.TextInput("go"),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +216,9 @@ func TestHeardForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entry := ledger.Entry{
 			Key: "k", Caller: ladderCaller, Owner: "former-1", Status: handoff.StatusCompleted, Attempt: 1,
-			Facts: ledger.Facts{ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: "t"}, Outcome: handoff.OutcomeResult},
+			Facts: ledger.Facts{
+				ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: "t"}, Outcome: handoff.OutcomeResult,
+			},
 		}
 		s := &slowShelf{shelf{[]ledger.Entry{entry}, make(chan struct{})}, make(chan struct{}, 8)}
 		ctx, stop := context.WithCancel(t.Context())

@@ -157,7 +157,9 @@ type follower struct {
 }
 
 // Follow implements [handoff.Runs].
-func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
+func (r *Router) Follow(
+	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
+) iter.Seq2[handoff.RunEvent, error] {
 	g := &r.caller(c).registry
 	return func(yield func(handoff.RunEvent, error) bool) {
 		g.follows(string(id), 1)

@@ -90,7 +90,12 @@ func TestStopEndsTheAction(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
 		began := time.Now()
-		id, err := r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), Within: time.Minute})
+		id, err := r.Start(
+			ctx, ladderGrant,
+			handoff.Request{
+				Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), Within: time.Minute,
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +105,8 @@ func TestStopEndsTheAction(t *testing.T) {
 		}
 		<-fleet.left
 		synctest.Wait()
-		if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
+		if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != handoff.OutcomeCancelled ||
+			rec.Fault != nil || time.Since(began) != 0 {
 			t.Errorf("after %v: %+v, %v", time.Since(began), rec, err)
 		}
 		stop()
@@ -115,7 +121,12 @@ func TestOutbox(t *testing.T) {
 	r := running(t, Config{Notifier: told})
 	b := r.caller(ladderCaller)
 	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {
-		b.open(handoff.Record{ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+		b.open(
+			handoff.Record{
+				ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
+			},
+			nil,
+		)
 		b.keep(id)
 	}
 	narrow, all, next := &ear{}, &ear{}, &ear{}
@@ -123,12 +134,22 @@ func TestOutbox(t *testing.T) {
 	if !slices.Equal(narrow.away, []string{"b"}) {
 		t.Fatalf("who may use laptop alone was told %v", narrow.away)
 	}
-	b.open(handoff.Record{ID: "c", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+	b.open(
+		handoff.Record{
+			ID: "c", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
+		},
+		nil,
+	)
 	b.keep("c")
 	if len(narrow.away) != 1 || !slices.Contains(told.ids, "c") {
 		t.Fatalf("what nobody there may hear of: told %v, noticed %v", narrow.away, told.ids)
 	}
-	b.open(handoff.Record{ID: "d", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+	b.open(
+		handoff.Record{
+			ID: "d", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
+		},
+		nil,
+	)
 	if err := r.Heard(t.Context(), ladderCaller, "d"); err != nil { // by who followed it, before it waits for others
 		t.Fatal(err)
 	}
@@ -215,7 +236,9 @@ func TestFollowPast(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
 	var last uint64
-	b.registry.setPast([]handoff.Record{{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}})
+	b.registry.setPast(
+		[]handoff.Record{{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}},
+	)
 	for range 2 {
 		var kinds []handoff.RunKind
 		for e, err := range r.Follow(t.Context(), ladderCaller, "past", 0) {
@@ -250,7 +273,10 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 				r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}, Ledger: &shelf{}})
 				e := &ear{}
 				leave := r.Attend(ladderGrant, e)
-				id, err := r.Start(t.Context(), ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), By: e})
+				id, err := r.Start(
+					t.Context(), ladderGrant,
+					handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), By: e},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -261,7 +287,9 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- r.Run(ctx) }() // only now the run can take its first step
 				time.Sleep(time.Hour)
-				want := map[bool]handoff.Outcome{true: handoff.OutcomeCancelled, false: handoff.OutcomeFailed}[name == "stop" || name == "both"]
+				want := map[bool]handoff.Outcome{
+					true: handoff.OutcomeCancelled, false: handoff.OutcomeFailed,
+				}[name == "stop" || name == "both"]
 				if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != want {
 					t.Errorf("the outcome is %q, not %q: %+v, %v", rec.Outcome, want, rec, err)
 				}

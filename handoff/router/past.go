@@ -36,7 +36,10 @@ type deeds struct {
 // deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
 // than half of what is left is cut, and what has no room is left out.
 func deedsOf(rec handoff.Record) string {
-	d := deeds{Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error, Unheard: rec.Undelivered}
+	d := deeds{
+		Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error,
+		Unheard: rec.Undelivered,
+	}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
 		text := handoff.Encode(it)

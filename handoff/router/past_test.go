@@ -55,17 +55,29 @@ func TestRecall(t *testing.T) {
 	did := deedsOf(handoff.Record{
 		Items: []handoff.RecordItem{
 			{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Output: "FAIL", Exit: &exit, State: itemFailed},
-			{ID: "e", Kind: handoff.ItemFileChange, State: itemDone, Changes: []handoff.FileChange{{Path: "a.go", Diff: "@@\n-a\n+b\n", Added: 1, Removed: 1}}},
+			{
+				ID: "e", Kind: handoff.ItemFileChange, State: itemDone,
+				Changes: []handoff.FileChange{{Path: "a.go", Diff: "@@\n-a\n+b\n", Added: 1, Removed: 1}},
+			},
 		},
-		Usage: &handoff.Usage{Input: 7}, Answers: []handoff.RecordAnswer{{By: handoff.ByPage, Command: "git push", At: began}},
-		Error: &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"}, Undelivered: []string{"and push it"},
+		Usage: &handoff.Usage{Input: 7}, Answers: []handoff.RecordAnswer{
+			{By: handoff.ByPage, Command: "git push", At: began},
+		},
+		Error: &handoff.RecordError{
+			Code: handoff.CodeAgentFailed, Detail: "the whole story",
+		}, Undelivered: []string{"and push it"},
 	})
 	for i := range maxRecalled + 5 {
 		n := maxRecalled + 5 - i // the newest first
 		key := fmt.Sprint("key-", n)
 		a.past = append(a.past, ledger.Entry{
-			Key: key, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began.Add(time.Duration(n) * time.Second), Ended: began.Add(time.Duration(n+1) * time.Second),
-			Facts: ledger.Facts{ClientID: fmt.Sprint("former-", n), Target: handoff.Target{Server: "s", Thread: "t"}, Outcome: handoff.OutcomeFailed, Code: handoff.CodeAgentFailed, Prompt: "cut", Spoken: "said"},
+			Key: key, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began.Add(
+				time.Duration(n) * time.Second,
+			), Ended: began.Add(time.Duration(n+1) * time.Second),
+			Facts: ledger.Facts{
+				ClientID: fmt.Sprint("former-", n), Target: handoff.Target{Server: "s", Thread: "t"},
+				Outcome: handoff.OutcomeFailed, Code: handoff.CodeAgentFailed, Prompt: "cut", Spoken: "said",
+			},
 		})
 		a.bodies[key] = ledger.Body{Prompt: "the whole prompt", Text: "the whole answer", Did: did}
 	}
@@ -73,7 +85,13 @@ func TestRecall(t *testing.T) {
 	<-r.recovered
 	b := r.caller(ladderCaller)
 	b.open(handoff.Record{ID: "now", CreatedAt: time.Now(), Server: "s", State: handoff.StatusStarted}, nil)
-	b.open(handoff.Record{ID: "former-50", CreatedAt: began.Add(50 * time.Second), Server: "s", Prompt: "here already", State: handoff.StatusDelivered}, nil)
+	b.open(
+		handoff.Record{
+			ID: "former-50", CreatedAt: began.Add(50 * time.Second), Server: "s", Prompt: "here already",
+			State: handoff.StatusDelivered,
+		},
+		nil,
+	)
 	if err := r.Recall(t.Context(), ladderCaller); err == nil || len(b.registry.list()) != 2 {
 		t.Fatalf("a store that is away: %v, %d records", err, len(b.registry.list()))
 	}
@@ -95,16 +113,23 @@ func TestRecall(t *testing.T) {
 		t.Fatalf("got %v, want %v", ids, want)
 	}
 	rec, err := r.Handoff(ladderGrant, "former-9")
-	if err != nil || rec.Prompt != "the whole prompt" || rec.Text != "the whole answer" || rec.State != handoff.StatusDelivered || rec.Outcome != handoff.OutcomeFailed {
+	if err != nil || rec.Prompt != "the whole prompt" || rec.Text != "the whole answer" ||
+		rec.State != handoff.StatusDelivered || rec.Outcome != handoff.OutcomeFailed {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	if len(rec.Items) != 2 || *rec.Items[0].Exit != 1 || rec.Items[0].Output != "FAIL" || !strings.Contains(rec.Items[1].Changes[0].Diff, "+b") {
+	if len(rec.Items) != 2 || *rec.Items[0].Exit != 1 || rec.Items[0].Output != "FAIL" || !strings.Contains(
+		rec.Items[1].Changes[0].Diff, "+b",
+	) {
 		t.Errorf("items %+v", rec.Items)
 	}
-	if rec.Usage.Input != 7 || !slices.Equal(rec.Undelivered, []string{"and push it"}) || rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
+	if rec.Usage.Input != 7 || !slices.Equal(rec.Undelivered, []string{"and push it"}) ||
+		rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(
+		began.Add(10*time.Second),
+	) {
 		t.Errorf("%+v", rec)
 	}
-	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text || handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" {
+	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text ||
+		handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" {
 		t.Errorf("past %+v, %v", past, err)
 	}
 	if _, ok, err := r.Past(t.Context(), ladderCaller, "none"); ok || err != nil {
@@ -118,10 +143,14 @@ func TestRecall(t *testing.T) {
 // TestDeedsAreBounded: however much was done, the newest of it is kept whole and the rest cut, within what the ledger
 // takes.
 func TestDeedsAreBounded(t *testing.T) {
-	for name, output := range map[string]string{"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput)} {
+	for name, output := range map[string]string{
+		"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput),
+	} {
 		rec := handoff.Record{}
 		for i := range maxItems {
-			rec.Items = append(rec.Items, handoff.RecordItem{ID: fmt.Sprint(i), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
+			rec.Items = append(rec.Items, handoff.RecordItem{ID: fmt.Sprint(
+				i,
+			), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
 				Changes: []handoff.FileChange{{Path: "a", Diff: strings.Repeat("+", 1000)}}})
 		}
 		rec.Items = append(rec.Items, handoff.RecordItem{ID: "last", Kind: handoff.ItemCommand, Output: "ok"})
@@ -154,7 +183,9 @@ func TestRestoredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})
 		close(open)
-		req := handoff.Request{Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go")}
+		req := handoff.Request{
+			Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+		}
 		k := keyedBy(ladderCaller, "k", asked(req))
 		began := time.Now().Add(-time.Hour)
 		a := &archive{shelf: shelf{let: open}, past: []ledger.Entry{{

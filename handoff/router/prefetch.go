@@ -222,7 +222,8 @@ func (a *agents) lookFor(
 	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
 	turn, err := reconciler.Reconcile(ctx, after, id)
-	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart { // the connection was lost again, not the answer
+	// The connection was lost again, not the answer.
+	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart {
 		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
 	}
 	return at, turn, err

@@ -73,7 +73,9 @@ func (q *question) tapReason() string {
 
 // open is the question as those see it who hear of the run.
 func (q *question) open() handoff.OpenQuestion {
-	return handoff.OpenQuestion{Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names, Project: q.project}
+	return handoff.OpenQuestion{
+		Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names, Project: q.project,
+	}
 }
 
 // mayBeSaid reports whether what the question waits for, a yes or words, can be given in the call.
@@ -187,7 +189,9 @@ func (a *questions) named(g handoff.Grant, name string) (*question, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, &handoff.Error{Code: handoff.CodeMalformed, Subject: "more than one question is open, name one", Choices: names}
+		return nil, &handoff.Error{
+			Code: handoff.CodeMalformed, Subject: "more than one question is open, name one", Choices: names,
+		}
 	case len(names) == 0 || name == "":
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -287,7 +291,9 @@ func (c *caller) giveUpOn(ctx context.Context, q *question) {
 	}
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	err := c.decide(limited, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)})
+	err := c.decide(
+		limited, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)},
+	)
 	if err == nil {
 		c.feed.publish(q.shown.Handoff, handoff.RunGaveUp{Question: q.shown})
 		return

@@ -13,7 +13,10 @@ func TestRates(t *testing.T) {
 	var r Rates
 	now := time.Unix(1_800_000_000, 0)
 	grant := func(user string) handoff.Grant {
-		return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{HandoffsPerMinute: 3}, KeyLimits: handoff.Limits{HandoffsPerMinute: 5}}
+		return handoff.Grant{
+			Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{HandoffsPerMinute: 3},
+			KeyLimits: handoff.Limits{HandoffsPerMinute: 5},
+		}
 	}
 	allowed := func(g handoff.Grant, at time.Time, tries int) (n int) {
 		for range tries {
@@ -31,7 +34,10 @@ func TestRates(t *testing.T) {
 	if n := allowed(grant("bob"), now, 10); n != 2 {
 		t.Errorf("bob, of what the key has left: %d", n)
 	}
-	if n := allowed(handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 5}}, now, 10); n != 0 {
+	if n := allowed(
+		handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 5}},
+		now, 10,
+	); n != 0 {
 		t.Errorf("who has no name: %d", n)
 	}
 	if n := allowed(grant("alice"), now.Add(20*time.Second), 10); n != 1 {
@@ -41,7 +47,12 @@ func TestRates(t *testing.T) {
 		t.Errorf("without limits: %d", n)
 	}
 	for i := range 2*maxRates + 1 {
-		allowed(handoff.Grant{Caller: handoff.Caller{Principal: "many", User: fmt.Sprint(i)}, Limits: handoff.Limits{HandoffsPerMinute: 3}}, now, 1)
+		allowed(
+			handoff.Grant{
+				Caller: handoff.Caller{Principal: "many", User: fmt.Sprint(i)}, Limits: handoff.Limits{HandoffsPerMinute: 3},
+			},
+			now, 1,
+		)
 	}
 	if len(r.by) > maxRates {
 		t.Errorf("%d are counted", len(r.by))

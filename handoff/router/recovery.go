@@ -175,9 +175,12 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	if e.Why == handoff.WhyAside {
 		w.req.Mode = handoff.ModeAside
 	}
-	w.state = phase.State{Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
+	w.state = phase.State{
+		Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged,
+	}
 	switch {
-	case e.Status == handoff.StatusAccepted: // it certainly never began: that is written before a start. They are asked, as nothing begins unasked
+	// It certainly never began: that is written before a start. The caller is asked, as nothing begins unasked.
+	case e.Status == handoff.StatusAccepted:
 		w.state.Phase, w.state.Outcome = phase.Writing, handoff.OutcomeCancelled
 		w.fault = handoff.Fault(handoff.CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
 	case e.Turn != "":

@@ -17,7 +17,9 @@ func TestBookKeepsItsBounds(t *testing.T) {
 		id := fmt.Sprint(i)
 		b.open(handoff.Record{ID: id}, nil)
 		if i != 2 { // the third work still runs
-			b.registry.change(id, func(r *handoff.Record) { r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult })
+			b.registry.change(
+				id, func(r *handoff.Record) { r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult },
+			)
 		}
 	}
 	list := b.registry.list()
@@ -79,7 +81,12 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 func TestBookOrder(t *testing.T) {
 	b, began := NewRouter(Config{}).caller(ladderCaller), time.Now()
 	for _, n := range []int{1, 3, 2, 2, 4} {
-		b.open(handoff.Record{ID: fmt.Sprint(len(b.registry.records), " at ", n), CreatedAt: began.Add(time.Duration(n) * time.Second)}, nil)
+		b.open(
+			handoff.Record{
+				ID: fmt.Sprint(len(b.registry.records), " at ", n), CreatedAt: began.Add(time.Duration(n) * time.Second),
+			},
+			nil,
+		)
 	}
 	var got []string
 	for _, rec := range b.registry.list() {
@@ -104,7 +111,9 @@ func TestBookItems(t *testing.T) {
 	rec.Items[0].Text = "changed outside"
 	b.registry.item("h", handoff.RecordItem{ID: "c2", Kind: handoff.ItemCommand, Text: "go vet", State: itemRunning})
 	b.registry.drop("h", "c2")
-	if again, _ := b.registry.find("h"); len(again.Items) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
+	if again, _ := b.registry.find("h"); len(
+		again.Items,
+	) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
 		t.Fatalf("a copy shares its items, or what a command did is lost: %+v", again.Items)
 	}
 	b.registry.drop("h", "m1")
@@ -170,7 +179,8 @@ func TestFeedResumes(t *testing.T) {
 	for n := range 3 * handoff.FeedBacklog { // also where old events are let go
 		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
 		_, missed, complete := f.Listen(f.Last() - handoff.FeedBacklog)
-		if !complete || len(missed) != handoff.FeedBacklog || missed[0].ID != f.Last()-handoff.FeedBacklog+1 || missed[handoff.FeedBacklog-1].ID != f.Last() {
+		if !complete || len(missed) != handoff.FeedBacklog || missed[0].ID != f.Last()-handoff.FeedBacklog+1 ||
+			missed[handoff.FeedBacklog-1].ID != f.Last() {
 			t.Fatalf("after %d more: complete %t, %d missed", n+1, complete, len(missed))
 		}
 	}

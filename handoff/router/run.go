@@ -82,7 +82,9 @@ type attempt struct {
 func (c *caller) newRun(id string) *run {
 	r := c.router
 	w := &run{
-		router: r, caller: c, ID: id, log: r.log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
+		router: r, caller: c, ID: id, log: r.log.WithLazy(
+			zap.String("principal", c.who.Principal), zap.String("handoff", id),
+		),
 		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
 		claim: claim{queues: r.queues, id: id, caller: c.who},
 	}
@@ -274,7 +276,8 @@ func (r *run) do(a phase.Action) {
 	case phase.ActPublishSilence:
 		r.publish(handoff.RunSilent{})
 	case phase.ActPublishOutcome:
-		if !r.publish(handoff.RunEnded{}) && (r.state.Noted || r.req.By != nil) { // else it was never promised, and whoever asked is told
+		// Else it was never promised, and whoever asked is told.
+		if !r.publish(handoff.RunEnded{}) && (r.state.Noted || r.req.By != nil) {
 			r.caller.keep(r.ID)
 		}
 	case phase.ActYield:
@@ -314,5 +317,8 @@ func (r *run) advance(s handoff.Status) {
 
 // facts is what the ledger is told of the run now.
 func (r *run) facts(t handoff.Target) ledger.Facts {
-	return ledger.Facts{CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why, Unkept: r.req.Unkept}
+	return ledger.Facts{
+		CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why,
+		Unkept: r.req.Unkept,
+	}
 }

@@ -50,7 +50,8 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 		}
 		return phase.FactStartRefused, e
 	}
-	if id == r.attached.Newest || id == r.attached.Running { // somebody else's: the server put the words into a turn that ran already
+	// The server put the words into a turn of somebody else that ran already.
+	if id == r.attached.Newest || id == r.attached.Running {
 		return r.merged(id)
 	}
 	r.turn = id
@@ -71,7 +72,8 @@ func (r *run) merged(id handoff.TurnID) (phase.Fact, *handoff.Error) {
 func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 	try := &r.attempt
 	try.number = max(try.number, 1)
-	if r.state.Again || try.target != (handoff.Target{}) && try.target != r.target { // else the ledger would keep the former thread
+	// A second attempt; else the ledger would keep the former thread.
+	if r.state.Again || try.target != (handoff.Target{}) && try.target != r.target {
 		try.number = 2
 	}
 	try.target = r.target
@@ -162,7 +164,8 @@ func (r *run) interrupt() {
 			}
 			code := handoff.AsError(err).Code
 			r.log.Info("interrupt failed", zap.String("code", string(code)), zap.Error(err))
-			if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.router.pause(ctx, try) { // a second one does no harm
+			// A second interrupt does no harm.
+			if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.router.pause(ctx, try) {
 				return
 			}
 		}
@@ -183,7 +186,8 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 		case joinable && v.turn != "":
 			r.wait.joined, r.target = v, v.target
 			r.show(func(rec *handoff.Record) {
-				rec.Server, rec.Project, rec.ThreadID, rec.Title, rec.Why = v.target.Server, v.target.Project, v.target.Thread, v.title, handoff.WhyAdded
+				rec.Server, rec.Project, rec.ThreadID, rec.Title, rec.Why = v.target.Server, v.target.Project, v.target.Thread,
+					v.title, handoff.WhyAdded
 			})
 			return phase.FactOursRuns, nil
 		case !joinable && !told:
@@ -225,7 +229,8 @@ func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactSteered, nil
 	}
 	switch e := handoff.AsError(err); e.Code {
-	case handoff.CodeAgentGone, handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that they were not taken
+	// Only a clear refusal proves that they were not taken.
+	case handoff.CodeAgentGone, handoff.CodeUnknownStart, handoff.CodeInternal:
 		return phase.FactSteerUnknown, handoff.Because(handoff.CodeUnknownStart, v.target.Server, e)
 	}
 	r.show(func(rec *handoff.Record) { rec.Why = "" })

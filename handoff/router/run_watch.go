@@ -183,7 +183,9 @@ func (w *watch) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 }
 
 func shownItem(it handoff.Item, state string) handoff.RecordItem {
-	return handoff.RecordItem{ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Changes: it.Changes, State: state}
+	return handoff.RecordItem{
+		ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Changes: it.Changes, State: state,
+	}
 }
 
 // question takes what the agent asks.
@@ -278,7 +280,9 @@ func neverRan(inherited bool, server string) *handoff.Error {
 // final reports whether an error means that trying again is in vain.
 func final(err error) bool {
 	switch handoff.AsError(err).Code {
-	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere, handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported, handoff.CodeUnknownStart, handoff.CodeMalformed:
+	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere,
+		handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported,
+		handoff.CodeUnknownStart, handoff.CodeMalformed:
 		return true
 	}
 	return false

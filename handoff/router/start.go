@@ -30,7 +30,9 @@ func asked(req handoff.Request) string {
 }
 
 // startAs is Start of a request with the hash of what it asks for.
-func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Request, args string) (handoff.RunID, error) {
+func (r *Router) startAs(
+	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
+) (handoff.RunID, error) {
 	c := r.caller(g.Caller)
 	if req.Again {
 		if same, err := c.again(ctx, keyedBy(g.Caller, req.Key, args)); same != "" || err != nil {
@@ -50,7 +52,10 @@ func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Reque
 	w.grant, w.req, w.began, w.instead = g, req, time.Now(), string(req.Instead)
 	w.asked, w.agents.ahead = w.began, c.prefetches.take(req.Key, req.Target)
 	k := keyedBy(g.Caller, req.Key, args)
-	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
+	rec := handoff.Record{
+		ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept,
+		CreatedAt: w.began,
+	}
 	var begun handoff.RunID
 	var same string
 	var e *handoff.Error
@@ -130,7 +135,9 @@ func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request)
 }
 
 // giveAs is Give of a request with the hash of what it asks for.
-func (r *Router) giveAs(ctx context.Context, g handoff.Grant, req handoff.Request, args string) (handoff.Record, error) {
+func (r *Router) giveAs(
+	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
+) (handoff.Record, error) {
 	id, err := r.startAs(ctx, g, req, args)
 	if err != nil {
 		return handoff.Record{}, err
@@ -186,7 +193,9 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	case w == nil, rec.Outcome != "":
 		return handoff.Record{}, handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.ThreadID == "" || rec.ThreadID == handoff.NewThread:
-		return handoff.Record{}, handoff.Fault(handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "")
+		return handoff.Record{}, handoff.Fault(
+			handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "",
+		)
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
 	return r.giveAs(ctx, g, req, args)

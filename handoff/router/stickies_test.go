@@ -61,7 +61,9 @@ func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread
 		c := handoff.Caller{Principal: "owner"}
 		b := r.caller(c)
 		fn(func(server, thread string) {
-			b.stick(stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}, clear: thread == ""})
+			b.stick(
+				stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}, clear: thread == ""},
+			)
 		})
 		stop()
 		<-done

@@ -34,7 +34,13 @@ func TestStopPausesWhatWaits(t *testing.T) {
 		go func() { done <- r.Run(ctx) }()
 		ask := func(thread, words string, instead handoff.RunID) handoff.RunID {
 			t.Helper()
-			id, err := r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: thread}, Input: handoff.TextInput(words), Mode: handoff.ModeNext, Instead: instead, Within: time.Minute})
+			id, err := r.Start(
+				ctx, ladderGrant,
+				handoff.Request{
+					Target: handoff.Target{Server: "bigpc", Thread: thread}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
+					Instead: instead, Within: time.Minute,
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +112,13 @@ func testBegunOnce(t *testing.T) {
 	var running, all sync.WaitGroup
 	running.Go(func() { _ = r.Run(ctx) })
 	ask := func(words string, instead handoff.RunID) (handoff.RunID, error) {
-		return r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext, Instead: instead, Within: time.Minute})
+		return r.Start(
+			ctx, ladderGrant,
+			handoff.Request{
+				Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
+				Instead: instead, Within: time.Minute,
+			},
+		)
 	}
 	first, _ := ask("one", "")
 	synctest.Wait()
@@ -147,11 +159,13 @@ func TestStoppedAtAQuestion(t *testing.T) {
 		code   handoff.Code
 		paused bool
 	}{
-		"taken":                {paused: true},
-		"taken, and over":      {ends: true, paused: true},
-		"answered elsewhere":   {says: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending},
-		"not taken":            {says: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed},
-		"it may have gone out": {says: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone, paused: true},
+		"taken":              {paused: true},
+		"taken, and over":    {ends: true, paused: true},
+		"answered elsewhere": {says: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending},
+		"not taken":          {says: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed},
+		"it may have gone out": {
+			says: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone, paused: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -162,7 +176,13 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				var running sync.WaitGroup
 				running.Go(func() { _ = r.Run(ctx) })
 				ask := func(words string) string {
-					id, err := r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext, Within: time.Minute})
+					id, err := r.Start(
+						ctx, ladderGrant,
+						handoff.Request{
+							Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
+							Within: time.Minute,
+						},
+					)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -179,7 +199,9 @@ func TestStoppedAtAQuestion(t *testing.T) {
 						synctest.Wait()
 					}
 				}
-				if err := r.caller(ladderCaller).decide(ctx, "q", decided{decision: handoff.DecisionStop}); codeOfError(err) != tt.code {
+				if err := r.caller(ladderCaller).decide(
+					ctx, "q", decided{decision: handoff.DecisionStop},
+				); codeOfError(err) != tt.code {
 					t.Errorf("error %v", err)
 				}
 				synctest.Wait()

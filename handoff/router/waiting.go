@@ -86,5 +86,7 @@ func (g *registry) wait(id, whole string) *handoff.Error {
 }
 
 func tooMuchWaits(what string, most int) *handoff.Error {
-	return handoff.Fault(handoff.CodeTooLarge, fmt.Sprintf("%s has at most %d megabytes, pictures included", what, most>>20), "")
+	return handoff.Fault(
+		handoff.CodeTooLarge, fmt.Sprintf("%s has at most %d megabytes, pictures included", what, most>>20), "",
+	)
 }

@@ -9,7 +9,8 @@ import (
 
 // Statuses are those that an entry passes, in their order; the first stands for no entry.
 var Statuses = []handoff.Status{
-	"", handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
+	"", handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted,
+	handoff.StatusDelivered,
 }
 
 // StepTo is a valid step of an owner to a status, for the entry "key"; to "" it adopts the entry.

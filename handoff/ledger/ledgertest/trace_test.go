@@ -94,17 +94,25 @@ func TestTrace(t *testing.T) {
 			e[trCompleted].Step.Set.Code, e[trCompleted].Entry.Code = handoff.CodePaused, handoff.CodePaused
 			return without(trDelivered)(e)
 		}, ""},
-		"a step forgotten":         {without(trCompleted), "before it was written"},
-		"never allowed to start":   {changed(trTurn, false, func(e *ledgertest.Event) { e.ClientID = "other" }), "without a step"},
-		"another outcome":          {changed(trDelivered, false, func(e *ledgertest.Event) { e.Entry.Outcome = handoff.OutcomeResult }), "does not allow"},
-		"a stranger gets through":  {changed(trStarted, false, func(e *ledgertest.Event) { e.Step.Owner = "b" }), "does not allow"},
+		"a step forgotten": {without(trCompleted), "before it was written"},
+		"never allowed to start": {
+			changed(trTurn, false, func(e *ledgertest.Event) { e.ClientID = "other" }), "without a step",
+		},
+		"another outcome": {
+			changed(trDelivered, false, func(e *ledgertest.Event) { e.Entry.Outcome = handoff.OutcomeResult }), "does not allow",
+		},
+		"a stranger gets through": {
+			changed(trStarted, false, func(e *ledgertest.Event) { e.Step.Owner = "b" }), "does not allow",
+		},
 		"written, the answer lost": {changed(trStarted, false, unanswered), ""},
 		"not written":              {changed(trStarted, true, unanswered), ""},
 		"the last answer lost":     {changed(trDelivered, false, unanswered), "is still"},
 		"a stranger is refused": {changed(trStarted, true, func(e *ledgertest.Event) {
 			e.Step.Owner, e.Entry, e.Code = "b", dispatched, handoff.CodeTakenOver
 		}), ""},
-		"the store came back empty": {changed(trDelivered+1, true, func(e *ledgertest.Event) { e.Kind = ledgertest.TraceEmpty }), ""},
+		"the store came back empty": {
+			changed(trDelivered+1, true, func(e *ledgertest.Event) { e.Kind = ledgertest.TraceEmpty }), "",
+		},
 	}
 	for name, tt := range tests {
 		err := ledgertest.CheckTrace(tt.change(trace(t)))
