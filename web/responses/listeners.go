@@ -6,8 +6,8 @@ import (
 	"switchboard/handoff"
 )
 
-// listeners hear of runs whose responses somebody reads, so that no call is told of them too. There is one for each grant
-// that has such a run.
+// listeners hear of runs whose responses somebody reads, so that no call is told of them too. There is one for each
+// grant that has such a run.
 type listeners struct {
 	attending Attending // Set once
 
