@@ -36,8 +36,8 @@ func busyDay(w *world, running, over int) {
 	w.records = append(busy, w.records...)
 }
 
-// A day of 45 running and 500 finished pieces of work is a list of lines of 44 pixels, of which the newest are drawn, and
-// the others as one scrolls. What arrives in a rush is drawn over some frames.
+// A day of 45 running and 500 finished pieces of work is a list of lines of 44 pixels, of which the newest are drawn,
+// and the others as one scrolls. What arrives in a rush is drawn over some frames.
 func TestPageBusyDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
