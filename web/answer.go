@@ -21,7 +21,7 @@ const (
 	maxResponse = 8 << 20
 )
 
-// writeJSON answers with v. Its error says that nothing was answered.
+// writeJSON answers with v. With an error nothing was answered.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -97,7 +97,7 @@ func decode(r io.Reader, v any) error {
 	return nil
 }
 
-// misread tells which field of a body cannot be read.
+// misread names the field of a body that cannot be read.
 func misread(err error) error {
 	e := handoff.Fault(handoff.CodeMalformed, "the body is not the JSON that belongs here", err.Error())
 	if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && typed.Field != "" {

@@ -1,4 +1,4 @@
-// Package risk tells how dangerous it is to allow what an agent asks for: a command, an edit, a copy. It
+// Package risk decides how dangerous it is to allow what an agent asks for: a command, an edit, a copy. It
 // reads the structured command, never the agent's reasons.
 //
 // What may pass is a short list, and everything else is high. A command line is read by a shell parser and must consist

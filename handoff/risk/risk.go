@@ -23,7 +23,7 @@ var tierNames = [...]string{"low", "medium", "high"}
 // String returns the tier as settings and the audit name it.
 func (t Tier) String() string { return tierNames[t] }
 
-// Of tells how risky a question is, from its structure: the command as a shell reads it, the paths of
+// Of returns how risky a question is, from its structure: the command as a shell reads it, the paths of
 // an edit. The workspace is the absolute directory where the thread works; without one, everything but a copy is high.
 // Paths are judged by their names; links are not followed. Whether a sandbox would stop a command does not count.
 func Of(q handoff.Question, workspace string) Tier {

@@ -68,11 +68,11 @@ type (
 	Wake struct{}
 )
 
-// A Class is how urgent it is that something is heard.
-type Class int
+// A class says how urgent it is that something is heard.
+type class int
 
 const (
-	classSilent    Class = iota // context only
+	classSilent    class = iota // context only
 	classSpeakable              // worth hearing now or never
 	classUrgent                 // a question, a failure
 	classFinal                  // an outcome
@@ -81,7 +81,7 @@ const (
 var speechClassNames = [...]string{"silent", "speakable", "urgent", "final"}
 
 // String returns the class as logs and metrics name it.
-func (c Class) String() string { return speechClassNames[c] }
+func (c class) String() string { return speechClassNames[c] }
 
 // A scheduleAct is what an [Effect] asks for.
 type scheduleAct int
@@ -99,7 +99,7 @@ const (
 // An Effect is one thing to do. The effects of a step are done in order.
 type Effect struct {
 	Act      scheduleAct
-	class    Class
+	class    class
 	ID       string // DoNote, DoSay: unique in the call, s1, s2, …
 	Text     string
 	Works    []string

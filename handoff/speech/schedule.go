@@ -168,7 +168,7 @@ type heldFinal struct {
 // A delivery is something said that the voice has not confirmed.
 type delivery struct {
 	IDs      []string // of its utterances, the newest last
-	class    Class
+	class    class
 	works    []string
 	question handoff.QuestionID
 	text     string
