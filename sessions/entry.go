@@ -11,14 +11,14 @@ import (
 var EntryNames = strings.Fields("key principal user owner args status inherited attempt call client server project " +
 	"thread watermark turn prompt title why outcome code spoken accepted ended tests unkept")
 
-// EntryFields returns the places of the fields of an entry: each a *string, *int, *bool or *[time.Time].
-func EntryFields(e *ledger.Entry) []any {
-	return []any{
+// EntryFields appends the places of the fields of an entry: each a *string, *int, *bool or *[time.Time].
+func EntryFields(to []any, e *ledger.Entry) []any {
+	return append(to,
 		&e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
 		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread,
 		(*string)(&e.Watermark), (*string)(&e.Turn), &e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome),
 		(*string)(&e.Code), &e.Spoken, &e.Accepted, &e.Ended, (*string)(&e.Tests), &e.Unkept,
-	}
+	)
 }
 
 // GoodEntry reports whether what was read from a store is an entry of the ledger.

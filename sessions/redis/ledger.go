@@ -222,7 +222,7 @@ func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry)
 // two entries that have nothing in common.
 func stepFields(step ledger.Step) (set []any) {
 	var one, other ledger.Entry
-	ones, others := sessions.EntryFields(&one), sessions.EntryFields(&other)
+	ones, others := sessions.EntryFields(nil, &one), sessions.EntryFields(nil, &other)
 	for _, field := range others {
 		switch field := field.(type) {
 		case *string:
@@ -272,7 +272,7 @@ func parseEntry(row any) (ledger.Entry, bool) {
 		return ledger.Entry{}, false
 	}
 	var e ledger.Entry
-	fields := sessions.EntryFields(&e)
+	fields := sessions.EntryFields(nil, &e)
 	e.Tests = handoff.TestsUnknown
 	for i := 0; i < len(flat); i += 2 {
 		name, okName := flat[i].(string)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,9 +73,10 @@ type entryRow struct {
 	ledger.Entry
 }
 
-// places gives where the columns of an entry go, and what they are.
+// places gives where the columns of an entry go.
 func (r *entryRow) places() []any {
-	all := append([]any{&r.id, &r.past}, sessions.EntryFields(&r.Entry)...)
+	all := append(make([]any, 0, len(sessions.EntryNames)+4), &r.id, &r.past) // with room for what a statement has besides
+	all = sessions.EntryFields(all, &r.Entry)
 	for i, place := range all {
 		if at, ok := place.(*time.Time); ok {
 			all[i] = millis{at}
@@ -100,12 +100,27 @@ func (m millis) Scan(value any) error {
 	return nil
 }
 
-// Value implements [driver.Valuer].
-func (m millis) Value() (driver.Value, error) {
-	if m.at.IsZero() {
-		return int64(0), nil
+// values are the columns of an entry without its id. What is found here need not be found by reflection.
+func (r *entryRow) values() []any {
+	all := r.places()[1:]
+	for i, place := range all {
+		switch place := place.(type) {
+		case *string:
+			all[i] = *place
+		case *bool:
+			all[i] = *place
+		case *int:
+			all[i] = *place
+		case *int64:
+			all[i] = *place
+		case millis:
+			all[i] = int64(0)
+			if !place.at.IsZero() {
+				all[i] = place.at.UnixMilli()
+			}
+		}
 	}
-	return m.at.UnixMilli(), nil
+	return all
 }
 
 // scanEntry reads one row.
@@ -248,7 +263,7 @@ var errNotMade = errors.New("an entry was not made")
 
 // store writes the row itself, and gives a new one its id, or [errNotMade].
 func (s *handoffs) store(ctx context.Context, name string, row *entryRow) error {
-	values := row.places()[1:]
+	values := row.values()
 	if row.id != 0 {
 		_, err := s.asks.update.ExecContext(ctx, append(values, row.id)...)
 		return err
