@@ -48,9 +48,13 @@ type auth struct {
 func (s *Server) NewCode(principal string) (string, error) {
 	switch key, ok := s.auth.of(principal); {
 	case ok && key.NamesCallers:
-		return "", fmt.Errorf("the key of %s names its callers and has no page: give %s another key first in keys", principal, principal)
+		return "", fmt.Errorf(
+			"the key of %s names its callers and has no page: give %s another key first in keys", principal, principal,
+		)
 	case !ok:
-		return "", fmt.Errorf("nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal)
+		return "", fmt.Errorf(
+			"nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal,
+		)
 	}
 	return s.auth.codes.make(origin{principal: principal}, time.Now()), nil
 }

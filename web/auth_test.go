@@ -59,7 +59,9 @@ func byKey(key string) string { return `{"key":"` + key + `"}` }
 func TestLogin(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
-	got := tokenOf(t, s, byKey(ownerKey), func(r *http.Request) { r.Header.Set("User-Agent", "Browser\x00 1"+strings.Repeat("x", 300)) })
+	got := tokenOf(
+		t, s, byKey(ownerKey), func(r *http.Request) { r.Header.Set("User-Agent", "Browser\x00 1"+strings.Repeat("x", 300)) },
+	)
 	if status := got.use(s, nil); status != http.StatusOK {
 		t.Errorf("with the token: %d", status)
 	}
@@ -72,11 +74,17 @@ func TestLogin(t *testing.T) {
 		adjust func(*http.Request)
 		want   int
 	}{
-		"after a restart":           {newServer(t, w, nil), nil, http.StatusOK},
-		"after the key changed":     {newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", "a new key")} }), nil, http.StatusUnauthorized},
-		"the key is somebody's now": {newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("other", ownerKey)} }), nil, http.StatusUnauthorized},
-		"at another host":           {s, func(r *http.Request) { r.Host = "localhost:8080" }, http.StatusUnauthorized},
-		"changed":                   {s, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+got.Token+"A") }, http.StatusUnauthorized},
+		"after a restart": {newServer(t, w, nil), nil, http.StatusOK},
+		"after the key changed": {
+			newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", "a new key")} }), nil, http.StatusUnauthorized,
+		},
+		"the key is somebody's now": {
+			newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("other", ownerKey)} }), nil, http.StatusUnauthorized,
+		},
+		"at another host": {s, func(r *http.Request) { r.Host = "localhost:8080" }, http.StatusUnauthorized},
+		"changed": {
+			s, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+got.Token+"A") }, http.StatusUnauthorized,
+		},
 		"as a cookie": {s, func(r *http.Request) {
 			r.Header.Del("Authorization")
 			r.AddCookie(&http.Cookie{Name: "t", Value: got.Token})

@@ -30,7 +30,9 @@ type Rates interface {
 }
 
 // giving are the routes whose requests give work. Set once.
-var giving = map[string]bool{"POST /fleet/handoffs": true, "POST /fleet/handoffs/{id}/steer": true, "POST /v1/responses": true}
+var giving = map[string]bool{
+	"POST /fleet/handoffs": true, "POST /fleet/handoffs/{id}/steer": true, "POST /v1/responses": true,
+}
 
 // bodies bounds what requests hold in memory. It is safe for concurrent use.
 type bodies struct {

@@ -105,7 +105,9 @@ func TestBodyOfUnknownLength(t *testing.T) {
 func TestBodyFits(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	held := int64(-1)
-	served := s.chain(route{"POST /held", accessPublic, 8 << 20, "", func(http.ResponseWriter, *http.Request, handoff.Grant) error {
+	served := s.chain(route{"POST /held", accessPublic, 8 << 20, "", func(
+		http.ResponseWriter, *http.Request, handoff.Grant,
+	) error {
 		held = s.bodies.held.Load()
 		return nil
 	}})

@@ -14,7 +14,9 @@ func isAPI(name string) bool {
 }
 
 // sharedHeaders are what pages elsewhere may send: what the clients of OpenAI send from browsers.
-var sharedHeaders = regexp.MustCompile(`^(authorization|content-type|idempotency-key|x-openai-agents-sdk|(openai|x-stainless)-[a-z0-9-]+)$`)
+var sharedHeaders = regexp.MustCompile(
+	`^(authorization|content-type|idempotency-key|x-openai-agents-sdk|(openai|x-stainless)-[a-z0-9-]+)$`,
+)
 
 // share lets pages of any origin read what answers under /v1/, and answers a preflight, which is then all.
 // Credentials that a browser adds by itself are never shared: there are none.

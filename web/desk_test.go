@@ -16,7 +16,10 @@ func TestDesk(t *testing.T) {
 		status                    int
 		answer                    string
 	}{
-		{"GET", "/fleet/machines", "", "machines owner", 200, `{"items":[{"name":"bigpc","ceiling":"read-only","voice_approvals":"low"}]}`},
+		{
+			"GET", "/fleet/machines", "", "machines owner", 200,
+			`{"items":[{"name":"bigpc","ceiling":"read-only","voice_approvals":"low"}]}`,
+		},
 		{"POST", "/fleet/machines/bigpc/test", "", "test owner bigpc", 200, `{"took_ms":12}`},
 		{"POST", "/fleet/sessions/bigpc/t1/archive", "", "archive owner bigpc t1 true", 204, ""},
 		{"DELETE", "/fleet/sessions/bigpc/t1/archive", "", "archive owner bigpc t1 false", 204, ""},
@@ -25,7 +28,10 @@ func TestDesk(t *testing.T) {
 		{"GET", "/fleet/updates", "", "", 200, `{"level":"milestones"}`},
 		{"PUT", "/fleet/updates", `{"level":"quiet"}`, "level owner quiet", 204, ""},
 		{"GET", "/fleet/cleared", "", "document owner page: finished work was put away", 200, `{}`},
-		{"PUT", "/fleet/cleared", `{"at":"2026-11-22T10:00:00Z"}`, "put owner page: finished work was put away 2026-11-22T10:00:00Z", 204, ""},
+		{
+			"PUT", "/fleet/cleared", `{"at":"2026-11-22T10:00:00Z"}`,
+			"put owner page: finished work was put away 2026-11-22T10:00:00Z", 204, "",
+		},
 		{"PUT", "/fleet/cleared", `{"at":"yesterday"}`, "", 400, ""},
 		{"PUT", "/fleet/updates", `{"level":"loud"}`, "", 400, "quiet, milestones or chatty"},
 		{"GET", "/fleet/decisions?limit=1", "", "decisions owner", 200, `{"items":[{"server":"bigpc","thread_id":"t1","decision":"accept","risk":"low","by":"voice","at":"2026-01-02T03:04:05Z"}]}`},

@@ -87,7 +87,9 @@ func (s *streams) openStream(w http.ResponseWriter, start string) eventWriter {
 }
 
 // begin subscribes after the event the client knows. start is a reset event where it must read anew.
-func (s *streams) begin(f *handoff.Feed, id string) (sub *handoff.FeedListener, start string, missed []handoff.PageEvent) {
+func (s *streams) begin(f *handoff.Feed, id string) (
+	sub *handoff.FeedListener, start string, missed []handoff.PageEvent,
+) {
 	if after, ok := s.parse(id); ok {
 		sub, missed, complete := f.Listen(after)
 		if complete {

@@ -67,7 +67,9 @@ func (w *world) PutSticky(_ context.Context, g handoff.Grant, server, thread, ti
 			kept = append(kept, s)
 		}
 	}
-	w.stickies = append(kept, handoff.RecordSticky{Server: server, ThreadID: thread, Title: title, Why: handoff.WhyNamed, Since: time.Now()})
+	w.stickies = append(
+		kept, handoff.RecordSticky{Server: server, ThreadID: thread, Title: title, Why: handoff.WhyNamed, Since: time.Now()},
+	)
 	return w.note("pin", g.Caller.String(), server, thread, title)
 }
 
@@ -99,7 +101,9 @@ func (w *world) History(_ context.Context, c handoff.Caller, q ledger.HistoryQue
 func (w *world) Past(_ context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rec := handoff.Record{Prompt: "the whole prompt", Text: "the whole answer", Items: w.desk.did, Usage: &handoff.Usage{Input: 700}}
+	rec := handoff.Record{
+		Prompt: "the whole prompt", Text: "the whole answer", Items: w.desk.did, Usage: &handoff.Usage{Input: 700},
+	}
 	if key == "k3" { // it waited behind work that was stopped
 		rec = handoff.Record{Prompt: "Then push."}
 	}

@@ -50,7 +50,10 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{feeds: map[string]*testFeed{}, secrets: map[[sha256.Size]byte]sessions.Secret{}, mostSecrets: 8, desk: desk{level: handoff.LevelMilestones}}
+	return &world{
+		feeds: map[string]*testFeed{}, secrets: map[[sha256.Size]byte]sessions.Secret{}, mostSecrets: 8,
+		desk: desk{level: handoff.LevelMilestones},
+	}
 }
 
 func (w *world) note(parts ...string) error {
@@ -86,8 +89,13 @@ func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (h
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	how := map[handoff.Mode]string{handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside"}[req.Mode]
-	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), req.Key+req.Target.Server+string(req.Instead), req.Target.Thread, handoff.InputText(req.Input))
+	how := map[handoff.Mode]string{
+		handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside",
+	}[req.Mode]
+	return handoff.Record{ID: "h1"}, w.note(
+		how, c.Caller.String(), req.Key+req.Target.Server+string(req.Instead), req.Target.Thread,
+		handoff.InputText(req.Input),
+	)
 }
 
 func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
@@ -97,14 +105,18 @@ func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff
 }
 
 // Follow yields what happened after an event, and then waits for nothing more than the end of ctx, unless it is over.
-func (w *world) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
+func (w *world) Follow(
+	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
+) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
 		w.mu.Lock()
 		_ = w.note("follow", c.String(), string(id), strconv.FormatUint(after, 10))
 		happened := w.happened
 		w.mu.Unlock()
 		for i, kind := range happened {
-			e := handoff.RunEvent{Run: id, Seq: uint64(i + 1), Record: handoff.Record{ID: string(id), Server: "bigpc"}, Kind: kind}
+			e := handoff.RunEvent{
+				Run: id, Seq: uint64(i + 1), Record: handoff.Record{ID: string(id), Server: "bigpc"}, Kind: kind,
+			}
 			if e.Seq > after && !yield(e, nil) {
 				return
 			}

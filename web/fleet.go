@@ -51,7 +51,10 @@ func (f fleet) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	if err != nil {
 		return err
 	}
-	return f.look(w, r, g, &tools.SessionsArguments{Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit})
+	return f.look(
+		w, r, g,
+		&tools.SessionsArguments{Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit},
+	)
 }
 
 func (f fleet) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -59,7 +62,9 @@ func (f fleet) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if err != nil {
 		return err
 	}
-	args := &wholeRead{ReadArguments: tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread")}, limit: limit}
+	args := &wholeRead{
+		ReadArguments: tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread")}, limit: limit,
+	}
 	return f.look(w, r, g, args)
 }
 
@@ -121,7 +126,9 @@ func (f fleet) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if body.Thread == "" {
 		return handoff.Fault(handoff.CodeMalformed, "thread_id is missing", "")
 	}
-	return done(w, f.stickies.PutSticky(r.Context(), g, r.PathValue("server"), body.Thread, handoff.Clip(body.Title, maxStickyTitle)))
+	return done(
+		w, f.stickies.PutSticky(r.Context(), g, r.PathValue("server"), body.Thread, handoff.Clip(body.Title, maxStickyTitle)),
+	)
 }
 
 // A lookup is a tool's arguments that came in a path and a query.

@@ -20,17 +20,29 @@ var routeCases = []struct {
 	answer                   string // a part of the answer
 }{
 	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","voice":{"simulated":true,"model":"simulated","chips":[]}}`},
-	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "", `sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[],"say":"I found no sessions."}`},
+	{
+		"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "",
+		`sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[],"say":"I found no sessions."}`,
+	},
 	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":10}`, 200, `"items"`},
-	{"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "", `read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
-	{"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "", `read owner {"Server":"bigpc/api","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
+	{
+		"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "",
+		`read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`,
+	},
+	{
+		"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "",
+		`read owner {"Server":"bigpc/api","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`,
+	},
 	{"handoffs", "GET", "/fleet/handoffs", "", "handoffs owner", 200, `{"items":[{"id":"h1"`},
 	{"handoff", "GET", "/fleet/handoffs/h1", "", "handoff owner h1", 200, `{"id":"h1"`},
 	{"unknown handoff", "GET", "/fleet/handoffs/h9", "", "handoff owner h9", 404, `not_found`},
 	{"stop", "POST", "/fleet/handoffs/h1/stop", "", "stop owner h1", 204, ""},
 	{"questions", "GET", "/fleet/questions", "", "questions owner", 200, `{"items":[]}`},
 	{"accept", "POST", "/fleet/questions/q1", `{"decision":"accept"}`, "decide owner q1 accept", 204, ""},
-	{"accept for the session", "POST", "/fleet/questions/q1", `{"decision":"accept_for_session"}`, "decide owner q1 accept_for_session", 204, ""},
+	{
+		"accept for the session", "POST", "/fleet/questions/q1", `{"decision":"accept_for_session"}`,
+		"decide owner q1 accept_for_session", 204, "",
+	},
 	{"decline", "POST", "/fleet/questions/q1", `{"decision":"decline"}`, "decide owner q1 decline", 204, ""},
 	{"in words", "POST", "/fleet/questions/q1", `{"text":"the staging one"}`, "reply owner q1 the staging one", 204, ""},
 	{"decline and stop", "POST", "/fleet/questions/q1", ` {"decision":"stop"} `, "decide owner q1 stop", 204, ""},
@@ -46,7 +58,10 @@ var routeCases = []struct {
 	{"ready", "GET", "/readyz", "", "", 200, `{"status":"ready"}`},
 	{"head", "HEAD", "/healthz", "", "", 200, ""},
 	// Bad input.
-	{"before what is not there", "GET", "/fleet/handoffs?before=h9", "", "handoffs owner", 400, "before is the id of work in this list"},
+	{
+		"before what is not there", "GET", "/fleet/handoffs?before=h9", "", "handoffs owner", 400,
+		"before is the id of work in this list",
+	},
 	{"before nothing", "GET", "/fleet/handoffs?before=", "", "handoffs owner", 400, "malformed"},
 	{"work without a limit", "GET", "/fleet/handoffs?limit=0", "", "", 400, "limit is a number from 1 to 100"},
 	{"too much work", "GET", "/fleet/handoffs?limit=101", "", "", 400, "malformed"},
@@ -62,21 +77,45 @@ var routeCases = []struct {
 	{"list", "POST", "/fleet/questions/q1", `[]`, "", 400, "malformed"},
 	{"two objects", "POST", "/fleet/questions/q1", `{"decision":"accept"}{"decision":"stop"}`, "", 400, "malformed"},
 	{"cut off", "POST", "/fleet/questions/q1", `{"decision":"acc`, "", 400, "malformed"},
-	{"too long", "POST", "/fleet/questions/q1", `{"decision":"` + strings.Repeat("a", maxJSON) + `"}`, "", 413, "too_large"},
+	{
+		"too long", "POST", "/fleet/questions/q1", `{"decision":"` + strings.Repeat("a", maxJSON) + `"}`, "", 413,
+		"too_large",
+	},
 	{"offer too long", "POST", "/v1/realtime/calls", strings.Repeat("a", maxCall+1), "", 413, "too_large"},
 	// Wrong methods and unknown paths.
 	{"POST servers", "POST", "/fleet/servers", "{}", "", 404, "not_found"},
 	{"GET stop", "GET", "/fleet/handoffs/h1/stop", "", "", 404, "not_found"},
 	{"DELETE handoff", "DELETE", "/fleet/handoffs/h1", "", "", 404, "not_found"},
-	{"give work", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`, "start owner bigpc  run the tests", 202, `{"id":"h1"`},
-	{"give work to a session", "POST", "/fleet/handoffs", `{"server":"bigpc/api","thread_id":"t-1","prompt":"x"}`, "start owner bigpc/api t-1 x", 202, `{"id":"h1"`},
-	{"give work after other work", "POST", "/fleet/handoffs", `{"server":"bigpc","thread_id":"t-1","prompt":"x","mode":"next"}`, "start next owner bigpc t-1 x", 202, `{"id":"h1"`},
+	{
+		"give work", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`,
+		"start owner bigpc  run the tests", 202, `{"id":"h1"`,
+	},
+	{
+		"give work to a session", "POST", "/fleet/handoffs", `{"server":"bigpc/api","thread_id":"t-1","prompt":"x"}`,
+		"start owner bigpc/api t-1 x", 202, `{"id":"h1"`,
+	},
+	{
+		"give work after other work", "POST", "/fleet/handoffs",
+		`{"server":"bigpc","thread_id":"t-1","prompt":"x","mode":"next"}`, "start next owner bigpc t-1 x", 202, `{"id":"h1"`,
+	},
 	{"begin work that is paused", "POST", "/fleet/handoffs", `{"begin":"h1"}`, "start owner h1  ", 202, `{"id":"h1"`},
-	{"give work beside it", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"aside"}`, "start aside owner bigpc  x", 202, `{"id":"h1"`},
-	{"give work some day", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"later"}`, "", 400, "mode is now, next or aside"},
-	{"give work with more", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","sandbox":"none"}`, "", 400, "malformed"},
+	{
+		"give work beside it", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"aside"}`,
+		"start aside owner bigpc  x", 202, `{"id":"h1"`,
+	},
+	{
+		"give work some day", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"later"}`, "", 400,
+		"mode is now, next or aside",
+	},
+	{
+		"give work with more", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","sandbox":"none"}`, "", 400,
+		"malformed",
+	},
 	{"give too much", "POST", "/fleet/handoffs", `{"prompt":"` + strings.Repeat("a", maxRun) + `"}`, "", 413, "too_large"},
-	{"steer", "POST", "/fleet/handoffs/h1/steer", `{"prompt":"and the linter"}`, "steer owner h1 and the linter", 202, `{"id":"h1"`},
+	{
+		"steer", "POST", "/fleet/handoffs/h1/steer", `{"prompt":"and the linter"}`, "steer owner h1 and the linter", 202,
+		`{"id":"h1"`,
+	},
 	{"PUT handoffs", "PUT", "/fleet/handoffs", "{}", "", 404, "not_found"},
 	{"logins", "GET", "/login", "", "", 200, `{"items":[]}`},
 	{"log out nobody", "DELETE", "/login/none", "", "", 404, "not_found"},

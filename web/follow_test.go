@@ -15,8 +15,12 @@ func TestFollowWork(t *testing.T) {
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc"}}
 	w.happened = []handoff.RunKind{
 		handoff.RunPlaced{}, handoff.RunDoing{ID: "i1", Item: handoff.ItemCommand, Text: "go test"},
-		handoff.RunDelta{ItemID: "i1", Kind: handoff.DeltaOutput, Text: "ok"}, handoff.RunItem{Item: handoff.Item{ID: "i1", Kind: handoff.ItemCommand, Exit: new(1)}},
-		handoff.RunUsage{Usage: handoff.Usage{Input: 7, Output: 3}}, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q"}}},
+		handoff.RunDelta{ItemID: "i1", Kind: handoff.DeltaOutput, Text: "ok"}, handoff.RunItem{
+			Item: handoff.Item{ID: "i1", Kind: handoff.ItemCommand, Exit: new(1)},
+		},
+		handoff.RunUsage{Usage: handoff.Usage{Input: 7, Output: 3}}, handoff.RunAsked{
+			Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q"}},
+		},
 		handoff.RunAnswered{Question: "q"}, handoff.RunSteered{Into: "h2"}, handoff.RunEnded{},
 	}
 	_, base := serve(t, w, nil)
@@ -87,7 +91,9 @@ func TestFollowedWorkIsBounded(t *testing.T) {
 func TestFollowEndedWork(t *testing.T) {
 	w := newWorld()
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc", Outcome: handoff.OutcomeResult}}
-	w.happened = []handoff.RunKind{handoff.RunSnapshot{Items: []handoff.RecordItem{{ID: "i1"}}, Usage: handoff.Usage{Input: 1}}, handoff.RunEnded{}}
+	w.happened = []handoff.RunKind{
+		handoff.RunSnapshot{Items: []handoff.RecordItem{{ID: "i1"}}, Usage: handoff.Usage{Input: 1}}, handoff.RunEnded{},
+	}
 	_, base := serve(t, w, nil)
 	a := followPath(t, base+"/fleet/handoffs/h1/events", "")
 	a.want("", `"items":[{"id":"i1","kind":"","text":"","state":""}],"usage":{"input":1,`)

@@ -95,10 +95,14 @@ func TestRoutesAskTheTools(t *testing.T) {
 		{"POST", "/fleet/handoffs", tools.Codex, `{"server":"bigpc","prompt":"x"}`},
 		{"POST", "/fleet/handoffs", tools.QueueNext, `{"server":"bigpc","prompt":"x","mode":"next"}`},
 		{"POST", "/fleet/handoffs", tools.RunOnServer, `{"server":"bigpc","prompt":"x","mode":"aside"}`},
-		{"POST", "/fleet/handoffs", tools.Codex, `{"begin":"h1","mode":"aside"}`}, {"POST", "/fleet/handoffs/h1/steer", tools.Codex},
+		{"POST", "/fleet/handoffs", tools.Codex, `{"begin":"h1","mode":"aside"}`}, {
+			"POST", "/fleet/handoffs/h1/steer", tools.Codex,
+		},
 		{"GET", "/fleet/questions", tools.Status}, {"POST", "/fleet/questions/q1", tools.AnswerAgent},
 		{"GET", "/fleet/events", tools.Status}, {"GET", "/fleet/handoffs/h1/events", tools.Status},
-		{"GET", "/fleet/sticky", tools.ListSessions}, {"DELETE", "/fleet/sticky/bigpc", tools.Codex}, {"GET", "/fleet/decisions", tools.Status},
+		{"GET", "/fleet/sticky", tools.ListSessions}, {
+			"DELETE", "/fleet/sticky/bigpc", tools.Codex,
+		}, {"GET", "/fleet/decisions", tools.Status},
 		{"GET", "/fleet/cleared", tools.Status}, {"PUT", "/fleet/cleared", tools.Status}, {"POST", "/fleet/push", tools.Status},
 		{"POST", "/fleet/conversation", tools.Status}, {"DELETE", "/fleet/conversation", tools.Status},
 	} {

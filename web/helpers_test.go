@@ -11,7 +11,9 @@ import (
 
 // withLocal says which end of the connection is ours, as net/http does.
 func withLocal(ctx context.Context, addr string) context.Context {
-	return context.WithValue(ctx, http.LocalAddrContextKey, net.Addr(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))))
+	return context.WithValue(
+		ctx, http.LocalAddrContextKey, net.Addr(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))),
+	)
 }
 
 // waitFor waits until something happens.

@@ -56,7 +56,9 @@ func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 		return err
 	}
 	query := r.URL.Query()
-	found, err := h.store.History(r.Context(), g.Caller, ledger.HistoryQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
+	found, err := h.store.History(
+		r.Context(), g.Caller, ledger.HistoryQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit},
+	)
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,9 @@ func (h history) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 		return err
 	}
 	query := r.URL.Query()
-	found, err := h.store.Said(r.Context(), g.Caller, sessions.SaidQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
+	found, err := h.store.Said(
+		r.Context(), g.Caller, sessions.SaidQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit},
+	)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,10 @@ type Listener struct {
 // Limit bounds the connections of a listener, in all and from one address: an IPv4 address, or an IPv6
 // network of 64 bits. This machine and the proxies count in all alone, because behind them is everybody.
 func Limit(l net.Listener, proxies []netip.Prefix, log *zap.Logger) *Listener {
-	return &Listener{Listener: l, proxies: proxies, log: log, most: maxConnections, mostFromOne: maxFromAddress, from: map[netip.Addr]int{}, waiting: map[*limitedConn]time.Time{}}
+	return &Listener{
+		Listener: l, proxies: proxies, log: log, most: maxConnections, mostFromOne: maxFromAddress,
+		from: map[netip.Addr]int{}, waiting: map[*limitedConn]time.Time{},
+	}
 }
 
 // Accept implements [net.Listener].

@@ -90,7 +90,9 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 		return err
 	}
 	p.dropOldLogins(r, made)
-	return writeJSON(w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends})
+	return writeJSON(
+		w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends},
+	)
 }
 
 // device is how a browser names itself, bounded and without what cannot be seen.

@@ -53,7 +53,9 @@ func loadPages() (pages, error) {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		files[path.Base(name)] = file{body: body, kind: types[path.Ext(name)], etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+		files[path.Base(name)] = file{
+			body: body, kind: types[path.Ext(name)], etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		}
 		return nil
 	})
 	if err != nil {

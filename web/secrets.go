@@ -69,7 +69,10 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 	}
 	if !kept {
 		c.refused.Add(1)
-		return &handoff.Error{Code: handoff.CodeLimited, Subject: strconv.Itoa(sessions.MaxSecrets) + " client secrets that have not ended", Retry: minSecretLife}
+		return &handoff.Error{
+			Code: handoff.CodeLimited, Subject: strconv.Itoa(sessions.MaxSecrets) + " client secrets that have not ended",
+			Retry: minSecretLife,
+		}
 	}
 	c.made.Add(1)
 	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, c.model))})
@@ -82,7 +85,10 @@ func endUser(r *http.Request) (string, error) {
 	case len(names) == 0:
 		return "", nil
 	case len(names) > 1 || !callerName.MatchString(names[0]):
-		return "", handoff.Malformed(callerHeader, callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure")
+		return "", handoff.Malformed(
+			callerHeader,
+			callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure",
+		)
 	}
 	return names[0], nil
 }

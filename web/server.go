@@ -184,7 +184,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header(), r.Host)
 	}
 	if !found {
-		s.refuse(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+handoff.Clip(r.URL.Path, 80)+betaPaths[r.URL.Path], ""))
+		s.refuse(
+			w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+handoff.Clip(r.URL.Path, 80)+betaPaths[r.URL.Path], ""),
+		)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -346,7 +348,9 @@ func setHeaders(h http.Header, host string) {
 		"require-trusted-types-for 'script'; trusted-types switchboard-worker")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Permissions-Policy", "microphone=(self), speaker-selection=(self), camera=(), geolocation=(), display-capture=()")
+	h.Set(
+		"Permissions-Policy", "microphone=(self), speaker-selection=(self), camera=(), geolocation=(), display-capture=()",
+	)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 }

@@ -16,7 +16,9 @@ func muchWork() []handoff.Record {
 	long := strings.Repeat("ü", 32<<10)
 	items := make([]handoff.RecordItem, 200)
 	for i := range items {
-		items[i] = handoff.RecordItem{ID: fmt.Sprint("i", i), Kind: handoff.ItemCommand, Text: long, Output: long, State: "done"}
+		items[i] = handoff.RecordItem{
+			ID: fmt.Sprint("i", i), Kind: handoff.ItemCommand, Text: long, Output: long, State: "done",
+		}
 	}
 	records := make([]handoff.Record, 100)
 	for i := range records {
@@ -126,7 +128,9 @@ func TestOnePieceIsBounded(t *testing.T) {
 func TestFeedLeavesItemsOut(t *testing.T) {
 	rec := muchWork()[0]
 	rec.Text = "All good."
-	rec.Items = []handoff.RecordItem{{ID: "i1", Kind: handoff.ItemCommand, Text: "ls"}, {ID: "i2", Kind: handoff.ItemMessage, Text: "All good.\n"}}
+	rec.Items = []handoff.RecordItem{
+		{ID: "i1", Kind: handoff.ItemCommand, Text: "ls"}, {ID: "i2", Kind: handoff.ItemMessage, Text: "All good.\n"},
+	}
 	text, err := json.Marshal(written(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &rec}))
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,10 @@ func (h *Webhook) Notify(n handoff.Notice) {
 	if n.Title != "" {
 		title += ": " + n.Title
 	}
-	m := notice{Kind: n.Kind, Title: handoff.Clip(title, maxNoticeTitle), Text: handoff.Clip(n.Text, maxNoticeText), Server: n.Server, ID: n.Handoff, key: rand.Text()}
+	m := notice{
+		Kind: n.Kind, Title: handoff.Clip(title, maxNoticeTitle), Text: handoff.Clip(n.Text, maxNoticeText), Server: n.Server,
+		ID: n.Handoff, key: rand.Text(),
+	}
 	h.mu.Lock()
 	full := len(h.waiting) >= maxNotices
 	if full {
@@ -174,7 +177,9 @@ func (h *Webhook) deliver(ctx, last context.Context, m notice) {
 		}
 		if !f.again || try >= noticeTries || ending || last.Err() != nil {
 			h.failed.Add(1)
-			h.log.Warn("notice not sent", zap.String("handoff", m.ID), zap.Int("tries", try), zap.Int("code", f.status), zap.Error(f.err))
+			h.log.Warn(
+				"notice not sent", zap.String("handoff", m.ID), zap.Int("tries", try), zap.Int("code", f.status), zap.Error(f.err),
+			)
 			return
 		}
 		select {

@@ -191,7 +191,9 @@ func TestWebhookEnds(t *testing.T) {
 
 // What is on the wire, which others rely on.
 func TestWebhookRequest(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	elsewhere := httptest.NewServer(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }),
+	)
 	defer elsewhere.Close()
 	token := filepath.Join(t.TempDir(), "token")
 	var headers []http.Header
@@ -257,7 +259,9 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	defer refusing.Close()
 	logs := &bytes.Buffer{}
-	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(logs), zap.DebugLevel))
+	log := zap.New(
+		zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(logs), zap.DebugLevel),
+	)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // no second tries
 	for _, base := range []string{"http://" + closed.Addr().String(), refusing.URL, "https" + strings.TrimPrefix(refusing.URL, "http")} {

@@ -95,7 +95,9 @@ func (s *Sender) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth strin
 	if err := s.check(endpoint); err != nil || p256dh == "" || auth == "" || len(p256dh)+len(auth) > 400 {
 		return handoff.Fault(handoff.CodeMalformed, "that is no subscription of a browser", "")
 	}
-	one := kept{Caller: c, Login: login, To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}}}
+	one := kept{
+		Caller: c, Login: login, To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}},
+	}
 	return s.change(func(all []kept) []kept {
 		all = append(slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint }), one)
 		mine := 0

@@ -177,7 +177,9 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 		return l.now(), nil, nil
 	}
 	l.begin()
-	occupied := doc.Response.Conversation != nil && a.conversations.occupy(liveKey{g.Caller, doc.Response.Conversation.ID}) == nil
+	occupied := doc.Response.Conversation != nil && a.conversations.occupy(
+		liveKey{g.Caller, doc.Response.Conversation.ID},
+	) == nil
 	if f := a.lives.start(l); f != nil {
 		if other := a.lives.get(g.Caller, l.id); other != nil {
 			return other.now(), other, nil
@@ -223,7 +225,9 @@ func (a *API) fromRun(g handoff.Grant, id string) (document, *live, *fault) {
 		return document{}, nil, missing(id)
 	}
 	doc := document{
-		Response: fresh(id, &request{Model: modelOf(rec.Server, rec.Project)}, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1,
+		Response: fresh(
+			id, &request{Model: modelOf(rec.Server, rec.Project)}, rec.CreatedAt,
+		), Run: handoff.RunID(rec.ID), Part: 1,
 		Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID, Turn: rec.TurnID,
 	}
 	doc.Response.Background = true

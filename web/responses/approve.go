@@ -23,7 +23,9 @@ func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
 // answered elsewhere meanwhile, as by a tap, counts.
 func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*live, *fault) {
 	if req.Previous == nil {
-		return nil, bad("", "previous_response_id", "An approval comes with the 'previous_response_id' of the response that asked for it.")
+		return nil, bad(
+			"", "previous_response_id", "An approval comes with the 'previous_response_id' of the response that asked for it.",
+		)
 	}
 	doc, _, f := a.find(ctx, g, *req.Previous)
 	switch {
@@ -71,7 +73,9 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 func matched(given []approval, asked []string, open []handoff.RecordQuestion) *fault {
 	for _, p := range given {
 		if !slices.Contains(asked, p.Request) {
-			return bad("", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"' in the previous response.")
+			return bad(
+				"", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"' in the previous response.",
+			)
 		}
 	}
 	for _, q := range open {
@@ -80,7 +84,9 @@ func matched(given []approval, asked []string, open []handoff.RecordQuestion) *f
 			return bad("approval_required", "input", "Approval required for "+approvalID(q.ID)+" too.")
 		}
 		if q.Words && *given[i].Approve && given[i].Reason == "" {
-			return bad("", "input", "The question "+approvalID(q.ID)+" is answered in words: they are the 'reason' of the approval.")
+			return bad(
+				"", "input", "The question "+approvalID(q.ID)+" is answered in words: they are the 'reason' of the approval.",
+			)
 		}
 	}
 	return nil

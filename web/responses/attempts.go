@@ -41,7 +41,9 @@ type attempts struct {
 
 // note finds the request that this one repeats, or notes it as the first. What names its run is in the store before
 // the run begins, so that a repetition finds it also after the process was killed.
-func (s *attempts) note(ctx context.Context, g handoff.Grant, req *request, now attempt, again bool) (p *attempt, first bool, f *fault) {
+func (s *attempts) note(
+	ctx context.Context, g handoff.Grant, req *request, now attempt, again bool,
+) (p *attempt, first bool, f *fault) {
 	s.mu.Lock()
 	if p = s.all[now.name]; p != nil && again && time.Since(p.at) <= retriedFor {
 		s.mu.Unlock()

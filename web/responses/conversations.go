@@ -48,7 +48,9 @@ type conversations struct {
 }
 
 // items shows, adds and takes away items. What the agent was told stays: its session cannot forget it.
-func (s *conversations) items(w http.ResponseWriter, r *http.Request, g handoff.Grant, c conversation, body []byte) *fault {
+func (s *conversations) items(
+	w http.ResponseWriter, r *http.Request, g handoff.Grant, c conversation, body []byte,
+) *fault {
 	name := r.PathValue("item")
 	if name == "" && r.Method == http.MethodGet {
 		return page(w, r, c.Items)
@@ -175,7 +177,10 @@ func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []by
 	if f := checkMetadata(asked.Metadata); f != nil {
 		return f
 	}
-	c := conversation{ID: conversationPrefix + strings.ToLower(rand.Text()), Created: time.Now().Unix(), Metadata: asked.Metadata, Items: []json.RawMessage{}}
+	c := conversation{
+		ID: conversationPrefix + strings.ToLower(rand.Text()), Created: time.Now().Unix(), Metadata: asked.Metadata,
+		Items: []json.RawMessage{},
+	}
 	if c.Metadata == nil {
 		c.Metadata = map[string]string{}
 	}
@@ -219,7 +224,9 @@ func (s *conversations) put(ctx context.Context, owner handoff.Caller, c convers
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
-	err := s.documents.PutDocument(ctx, sessions.Document{Owner: owner, ID: c.ID, Body: []byte(encode(c)), Ends: time.Now().Add(keptFor)})
+	err := s.documents.PutDocument(
+		ctx, sessions.Document{Owner: owner, ID: c.ID, Body: []byte(encode(c)), Ends: time.Now().Add(keptFor)},
+	)
 	if err != nil {
 		return s.documents.fault(err)
 	}

@@ -33,7 +33,9 @@ func TestConversationItems(t *testing.T) {
 		if got := said(1); got != "user: I like tea" {
 			t.Errorf("the first is told %q", got)
 		}
-		status, added := w.ask(http.MethodPost, path, `{"items":[{"role":"user","content":"no, coffee"},{"role":"user","content":"or milk"}]}`)
+		status, added := w.ask(
+			http.MethodPost, path, `{"items":[{"role":"user","content":"no, coffee"},{"role":"user","content":"or milk"}]}`,
+		)
 		data, _ := added["data"].([]any)
 		if status != http.StatusOK || len(data) != 2 || added["object"] != "list" || added["has_more"] != false {
 			t.Fatalf("%d %v", status, added)

@@ -9,7 +9,9 @@ import (
 )
 
 // converse begins a response in a conversation: one at a time.
-func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request) (*live, *fault) {
+func (a *API) converse(
+	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
+) (*live, *fault) {
 	a.catchUp(ctx, g, req.conversation)
 	key := liveKey{g.Caller, req.conversation}
 	if f := a.conversations.occupy(key); f != nil {
@@ -22,7 +24,9 @@ func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, p *at
 	return l, f
 }
 
-func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request) (*live, *fault) {
+func (a *API) speak(
+	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
+) (*live, *fault) {
 	c, f := a.conversations.read(ctx, g, req.conversation)
 	if f != nil {
 		f.Param = new("conversation")

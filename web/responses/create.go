@@ -31,7 +31,9 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	}
 	name, again := retryName(r.Header, g, body)
 	sum := sha256.Sum256(body)
-	p, first, f := a.attempts.note(r.Context(), g, req, attempt{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again)
+	p, first, f := a.attempts.note(
+		r.Context(), g, req, attempt{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again,
+	)
 	switch {
 	case f != nil:
 		return f
@@ -125,7 +127,9 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 		return nil, f
 	}
 	if req.Background && g.Caller.Nameless() {
-		return nil, faultOf(handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""))
+		return nil, faultOf(
+			handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""),
+		)
 	}
 	run := handoff.Request{Key: p.key, Again: again, Target: target, Input: req.said.parts, Context: req.beside()}
 	run.Unkept = !req.store() || g.Caller.Nameless()
@@ -176,10 +180,15 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 	case serverOf(req.Model) != doc.Server:
 		return bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'; its session is on that machine.")
 	case doc.Thread == "" || doc.Turn == "":
-		return bad("previous_response_not_found", "previous_response_id", "The previous response never ran, so there is no session to go on in.")
+		return bad(
+			"previous_response_not_found", "previous_response_id",
+			"The previous response never ran, so there is no session to go on in.",
+		)
 	}
 	for _, q := range a.open(g, doc) {
-		return bad("approval_required", "input", "Approval required for "+approvalID(q.ID)+": answer it with an mcp_approval_response.")
+		return bad(
+			"approval_required", "input", "Approval required for "+approvalID(q.ID)+": answer it with an mcp_approval_response.",
+		)
 	}
 	run.Target.Server, run.Target.Thread, run.After = modelOf(doc.Server, doc.Project), doc.Thread, doc.Turn
 	if run.Unkept { // in a copy of which nothing is kept; what it goes on from stays as it is
@@ -194,7 +203,9 @@ func serverOf(model string) string {
 }
 
 // begin starts the run and makes its response live.
-func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request) (*live, *fault) {
+func (a *API) begin(
+	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
+) (*live, *fault) {
 	var by *listener
 	if !req.Background {
 		by = a.listeners.enter(g)
@@ -242,7 +253,10 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *attem
 
 // unkept is a response of which nothing is kept but that it was made, and how its run ended.
 func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Record) *live {
-	l := a.newLive(g, document{Response: fresh(name, req, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1, Server: rec.Server}, false)
+	l := a.newLive(
+		g, document{Response: fresh(name, req, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1, Server: rec.Server},
+		false,
+	)
 	l.begin()
 	l.apply(func(m *emitter) []event {
 		return m.failed("response_not_kept", fmt.Sprintf(

@@ -281,7 +281,10 @@ func (e *emitter) writeTool(w *writing) bool {
 		text = w.whole.Text
 	}
 	if !w.begun {
-		e.add(w, "mcp_", item{Type: typeCall, Status: inProgress, ServerLabel: e.label, Name: toolName(w.kind, text), Arguments: new("")})
+		e.add(
+			w, "mcp_",
+			item{Type: typeCall, Status: inProgress, ServerLabel: e.label, Name: toolName(w.kind, text), Arguments: new("")},
+		)
 		e.about(w, event{Type: evCalling})
 		if w.kind == handoff.ItemCommand && w.whole == nil {
 			e.arguments(w, toolArguments(w.kind, text, ""))

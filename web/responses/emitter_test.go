@@ -15,7 +15,9 @@ import (
 
 func newEmitter(background bool) *emitter {
 	req := &request{Model: "bigpc", Background: background}
-	return &emitter{resp: fresh("resp_1", req, time.Unix(1, 0)), label: "bigpc", asks: true, now: time.Now, shown: map[string]bool{}}
+	return &emitter{
+		resp: fresh("resp_1", req, time.Unix(1, 0)), label: "bigpc", asks: true, now: time.Now, shown: map[string]bool{},
+	}
 }
 
 // wrote is a stream as it goes over the wire, read by the oracle.
@@ -65,13 +67,17 @@ func TestGrammar(t *testing.T) {
 		handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
 		handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look at it."}},
 		handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "go test"},
-		handoff.RunItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "FAIL", Exit: new(1)}},
+		handoff.RunItem{
+			Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "FAIL", Exit: new(1)},
+		},
 		handoff.RunItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: "It fails."}},
 		handoff.RunUsage{Usage: handoff.Usage{Input: 5, Cached: 2, Output: 3, Reasoning: 1}},
 	} {
 		steps = append(steps, m.take(k, handoff.Record{}))
 	}
-	steps = append(steps, m.take(handoff.RunEnded{}, result("It fails.")), m.take(handoff.RunRemark{Text: "late"}, handoff.Record{}))
+	steps = append(
+		steps, m.take(handoff.RunEnded{}, result("It fails.")), m.take(handoff.RunRemark{Text: "late"}, handoff.Record{}),
+	)
 	want := `created
 queued
 in_progress
@@ -135,7 +141,9 @@ func TestOneTerminalEvent(t *testing.T) {
 		}, evCompleted, completed, "", ""},
 	} {
 		m := newEmitter(false)
-		steps := [][]event{m.begin(), m.take(handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "make"}, handoff.Record{}),
+		steps := [][]event{m.begin(), m.take(
+			handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "make"}, handoff.Record{},
+		),
 			m.take(handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "half"}, handoff.Record{}), tt.end(m)}
 		for _, late := range [][]event{m.take(handoff.RunEnded{}, result("late")), m.cancel(), m.failed("x", "y"),
 			m.take(handoff.RunItem{Item: handoff.Item{ID: "z", Kind: handoff.ItemMessage, Text: "z"}}, handoff.Record{})} {
@@ -185,7 +193,9 @@ func TestSerialWindows(t *testing.T) {
 
 // TestCommandArguments: a command is shown the same, whether it was seen as it began or only when it was done.
 func TestCommandArguments(t *testing.T) {
-	done := handoff.RunItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Arguments: `{"command":"ls","dir":null}`}}
+	done := handoff.RunItem{
+		Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Arguments: `{"command":"ls","dir":null}`},
+	}
 	began := handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "ls"}
 	for name, kinds := range map[string][]handoff.RunKind{"as it began": {began, done}, "when it was done": {done}, "cut": {began, handoff.RunDropped{ItemID: "c"}}} {
 		m := newEmitter(false)
@@ -224,7 +234,9 @@ func TestJSONAnswers(t *testing.T) {
 	} {
 		m := newEmitter(false)
 		m.exact = true
-		o := wrote(t, m.begin(), m.take(handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look."}, handoff.Record{}),
+		o := wrote(t, m.begin(), m.take(
+			handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look."}, handoff.Record{},
+		),
 			m.take(handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look."}}, handoff.Record{}),
 			m.take(handoff.RunItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: answer}}, handoff.Record{}),
 			m.take(handoff.RunEnded{}, result(answer)))
@@ -243,7 +255,10 @@ func TestJSONAnswers(t *testing.T) {
 // script is a run by chance: what servers and the router may say in any order, also out of it.
 func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
 	ids := []string{"a", "b", "c", "d"}
-	all := []handoff.ItemKind{handoff.ItemMessage, handoff.ItemReasoning, handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemToolCall, handoff.ItemOther}
+	all := []handoff.ItemKind{
+		handoff.ItemMessage, handoff.ItemReasoning, handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemToolCall,
+		handoff.ItemOther,
+	}
 	kindOf := func(id string) handoff.ItemKind { return all[int(id[0]+ids[0][0])%len(all)] }
 	text := map[string]string{}
 	for range r.IntN(40) {
@@ -272,7 +287,10 @@ func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
 			kinds = append(kinds, handoff.RunUsage{Usage: handoff.Usage{Input: int64(r.IntN(9)), Output: 1}})
 		}
 	}
-	outcomes := []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown}
+	outcomes := []handoff.Outcome{
+		handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled,
+		handoff.OutcomeUnknown,
+	}
 	end = handoff.Record{Outcome: outcomes[r.IntN(len(outcomes))], Text: []string{"", "done", "ü"}[r.IntN(3)]}
 	if r.IntN(2) == 0 {
 		end.Error = &handoff.RecordError{Code: handoff.CodeAgentFailed, Message: "It failed."}

@@ -254,8 +254,14 @@ func TestRefusals(t *testing.T) {
 			{"POST", "/v1/responses", `{"model":"bigpc/nothing","input":"hi"}`, 404, "model_not_found", ""},
 			{"POST", "/v1/responses", `{"model":"mini","input":"hi"}`, 503, "unreachable", ""},
 			{"POST", "/v1/responses", in, 409, "conversation_locked", "false"},
-			{"POST", fmt.Sprintf("/v1/conversations/%s/items", talk["id"]), `{"items":[{"role":"user","content":"x"}]}`, 409, "conversation_locked", "false"},
-			{"POST", "/v1/responses", `{"model":"bigpc","input":"hi","previous_response_id":"resp_r2"}`, 409, "previous_response_in_progress", "false"},
+			{
+				"POST", fmt.Sprintf("/v1/conversations/%s/items", talk["id"]), `{"items":[{"role":"user","content":"x"}]}`, 409,
+				"conversation_locked", "false",
+			},
+			{
+				"POST", "/v1/responses", `{"model":"bigpc","input":"hi","previous_response_id":"resp_r2"}`, 409,
+				"previous_response_in_progress", "false",
+			},
 			{"POST", "/v1/responses/input_tokens", `{"model":"bigpc","input":"hi"}`, 400, "unsupported_endpoint", ""},
 			{"POST", "/v1/responses/compact", `{"model":"bigpc","input":"hi"}`, 400, "unsupported_endpoint", ""},
 			{"GET", "/v1/responses", "", 400, "unsupported_endpoint", ""},

@@ -41,7 +41,10 @@ func missing(id string) *fault {
 }
 
 func noPrevious(id string) *fault {
-	return bad("previous_response_not_found", "previous_response_id", "Previous response with id '"+handoff.Clip(id, 80)+"' not found.")
+	return bad(
+		"previous_response_not_found", "previous_response_id",
+		"Previous response with id '"+handoff.Clip(id, 80)+"' not found.",
+	)
 }
 
 // busy is a fault that passes, though not by asking again at once.
@@ -55,7 +58,9 @@ func busy(code, message string) *fault {
 func faultOf(err error) *fault {
 	e := handoff.AsError(err)
 	p := e.Problem()
-	f := &fault{Status: e.Meaning().HTTP, Message: p.Message, Type: p.Type, Param: p.Param, Code: new(string(e.Code)), Retry: e.Retry}
+	f := &fault{
+		Status: e.Meaning().HTTP, Message: p.Message, Type: p.Type, Param: p.Param, Code: new(string(e.Code)), Retry: e.Retry,
+	}
 	if p.Next != "" {
 		f.Message += " " + p.Next
 	}

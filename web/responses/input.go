@@ -138,12 +138,17 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 				return unsupported(fmt.Sprintf("%s.content[%d]", at(i), n), "A picture is given by 'image_url'.")
 			}
 			if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "data:image/") {
-				return bad("invalid_value", fmt.Sprintf("%s.content[%d].image_url", at(i), n), "'image_url' begins with https:// or data:image/.")
+				return bad(
+					"invalid_value", fmt.Sprintf("%s.content[%d].image_url", at(i), n),
+					"'image_url' begins with https:// or data:image/.",
+				)
 			}
 			asked = append(asked, handoff.Image{URL: url})
 			shown = append(shown, map[string]any{"type": p.Type, "image_url": url, "detail": "auto"})
 		default:
-			return unsupported(fmt.Sprintf("%s.content[%d]", at(i), n), "Parts of type '"+handoff.Clip(p.Type, 40)+"' are not supported here.")
+			return unsupported(
+				fmt.Sprintf("%s.content[%d]", at(i), n), "Parts of type '"+handoff.Clip(p.Type, 40)+"' are not supported here.",
+			)
 		}
 	}
 	switch role {

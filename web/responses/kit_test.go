@@ -189,7 +189,9 @@ func (w *world) does(n int, kinds ...handoff.RunKind) {
 	defer w.mu.Unlock()
 	for _, k := range kinds {
 		seq := uint64(len(r.log) + 1)
-		r.log = append(r.log, handoff.RunEvent{Run: handoff.RunID(r.rec.ID), Seq: seq, Record: r.rec, Noted: r.rec.TurnID != "", Kind: k})
+		r.log = append(
+			r.log, handoff.RunEvent{Run: handoff.RunID(r.rec.ID), Seq: seq, Record: r.rec, Noted: r.rec.TurnID != "", Kind: k},
+		)
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -219,7 +221,9 @@ func (w *world) find(c handoff.Caller, id string) (int, *scripted) {
 	return i + 1, w.runs[i]
 }
 
-func (w *world) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
+func (w *world) Follow(
+	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
+) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
 		_, r := w.find(c, string(id))
 		if r == nil {
@@ -297,7 +301,10 @@ func (w *world) Reply(context.Context, handoff.Grant, handoff.QuestionID, string
 }
 
 func (w *world) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
-	return []handoff.ServerInfo{{Name: "bigpc", Health: handoff.HealthUp, Projects: []string{"shop"}}, {Name: "laptop", Health: handoff.HealthUp}, {Name: "mini", Health: handoff.HealthDown}}
+	return []handoff.ServerInfo{
+		{Name: "bigpc", Health: handoff.HealthUp, Projects: []string{"shop"}}, {Name: "laptop", Health: handoff.HealthUp},
+		{Name: "mini", Health: handoff.HealthDown},
+	}
 }
 
 func (w *world) PutDocument(_ context.Context, d sessions.Document) error {

@@ -74,7 +74,10 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
 	for _, id := range doc.Shown {
 		shown[id] = true
 	}
-	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: time.Now, shown: shown}
+	e := &emitter{
+		resp: doc.Response, label: doc.Server, exact: doc.Exact,
+		asks: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: time.Now, shown: shown,
+	}
 	doc.Response = response{}
 	l := &live{
 		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,

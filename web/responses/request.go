@@ -150,7 +150,9 @@ func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func (r *request) complete() *fault {
 	if r.Model == "" {
-		return bad("missing_required_parameter", "model", "Missing required parameter: 'model'. GET /v1/models lists what there is.")
+		return bad(
+			"missing_required_parameter", "model", "Missing required parameter: 'model'. GET /v1/models lists what there is.",
+		)
 	}
 	if absent(r.Input) {
 		return bad("missing_required_parameter", "input", "Missing required parameter: 'input'.")
@@ -177,7 +179,9 @@ func (r *request) complete() *fault {
 func (r *request) consistent() *fault {
 	switch {
 	case r.Previous != nil && r.conversation != "":
-		return bad("mutually_exclusive_parameters", "conversation", "Give 'previous_response_id' or 'conversation', not both.")
+		return bad(
+			"mutually_exclusive_parameters", "conversation", "Give 'previous_response_id' or 'conversation', not both.",
+		)
 	case r.Background && !r.store():
 		return unsupported("background", "Background responses need 'store' to be true.")
 	case r.conversation != "" && !r.store():
@@ -204,7 +208,10 @@ func (r *request) possible() *fault {
 		return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools; a request cannot bring any.")
 	}
 	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &r.choice) != nil || r.choice != "auto" && r.choice != "none") {
-		return unsupported("tool_choice", "The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.")
+		return unsupported(
+			"tool_choice",
+			"The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.",
+		)
 	}
 	for param, given := range map[string]bool{
 		"temperature": r.Temperature != nil && *r.Temperature != 1, "top_p": r.TopP != nil && *r.TopP != 1,
@@ -232,7 +239,10 @@ func (r *request) readText() *fault {
 	case "", "text", "json_object":
 	case "json_schema":
 		if absent(r.format.Schema) || !isObject(r.format.Schema) || len(r.format.Schema) > maxSchema {
-			return bad("invalid_value", "text.format.schema", fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes: an object.", maxSchema))
+			return bad(
+				"invalid_value", "text.format.schema",
+				fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes: an object.", maxSchema),
+			)
 		}
 	default:
 		return unsupported("text.format", "'text.format' is text, json_object or json_schema.")
@@ -250,7 +260,10 @@ func (r *request) beside() []handoff.Context {
 		all = append(all, handoff.Context{Key: "conversation_so_far", Value: strings.Join(r.said.before, "\n")})
 	}
 	if len(r.said.instructions) > 0 {
-		all = append(all, handoff.Context{Key: "instructions_of_the_caller", Trusted: true, Value: strings.Join(r.said.instructions, "\n\n")})
+		all = append(
+			all,
+			handoff.Context{Key: "instructions_of_the_caller", Trusted: true, Value: strings.Join(r.said.instructions, "\n\n")},
+		)
 	}
 	switch r.format.Type {
 	case "json_object":

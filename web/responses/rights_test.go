@@ -15,7 +15,9 @@ import (
 // TestWhoIsAsked: a question ends a response only where the next request could answer it; else the work goes on under
 // the same response, and the question waits for a tap.
 func TestWhoIsAsked(t *testing.T) {
-	question := handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}}
+	question := handoff.RunAsked{
+		Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}},
+	}
 	for _, c := range []struct {
 		what, body string
 		rights     []string
@@ -80,7 +82,9 @@ func TestNothingRan(t *testing.T) {
 		w.begun(backgroundPost)
 		w.ends(1, handoff.OutcomeFailed, "")
 		synctest.Wait()
-		status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"go on","previous_response_id":"resp_r1"}`)
+		status, got := w.ask(
+			http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"go on","previous_response_id":"resp_r1"}`,
+		)
 		if code := w.refusal(status, got); code != "previous_response_not_found" || w.count() != 1 {
 			t.Errorf("%d %v", status, got)
 		}

@@ -247,7 +247,10 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 		return nil
 	}
 	if !doc.Streamed || !doc.Response.Background {
-		return bad("invalid_mode", "stream", "Only a response that was made with 'background' and 'stream' can be streamed again, as long as Switchboard runs.")
+		return bad(
+			"invalid_mode", "stream",
+			"Only a response that was made with 'background' and 'stream' can be streamed again, as long as Switchboard runs.",
+		)
 	}
 	if l == nil {
 		return bad("stream_expired", "stream", "The events of this response are not kept any more; the response itself is.")

@@ -186,7 +186,9 @@ func TestNotStored(t *testing.T) {
 			}
 		}
 		runs := w.count()
-		status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","background":true,"store":false}`)
+		status, got := w.ask(
+			http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","background":true,"store":false}`,
+		)
 		if code := w.refusal(status, got); code != "unsupported_parameter" || status != http.StatusBadRequest || w.count() != runs || !slices.Equal(before, w.kept()) {
 			t.Errorf("in the background: %d %v, %d runs, kept are %v", status, got, w.count()-runs, w.kept())
 		}

@@ -16,7 +16,9 @@ const named = `((e) => (e.getAttribute("aria-label") || e.textContent || "").tri
 
 // control is an expression for the visible control with a name.
 func control(name string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((e) => e.checkVisibility() && %s(e) === %q)`, named, name)
+	return fmt.Sprintf(
+		`[...document.querySelectorAll("button, summary")].find((e) => e.checkVisibility() && %s(e) === %q)`, named, name,
+	)
 }
 
 // TabTo moves the focus by keyboard to a control with this name or id, once around the page.
