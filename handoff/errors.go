@@ -58,6 +58,7 @@ const (
 	CodePaused           Code = "paused"
 	CodeConflict         Code = "conflict"
 	CodeTakenOver        Code = "taken_over"
+	CodeTooDeep          Code = "too_deep"
 	CodeVoiceUnreachable Code = "voice_unreachable"
 	CodeVoiceKey         Code = "voice_key_refused"
 	CodeVoiceModel       Code = "voice_model_unknown"
@@ -84,7 +85,7 @@ func (c Code) Unbegun() bool {
 		CodeSessionArchived,
 		CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated, CodeUnreachable,
 		CodeUnsupported,
-		CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed, CodeTooLarge, CodeConflict:
+		CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed, CodeTooLarge, CodeConflict, CodeTooDeep:
 		return true
 	}
 	return c.Asks()
@@ -236,6 +237,10 @@ var Vocabulary = map[Code]Meaning{
 	CodeConflict: {
 		"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.",
 		http.StatusConflict, 0,
+	},
+	CodeTooDeep: {
+		"Agents have asked each other for work twice already, so I began no more.",
+		"Do the work yourself, or tell your user what is left to do.", http.StatusConflict, 0,
 	},
 	CodeTakenOver: {
 		"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0,

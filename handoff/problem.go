@@ -28,7 +28,8 @@ func (e *Error) Problem() Problem {
 }
 
 // Reply answers an HTTP request with the error: status, the headers that go with its code, and {"error":
-// [Problem]}. detail says that whoever asked may see the error's detail too.
+// [Problem]}. detail says that whoever asked may see the error's detail too. A WWW-Authenticate that is there, if only
+// as nothing, stays.
 func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 	p := e.Problem()
 	if detail {
@@ -36,7 +37,8 @@ func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 	}
 	body := Encode(map[string]Problem{"error": p})
 	h := w.Header()
-	if e.Code == CodeUnauthorized || e.Code == CodeNoKey || e.Code == CodeSecretOver {
+	_, set := h["Www-Authenticate"]
+	if !set && (e.Code == CodeUnauthorized || e.Code == CodeNoKey || e.Code == CodeSecretOver) {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	if e.Retry > 0 {

@@ -51,7 +51,9 @@ type Record struct {
 	Title      string       `json:"title,omitempty"`
 	Why        string       `json:"why,omitempty"` // named, continued or new
 	Prompt     string       `json:"prompt"`
-	Waits      string       `json:"waits,omitempty"` // not begun: what it comes after, ours or theirs
+	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
+	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
+	Waits      string       `json:"waits,omitempty"`  // not begun: what it comes after, ours or theirs
 	State      Status       `json:"state"`
 	Outcome    Outcome      `json:"outcome,omitempty"`
 	Text       string       `json:"text,omitempty"`   // the agent's whole answer

@@ -48,7 +48,21 @@ type Request struct {
 	// Instead names a run that was not begun, of which this is the beginning; "": none. When it was begun before,
 	// this request is that run.
 	Instead RunID
+	// Origin tells which program asks; the zero Origin is a person, in a call or on the page.
+	Origin Origin
 }
+
+// An Origin is the program that asks for work, as it describes itself: it is shown, and proves nothing.
+type Origin struct {
+	Client string // its name; "": none
+	// Thread is the thread in which the program's own model works, if it is an agent; "": none. Where work of the same
+	// caller runs there, that work asked for this, and [MaxChain] counts.
+	Thread string
+}
+
+// MaxChain bounds work that agents ask for: an agent's work may ask for work, and that for work once more. Without a
+// bound two agents could give work to each other for ever.
+const MaxChain = 2
 
 // Runs are what every front is given to have work done. Implementations are safe for concurrent use; errors are
 // [*Error].

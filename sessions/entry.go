@@ -9,7 +9,7 @@ import (
 
 // EntryNames are the names under which stores keep the fields of an entry, in the order of [EntryFields].
 var EntryNames = strings.Fields("key principal user owner args status inherited attempt call client server project " +
-	"thread watermark turn prompt title why outcome code spoken accepted ended tests unkept")
+	"thread watermark turn prompt title why outcome code spoken accepted ended tests unkept asker parent")
 
 // EntryFields appends the places of the fields of an entry: each a *string, *int, *bool or *[time.Time].
 func EntryFields(to []any, e *ledger.Entry) []any {
@@ -17,7 +17,8 @@ func EntryFields(to []any, e *ledger.Entry) []any {
 		&e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
 		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread,
 		(*string)(&e.Watermark), (*string)(&e.Turn), &e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome),
-		(*string)(&e.Code), &e.Spoken, &e.Accepted, &e.Ended, (*string)(&e.Tests), &e.Unkept,
+		(*string)(&e.Code), &e.Spoken, &e.Accepted, &e.Ended, (*string)(&e.Tests), &e.Unkept, &e.Asker,
+		(*string)(&e.Parent),
 	)
 }
 

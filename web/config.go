@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -190,6 +191,9 @@ type Config struct {
 	Decisions Decisions
 	Push      Push
 	Responses Mounted // nil: there is none
+	MCP       Mounted // nil: there is none
+	// MCPPipe serves MCP to a program on this machine, a message a line, until it closes the connection or ctx ends.
+	MCPPipe func(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error
 
 	// Keys has at least one entry. One with a zero Sum has no text that anybody could send: its principal logs in by
 	// link.

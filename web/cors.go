@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// isAPI reports whether a path is one of OpenAI's, which pages of any origin may ask for with a key.
+// isAPI reports whether a path is one of OpenAI's or /mcp, which pages of any origin may ask for with a key.
 func isAPI(name string) bool {
-	return strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
+	return name == "/mcp" || strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
 }
 
-// sharedHeaders are what pages elsewhere may send: what the clients of OpenAI send from browsers.
+// sharedHeaders are what pages elsewhere may send: what clients of OpenAI and of MCP send from browsers.
 var sharedHeaders = regexp.MustCompile(
-	`^(authorization|content-type|idempotency-key|x-openai-agents-sdk|(openai|x-stainless)-[a-z0-9-]+)$`,
+	`^(authorization|content-type|idempotency-key|x-openai-agents-sdk|last-event-id|(openai|x-stainless|mcp)-[a-z0-9-]+)$`,
 )
 
 // share lets pages of any origin read what answers under /v1/, and answers a preflight, which is then all.
@@ -23,7 +23,7 @@ var sharedHeaders = regexp.MustCompile(
 func share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "Location, Retry-After, X-Request-Id, X-Should-Retry")
+	h.Set("Access-Control-Expose-Headers", "Location, Retry-After, X-Request-Id, X-Should-Retry, Mcp-Session-Id")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

@@ -136,6 +136,10 @@ func (s *Server) routes(cfg Config) {
 		s.handle(r)
 	}
 	s.mount(cfg.Responses, maxResponse, apiTool)
+	s.mount(cfg.MCP, maxRun, func(string) string { return "" }) // each of its tools asks the grant
+	if cfg.MCPPipe != nil {
+		s.handle(route{"GET /mcp/pipe", accessCaller, 0, "", s.whileGranted(mcpPipe(cfg.MCPPipe))})
+	}
 }
 
 // mount puts a front behind the checks at the patterns that it serves. tool names the tool that a pattern stands for,
@@ -266,6 +270,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // fail answers with an error and leaves a trace of it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := handoff.AsError(err)
+	if r.URL.Path == "/mcp" { // clients of MCP take the header for an invitation to OAuth
+		w.Header()["Www-Authenticate"] = nil
+	}
 	e.Reply(w, false)
 	s.refused.Add(e.Code)
 	level := zap.DebugLevel

@@ -43,6 +43,7 @@ type options struct {
 	Sessions sessionsVerb `cmd:"" group:"Of the running Switchboard" help:"Show sessions, the newest first."`
 	Read     readVerb     `cmd:"" group:"Of the running Switchboard" help:"Show what was said in a session."`
 	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its outcome."`
+	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
 	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show what agents ask, or answer it."`
 
 	verb  string
@@ -94,7 +95,7 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 func hideFlags(app *kong.Kong, verb string) {
 	var names []string
 	switch verb {
-	case "init", "add", "login", "key", "audit":
+	case "init", "add", "login", "key", "audit", "mcp":
 		names = append(names, "listen", "redis", "model-url", "model", "codex", "version")
 	case "simulate":
 		names = append(names, "config", "listen")

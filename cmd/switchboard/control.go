@@ -63,6 +63,7 @@ func listenControl(dir string) (net.Listener, error) {
 func (c control) serve(h *http.Server) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/fleet/", c.api)
+	mux.Handle("GET /mcp/pipe", c.api)
 	mux.Handle("GET /readyz", c.api)
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {

@@ -94,6 +94,8 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 			_, err = fmt.Fprintf(stdout, "decisions %d to %d are as they were written\n", first, last)
 		}
 		return err
+	case "mcp":
+		return mcpPipe(ctx, state, os.Stdin, stdout)
 	}
 	return serve(ctx, s, state, stdout, stderr)
 }

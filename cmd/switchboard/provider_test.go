@@ -169,10 +169,18 @@ func (s *providerStream) next() int {
 }
 
 func (s *providerStream) shell(command string) {
+	s.tool("", "exec_command", map[string]any{"cmd": command})
+}
+
+// tool calls a tool of codex, or with a namespace one of an MCP server.
+func (s *providerStream) tool(namespace, name string, arguments map[string]any) {
 	at := s.next()
-	args, _ := json.Marshal(map[string]any{"cmd": command})
+	args, _ := json.Marshal(arguments)
 	item := map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d_%d", s.n, at), "call_id": fmt.Sprintf("call_%d_%d", s.n, at),
-		"name": "exec_command", "arguments": string(args), "status": "completed"}
+		"name": name, "arguments": string(args), "status": "completed"}
+	if namespace != "" {
+		item["namespace"] = namespace
+	}
 	s.event("response.output_item.added", map[string]any{"output_index": at, "item": item})
 	s.event("response.output_item.done", map[string]any{"output_index": at, "item": item})
 }

@@ -23,6 +23,7 @@ import (
 	"switchboard/servers/responses"
 	"switchboard/sessions"
 	"switchboard/web"
+	"switchboard/web/mcp"
 	"switchboard/web/metrics"
 	webresponses "switchboard/web/responses"
 )
@@ -143,13 +144,14 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if api, err = s.responses(fleet, runs); err != nil {
 		return err
 	}
+	agentFront := s.mcp(fleet, runs)
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Router:  runs, Store: s.store, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
-		Responses: api, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
@@ -221,6 +223,16 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call
 		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
 		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Work: runs, Questions: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
+	})
+}
+
+// mcp serves the table of tools to other agents.
+func (s *service) mcp(fleet *servers.Fleet, runs *router.Router) *mcp.Front {
+	return mcp.New(mcp.Config{
+		Backend: tools.Backend{
+			Directory: fleet, Resolver: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
+		},
+		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Log: s.log.Named("mcp"),
 	})
 }
 

@@ -69,6 +69,8 @@ type Facts struct {
 	Tests     handoff.Tests // how those ended that it ran last
 	Code      handoff.Code  // of what went wrong
 	Spoken    string        // the outcome as it is said
+	Asker     string        // the program that asked, by its own name; "": a person
+	Parent    handoff.RunID // the work whose agent asked; ""
 	Unkept    bool          // nothing is kept but the key, the ids and the outcome, for [KeyFor]: no words
 }
 
@@ -210,9 +212,8 @@ func (f Facts) Merge(s Step) Facts {
 	return Facts{
 		CallID: cmp.Or(n.CallID, f.CallID), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),
 		Watermark: cmp.Or(n.Watermark, f.Watermark), Turn: cmp.Or(n.Turn, f.Turn), Prompt: cmp.Or(n.Prompt, f.Prompt),
-		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(
-			n.Outcome, f.Outcome,
-		), Tests: cmp.Or(n.Tests, f.Tests),
-		Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken), Unkept: n.Unkept || f.Unkept,
+		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome),
+		Tests: cmp.Or(n.Tests, f.Tests), Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken),
+		Asker: cmp.Or(n.Asker, f.Asker), Parent: cmp.Or(n.Parent, f.Parent), Unkept: n.Unkept || f.Unkept,
 	}
 }

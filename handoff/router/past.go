@@ -160,6 +160,7 @@ func (c *caller) recordOf(e ledger.Entry, id string) handoff.Record {
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
 		EndsWithUs: c.router.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
+		Client: e.Asker, Parent: e.Parent,
 	}
 	if e.Outcome == "" {
 		return rec

@@ -115,6 +115,24 @@ func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 	return shown
 }
 
+// asker returns the work whose agent asks for more work, if it runs here: at most [handoff.MaxChain] such steps follow
+// one another.
+func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.records, func(r *recordState) bool { return o.Thread != "" && r.ThreadID == o.Thread && r.Outcome == "" })
+	if i < 0 {
+		return "", nil
+	}
+	depth := 1
+	for at := g.records[i]; at != nil && at.Parent != ""; at = g.findLocked(string(at.Parent)) {
+		if depth++; depth > handoff.MaxChain {
+			return "", handoff.Fault(handoff.CodeTooDeep, "", "")
+		}
+	}
+	return handoff.RunID(g.records[i].ID), nil
+}
+
 // item adds an item to a record, or replaces the one with its id.
 func (g *registry) item(id string, it handoff.RecordItem) {
 	it.Text, it.Output = handoff.Tail(it.Text, maxOutput), handoff.Tail(it.Output, maxOutput)

@@ -319,6 +319,6 @@ func (r *run) advance(s handoff.Status) {
 func (r *run) facts(t handoff.Target) ledger.Facts {
 	return ledger.Facts{
 		CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why,
-		Unkept: r.req.Unkept,
+		Asker: r.rec.Client, Parent: r.rec.Parent, Unkept: r.req.Unkept,
 	}
 }

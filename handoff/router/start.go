@@ -45,6 +45,10 @@ func (r *Router) startAs(
 	if err := checkRequest(g, &req); err != nil {
 		return "", err
 	}
+	parent, tooDeep := c.registry.asker(req.Origin)
+	if tooDeep != nil {
+		return "", tooDeep
+	}
 	w := c.newRun(r.NextID())
 	if req.Key == "" {
 		req.Key = w.ID
@@ -54,7 +58,7 @@ func (r *Router) startAs(
 	k := keyedBy(g.Caller, req.Key, args)
 	rec := handoff.Record{
 		ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept,
-		CreatedAt: w.began,
+		CreatedAt: w.began, Client: req.Origin.Client, Parent: parent,
 	}
 	var begun handoff.RunID
 	var same string

@@ -22,7 +22,8 @@ func TestOlderFile(t *testing.T) {
 	}
 	for _, back := range []string{ // to version 1
 		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept",
-		"ALTER TABLE entries DROP COLUMN unkept", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
+		"ALTER TABLE entries DROP COLUMN unkept", "ALTER TABLE entries DROP COLUMN asker",
+		"ALTER TABLE entries DROP COLUMN parent", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
 		"DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents",
 		"ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
 		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
@@ -61,6 +62,7 @@ func backTo(t *testing.T, s *Store, version int) {
 	t.Helper()
 	for _, back := range []string{
 		"DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
+		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent",
 		fmt.Sprint("PRAGMA user_version = ", version),
 	} {
 		if _, err := s.write.ExecContext(t.Context(), back); err != nil {

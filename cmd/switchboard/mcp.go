@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+)
+
+type mcpVerb struct{}
+
+// Help shows how clients are told of it.
+func (mcpVerb) Help() string {
+	return examples("codex mcp add switchboard -- switchboard mcp") +
+		"\n\nFor clients that start a program. Those that speak HTTP use the address of the page " +
+		"with /mcp behind it, and a key that `switchboard key NAME` makes."
+}
+
+// mcpPipe connects a client that speaks MCP over standard input and output to the service that runs with a state
+// directory, until either side ends.
+func mcpPipe(ctx context.Context, state string, in io.Reader, out io.Writer) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://control/mcp/pipe", nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "mcp")
+	resp, err := controlTransport(state).RoundTrip(r)
+	if _, dial := errors.AsType[*net.OpError](err); dial {
+		return errNobody
+	}
+	if err != nil {
+		return fmt.Errorf("ask the running Switchboard: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // which ends the session
+	service, ok := resp.Body.(io.ReadWriter)
+	if resp.StatusCode != http.StatusSwitchingProtocols || !ok {
+		return fmt.Errorf("the running Switchboard does not offer MCP here: %s", resp.Status)
+	}
+	ended := make(chan error, 2)
+	for _, way := range []struct {
+		to   io.Writer
+		from io.Reader
+	}{{service, in}, {out, service}} {
+		go func() { // reading standard input ends with the program
+			_, err := io.Copy(way.to, way.from)
+			ended <- err
+		}()
+	}
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+	}
+	return err
+}

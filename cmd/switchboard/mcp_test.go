@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchboard/handoff"
+)
+
+// bearer sends a key with each request.
+type bearer string
+
+func (key bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(key))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// agent connects another agent to /mcp.
+func (r *running) agent(key, version string) *mcp.ClientSession {
+	r.t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "some-agent", Version: "1"}, nil)
+	s, err := client.Connect(r.t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: r.base + "/mcp", HTTPClient: &http.Client{Transport: bearer(key)}, MaxRetries: -1,
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// callTool calls a tool; the structured result says what the text says.
+func callTool(
+	t testing.TB,
+	s *mcp.ClientSession,
+	tool string,
+	args map[string]any,
+) (text string, structure map[string]any) {
+	t.Helper()
+	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	structure, _ = result.StructuredContent.(map[string]any)
+	if structure == nil {
+		t.Errorf("%s: no structure", tool)
+	}
+	return result.Content[0].(*mcp.TextContent).Text, structure
+}
+
+// TestMCP: another agent finds the machines, has work done there, answers what is asked, and the page shows who asked.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"2025-06-18", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			r := start(t, func(p *plan) { p.Hurry = 5 })
+			until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+			s := r.agent(testKey, version)
+			if text, _ := callTool(t, s, "list_servers", nil); !strings.Contains(text, "bigpc") ||
+				!strings.Contains(text, "attic") {
+				t.Errorf("machines: %s", text)
+			}
+			text, structure := callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "run the tests"})
+			for structure["status"] == "running" {
+				text, structure = callTool(t, s, "wait", map[string]any{"work_id": structure["work_id"]})
+			}
+			if !strings.Contains(text, "TestRefreshExpiredToken") ||
+				!strings.Contains(fmt.Sprint(structure["result"]), "TestRefreshExpiredToken") {
+				t.Errorf("the tests: %s, %v", text, structure)
+			}
+			if text, _ := callTool(t, s, "codex", map[string]any{"server": "cellar", "prompt": "x"}); !strings.Contains(
+				text,
+				"cellar",
+			) {
+				t.Errorf("an unknown machine: %s", text)
+			}
+			text, structure = callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "push it"})
+			if structure["question"] == nil || !strings.Contains(text, "git push") {
+				t.Fatalf("a question: %s", text)
+			}
+			if text, _ := callTool(t, s, "answer_agent", map[string]any{"question": structure["question"], "decision": "decline"}); text == "" {
+				t.Error("nothing is said about an answer")
+			}
+			if _, structure = callTool(t, s, "wait", map[string]any{"work_id": structure["work_id"]}); structure["status"] == "waiting" {
+				t.Errorf("it still waits: %v", structure)
+			}
+			for _, rec := range r.allHeard() {
+				if rec.Client != "some-agent" {
+					t.Errorf("%q was asked by %q", rec.Prompt, rec.Client)
+				}
+			}
+		})
+	}
+}
+
+// TestMCPKeys: /mcp takes keys and nothing else, says so without an invitation to OAuth, shows a key what it may use,
+// and answers pages elsewhere, since a key is in the request.
+func TestMCPKeys(t *testing.T) {
+	t.Parallel()
+	few := ownersTestKey()
+	few.Sum, few.Servers, few.Tools, few.Approve = sha256.Sum256(
+		[]byte("few-few-few-few-few"),
+	), []string{
+		"laptop",
+	}, []string{
+		"codex",
+		"list_servers",
+	}, handoff.ApproveNone
+	r := start(t, func(p *plan) { p.Keys = append(p.Keys, few) })
+	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+		"/mcp/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		if status, _ := r.ask(http.MethodGet, path, ""); status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	resp, err := http.Post(
+		r.base+"/mcp",
+		"application/json",
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") != "" {
+		t.Errorf("without a key: %d, %q", resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
+	}
+	s := r.agent("few-few-few-few-few", "2025-11-25")
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 2 {
+		t.Errorf("the tools of a key that has two: %v, %v", list, err)
+	}
+	if text, _ := callTool(t, s, "list_servers", nil); strings.Contains(text, "bigpc") ||
+		!strings.Contains(text, "laptop") {
+		t.Errorf("its machines: %s", text)
+	}
+	if text, _ := callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "x"}); !strings.Contains(
+		text,
+		"I don't know a machine",
+	) {
+		t.Errorf("work on a machine that it may not use: %s", text)
+	}
+}
+
+// codexExec runs the real codex once, with its model played, and returns what it prints.
+func codexExec(t *testing.T, provider *fakeProvider, servers, prompt string, env ...string) string {
+	t.Helper()
+	home, work := t.TempDir(), t.TempDir()
+	config := fmt.Sprintf(`model = "fake-model"
+model_provider = "fake"
+check_for_update_on_startup = false
+approval_policy = "never"
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "%s/v1"
+wire_api = "responses"
+requires_openai_auth = false
+%s`, provider.URL, servers)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), codexProgram(t), "exec", "--skip-git-repo-check", "--cd", work, prompt)
+	cmd.Env = append(append(codexEnv(home), "PATH="+os.Getenv("PATH")), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("codex exec: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestRealCodexAsksByMCP: the real codex has work done by MCP, over HTTP with a key and over standard input and output.
+func TestRealCodexAsksByMCP(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "switchboard")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, way := range []string{"http", "stdio"} {
+		t.Run(way, func(t *testing.T) {
+			state := t.TempDir()
+			r := start(t, func(p *plan) { p.Hurry, p.StateDir = 5, filepath.Join(state, "switchboard") })
+			until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+			provider := newProvider(t)
+			provider.script = func(s *providerStream, items []providerItem) bool {
+				if len(items) > 0 && items[len(items)-1].Type == "function_call_output" {
+					s.say("It said: "+string(items[len(items)-1].Output), 0)
+					return true
+				}
+				s.tool("mcp__sb", "codex", map[string]any{"server": "bigpc", "prompt": "run the tests"})
+				return true
+			}
+			servers := fmt.Sprintf("[mcp_servers.sb]\nurl = %q\nbearer_token_env_var = \"SB_KEY\"\n", r.base+"/mcp")
+			if way == "stdio" {
+				servers = fmt.Sprintf(
+					"[mcp_servers.sb]\ncommand = %q\nargs = [\"mcp\"]\nenv = {XDG_STATE_HOME = %q}\n",
+					program,
+					state,
+				)
+			}
+			if out := codexExec(t, provider, servers, "have the tests run on bigpc", "SB_KEY="+testKey); !strings.Contains(
+				out,
+				"TestRefreshExpiredToken",
+			) {
+				t.Errorf("codex says:\n%s", out)
+			}
+			works := r.handoffs()
+			if len(works) != 1 || works[0].Client != "codex-mcp-client" {
+				t.Errorf("works: %+v", works)
+			}
+		})
+	}
+}
+
+// TestMCPPipe: the verb gives a program on this machine the tools as the owner; it ends with the program, and says when
+// there is no service.
+func TestMCPPipe(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	start(t, func(p *plan) { p.StateDir = state })
+	in, program := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- mcpPipe(t.Context(), state, in, out) }()
+	lines := json.NewDecoder(answers)
+	for i, ask := range []string{
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_servers","arguments":{}}}`,
+	} {
+		if _, err := io.WriteString(program, ask+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			ID     int
+			Result json.RawMessage
+		}
+		if err := lines.Decode(&answer); err != nil || answer.ID != i || len(answer.Result) == 0 {
+			t.Fatalf("%d: %+v, %v", i, answer, err)
+		}
+	}
+	_ = program.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("the program ended: %v", err)
+	}
+	if err := mcpPipe(context.Background(), t.TempDir(), in, out); err == nil ||
+		!strings.Contains(err.Error(), "start it first") {
+		t.Errorf("no service: %v", err)
+	}
+}
+
+// TestProofMCPApart: two keys on the same machines see nothing of each other, whatever they ask for by MCP.
+func TestProofMCPApart(t *testing.T) {
+	t.Parallel()
+	other := ownersTestKey()
+	other.Principal, other.Sum = "bob", sha256.Sum256([]byte("bobs-key-for-the-tests"))
+	r := start(t, func(p *plan) { p.Hurry, p.Keys = 20, append(p.Keys, other) })
+	until(t, "the machines", func() bool {
+		return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`)
+	})
+	type person struct {
+		agent  *mcp.ClientSession
+		secret string
+		works  []any
+	}
+	people := []*person{
+		{agent: r.agent(testKey, "2025-11-25"), secret: "xylophone"},
+		{agent: r.agent("bobs-key-for-the-tests", "2026-07-28"), secret: "zeppelin"},
+	}
+	operations := 1000
+	if os.Getenv("SWITCHBOARD_SOAK") != "" {
+		operations = 10000
+	}
+	for n := range operations {
+		me, you := people[n%2], people[(n+1)%2]
+		var yours any = "none"
+		if len(you.works) > 0 {
+			yours = you.works[n%len(you.works)]
+		}
+		ask := []struct {
+			tool string
+			args map[string]any
+		}{
+			{"status", nil}, {"list_sessions", nil}, {"list_sessions", map[string]any{"query": you.secret}},
+			{"list_servers", nil}, {"wait", map[string]any{"work_id": yours}},
+			{"read_session", map[string]any{"server": "bigpc", "thread_id": you.secret}},
+			{"answer_agent", map[string]any{"question": "q1", "decision": "accept"}},
+			{"stop_work", map[string]any{"server": "all"}},
+		}[n/2%8]
+		if n/2%100 == 0 {
+			ask.tool, ask.args = "codex", map[string]any{
+				"server": "bigpc", "thread_id": "new", "prompt": fmt.Sprintf("say %s %d", me.secret, n),
+			}
+		}
+		text, structure := callTool(t, me.agent, ask.tool, ask.args)
+		if id := structure["work_id"]; id != nil && ask.tool == "codex" {
+			me.works = append(me.works, id)
+		}
+		whole := text + fmt.Sprint(structure)
+		if strings.Contains(whole, you.secret+" ") || ask.tool == "wait" && structure["error"] == nil {
+			t.Fatalf("%s %v: %s", ask.tool, ask.args, whole)
+		}
+	}
+	if len(people[0].works) < 5 || len(people[1].works) < 5 {
+		t.Errorf("works: %d and %d", len(people[0].works), len(people[1].works))
+	}
+}

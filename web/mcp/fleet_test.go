@@ -1,0 +1,223 @@
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// fleet is a fleet of one machine, bigpc, that does what the prompt says: "wait" goes on until finish, "ask" and
+// "danger" ask for a command first, everything else is done at once.
+type fleet struct {
+	mu        sync.Mutex
+	records   []handoff.Record
+	questions []handoff.RecordQuestion
+	decided   []string
+	followers int
+	changed   chan struct{}
+}
+
+func newFleet() *fleet { return &fleet{changed: make(chan struct{})} }
+
+func (f *fleet) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fleet) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	if t.Server != "bigpc" {
+		return t, handoff.Fault(handoff.CodeUnknownServer, t.Server, "")
+	}
+	return t, nil
+}
+
+func (f *fleet) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var own []handoff.Record
+	for _, rec := range f.records {
+		if rec.Title == g.Caller.String() {
+			own = append(own, rec)
+		}
+	}
+	return own, nil
+}
+
+func (f *fleet) Questions(handoff.Grant) []handoff.RecordQuestion {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]handoff.RecordQuestion(nil), f.questions...)
+}
+
+func (f *fleet) Question(_ handoff.Grant, name string) (handoff.OpenQuestion, error) {
+	for _, q := range f.Questions(handoff.Grant{}) {
+		if name == "" || name == q.Label || name == string(q.ID) {
+			return handoff.OpenQuestion{Shown: q}, nil
+		}
+	}
+	return handoff.OpenQuestion{}, handoff.Fault(handoff.CodeNotPending, "", "")
+}
+
+func (f *fleet) Stop(_ context.Context, _ handoff.Grant, id string) error {
+	f.finish(id, handoff.OutcomeInterrupted, "stopped")
+	return nil
+}
+
+func (f *fleet) Decide(_ context.Context, _ handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
+	f.change(func() {
+		f.decided = append(f.decided, string(d))
+		f.questions = nil
+	})
+	f.finish(strings.TrimPrefix(string(id), "question of "), handoff.OutcomeResult, "It was "+string(d)+"ed.")
+	return nil
+}
+
+func (f *fleet) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
+	return f.Decide(ctx, g, id, handoff.Decision(words))
+}
+
+func (f *fleet) finish(id string, o handoff.Outcome, text string) {
+	f.change(func() {
+		for i := range f.records {
+			if rec := &f.records[i]; rec.ID == id && rec.Outcome == "" {
+				rec.Outcome, rec.State, rec.Text, rec.Spoken = o, handoff.StatusCompleted, text, text
+			}
+		}
+	})
+}
+
+func (f *fleet) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+	if req.Target.Server != "bigpc" {
+		return "", handoff.Fault(handoff.CodeUnknownServer, req.Target.Server, "")
+	}
+	prompt := handoff.InputText(req.Input)
+	var id string
+	f.change(func() {
+		id = fmt.Sprintf("w-%d", len(f.records)+1)
+		f.records = append(
+			f.records,
+			handoff.Record{
+				ID:     id,
+				Server: "bigpc",
+				Title:  g.Caller.String(),
+				Prompt: prompt,
+				Client: req.Origin.Client,
+				State:  handoff.StatusStarted,
+			},
+		)
+		if verb, _, _ := strings.Cut(prompt, " "); verb == "ask" || verb == "danger" {
+			q := handoff.RecordQuestion{
+				ID:      handoff.QuestionID("question of " + id),
+				Label:   "q1",
+				Handoff: id,
+				Server:  "bigpc",
+				Kind:    handoff.QuestionCommand,
+				Command: "go test ./...",
+				Risk:    "medium",
+			}
+			if verb == "danger" {
+				q.Command, q.Risk, q.Tap = "rm -rf ~", "high", "it is risky"
+			}
+			f.questions = append(f.questions, q)
+		}
+	})
+	switch verb, _, _ := strings.Cut(prompt, " "); verb {
+	case "wait", "ask", "danger":
+	default:
+		f.finish(id, handoff.OutcomeResult, "Done: "+prompt)
+	}
+	return handoff.RunID(id), nil
+}
+
+func (f *fleet) Follow(
+	ctx context.Context,
+	c handoff.Caller,
+	id handoff.RunID,
+	_ uint64,
+) iter.Seq2[handoff.RunEvent, error] {
+	return func(yield func(handoff.RunEvent, error) bool) {
+		f.change(func() { f.followers++ })
+		defer f.change(func() { f.followers-- })
+		for {
+			f.mu.Lock()
+			changed, found := f.changed, handoff.Record{}
+			for _, rec := range f.records {
+				if rec.ID == string(id) && rec.Title == c.String() {
+					found = rec
+				}
+			}
+			f.mu.Unlock()
+			e := handoff.RunEvent{Run: id, Record: found, Kind: handoff.RunSnapshot{}}
+			switch {
+			case found.ID == "":
+				yield(e, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+				return
+			case found.Outcome != "":
+				e.Kind = handoff.RunEnded{}
+			}
+			if !yield(e, nil) || found.Outcome != "" {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(handoff.RunEvent{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func (f *fleet) Heard(_ context.Context, _ handoff.Caller, id handoff.RunID) error {
+	f.change(func() {
+		for i := range f.records {
+			if f.records[i].ID == string(id) {
+				f.records[i].State = handoff.StatusDelivered
+			}
+		}
+	})
+	return nil
+}
+
+func (f *fleet) Recovered(context.Context, time.Duration) error { return nil }
+
+func (f *fleet) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
+	return []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: "up"}}
+}
+
+func (f *fleet) Sessions(context.Context, handoff.Grant, handoff.SessionQuery) (handoff.SessionList, error) {
+	return handoff.SessionList{}, nil
+}
+
+func (f *fleet) Read(context.Context, handoff.Grant, handoff.Target, int) (handoff.Transcript, error) {
+	return handoff.Transcript{}, handoff.Fault(handoff.CodeUnknownSession, "that", "")
+}
+
+// until waits for something that change makes true.
+func (f *fleet) until(done func() bool) {
+	for {
+		f.mu.Lock()
+		changed, is := f.changed, done()
+		f.mu.Unlock()
+		if is {
+			return
+		}
+		<-changed
+	}
+}
+
+// count returns how much work was begun.
+func (f *fleet) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.records)
+}
+

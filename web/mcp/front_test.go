@@ -1,0 +1,364 @@
+package mcp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+	"switchboard/web/mcp"
+)
+
+// serve serves a fleet to whoever says who they are in the header X-Who.
+func serve(t testing.TB, f *fleet, patience time.Duration) string {
+	front := mcp.New(mcp.Config{
+		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
+		Work:    f, Version: "1", Patience: patience, Page: func() string { return "http://page.example/" },
+	})
+	t.Cleanup(front.Close)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := r.Header.Get("X-Who")
+		g := handoff.Grant{Caller: handoff.Caller{Principal: who}, Key: who, Approve: handoff.ApproveAll}
+		if who == "guest" {
+			g.Approve, g.Tools = handoff.ApproveNone, []string{tools.ListServers, tools.Codex, tools.Status}
+		}
+		if err := front.Serve(w, r, g); err != nil {
+			handoff.AsError(err).Reply(w, false)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// as sends requests as somebody.
+type as string
+
+func (who as) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Who", string(who))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// connect begins a session of a client; answer says what its user answers to a form, nil: it has no forms.
+func connect(
+	t *testing.T,
+	url string,
+	who as,
+	version string,
+	answer func(*sdk.ElicitParams) *sdk.ElicitResult,
+) *sdk.ClientSession {
+	t.Helper()
+	var options sdk.ClientOptions
+	if answer != nil {
+		options.ElicitationHandler = func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return answer(r.Params), nil
+		}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "some-agent", Version: "7"}, &options)
+	session, err := client.Connect(
+		t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: who}, MaxRetries: -1},
+		&sdk.ClientSessionOptions{ProtocolVersion: version},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// say calls a tool and returns the text of the result, "error: " before it if it is one.
+func say(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) string {
+	t.Helper()
+	result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	text := result.Content[0].(*sdk.TextContent).Text
+	if result.IsError {
+		text = "error: " + text
+	}
+	if result.StructuredContent == nil {
+		t.Errorf("%s: no structured content", tool)
+	}
+	return text
+}
+
+func versions() []string { return []string{"2025-06-18", "2025-11-25", "2026-07-28"} }
+
+// Every version of the protocol has the tools of the grant, and does what they do.
+func TestVersions(t *testing.T) {
+	for _, version := range versions() {
+		t.Run(version, func(t *testing.T) {
+			f := newFleet()
+			s := connect(t, serve(t, f, time.Minute), "owner", version, nil)
+			if sessionless := version >= "2026"; (s.ID() == "") != sessionless ||
+				s.InitializeResult().ProtocolVersion != version {
+				t.Fatalf("session %q of version %s", s.ID(), s.InitializeResult().ProtocolVersion)
+			}
+			list, err := s.ListTools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, tool := range list.Tools {
+				names = append(names, tool.Name)
+			}
+			want := []string{
+				"answer_agent",
+				"codex",
+				"list_servers",
+				"list_sessions",
+				"queue_next",
+				"read_session",
+				"run_on_server",
+				"status",
+				"stop_work",
+				"wait",
+			}
+			if diff := cmp.Diff(want, names); diff != "" {
+				t.Errorf("tools: -want +got:\n%s", diff)
+			}
+			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "run the tests"}); !strings.Contains(
+				got,
+				"Done: run the tests",
+			) {
+				t.Errorf("codex: %s", got)
+			}
+			if got := say(t, s, "codex", map[string]any{"server": "nowhere", "prompt": "x"}); !strings.HasPrefix(
+				got,
+				"error: ",
+			) {
+				t.Errorf("an unknown machine: %s", got)
+			}
+			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "sandbox": "none", "prompt": "x"}); !strings.Contains(
+				got,
+				"sandbox",
+			) {
+				t.Errorf("an unknown argument: %s", got)
+			}
+		})
+	}
+}
+
+// Codex asks nobody for what only reads or gives work, and asks for what ends work or allows a command.
+func TestAnnotations(t *testing.T) {
+	s := connect(t, serve(t, newFleet(), time.Minute), "owner", "2025-11-25", nil)
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		a := tool.Annotations
+		unasked := a.ReadOnlyHint ||
+			a.DestructiveHint != nil && !*a.DestructiveHint && a.OpenWorldHint != nil && !*a.OpenWorldHint
+		if want := tool.Name != "stop_work" && tool.Name != "answer_agent"; unasked != want {
+			t.Errorf("%s: runs unasked %v, want %v", tool.Name, unasked, want)
+		}
+		reads := []string{"list_servers", "list_sessions", "read_session", "status", "wait"}
+		if a.ReadOnlyHint != slices.Contains(reads, tool.Name) {
+			t.Errorf("%s: read only %v", tool.Name, a.ReadOnlyHint)
+		}
+	}
+}
+
+// Work that takes longer is answered with its id; wait gives its outcome, once.
+func TestWait(t *testing.T) {
+	for _, version := range versions() {
+		t.Run(version, func(t *testing.T) {
+			f := newFleet()
+			s := connect(t, serve(t, f, 20*time.Millisecond), "owner", version, nil)
+			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "wait for it"}); !strings.Contains(
+				got,
+				"work_id: w-1",
+			) {
+				t.Errorf("codex: %s", got)
+			}
+			if got := say(t, s, "wait", map[string]any{"work_id": "w-1"}); !strings.Contains(got, "work_id: w-1") ||
+				strings.Contains(got, "waited") {
+				t.Errorf("wait: %s", got)
+			}
+			f.finish("w-1", handoff.OutcomeResult, "I waited.")
+			if got := say(t, s, "wait", map[string]any{"work_id": "w-1"}); !strings.Contains(got, "I waited.") {
+				t.Errorf("wait: %s", got)
+			}
+			if got := say(t, s, "wait", map[string]any{"work_id": "w-9"}); !strings.HasPrefix(got, "error: ") {
+				t.Errorf("unknown work: %s", got)
+			}
+		})
+	}
+}
+
+// The same request is the same work until somebody was told the outcome, by whatever connection.
+func TestSameWords(t *testing.T) {
+	f := newFleet()
+	url := serve(t, f, 20*time.Millisecond)
+	ask := map[string]any{"server": "bigpc", "prompt": "wait for it"}
+	first := connect(t, url, "owner", "2025-11-25", nil)
+	say(t, first, "codex", ask)
+	say(t, first, "codex", ask)
+	say(t, connect(t, url, "owner", "2026-07-28", nil), "codex", ask)
+	if n := f.count(); n != 1 {
+		t.Errorf("asked three times: %d works", n)
+	}
+	say(t, connect(t, url, "guest", "2025-11-25", nil), "codex", ask)
+	if n := f.count(); n != 2 {
+		t.Errorf("somebody else asks: %d works", n)
+	}
+	f.finish("w-1", handoff.OutcomeResult, "I waited.")
+	if got := say(t, first, "codex", ask); !strings.Contains(got, "I waited.") {
+		t.Errorf("asked after its end: %s", got)
+	}
+	say(t, first, "codex", ask)
+	if n := f.count(); n != 3 {
+		t.Errorf("asked after the outcome was told: %d works", n)
+	}
+}
+
+// A client that goes away leaves its work, and an outcome that it did not read waits.
+func TestGoneClient(t *testing.T) {
+	for _, version := range versions() {
+		t.Run(version, func(t *testing.T) {
+			f := newFleet()
+			s := connect(t, serve(t, f, time.Minute), "owner", version, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			gone := make(chan error, 1)
+			go func() {
+				_, err := s.CallTool(
+					ctx,
+					&sdk.CallToolParams{Name: "codex", Arguments: map[string]any{"server": "bigpc", "prompt": "wait for it"}},
+				)
+				gone <- err
+			}()
+			f.until(func() bool { return f.followers == 1 })
+			cancel()
+			if err := <-gone; err == nil {
+				t.Error("a cancelled call was answered")
+			}
+			f.until(func() bool { return f.followers == 0 })
+			f.finish("w-1", handoff.OutcomeResult, "I waited.")
+			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "wait for it"}); !strings.Contains(
+				got,
+				"I waited.",
+			) ||
+				f.count() != 1 {
+				t.Errorf("asked again: %s, %d works", got, f.count())
+			}
+		})
+	}
+}
+
+// A client with forms is asked what may be allowed by an API; a decline without a decision decides nothing; the page
+// alone answers what is dangerous.
+func TestForms(t *testing.T) {
+	allow := func(*sdk.ElicitParams) *sdk.ElicitResult {
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "accept"}}
+	}
+	decline := func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "decline"} }
+	for _, version := range versions() {
+		for _, tc := range []struct {
+			name, prompt string
+			who          as
+			answer       func(*sdk.ElicitParams) *sdk.ElicitResult
+			asked        int
+			decided      string
+			says         []string
+		}{
+			{"allowed", "ask", "owner", allow, 1, "accept", []string{"It was accepted."}},
+			{"declined by the program", "ask", "owner", decline, 1, "", []string{"q1", "go test", "work_id: w-1"}},
+			{"no forms", "ask", "owner", nil, 0, "", []string{"q1", "go test", "answer_agent"}},
+			{"a key whose yes does not count", "ask", "guest", allow, 0, "", []string{"q1", "go test"}},
+			{"danger", "danger", "owner", allow, 0, "", []string{"rm -rf", "page", "http://page.example/"}},
+		} {
+			t.Run(version+" "+tc.name, func(t *testing.T) {
+				f := newFleet()
+				asked, answer := 0, tc.answer
+				if answer != nil {
+					answer = func(p *sdk.ElicitParams) *sdk.ElicitResult {
+						asked++
+						if !strings.Contains(p.Message, "go test") || !strings.Contains(p.Message, "medium") {
+							t.Errorf("the form says %q", p.Message)
+						}
+						return tc.answer(p)
+					}
+				}
+				got := say(
+					t,
+					connect(t, serve(t, f, time.Minute), tc.who, version, answer),
+					"codex",
+					map[string]any{"server": "bigpc", "prompt": tc.prompt},
+				)
+				for _, want := range tc.says {
+					if !strings.Contains(got, want) {
+						t.Errorf("%q is missing in: %s", want, got)
+					}
+				}
+				if asked != tc.asked || strings.Join(f.decided, " ") != tc.decided || f.count() != 1 {
+					t.Errorf("asked %d times, decided %q, %d works", asked, f.decided, f.count())
+				}
+			})
+		}
+	}
+}
+
+// Nobody uses the session of somebody else, and nobody begins any number of them.
+func TestSessions(t *testing.T) {
+	f := newFleet()
+	url := serve(t, f, time.Minute)
+	s := connect(t, url, "owner", "2025-11-25", nil)
+	r, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		url,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{
+		"Content-Type":   {"application/json"},
+		"Accept":         {"application/json, text/event-stream"},
+		"Mcp-Session-Id": {s.ID()},
+	}
+	resp, err := as("guest").RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode < 400 {
+		t.Errorf("a foreign session: %d", resp.StatusCode)
+	}
+	refused := 0
+	for range 70 {
+		client := sdk.NewClient(&sdk.Implementation{Name: "greedy", Version: "1"}, nil)
+		many, err := client.Connect(
+			t.Context(),
+			&sdk.StreamableClientTransport{
+				Endpoint:             url,
+				HTTPClient:           &http.Client{Transport: as("greedy")},
+				MaxRetries:           -1,
+				DisableStandaloneSSE: true,
+			},
+			&sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"},
+		)
+		if err != nil {
+			refused++
+			continue
+		}
+		t.Cleanup(func() { _ = many.Close() })
+	}
+	if refused != 6 {
+		t.Errorf("%d of 70 sessions refused, want 6", refused)
+	}
+	if got := say(t, s, "list_servers", nil); !strings.Contains(got, "bigpc") {
+		t.Errorf("the others' sessions: %s", got)
+	}
+}
