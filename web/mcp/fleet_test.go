@@ -220,4 +220,3 @@ func (f *fleet) count() int {
 	defer f.mu.Unlock()
 	return len(f.records)
 }
-
