@@ -15,6 +15,7 @@ const patience = webtest.Patience
 var chromiums = webtest.Browsers{Flags: map[string]any{"disable-features": "WebRtcHideLocalIpsWithMdns"}}
 
 func TestMain(m *testing.M) {
+	loadModules()
 	defer chromiums.Close()
 	m.Run()
 }

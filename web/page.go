@@ -2,12 +2,13 @@ package web
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"compress/gzip"
 	"embed"
-	"encoding/base64"
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
+	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -30,9 +31,24 @@ var types = map[string]string{
 
 // A file of the page. Set once.
 type file struct {
-	body []byte
-	kind string
-	etag string
+	body    []byte
+	small   []byte // body compressed by gzip; nil: it does not get smaller
+	kind    string
+	etag    string
+	lasting bool // its name changes with what is in it
+}
+
+func newFile(name string, body []byte) file {
+	f := file{body: body, kind: types[path.Ext(name)], etag: sumOf(body)}
+	if path.Ext(name) == ".png" {
+		return f
+	}
+	var small bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one of gzip's
+	_, _ = w.Write(body)
+	_ = w.Close()
+	f.small = small.Bytes()
+	return f
 }
 
 // pages serve the page and the help, which are no secret. Set once.
@@ -41,8 +57,8 @@ type pages struct {
 	help  []helpPage      // in their order
 }
 
-// loadPages reads the embedded files and names their versions.
-func loadPages() (pages, error) {
+// loadPages reads the embedded files, which are the same for every server of the process.
+var loadPages = sync.OnceValues(func() (pages, error) {
 	files := map[string]file{}
 	err := fs.WalkDir(pageFiles, "page", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -52,18 +68,18 @@ func loadPages() (pages, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		files[path.Base(name)] = file{
-			body: body, kind: types[path.Ext(name)], etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
-		}
+		files[path.Base(name)] = newFile(name, body)
 		return nil
 	})
+	if err == nil {
+		err = bundle(files)
+	}
 	if err != nil {
 		return pages{}, err
 	}
 	help, err := loadHelp()
 	return pages{files, help}, err
-}
+})
 
 func (p pages) page(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	return p.file(w, r, "index.html")
@@ -78,16 +94,42 @@ func (p pages) worker(w http.ResponseWriter, r *http.Request, _ handoff.Grant) e
 	return p.file(w, r, "worker.js")
 }
 
-// file serves a file of the page. Browsers ask each time and get 304 while nothing changed, so that a new
-// version is never mixed with an old one for long.
+// file serves a file of the page. Browsers keep what has a name of its own for ever and pictures for a day. For the
+// others they ask each time and get 304 while nothing changed, so that a new version is never mixed with an old one.
 func (p pages) file(w http.ResponseWriter, r *http.Request, name string) error {
 	f, ok := p.files[name]
 	if !ok {
 		return handoff.Fault(handoff.CodeNotFound, "file "+handoff.Clip(name, 80), "")
 	}
 	w.Header().Set("Content-Type", f.kind)
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", f.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
+	switch ext := path.Ext(name); {
+	case f.lasting:
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	case ext == ".png" || ext == ".svg" || ext == ".webmanifest":
+		w.Header().Set("Cache-Control", "public, max-age=86400")
+	default:
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
+	body, etag := f.body, f.etag
+	if f.small != nil && takesGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		body, etag = f.small, etag+"-gzip"
+	}
+	w.Header().Set("ETag", `"`+etag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	return nil
+}
+
+// takesGzip reports whether a browser takes the whole of a file, compressed.
+func takesGzip(r *http.Request) bool {
+	if r.Header.Get("Range") != "" {
+		return false
+	}
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if name, q, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";"); name == "gzip" && !strings.HasPrefix(q, "q=0") {
+			return true
+		}
+	}
+	return false
 }

@@ -63,7 +63,7 @@ func (p *tab) inEveryWindow(name string) {
 		p.Size(size[0], size[1])
 		p.Pictures(fmt.Sprint(name, "-", size[0]))
 		p.Until(`window.scrollY === 0 && document.querySelector(".work .scroll").scrollTop === 0`)
-		if out := eval[[]string](p, `[...document.querySelectorAll(".question-buttons button")].filter((b) => { const r = b.getBoundingClientRect(); return r.top < 0 || r.bottom > innerHeight || document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2) !== b; }).map((b) => b.textContent)`); len(out) > 0 {
+		if out := eval[[]string](p, `[...document.querySelectorAll(".question-buttons button")].filter((b) => { const r = b.getBoundingClientRect(); return r.top < 0 || r.bottom > innerHeight || !b.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2)); }).map((b) => b.textContent)`); len(out) > 0 {
 			p.T.Errorf("%s at %v: out of reach: %q", name, size, out)
 		}
 	}

@@ -123,7 +123,7 @@ func (p *tab) keyboardWorks(r *running) {
 	p.says("Push it from bigpc")
 	p.work("push it", "Needs you")
 	p.Until(`document.title.includes("bigpc asks to run git push")`)
-	p.Has("group: bigpc asks to run git push", "button: Allow once", "button: Decline", "heading: bigpc asks to run a command")
+	p.Has("group: bigpc asks to run git push", "button: Allow once", "button: Decline", "heading: bigpc asks to run git push")
 	p.Until(`document.querySelector(".question-command").textContent.includes("git push origin") && !document.querySelector(".question.settling")`)
 	p.Pictures("desktop-2-approval")
 	p.Choose("Allow once")

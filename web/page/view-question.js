@@ -26,7 +26,7 @@ export function questionCard(q, hue, decide) {
   const lines = command.split("\n").length;
   const el = h("section", { class: `question ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     h("header", { class: "question-head" }, title,
-      q.title ? h("p", { class: "question-session" }, ours ? "the session " : "in ", h("strong", { text: q.title })) : null),
+      q.title ? h("p", { class: "question-session" }, ours ? "The session " : "in ", h("strong", { text: q.title })) : null),
     ours && q.reason ? h("p", { class: "question-text", text: q.reason }) : null,
     q.text && !q.words && !q.command ? h("p", { class: "question-text", text: q.text }) : null,
     q.command ? h("pre", { class: "mono question-command", "aria-label": "Command", tabindex: "0", text: command }) : null,

@@ -1,0 +1,96 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// bundled is the index of the page that people load. Tests load its modules one by one, to reach into them. Set once.
+var bundled file
+
+// loadModules has every server of this process serve the page with its modules apart.
+func loadModules() {
+	pages, err := loadPages()
+	if err != nil {
+		panic(err)
+	}
+	bundled = pages.files["index.html"]
+	body, err := pageFiles.ReadFile("page/index.html")
+	if err != nil {
+		panic(err)
+	}
+	pages.files["index.html"] = newFile("index.html", body)
+}
+
+// traffic counts what is asked for of the page itself, and how many bytes go over the wire for it.
+type traffic struct {
+	http.ResponseWriter
+	count *wire
+}
+
+type wire struct {
+	mu    sync.Mutex
+	asked []string // Guarded by mu
+	bytes int      // Guarded by mu
+}
+
+func (t traffic) Write(b []byte) (int, error) {
+	t.count.mu.Lock()
+	t.count.bytes += len(b)
+	t.count.mu.Unlock()
+	return t.ResponseWriter.Write(b)
+}
+
+func (c *wire) take() (asked []string, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked, bytes = c.asked, c.bytes
+	c.asked, c.bytes = nil, 0
+	return asked, bytes
+}
+
+// The page comes in at most 6 requests and 130 KB; a browser that has it asks for one thing, and the page works.
+func TestPageWeighsLittle(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	var count wire
+	_, base := serveBehind(t, w, func(cfg *Config) { cfg.Voice = sceneVoice }, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" && !strings.HasPrefix(r.URL.Path, "/page/") {
+				next.ServeHTTP(rw, r)
+				return
+			}
+			count.mu.Lock()
+			count.asked = append(count.asked, r.URL.Path)
+			count.mu.Unlock()
+			out := traffic{rw, &count}
+			if r.URL.Path != "/" {
+				next.ServeHTTP(out, r)
+				return
+			}
+			setHeaders(rw.Header(), r.Host) // the policy holds for it, too
+			if err := (pages{files: map[string]file{"index.html": bundled}}).file(out, r, "index.html"); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.open(base)
+	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.enter(ownerKey)
+	p.until(`document.querySelectorAll(".card").length === 4`)
+	asked, bytes := count.take()
+	t.Logf("cold: %d bytes in %q", bytes, asked)
+	if len(asked) > 6 || bytes > 130<<10 {
+		t.Errorf("cold: %d bytes in %d requests", bytes, len(asked))
+	}
+	p.open(base + "/?warm")
+	p.until(`document.querySelectorAll(".card").length === 4`)
+	if asked, bytes = count.take(); len(asked) != 1 || bytes > 8<<10 {
+		t.Errorf("warm: %d bytes in %q", bytes, asked)
+	}
+	p.quiet()
+}
