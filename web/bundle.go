@@ -18,9 +18,9 @@ var (
 	scripts = regexp.MustCompile(`<script type="module" src="page/main.js"></script>`)
 )
 
-// bundle puts the page's modules into one script and its style sheets into one sheet, without what only people read, and
-// has index.html load these. Their names change with what is in them, so that browsers keep them and never ask again.
-// What is loaded late, such as the colours of code, stays a script of its own. The modules themselves stay beside them.
+// bundle puts the page's modules into one script and its style sheets into one sheet, without what only people read,
+// and has index.html load these. Their names change with what is in them, so that browsers keep them and never ask
+// again. What is loaded late, such as the colours of code, stays a script of its own. The modules stay beside them.
 func bundle(files map[string]file) error {
 	index := string(files["index.html"].body)
 	made, err := scriptsOf(files)

@@ -110,6 +110,7 @@ func libraries() []libraryRule {
 		{"golang.org/x/sync/semaphore", []string{"web"}, "how much of requests is in memory is bounded there"},
 		{"golang.org/x/time/rate", []string{"handoff/router"}, "how often work may be given is counted there"},
 		{"github.com/prometheus/client_golang/", []string{"web/metrics", "cmd/switchboard tests"}, "what is counted is known where it happens, the format in one place"},
+		{"github.com/evanw/esbuild/pkg/api", []string{"web"}, "the page is bundled when the process starts, and nothing has to be built by hand"},
 		{"github.com/yuin/goldmark", []string{"handoff/speakable", "web"}, "what may be said is decided there; the page shows its help"},
 		{"golang.org/x/sys", []string{"servers/responses/sandbox", "servers/responses/workspace tests", "cmd/switchboard tests"},
 			"the kernel is asked in one place; races and a terminal are for tests"},
