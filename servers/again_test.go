@@ -130,9 +130,7 @@ func TestRegistered(t *testing.T) {
 	s := &fakeServer{}
 	f, err := New(Config{Specs: []Spec{{Name: "bigpc", Aliases: []string{"the desktop"}, VoiceApprovals: "low",
 		Simulated: true, Dial: s.dial}, {Name: "laptop", Dial: s.dial}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for server, want := range map[string]handoff.Registered{
 		"bigpc":  {Names: []string{"bigpc", "the desktop"}, VoiceApprovals: "low", EndsWithUs: true},
 		"laptop": {Names: []string{"laptop"}, VoiceApprovals: "medium"},

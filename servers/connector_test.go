@@ -36,9 +36,7 @@ func runChanged(t *testing.T, changed func(), specs ...Spec) *Fleet {
 		specs[i].IsThread = isThread
 	}
 	f, err := New(Config{Specs: specs, Changed: changed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	start(t, f)
 	return f
 }
@@ -221,9 +219,7 @@ func TestNothingIsReachedAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, hung := &fakeServer{}, &fakeServer{delay: time.Hour}
 		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial}, {Name: "far", Dial: hung.dial}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- f.Run(ctx) }()
@@ -283,9 +279,7 @@ func TestDownAtTheStart(t *testing.T) {
 		away, lost := &fakeServer{refuse: errRefused}, &fakeServer{}
 		f, err := New(Config{Specs: []Spec{{Name: "attic", Dial: away.dial, IsThread: isThread},
 			{Name: "bigpc", Dial: lost.dial, IsThread: isThread}}, Log: zap.New(core)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start(t, f)
 		synctest.Wait()
 		lost.set(func() { lost.refuse = errRefused })

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"regexp"
 	"sync"
+	"testing"
 	"time"
 
 	"switchboard/handoff"
@@ -153,3 +154,11 @@ func (a *fakeAgent) Close() error { a.closed++; return nil }
 
 // isThread is the form of the ids in these tests.
 var isThread = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`).MatchString
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

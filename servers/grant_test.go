@@ -91,9 +91,7 @@ func TestHiddenThreads(t *testing.T) {
 			Hidden: func(c handoff.Caller, server, id string) bool {
 				return server == "bigpc" && id == other && c != alice.Caller
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start(t, f)
 		synctest.Wait()
 		for _, said := range []string{other, other[:12], "divorce papers", "divorce", "papers"} {

@@ -57,9 +57,7 @@ func TestArchive(t *testing.T) {
 		synctest.Wait()
 		list := func() int {
 			got, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return len(got.Items)
 		}
 		if n := list(); n != 1 {

@@ -16,27 +16,19 @@ import (
 func fillAudit(t *testing.T, dir string, records int) {
 	t.Helper()
 	a, err := OpenAudit(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.dir.limit, a.dir.kept = 2000, 3
 	for i := range records {
-		if err := a.Audit(t.Context(), handoff.AuditRecord{Who: "owner",
-			Question: handoff.QuestionID(fmt.Sprint(i))}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Audit(t.Context(), handoff.AuditRecord{Who: "owner",
+			Question: handoff.QuestionID(fmt.Sprint(i))}))
 	}
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Close())
 }
 
 func auditFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -76,9 +68,7 @@ func TestAuditFilesChanged(t *testing.T) {
 			false},
 		{"an old one was changed", func(t *testing.T, names []string) { flip(t, names[0], 80) }, true},
 		{"the newest has another name", func(t *testing.T, names []string) {
-			if err := os.Rename(names[len(names)-1], filepath.Join(filepath.Dir(names[0]), fullAudit(9999))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(names[len(names)-1], filepath.Join(filepath.Dir(names[0]), fullAudit(9999))))
 		}, false},
 	}
 	for _, tt := range tests {
@@ -101,33 +91,25 @@ func TestAuditFilesChanged(t *testing.T) {
 }
 
 func remove(t *testing.T, name string) {
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(name))
 }
 
 // flip changes one byte, counted from the end if at is negative.
 func flip(t *testing.T, name string, at int) {
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if at < 0 {
 		at += len(data)
 	}
 	data[at] ^= 1
-	if err := os.WriteFile(name, data, fileMode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, data, fileMode))
 }
 
 // TestAuditBetweenFiles kills the process after the full file was laid aside and before the next one was there.
 func TestAuditBetweenFiles(t *testing.T) {
 	dir := t.TempDir()
 	fillAudit(t, dir, 2)
-	if err := os.Rename(filepath.Join(dir, auditName), filepath.Join(dir, fullAudit(2))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(dir, auditName), filepath.Join(dir, fullAudit(2))))
 	fillAudit(t, dir, 2)
 	if first, last, err := VerifyAuditDir(dir); first != 1 || last != 4 || err != nil {
 		t.Fatalf("%d to %d, %v", first, last, err)
@@ -139,27 +121,19 @@ func TestAuditBetweenFiles(t *testing.T) {
 func TestAuditNotLaidAside(t *testing.T) {
 	dir := t.TempDir()
 	a, err := OpenAudit(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = a.Close() }()
 	a.dir.limit = 400
 	rec := handoff.AuditRecord{Who: "owner"}
-	if err := a.Audit(t.Context(), rec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Audit(t.Context(), rec))
 	hindrance := filepath.Join(dir, auditNew)
-	if err := os.Mkdir(hindrance, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(hindrance, 0o700))
 	if err := a.Audit(t.Context(), rec); err == nil {
 		t.Fatal("acknowledged without a file")
 	}
 	remove(t, hindrance)
 	for range 3 {
-		if err := a.Audit(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Audit(t.Context(), rec))
 	}
 	if first, last, err := VerifyAuditDir(dir); first != 1 || last != 4 || err != nil {
 		t.Fatalf("%d to %d, %v", first, last, err)
@@ -180,9 +154,7 @@ func TestAuditStartReadsTheEnd(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), auditName)
 	write := func(data []byte) {
-		if err := os.WriteFile(name, data, fileMode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, data, fileMode))
 	}
 	begin := func() (uint64, error) {
 		a, err := OpenAudit(filepath.Dir(name))
@@ -238,5 +210,13 @@ func TestVerifyBesideAWriter(t *testing.T) {
 	})
 	for range 30 {
 		fillAudit(t, dir, 3)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

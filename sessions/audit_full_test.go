@@ -49,9 +49,7 @@ func (d *fullDisk) Truncate(size int64) error {
 func TestAuditFullDisk(t *testing.T) {
 	rec := handoff.AuditRecord{Who: "owner", Decision: handoff.DecisionAccept}
 	probe := &fullDisk{room: 1 << 20}
-	if err := (&Audit{dir: &auditDir{limit: maxAuditFile}, file: probe}).Audit(t.Context(), rec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&Audit{dir: &auditDir{limit: maxAuditFile}, file: probe}).Audit(t.Context(), rec))
 	for room := range len(probe.data) {
 		d := &fullDisk{room: room}
 		a := &Audit{dir: &auditDir{limit: maxAuditFile}, file: d}
@@ -60,9 +58,7 @@ func TestAuditFullDisk(t *testing.T) {
 			t.Fatalf("room for %d: %v, %d bytes stay", room, err, len(d.data))
 		}
 		d.room = 1 << 20
-		if err := a.Audit(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Audit(t.Context(), rec))
 		if n, err := VerifyAudit(bytes.NewReader(d.data)); n != 1 || err != nil {
 			t.Fatalf("%d records, %v", n, err)
 		}
@@ -82,9 +78,7 @@ func TestAuditDiskFails(t *testing.T) {
 	}
 	d.noRepair = false
 	for range 2 {
-		if err := a.Audit(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Audit(t.Context(), rec))
 	}
 	if n, err := VerifyAudit(bytes.NewReader(d.data)); n != 2 || err != nil {
 		t.Fatalf("%d records, %v", n, err)

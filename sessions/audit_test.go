@@ -28,9 +28,7 @@ func auditRecord(n int) handoff.AuditRecord {
 func openAudit(t *testing.T, dir string) *sessions.Audit {
 	t.Helper()
 	a, err := sessions.OpenAudit(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -40,18 +38,12 @@ func writeAudit(t *testing.T, dir string, records int) (file string, data []byte
 	t.Helper()
 	a := openAudit(t, dir)
 	for i := range records {
-		if err := a.Audit(t.Context(), auditRecord(i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Audit(t.Context(), auditRecord(i)))
 	}
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Close())
 	file = filepath.Join(dir, "audit.jsonl")
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return file, data
 }
 
@@ -118,9 +110,7 @@ func TestAuditChanged(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "audit.jsonl"), []byte(bad["a line lost"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "audit.jsonl"), []byte(bad["a line lost"]), 0o600))
 	if _, err := sessions.OpenAudit(dir); err == nil || !strings.Contains(err.Error(), "line 2") ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("opened: %v", err)
@@ -132,9 +122,7 @@ func TestAuditTorn(t *testing.T) {
 	_, data := writeAudit(t, t.TempDir(), 2)
 	for cut := 0; cut < len(data); cut += 7 {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "audit.jsonl"), data[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "audit.jsonl"), data[:cut], 0o600))
 		_, after := writeAudit(t, dir, 1)
 		whole := uint64(bytes.Count(data[:cut], []byte("\n")))
 		if n, err := sessions.VerifyAudit(bytes.NewReader(after)); n != whole+1 || err != nil {
@@ -149,9 +137,7 @@ func TestAuditOneProcess(t *testing.T) {
 	if _, err := sessions.OpenAudit(dir); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Fatalf("opened twice: %v", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Close())
 	if err := first.Audit(t.Context(), auditRecord(0)); err == nil {
 		t.Error("a record after the end")
 	}
@@ -160,23 +146,17 @@ func TestAuditOneProcess(t *testing.T) {
 
 func TestAuditCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	if _, err := sessions.OpenAudit(file); err == nil {
 		t.Error("opened in a file")
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "audit.jsonl"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "audit.jsonl"), 0o700))
 	if _, err := sessions.OpenAudit(dir); err == nil {
 		t.Error("opened a directory")
 	}
 	dir = t.TempDir()
-	if err := os.Symlink(file, filepath.Join(dir, "audit.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(file, filepath.Join(dir, "audit.jsonl")))
 	if _, err := sessions.OpenAudit(dir); err == nil {
 		t.Error("opened a file outside of the state directory")
 	}
@@ -189,14 +169,20 @@ func TestAuditDecisions(t *testing.T) {
 	a := openAudit(t, dir)
 	other := auditRecord(9)
 	other.Who = "somebody"
-	if err := a.Audit(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Audit(t.Context(), other))
 	got, err := a.Decisions(handoff.Caller{Principal: "owner"}, 2)
 	if err != nil || len(got) != 2 || got[0] != auditRecord(2) || got[1] != auditRecord(1) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if got, err := a.Decisions(handoff.Caller{Principal: "nobody"}, 2); err != nil || len(got) != 0 {
 		t.Errorf("of nobody: %+v, %v", got, err)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -64,20 +64,14 @@ func TestStateDirOfOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			base := t.TempDir()
 			dir := filepath.Join(base, "switchboard")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(dir, 0o700))
 			if tt.file != "" {
-				if err := os.WriteFile(filepath.Join(dir, tt.file), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dir, tt.file), nil, 0o600))
 			}
 			if tt.as != 0 {
 				sessions.RunAs(t, tt.as)
 			}
-			if err := os.Chmod(dir, tt.mode); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(dir, tt.mode))
 			looked := sessions.LookDir(dir)
 			if (looked == nil) != (tt.refuse == "") || looked != nil && !strings.Contains(looked.Error(), tt.refuse) {
 				t.Errorf("a look says %v", looked)
@@ -99,9 +93,7 @@ func TestStateDirOfOthers(t *testing.T) {
 				if err != nil || auditErr != nil {
 					t.Fatal(err, auditErr)
 				}
-				if err := audit.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, audit.Close())
 				if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 					t.Fatalf("mode %v, %v", info.Mode(), err)
 				}
@@ -136,17 +128,11 @@ func TestSecondProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), holdEnv+"="+dir)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = in.Close() }()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	said := make([]byte, 5)
 	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
 		t.Fatalf("the other process said %q, %v", said, err)
@@ -161,16 +147,12 @@ func TestSecondProcess(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	d, err := sessions.HoldDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	if !d.Held() {
 		t.Error("it is not held")
 	}
-	if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "lock")))
 	if d.Held() {
 		t.Error("a lock that is gone is held")
 	}
@@ -178,9 +160,7 @@ func TestSecondProcess(t *testing.T) {
 
 func TestStateDirThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	if _, err := sessions.HoldDir(filepath.Join(file, "state")); err == nil {
 		t.Fatal("opened below a file")
 	}
@@ -190,9 +170,7 @@ func TestStateDirThatCannotBe(t *testing.T) {
 func TestOwnPath(t *testing.T) {
 	dir := t.TempDir()
 	for mode, ours := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, mode))
 		if got := sessions.OwnPath(dir); got != ours {
 			t.Errorf("mode %04o: %t", mode, got)
 		}
@@ -200,9 +178,7 @@ func TestOwnPath(t *testing.T) {
 	if sessions.OwnPath(filepath.Join(dir, "not-there")) {
 		t.Error("none counts as ours")
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o700))
 	if sessions.RunAs(t, 12345); sessions.OwnPath(dir) {
 		t.Error("a directory of somebody else's counts as ours")
 	}

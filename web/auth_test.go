@@ -111,9 +111,7 @@ func TestLoginByLink(t *testing.T) {
 		s := newServer(t, w, func(cfg *Config) { cfg.Keys = append([]Key{{Principal: "guest"}}, cfg.Keys...) })
 		for _, principal := range []string{"owner", "guest"} {
 			code, err := s.NewCode(principal)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := tokenOf(t, s, `{"code":"`+code+`"}`, nil)
 			if status := got.use(s, nil); status != http.StatusOK || got.Principal != principal {
 				t.Errorf("%s: %d as %s", principal, status, got.Principal)
@@ -126,9 +124,7 @@ func TestLoginByLink(t *testing.T) {
 			t.Error("nobody got a link")
 		}
 		code, err := s.NewCode("owner")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(codeLife)
 		if late := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); late != handoff.CodeLoginOver {
 			t.Errorf("after ten minutes: %s", late)

@@ -26,9 +26,7 @@ func TestBodiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWorld(), nil)
 		large := strings.Repeat(" ", smallBody) + `{"server":"bigpc","prompt":"x"}`
-		if err := s.bodies.room.Acquire(t.Context(), maxBodies-2*int64(len(large))+1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.bodies.room.Acquire(t.Context(), maxBodies-2*int64(len(large))+1))
 		rec := ask(s, http.MethodPost, "/fleet/handoffs", large, func(r *http.Request) { r.Body = io.NopCloser(unread{t}); r.Header.Set("Expect", "100-continue") })
 		if got := codeOf(t, rec); got != handoff.CodeOverloaded || rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") != "5" {
 			t.Errorf("no room: %d %s, Retry-After %q", rec.Code, got, rec.Header().Get("Retry-After"))

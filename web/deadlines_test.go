@@ -26,9 +26,7 @@ var hasty = deadlines{
 func serveHasty(t *testing.T, w *world, wrap http.Handler) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := newServer(t, w, func(cfg *Config) { cfg.Listen = l.Addr().String() })
 	s.times = hasty
 	h := s.HTTPServer()
@@ -43,13 +41,9 @@ func serveHasty(t *testing.T, w *world, wrap http.Handler) string {
 func knock(t *testing.T, addr, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(patience)))
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +122,7 @@ func TestStreamOutlivesDeadlines(t *testing.T) {
 			there.StartTLS()
 			defer there.Close()
 			r, err := http.NewRequestWithContext(t.Context(), "GET", there.URL+"/fleet/events", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Authorization", "Bearer "+ownerKey)
 			client := there.Client()
 			transport := client.Transport.(*http.Transport)
@@ -139,9 +131,7 @@ func TestStreamOutlivesDeadlines(t *testing.T) {
 			for end := time.Now().Add(patience); err != nil && time.Now().Before(end); { // a slow machine may miss the deadline of the handshake
 				answer, err = client.Do(r)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer answer.Body.Close()
 			if answer.Proto != protocol {
 				t.Fatalf("spoke %s", answer.Proto)
@@ -150,9 +140,7 @@ func TestStreamOutlivesDeadlines(t *testing.T) {
 			for lines.Scan() && lines.Text() != "data: {}" {
 			}
 			for range 3 { // as long as it takes that others are cut by each of the deadlines
-				if err := gone(knock(t, plain, "POST /nowhere HTTP/1.1\r\nHost: "+plain+"\r\nContent-Length: 9\r\n\r\n")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, gone(knock(t, plain, "POST /nowhere HTTP/1.1\r\nHost: "+plain+"\r\nContent-Length: 9\r\n\r\n")))
 				w.feed("owner").publish(handoff.PageEvent{Kind: handoff.EventServers})
 				for lines.Scan() && !strings.Contains(lines.Text(), `"servers"`) {
 				}

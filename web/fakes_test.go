@@ -375,9 +375,7 @@ func newServer(t *testing.T, w *world, adjust func(*Config)) *Server {
 		adjust(&cfg)
 	}
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -391,9 +389,7 @@ func serve(t *testing.T, w *world, adjust func(*Config)) (*Server, string) {
 func serveBehind(t *testing.T, w *world, adjust func(*Config), wrap func(http.Handler) http.Handler) (*Server, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := newServer(t, w, func(cfg *Config) {
 		cfg.Listen = l.Addr().String()
 		if adjust != nil {
@@ -451,4 +447,12 @@ func codeOf(t *testing.T, rec *httptest.ResponseRecorder) handoff.Code {
 		t.Errorf("error %s has status %d, want %d", p.Error.Code, rec.Code, want)
 	}
 	return p.Error.Code
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

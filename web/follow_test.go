@@ -109,15 +109,11 @@ func statusOf(t *testing.T, url, last string) int {
 func codeFor(t *testing.T, method, url, last string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("Authorization", "Bearer "+ownerKey)
 	r.Header.Set("Last-Event-ID", last)
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = res.Body.Close()
 	return res.StatusCode
 }

@@ -30,9 +30,7 @@ func TestGrant(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer "+otherKey)
 			}
 			g, err := a.grant(r, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if g.Caller.Principal != "assistant" || !slices.Equal(g.Servers, limited.Servers) || !slices.Equal(g.Tools, limited.Tools) {
 				t.Errorf("grant %+v", g)
 			}

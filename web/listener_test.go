@@ -65,9 +65,7 @@ func TestListenerBounds(t *testing.T) {
 // What is refused is closed, and a place is free again when a connection is closed, however often.
 func TestListenerCloses(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := Limit(inner, nil, zap.NewNop())
 	l.most = 1
 	accepted := make(chan net.Conn)
@@ -85,9 +83,7 @@ func TestListenerCloses(t *testing.T) {
 	dial := func() net.Conn {
 		t.Helper()
 		c, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
@@ -128,9 +124,7 @@ func TestListenerMakesRoom(t *testing.T) {
 	idle := make([]net.Conn, 3)
 	for i := range idle {
 		idle[i] = knock(t, addr, "")
-		if err := ask(idle[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ask(idle[i]))
 		l.until(t, func() bool { return len(l.waiting) == i+1 })
 	}
 	late := knock(t, addr, "")
@@ -170,9 +164,7 @@ func TestStrangersWaitLess(t *testing.T) {
 func serveLimited(t *testing.T, most int, unkeyed time.Duration) (addr string, l *Listener) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l = Limit(inner, nil, zap.NewNop())
 	l.most = most
 	s := newServer(t, newWorld(), func(cfg *Config) { cfg.Listen = inner.Addr().String() })

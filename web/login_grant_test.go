@@ -125,9 +125,7 @@ func grantOf(t *testing.T, s *Server, key string) handoff.Grant {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:8080/fleet/servers", nil)
 	r.Header.Set("Authorization", "Bearer "+key)
 	g, err := s.auth.grant(r, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g
 }
 
@@ -141,9 +139,7 @@ func TestWhoIsAPerson(t *testing.T) {
 			program.Approve = approve
 			s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{program} })
 			code, err := s.NewCode("owner")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			page := tokenOf(t, s, `{"code":"`+code+`"}`, nil).Token
 			device := tokenOf(t, s, `{"code":"`+codeBy(t, s, page)+`"}`, nil).Token
 			for name, token := range map[string]string{"page": page, "device": device} {
@@ -191,9 +187,7 @@ func TestNamesCallersHasNoPage(t *testing.T) {
 	full.NamesCallers = false
 	s.SetKeys([]Key{full})
 	link, err := s.NewCode("owner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	full.NamesCallers = true
 	s.SetKeys([]Key{full})
 	if rec := logIn(s, `{"code":"`+link+`"}`, nil); codeOf(t, rec) != handoff.CodeLoginOver {
@@ -209,9 +203,7 @@ func TestCodesOfOthersStay(t *testing.T) {
 	full, program := ownersKeys()
 	s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{full, program} })
 	link, err := s.NewCode("owner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	login := tokenOf(t, s, byKey(otherKey), nil).Token
 	for range maxCodes + 1 {
 		codeBy(t, s, login)

@@ -27,9 +27,7 @@ func (l narrowListener) Accept() (net.Conn, error) {
 func serveNarrow(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := newServer(t, newWorld(), func(cfg *Config) { cfg.Listen = l.Addr().String() })
 	s.times.rest = patience
 	serveOn(t, s.HTTPServer(), narrowListener{l})

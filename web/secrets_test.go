@@ -140,9 +140,7 @@ func TestGrantOfAClientSecret(t *testing.T) {
 				r.Header.Set(callerHeader, row.used)
 			}
 			g, err := s.auth.grant(r, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			user := g.Caller.User
 			if g.Caller.Nameless() {
 				user = "~"

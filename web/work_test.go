@@ -39,9 +39,7 @@ func readList(t *testing.T, s *Server, query string) (page workPage, size int) {
 		t.Fatalf("%s: %d %s", query, rec.Code, rec.Body)
 	}
 	size = rec.Body.Len()
-	if err := json.Unmarshal(rec.Body.Bytes(), &page); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(rec.Body.Bytes(), &page))
 	return page, size
 }
 
@@ -105,9 +103,7 @@ func TestOnePieceIsBounded(t *testing.T) {
 	s := newServer(t, w, nil)
 	rec := ask(s, "GET", "/fleet/handoffs/h99", "", nil)
 	var got handoff.Record
-	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(rec.Body.Bytes(), &got))
 	full := w.records[0]
 	if got.Prompt != full.Prompt || got.Text != full.Text || got.Error.Detail != full.Error.Detail {
 		t.Error("its texts are not whole")
@@ -132,16 +128,12 @@ func TestFeedLeavesItemsOut(t *testing.T) {
 		{ID: "i1", Kind: handoff.ItemCommand, Text: "ls"}, {ID: "i2", Kind: handoff.ItemMessage, Text: "All good.\n"},
 	}
 	text, err := json.Marshal(written(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &rec}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got struct {
 		Kind, Handoff string
 		Record        brief
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &got))
 	if got.Kind != "handoff" || got.Handoff != rec.ID || got.Record.Items != nil || got.Record.ItemCount != 1 || got.Record.Clipped || got.Record.Prompt != rec.Prompt {
 		t.Errorf("got %s", handoff.Clip(string(text), 300))
 	}

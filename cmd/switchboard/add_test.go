@@ -46,25 +46,17 @@ func TestAddKeepsTheFile(t *testing.T) {
 // TestAddWhereItIs: links to the file stay, also one to a file that is not there yet, and so does whose it is.
 func TestAddWhereItIs(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll("far/in", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll("far/in", 0o755))
 	for link, to := range map[string]string{"link.yaml": "second.yaml", "second.yaml": "dir/../real.yaml", "dir": "far/in", "round.yaml": "round.yaml"} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(to, link))
 	}
 	var is syscall.Stat_t
 	for i, text := range []string{"", "first\n", "second\n"} {
 		if i == 2 { // who may not give a file away keeps it
 			_ = os.Chown("far/real.yaml", 4711, 4712)
-			if err := errors.Join(os.Chmod("far/real.yaml", 0o640), syscall.Stat("far/real.yaml", &is)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.Chmod("far/real.yaml", 0o640), syscall.Stat("far/real.yaml", &is)))
 		}
-		if err := replaceFile("link.yaml", []byte(text), []byte([]string{"first\n", "second\n", "third\n"}[i])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, replaceFile("link.yaml", []byte(text), []byte([]string{"first\n", "second\n", "third\n"}[i])))
 	}
 	var now syscall.Stat_t
 	if err := syscall.Stat("far/real.yaml", &now); err != nil || now.Uid != is.Uid || now.Gid != is.Gid || now.Mode != is.Mode {
@@ -106,9 +98,7 @@ func TestAdd(t *testing.T) {
 	notes := t.TempDir()
 	add(0, []string{"added helper"}, "helper", "http://127.0.0.1:1/v1", "--set", "model=m 1", "--set", "workspace="+notes, "--set", "trusted=true")
 	good, err := os.ReadFile("switchboard.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add(exitSettings, []string{"left as it is", "is already a name"}, "bigpc", "ws://127.0.0.1:4501")
 	add(exitSettings, []string{"left as it is", "in the clear"}, "far", "ws://10.0.0.5:4500")
 	add(exitSettings, []string{"left as it is", "colour"}, "far", "ws://127.0.0.1:2", "--set", "colour=red")

@@ -60,9 +60,7 @@ func (a *threadedAgent) turn(n int) []simulator.Request {
 	body, err := json.Marshal(map[string]any{"model": "helper", "previous_response_id": a.last, "input": []any{map[string]any{
 		"role": "user", "content": []any{map[string]any{"type": "input_text", "text": words}, map[string]any{"type": "input_image", "image_url": screenshot}},
 	}}})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	if a.last == "" {
 		body = []byte(strings.Replace(string(body), `"previous_response_id":""`, `"previous_response_id":null`, 1))
 	}

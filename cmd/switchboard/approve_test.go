@@ -81,9 +81,7 @@ func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.Worl
 	m.serve()
 	t.Cleanup(func() { m.kill() })
 	fleet, err := servers.New(servers.Config{Specs: []servers.Spec{{Name: "attic", Dir: "/src", Dial: codex.Dialer(codex.Config{Name: "attic", Way: byURL("ws://" + m.address)})}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	audit, voice := &auditList{}, make(quietVoice)
 	r := router.NewRouter(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
@@ -146,9 +144,7 @@ func TestEveryQuestion(t *testing.T) {
 				}
 				return r.Decide(t.Context(), approver, q.ID, handoff.Decision(tt.answer))
 			}
-			if err := answer(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, answer())
 			if err := answer(); err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
 				t.Errorf("the second answer: %v", err)
 			}
@@ -194,9 +190,7 @@ func TestCopyOffered(t *testing.T) {
 	if q.Kind != handoff.QuestionCopy || q.Handoff != second.ID {
 		t.Fatalf("question %+v", q)
 	}
-	if err := r.Decide(t.Context(), approver, q.ID, handoff.DecisionAccept); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Decide(t.Context(), approver, q.ID, handoff.DecisionAccept))
 	rec := soon(t, "outcome", func() (handoff.Record, bool) {
 		rec, _ := r.Handoff(approver, second.ID)
 		return rec, rec.Outcome != ""

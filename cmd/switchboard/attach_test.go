@@ -31,9 +31,7 @@ func TestAttachedCall(t *testing.T) {
 	})
 	r.up("bigpc")
 	conn, answer, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+l.Addr().String()+"/v1/realtime?model=x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &phone{t: t, conn: conn, events: make(chan phoneEvent, 4096)}
 	go p.read()
 	t.Cleanup(p.hangUp)

@@ -26,23 +26,15 @@ func TestAuditVerb(t *testing.T) {
 	verify(0, "no decisions yet")
 	dir := filepath.Join(base, "switchboard")
 	a, err := sessions.OpenAudit(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, who := range []string{"owner", "guest", "owner"} {
-		if err := a.Audit(t.Context(), handoff.AuditRecord{Who: who, Decision: "accept"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Audit(t.Context(), handoff.AuditRecord{Who: who, Decision: "accept"}))
 	}
 	verify(0, "decisions 1 to 3 are as they were written")
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Close())
 	file := filepath.Join(dir, "audit.jsonl")
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, file, strings.Replace(string(data), "guest", "owner", 1))
 	verify(exitFailed, "audit.jsonl: line 2 was changed")
 }

@@ -67,16 +67,12 @@ func TestWrongKey(t *testing.T) {
 	for _, path := range []string{"/fleet/servers", "/fleet/events", "/v1/realtime", "/fleet/handoffs"} {
 		for _, key := range []string{"", "Bearer wrong-key-wrong-key", "Basic " + testKey} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if key != "" {
 				req.Header.Set("Authorization", key)
 			}
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_ = resp.Body.Close()
 			if resp.StatusCode != http.StatusUnauthorized {
 				t.Errorf("%s with %q: %d", path, key, resp.StatusCode)
@@ -89,9 +85,7 @@ func TestWrongKey(t *testing.T) {
 	}
 	dialer.Subprotocols[1] = "openai-insecure-api-key." + testKey
 	conn, _, err := dialer.DialContext(t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if conn.Subprotocol() != "realtime" {
 		t.Errorf("subprotocol %q", conn.Subprotocol())
 	}

@@ -37,9 +37,7 @@ func BenchmarkAttach(b *testing.B) {
 					began = time.Now()
 					at, err := link.Conn.Attach(b.Context(), thread)
 					took = append(took, time.Since(began))
-					if err != nil {
-						b.Fatal(err)
-					}
+					must(b, err)
 					_ = at.Agent.Close()
 				}
 				b.ReportMetric(float64(quantile(took, 0.5).Microseconds())/1e3, "median-ms")

@@ -222,14 +222,10 @@ func (l *lab) startRelay(b *testing.B) {
 	at := loopback(b)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), relayEnv+"="+at.Addr().String())
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, cmd.Start())
 	for _, end := range []*net.Conn{&l.in, &l.out} {
 		conn, err := at.Accept()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		*end = conn
 	}
 	b.Cleanup(func() { _ = l.in.Close(); _ = cmd.Wait(); _ = l.out.Close(); _ = at.Close() })

@@ -129,9 +129,7 @@ func (s *site) launch() *child {
 	c.cmd.Env = append(os.Environ(), childEnv+"="+c.mark, "XDG_STATE_HOME="+s.state, ownerKey+"="+testKey)
 	c.cmd.Env = append(c.cmd.Env, s.env...)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.logs
-	if err := c.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, c.cmd.Start())
 	go func() { // ends with the process
 		_ = c.cmd.Wait()
 		close(c.done)

@@ -16,9 +16,7 @@ import (
 func (p *tab) enter(r *running) {
 	p.T.Helper()
 	link, err := r.link("")
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must(p.T, err)
 	p.Do(chromedp.Navigate(link))
 	p.Until(`document.querySelectorAll("#app:not([hidden]) .machine").length > 2`)
 	if at := eval[string](p, `location.href + " " + JSON.stringify(history.state) + JSON.stringify({ ...localStorage })`); strings.Contains(at, "login") {

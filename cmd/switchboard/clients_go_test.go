@@ -28,9 +28,7 @@ func (r *clientRun) gorilla() goSocket {
 	r.t.Helper()
 	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime?model=gpt-realtime-2.1",
 		http.Header{"Authorization": {"Bearer " + testKey}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return goSocket{
 		send:  func(event []byte) error { return conn.WriteMessage(websocket.TextMessage, event) },
 		recv:  func() ([]byte, error) { _, data, err := conn.ReadMessage(); return data, err },
@@ -44,14 +42,10 @@ func (r *clientRun) openaiGo() goSocket {
 	ctx, base := r.t.Context(), option.WithBaseURL(r.base+"/v1/")
 	backend := realtime.NewRealtimeService(base, option.WithAPIKey(testKey))
 	secret, err := backend.ClientSecrets.New(ctx, realtime.ClientSecretNewParams{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	client := realtime.NewRealtimeService(base, option.WithAPIKey(secret.Value))
 	conn, err := client.Connect(ctx, realtime.RealtimeConnectionOptions{}, option.WithQuery("model", "gpt-realtime-2.1"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return goSocket{
 		send: func(event []byte) error {
 			var typed realtime.RealtimeClientEventUnionParam

@@ -93,13 +93,9 @@ func (c stockClient) called(t *testing.T) string {
 		return c.name
 	}
 	data, err := os.ReadFile("../../.ci/package.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var wanted struct{ DevDependencies map[string]string }
-	if err := json.Unmarshal(data, &wanted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &wanted))
 	version := wanted.DevDependencies[c.module]
 	if version == "" {
 		t.Fatalf(".ci/package.json has no %s", c.module)
@@ -157,9 +153,7 @@ func TestClients(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(clientsPage, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(clientsPage, []byte(page.String()), 0o644))
 	}
 	if kept, err := os.ReadFile(clientsPage); err != nil || string(kept) != page.String() {
 		t.Errorf("%s is not what came of the clients (%v): go test ./cmd/switchboard -run TestClients -update writes\n%s", clientsPage, err, page.String())

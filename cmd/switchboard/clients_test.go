@@ -74,9 +74,7 @@ func startForClient(t *testing.T, heard ...string) *clientRun {
 	r := start(t, func(p *plan) { p.Hurry, p.Model = 3, clientsVoice(t, heard...) })
 	r.up("bigpc")
 	target, err := url.Parse(r.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }})
 	t.Cleanup(proxy.Close)
 	return &clientRun{running: r, secure: proxy.URL}
@@ -96,9 +94,7 @@ func (r *clientRun) inNode(name string, settings map[string]any) (told findings)
 	r.t.Helper()
 	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, testKey
 	about, err := json.Marshal(settings)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	run := exec.CommandContext(r.t.Context(), program(r.t, "node", "nodejs"), "testdata/clients/node.cjs", name, string(about))
 	run.Env = append(os.Environ(), "NODE_PATH="+modules(r.t))
 	var complaints bytes.Buffer
@@ -131,9 +127,7 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 	}
 	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, secret.Value
 	about, err := json.Marshal(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.Do(webtest.Call(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(page.URL))
 	eval[bool](p, fmt.Sprintf(`put(%q, %s).then((told) => { window.told = JSON.stringify(told); }, (e) => { window.told = String(e); }), true`, name, about))
@@ -170,9 +164,7 @@ func bundled(t *testing.T) string {
 func modules(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../.tools/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -193,9 +185,7 @@ base_url = "%s/v1"
 wire_api = "responses"
 env_key = "SWITCHBOARD_KEY"
 `, r.base, provider.URL)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
 	env := map[string]string{"CODEX_HOME": home, "PATH": os.Getenv("PATH"), "HOME": home, "SWITCHBOARD_KEY": testKey}
 	settings["program"], settings["cwd"], settings["env"] = codexProgram(r.t), work, env
 	return r.inNode("codex", settings)

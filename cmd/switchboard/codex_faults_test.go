@@ -105,18 +105,14 @@ func (c *realCodex) attach(cfg codex.Config, thread string) attached {
 	c.t.Helper()
 	link := c.other(cfg)
 	at, err := link.Conn.Attach(c.t.Context(), thread)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	return attached{at, c.t, link}
 }
 
 func (a attached) begin(id, prompt string) handoff.TurnID {
 	a.t.Helper()
 	turn, err := a.Agent.Start(a.t.Context(), handoff.Turn{ID: id, Input: handoff.TextInput(prompt)})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	return turn
 }
 
@@ -124,9 +120,7 @@ func (a attached) begin(id, prompt string) handoff.TurnID {
 func (a attached) speaks(turn handoff.TurnID) {
 	a.t.Helper()
 	for u, err := range a.Agent.Follow(a.t.Context(), turn) {
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		must(a.t, err)
 		if _, words := u.(handoff.Delta); words {
 			return
 		}
@@ -275,9 +269,7 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 		t.Errorf("attaching what is held elsewhere: %v", err)
 	}
 	at, err := second.Conn.(servers.Forker).Fork(t.Context(), holder.Target.Thread, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clone := attached{at, t, second}
 	if at.Running != "" || at.Target.Thread == holder.Target.Thread || at.Workspace != c.work {
 		t.Errorf("the copy: %+v", at)
@@ -293,9 +285,7 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 	c := startCodex(t)
 	loose := c.other(codex.Config{Way: byURL(c.url), Sandbox: "danger-full-access", Approval: "never"})
 	at, err := loose.Conn.Create(t.Context(), c.work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	desk := attached{at, t, loose}
 	desk.answered(desk.begin("desk-1", "first"), "answer to: first")
 
@@ -321,9 +311,7 @@ func TestRealCodexInterruptedAtOnce(t *testing.T) {
 	a := c.create(*codexAt(c.url))
 	for range 5 {
 		turn := a.begin("ours-1", "slow 60")
-		if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), turn); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Agent.(handoff.Controls).Interrupt(t.Context(), turn))
 		if _, end := a.ended(turn); end.Status != handoff.TurnInterrupted {
 			t.Errorf("it ended with %+v", end)
 		}

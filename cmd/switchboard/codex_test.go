@@ -88,9 +88,7 @@ func (c *realCodex) other(cfg codex.Config) *servers.Link {
 	c.t.Helper()
 	cfg.Name = "other"
 	link, err := codex.Dialer(cfg)(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.t.Cleanup(func() { _ = link.Conn.Close() })
 	return link
 }
@@ -99,24 +97,16 @@ func (c *realCodex) other(cfg codex.Config) *servers.Link {
 func (c *realCodex) thread(prompt string) string {
 	c.t.Helper()
 	at, err := c.other(*codexAt(c.url)).Conn.Create(c.t.Context(), c.work)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	turn, err := at.Agent.Start(c.t.Context(), handoff.Turn{ID: "other-1", Input: handoff.TextInput(prompt)})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	for u, err := range at.Agent.Follow(c.t.Context(), turn) {
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		if end, ok := u.(handoff.TurnEnded); ok && end.Status != handoff.TurnCompleted {
 			c.t.Fatalf("the first turn ended with %+v", end)
 		}
 	}
-	if err := at.Agent.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, at.Agent.Close())
 	return at.Target.Thread
 }
 
@@ -249,9 +239,7 @@ func TestRealCodexApproval(t *testing.T) {
 // work running.
 func TestRealCodexSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sb") // a socket's path has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "codex.sock")
 	c := startCodexAt(t, "unix://"+path)
@@ -275,12 +263,8 @@ func TestRealCodexChild(t *testing.T) {
 	voice := scriptedVoice(t)
 	other := t.TempDir() // one app-server a home: the child has its own
 	data, err := os.ReadFile(filepath.Join(c.home, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(other, "config.toml"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(other, "config.toml"), data, 0o600))
 	r := start(t, func(p *plan) {
 		p.Model = voice
 		p.Servers = []servers.Spec{{

@@ -14,26 +14,18 @@ import (
 func TestWorkspaceIsApart(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{"state/switchboard/inner", "work", "elsewhere"} {
-		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
 	}
-	if err := os.Symlink(home, filepath.Join(home, "elsewhere", "home")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(home, filepath.Join(home, "elsewhere", "home")))
 	env := func(name string) string {
 		return map[string]string{"XDG_STATE_HOME": filepath.Join(home, "state"), "K": "k"}[name]
 	}
 	for name, text := range map[string]string{"keys/key": "0123456789abcdef", "work/x": "", "mine": "0123456789abcdef"} {
 		file := filepath.Join(home, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
 	}
 	linked := filepath.Join(home, "linked", "token")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(linked), 0o700), os.Symlink("../mine", linked)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(linked), 0o700), os.Symlink("../mine", linked)))
 	const keyed = "\nkeys: [{principal: owner, key_file: keys/key}]"
 	for dirs, apart := range map[string]bool{
 		"workspace: work, key_file: work/../mine": true, "workspace: keys, key_file: keys/key": false,
@@ -54,9 +46,7 @@ func TestWorkspaceIsApart(t *testing.T) {
 		}
 		text := "servers:\n  - {name: a, kind: responses, url: \"https://a.example/v1\", model: m, " + dirs + "}\n" + more +
 			"\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := loadSettings(&options{Config: &file}, env)
 		if refused := err != nil && strings.Contains(err.Error(), "must be apart from"); refused == apart || apart &&
 			err != nil {

@@ -49,9 +49,7 @@ func TestDeepConfig(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "deep.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(text), 0o600))
 			cmd := exec.Command(os.Args[0], "-test.run", "^TestDeepConfig$")
 			cmd.Env = append(os.Environ(), deepFile+"="+file)
 			var stderr bytes.Buffer

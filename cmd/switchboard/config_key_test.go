@@ -58,13 +58,9 @@ func TestSecretIsNeverSeen(t *testing.T) {
 // Settings with secrets in them can be printed.
 func TestSettingsHideSecrets(t *testing.T) {
 	s, err := everythingWorld().load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := json.Marshal(struct{ Redis, Key secret }{s.Redis, s.Model.Key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	printed := fmt.Sprintf("%+v %#v %v %s", *s, *s, s.Model, data)
 	for _, text := range []string{"s3cret", "t0pic", goodKey, "token-1", "\"voice\""} {
 		if strings.Contains(printed, text) {

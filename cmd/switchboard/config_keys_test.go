@@ -11,9 +11,7 @@ import (
 // TestWhatKeysMay: each key has what it says, within what its machines say.
 func TestWhatKeysMay(t *testing.T) {
 	s, err := everythingWorld().load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9}
 	for i, want := range []web.Key{
 		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true,
@@ -39,9 +37,7 @@ func TestKeyForNumbers(t *testing.T) {
 	w := file("keys:\n  - {principal: prometheus, key_env: A, metrics: true, servers: [], tools: []}\n  - {principal: helper, key_env: B, metrics: true}\n")
 	w.env = map[string]string{"A": goodKey + "-a", "B": goodKey + "-b"}
 	s, err := w.load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if k := s.Access[0]; !k.Metrics || k.Servers == nil || k.Tools == nil || len(k.Servers)+len(k.Tools) > 0 {
 		t.Errorf("it may do more than read numbers: %+v", k)
 	}
@@ -54,15 +50,11 @@ func TestKeyForNumbers(t *testing.T) {
 func TestOwnersKeys(t *testing.T) {
 	everything := handoff.Limits{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20}
 	made, err := (&settings{Limits: defaults().Limits}).plan(t.TempDir(), notFound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := file("keys:\n  - {principal: owner, key_env: A}\n  - {principal: owner, key_env: B, approve: false, instructions: false}\n")
 	w.env = map[string]string{"A": goodKey + "-a", "B": goodKey + "-b", ownerKey: goodKey}
 	s, err := w.load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tt := range map[string]struct {
 		key     web.Key
 		may     bool

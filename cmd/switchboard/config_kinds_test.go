@@ -86,18 +86,14 @@ func withAbacus() []servers.Kind {
 func TestAnotherKind(t *testing.T) {
 	load := func(text string) (*settings, error) {
 		o, _, err := parseOptions(nil, io.Discard, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return settingsOf(o, func(string) string { return "" }, "/etc/my.yaml", []byte(text), withAbacus())
 	}
 	s, err := load(`servers:
   - {name: desk, kind: abacus, loft: roof, carries: 75, beads: {rows: 10, color: [red, black]}, cwd: /src}
   - {name: shelf, kind: abacus, unix: /run/abacus.sock}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	desk := s.Servers[0]
 	kind, _ := kindNamed(withAbacus(), desk.Kind)
 	dial, _ := kind.Dial(desk, zap.NewNop())

@@ -28,9 +28,7 @@ func TestReadmeSettings(t *testing.T) {
 		t.Log("there is no page of settings yet")
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(data)
 	found := tableRegion.FindAllStringSubmatch(text, -1)
 	if len(found) != 1 {
@@ -43,9 +41,7 @@ func TestReadmeSettings(t *testing.T) {
 		t.Fatal("the settings in the page of help are not those of the code: go test ./cmd/switchboard -run Readme -update")
 	}
 	text = strings.Replace(text, found[0][0], found[0][1]+settingsTable()+found[0][3], 1)
-	if err := os.WriteFile(settingsPage, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(settingsPage, []byte(text), 0o644))
 }
 
 // Every setting is told, and nothing else is.

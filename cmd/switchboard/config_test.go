@@ -36,9 +36,7 @@ func (w world) load(t *testing.T) (*settings, error) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, text := range w.files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		write(t, name, text)
 	}
 	for _, name := range []string{"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "REDIS_URL", "SWITCHBOARD_MODEL_URL",
@@ -90,9 +88,7 @@ func wantProblems(t *testing.T, err error, want ...string) {
 
 func TestNothingSet(t *testing.T) {
 	s, err := world{}.load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.Listen != "127.0.0.1:8080" || s.Model.Name != "gpt-realtime-2.1" || s.Model.URL != "" || s.Redis.Reveal() != "" ||
 		len(s.Access) != 0 || len(s.Servers) != 0 || s.File != "" {
 		t.Fatalf("settings %+v", s)
@@ -146,9 +142,7 @@ func everythingWorld() world {
 
 func TestEverythingSet(t *testing.T) {
 	s, err := everythingWorld().load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, _ := os.Getwd()
 	if s.Listen != "0.0.0.0:8443" || s.PublicURL != "https://bigpc.example.ts.net/" || len(s.TrustedProxies) != 2 ||
 		s.TrustedProxies[0].String() != "10.0.0.0/8" || s.Media.UDP.String() != "0.0.0.0:8443" ||
@@ -205,9 +199,7 @@ func TestMissingToken(t *testing.T) {
   - {name: bigpc, kind: codex, url: ws://127.0.0.1:1, token_file: not-there}
   - {name: helper, kind: responses, url: http://127.0.0.1:1/v1, model: m, workspace: %s, key_env: NOT_SET}
 `, t.TempDir())).load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	agents := responses.NewAgents(threads.NewMemory())
 	for i, want := range []string{"read token: open ", "read key: the environment has no NOT_SET"} {
 		server := s.Servers[i]
@@ -223,13 +215,9 @@ func TestMissingToken(t *testing.T) {
 // How callers are told of things, as it is set and as it is otherwise.
 func TestManners(t *testing.T) {
 	s, err := everythingWorld().load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := s.plan(t.TempDir(), exec.LookPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour ||
 		p.Silence != 90*time.Second || p.Patience != 15*time.Minute || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
 		t.Errorf("plan %v %v %v %q", p.Updates, p.AskAgain, p.GiveUp, p.Notify.URL)
@@ -309,9 +297,7 @@ func TestPrecedence(t *testing.T) {
 				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: ""}}, ":1"},
 			} {
 				s, err := tt.w.load(t)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if got := read[path](s); !strings.HasSuffix(got, tt.want) {
 					t.Errorf("%+v: %q, want %s", tt.w, got, tt.want)
 				}

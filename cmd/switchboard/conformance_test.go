@@ -82,9 +82,7 @@ func (m *simulatedMachine) serve() {
 		m.address = fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(m.t))
 	}
 	ln, err := net.Listen("tcp", m.address)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- m.world.Serve(ctx, m.name, ln) }()

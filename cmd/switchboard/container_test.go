@@ -21,9 +21,7 @@ type step struct{ word, rest string }
 func dockerfile(t *testing.T) (build, final []step) {
 	t.Helper()
 	data, err := os.ReadFile(house + "/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stages [][]step
 	for line := range strings.Lines(strings.ReplaceAll(string(data), "\\\n", " ")) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -121,31 +119,21 @@ func TestImageBuild(t *testing.T) {
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	info, err := os.Stat(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info.IsDir() {
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(to, os.DirFS(from)))
 		return
 	}
 	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o600)))
 }
 
 // wantStatic fails the test unless the kernel alone can run the binary.
 func wantStatic(t *testing.T, binary string) {
 	t.Helper()
 	f, err := elf.Open(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = f.Close() }()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {

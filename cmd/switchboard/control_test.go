@@ -22,9 +22,7 @@ func TestMadeKeys(t *testing.T) {
 		t.Fatalf("made %q, %v", owner, err)
 	}
 	robot, err := makeKey(dir, "robot")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made, err := readMadeKeys(dir)
 	if err != nil || len(made) != 2 {
 		t.Fatalf("kept %v %v", made, err)
@@ -99,9 +97,7 @@ func TestOldKeysAreRemoved(t *testing.T) {
 func TestControlSocket(t *testing.T) {
 	dir := t.TempDir()
 	first, err := listenControl(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, controlFile)
 	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v %v", about.Mode(), err)
@@ -114,9 +110,7 @@ func TestControlSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := listenControl(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	served := control{link: func(name string) (string, error) { return "to " + name, nil }, keys: func() error { return errors.New("no keys") }, api: http.NotFoundHandler()}.serve(&http.Server{})
 	go func() { _ = served.Serve(second) }()
 	defer func() { _ = served.Close() }()

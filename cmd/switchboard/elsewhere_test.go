@@ -41,9 +41,7 @@ func TestClientSecretOutlivesARestart(t *testing.T) {
 					Type    string
 					Session struct{ Instructions string }
 				}
-				if err := c.ReadJSON(&event); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.ReadJSON(&event))
 				if bound = event.Type == "session.created"; bound && event.Session.Instructions != "Speak like a pirate." {
 					t.Fatalf("begun with %q", event.Session.Instructions)
 				}
@@ -59,9 +57,7 @@ func TestClientSecretOutlivesARestart(t *testing.T) {
 func node(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	tools, err := filepath.Abs("../../.tools")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := exec.CommandContext(t.Context(), program(t, "node", "nodejs"), append([]string{"--input-type=module", "-e", script}, args...)...)
 	run.Dir = tools // modules are looked for here
 	out, err := run.CombinedOutput()
@@ -115,9 +111,7 @@ func TestStockClientsElsewhere(t *testing.T) {
 	p.Do(chromedp.Navigate(page.URL))
 	for transport, path := range map[string]string{"webrtc": "/v1/realtime/calls", "websocket": "/v1/realtime"} {
 		settings, err := json.Marshal(map[string]string{"transport": transport, "url": r.at(transport, path), "key": backend.Made.Value})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		eval[bool](p, `(async ({ transport, url, key }) => {
   const { RealtimeAgent, RealtimeSession } = OpenAIAgentsRealtime;
   const session = new RealtimeSession(new RealtimeAgent({ name: "elsewhere", instructions: "Be brief." }), { transport, model: "gpt-realtime-2.1" });

@@ -100,13 +100,9 @@ func TestFleetOverTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, err := attached.Agent.Start(t.Context(), handoff.Turn{ID: "t1", Input: handoff.TextInput("run the tests")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for u, err := range attached.Agent.Follow(t.Context(), id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if end, ok := u.(handoff.TurnEnded); ok && end.Status != handoff.TurnCompleted {
 			t.Errorf("%+v", end)
 		}

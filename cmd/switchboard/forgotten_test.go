@@ -58,8 +58,6 @@ func (r *running) hand(body string) string {
 		r.t.Fatalf("%s: %d %s", body, status, got)
 	}
 	var rec handoff.Record
-	if err := json.Unmarshal(got, &rec); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, json.Unmarshal(got, &rec))
 	return rec.ID
 }

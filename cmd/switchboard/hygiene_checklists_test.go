@@ -26,9 +26,7 @@ func TestHygieneOfChecklists(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "#") {
 				continue

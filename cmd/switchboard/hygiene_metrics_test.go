@@ -57,9 +57,7 @@ func scanMetrics(t *testing.T) metricScan {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		room := path.Dir(name)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {

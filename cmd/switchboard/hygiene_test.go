@@ -60,9 +60,7 @@ func sources(t *testing.T) map[string]string {
 		all[filepath.ToSlash(rel)] = string(data)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -73,9 +71,7 @@ func TestHygiene(t *testing.T) {
 	}
 	found := inspect(all)
 	data, err := os.ReadFile(house + "/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found = append(found, inspectModule(string(data))...)
 	for _, b := range found {
 		t.Errorf("%s:%d: %s", b.file, b.line, b.reason)

@@ -173,18 +173,14 @@ func (r *running) up(names ...string) {
 func loopback(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 // write writes a file.
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // handoffs returns the pieces of work without what they did, oldest first.
@@ -270,9 +266,7 @@ func (r *running) dial(query string) *phone {
 	r.t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
 	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime"+query, header)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	p := &phone{t: r.t, conn: conn, events: make(chan phoneEvent, 4096)}
 	go p.read()
 	r.t.Cleanup(p.hangUp)
@@ -323,9 +317,7 @@ func (p *phone) play(size int) {
 // send sends an event.
 func (p *phone) send(event string) {
 	p.t.Helper()
-	if err := p.conn.WriteMessage(websocket.TextMessage, []byte(event)); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.conn.WriteMessage(websocket.TextMessage, []byte(event)))
 }
 
 // say types a sentence and asks for a response, as Realtime clients do.
@@ -430,4 +422,12 @@ func ownersTestKey() web.Key {
 	k := web.NewKey(ownerName, testKey)
 	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, true, true
 	return k
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

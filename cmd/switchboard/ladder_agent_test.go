@@ -50,9 +50,7 @@ func newRungs(t *testing.T) *rungs {
 		Workspace: simulator.NewTools(m, 1), Dir: m.Dir, Log: zap.NewNop(), Model: responses.Model{Name: "m", Continuation: responses.ResponseIDs},
 	})
 	fleet, err := servers.New(servers.Config{Log: zap.NewNop(), Specs: []servers.Spec{{Name: m.Name, Kind: responses.Name, Dir: m.Dir, Dial: agent.Dial, IsThread: agents.Kind().IsThread}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.router = router.NewRouter(router.Config{Fleet: fleet, Stickies: r, Log: zap.NewNop(), Life: "h"})
 	r.calls = call.New(call.Config{
 		Runs: r.router, Attending: r.router, Questions: r.router, Shown: r.router.Shown,

@@ -111,9 +111,7 @@ func (w *ladderWorld) add(name string) *responses.Server {
 // connect connects to a machine, which runs.
 func (w *ladderWorld) connect(name string, agent *responses.Server) {
 	link, err := agent.Dial(w.T.Context())
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must(w.T, err)
 	w.mu.Lock()
 	w.machines[name] = link
 	w.mu.Unlock()
@@ -128,9 +126,7 @@ func (w *ladderWorld) theirs(thread, lasts string) {
 	if err == nil {
 		_, err = at.Agent.Start(w.T.Context(), handoff.Turn{ID: "theirs", Input: handoff.TextInput("theirs")})
 	}
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must(w.T, err)
 }
 
 // known attaches a thread of a ladder, which was there before.

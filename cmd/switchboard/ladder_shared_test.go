@@ -27,9 +27,7 @@ func TestLaddersOfTheRouter(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			parts := map[string][]string{}
 			for _, f := range archive.Files {
 				parts[f.Name] = calltest.Lines(string(f.Data))

@@ -41,9 +41,7 @@ func TestMCPConformance(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	at, err := url.Parse(r.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	keyed := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(at)
 		p.Out.Host = p.In.Host // the suite tries foreign ones

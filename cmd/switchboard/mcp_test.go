@@ -34,9 +34,7 @@ func (r *running) agent(key, version string) *mcp.ClientSession {
 	s, err := client.Connect(r.t.Context(), &mcp.StreamableClientTransport{
 		Endpoint: r.base + "/mcp", HTTPClient: &http.Client{Transport: bearer(key)}, MaxRetries: -1,
 	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -130,9 +128,7 @@ func TestMCPKeys(t *testing.T) {
 		"application/json",
 		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") != "" {
 		t.Errorf("without a key: %d, %q", resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
@@ -170,9 +166,7 @@ base_url = "%s/v1"
 wire_api = "responses"
 requires_openai_auth = false
 %s`, provider.URL, servers)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), codexProgram(t), "exec", "--skip-git-repo-check", "--cd", work, prompt)
 	cmd.Env = append(append(codexEnv(home), "PATH="+os.Getenv("PATH")), env...)
 	out, err := cmd.CombinedOutput()

@@ -31,9 +31,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	problems, err := promlint.New(bytes.NewReader(body)).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "switchboard_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)

@@ -42,9 +42,7 @@ func ok[T any](t *testing.T) func(T, error) T {
 		if api, is := errors.AsType[*responses.Error](err); is {
 			t.Fatalf("%d %s %s: %s", api.StatusCode, api.Code, api.Param, api.Message)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return v
 	}
 }

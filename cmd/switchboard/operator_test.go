@@ -117,14 +117,10 @@ func (c *realCodex) copies(thread string, n int) {
 		c.t.Fatalf("%v %v", found, err)
 	}
 	text, err := os.ReadFile(found[0])
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	var head map[string]any
-	if err := json.Unmarshal(first, &head); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, json.Unmarshal(first, &head))
 	for i := range n {
 		at := time.Now().Add(-time.Duration(i+1) * time.Hour).UTC()
 		id := fmt.Sprintf("%08x-%04x-7000-8000-%012x", at.UnixMilli()>>16, at.UnixMilli()&0xffff, i)
@@ -132,19 +128,13 @@ func (c *realCodex) copies(thread string, n int) {
 		meta["id"], meta["session_id"], meta["timestamp"], meta["cwd"] = id, id, at.Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("/src/dir-%d", i)
 		meta["git"] = map[string]any{"branch": fmt.Sprintf("branch-%d", i)}
 		line, err := json.Marshal(head)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		body := bytes.ReplaceAll(rest, []byte("the first words"), fmt.Appendf(nil, "copy %d of that", i))
 		body = bytes.ReplaceAll(body, []byte(c.work), fmt.Appendf(nil, "/src/dir-%d", i))
 		name := filepath.Join(c.home, "sessions", at.Format("2006/01/02"), "rollout-"+at.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, os.MkdirAll(filepath.Dir(name), 0o700))
 		write(c.t, name, string(line)+"\n"+strings.ReplaceAll(string(body), thread, id))
-		if err := os.Chtimes(name, at, at); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, os.Chtimes(name, at, at))
 	}
 	known, _ := filepath.Glob(filepath.Join(c.home, "*.sqlite*"))
 	for _, name := range known { // so that codex looks through its files once more, as after an update
@@ -157,9 +147,7 @@ func (c *realCodex) copies(thread string, n int) {
 // who looks for it where none is says so.
 func TestUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sb") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "codex.sock")
 	on := func(p *plan) {
@@ -178,9 +166,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 	t.Run("simulated", func(t *testing.T) {
 		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- simulator.NewWorld(simulator.Config{Speed: 50}).Serve(ctx, "bigpc", l) }()

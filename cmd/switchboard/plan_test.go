@@ -46,9 +46,7 @@ func TestLocalCodex(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var names []string
 			for _, s := range p.Servers {
 				names = append(names, s.Name)

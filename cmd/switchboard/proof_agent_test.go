@@ -98,15 +98,11 @@ func giveNobody(t *testing.T, work, temp string) string {
 		return ""
 	}
 	u, err := sandbox.LookupUser("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, dir := range []string{filepath.Dir(work), filepath.Dir(temp)} {
 		err = errors.Join(err, os.Chmod(dir, 0o755))
 	}
-	if err := errors.Join(err, os.Chown(work, u.UID, u.GID)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chown(work, u.UID, u.GID)))
 	return ", user: nobody"
 }
 

@@ -24,9 +24,7 @@ func newCutter(t *testing.T, name, upstream string) *cutter {
 	t.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	c := &cutter{proxy: toxiproxy.NewProxy(server, name, "127.0.0.1:0", strings.TrimPrefix(upstream, "ws://"))}
-	if err := c.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.proxy.Start())
 	t.Cleanup(c.proxy.Stop)
 	c.at = "ws://" + c.proxy.Listen
 	return c

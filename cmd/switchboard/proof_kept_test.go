@@ -68,9 +68,7 @@ func proofNotKept(t *testing.T, store string) {
 	}
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, words := range []string{done, cut, "job 1 is done"} {
 			if strings.Contains(string(data), words) {
 				t.Errorf("%s has %q", name, words)
@@ -83,9 +81,7 @@ func proofNotKept(t *testing.T, store string) {
 func (c *child) request(key, body string) *http.Request {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+"/v1/responses", strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	req.Header.Set("Authorization", "Bearer "+testKey)
 	req.Header.Set("Idempotency-Key", key)
 	return req
@@ -167,9 +163,7 @@ func proofOwner(t *testing.T, store string) {
 		_, err = file.WriteString("keys:\n  - {principal: other, key_file: other.key}\n")
 		_ = file.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := s.start()
 	c.up("bigpc")
 	made := map[string]bool{}
@@ -186,9 +180,7 @@ func proofOwner(t *testing.T, store string) {
 				} `json:"items"`
 			}
 			_, body := c.ask(http.MethodGet, "/fleet/sessions?server=bigpc&limit=40", "", "Authorization", "Bearer "+key)
-			if err := json.Unmarshal(body, &list); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(body, &list))
 			n := 0
 			for _, one := range list.Items {
 				if made[one.ID] {

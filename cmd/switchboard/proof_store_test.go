@@ -57,9 +57,7 @@ func proofRedisGone(t *testing.T, kept bool) {
 func lockFile(t *testing.T, s *site) (unlock func()) {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(s.state, "switchboard", "switchboard.db-shm"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	until(t, "the lock of the file", func() bool {
 		return syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 1}) == nil
 	})

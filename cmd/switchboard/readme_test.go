@@ -25,9 +25,7 @@ func readmeText(t *testing.T) string {
 	var all strings.Builder
 	for _, name := range append([]string{readme}, names...) {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all.Write(append(data, '\n'))
 	}
 	return all.String()
@@ -36,13 +34,9 @@ func readmeText(t *testing.T) string {
 // TestReadmeLinks holds that what the README links to is there, and that it links to every page of help.
 func TestReadmeLinks(t *testing.T) {
 	data, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names, err := filepath.Glob("../../web/help/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var linked []string
 	for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(data), -1) {
 		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
@@ -83,9 +77,7 @@ func TestReadmeConfigurations(t *testing.T) {
 			t.Fatal(err)
 		}
 		o, _, err := parseOptions([]string{"--config", file}, io.Discard, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := loadSettings(o, func(name string) string { return env[name] }); err != nil {
 			t.Errorf("%v in:\n%s", err, example)
 		}
@@ -101,13 +93,9 @@ func TestReadmeCommands(t *testing.T) {
 		}
 	}
 	makefile, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ci, err := os.ReadFile("../../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !regexp.MustCompile(`(?m)^test:`).Match(makefile) || !strings.Contains(string(ci), "make test") {
 		t.Error("CI must run the command that the README gives")
 	}

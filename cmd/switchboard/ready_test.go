@@ -62,9 +62,7 @@ func TestReadyWithoutStore(t *testing.T) {
 	c := s.start()
 	ask := func(path string) (int, handoff.Code) {
 		resp, err := http.Get(c.base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		var body struct{ Error struct{ Code handoff.Code } }
 		_ = json.NewDecoder(resp.Body).Decode(&body)
@@ -88,9 +86,7 @@ func TestServedOnceItIsKnown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	former, err := openStore(t.Context(), plan{StateDir: dir}, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const left = 20
 	for i := range left {
 		id := fmt.Sprint("former-", i)
@@ -107,9 +103,7 @@ func TestServedOnceItIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if err := former.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, former.Close())
 	r := start(t, func(p *plan) { p.StateDir = dir })
 	if status, body := r.ask(http.MethodGet, fmt.Sprint("/fleet/handoffs/former-", left-1), ""); status != http.StatusOK {
 		t.Errorf("%d %s", status, body)

@@ -17,14 +17,10 @@ func TestTerminalCloses(t *testing.T) {
 	c := s.start()
 	until(t, "the child of the child", func() bool { return len(c.left()) == 2 })
 	for range 3 {
-		if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.cmd.Process.Signal(syscall.SIGHUP))
 		until(t, "it to tell so", func() bool { return strings.Contains(c.logs.String(), "terminal closed") })
 	}
-	if err := c.cmd.Process.Signal(syscall.SIGPIPE); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.cmd.Process.Signal(syscall.SIGPIPE))
 	for range 3 {
 		resp, err := http.Get(c.base + "/healthz")
 		if err != nil || resp.StatusCode != http.StatusOK {
@@ -41,17 +37,13 @@ func TestTerminalCloses(t *testing.T) {
 func TestNobodyReads(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", "", map[string]string{"away": "ws://127.0.0.1:1"})
 	cmd := exec.Command(os.Args[0], "--listen", "127.0.0.1:0", "--config", s.config)
 	cmd.Env = append(os.Environ(), childEnv+"=1", "XDG_STATE_HOME="+s.state, ownerKey+"="+testKey)
 	cmd.Stdout, cmd.Stderr = w, w
 	_ = r.Close() // before it begins: the first word finds nobody
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	_ = w.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the process

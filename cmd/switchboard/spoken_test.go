@@ -54,18 +54,14 @@ func (r *running) ended(prompt string) handoff.Record {
 func audited(t *testing.T, dir string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, _, err := sessions.VerifyAuditDir(dir); err != nil {
 		t.Fatal(err)
 	}
 	var list []string
 	for line := range bytes.Lines(data) {
 		var entry struct{ Record handoff.AuditRecord }
-		if err := json.Unmarshal(line, &entry); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(line, &entry))
 		list = append(list, fmt.Sprintf("%s by %s, %s, on %s", entry.Record.Decision, entry.Record.By, entry.Record.Tier, entry.Record.Server))
 	}
 	return list

@@ -23,9 +23,7 @@ func TestInit(t *testing.T) {
 		t.Fatalf("%d %q %q", code, out, errs)
 	}
 	s, err := file(string(starter)).load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(s.Servers) > 0 || len(s.Access) > 0 || s.Listen != defaults().Listen {
 		t.Error("the starter file sets something")
 	}
@@ -51,9 +49,7 @@ func TestStarterLines(t *testing.T) {
 	w := file(text)
 	w.env = map[string]string{"VOICE_KEY": "a-key-0000000000000000", "OWNER_KEY": goodKey}
 	s, err := w.load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(s.Servers) != 2 || len(s.Access) != 1 || s.Model.Name != "some-realtime-model" {
 		t.Errorf("%d servers, %d keys, model %s", len(s.Servers), len(s.Access), s.Model.Name)
 	}

@@ -15,21 +15,13 @@ import (
 func openTerminal(t *testing.T) (screen *bufio.Reader, terminal *os.File) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = other.Close() })
-	if err := unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = terminal.Close() })
 	return bufio.NewReader(other), terminal
 }
@@ -42,9 +34,7 @@ func TestProgramAtATerminal(t *testing.T) {
 	run := startProgram(t, env, terminal, "--listen", "127.0.0.1:0", "--config", config(t, ""))
 	line := func() string {
 		text, err := screen.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return strings.TrimSpace(text)
 	}
 	if first := line(); !strings.Contains(first, "voice: simulated") {
@@ -70,19 +60,13 @@ func TestProgramAtATerminal(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	_, is := openTerminal(t)
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer null.Close()
 	file, err := os.Create(t.TempDir() + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	from, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer from.Close()
 	defer pipe.Close()
 	for f, want := range map[*os.File]bool{is: true, null: false, file: false, pipe: false} {

@@ -25,9 +25,7 @@ func codexProgram(t testing.TB) string {
 		t.Fatal("the real codex is missing: make test installs it into .tools")
 	}
 	path, err := filepath.Abs(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -47,13 +45,9 @@ func spawn(t testing.TB, env []string, dir string, args ...string) (lines <-chan
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Dir = append(os.Environ(), env...), dir
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	printed, done := make(chan string, 1000), make(chan struct{})
 	var newest []string // Owned by the goroutine until done
 	var killed atomic.Bool

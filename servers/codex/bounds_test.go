@@ -92,9 +92,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 			}
 		}
 		id, w, err := p.enlist(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.respond(message{ID: json.RawMessage(fmt.Sprint(id)), Result: json.RawMessage(`{}`)})
 		if r := <-w.reply; !errors.Is(r.leftOut, servers.ErrLongFrame) {
 			t.Errorf("an answer beyond the bound: %+v", r)

@@ -13,13 +13,11 @@ import (
 // What an app-server tells of an edit, each file as hunks.
 func TestChangesOfAnEdit(t *testing.T) {
 	var w wireItem
-	if err := json.Unmarshal([]byte(`{"type":"fileChange","id":"i1","status":"completed","changes":[
+	must(t, json.Unmarshal([]byte(`{"type":"fileChange","id":"i1","status":"completed","changes":[
 		{"path":"a.go","kind":{"type":"update","move_path":"b.go"},"diff":"@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
 		{"path":"new.md","kind":{"type":"add"},"diff":"# New\n\ntext\n"},
 		{"path":"old.md","kind":{"type":"delete"},"diff":"gone"},
-		{"path":"odd","kind":7,"diff":""}]}`), &w); err != nil {
-		t.Fatal(err)
-	}
+		{"path":"odd","kind":7,"diff":""}]}`), &w))
 	want := []handoff.FileChange{
 		{Path: "a.go", Kind: "update", To: "b.go", Diff: "@@ -1,2 +1,2 @@\n one\n-two\n+2\n", Added: 1, Removed: 1},
 		{Path: "new.md", Kind: "add", Diff: "@@ -0,0 +1,3 @@\n+# New\n+\n+text\n", Added: 3},

@@ -84,9 +84,7 @@ func TestChild(t *testing.T) {
 	t.Parallel()
 	const plays = `read line; echo '{"id":1,"result":{"userAgent":"switchboard/0.150.1 (x)"}}'; read line; read line; exit 3`
 	link, err := Dialer(Config{Name: "laptop", Way: &transport.Child{Command: []string{"sh", "-c", plays}}})(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if link.Version != "0.150.1" || !link.Exclusive {
 		t.Errorf("%+v", link)
 	}

@@ -428,3 +428,11 @@ func sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -225,9 +225,7 @@ func TestNobodyReads(t *testing.T) {
 		f.turnCompleted(turn1, "completed")
 		var done, ended int
 		for u, err := range at.Agent.Follow(t.Context(), id) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			switch u.(type) {
 			case handoff.ItemDone:
 				done++

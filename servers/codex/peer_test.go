@@ -20,9 +20,7 @@ func TestHandshake(t *testing.T) {
 		dialed := call(func() (*servers.Link, error) { return connect(t.Context(), withDefaults(Config{}), wire) })
 		hello := f.expect("initialize")
 		var p initializeParams
-		if err := json.Unmarshal(hello.Params, &p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(hello.Params, &p))
 		if p.ClientInfo.Name != "switchboard" || p.ClientInfo.Version == "" || !p.Capabilities.ExperimentalAPI {
 			t.Errorf("initialize %s", hello.Params)
 		}
@@ -252,9 +250,7 @@ func (s *stuckWire) Write([]byte) error {
 func TestEncodeSanitises(t *testing.T) {
 	frame, err := encode(request{Method: "x",
 		Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s := string(frame); s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q", frame)
 	}

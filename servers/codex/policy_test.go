@@ -118,9 +118,7 @@ func TestNothingOverrides(t *testing.T) {
 		"steer": turnSteerParams{ThreadID: "t"},
 	} {
 		b, err := json.Marshal(params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, field := range []string{"approval", "sandbox", "cwd", "model", "config", "permission", "environments",
 			"Instructions"} {
 			if strings.Contains(string(b), `"`+field) {

@@ -35,18 +35,14 @@ type line struct {
 func readTranscript(t testing.TB, name string) []line {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", name+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	var lines []line
 	scanner := bufio.NewScanner(file)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
 		var l line
-		if err := json.Unmarshal(scanner.Bytes(), &l); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(scanner.Bytes(), &l))
 		if l.Dir == ">" || l.Dir == "<" {
 			lines = append(lines, l)
 		}
@@ -80,14 +76,10 @@ func TestReplay(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { got = replay(t, lines) })
 				golden := filepath.Join("testdata", name+"-"+conn+".golden")
 				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.WriteFile(golden, []byte(got), 0o666))
 				}
 				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if diff := gocmp.Diff(string(want), got); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}
@@ -373,14 +365,10 @@ func (p *player) say(m message, raw json.RawMessage) {
 // answer sends a recorded response with the id of our request.
 func (p *player) answer(a *asked, raw json.RawMessage) {
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, json.Unmarshal(raw, &m))
 	m["id"] = a.frame.ID
 	b, err := json.Marshal(m)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	p.fake.say("%s", b)
 }
 

@@ -30,9 +30,7 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), turn) })
 		frame := f.expect("turn/start")
 		var got turnStartParams
-		if err := json.Unmarshal(frame.Params, &got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(frame.Params, &got))
 		want := turnStartParams{
 			ThreadID: thread1, Input: []userInput{{Type: "text", Text: handoff.InputText(turn.Input)}},
 			ClientUserMessageID: "01-ours",

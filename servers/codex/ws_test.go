@@ -76,9 +76,7 @@ func TestWebSocket(t *testing.T) {
 	dial := Dialer(Config{Name: "bigpc",
 		Way: &transport.WebSocket{URL: url, Token: func() (string, error) { return "s3cret", nil }}})
 	link, err := dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := <-headers
 	if h.Get("Authorization") != "Bearer s3cret" || len(h.Values("Origin")) != 0 ||
 		len(h.Values("Sec-Websocket-Extensions")) != 0 {
@@ -96,15 +94,11 @@ func TestWebSocket(t *testing.T) {
 // TestUnixSocket: a socket of this machine carries the same WebSocket.
 func TestUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sb") // a socket's path has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "codex.sock")
 	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" {
 			t.Error("an Origin was sent")
@@ -121,9 +115,7 @@ func TestUnixSocket(t *testing.T) {
 	go server.Serve(listener)
 	defer server.Close()
 	link, err := Dialer(Config{Name: "box", Way: &transport.Unix{Path: path}})(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if link.Version != "0.169.0" || link.Exclusive {
 		t.Errorf("link %+v", link)
 	}
@@ -140,9 +132,7 @@ func TestUnixSocket(t *testing.T) {
 func TestWebSocketServerGoes(t *testing.T) {
 	url, _ := wsServer(t, func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() })
 	link, err := Dialer(atAddress(url))(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := link.Catalog.List(t.Context(), 1); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 		t.Errorf("list: %v", err)
 	}
@@ -178,9 +168,7 @@ func TestWebSocketFrameLimit(t *testing.T) {
 		}
 	})
 	link, err := Dialer(atAddress(url))(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list, err := link.Catalog.List(t.Context(), 20)
 	if err != nil || len(list) != 1 || list[0].Title != "short" {
 		t.Fatalf("listed %+v, %v", list, err)
@@ -216,9 +204,7 @@ func TestWebSocketRefused(t *testing.T) {
 
 func TestWebSocketUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	for name, way := range map[string]transport.WebSocket{
@@ -295,9 +281,7 @@ func TestPings(t *testing.T) {
 			})
 			drain(conn)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		begin := time.Now()
 		sleep(10 * pingEvery)
 		select {
@@ -320,9 +304,7 @@ func TestDeadServer(t *testing.T) {
 			conn.SetPingHandler(func(string) error { return nil })
 			drain(conn)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		begin := time.Now()
 		<-link.Done
 		if took := time.Since(begin); took > 25*time.Second {

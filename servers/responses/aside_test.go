@@ -26,9 +26,7 @@ func (deadStore) Read(context.Context, string, string) (threads.Record, error) {
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	r := newRig(t, newFake(t, nil), func(c *Config) { c.Threads = deadStore{c.Threads} })
 	link, err := r.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn := link.Conn
 	for name, do := range map[string]func() error{
 		"create": func() error { _, err := conn.Create(t.Context(), ""); return err },
@@ -45,24 +43,18 @@ func TestNothingIsLeftAside(t *testing.T) {
 	f := newFake(t, agentOf)
 	r := newRig(t, f, nil)
 	link, err := r.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn := link.Conn.(*conn)
 	for _, runs := range []bool{false, true} {
 		a, err := conn.CreateEphemeral(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if runs {
 			if _, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "1",
 				Input: handoff.TextInput(serverstest.PromptWait)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := a.Agent.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Agent.Close())
 		there := func() bool {
 			_, err := conn.server.asides.Read(t.Context(), r.cfg.Name, a.Target.Thread)
 			return err == nil

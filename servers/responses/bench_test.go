@@ -34,17 +34,13 @@ func BenchmarkClaims(b *testing.B) {
 		{"floor", func(*testing.B) threads.Store { return threads.NewMemory() }},
 		{"sqlite", func(b *testing.B) threads.Store {
 			s, err := sqlite.Open(b.Context(), sqlite.Config{Dir: b.TempDir()})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.Cleanup(func() { _ = s.Close() })
 			return s.Threads()
 		}},
 		{"redis", func(b *testing.B) threads.Store {
 			s, err := redis.Open(b.Context(), redis.Config{URL: memory.URL, Prefix: newID("bench")})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.Cleanup(func() { _ = s.Close() })
 			return s.Threads()
 		}},
@@ -93,9 +89,7 @@ func BenchmarkTurn(b *testing.B) {
 			"input": []object{{"role": "user", "content": "x"}}}))
 		for b.Loop() {
 			resp, err := http.Post(cfg.URL+"/responses", "application/json", strings.NewReader(body))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
 		}
@@ -128,17 +122,11 @@ func benchServer(b *testing.B, cfg Config) (*Server, *conn) {
 func benchTurn(b *testing.B, s *Server, c *conn, id string) {
 	b.Helper()
 	a, err := c.Create(b.Context(), "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	turn, err := a.Agent.Start(b.Context(), handoff.Turn{ID: id, Input: handoff.TextInput("x")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for _, err := range a.Agent.Follow(b.Context(), turn) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 	_ = a.Agent.Close()
 }
@@ -159,23 +147,17 @@ func BenchmarkDelta(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var e struct{ Type, Delta string }
-			if err := json.Unmarshal(delta, &e); err != nil {
-				b.Fatal(err)
-			}
+			must(b, json.Unmarshal(delta, &e))
 		}
 	})
 	b.Run("reader", func(b *testing.B) {
 		r := newReader(listener{progress: silent{}, name: func(id string) string { return id },
 			hear: func() error { return nil }, keep: func([]json.RawMessage) error { return nil }})
-		if err := r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m",` +
-			`"role":"assistant"}}`)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m",`+
+			`"role":"assistant"}}`)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := r.take(delta); err != nil {
-				b.Fatal(err)
-			}
+			must(b, r.take(delta))
 		}
 	})
 }
@@ -191,14 +173,10 @@ func BenchmarkInput(b *testing.B) {
 				cfg.Workspace = stub{use: map[string]use{"look": found(strings.Repeat("found ", 100))}}
 				_, c := benchServer(b, cfg)
 				a, err := c.Create(b.Context(), "")
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				for i := range 20 {
 					id, err := a.Agent.Start(b.Context(), handoff.Turn{ID: fmt.Sprint(n, "-", i), Input: handoff.TextInput("look")})
-					if err != nil {
-						b.Fatal(err)
-					}
+					must(b, err)
 					for range a.Agent.Follow(b.Context(), id) { // to its end
 					}
 				}

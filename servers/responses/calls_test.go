@@ -36,15 +36,11 @@ func (k *talk) questions(words string, d handoff.Decision) (asked int, end hando
 	k.Helper()
 	id := k.start(handoff.Turn{ID: words, Input: handoff.TextInput(words)})
 	for u, err := range k.Agent.Follow(k.Context(), id) {
-		if err != nil {
-			k.Fatal(err)
-		}
+		must(k, err)
 		switch u := u.(type) {
 		case handoff.Question:
 			asked++
-			if err := k.Agent.(handoff.Controls).Decide(k.Context(), u.ID, d); err != nil {
-				k.Fatal(err)
-			}
+			must(k, k.Agent.(handoff.Controls).Decide(k.Context(), u.ID, d))
 		case handoff.TurnEnded:
 			end = u
 		}

@@ -36,3 +36,11 @@ func pictures(items []json.RawMessage) int {
 	}
 	return n
 }
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -23,9 +23,7 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	}()
 	read := func(f *follower) handoff.Update {
 		u, err := h.next(t.Context(), f, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return u
 	}
 	read(first) // its beginning

@@ -139,17 +139,13 @@ func TestAgents(t *testing.T) {
 		t.Errorf("an agent without a workspace: %v", err)
 	}
 	link, err := dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := link.Conn.Create(t.Context(), dir)
 	if err != nil || !agents.Kind().IsThread(a.Target.Thread) || a.Workspace != dir {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	id, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("look")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := ""
 	for u, err := range a.Agent.Follow(t.Context(), id) {
 		if end, ok := u.(handoff.TurnEnded); ok && err == nil {
@@ -185,12 +181,8 @@ func forCommands(t *testing.T) (dir, user string) {
 		return dir, ""
 	}
 	u, err := sandbox.LookupUser("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, u.UID, u.GID)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, u.UID, u.GID)))
 	return dir, "nobody"
 }
 
@@ -220,14 +212,10 @@ func TestAsRoot(t *testing.T) {
 // TestHidden: no command of an agent sees what is hidden from all, even one that runs without a sandbox.
 func TestHidden(t *testing.T) {
 	hidden := t.TempDir()
-	if err := os.WriteFile(filepath.Join(hidden, "secret"), []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(hidden, "secret"), []byte("secret"), 0o600))
 	agents := NewAgents(threads.NewMemory(), hidden)
 	work, as := forCommands(t)
-	if err := os.Chmod(filepath.Dir(hidden), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(hidden), 0o755))
 	agents.Kind().Dial(servers.Spec{Name: "helper", Own: &Settings{
 		URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Sandbox: "danger-full-access",
 		Approval: "never", User: as, Env: []string{"PATH"}, Key: func() (string, error) { return "", nil },

@@ -20,9 +20,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		step := func(step threads.Step) threads.Result {
 			t.Helper()
 			r, err := s.advance(t.Context(), step)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r
 		}
 		step(threads.Create{Owner: "helper", Thread: "t", At: time.Now()})

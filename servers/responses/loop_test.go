@@ -66,13 +66,9 @@ type talk struct {
 func newTalk(t *testing.T, r *rig) *talk {
 	t.Helper()
 	link, err := r.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := link.Conn.Create(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &talk{T: t, rig: r, Attached: a}
 }
 
@@ -113,9 +109,7 @@ func (k *talk) say(parts ...handoff.Part) handoff.TurnEnded {
 func (k *talk) record() threads.Record {
 	k.Helper()
 	record, err := k.rig.cfg.Threads.Read(k.Context(), "helper", k.Target.Thread)
-	if err != nil {
-		k.Fatal(err)
-	}
+	must(k, err)
 	return record
 }
 

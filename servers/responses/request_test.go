@@ -137,9 +137,7 @@ func TestUsage(t *testing.T) {
 	sum := usageOf(json.RawMessage(`{"input_tokens":1,"output_tokens":2,"x":1}`))
 	sum = sum.plus(usageOf(json.RawMessage(`{"prompt_tokens":3,"completion_tokens":4}`)))
 	data, err := json.Marshal(sum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const want = `{"completion_tokens":6,"completion_tokens_details":{"reasoning_tokens":0},"input_tokens":4,` +
 		`"input_tokens_details":{"cached_tokens":0},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":0},` +
 		`"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"raw":[{"input_tokens":1,"output_tokens":2,"x":1},` +

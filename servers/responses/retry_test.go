@@ -207,9 +207,7 @@ func TestItemsInterleave(t *testing.T) {
 		`{"type":"response.completed","response":{"id":"r1","output":[{},{},{"type":"function_call","call_id":"c",` +
 			`"name":"n","arguments":"{}"}],"usage":{"input_tokens":3}}}`,
 	} {
-		if err := r.take([]byte(e)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.take([]byte(e)))
 	}
 	got := strings.Join(b.lines, "; ")
 	const want = "began x; began item_1; reasoning x hm; message item_1 he; message item_1 y; kept item_1; finished " +
@@ -248,9 +246,7 @@ func TestPartsOfAnItem(t *testing.T) {
 		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant",` +
 			`"content":[{"type":"output_text","text":"Yes, "},{"type":"refusal","refusal":"but no."}]}}`,
 	} {
-		if err := r.take([]byte(e)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.take([]byte(e)))
 	}
 	said := map[string]string{}
 	for _, line := range b.lines {

@@ -53,9 +53,7 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 	k.code("neither words nor pictures", k.Agent.(handoff.Controls).Steer(t.Context(), id,
 		[]handoff.Part{struct{ handoff.Part }{}}), handoff.CodeUnsupported)
 	for range threads.MaxSteers {
-		if err := k.steer(id, "more"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.steer(id, "more"))
 	}
 	k.code("too many", k.steer(id, "hi"), handoff.CodeOverloaded)
 	f.Release()
@@ -99,9 +97,7 @@ func TestOutputsThenSteers(t *testing.T) {
 	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
 	<-inTool
 	for _, words := range []string{"first", "second"} {
-		if err := k.steer(id, words); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.steer(id, words))
 	}
 	calm.Store(true)
 	close(goOn)
@@ -124,9 +120,7 @@ func TestSteerDuringTheLastAnswer(t *testing.T) {
 	k := newTalk(t, newRig(t, f, nil))
 	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
 	k.asked()
-	if err := k.steer(id, "this"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.steer(id, "this"))
 	f.Release()
 	if _, end := k.end(id); end.Text != "I heard this" || end.Status != handoff.TurnCompleted {
 		t.Errorf("%+v", end)

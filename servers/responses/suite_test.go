@@ -45,9 +45,7 @@ func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 		settings.User, _ = sandbox.LookupUser(as) // it was found before
 	}
 	w, err := workspace.Open(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	r.cfg = Config{
 		Name: "helper", URL: f.server.URL + "/v1", Model: Model{Name: "m", Instructions: "be brief",
@@ -219,9 +217,7 @@ func opened(t *testing.T, s interface {
 	Close() error
 }, err error) threads.Store {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var work sync.WaitGroup
 	work.Go(func() { _ = s.Run(context.Background()) }) // until it is closed
 	t.Cleanup(func() {

@@ -40,9 +40,7 @@ func newLookout(t *testing.T, store threads.Store) *lookout {
 	<-inTool
 	calm.Store(true)
 	for _, words := range []string{"first", "second"} {
-		if err := l.steer(l.turn, words); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.steer(l.turn, words))
 	}
 	return l
 }
@@ -50,9 +48,7 @@ func newLookout(t *testing.T, store threads.Store) *lookout {
 // interrupt ends the turn.
 func (l *lookout) interrupt() {
 	l.Helper()
-	if err := l.Agent.(handoff.Controls).Interrupt(l.Context(), l.turn); err != nil {
-		l.Fatal(err)
-	}
+	must(l, l.Agent.(handoff.Controls).Interrupt(l.Context(), l.turn))
 }
 
 // handedBack holds that the turn ended with its words undelivered, and that the next one does not find them.
@@ -142,9 +138,7 @@ func killedSteersComeBack(t *testing.T, store threads.Store, blind bool) {
 		l.rig.mu.Unlock()
 	}
 	link, err := l.rig.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread); err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,7 @@ func serve(t *testing.T, w *World, machine string) string {
 func serveUntil(t *testing.T, w *World, machine string) (addr string, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Serve(ctx, machine, ln) }()
@@ -82,9 +80,7 @@ func connect(t *testing.T, addr string) *client {
 func dial(t *testing.T, addr string) *client {
 	t.Helper()
 	ws, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr+"/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &client{t: t, ws: ws, in: make(chan message, 10000)}
 	ended := make(chan struct{})
 	go func() {
@@ -104,9 +100,7 @@ func dial(t *testing.T, addr string) *client {
 
 func (c *client) send(text string) {
 	c.t.Helper()
-	if err := c.ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, c.ws.WriteMessage(websocket.TextMessage, []byte(text)))
 }
 
 // request sends a request and returns its id.
@@ -254,28 +248,28 @@ func field[T any](t *testing.T, raw json.RawMessage, path ...string) T {
 func dialLazy(t *testing.T, addr, thread string) (hangUp func()) {
 	t.Helper()
 	ws, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr+"/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ws.NetConn().(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, ws.NetConn().(*net.TCPConn).SetReadBuffer(4096))
 	for _, text := range []string{
 		`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"lazy","version":"1"}}}`,
 		`{"id":2,"method":"thread/name/set","params":{"threadId":"` + thread + `","name":"Flood"}}`,
 		`{"id":3,"method":"thread/resume","params":{"threadId":"` + thread + `","excludeTurns":true}}`,
 	} {
-		if err := ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ws.WriteMessage(websocket.TextMessage, []byte(text)))
 	}
 	for {
 		var m message
-		if err := ws.ReadJSON(&m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ws.ReadJSON(&m))
 		if m.ID != nil && *m.ID == 3 {
 			return func() { _ = ws.Close() }
 		}
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

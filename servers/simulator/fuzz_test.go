@@ -17,9 +17,7 @@ func FuzzFrame(f *testing.F) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		for line := range strings.Lines(string(text)) {
 			f.Add([]byte(line))
 		}

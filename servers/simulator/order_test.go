@@ -19,9 +19,7 @@ import (
 func recorded(t *testing.T, file string, noise ...string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var lines []string
 	begun := false
 	for scanner := bufio.NewScanner(bytes.NewReader(data)); scanner.Scan(); {

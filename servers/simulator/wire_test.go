@@ -125,16 +125,12 @@ func TestHTTPSide(t *testing.T) {
 		{"GET", "/healthz", "null", 403, ""}, {"GET", "/", "http://localhost", 403, ""},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), row.method, "http://"+addr+row.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if row.origin != "" {
 			r.Header.Set("Origin", row.origin)
 		}
 		reply, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, _ := io.ReadAll(reply.Body)
 		_ = reply.Body.Close()
 		if reply.StatusCode != row.status || string(body) != row.body {

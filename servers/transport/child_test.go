@@ -76,9 +76,7 @@ func startChild(t *testing.T, part string, end servers.End, env ...string) *chil
 	}
 	way := &Child{Command: []string{os.Args[0]}, Env: append(env, playEnv+"="+part)}
 	wire, err := way.Open(t.Context(), end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := wire.(*child)
 	t.Cleanup(func() { _ = c.Close() })
 	if got := ask(t, c, "hello"); got != "hello" {
@@ -89,13 +87,9 @@ func startChild(t *testing.T, part string, end servers.End, env ...string) *chil
 
 func ask(t *testing.T, c *child, line string) string {
 	t.Helper()
-	if err := c.Write([]byte(line)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Write([]byte(line)))
 	answer, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(answer)
 }
 
@@ -128,9 +122,7 @@ func TestChildDies(t *testing.T) {
 	t.Parallel()
 	died := make(chan string, 1)
 	c := startChild(t, "plain", servers.End{Died: func(how string) { died <- how }})
-	if err := c.Write([]byte("fail")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Write([]byte("fail")))
 	if line, err := c.Read(); err == nil {
 		t.Errorf("read %q", line)
 	}
@@ -153,9 +145,7 @@ func TestChildEnvironment(t *testing.T) {
 	c := startChild(t, "plain", servers.End{Passes: []string{"CODEX_*"}}, "EXTRA=extra", "LISTED", "ABSENT",
 		"SWITCHBOARD_KEY")
 	var got []string
-	if err := json.Unmarshal([]byte(ask(t, c, "environment")), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(ask(t, c, "environment")), &got))
 	for _, pair := range []string{
 		"PATH=" + os.Getenv("PATH"), "LISTED=listed", "EXTRA=extra", "CODEX_HOME=/codex", "LC_TIME=C",
 		"XDG_CACHE_HOME=/cache",

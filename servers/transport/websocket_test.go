@@ -20,9 +20,7 @@ func TestQuickAck(t *testing.T) {
 		t.Error("a pipe was wrapped")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	go func() {
 		if conn, err := l.Accept(); err == nil {
@@ -31,9 +29,7 @@ func TestQuickAck(t *testing.T) {
 		}
 	}()
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tcp := quickAck(conn)
 	defer tcp.Close()
 	buf := make([]byte, 16)
@@ -71,5 +67,13 @@ func TestLongHandshake(t *testing.T) {
 	}
 	if n := <-wrote; n < handoff.MaxHandshake/2 || n > handoff.MaxHandshake+4096 {
 		t.Errorf("%d bytes of the answer were read", n)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

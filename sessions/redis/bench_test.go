@@ -16,24 +16,18 @@ func BenchmarkLedger(b *testing.B) {
 	for _, load := range sessionstest.Loads {
 		b.Run(load.Name, func(b *testing.B) {
 			s, err := Open(b.Context(), Config{URL: server.URL, Prefix: b.Name()})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer func() { _ = s.Close() }()
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan error, 1)
 			go func() { done <- s.Run(ctx) }()
 			fill(b, s, load.Kept)
 			sessionstest.BenchmarkLedger(b, s, load.Apart, func() {
-				if err := s.client.HSet(b.Context(), s.prefix+":plain", "words",
-					"fix the failing login test of the shop").Err(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, s.client.HSet(b.Context(), s.prefix+":plain", "words",
+					"fix the failing login test of the shop").Err())
 			})
 			cancel()
-			if err := <-done; err != nil {
-				b.Fatal(err)
-			}
+			must(b, <-done)
 		})
 	}
 }

@@ -75,14 +75,10 @@ func TestLease(t *testing.T) {
 			}
 		}
 
-		if err := a.acquire(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.acquire(ctx))
 		for range 10 { // renewed every second it never ends
 			time.Sleep(tickEvery)
-			if err := a.tick(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.tick(ctx))
 		}
 		if err := b.end(ctx); err != nil { // giving back what is not ours changes nothing
 			t.Fatal(err)
@@ -90,9 +86,7 @@ func TestLease(t *testing.T) {
 		holder(a.value)
 
 		began := time.Now() // nobody renews: b gets it when it has expired, not before
-		if err := b.acquire(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.acquire(ctx))
 		if took := time.Since(began); took < leaseFor || took > leaseFor+leasePause {
 			t.Fatalf("b waited %v", took)
 		}
@@ -100,23 +94,17 @@ func TestLease(t *testing.T) {
 		if err := a.tick(ctx); err == nil || !strings.Contains(err.Error(), "pc-b:2") || counts.leasesLost.Load() != 1 {
 			t.Fatalf("a: %v, %d lost", err, counts.leasesLost.Load())
 		}
-		if err := a.end(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.end(ctx))
 		holder(b.value)
 
-		if err := b.end(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.end(ctx))
 		holder("")
 		board.value, board.newest = "", 0
 		if err := b.tick(ctx); err != nil { // a Redis that came back empty: still ours
 			t.Fatal(err)
 		}
 		holder(b.value)
-		if err := b.end(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.end(ctx))
 		if err := a.tick(ctx); err == nil || counts.leasesLost.Load() != 2 { // though b has ended
 			t.Fatalf("a: %v, %d lost", err, counts.leasesLost.Load())
 		}
@@ -152,9 +140,7 @@ func TestLeaseOfTheKilled(t *testing.T) {
 func secondWaits(t *testing.T, killed time.Duration) (time.Duration, error) {
 	board := &leaseBoard{}
 	a, b := board.lease(&counters{}, "pc-a:1 token"), board.lease(&counters{}, "pc-b:2 token")
-	if err := a.acquire(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.acquire(t.Context()))
 	began, done := time.Now(), make(chan error)
 	go func() { done <- b.acquire(t.Context()) }()
 	for {
@@ -166,9 +152,7 @@ func secondWaits(t *testing.T, killed time.Duration) (time.Duration, error) {
 				err := <-done
 				return time.Since(began), err
 			}
-			if err := a.tick(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.tick(t.Context()))
 		}
 	}
 }

@@ -35,9 +35,7 @@ type cutter struct {
 func startCutter(t *testing.T, to string) *cutter {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &cutter{addr: l.Addr().String()}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -149,9 +147,7 @@ func TestLedgerRepliesCut(t *testing.T) {
 	if got := c.cuts.Load(); got != handoffs*int32(len(path)) {
 		t.Fatalf("%d cuts", got)
 	}
-	if err := ledgertest.CheckTrace(events); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ledgertest.CheckTrace(events))
 }
 
 // A Redis that is killed is told from one that refuses, whatever is asked, and the ledger goes on when it

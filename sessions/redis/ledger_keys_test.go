@@ -44,9 +44,7 @@ func TestLedgerKeys(t *testing.T) {
 			Set:  ledger.Facts{Outcome: outcome},
 			Body: ledger.Body{Prompt: "fix it"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	want := func(want ...string) {
 		t.Helper()
@@ -78,9 +76,7 @@ func TestLedgerKeys(t *testing.T) {
 		step.Caller, step.Set.Unkept = c, step.To != handoff.StatusDelivered
 	})
 	name, err := sessions.CallerName(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if ttl, err := s.client.PTTL(t.Context(), s.key(name, entryKey)+"k2").Result(); err != nil ||
 		ttl <= ledger.KeyFor-time.Minute || ttl > ledger.KeyFor {
 		t.Errorf("%+v without words lives %v, %v", tomb, ttl, err)
@@ -103,9 +99,7 @@ func TestLedgerBadEntries(t *testing.T) {
 		if field == "attempt" || field == "accepted" {
 			value = "many"
 		}
-		if err := s.client.HSet(ctx, s.key("owner", entryKey)+step.Key, field, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.client.HSet(ctx, s.key("owner", entryKey)+step.Key, field, value).Err())
 	}
 	if _, err := s.Advance(ctx, good); err != nil {
 		t.Fatal(err)
@@ -133,16 +127,10 @@ func TestTestsOfOlderWork(t *testing.T) {
 		})
 	}
 	name, err := sessions.CallerName(sessionstest.Owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.client.HDel(t.Context(), s.key(name, entryKey)+"older", "tests").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.client.HDel(t.Context(), s.key(name, entryKey)+"older", "tests").Err())
 	page, err := s.History(t.Context(), sessionstest.Owner, ledger.HistoryQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]handoff.Tests{}
 	for _, e := range page.Entries {
 		got[e.Key] = e.Tests

@@ -15,9 +15,7 @@ import (
 func fuzzed(f *testing.F) *redis.Store {
 	f.Helper()
 	s, err := redis.Open(f.Context(), redis.Config{URL: sessionstest.StartRedis(f).URL})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -55,22 +53,16 @@ func ledgerStep(t *testing.T, s *redis.Store, to handoff.Status) ledger.Entry {
 	step := sessionstest.LedgerStep("key", "a", to)
 	step.At = time.Now()
 	e, err := s.Advance(t.Context(), step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
 func wantOpen(t *testing.T, s *redis.Store, want ...ledger.Entry) {
 	t.Helper()
 	mine, err := s.Open(t.Context(), owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, err := s.OpenAll(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(mine) != len(want) || len(all) != len(want) || len(want) == 1 && (mine[0] != want[0] || all[0] != want[0]) {
 		t.Fatalf("open %+v, of all %+v, want %+v", mine, all, want)
 	}

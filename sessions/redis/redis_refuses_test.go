@@ -69,17 +69,13 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			if _, err := s.Advance(t.Context(), step); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Set(t.Context(), owner, sticky); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Set(t.Context(), owner, sticky))
 			server.Do("SET switchboard:{owner}:handoff:wrong 1")
 			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a",
 				handoff.StatusDispatching)); handoff.AsError(err).Code != handoff.CodeInternal {
 				t.Fatalf("a key that is no entry gave %v", err)
 			}
-			if err := ended(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ended())
 		})
 	}
 }

@@ -54,17 +54,11 @@ func TestURLThatIsNone(t *testing.T) {
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts in the kernel, says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = silent.Close() }()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, closed.Close())
 	for name, addr := range map[string]string{"silent": silent.Addr().String(), "closed": closed.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,9 +96,7 @@ func TestStartsWhileRedisStarts(t *testing.T) {
 		done <- err
 	}()
 	server.Start()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 }
 
 func TestRedisDiesAndReturns(t *testing.T) {
@@ -112,9 +104,7 @@ func TestRedisDiesAndReturns(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
 	ended := run(t, s)
-	if err := s.Set(t.Context(), owner, sticky); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Set(t.Context(), owner, sticky))
 	server.Kill()
 	for range 20 { // more than the pool has connections
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -145,9 +135,7 @@ func TestSecondOnTheSameRedis(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
 	first, err := redis.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := run(t, first)
 	open(t, redis.Config{URL: server.URL, Prefix: "other"}) // another prefix is another store
 
@@ -164,15 +152,9 @@ func TestSecondOnTheSameRedis(t *testing.T) {
 		}
 		done <- err
 	}()
-	if err := ended(); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, ended())
+	must(t, first.Close())
+	must(t, <-done)
 }
 
 // A store that does not renew (here: nobody runs it) loses its lease, and must find out.
@@ -187,9 +169,7 @@ func TestLeaseLost(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "taken over") || first.LeasesLost() != 1 {
 		t.Fatalf("run: %v, %d leases lost", err, first.LeasesLost())
 	}
-	if err := ended(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ended())
 }
 
 // A process that was held up until another one had its lease writes nothing any more, also before it finds
@@ -237,9 +217,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 			t.Parallel()
 			cfg := redis.Config{URL: server.URL, Prefix: lives.String()}
 			first, err := redis.Open(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ended := run(t, first)
 			done := make(chan error, 1)
 			go func() {
@@ -250,12 +228,8 @@ func TestLeaseOfTheDead(t *testing.T) {
 				done <- err
 			}()
 			time.Sleep(lives)
-			if err := ended(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
+			must(t, ended())
+			must(t, <-done)
 			_ = first.Close() // there is no lease to give back
 		})
 	}

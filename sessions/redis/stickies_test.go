@@ -11,9 +11,7 @@ import (
 func opened(t *testing.T) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{URL: sessionstest.StartRedis(t).URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -32,17 +30,11 @@ func TestBadEntriesAreLeftOut(t *testing.T) {
 		"number": `{"thread":7}`,
 	}
 	for field, value := range bad {
-		if err := s.client.HSet(t.Context(), key, field, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.client.HSet(t.Context(), key, field, value).Err())
 	}
-	if err := s.client.HSet(t.Context(), key, "big+pc/api", good).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client.HSet(t.Context(), key, "big+pc/api", good).Err())
 	got, err := s.List(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := handoff.Target{Server: "big pc", Project: "api", Thread: "t1"}
 	if len(got) != 1 || got[0].Target != want || s.counts.badEntries.Load() != uint64(len(bad)) {
 		t.Fatalf("got %+v, %d bad entries", got, s.counts.badEntries.Load())
@@ -53,10 +45,16 @@ func TestBadEntriesAreLeftOut(t *testing.T) {
 func TestKeyOfAnotherType(t *testing.T) {
 	s := opened(t)
 	c := handoff.Caller{Principal: "owner"}
-	if err := s.client.Set(t.Context(), "switchboard:{owner}:sticky", "text", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client.Set(t.Context(), "switchboard:{owner}:sticky", "text", 0).Err())
 	if _, err := s.List(t.Context(), c); handoff.AsError(err).Code != handoff.CodeInternal {
 		t.Fatalf("list: %v", err)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

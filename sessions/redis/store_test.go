@@ -44,9 +44,7 @@ func run(t *testing.T, s *redis.Store) (ended func() error) {
 func wantSticky(t *testing.T, s *redis.Store, want ...handoff.Sticky) {
 	t.Helper()
 	got, err := s.List(t.Context(), owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(got) != len(want) || len(want) == 1 && got[0] != want[0] {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
@@ -56,14 +54,10 @@ func TestReopen(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL}
 	for round := range 3 { // set; still there; still there after a life without changes
 		s, err := redis.Open(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended := run(t, s)
 		if round == 0 {
-			if err := s.Set(t.Context(), owner, sticky); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Set(t.Context(), owner, sticky))
 		}
 		wantSticky(t, s, sticky)
 		if err := ended(); err != nil {
@@ -130,5 +124,13 @@ func TestLook(t *testing.T) {
 	if _, err := redis.Look(t.Context(), redis.Config{URL: "redis://127.0.0.1:1/0"}); err == nil ||
 		handoff.AsError(err).Code != handoff.CodeUnreachable {
 		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

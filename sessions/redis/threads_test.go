@@ -23,9 +23,7 @@ func TestThreadsAge(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	const life = 90 * 24 * time.Hour
 	url, err := goredis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := goredis.NewClient(url)
 	t.Cleanup(func() { _ = client.Close() })
 	now := time.Now().Truncate(time.Millisecond).UTC()
@@ -33,17 +31,13 @@ func TestThreadsAge(t *testing.T) {
 	pass := func(d time.Duration) {
 		now = now.Add(d)
 		keys, err := client.Keys(t.Context(), "*{threads}*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, key := range keys {
 			left, err := client.PTTL(t.Context(), key).Result()
 			if err == nil && left > 0 {
 				err = client.PExpire(t.Context(), key, left-d).Err() // what has no time left goes
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
 	sessionstest.TestThreadsAge(t, store, life, pass, func() time.Time { return now })

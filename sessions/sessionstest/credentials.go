@@ -35,9 +35,7 @@ func login(principal, id, token string) sessions.Login {
 func put(t *testing.T, s sessions.Logins, all ...sessions.Login) {
 	t.Helper()
 	for _, l := range all {
-		if err := s.PutLogin(t.Context(), l); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutLogin(t.Context(), l))
 	}
 }
 

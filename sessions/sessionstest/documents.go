@@ -28,9 +28,7 @@ func document(owner handoff.Caller, id, body string) sessions.Document {
 
 func putDocument(t *testing.T, s sessions.Documents, d sessions.Document) {
 	t.Helper()
-	if err := s.PutDocument(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.PutDocument(t.Context(), d))
 }
 
 func wantDocument(t *testing.T, s sessions.Documents, want sessions.Document) {
@@ -84,9 +82,7 @@ func testLevels(t *testing.T, s sessions.Documents) {
 	other := handoff.Caller{Principal: "nobody"}
 	for _, level := range []handoff.SpeechLevel{"", handoff.LevelQuiet, handoff.LevelChatty} {
 		if level != "" {
-			if err := levels.SetLevel(t.Context(), owner, level); err != nil {
-				t.Fatal(err)
-			}
+			must(t, levels.SetLevel(t.Context(), owner, level))
 		}
 		for c, want := range map[handoff.Caller]handoff.SpeechLevel{owner: level, other: ""} {
 			if got, err := levels.Level(t.Context(), c); got != want || err != nil {

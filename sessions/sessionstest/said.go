@@ -28,9 +28,7 @@ func said(t *testing.T, s sessions.Conversations, c handoff.Caller, q sessions.S
 	texts := []string{}
 	for {
 		page, err := s.Said(context.WithoutCancel(t.Context()), c, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, l := range page.Lines {
 			texts = append(texts, l.Text)
 		}
@@ -43,9 +41,7 @@ func said(t *testing.T, s sessions.Conversations, c handoff.Caller, q sessions.S
 
 func say(t *testing.T, s sessions.Conversations, c handoff.Caller, lines ...sessions.Said) {
 	t.Helper()
-	if err := s.AddSaid(t.Context(), c, lines); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AddSaid(t.Context(), c, lines))
 }
 
 func testSaidPages(t *testing.T, s sessions.Conversations) {
@@ -100,9 +96,7 @@ func testSaidOnce(t *testing.T, s sessions.Conversations) {
 		!strings.HasPrefix(got[0], "éé") {
 		t.Errorf("%d lines, %d bytes", len(got), len(strings.Join(got, "")))
 	}
-	if err := s.DropSaid(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DropSaid(t.Context(), owner))
 	if got, theirs := said(t, s, owner, sessions.SaidQuery{}), said(t, s, other,
 		sessions.SaidQuery{Search: "somebody"}); len(got) != 0 || len(theirs) != 1 {
 		t.Errorf("after all was dropped: %q, and of somebody %q", got, theirs)

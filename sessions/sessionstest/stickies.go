@@ -104,9 +104,7 @@ func testOrder(t *testing.T, s handoff.Stickies) {
 		set(t, s, owner, one)
 	}
 	got, err := s.List(t.Context(), owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var servers []string
 	for _, one := range got {
 		servers = append(servers, one.Target.Server)
@@ -126,9 +124,7 @@ func testClear(t *testing.T, s handoff.Stickies) {
 		}
 	}
 	list(t, s, owner, at("bigpc", "", "thread-1"), at("bigpc", "api", "thread-2"), at("laptop", "", "thread-3"))
-	if err := s.Clear(t.Context(), owner, handoff.Target{Server: "bigpc", Thread: "another"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Clear(t.Context(), owner, handoff.Target{Server: "bigpc", Thread: "another"}))
 	list(t, s, owner, at("bigpc", "api", "thread-2"), at("laptop", "", "thread-3"))
 }
 
@@ -159,9 +155,7 @@ func testCallers(t *testing.T, s handoff.Stickies) {
 	for i, c := range hostile() {
 		list(t, s, c, at("bigpc", "", fmt.Sprint("thread-", i)))
 	}
-	if err := s.Clear(t.Context(), hostile()[1], handoff.Target{Server: "bigpc"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Clear(t.Context(), hostile()[1], handoff.Target{Server: "bigpc"}))
 	for i, c := range hostile() {
 		if i != 1 {
 			list(t, s, c, at("bigpc", "", fmt.Sprint("thread-", i)))

@@ -55,9 +55,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 func Opened[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
 	s, err := open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -74,3 +72,11 @@ var Sticky = handoff.Sticky{
 
 // Owner is the caller of most tests.
 var Owner = owner
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

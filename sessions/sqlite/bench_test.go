@@ -14,9 +14,7 @@ func BenchmarkLedger(b *testing.B) {
 	for _, load := range sessionstest.Loads {
 		b.Run(load.Name, func(b *testing.B) {
 			s, err := Open(b.Context(), Config{Dir: b.TempDir()})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer func() { _ = s.Close() }()
 			fill(b, s, load.Kept)
 			if _, err := s.write.ExecContext(b.Context(), "CREATE TABLE plain (id INTEGER PRIMARY KEY, words "+
@@ -24,9 +22,7 @@ func BenchmarkLedger(b *testing.B) {
 				b.Fatal(err)
 			}
 			plain, err := s.write.PrepareContext(b.Context(), "INSERT INTO plain (words) VALUES (?)")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan error, 1)
 			go func() { done <- s.Run(ctx) }()
@@ -37,9 +33,7 @@ func BenchmarkLedger(b *testing.B) {
 				}
 			})
 			cancel()
-			if err := <-done; err != nil {
-				b.Fatal(err)
-			}
+			must(b, <-done)
 		})
 	}
 }
@@ -70,11 +64,7 @@ func fill(b *testing.B, s *Store, n int) {
 			}
 			return nil
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
-	if err := s.move(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.move(b.Context()))
 }

@@ -31,9 +31,7 @@ func TestChangeLeavesNothingOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Open(t.Context(), Config{Dir: t.TempDir()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() { _ = s.Close() }()
 			for _, text := range []string{
 				"PRAGMA foreign_keys = 1", "CREATE TABLE once (n INTEGER PRIMARY KEY)",
@@ -67,5 +65,13 @@ func TestChangeLeavesNothingOpen(t *testing.T) {
 				t.Fatalf("%d rows of it are written, %v", n, err)
 			}
 		})
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

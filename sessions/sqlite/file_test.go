@@ -37,9 +37,7 @@ func runFor(t *testing.T, s *sqlite.Store, d time.Duration) {
 	t.Helper()
 	ended := run(t, s)
 	time.Sleep(d)
-	if err := ended(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ended())
 }
 
 func wantSticky(t *testing.T, s *sqlite.Store, want ...handoff.Sticky) {
@@ -56,12 +54,8 @@ func remembered(t *testing.T, dir string) {
 	after := t.TempDir()
 	for _, name := range []string{"switchboard.db", "switchboard.db-wal"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(after, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(after, name), data, 0o600))
 	}
 	wantSticky(t, open(t, sqlite.Config{Dir: after}), sticky)
 }
@@ -71,13 +65,9 @@ func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 3 {
 		s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if round == 0 {
-			if err := s.Set(t.Context(), owner, sticky); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Set(t.Context(), owner, sticky))
 			remembered(t, dir)
 		}
 		ended := run(t, s)
@@ -102,16 +92,12 @@ func TestModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, sqlite.Config{Dir: dir})
-	if err := s.Set(t.Context(), owner, sticky); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Set(t.Context(), owner, sticky))
 	ended := run(t, s)
 	for s.Copies() == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := ended(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ended())
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) < 4 {
 		t.Fatalf("%v, %v", entries, err)
@@ -139,9 +125,7 @@ func TestLockLost(t *testing.T) {
 	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "lock")))
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Fatalf("run: %v", err)
 	}
@@ -161,9 +145,7 @@ func TestUnusableFile(t *testing.T) {
 	refused := func(t *testing.T, want ...string) {
 		t.Helper()
 		before, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
 		for _, want := range append(want, file) {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -174,49 +156,33 @@ func TestUnusableFile(t *testing.T) {
 			t.Fatalf("the file was touched: %v", err)
 		}
 	}
-	if err := os.WriteFile(file, []byte(strings.Repeat("this is no database ", 500)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(strings.Repeat("this is no database ", 500)), 0o600))
 	refused(t, "no copy of it yet", "move it away")
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(file))
 
 	s := open(t, sqlite.Config{Dir: dir})
 	for i := range 200 {
 		sessionstest.Deliver(t, s, fmt.Sprint("key-", i), time.Now(), nil)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file+".2026-11-21.copy", good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(file+".2026-11-21.copy", good, 0o600))
 	newer := slices.Clone(good)
 	newer[63] = 99 // the last byte of user_version
-	if err := os.WriteFile(file, newer, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, newer, 0o600))
 	refused(t, "newer Switchboard", "version 99")
 
 	bad := slices.Clone(good)
 	for i := 4096 * 3; i < len(bad)-4096; i += 512 {
 		bad[i] ^= 0x55
 	}
-	if err := os.WriteFile(file, bad, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, bad, 0o600))
 	if err := os.WriteFile(file+"-wal", make([]byte, 32), 0o600); err != nil { // it was not closed
 		t.Fatal(err)
 	}
 	refused(t, "2026-11-21.copy", "newest copy")
-	if err := os.WriteFile(file, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, good, 0o600))
 	s = open(t, sqlite.Config{Dir: dir})
 	if page, err := s.History(t.Context(), owner, ledger.HistoryQuery{}); err != nil || page.Next == "" {
 		t.Fatalf("%+v, %v", page, err)
@@ -227,9 +193,7 @@ func TestUnusableFile(t *testing.T) {
 func TestFormerFile(t *testing.T) {
 	dir := t.TempDir()
 	former := filepath.Join(dir, "snapshot.json")
-	if err := os.WriteFile(former, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(former, []byte("{}"), 0o600))
 	core, logs := observer.New(zap.WarnLevel)
 	open(t, sqlite.Config{Dir: dir, Log: zap.New(core)})
 	if all := logs.All(); len(all) != 1 || all[0].ContextMap()["file"] != former {
@@ -247,9 +211,7 @@ func TestExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, sqlite.Config{Dir: dir, HistoryFor: 10 * day})
-		if err := s.Set(t.Context(), owner, sticky); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Set(t.Context(), owner, sticky))
 		const n = 500 // more than one sweep forgets
 		for i := range n {
 			sessionstest.Deliver(t, s, fmt.Sprint("heard-", i), time.Now(), func(step *ledger.Step) {
@@ -266,9 +228,7 @@ func TestExpires(t *testing.T) {
 		count := func(s *sqlite.Store) (all int) {
 			for q := (ledger.HistoryQuery{Search: "fix"}); ; {
 				page, err := s.History(t.Context(), owner, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if all += len(page.Entries); page.Next == "" {
 					return all
 				}
@@ -283,9 +243,7 @@ func TestExpires(t *testing.T) {
 		if got := count(s); got != n {
 			t.Fatalf("%d after a sweep on the ninth day", got)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		time.Sleep(2 * day)
 		s = open(t, sqlite.Config{Dir: dir, HistoryFor: 10 * day})
 		runFor(t, s, 10*time.Second)
@@ -315,15 +273,11 @@ func TestCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		for n := range 3 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil,
-				0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil,
+				0o600))
 		}
 		s := open(t, sqlite.Config{Dir: dir})
-		if err := s.Set(t.Context(), owner, sticky); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Set(t.Context(), owner, sticky))
 		for range 6 {
 			runFor(t, s, 3*time.Second)
 			time.Sleep(24 * time.Hour)
@@ -334,13 +288,9 @@ func TestCopies(t *testing.T) {
 		}
 		for _, name := range copies {
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			other := t.TempDir()
-			if err := os.WriteFile(filepath.Join(other, "switchboard.db"), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(other, "switchboard.db"), data, 0o600))
 			wantSticky(t, open(t, sqlite.Config{Dir: other}), sticky)
 		}
 	})
@@ -353,9 +303,7 @@ func TestManyAtOnce(t *testing.T) {
 	before := runtime.NumGoroutine()
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := run(t, s)
 	var all sync.WaitGroup
 	for i := range handoffs {
@@ -368,12 +316,8 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := ended(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ended())
+	must(t, s.Close())
 	for end := time.Now().Add(3 * time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
@@ -400,24 +344,16 @@ func TestLook(t *testing.T) {
 		t.Errorf("looking left %v, %v", files, err)
 	}
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	look("")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	look("")
 	file := filepath.Join(dir, "switchboard.db")
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for want, text := range map[string]string{"": "", "newer Switchboard (version 99": string(good[:63]) + "c" +
 		string(good[64:]), "no SQLite file": "lorem"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		look(want)
 	}
 }

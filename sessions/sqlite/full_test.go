@@ -21,15 +21,11 @@ import (
 // and goes on when there is room.
 func TestDiskFull(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	step := newStep("first")
 	first, err := s.Advance(t.Context(), step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // no more than it has
 		t.Fatal(err)
 	}
@@ -59,14 +55,10 @@ func TestDiskFull(t *testing.T) {
 // is counted, what asks whether work can be taken learns it, and it goes on when the disk is back.
 func TestDiskTakesNothing(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	first, err := s.Advance(t.Context(), newStep("first"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	today := time.Now().UTC().Format(time.DateOnly)
 	if _, err := s.Spend(t.Context(), "ready", today, 0); err != nil {
 		t.Fatal(err)
@@ -105,9 +97,7 @@ func TestDiskTakesNothing(t *testing.T) {
 func TestDiskGivesNothing(t *testing.T) {
 	core, said := observer.New(zap.WarnLevel)
 	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Log: zap.New(core)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	if err := s.tick(t.Context()); err != nil { // its connection is open from here on
 		t.Fatal(err)
@@ -163,13 +153,9 @@ func (s *Store) refusal(t *testing.T) error {
 func breakFiles(t *testing.T, path string, only int) (mend func()) {
 	t.Helper()
 	bad, err := os.OpenFile(path, only, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = bad.Close(), good.Close() })
 	var broken []int
 	names, _ := filepath.Glob("/proc/self/fd/*")
@@ -183,9 +169,7 @@ func breakFiles(t *testing.T, path string, only int) (mend func()) {
 	}
 	turn := func(to *os.File) {
 		for _, fd := range broken {
-			if err := syscall.Dup3(int(to.Fd()), fd, syscall.O_CLOEXEC); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Dup3(int(to.Fd()), fd, syscall.O_CLOEXEC))
 		}
 	}
 	if len(broken) == 0 {
@@ -199,23 +183,15 @@ func breakFiles(t *testing.T, path string, only int) (mend func()) {
 // away.
 func TestFileLocked(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	other, err := s.mover.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sticky := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
 	c := handoff.Caller{Principal: "owner"}
 	if err := s.Set(t.Context(), c, sticky); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 		t.Fatalf("while it is locked: %v", err)
 	}
-	if err := other.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Set(t.Context(), c, sticky); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Rollback())
+	must(t, s.Set(t.Context(), c, sticky))
 }

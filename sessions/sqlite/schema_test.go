@@ -17,9 +17,7 @@ import (
 func TestOlderFile(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, back := range []string{ // to version 1
 		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept",
 		"ALTER TABLE entries DROP COLUMN unkept", "ALTER TABLE entries DROP COLUMN asker",
@@ -32,25 +30,17 @@ func TestOlderFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	for life := range 3 {
 		s, err := Open(t.Context(), Config{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var version, total int
-		if err := s.read.QueryRowContext(t.Context(), "SELECT total, (SELECT user_version FROM pragma_user_version) "+
-			"FROM spent").Scan(&total, &version); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.read.QueryRowContext(t.Context(), "SELECT total, (SELECT user_version FROM pragma_user_version) "+
+			"FROM spent").Scan(&total, &version))
 		if got, want := fmt.Sprint(version, total, s.epoch), fmt.Sprint(schemaVersion, 7, life+1); got != want {
 			t.Errorf("version, total and epoch %s, want %s", got, want)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 	if files, err := filepath.Glob("schema_*.sql"); err != nil || len(files) != schemaVersion {
 		t.Errorf("version %d has the tables of %q, %v", schemaVersion, files, err)
@@ -76,9 +66,7 @@ func backTo(t *testing.T, s *Store, version int) {
 func TestOwnersOfOlderWork(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	was := map[string]ledger.Entry{}
 	for _, why := range []string{handoff.WhyNew, handoff.WhyContinued, handoff.WhyCopy} {
 		was[why] = sessionstest.Deliver(t, s, why, time.Now(), func(step *ledger.Step) {
@@ -89,9 +77,7 @@ func TestOwnersOfOlderWork(t *testing.T) {
 		})
 	}
 	backTo(t, s, 10)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if s, err = Open(t.Context(), Config{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +98,7 @@ func TestOwnersOfOlderWork(t *testing.T) {
 // TestNoWordsForADay: that of which no words are kept is known by its key for a day, and then not at all.
 func TestNoWordsForADay(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	for key, age := range map[string]time.Duration{"young": ledger.KeyFor - time.Minute,
 		"old": ledger.KeyFor + time.Minute} {
@@ -122,9 +106,7 @@ func TestNoWordsForADay(t *testing.T) {
 			step.Set.Unkept = step.To != handoff.StatusDelivered
 		})
 	}
-	if err := s.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.sweep(t.Context()))
 	for key, want := range map[string]bool{"young": true, "old": false} {
 		if _, ok, err := s.Find(t.Context(), sessionstest.Owner, key); ok != want || err != nil {
 			t.Errorf("%s is there: %t, %v", key, ok, err)
@@ -136,9 +118,7 @@ func TestNoWordsForADay(t *testing.T) {
 func TestTestsOfOlderWork(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, key := range []string{"ran", "said", "passed"} {
 		sessionstest.Deliver(t, s, key, time.Now(), func(step *ledger.Step) {
 			if step.To == handoff.StatusCompleted {
@@ -153,17 +133,13 @@ func TestTestsOfOlderWork(t *testing.T) {
 		})
 	}
 	backTo(t, s, 9)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if s, err = Open(t.Context(), Config{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	page, err := s.History(t.Context(), sessionstest.Owner, ledger.HistoryQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]handoff.Tests{}
 	for _, e := range page.Entries {
 		got[e.Key] = e.Tests

@@ -34,11 +34,17 @@ func TestFence(t *testing.T) {
 		dir := t.TempDir()
 		return sessionstest.Takeover{Former: open(t, sqlite.Config{Dir: dir}),
 			Latter: func(t *testing.T) (ledger.Ledger, func()) {
-				if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(filepath.Join(dir, "lock")))
 				s := open(t, sqlite.Config{Dir: dir})
 				return s, func() { _ = s.Close() } // again with the test
 			}}
 	})
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -33,9 +33,7 @@ func TestThreadsOutliveTheProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	r, err := open(t, sqlite.Config{Dir: dir}).Threads().Read(t.Context(), "helper", "t")
 	if err != nil || len(r.Items) != 1 || string(r.Items[0].JSON) != string(item.JSON) ||
 		r.Thread.Running(now) != "a" || r.Thread.Running(now.Add(threads.Lease)) != "" {

@@ -42,9 +42,7 @@ type browser struct {
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &browser{t: t, key: key, auth: []byte("sixteen bytes of"), status: http.StatusCreated}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
@@ -123,9 +121,7 @@ func running(t *testing.T, cfg Config) *Sender {
 	t.Helper()
 	cfg.Plain, cfg.Subject = true, "https://switchboard.example"
 	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -152,12 +148,8 @@ func TestNoticesReachBrowsers(t *testing.T) {
 	dir := t.TempDir()
 	b := newBrowser(t)
 	first, err := Open(Config{Dir: dir, Plain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.subscribe(first, "l1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, b.subscribe(first, "l1"))
 	s := running(t, Config{Dir: dir})
 	if s.Key() != first.Key() || len(s.Key()) != 87 {
 		t.Errorf("keys %q and %q", s.Key(), first.Key())
@@ -198,9 +190,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 	gone, out := newBrowser(t), newBrowser(t)
 	gone.status = http.StatusGone
 	for _, b := range []*browser{gone, out} {
-		if err := b.subscribe(s, "l1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.subscribe(s, "l1"))
 	}
 	s.Notify(handoff.Notice{Caller: owner, Text: "a"})
 	waitFor(t, func() bool { return left() == 1 && len(out.messages()) == 1 })
@@ -213,9 +203,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 		t.Errorf("after the logout it was told: %d", n)
 	}
 	for range maxOfCaller + 3 {
-		if err := newBrowser(t).subscribe(s, "l1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, newBrowser(t).subscribe(s, "l1"))
 	}
 	if n := left(); n != maxOfCaller {
 		t.Errorf("%d subscriptions of one caller", n)
@@ -225,9 +213,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 // Only a push service of a browser is an address to send to.
 func TestNoOtherAddresses(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for endpoint, ok := range map[string]bool{
 		"https://fcm.googleapis.com/fcm/send/x": true, "https://updates.push.services.mozilla.com/wpush/v2/x": true,
 		"http://push.example.com/x": false, "https://127.0.0.1/x": false, "https://localhost/x": false, "https://[::1]/x": false, "https://10.0.0.1:8443/": false,
@@ -237,10 +223,16 @@ func TestNoOtherAddresses(t *testing.T) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(s.cfg.Dir, fileName), []byte("{"), fileMode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(s.cfg.Dir, fileName), []byte("{"), fileMode))
 	if _, err := Open(Config{Dir: s.cfg.Dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

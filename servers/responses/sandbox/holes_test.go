@@ -65,13 +65,9 @@ func TestUnixSockets(t *testing.T) {
 	s.Readable = []string{s.out}
 	for _, at := range []string{filepath.Join(s.Workspace, "sock"), filepath.Join(s.out, "sock")} {
 		l, err := net.Listen("unix", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
-		if err := os.Chmod(at, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(at, 0o777))
 		line := fmt.Sprintf("import socket; socket.socket(socket.AF_UNIX).connect(%q)", at)
 		for _, s.Mode = range sandboxed {
 			s.may(false, python(line))
@@ -141,17 +137,13 @@ func TestGroups(t *testing.T) {
 	groups = t.TempDir()
 	defer func() { groups = was }()
 	unit := filepath.Join(groups, "user.slice", "switchboard.service")
-	if err := os.MkdirAll(unit, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(unit, 0o755))
 	const own = "1:name=systemd:/\n0::/user.slice/switchboard.service/main\n"
 	for _, c := range []struct{ given, own, want string }{
 		{"", own, ""}, {"cpu memory", own, ""}, {"memory pids", "1:name=systemd:/x\n", ""}, {"cpu memory pids", own, unit},
 	} {
 		for name, text := range map[string]string{"cgroup.subtree_control": c.given, "cgroup.procs": ""} {
-			if err := os.WriteFile(filepath.Join(unit, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(unit, name), []byte(text), 0o644))
 		}
 		if got := groupParent(c.own); got != c.want {
 			t.Errorf("%q in %q: %q", c.given, c.own, got)
@@ -172,9 +164,7 @@ func TestGroups(t *testing.T) {
 		want   bool
 	}{{"", false}, {"low 0\nmax 3\noom 1\noom_kill 0\noom_group_kill 0\n", false},
 		{"max 3\noom_kill 2\noom_group_kill 1\n", true}} {
-		if err := os.WriteFile(filepath.Join(unit, "commands", "memory.events"), []byte(c.events), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(unit, "commands", "memory.events"), []byte(c.events), 0o600))
 		if got := outOfMemory(group); got != c.want {
 			t.Errorf("%q: out of memory: %t", c.events, got)
 		}

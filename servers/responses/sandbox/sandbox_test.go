@@ -60,9 +60,7 @@ func give(t testing.TB, dir string) {
 	err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(name, u.UID, u.GID))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // A site has a workspace, and beside it what is nobody's business.
@@ -75,25 +73,17 @@ type site struct {
 func newSite(t *testing.T) site {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "switchboard-test-") // commands have a /tmp of their own
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, text := range map[string]string{"in/a.txt": "inside\n", "in/.git/config": "kept\n",
 		"out/secret": "secret\n"} {
 		name = filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)))
 	}
-	if err := os.Symlink("../out/secret", filepath.Join(dir, "in/link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("../out/secret", filepath.Join(dir, "in/link")))
 	give(t, dir)
 	scratch, err := NewScratch(somebody())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = scratch.Close() })
 	s := site{T: t, out: filepath.Join(dir, "out"), Command: Command{
 		User: somebody(), Kept: []string{filepath.Join(dir, "in", ".git")}, Dir: filepath.Join(dir, "in"),
@@ -166,14 +156,10 @@ func TestKept(t *testing.T) {
 func TestNoNetwork(t *testing.T) {
 	s := newSite(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	abstract, err := net.Listen("unix", "@switchboard-sandbox-test-"+filepath.Base(s.Scratch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = abstract.Close() })
 	tcp := "exec 3<>/dev/tcp/" + strings.Replace(l.Addr().String(), ":", "/", 1)
 	s.may(false, tcp, "echo x > /dev/udp/192.0.2.1/9", "grep -v '^Num' /proc/net/unix | grep -q switchboard")
@@ -297,9 +283,7 @@ func TestKilledParent(t *testing.T) {
 		if err == nil {
 			err = parent.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := out.Read(make([]byte, 1)); err != nil || marked(word) == 0 {
 			t.Errorf("the command does not run: %v", err)
 		}
@@ -321,17 +305,13 @@ func TestFull(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	s := newSite(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program, err := os.ReadFile(self)
 	if err == nil {
 		self = filepath.Join(s.out, "self") // where whom it runs as may read it
 		err = os.WriteFile(self, program, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Readable = []string{s.out}
 	s.Env = append(s.Env, probeEnv+"=/tmp", "MODE="+string(WorkspaceWrite))
 	out, _ := s.run("mkdir -p /tmp/root /tmp/tmp; " + self)
@@ -352,9 +332,7 @@ func TestNowhere(t *testing.T) {
 // BenchmarkRun is what a command costs, beside the shell alone.
 func BenchmarkRun(b *testing.B) {
 	scratch, err := NewScratch(somebody())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = scratch.Close() })
 	c := Command{User: somebody(), Line: "true", Dir: "/tmp", Workspace: "/usr/share", Scratch: scratch.Dir,
 		Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
@@ -364,9 +342,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 	b.Run("floor", func(b *testing.B) {
 		for b.Loop() {
-			if err := exec.Command("/bin/bash", "-c", "true").Run(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, exec.Command("/bin/bash", "-c", "true").Run())
 		}
 	})
 	b.Run("sandbox", func(b *testing.B) {
@@ -390,23 +366,15 @@ func TestScratchOfTheDead(t *testing.T) {
 		t.Skip(err)
 	}
 	dead, err := NewScratch(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"),
-		0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"),
+		0o600)))
 	half, old := filepath.Join(os.TempDir(), makingPrefix+"1"), filepath.Join(os.TempDir(), makingPrefix+"2")
 	other := filepath.Join(os.TempDir(), "switchboard-123")
-	if err := errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700),
-		os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700),
+		os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))))
 	next, err := NewScratch(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for dir, stays := range map[string]bool{used.Dir: true, next.Dir: true, half: true, other: true, dead.Dir: false,
 		old: false} {
 		if _, err := os.Stat(dir); (err == nil) != stays {
@@ -418,5 +386,13 @@ func TestScratchOfTheDead(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")); len(left) > 0 {
 		t.Errorf("left %q", left)
+	}
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

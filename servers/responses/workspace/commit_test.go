@@ -18,10 +18,8 @@ import (
 func TestEditRace(t *testing.T) {
 	w := place(t, true)
 	git := filepath.Join(w.Dir(), ".git")
-	if err := errors.Join(os.WriteFile(filepath.Join(git, "config"), []byte("kept\n"), 0o600),
-		os.Symlink(".git", filepath.Join(w.Dir(), "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(filepath.Join(git, "config"), []byte("kept\n"), 0o600),
+		os.Symlink(".git", filepath.Join(w.Dir(), "link"))))
 	ctx, cancel := context.WithCancel(t.Context())
 	swapped := make(chan error)
 	go func() {
@@ -71,9 +69,7 @@ func TestNotMade(t *testing.T) {
 func TestCommitFails(t *testing.T) {
 	w := place(t, true)
 	before, after := "package a\n", "package b\n"
-	if err := os.WriteFile(filepath.Join(w.Dir(), "first.go"), []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(w.Dir(), "first.go"), []byte(before), 0o600))
 	err := w.commit([]change{{path: "first.go", old: &before, new: &after, mode: newFile}, {path: "gone.go"}})
 	if text, _ := os.ReadFile(filepath.Join(w.Dir(), "first.go")); err == nil || string(text) != before {
 		t.Errorf("%v: it is %q", err, text)
@@ -90,15 +86,11 @@ func TestTurns(t *testing.T) {
 	needExec(t, w)
 	var all []*Workspace
 	for _, dir := range []string{"sub", ".", "../beside"} {
-		if err := os.MkdirAll(filepath.Join(w.Dir(), dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(w.Dir(), dir), 0o755))
 		give(t, filepath.Dir(w.Dir()))
 		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.Dir(), dir), Trusted: true, User: somebody(t),
 			Others: append(all, w)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = o.Close() })
 		all = append(all, o)
 	}
@@ -166,4 +158,12 @@ func TestTurnsOrder(t *testing.T) {
 			t.Errorf("/a has %d turns", n)
 		}
 	})
+}
+
+// must ends a test that cannot go on after err.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

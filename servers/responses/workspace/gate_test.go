@@ -17,9 +17,7 @@ import (
 func encoded(t *testing.T, v any) json.RawMessage {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -239,12 +237,8 @@ func TestExec(t *testing.T) {
 		"\n[… 950852 bytes are left out …]\n") || strings.Count(got, "…") != 2 || !strings.HasSuffix(got, "aend\n") {
 		t.Errorf("much output gives %d bytes", len(got))
 	}
-	if err := os.Rename(w.Dir(), w.Dir()+"-moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(w.Dir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
+	must(t, os.Mkdir(w.Dir(), 0o700))
 	if got := use(t, w, "exec", `{"command":"touch x"}`).Text; got != "Error: the workspace was moved" {
 		t.Error(got)
 	}

@@ -19,12 +19,8 @@ func put(t *testing.T, w *Workspace, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		name = filepath.Join(w.Dir(), name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	give(t, filepath.Dir(w.Dir()))
 }
@@ -43,9 +39,7 @@ func laterLeft(t *testing.T, w *Workspace) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return left
 }
 
@@ -61,9 +55,7 @@ func TestLaterKept(t *testing.T) {
 		kept["vendor/deep/"+name] = "kept\n"
 	}
 	put(t, w, kept)
-	if err := os.Symlink("sub/tools", filepath.Join(w.Dir(), ".husky")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("sub/tools", filepath.Join(w.Dir(), ".husky")))
 	give(t, filepath.Dir(w.Dir()))
 	names := strings.Join(slices.Collect(maps.Keys(kept)), "\n")
 	const every = `while read -r at; do
@@ -160,20 +152,14 @@ func TestLaterAsked(t *testing.T) {
 func BenchmarkLook(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {
-		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i)), 0o755); err != nil {
-			b.Fatal(err)
-		}
+		must(b, os.MkdirAll(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i)), 0o755))
 		for j := range 50 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i), fmt.Sprint("file", j, ".txt")),
-				nil, 0o644); err != nil {
-				b.Fatal(err)
-			}
+			must(b, os.WriteFile(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i), fmt.Sprint("file", j, ".txt")),
+				nil, 0o644))
 		}
 	}
 	w, err := Open(b.Context(), Config{Dir: dir})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = w.Close() })
 	for b.Loop() {
 		if _, _, err := w.later(); err != nil {

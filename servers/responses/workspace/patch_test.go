@@ -73,9 +73,7 @@ func content(t *testing.T, w *Workspace) string {
 		all = append(all, rel+"="+string(data))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(all, "|")
 }
 
@@ -180,13 +178,9 @@ func TestUndone(t *testing.T) {
 	w := place(t, true)
 	was := content(t, w)
 	a, err := w.now("a.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone, err := w.now("sub/b.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocked := change{path: "sub", new: new("text")} // a directory stands there: the rename fails
 	a.new = new("package z\n")
 	if err := w.commit([]change{a, gone, blocked}); err == nil {
@@ -204,9 +198,7 @@ func TestUndone(t *testing.T) {
 
 func TestWriteFile(t *testing.T) {
 	w := place(t, true)
-	if err := os.Chmod(filepath.Join(w.Dir(), "a.go"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(w.Dir(), "a.go"), 0o755))
 	for path, want := range map[string]string{"a.go": "M a.go", "new/e.txt": "A new/e.txt"} {
 		out := NewOutput()
 		got := w.Run(t.Context(), "write_file", encoded(t,

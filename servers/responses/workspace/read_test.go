@@ -25,26 +25,16 @@ func place(t *testing.T, trusted bool) *Workspace {
 	}
 	for name, text := range files {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for name, to := range map[string]string{"in/out": "../secret", "in/up": "..", "in/inside": "sub/c.txt"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "in/pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(filepath.Join(dir, "in/pipe"), 0o600))
 	give(t, dir)
 	w, err := Open(t.Context(), Config{Dir: filepath.Join(dir, "in"), Trusted: trusted, User: somebody(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -56,9 +46,7 @@ func somebody(t *testing.T) *sandbox.User {
 		return nil
 	}
 	u, err := sandbox.LookupUser("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -72,9 +60,7 @@ func give(t *testing.T, dir string) {
 	err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(name, u.UID, u.GID))
 	})
-	if err := errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755)))
 }
 
 func use(t *testing.T, w *Workspace, name, args string) Result {
@@ -137,12 +123,8 @@ func TestReading(t *testing.T) {
 // TestMovedWorkspace: the workspace is the directory that was opened, whatever stands under its name later.
 func TestMovedWorkspace(t *testing.T) {
 	w := place(t, false)
-	if err := os.Rename(w.Dir(), w.Dir()+"-moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/etc", w.Dir()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
+	must(t, os.Symlink("/etc", w.Dir()))
 	if got := use(t, w, "read_file", `{"path":"a.go"}`); got.Failed {
 		t.Error(got.Text)
 	}
