@@ -83,8 +83,6 @@ func openCall(t *testing.T, mic bool) (*world, *tab) {
 	return w, p
 }
 
-func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
-
 // key presses the Space key down, again while it is held, or lets go of it.
 func (p *tab) key(typ input.DispatchKeyEventType, again bool) { p.t.Helper(); p.Space(typ, again) }
 

@@ -60,13 +60,14 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 		} else if value.Kind() == reflect.String && value.String() != "" {
 			def = "`" + value.String() + "`"
 		}
-		doc := field.Tag.Get("doc")
+		var doc strings.Builder
+		doc.WriteString(field.Tag.Get("doc"))
 		if at == "servers[].kind" {
 			for i, k := range kinds(nil) {
-				doc += []string{": ", ", or "}[min(i, 1)] + k.Name + ", " + k.Doc
+				doc.WriteString([]string{": ", ", or "}[min(i, 1)] + k.Name + ", " + k.Doc)
 			}
 		}
-		rows = append(rows, settingRow{path: at, def: def, doc: doc})
+		rows = append(rows, settingRow{path: at, def: def, doc: doc.String()})
 	}
 	return rows
 }

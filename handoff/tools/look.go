@@ -40,16 +40,17 @@ func servers(items []handoff.ServerInfo) ServersResult {
 func (r ServersResult) Text() string {
 	out := lines{r.Say}
 	for _, it := range r.Items {
-		line := fmt.Sprintf("%s (%s): %s", it.Name, it.Kind, it.Health)
+		var line strings.Builder
+		line.WriteString(fmt.Sprintf("%s (%s): %s", it.Name, it.Kind, it.Health))
 		for _, more := range []struct{ lead, text string }{
 			{", ", it.Problem}, {"; projects ", strings.Join(it.Projects, ", ")}, {"; ", it.Note},
 			{"; working on ", strings.Join(it.Working, ", ")}, {"; also called ", strings.Join(it.Aliases, ", ")},
 		} {
 			if more.text != "" {
-				line += more.lead + more.text
+				line.WriteString(more.lead + more.text)
 			}
 		}
-		out.add("", line)
+		out.add("", line.String())
 	}
 	return out.left(r.More)
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -87,16 +88,17 @@ func (r StatusResult) Text() string {
 		list []StatusWork
 	}{{"waiting: ", r.Waiting}, {"running: ", r.Running}, {"paused: ", r.Paused}, {"finished: ", r.Finished}} {
 		for _, w := range group.list {
-			line := w.Server
+			var line strings.Builder
+			line.WriteString(w.Server)
 			for _, more := range []struct{ lead, text string }{
 				{", ", w.Session}, {", for ", w.For}, {", ", string(w.Outcome)}, {", ", w.Ago},
 				{"; question ", w.Question}, {"; begin ", w.Begin}, {": ", w.Said},
 			} {
 				if more.text != "" {
-					line += more.lead + more.text
+					line.WriteString(more.lead + more.text)
 				}
 			}
-			out.add(group.lead, line)
+			out.add(group.lead, line.String())
 		}
 	}
 	return out.left(r.More)
