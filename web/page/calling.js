@@ -6,6 +6,7 @@ import { byId } from "./dom.js";
 import { greeting } from "./greeting.js";
 import { freeCall, keepCall, keptCall } from "./keep-call.js";
 import * as held from "./login.js";
+import { mirror, onMirrored } from "./mirror.js";
 import * as oneCall from "./one-call.js";
 import { reader } from "./speech.js";
 import { running } from "./state-work.js";
@@ -48,8 +49,11 @@ export function calling({ settings, remote }) {
     },
   });
 
+  onMirrored((event) => { if (call.idle) dispatch({ type: "mirrored", event }); });
+
   function voiceEvent(event) {
     dispatch({ type: "voice", event, at: performance.now() });
+    mirror(event);
     const { simulated } = get().voice;
     switch (event.type) {
       case "response.output_audio_transcript.done":

@@ -11,7 +11,8 @@ import { running } from "./state-work.js";
 import { deviceView } from "./device.js";
 import { chime } from "./sounds.js";
 import { keepDismissed, loadDismissed } from "./dismissed.js";
-import { go, wirePlaces } from "./places.js";
+import { palette } from "./palette.js";
+import { at, go, onThing, wirePlaces } from "./places.js";
 import { keysOf, shortcuts } from "./shortcuts.js";
 import { factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
@@ -152,7 +153,7 @@ function signedIn() {
 }
 
 const showLogin = loginView(signedIn);
-const openSession = sessionReader((s) => {
+const openSession = sessionReader(at, (s) => {
   go("talk");
   prefill(`On ${s.server}, continue “${s.title || s.label}”: `);
 });
@@ -172,17 +173,51 @@ let showAll = () => {};
 function showWork(id) {
   go("work");
   showAll(id);
+  at("work", id);
   const card = byId(`card-${id}`);
   card?.scrollIntoView({ block: "nearest" });
   card?.focus({ preventScroll: true });
 }
 
 // Brings what needs the person into sight, the first question first.
-function review() {
+function review(decision) {
+  if (typeof decision !== "string") decision = "";
+  const first = document.querySelector(decision ? `.question [data-decision="${decision}"]` : ".question button, .question textarea, .question input");
+  if (decision && !first) return;
   go("work");
-  const first = document.querySelector(".question button, .question textarea, .question input");
   first?.closest(".question").scrollIntoView({ block: "nearest" });
   first?.focus({ preventScroll: true });
+}
+
+// Goes from one piece of work to the next.
+function step(by) {
+  go("work");
+  const lines = [...document.querySelectorAll("#work .line-open")];
+  const now = lines.indexOf(document.activeElement.closest(".card")?.querySelector(".line-open"));
+  lines[Math.max(0, Math.min(lines.length - 1, now + by))]?.focus();
+}
+
+// Shows what an address names; work is there once it was read.
+function showThing(area, [name, id]) {
+  if (area === "work") waitFor(() => get().work.known, () => (get().work.records[name] ? showWork(name) : toast("That work is not here any more.", { next: "It may be in the history.", tone: "info" })));
+  if (area === "fleet") waitFor(() => get().loaded, () => showMachine(name));
+  if (area === "sessions" && id) openSession({ server: name, id });
+}
+
+function waitFor(there, act) {
+  if (there()) setTimeout(act); // once it is drawn
+  else setTimeout(() => waitFor(there, act), 100);
+}
+
+// What can be done from the palette now.
+function commands() {
+  const idle = call.idle;
+  return [
+    ...(idle ? [["Call", talk.start]] : [["Hang up", talk.hangUp], [get().call.muted ? "Unmute" : "Mute", () => mute(!get().call.muted)]]),
+    ...(running(get().work).length > 1 ? [["Stop all work", stopAll]] : []),
+    ...["Sessions", "History", "Settings", "Help"].map((name) => [name, () => go(name.toLowerCase())]),
+    ["Keyboard shortcuts", () => byId("keys-sheet").showModal()],
+  ];
 }
 
 // Brings a machine into sight.
@@ -208,6 +243,10 @@ function wireKeys() {
     quiet: talk.quiet, hangUp: talk.hangUp,
     call: () => { if (call.idle) talk.start(); },
     next: review,
+    allow: () => review("accept"),
+    decline: () => review("decline"),
+    down: () => step(1),
+    up: () => step(-1),
     type: () => {
       go("talk");
       byId("say").focus();
@@ -234,7 +273,7 @@ function wire() {
   onChange(needsView({ decide, machine: showMachine, again: done.again, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
   onChange(keepDismissed);
   onChange(({ call: { phase, id } }) => { if (id || phase === "idle") holdCall(id); });
-  const list = workView({ ...done, stopAll, read: readWork }, hue);
+  const list = workView({ ...done, stopAll, read: readWork, opened: (id, on) => { if (document.body.dataset.area === "work") at("work", ...(on ? [id] : [])); } }, hue);
   showAll = list.reveal;
   onChange(list);
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
@@ -251,6 +290,8 @@ function wire() {
   onChange(noticesView({ review, untoast: (id) => dispatch({ type: "untoast", id }), counted, sound: (kind) => { if (settings.sounds) chime(kind); } }));
   dispatch({ type: "dismissed", keys: loadDismissed() });
   wirePlaces();
+  onThing(showThing);
+  palette({ work: showWork, machine: showMachine, session: (t) => openSession({ server: t.server.split("/")[0], id: t.thread_id, title: t.title }), commands }, get, hue);
   wireKeys();
   addEventListener("pagehide", () => {
     if (call.idle) dropCall(); // it may have been kept for a page that did not come

@@ -9,9 +9,20 @@ const entered = new Map(); // what an area does when it is entered
 /** Runs f whenever an area is entered. */
 export const onEnter = (area, f) => entered.set(area, f);
 
-/** Shows an area. */
-export function go(area, { remember = true } = {}) {
-  if (!areas.includes(area)) area = "talk";
+let things = () => {}; // shows what an address names in an area
+
+/** Has f(area, names) show what an address names beyond an area: #work/ID, #sessions/MACHINE/SESSION, #fleet/MACHINE. */
+export const onThing = (f) => { things = f; };
+
+/** Writes down in the address what is shown in an area. */
+export function at(area, ...names) {
+  history.replaceState(null, "", `#${[area, ...names].map(encodeURIComponent).join("/")}`);
+}
+
+/** Shows an area, or what an address names in it. */
+export function go(address, { remember = true } = {}) {
+  const [named, ...names] = address.split("/").map(decode);
+  const area = areas.includes(named) ? named : "talk";
   if (remember && document.body.dataset.area !== area) history.pushState(null, "", area === "talk" ? location.pathname : `#${area}`);
   setAttr(document.body, "data-area", area);
   const apart = area === "fleet" && document.querySelector(".places [data-go=fleet]")?.checkVisibility(); // the machines have a place of their own
@@ -22,6 +33,15 @@ export function go(area, { remember = true } = {}) {
   setAttr(document.getElementById("more-open"), "data-current", home.includes(area) ? null : "true");
   document.getElementById("more")?.hidePopover?.();
   entered.get(area)?.();
+  if (names.length) things(area, names);
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Wires the buttons that lead somewhere, and the way back. */

@@ -4,6 +4,10 @@ const keys = {
   m: ["M", "Mute, or unmute", "mute"],
   s: ["S", "Stop the voice talking", "quiet"],
   n: ["N", "Go to the next question", "next"],
+  a: ["A", "Go to Allow; Enter allows", "allow"],
+  d: ["D", "Go to Decline; Enter declines", "decline"],
+  j: ["J", "Next piece of work; Enter opens it", "down"],
+  k: ["K", "Piece of work before it", "up"],
   c: ["C", "Call", "call"],
   h: ["H", "Hang up", "hangUp"],
   "/": ["/", "Type", "type"],
@@ -11,7 +15,7 @@ const keys = {
 };
 
 /** The keys: [key, what it does]. */
-export const keysOf = () => [...Object.values(keys).map(([key, what]) => [key, what]), ["Space", "Talk while it is held, with push to talk"]];
+export const keysOf = () => [[/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘ K" : "Ctrl K", "Go anywhere"], ...Object.values(keys).map(([key, what]) => [key, what]), ["Space", "Talk while it is held, with push to talk"]];
 
 const typing = (el) => el.isContentEditable || /^(input|textarea|select)$/i.test(el.tagName);
 

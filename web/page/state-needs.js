@@ -11,11 +11,12 @@ export const keyOf = (item) => `${item.kind}:${item.id}`;
 /**
  * The list: { questions, alerts: [{ kind: failure | machine, id, server, record? }], count }. A failure goes when
  * newer work in its session is done or under way, and one that is only because its machine is lost is that
- * machine's.
+ * machine's. A simulated machine that is down alarms nobody before work was given to it.
  */
 export function needs({ work, servers, dismissed }, now) {
   const questions = openQuestions(work);
-  const lost = new Set(servers.filter((s) => s.health === "down").map((s) => s.name));
+  const tried = new Set(Object.values(work.records).map((r) => r.server));
+  const lost = new Set(servers.filter((s) => s.health === "down" && (!s.simulated || tried.has(s.name))).map((s) => s.name));
   const machines = [...lost].map((name) => ({ kind: "machine", id: name, server: name, problem: servers.find((s) => s.name === name).problem }));
   const newer = new Set(); // sessions and prompts of work that is newer and did not fail
   const failures = [];

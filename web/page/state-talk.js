@@ -3,11 +3,12 @@
 const keep = 400; // entries of a long conversation that stay on the page
 
 export const talkStart = {
-  entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut | unclear, typed, response,
+  entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut, typed, response,
   // delivery } of what was typed: waiting: not sent; sent: nothing has answered yet; unsure: nothing will; else it arrived
   hearing: false, // the caller speaks
   responding: false, // the voice model works on an answer
   speaking: false, // its sound plays
+  unclear: false, // what the caller said last could not be understood
 };
 
 /** Returns the conversation after an action. */
@@ -15,8 +16,10 @@ export function reduceTalk(talk, action) {
   switch (action.type) {
     case "voice":
       return (handlers[action.event.type] ?? unchanged)(talk, action.event);
+    case "mirrored":
+      return mirrored(talk, reduceTalk(talk, { type: "voice", event: action.event }));
     case "typed":
-      return add(talk, { id: action.id, who: "you", text: action.text, state: "done", typed: true, delivery: "waiting" });
+      return add({ ...talk, unclear: false }, { id: action.id, who: "you", text: action.text, state: "done", typed: true, delivery: "waiting" });
     case "delivery":
       return patch(talk, action.id, () => ({ delivery: action.delivery }));
     case "taken-back":
@@ -28,7 +31,7 @@ export function reduceTalk(talk, action) {
     case "call-ended":
       return {
         ...talk, hearing: false, responding: false, speaking: false,
-        entries: talk.entries.filter((e) => e.text || e.state === "unclear").map((e) => (e.state === "saying" ? { ...e, state: "cut" } : e.delivery === "sent" ? { ...e, delivery: "unsure" } : e)),
+        entries: talk.entries.filter((e) => e.text).map((e) => (e.state === "saying" ? { ...e, state: "cut" } : e.delivery === "sent" ? { ...e, delivery: "unsure" } : e)),
       };
     default:
       return talk;
@@ -36,6 +39,12 @@ export function reduceTalk(talk, action) {
 }
 
 const unchanged = (talk) => talk;
+
+// What is said in another window: its lines alone, which that window keeps.
+function mirrored(before, { entries }) {
+  const known = new Set(before.entries.map((e) => e.id));
+  return { ...before, entries: entries.map((e) => (known.has(e.id) ? e : { ...e, recalled: true })) };
+}
 
 // Where a line stands once the call in which it was sent is gone.
 const lasting = (delivery) => ({ waiting: "waiting", sent: "unsure", unsure: "unsure" })[delivery];
@@ -147,14 +156,14 @@ const handlers = {
   "conversation.item.truncated": (talk, e) => patch(talk, e.item_id, ({ text }) => ({ state: "cut", heard: heardOf(text, e.audio_end_ms) })),
   "conversation.item.input_audio_transcription.delta": heard,
   "conversation.item.input_audio_transcription.completed": heardAll,
-  "conversation.item.input_audio_transcription.failed": (talk, e) => patch(talk, e.item_id, () => ({ state: "unclear" })),
+  "conversation.item.input_audio_transcription.failed": (talk, e) => ({ ...remove(talk, e.item_id), unclear: true }),
   "response.output_audio_transcript.delta": said,
   "response.output_audio_transcript.done": saidAll,
   "response.output_text.delta": said,
   "response.output_text.done": saidAll,
   "response.created": (talk) => ({ ...talk, responding: true }),
   "response.done": responseDone,
-  "input_audio_buffer.speech_started": (talk) => ({ ...talk, hearing: true }),
+  "input_audio_buffer.speech_started": (talk) => ({ ...talk, hearing: true, unclear: false }),
   "input_audio_buffer.speech_stopped": (talk) => ({ ...talk, hearing: false }),
   "output_audio_buffer.started": (talk) => ({ ...talk, speaking: true }),
   "output_audio_buffer.stopped": (talk) => ({ ...talk, speaking: false }),

@@ -38,7 +38,7 @@ export function workCard({ record }, hue, acts) {
       const doing = (r.items ?? []).at(-1) ?? r.step;
       const answer = ended(r) ? r.text || (r.outcome === "result" && r.spoken) || r.error?.message || "" : "";
       setText(asked, short(r.prompt));
-      setText(came, [part?.tries.length && `attempt ${part.tries.length + 1}`, r.tests === "failed" && "tests fail",
+      setText(came, [attempts(part) && `attempt ${attempts(part) + 1}`, r.tests === "failed" && "tests fail",
         ended(r) ? short(answer) : r.waits ? placeWords(r) : doing && stepWords(doing)].filter(Boolean).join(" · "));
       const since = Date.parse(r.ended_at ?? r.created_at);
       setText(when, briefly(since, Date.now()));
@@ -60,6 +60,9 @@ export function workCard({ record }, hue, acts) {
     },
   };
 }
+
+// How often it was tried before; what was not begun is no attempt.
+const attempts = (part) => part?.tries.filter((r) => r.outcome !== "cancelled").length ?? 0;
 
 // What a card shows when it is open.
 function insideOf(id, body, acts) {
@@ -96,7 +99,7 @@ function insideOf(id, body, acts) {
     fillAnswers(answers, r.answers ?? []);
     fillUnheard(unheard, r, acts.resend);
     fillAdded(added, part?.added ?? []);
-    fillTries(tries, part?.tries ?? []);
+    fillTries(tries, (part?.tries ?? []).filter((t) => t.outcome !== "cancelled"));
     const did = stepsOf(r);
     const count = Math.max(did.length, read === "whole" ? 0 : r.item_count ?? 0);
     show(details, count > 0 || (r.answers ?? []).length > 0);

@@ -1,11 +1,10 @@
-// The line above: how long the call lasts, how it is connected, how fast it answers, what it costs.
+// The sheet of a call: how long the call lasts, how it is connected, how fast it answers, what it costs.
 
 import { byId, h, setText, show } from "./dom.js";
 import { factWords } from "./state-facts.js";
 
-/** Wires the line; level(value) sets how much is told of work. Returns the view, which is also run each second. */
+/** Wires the sheet; level(value) sets how much is told of work. Returns the view, which is also run each second. */
 export function factsView(level) {
-  const strip = byId("facts");
   const sheet = byId("call-facts");
   const time = byId("call-time");
   const choose = byId("level");
@@ -19,10 +18,9 @@ export function factsView(level) {
       time.setAttribute("aria-label", `${rows[0][1]} in the call; show more about it`);
     }
     if (choose.value !== state.level) choose.value = state.level;
-    if (strip.dataset.key === key) return;
-    strip.dataset.key = key;
-    for (const list of [strip, sheet]) list.replaceChildren(...rows.map(([what, value]) => h("div", {}, h("dt", { text: what }), h("dd", { text: value }))));
-    show(strip, rows.length > 0);
+    if (sheet.dataset.key === key) return;
+    sheet.dataset.key = key;
+    sheet.replaceChildren(...rows.map(([what, value]) => h("div", {}, h("dt", { text: what }), h("dd", { text: value }))));
   };
 }
 

@@ -9,7 +9,7 @@ import { toastProblem } from "./store.js";
 import { fillAnswers, showProblem, shownSteps } from "./view-card.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { answerWords, clockWords, outcomeWords, workFacts } from "./words.js";
+import { answerWords, clockWords, localMoment, outcomeWords, workFacts } from "./words.js";
 
 const pause = 300;
 const mostPages = 60; // of each kind, in what is saved
@@ -90,7 +90,7 @@ export function historyView({ settings, changed }, hue) {
       }
       all.sort((a, b) => (a.at < b.at ? -1 : 1));
       await readWhole(all.filter((f) => f.work));
-      const text = kind === "json" ? `${JSON.stringify(all.map((f) => (f.line ? { said: f.line } : { work: f.work })), null, 2)}\n` : asMarkdown(all);
+      const text = kind === "json" ? `${JSON.stringify(all.map((f) => (f.line ? { said: { ...f.line, at: localMoment(f.at) } } : { work: { ...f.work, at: localMoment(f.at) } })), null, 2)}\n` : asMarkdown(all);
       const url = URL.createObjectURL(new Blob([text], { type: kind === "json" ? "application/json" : "text/markdown" }));
       h("a", { href: url, download: `switchboard-${new Date().toISOString().slice(0, 10)}.${kind}` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 10_000);
@@ -119,7 +119,7 @@ async function readWhole(all) {
   }
 }
 
-const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: clockWords(at) });
+const clock = (at) => h("time", { class: "quiet-text", datetime: at, title: localMoment(at), text: clockWords(at) });
 
 const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
 
@@ -175,8 +175,9 @@ export function asMarkdown(all) {
   const out = ["# Switchboard"];
   let day = "";
   for (const f of all) {
-    if (f.at.slice(0, 10) !== day) out.push(`\n## ${(day = f.at.slice(0, 10))}`);
-    const time = f.at.slice(11, 16);
+    const at = localMoment(f.at);
+    if (at.slice(0, 10) !== day) out.push(`\n## ${(day = at.slice(0, 10))}`);
+    const time = `${at.slice(11, 16)} ${at.slice(19)}`;
     if (f.line) out.push(`\n**${f.line.who === "you" ? "You" : "Voice"}** (${time}): ${f.line.text}`);
     else out.push(workMarkdown(f.work, time));
   }

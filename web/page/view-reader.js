@@ -16,14 +16,18 @@ function row({ role, text }) {
 
 const steps = [40, 200, 1000, 2000]; // lines that are read, as many as are wanted
 
-/** Wires the reader; goOn(session) is called when the person wants to continue. Returns open(session). */
-export function reader(goOn) {
+/**
+ * Wires the reader; at(area, ...names) writes down the address of what is read, goOn(session) is called when the person wants
+ * to continue. Returns open(session).
+ */
+export function reader(at, goOn) {
   const dialog = byId("reader");
   const lines = byId("reader-lines");
   const more = byId("reader-continue");
   let current = null;
   dress(byId("reader-close"), "close", "");
   byId("reader-close").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => { if (document.body.dataset.area === "sessions") at("sessions"); });
   dialog.addEventListener("click", (e) => { if (e.target === dialog) dialog.close(); });
   more.addEventListener("click", () => {
     dialog.close();
@@ -45,6 +49,7 @@ export function reader(goOn) {
   }
   return async (session) => {
     current = session;
+    if (document.body.dataset.area === "sessions") at("sessions", session.server, session.id);
     setText(byId("reader-title"), session.title || session.label || "Session");
     setText(byId("reader-where"), [session.server, session.directory, session.branch, session.age].filter(Boolean).join(" · "));
     show(byId("reader-held"), heldSessions(get().work).has(`${session.server} ${session.id}`));

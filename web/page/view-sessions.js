@@ -5,7 +5,8 @@ import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
 import { heldSessions } from "./state-needs.js";
 import { get, toast, toastProblem } from "./store.js";
-import { sessionPill } from "./words.js";
+import { newestFirst, over } from "./state-work.js";
+import { outcomeWords, sessionPill } from "./words.js";
 
 const pause = 250; // after a letter, before it is looked for
 
@@ -84,18 +85,22 @@ export function sessionsView(acts, hue) {
     let s = first;
     const title = h("span", { class: "row-title" });
     const where = h("span", { class: "row-where" });
+    const last = h("span", { class: "row-last" });
     const pill = h("span", { class: "pill" });
     const used = h("button", { class: "button small", type: "button", on: { click: () => pin(s, used.getAttribute("aria-pressed") !== "true") } });
     const away = h("button", { class: "button small", type: "button", text: "Archive", on: { click: () => archive(s) } });
     const open = h("button", { class: "row-open", type: "button", on: { click: () => acts.read(s) } },
-      h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "row-words" }, title, where), pill, icon("chevron"));
+      h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "row-words" }, title, last, where), pill, icon("chevron"));
     const el = h("li", { class: `row ${hue(first.server)}` }, open, used, away);
     return {
       el,
-      update({ session, pinned, held, archives }) {
+      update({ session, pinned, held, archives, work }) {
         s = session;
         const name = s.title || s.label || "A session without a title";
-        const state = sessionPill(s.status);
+        const state = sessionPill(s.status) ?? (work && over(work) ? outcomeWords(work) : undefined);
+        const came = work ? (over(work) ? work.spoken || work.text || work.error?.message : work.prompt) ?? "" : "";
+        setText(last, came.trim().split("\n", 1)[0].slice(0, 200));
+        show(last, Boolean(last.textContent));
         setText(title, name);
         setText(where, [s.server, s.directory, s.branch, s.age, held && "open in another program"].filter(Boolean).join(" · "));
         show(pill, Boolean(state));
@@ -124,7 +129,9 @@ export function sessionsView(acts, hue) {
     const held = heldSessions(state.work);
     const pinned = (s) => state.work.stickies.some((t) => t.thread_id === s.id && t.server.split("/")[0] === s.server);
     const items = [...found.items].sort((a, b) => pinned(b) - pinned(a)); // the ones in use first
-    keyed(list, items.map((session) => ({ session, pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
+    const newest = new Map();
+    for (const r of newestFirst(state.work)) if (r.why !== "added" && !newest.has(`${r.server} ${r.thread_id}`)) newest.set(`${r.server} ${r.thread_id}`, r);
+    keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
     const more = found.more ? `${found.more} more; search to find them.` : "";
     setText(words, [...problems, items.length ? more : asked && !problems.length ? "No session fits." : ""].filter(Boolean).join(" "));

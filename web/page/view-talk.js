@@ -33,7 +33,7 @@ function line(entry, acts) {
       setText(heard, e.text ? e.text.slice(0, end) : e.state === "heard" ? "…" : "");
       setText(unheard, e.text.slice(end));
       show(all, end < e.text.length);
-      setText(mark, { cut: "interrupted", unclear: "This could not be understood." }[e.state] ?? "");
+      setText(mark, e.state === "cut" ? "stopped" : "");
       fate?.update(e);
       el.classList.toggle("partial", e.state === "heard" || e.state === "saying");
       setAttr(el, "aria-busy", e.state === "saying" || e.state === "heard" ? "true" : null);
@@ -74,6 +74,7 @@ export function talkView(acts) {
   const chips = byId("chips");
   const field = byId("say");
   const form = byId("composer");
+  const to = byId("say-to");
   const how = h("p", {});
   const hello = h("div", { class: "hello" }, h("p", { class: "hello-title", text: "Talk to your machines." }), how);
   const lines = h("div", { class: "lines" });
@@ -92,9 +93,9 @@ export function talkView(acts) {
   });
   form.addEventListener("submit", (e) => {
     e.preventDefault();
-    const text = field.value.trim();
+    const text = addressed(field.value.trim(), to.value);
     if (!text) return;
-    field.value = "";
+    field.value = to.value = "";
     grow();
     say(text);
     box.scrollTop = box.scrollHeight;
@@ -106,10 +107,25 @@ export function talkView(acts) {
     return { el };
   }
 
+  // Where what is typed goes: each machine with the session that it goes on in, or with a new one.
+  function places({ servers, work }) {
+    const rows = servers.flatMap(({ name }) => {
+      const used = work.stickies.find((t) => t.server === name);
+      return [...(used ? [[name, `${name}, in ${used.title || "its session"}`]] : []), [`new ${name}`, `${name}, in a new session`]];
+    });
+    const key = JSON.stringify(rows);
+    if (to.dataset.key === key) return;
+    to.dataset.key = key;
+    const chosen = to.value;
+    to.replaceChildren(...[["", "the machine I name"], ...rows].map(([value, text]) => h("option", { value, text })));
+    to.value = rows.some(([value]) => value === chosen) ? chosen : "";
+  }
+
   const story = storyRow(chips);
   const stay = stayAtEnd(box, lines);
   return (state) => {
     const { entries } = state.talk;
+    places(state);
     const talking = entries.some((e) => e.who === "you"); // a greeting alone moves nothing
     show(hello, !entries.length);
     const stuck = { stuck: state.call.phase === "idle" || state.feed === "lost", lost: state.feed === "lost" };
@@ -127,6 +143,9 @@ export function talkView(acts) {
     story(talking && !chips.hidden);
   };
 }
+
+// Words for the place that was chosen beside them, as one would say them.
+const addressed = (text, to) => (!text || !to ? text : to.startsWith("new ") ? `In a new session on ${to.slice(4)}, ${text}` : `On ${to}, ${text}`);
 
 const settle = 900; // ms before sentences move: a second tap of a finger must not hit another one
 

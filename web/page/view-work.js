@@ -48,7 +48,7 @@ export function workView(acts, hue) {
   let soon = 0;
   let few = 0;
   const inTime = (rows) => rows.filter((i) => i.heading !== undefined || made.has(i.record.id) || few-- > 0);
-  const cardsDo = { ...acts, opened: (id, on) => { opened.set(id, on); draw(); } };
+  const cardsDo = { ...acts, opened: (id, on) => { opened.set(id, on); acts.opened(id, on); draw(); } };
 
   function view(now) {
     state = now;

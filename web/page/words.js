@@ -31,7 +31,7 @@ export function callWords(state) {
   if (state.feed === "lost") return { text: "Reconnecting…", detail: "Switchboard is not answering.", tone: "warn" };
   const asks = openQuestions(work);
   const busy = running(work).filter((r) => !asks.some((q) => q.handoff === r.id));
-  const detail = micOff;
+  const detail = micOff || (talk.unclear ? "That could not be understood; say it again." : "");
   if (talk.hearing) return { text: "Listening", detail, tone: "talk" };
   if (talk.speaking) return { text: "Speaking", detail, tone: "talk" };
   if (talk.responding) return { text: "Thinking…", detail, tone: "live" };
@@ -283,6 +283,14 @@ export function workFacts(r) {
     edits && `${edits.files} ${edits.files === 1 ? "file" : "files"} edited, +${edits.added} −${edits.removed}`,
     tokens > 0 && `${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(tokens < 10_000 ? 1 : 0)}k`} tokens`,
   ];
+}
+
+/** A moment here, with its offset: "2026-11-25T21:03:07+01:00". */
+export function localMoment(at) {
+  const d = new Date(at);
+  const offset = -d.getTimezoneOffset();
+  const two = (n) => String(Math.floor(Math.abs(n))).padStart(2, "0");
+  return `${new Date(d.getTime() + offset * 60_000).toISOString().slice(0, 19)}${offset < 0 ? "-" : "+"}${two(offset / 60)}:${two(offset % 60)}`;
 }
 
 /** The time of day, the same everywhere: "21:03". */

@@ -1,0 +1,152 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// The palette leads anywhere: to work, machines, sessions and commands, by a few letters.
+func TestPagePalette(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	open := func(words string) {
+		t.Helper()
+		eval[bool](p, `document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }))`)
+		p.until(`document.querySelector("#palette").open && document.activeElement.id === "palette-field"`)
+		p.press(words)
+		p.until(`document.querySelectorAll("#palette-list li").length > 0`)
+	}
+	open("run the tests")
+	p.until(`document.querySelectorAll("#palette-list li").length === 1`)
+	p.scheme("light")
+	p.look("palette")
+	p.axe("palette")
+	p.press("\r")
+	p.until(`document.activeElement.id === "card-h3" && location.hash === "#work/h3"`)
+	open("machine mini")
+	p.press("\r")
+	p.until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
+	open("rate limits")
+	p.press("\r")
+	p.shows("Show earlier lines (31 or more)")
+	p.press("\x1b")
+	open("settings")
+	p.press("\r")
+	p.until(`document.body.dataset.area === "settings"`)
+	p.quiet()
+}
+
+// Each piece of work and each session has an address that leads to it, also in a new window.
+func TestPageAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+	p.openLine("h3")
+	p.until(`location.hash === "#work/h3"`)
+	p.open(base + "/?again#work/h3")
+	p.until(cardOf("h3") + `.querySelector(".card-body").checkVisibility() && document.activeElement.id === "card-h3"`)
+	p.open(base + "/?again#sessions/bigpc/t-auth")
+	p.until(`document.querySelector("#reader").open`)
+	p.shows("One test fails: a token that has expired")
+	p.press("\x1b")
+	p.until(`location.hash === "#sessions"`)
+	p.open(base + "/?again#work/gone")
+	p.shows("That work is not here any more.")
+	p.quiet()
+}
+
+// J and K go through the work; A and D go to Allow and Decline, and only Enter presses them.
+func TestPageKeysGoThroughTheWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelector(".question:not(.settling)")`)
+	p.press("j", "j")
+	p.until(`document.activeElement === document.querySelectorAll("#work .line-open")[1]`)
+	p.press("k")
+	p.until(`document.activeElement === document.querySelectorAll("#work .line-open")[0]`)
+	p.press("a")
+	p.until(`document.activeElement.dataset.decision === "accept"`)
+	p.press("d")
+	p.until(`document.activeElement.dataset.decision === "decline"`)
+	if strings.Contains(strings.Join(w.log(), ";"), "decide") {
+		t.Error("a letter alone decided")
+	}
+	p.press("\r")
+	w.logged(t, "decide owner q1 decline")
+	p.quiet()
+}
+
+// Where typed words go is chosen and seen beside the box, and holds for those words.
+func TestPageChoosesWhereWordsGo(t *testing.T) {
+	t.Parallel()
+	_, p := openCall(t, true)
+	p.until(`[...document.querySelectorAll("#say-to option")].map((o) => o.textContent).join("; ") ===
+	  "the machine I name; bigpc, in auth refactor; bigpc, in a new session; laptop, in release notes; laptop, in a new session; mini, in a new session"`)
+	eval[bool](p, `(document.querySelector("#say-to").value = "new laptop", true)`)
+	p.types("run the tests")
+	p.until(`far.events.some((e) => e.item?.content[0].text === "In a new session on laptop, run the tests")`)
+	p.until(`document.querySelector("#say-to").value === ""`)
+	p.quiet()
+}
+
+// What is said in a call is seen live in another window of the browser, which tells nothing of it.
+func TestPageShowsACallElsewhere(t *testing.T) {
+	t.Parallel()
+	w, p := openCall(t, true)
+	eval[bool](p, `(window.other = window.open(location.href), true)`)
+	p.until(`other.document.querySelector("#app:not([hidden]) .machine")`)
+	p.types("Hello there.")
+	p.until(`far.channel?.readyState === "open" && far.events.length > 1`)
+	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.find((e) => e.item).item }), far.say({ type: "response.output_text.done", item_id: "a1", text: "Good day." }), true)`)
+	p.until(`[...other.document.querySelectorAll(".line-text")].map((e) => e.textContent).join(" ") === "Hello there. Good day."`)
+	p.until(`other.document.querySelector("#status-text").textContent === "Not in a call"`)
+	waitFor(t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.desk.said) == 2
+	})
+	eval[bool](p, `(other.close(), true)`)
+	p.quiet()
+}
+
+// Sound that could not be understood is one line of the status, and none of the conversation. A machine of the demo that
+// is down alarms nobody before somebody wanted it.
+func TestPageStaysCalm(t *testing.T) {
+	t.Parallel()
+	w, p := openCall(t, true)
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	eval[bool](p, `([{ type: "conversation.item.added", item: { id: "u1", type: "message", role: "user", content: [{ type: "input_audio" }] } },
+	  { type: "conversation.item.input_audio_transcription.failed", item_id: "u1" }].forEach(far.say), true)`)
+	p.until(`document.querySelector("#status-detail").textContent === "That could not be understood; say it again."`)
+	if eval[bool](p, `Boolean(document.querySelector(".line.you"))`) {
+		t.Error("it left a bubble")
+	}
+	w.change(func(w *world) {
+		for i, r := range w.records {
+			if r.Server == "mini" {
+				w.records[i].Server = "laptop"
+			}
+		}
+		w.records[len(w.records)-1].Outcome = handoff.OutcomeResult
+	})
+	p.open(p.base() + "/?again")
+	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#needs").hidden`)
+}
+
+// base is where the page is.
+func (p *tab) base() string { return eval[string](p, `location.origin`) }
