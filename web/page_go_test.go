@@ -123,8 +123,8 @@ func TestPageShowsACallElsewhere(t *testing.T) {
 	p.quiet()
 }
 
-// Sound that could not be understood is one line of the status, and none of the conversation. A machine of the demo that
-// is down alarms nobody before somebody wanted it.
+// Sound that could not be understood is one line of the status, and none of the conversation. A machine of the demo
+// that is down alarms nobody before somebody wanted it.
 func TestPageStaysCalm(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
