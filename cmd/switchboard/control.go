@@ -31,6 +31,7 @@ type control struct {
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines
 	api      http.Handler                                                        // Set once: what other verbs speak to
+	base     string                                                              // Set once: where it listens; see baseOf
 }
 
 // listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
@@ -65,6 +66,9 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.Handle("/fleet/", c.api)
 	mux.Handle("GET /mcp/pipe", c.api)
 	mux.Handle("GET /readyz", c.api)
+	mux.HandleFunc("GET /here", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base}) // a verb that left is not told
+	})
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))

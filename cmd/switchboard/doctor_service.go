@@ -19,18 +19,21 @@ import (
 // soonOver is how long before its end a certificate is told of.
 const soonOver = 14 * 24 * time.Hour
 
-// port looks whether the service could listen, or does.
+// port looks whether the service answers where it listens; without one, whether it could listen there.
 func (d *doctor) port(ctx context.Context) {
-	answers := health(ctx, d.s)
-	switch {
-	case d.here != nil && answers == nil:
-		d.ok("address", "a Switchboard of yours runs at %s", d.s.Listen)
-		return
-	case d.here != nil:
-		d.mend("address", fmt.Sprintf("a Switchboard of yours runs, but not at %s (%v)", d.s.Listen, answers),
-			"give the settings that it was started with, or start it again with these")
+	if d.here != nil {
+		base, err := d.here.Where(ctx)
+		if err == nil {
+			err = health(ctx, base)
+		}
+		if err != nil {
+			d.mendError("address", err, "end the Switchboard that runs, and start it again")
+			return
+		}
+		d.ok("address", "a Switchboard of yours runs at %s", base)
 		return
 	}
+	answers := health(ctx, baseOf(d.s.Listen, d.s.TLS != tlsSettings{}))
 	l, err := net.Listen("tcp", d.s.Listen)
 	switch {
 	case err == nil:

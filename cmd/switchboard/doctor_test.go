@@ -87,7 +87,10 @@ func TestDoctorBesideService(t *testing.T) {
 		return strings.Contains(out, "nothing is listening there")
 	})
 	sh.visit("", nil, "--listen", listen)
-	sh.visit("", []string{"runs, but not at"}, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
+	elsewhere := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)) // where these settings would listen, if it were started
+	if out := sh.visit("", nil, "--listen", elsewhere); !strings.Contains(out, "runs at "+sh.r.base) {
+		t.Errorf("it does not say where it runs: %s", out)
+	}
 	machine := "servers:\n  - {name: %s, kind: codex, url: ws://127.0.0.1:1}\n"
 	sh.visit(fmt.Sprintf(machine, "bigpc"), []string{"has another machine of this name"}, "--listen", listen) // it is simulated there
 	sh.visit(fmt.Sprintf(machine, "attic"), []string{"attic is not answering."}, "--listen", listen)

@@ -10,19 +10,37 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"switchboard/sessions"
 )
 
 // healthWithin bounds the health check; a container's own limit is longer.
 const healthWithin = 3 * time.Second
 
-// health asks the Switchboard that runs with these settings on this machine whether it is well.
-func health(ctx context.Context, s *settings) error {
+// healthVerb asks the Switchboard that runs here whether it is well: as other verbs, the one of the state directory,
+// else the one that would listen where the settings say. Who names an address with --listen means that one.
+func healthVerb(ctx context.Context, o *options, env func(string) string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	address := healthURL(s)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if state, err := sessions.StatePath(env); err == nil && !o.given["listen"] && serving(state) {
+		base, err := hereClient(state, "").Where(ctx)
+		if err != nil {
+			return err
+		}
+		return health(ctx, base)
+	}
+	s, err := loadSettings(o, env)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
+		return err
+	}
+	return health(ctx, baseOf(s.Listen, s.TLS != tlsSettings{}))
+}
+
+// health asks the Switchboard at a base address whether it is well.
+func health(ctx context.Context, base string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/healthz", nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", base, err)
 	}
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -37,14 +55,14 @@ func health(ctx context.Context, s *settings) error {
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // as much as there is
-		return fmt.Errorf("%s says %s: %s", address, resp.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("%s says %s: %s", base, resp.Status, strings.TrimSpace(string(text)))
 	}
 	return nil
 }
 
-// healthURL is where we listen, as this machine reaches it.
-func healthURL(s *settings) string {
-	host, port, _ := net.SplitHostPort(s.Listen) // checked when it was loaded
+// baseOf is the address of a service that listens at host:port, as this machine reaches it.
+func baseOf(listen string, secured bool) string {
+	host, port, _ := net.SplitHostPort(listen) // checked when it was loaded
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case host == "" || err == nil && addr == netip.IPv4Unspecified():
@@ -53,8 +71,8 @@ func healthURL(s *settings) string {
 		host = "::1"
 	}
 	scheme := "http"
-	if s.TLS != (tlsSettings{}) {
+	if secured {
 		scheme = "https"
 	}
-	return scheme + "://" + net.JoinHostPort(host, port) + "/healthz"
+	return scheme + "://" + net.JoinHostPort(host, port)
 }

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-func TestHealthURL(t *testing.T) {
+func TestBaseOf(t *testing.T) {
 	for listen, want := range map[string]string{
-		"127.0.0.1:8080": "http://127.0.0.1:8080/healthz", "0.0.0.0:1": "http://127.0.0.1:1/healthz",
-		":2": "http://127.0.0.1:2/healthz", "[::]:3": "http://[::1]:3/healthz", "localhost:4": "http://localhost:4/healthz",
+		"127.0.0.1:8080": "http://127.0.0.1:8080", "0.0.0.0:1": "http://127.0.0.1:1",
+		":2": "http://127.0.0.1:2", "[::]:3": "http://[::1]:3", "localhost:4": "http://localhost:4",
 	} {
-		if got := healthURL(&settings{Listen: listen}); got != want {
+		if got := baseOf(listen, false); got != want {
 			t.Errorf("%s: %s, want %s", listen, got, want)
 		}
 	}
-	if got := healthURL(&settings{Listen: ":5", TLS: tlsSettings{"a", "b"}}); got != "https://127.0.0.1:5/healthz" {
+	if got := baseOf(":5", true); got != "https://127.0.0.1:5" {
 		t.Error(got)
 	}
 }
@@ -32,22 +32,34 @@ func TestHealth(t *testing.T) {
 	plain, secured := httptest.NewServer(handler), httptest.NewTLSServer(handler)
 	defer plain.Close()
 	defer secured.Close()
-	over := &settings{Listen: secured.Listener.Addr().String(), TLS: tlsSettings{"cert", "key"}}
-	here := &settings{Listen: plain.Listener.Addr().String()}
-	for _, s := range []*settings{here, over} {
-		if err := health(t.Context(), s); err != nil {
+	for _, base := range []string{plain.URL, secured.URL} {
+		if err := health(t.Context(), base); err != nil {
 			t.Error(err)
 		}
 	}
 	well = false
-	if err := health(t.Context(), here); err == nil || !strings.Contains(err.Error(), "not well") {
+	if err := health(t.Context(), plain.URL); err == nil || !strings.Contains(err.Error(), "not well") {
 		t.Errorf("a sick one: %v", err)
 	}
 	l := loopback(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := health(t.Context(), &settings{Listen: l.Addr().String()}); err == nil || !strings.Contains(err.Error(), "; start it, or name the address") {
+	if err := health(t.Context(), "http://"+l.Addr().String()); err == nil || !strings.Contains(err.Error(), "; start it, or name the address") {
 		t.Errorf("nobody listens: %v", err)
 	}
+}
+
+// TestHealthFindsWhatRuns: health asks the Switchboard of the state directory, wherever that listens; a named address is
+// asked itself.
+func TestHealthFindsWhatRuns(t *testing.T) {
+	t.Parallel()
+	sh := openShell(t, nil)
+	sh.wants(0, nil, "health")
+	nobody := loopback(t)
+	must(t, nobody.Close())
+	sh.wants(exitFailed, []string{"no Switchboard answers"}, "health", "--listen", nobody.Addr().String())
+	sh.wants(0, nil, "health", "--listen", strings.TrimPrefix(sh.r.base, "http://"))
+	sh.r.stop()
+	sh.wants(exitFailed, []string{"no Switchboard answers"}, "health", "--listen", strings.TrimPrefix(sh.r.base, "http://"))
 }

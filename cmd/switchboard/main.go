@@ -57,6 +57,8 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 		return o.Add.do(o, env, stdout)
 	case "doctor":
 		return doctorVerb(ctx, o, env, stdout)
+	case "health":
+		return healthVerb(ctx, o, env)
 	case "simulate":
 		return o.Simulate.run(ctx, stdout, stderr)
 	}
@@ -66,9 +68,6 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	s, err := loadSettings(o, env)
 	if err != nil {
 		return err
-	}
-	if o.verb == "health" {
-		return health(ctx, s)
 	}
 	state, err := sessions.StateDir(env)
 	if err != nil {

@@ -81,6 +81,7 @@ type service struct {
 	stages   []stage
 	counted  []metrics.Source // what shows its numbers to operators
 	real     string           // one line: what is real and what is simulated
+	base     string           // where it listens, as this machine reaches it
 	address  string           // the page
 	edge     *web.Server
 }
@@ -292,20 +293,17 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 		machines = "machines: simulated (" + strings.Join(names, ", ") + "; name yours in switchboard.yaml, or use --codex)"
 	}
 	s.real = voice + "; " + machines
-	s.address = p.PublicURL
-	if s.address == "" {
-		scheme := "http"
-		if p.CertFile != "" {
-			scheme = "https"
-		}
-		s.address = scheme + "://" + listen.String()
-	}
+	host, _, _ := net.SplitHostPort(p.Listen) // it was listened at
+	_, port, _ := net.SplitHostPort(listen.String())
+	s.base = baseOf(net.JoinHostPort(host, port), p.CertFile != "")
+	s.address = cmp.Or(p.PublicURL, s.base)
 	s.address = strings.TrimSuffix(s.address, "/") + "/"
 }
 
 // control is what verbs may ask of this service.
 func (s *service) control(p plan) control {
-	return control{link: s.link, test: s.test, machines: s.machines, api: s.edge.Inside(ownerName), keys: func() error {
+	api := s.edge.Inside(ownerName)
+	return control{link: s.link, test: s.test, machines: s.machines, api: api, base: s.base, keys: func() error {
 		if p.Made == nil {
 			return nil
 		}

@@ -291,7 +291,7 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dialAt(strings.TrimSuffix(healthURL(s), "/healthz"), key)
+	return dialAt(baseOf(s.Listen, s.TLS != tlsSettings{}), key)
 }
 
 // hereClient speaks to the service that runs with a state directory.

@@ -138,6 +138,15 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
+// Where returns the address at which the service that runs here listens, as this machine reaches it: http://host:port.
+func (c *Client) Where(ctx context.Context) (string, error) {
+	var answer struct {
+		Base string `json:"base"`
+	}
+	_, err := c.get(ctx, "/here", &answer)
+	return answer.Base, err
+}
+
 // Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the
 // answer took, and where the service reaches it; "": it is simulated.
 func (c *Client) Test(ctx context.Context, server string) (took time.Duration, address string, err error) {
