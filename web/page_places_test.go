@@ -129,7 +129,7 @@ func TestPageSettings(t *testing.T) {
 	p.shows("Allowed by voice on laptop in release notes, medium risk.")
 	p.shows("Declined because nobody answered on bigpc, high risk.")
 	p.click("Add a device")
-	p.until(`/#login=[A-Z0-9]{26}$/.test(document.querySelector(".device-code .mono")?.textContent)`)
+	p.until(`/#login=[B-Z]{8}$/.test(document.querySelector(".device-code .mono")?.textContent)`)
 	p.scheme("light")
 	p.look("settings")
 	p.click("Test the microphone")

@@ -50,8 +50,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthFindsWhatRuns: health asks the Switchboard of the state directory, wherever that listens; a named address is
-// asked itself.
+// TestHealthFindsWhatRuns: health asks the Switchboard of the state directory, wherever that listens, or the one at the
+// address that is named.
 func TestHealthFindsWhatRuns(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, nil)

@@ -41,7 +41,7 @@ func TestProgramAtATerminal(t *testing.T) {
 		t.Errorf("first line: %s", first)
 	}
 	base, code, ok := strings.Cut(line(), "/#login=")
-	if !ok || len(code) < 16 {
+	if !ok || len(code) != 8 {
 		t.Fatalf("no link: %s %s", base, code)
 	}
 	if status := postLogin(t, base, `{"code":"`+code+`"}`); status != http.StatusOK {

@@ -13,8 +13,8 @@ export function codeFromAddress() {
 
 // The code of another device, or a key. A key may look like a code.
 async function enter(text) {
-  const code = text.replace(/\s/g, "").toUpperCase();
-  if (/^[A-Z2-7]{26}$/.test(code)) {
+  const code = text.replace(/[\s-]/g, "").toUpperCase();
+  if (/^[B-Z]{8}$/.test(code)) {
     try {
       return await api.login({ code });
     } catch (error) {

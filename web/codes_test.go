@@ -1,0 +1,64 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+)
+
+// A code is short, of letters that are told apart, and counts as people type it.
+func TestCodesAreTyped(t *testing.T) {
+	s := newServer(t, newWorld(), nil)
+	seen := map[string]bool{}
+	for range 50 {
+		code, err := s.NewCode("owner")
+		must(t, err)
+		if len(code) > 8 || strings.ContainsAny(code, "AEIOUVL0123456789") || seen[code] {
+			t.Fatalf("the code %q", code)
+		}
+		seen[code] = true
+		typed := " " + strings.ToLower(code[:4]) + " - " + code[4:] + "\t"
+		tokenOf(t, s, handoff.Encode(map[string]string{"code": typed}), nil)
+	}
+}
+
+// Five wrong codes void all that wait, and none that is made later. What cannot be a code is no guess, and a right one is
+// none either.
+func TestCodesAreNotGuessed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = append(cfg.Keys, Key{Principal: "guest"}) })
+		fresh := func(principal string) string {
+			code, err := s.NewCode(principal)
+			must(t, err)
+			return code
+		}
+		try := func(code string) handoff.Code {
+			return codeOf(t, logIn(s, handoff.Encode(map[string]string{"code": code}), nil))
+		}
+		first, second, guests, used := fresh("owner"), fresh("owner"), fresh("guest"), fresh("owner")
+		wrong := func(n int) {
+			for range n {
+				if got := try("BBBBBBBB"); got != handoff.CodeLoginOver {
+					t.Fatalf("a wrong code: %s", got)
+				}
+			}
+		}
+		wrong(maxGuesses - 1)
+		for range 2 * maxGuesses {
+			try("WRONG")
+			try("BBBBBBBA")
+		}
+		tokenOf(t, s, `{"code":"`+used+`"}`, nil)
+		tokenOf(t, s, `{"code":"`+first+`"}`, nil)
+		late := fresh("owner")
+		wrong(1)
+		for _, code := range []string{second, guests} {
+			if got := try(code); got != handoff.CodeLoginOver {
+				t.Errorf("after %d wrong codes: %s", maxGuesses, got)
+			}
+		}
+		tokenOf(t, s, `{"code":"`+late+`"}`, nil)
+	})
+}
