@@ -39,14 +39,17 @@ func mcpPipe(ctx context.Context, state string, in io.Reader, out io.Writer) err
 	if resp.StatusCode != http.StatusSwitchingProtocols || !ok {
 		return fmt.Errorf("the running Switchboard does not offer MCP here: %s", resp.Status)
 	}
-	ended := make(chan error, 2)
+	ended := make(chan error, 1) // of the side that ends first
 	for _, way := range []struct {
 		to   io.Writer
 		from io.Reader
 	}{{service, in}, {out, service}} {
 		go func() { // reading standard input ends with the program
 			_, err := io.Copy(way.to, way.from)
-			ended <- err
+			select {
+			case ended <- err:
+			default: // the other side ended before
+			}
 		}()
 	}
 	select {
