@@ -20,6 +20,7 @@ const (
 	alarmAnswer   // session updates are not answered
 	alarmHold     // the client does not come back
 	alarmSideband // what the provider plays must be over
+	alarmGuard    // what let the call in may have been taken away
 	alarmKinds
 )
 
@@ -52,6 +53,9 @@ func (c *Call) ring(now time.Time) {
 			c.session.unanswered()
 		case alarmSideband:
 			c.hearing.played(now)
+		case alarmGuard:
+			c.alarms[alarmGuard].at = now.Add(guardStep)
+			c.running.Go(c.guard)
 		case alarmHold:
 			c.end(nil)
 		case alarmBegin:

@@ -287,7 +287,7 @@ func (p *relayProcess) resident() (kb int64) {
 	return kb
 }
 
-// stats asks the process what it has allocated, and what is on its heap.
+// stats asks the process what it has allocated, and what is on its heap and its stacks.
 func (p *relayProcess) stats(path string) (mallocs, heap int64) {
 	if p.ask == "" {
 		return 0, 0

@@ -47,7 +47,7 @@ func TestRelayProcess(t *testing.T) {
 			}
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			_, _ = fmt.Fprintln(w, m.Mallocs, m.HeapAlloc)
+			_, _ = fmt.Fprintln(w, m.Mallocs, m.HeapAlloc+m.StackInuse)
 		}))
 	}()
 	fmt.Println(door.Addr(), stats.Addr())

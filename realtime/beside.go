@@ -10,39 +10,42 @@ import (
 // maxBeside bounds the sockets beside a call's own client. Who comes later is refused.
 const maxBeside = 4
 
-// serveBeside serves GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
-// sees, and whose events count as the client's. The call goes on without it, and ends it. It returns when the
+// openBeside answers GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
+// sees, and whose events count as the client's. The call goes on without it, and ends it. carry returns when the
 // socket or the call has ended.
-func (f *Front) serveBeside(
-	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func(),
-) {
+func (f *Front) openBeside(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) (carry func()) {
 	c, fault := f.enterBeside(grant, id)
 	if fault != nil {
 		fault.Reply(w, true)
-		return
+		return nil
 	}
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		c.besides--
-	}()
 	s := f.upgrade(w, r, at(id), c.log)
 	if s == nil {
-		return
+		f.leaveBeside(c)
+		return nil
 	}
-	answered()
-	f.counts.beginBeside()
-	defer f.counts.endBeside(s)
-	c.do(func() { c.legs.welcome(s) })
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
-	select {
-	case <-s.Ending():
-		c.do(func() { c.legs.part(s) })
-	case <-c.past:
-		s.Close(c.cause)
+	return func() {
+		defer f.leaveBeside(c)
+		f.counts.beginBeside()
+		defer f.counts.endBeside(s)
+		c.do(func() { c.legs.welcome(s) })
+		var running sync.WaitGroup
+		defer running.Wait()
+		running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
+		select {
+		case <-s.Ending():
+			c.do(func() { c.legs.part(s) })
+		case <-c.past:
+			s.Close(c.cause)
+		}
 	}
+}
+
+// leaveBeside makes room for another socket beside a call's client.
+func (f *Front) leaveBeside(c *Call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.besides--
 }
 
 // enterBeside finds a call that one more socket may join, and counts it.

@@ -25,6 +25,8 @@ const (
 	beginLimit = 15 * time.Second
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
 	serveGrace = 5 * time.Second
+	// guardStep is how often it is asked whether what let a call in still does.
+	guardStep = 15 * time.Second
 )
 
 // A Call is one live voice call. It implements [handoff.Voice].
@@ -44,6 +46,7 @@ type Call struct {
 	over    atomic.Bool         // nothing is said any more
 	past    chan struct{}       // closed when the loop has ended; cause is set then
 	pass    *admission          // Set once, by serve
+	running *sync.WaitGroup     // Set once, by serve: its legs and what looks for it
 	besides int                 // sockets beside the client; Guarded by the front's mu
 
 	mu      sync.Mutex
@@ -286,6 +289,9 @@ func (c *Call) look() (awaits, bool) {
 func (c *Call) begin() {
 	c.do(func() {
 		c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
+		if c.grant.Revoked != nil {
+			c.alarms[alarmGuard].at = time.Now().Add(guardStep)
+		}
 		if c.session.opening != nil {
 			c.session.opens(c.session.opening)
 		}
@@ -293,6 +299,14 @@ func (c *Call) begin() {
 			c.legs.toModel(c.mask.Join())
 		}
 	})
+}
+
+// guard ends the call if the key or login that let it in was taken away, as [handoff.Grant.Revoked] tells. It may wait
+// for a store.
+func (c *Call) guard() {
+	if err := c.grant.Revoked(); err != nil {
+		c.halt(handoff.AsError(err))
+	}
 }
 
 // loop does what no far end brings, until the call has ended: it rings alarms, and gives the router the events that it

@@ -163,13 +163,12 @@ func (f *Front) admit(
 func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	c.pass = p
+	c.pass, c.running = p, &running
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })
 	running.Go(func() { model.Run(c.takeFrom(model)) })
 	during, over := context.WithCancel(ctx)
 	running.Go(func() { p.meter(during, c) })
-	running.Go(func() { guard(during, c.grant.Revoked, c.halt) })
 	defer over()
 	kind := overSocket
 	switch {
@@ -186,28 +185,6 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 		delete(f.calls, c.id)
 	}()
 	return c.run(ctx, f.config.Router)
-}
-
-// guardStep is how often it is asked whether what let a call in still does.
-const guardStep = 15 * time.Second
-
-// guard ends a call whose key or login was taken away, as [handoff.Grant.Revoked] tells. It returns when ctx ends.
-func guard(ctx context.Context, revoked func() error, end func(*handoff.Error)) {
-	if revoked == nil {
-		return
-	}
-	tick := time.NewTicker(guardStep)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := revoked(); err != nil {
-				end(handoff.AsError(err))
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives

@@ -190,9 +190,9 @@ func TestRevokedCall(t *testing.T) {
 			return handoff.Fault(handoff.CodeUnauthorized, "", "")
 		}
 		s.open(freshSession)
-		ctx, over := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); guard(ctx, ask, s.call.halt) }()
+		var looks sync.WaitGroup
+		s.call.do(func() { s.call.grant.Revoked, s.call.running = ask, &looks })
+		s.call.begin()
 		time.Sleep(time.Hour)
 		revoked.Store(true)
 		began := time.Now()
@@ -200,7 +200,6 @@ func TestRevokedCall(t *testing.T) {
 			time.Since(began) > guardStep {
 			t.Errorf("it ended with %v after %v", err, time.Since(began))
 		}
-		over()
-		<-done
+		looks.Wait()
 	})
 }

@@ -166,27 +166,26 @@ func overAlready() *handoff.Error {
 	return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 }
 
-// serveRejoined serves GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. It
+// openRejoined answers GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. carry
 // returns when the socket or the call has ended.
-func (f *Front) serveRejoined(
-	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func(),
-) {
+func (f *Front) openRejoined(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) (carry func()) {
 	c, fault := f.rejoinable(grant, id, false)
 	if fault != nil {
 		fault.Reply(w, true)
-		return
+		return nil
 	}
 	s := f.upgrade(w, r, at(id), c.log)
 	if s == nil {
-		return
+		return nil
 	}
-	answered()
-	var running sync.WaitGroup
-	defer running.Wait()
-	if !c.place(s, &running) {
-		s.End(overAlready())
+	return func() {
+		var running sync.WaitGroup
+		defer running.Wait()
+		if !c.place(s, &running) {
+			s.End(overAlready())
+		}
+		s.Run(c.takeFrom(s))
 	}
-	s.Run(c.takeFrom(s))
 }
 
 // serveReoffer serves POST /v1/realtime/calls?call_id=: an offer of a browser that is the client of a call from now on.

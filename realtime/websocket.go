@@ -19,42 +19,54 @@ import (
 // request is answered: the call lives on in Run, and keeps nothing of HTTP. Host and Origin were checked before. The
 // model is reached before the upgrade, so that its failure is an HTTP error.
 func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
-	f.launch(w, r, func(ctx context.Context, answered func()) { f.serveWebSocket(ctx, w, r, grant, answered) })
+	f.launch(w, r, func(ctx context.Context, answered func()) {
+		var carry func()
+		var answering sync.WaitGroup
+		// Not here: dialing and upgrading need a large stack, and the goroutine that carries the call would keep it.
+		answering.Go(func() { carry = f.openWebSocket(ctx, w, r, grant) })
+		answering.Wait()
+		answered()
+		if carry != nil {
+			carry()
+		}
+	})
 }
 
-// serveWebSocket calls answered when the request was answered; w and r are not used after that.
-func (f *Front) serveWebSocket(
-	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, answered func(),
-) {
+// openWebSocket answers the request, and returns what carries the socket until it ends; nil: there is none.
+func (f *Front) openWebSocket(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant,
+) (carry func()) {
 	if asksBeta(r) {
 		f.refuseBeta(w, r)
-		return
+		return nil
 	}
 	query := r.URL.Query()
 	if query.Get("intent") == "transcription" {
 		handoff.Malformed("intent",
 			"a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the "+
 				"model's own server").Reply(w, true)
-		return
+		return nil
 	}
 	if id := query.Get("call_id"); query.Get(rejoins) == "1" && query.Has("call_id") {
-		f.serveRejoined(w, r, grant, id, answered)
-		return
+		return f.openRejoined(w, r, grant, id)
 	} else if query.Has("call_id") {
-		f.serveBeside(w, r, grant, id, answered)
-		return
+		return f.openBeside(w, r, grant, id)
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
 		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
-		return
+		return nil
 	}
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		fault.Reply(w, true)
-		return
+		return nil
 	}
-	defer pass.leave()
+	defer func() {
+		if carry == nil {
+			pass.leave()
+		}
+	}()
 	dialing, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(ctx, cancel)
 	first, named := opening(grant.Session)
@@ -66,27 +78,28 @@ func (f *Front) serveWebSocket(
 			model.Abandon()
 		}
 		handoff.Fault(handoff.CodeShutdown, "", "").Reply(w, true)
-		return
+		return nil
 	}
 	if fault != nil {
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 		fault.Reply(w, true)
-		return
+		return nil
 	}
 	id, hold := newCallID(), f.holdOf(r, grant)
 	client := f.upgrade(w, r, at(id), f.log)
 	if client == nil {
 		model.Abandon()
-		return
+		return nil
 	}
-	answered()
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
 		if c.session.opening = first; first != nil {
 			c.mask.Await()
 		}
 	})
-	// How the call ended was logged by the call.
-	_ = f.serve(ctx, call, client, model, pass)
+	return func() {
+		defer pass.leave()
+		_ = f.serve(ctx, call, client, model, pass) // how the call ended was logged by the call
+	}
 }
 
 // at is the header by which the answer to an upgrade names the call of the socket.

@@ -87,12 +87,11 @@ func Names() []string {
 }
 
 // For returns what a call with a grant gets: its tools, and the instructions that go with them, "" where it
-// gives none.
+// gives none. Nobody changes the list: calls with the same grant may share it.
 func For(g handoff.Grant) (granted []handoff.Tool, instructions string) {
-	for _, t := range table {
-		if g.AllowsTool(t.Name) {
-			granted = append(granted, t.Tool)
-		}
+	granted = every
+	if g.Tools != nil {
+		granted = slices.DeleteFunc(slices.Clone(every), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) })
 	}
 	if g.Instructions {
 		instructions = guidance
@@ -102,6 +101,14 @@ func For(g handoff.Grant) (granted []handoff.Tool, instructions string) {
 
 // table holds every tool. Set once.
 var table = append(workTools(), controlTools()...)
+
+// every is what a grant with all tools gets. Set once.
+var every = func() (all []handoff.Tool) {
+	for _, t := range table {
+		all = append(all, t.Tool)
+	}
+	return all
+}()
 
 // row completes a tool with its schema and the type of its arguments.
 func row[A Arguments, P interface {

@@ -296,7 +296,8 @@ func (s *session) standing() []string {
 func (s *session) show(event []byte) (shown [][]byte) {
 	now := gjson.GetBytes(event, "session")
 	answered := s.updates[:s.answered(now)]
-	s.updates, s.forLeg = s.updates[len(answered):], false
+	s.updates = append([]update(nil), s.updates[len(answered):]...) // a list of its own: what was answered is not kept
+	s.forLeg = false
 	s.remember(now)
 	if len(answered) == 0 { // no update caused it
 		return [][]byte{s.unmask(event, s.now)}
