@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -139,6 +141,92 @@ func TestKeyOfWhatBegins(t *testing.T) {
 		synctest.Wait()
 		if fleet.started != 1 {
 			t.Errorf("%d turns were started", fleet.started)
+		}
+	})
+}
+
+// A heldLedger is a moody one that holds each step until it is let.
+type heldLedger struct {
+	moody
+	let   chan struct{}
+	steps []string // owners and where to, in order; to be read once the writers are done
+}
+
+func newHeldLedger() *heldLedger {
+	return &heldLedger{moody: moody{entries: map[string]ledger.Entry{}}, let: make(chan struct{})}
+}
+
+func (h *heldLedger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
+	<-h.let
+	h.mu.Lock()
+	h.steps = append(h.steps, s.Owner+" "+string(s.To))
+	h.mu.Unlock()
+	return h.moody.Advance(ctx, s)
+}
+
+// TestNoteOfWhatHasEnded: a promise that is on its way into the ledger when its run ends, or when another has its key,
+// is not written any more. Else the key would be refused to other words, and a later life would ask whether to begin
+// what was refused or stopped.
+func TestNoteOfWhatHasEnded(t *testing.T) {
+	failed := ledger.Facts{Outcome: handoff.OutcomeFailed, Code: handoff.CodeStoreDown}
+	for name, end := range map[string]func(second, third *ledgerWriter){
+		"ended":    func(second, _ *ledgerWriter) { second.completed(failed); second.delivered("") },
+		"followed": func(second, third *ledgerWriter) { third.follows(second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHeldLedger()
+				c := NewRouter(Config{Ledger: h}).caller(ladderCaller)
+				writer := func(owner, args string) *ledgerWriter { return c.newLedgerWriter("key", owner, args, true) }
+				first, second, third := writer("first", "go"), writer("second", "go"), writer("third", "go on")
+				first.behind(first.Step(handoff.StatusCompleted, 0, failed))
+				second.follows(first)
+				var note error
+				go func() { note = second.note(t.Context(), ledger.Facts{Prompt: "go"}) }()
+				synctest.Wait() // first's outcome, which comes before it, is on its way
+				end(second, third)
+				close(h.let)
+				synctest.Wait()
+				if e := h.entries["key"]; note == nil || e.Owner != "first" || e.Status != handoff.StatusCompleted {
+					t.Errorf("noted: %v; the entry is %+v", note, e)
+				}
+				third.follows(second)
+				if err := third.dispatch(t.Context(), 1, ledger.Facts{Prompt: "go on"}); err != nil {
+					t.Errorf("in other words: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestPendingComesFirst: a step that is waited for comes after all that is pending, which is written once: what a former
+// run said again later could make the entry anew, and a turn that never ran could be taken for the newest.
+func TestPendingComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeldLedger()
+		c := NewRouter(Config{Ledger: h}).caller(ladderCaller)
+		first, second := c.newLedgerWriter("key", "first", "go", true), c.newLedgerWriter("key", "second", "go on", true)
+		first.behind(first.Step(handoff.StatusCompleted, 0, ledger.Facts{
+			Outcome: handoff.OutcomeFailed, Code: handoff.CodeStoreDown,
+		}))
+		second.follows(first)
+		go first.write(t.Context())
+		synctest.Wait() // it is on its way
+		go func() {
+			for attempt := 1; attempt <= 2; attempt++ {
+				if err := second.dispatch(t.Context(), attempt, ledger.Facts{}); err != nil {
+					t.Error(err)
+				}
+				second.started(handoff.TurnID(fmt.Sprint(attempt)), "")
+			}
+			second.write(t.Context())
+		}()
+		synctest.Wait()
+		close(h.let)
+		synctest.Wait()
+		want := []string{"first completed", "second dispatching", "second started", "second dispatching", "second started"}
+		if e := h.entries["key"]; !slices.Equal(h.steps, want) || e.Turn != "2" {
+			t.Errorf("%q; the entry is %+v", h.steps, e)
 		}
 	})
 }

@@ -28,7 +28,7 @@ type ledgerWriter struct {
 	owner  string  // Set once
 	args   string  // Set once
 
-	turns chan struct{} // capacity 1; a token in it is one step on its way to the store
+	slot chan struct{} // capacity 1; a token in it is one step on its way to the store
 
 	mu    sync.Mutex
 	facts ledger.Facts // Guarded by mu: all that was told so far
@@ -54,6 +54,11 @@ type pendingStep struct {
 	done chan<- error // gets what became of it, and is closed; holds one
 }
 
+func (s pendingStep) tell(err error) {
+	s.done <- err
+	close(s.done)
+}
+
 // A receipt gives what became of a step: nil when it is in the ledger, else why it was refused, which it tells once.
 type receipt <-chan error
 
@@ -77,7 +82,7 @@ func (c *caller) newLedgerWriter(key, owner, args string, again bool) *ledgerWri
 		return nil
 	}
 	c.claims.take(key, owner)
-	return &ledgerWriter{caller: c, key: key, owner: owner, args: args, again: again, turns: make(chan struct{}, 1)}
+	return &ledgerWriter{caller: c, key: key, owner: owner, args: args, again: again, slot: make(chan struct{}, 1)}
 }
 
 // follows takes the key over from a run that never began: what that one has to write comes first, and nothing after it.
@@ -153,35 +158,34 @@ func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.F
 	return l.first(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
 }
 
-// first writes a step that is waited for. What is still to be written of a run that had the key before comes before it:
-// the ledger gives a key anew only when it knows that nothing ran.
+// first writes a step that is waited for, after all that is pending: the ledger gives a key anew only when it knows that
+// nothing ran for whoever had it before. Of a run that has ended meanwhile, or whose key another has, it writes nothing:
+// a note is on its way beside the loop, and its run does not wait for it.
 func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
-	l.mu.Lock()
-	former := l.former
-	l.mu.Unlock()
-	for _, before := range former.unwritten() {
-		if err := former.try(ctx, before); err != nil && retried(err) {
+	for more := true; more; {
+		var err error
+		if more, err = l.writeOldest(ctx); err != nil {
 			return err
 		}
 	}
 	l.mu.Lock()
-	l.former, l.known = nil, true
+	over := l.closed || l.facts.Outcome != ""
+	l.known = l.known || !over // from here on the outcome is written behind it
 	l.mu.Unlock()
-	return l.try(ctx, s)
-}
-
-// unwritten returns the steps that are not written yet, in order.
-func (l *ledgerWriter) unwritten() []ledger.Step {
-	if l == nil {
+	if over {
+		return handoff.Fault(handoff.CodeWorkEnded, "", "")
+	}
+	if err := l.takeSlot(ctx); err != nil {
+		return err
+	}
+	defer l.freeSlot()
+	l.mu.Lock()
+	moot := s.To == handoff.StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
+	l.mu.Unlock()
+	if moot {
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	steps := make([]ledger.Step, len(l.pending))
-	for i, s := range l.pending {
-		steps[i] = s.Step
-	}
-	return steps
+	return l.send(ctx, s)
 }
 
 // adopt becomes the owner of an entry that a former life of the router left.
@@ -325,50 +329,27 @@ func (l *ledgerWriter) addLocked(s ledger.Step) (written receipt, begin bool) {
 // rest: the next life finds the entry as it was.
 func (l *ledgerWriter) write(ctx context.Context) {
 	for try := 0; ; {
-		l.mu.Lock()
-		if len(l.pending) == 0 {
-			l.writing = false
-			l.mu.Unlock()
-			return
-		}
-		s := l.pending[0]
-		l.mu.Unlock()
-		err := l.once(ctx, s.Step)
+		limited, cancel := detached(ctx)
+		wrote, err := l.writeOldest(limited)
+		cancel()
 		switch {
-		case err != nil && retried(err) && ctx.Err() == nil:
+		case err != nil && ctx.Err() == nil:
 			l.caller.router.pause(ctx, try)
 			try++
-			continue
-		case err != nil && retried(err):
-			l.caller.router.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
-			s.done <- err
-			close(s.done)
-			return
 		case err != nil:
-			l.caller.router.log.Warn(
-				"the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err),
-			)
+			l.caller.router.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
+			l.giveUp(err)
+			return
+		case wrote:
+			try = 0
+		case l.allWritten():
+			return
 		}
-		try = 0
-		s.done <- err
-		close(s.done)
-		if s.To == handoff.StatusDelivered {
-			l.release()
-		}
-		l.mu.Lock()
-		l.pending = l.pending[1:]
-		l.mu.Unlock()
 	}
 }
 
-func (l *ledgerWriter) once(ctx context.Context, s ledger.Step) error {
-	ctx, cancel := writing(ctx)
-	defer cancel()
-	return l.try(ctx, s)
-}
-
-// writing bounds one write behind, which the end of the process does not cut off.
-func writing(ctx context.Context) (context.Context, context.CancelFunc) {
+// detached bounds one write behind, which the end of the process does not cut off.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := storeTimeout
 	if ctx.Err() != nil {
 		limit = lastWrite
@@ -376,20 +357,84 @@ func writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// try writes a step and notes whether the store is there.
-func (l *ledgerWriter) try(ctx context.Context, s ledger.Step) error {
+// writeOldest writes the oldest step that is pending; those of the run that had the key before come first. It reports
+// whether there was one. An error means that it stays, for another try.
+func (l *ledgerWriter) writeOldest(ctx context.Context) (bool, error) {
+	l.mu.Lock()
+	former := l.former
+	l.mu.Unlock()
+	if former != nil {
+		if wrote, err := former.writeOldest(ctx); wrote || err != nil {
+			return wrote, err
+		}
+		l.mu.Lock()
+		l.former = nil
+		l.mu.Unlock()
+	}
+	if err := l.takeSlot(ctx); err != nil {
+		return false, err
+	}
+	defer l.freeSlot()
+	l.mu.Lock()
+	if len(l.pending) == 0 {
+		l.mu.Unlock()
+		return false, nil
+	}
+	s := l.pending[0]
+	l.mu.Unlock()
+	err := l.send(ctx, s.Step)
+	switch {
+	case err != nil && retried(err):
+		return false, err
+	case err != nil:
+		l.caller.router.log.Warn(
+			"the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err),
+		)
+	}
+	if s.To == handoff.StatusDelivered {
+		l.release()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) > 0 && l.pending[0].done == s.done { // else it was given up meanwhile
+		s.tell(err)
+		l.pending = l.pending[1:]
+	}
+	return true, nil
+}
+
+// allWritten ends the job that writes, unless there is more to write.
+func (l *ledgerWriter) allWritten() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writing = len(l.pending) > 0
+	return !l.writing
+}
+
+// giveUp leaves what is pending to the next life of the process.
+func (l *ledgerWriter) giveUp(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.pending {
+		s.tell(err)
+	}
+	l.pending, l.closed = nil, true
+}
+
+// takeSlot waits until no other step is on its way to the store. Whoever has the slot frees it.
+func (l *ledgerWriter) takeSlot(ctx context.Context) error {
 	select {
-	case l.turns <- struct{}{}:
-		defer func() { <-l.turns }()
+	case l.slot <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return handoff.Fault(handoff.CodeUnreachable, "the store", "an earlier step is on its way")
 	}
-	l.mu.Lock()
-	moot := s.To == handoff.StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
-	l.mu.Unlock()
-	if moot {
-		return nil
-	}
+}
+
+func (l *ledgerWriter) freeSlot() { <-l.slot }
+
+// send writes a step and notes whether the store is there. Its caller has the slot.
+func (l *ledgerWriter) send(ctx context.Context, s ledger.Step) error {
 	err := l.advance(ctx, s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -401,8 +446,8 @@ func (l *ledgerWriter) try(ctx context.Context, s ledger.Step) error {
 	return err
 }
 
-// advance writes a step. Of a store that came back empty it makes first what the step leads on from. Who
-// calls it has the turn.
+// advance writes a step. Of a store that came back empty it makes first what the step leads on from. Its
+// caller has the slot.
 func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
 	_, err := l.caller.router.ledger.Advance(ctx, s)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
@@ -432,8 +477,8 @@ func (l *ledgerWriter) repeat(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case l.turns <- struct{}{}:
-		defer func() { <-l.turns }()
+	case l.slot <- struct{}{}:
+		defer func() { <-l.slot }()
 	default:
 		return nil
 	}

@@ -217,7 +217,7 @@ func (c *caller) writeStickies(ctx context.Context) {
 		if !more {
 			return
 		}
-		limited, cancel := writing(ctx)
+		limited, cancel := detached(ctx)
 		var err error
 		if w.clear {
 			err = c.router.stickies.Clear(limited, c.who, w.sticky.Target)
