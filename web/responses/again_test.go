@@ -131,7 +131,7 @@ func TestApprovalSentAgain(t *testing.T) {
 			if got := first.object(); got["status"] != completed {
 				t.Fatalf("%v", got)
 			}
-			body := fmt.Sprintf(`{"model":"bigpc","previous_response_id":"resp_r1","input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, approvalID("q"))
+			body := fmt.Sprintf(`{"model":"bigpc","previous_response_id":"resp_r1","input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, approvalID("resp_r1", "q"))
 			answer := w.asks(http.MethodPost, "/v1/responses", body, key...)
 			answer.leave(nil)
 			if key[0] != "Idempotency-Key" {
@@ -163,7 +163,7 @@ func TestDecisionFails(t *testing.T) {
 		w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: q}})
 		first.object()
 		body := func(approve bool) string {
-			return fmt.Sprintf(`{"model":"bigpc","previous_response_id":"resp_r1","input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":%t}]}`, approvalID("q"), approve)
+			return fmt.Sprintf(`{"model":"bigpc","previous_response_id":"resp_r1","input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":%t}]}`, approvalID("resp_r1", "q"), approve)
 		}
 		w.mu.Lock()
 		w.asked, w.refuse = []handoff.RecordQuestion{q}, handoff.Fault(handoff.CodeUnreachable, "bigpc", "")

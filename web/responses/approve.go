@@ -15,7 +15,7 @@ func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
 		return nil
 	}
 	return slices.DeleteFunc(a.cfg.Questions.Questions(g), func(q handoff.RecordQuestion) bool {
-		return !slices.Contains(doc.Asked, approvalID(q.ID))
+		return !slices.Contains(doc.Asked, approvalID(doc.Response.ID, q.ID))
 	})
 }
 
@@ -24,7 +24,7 @@ func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
 func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*live, *fault) {
 	if req.Previous == nil {
 		return nil, bad(
-			"", "previous_response_id", "An approval comes with the 'previous_response_id' of the response that asked for it.",
+			"", "input", "No approval request found with id '"+handoff.Clip(req.said.approvals[0].Request, 80)+"'.",
 		)
 	}
 	doc, _, f := a.find(ctx, g, *req.Previous)
@@ -37,7 +37,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 		return nil, bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'.")
 	}
 	open := a.open(g, doc)
-	if f := matched(req.said.approvals, doc.Asked, open); f != nil {
+	if f := matched(req.said.approvals, doc, open); f != nil {
 		return nil, f
 	}
 	next := doc
@@ -52,7 +52,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 	p.lasts = true
 	a.attempts.makes(g.Caller, p, name)
 	for _, q := range open {
-		if f := a.decide(ctx, g, q, req.said.approvals); f != nil {
+		if f := a.decide(ctx, g, q, *answerTo(req.said.approvals, doc, q)); f != nil {
 			return nil, f
 		}
 	}
@@ -70,35 +70,43 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 }
 
 // matched reports whether approvals fit the questions: each answers one that was asked, and none stays open.
-func matched(given []approval, asked []string, open []handoff.RecordQuestion) *fault {
+func matched(given []approval, doc document, open []handoff.RecordQuestion) *fault {
 	for _, p := range given {
-		if !slices.Contains(asked, p.Request) {
+		if !slices.Contains(doc.Asked, p.Request) {
 			return bad(
 				"", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"' in the previous response.",
 			)
 		}
 	}
 	for _, q := range open {
-		i := slices.IndexFunc(given, func(p approval) bool { return p.Request == approvalID(q.ID) })
-		if i < 0 {
-			return bad("approval_required", "input", "Approval required for "+approvalID(q.ID)+" too.")
+		id, answer := approvalID(doc.Response.ID, q.ID), answerTo(given, doc, q)
+		if answer == nil {
+			return bad("approval_required", "input", "Approval required for "+id+" too.")
 		}
-		if q.Words && *given[i].Approve && given[i].Reason == "" {
+		if q.Words && *answer.Approve && answer.Reason == "" {
 			return bad(
-				"", "input", "The question "+approvalID(q.ID)+" is answered in words: they are the 'reason' of the approval.",
+				"", "input", "The question "+id+" is answered in words: they are the 'reason' of the approval.",
 			)
 		}
 	}
 	return nil
 }
 
-func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, given []approval) *fault {
-	i := slices.IndexFunc(given, func(p approval) bool { return p.Request == approvalID(q.ID) })
+// answerTo returns the answer to a question of a response, or nil.
+func answerTo(given []approval, doc document, q handoff.RecordQuestion) *approval {
+	id := approvalID(doc.Response.ID, q.ID)
+	if i := slices.IndexFunc(given, func(p approval) bool { return p.Request == id }); i >= 0 {
+		return &given[i]
+	}
+	return nil
+}
+
+func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, answer approval) *fault {
 	var err error
 	switch {
-	case *given[i].Approve && q.Words:
-		err = a.cfg.Questions.Reply(ctx, g, q.ID, given[i].Reason)
-	case *given[i].Approve:
+	case *answer.Approve && q.Words:
+		err = a.cfg.Questions.Reply(ctx, g, q.ID, answer.Reason)
+	case *answer.Approve:
 		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionAccept)
 	default:
 		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionDecline)

@@ -92,7 +92,7 @@ func (s *conversations) addItems(w http.ResponseWriter, g handoff.Grant, c conve
 	if absent(asked.Items) {
 		return bad("missing_required_parameter", "items", "Missing required parameter: 'items'.")
 	}
-	input, f := readInput(asked.Items)
+	input, f := readItems(asked.Items)
 	if f != nil {
 		return f
 	}
@@ -185,7 +185,7 @@ func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []by
 		c.Metadata = map[string]string{}
 	}
 	if !absent(asked.Items) {
-		input, f := readInput(asked.Items)
+		input, f := readItems(asked.Items)
 		if f != nil {
 			return f
 		}

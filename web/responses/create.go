@@ -123,6 +123,9 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 		}
 	}
 	target, f := a.model(ctx, g, req.Model)
+	if f == nil {
+		f = a.settle(ctx, g, req)
+	}
 	if f != nil {
 		return nil, f
 	}
@@ -187,7 +190,7 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 	}
 	for _, q := range a.open(g, doc) {
 		return bad(
-			"approval_required", "input", "Approval required for "+approvalID(q.ID)+": answer it with an mcp_approval_response.",
+			"approval_required", "input", "Approval required for "+approvalID(id, q.ID)+": answer it with an mcp_approval_response.",
 		)
 	}
 	run.Target.Server, run.Target.Thread, run.After = modelOf(doc.Server, doc.Project), doc.Thread, doc.Turn

@@ -54,7 +54,7 @@ func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	for _, q := range open {
 		args := encode(asking{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond})
 		it := item{
-			ID: approvalID(q.ID), Type: typeApproval, ServerLabel: e.label, Name: questionName(q), Arguments: &args,
+			ID: approvalID(e.resp.ID, q.ID), Type: typeApproval, ServerLabel: e.label, Name: questionName(q), Arguments: &args,
 		}
 		e.asked = append(e.asked, it.ID)
 		e.resp.Output = append(e.resp.Output, it)
@@ -65,10 +65,13 @@ func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	e.close(completed, evCompleted)
 }
 
-// approvalID names a question in a response.
-func approvalID(q handoff.QuestionID) string {
+// approvalPrefix is how the ids of questions begin.
+const approvalPrefix = "mcpr_"
+
+// approvalID names a question in a response. Like the id of each item it tells which response that is.
+func approvalID(response string, q handoff.QuestionID) string {
 	sum := sha256.Sum256([]byte(q))
-	return "mcpr_" + hex.EncodeToString(sum[:16])
+	return approvalPrefix + strings.TrimPrefix(response, responsePrefix) + "_" + hex.EncodeToString(sum[:8])
 }
 
 func questionName(q handoff.RecordQuestion) string {

@@ -11,10 +11,11 @@ import (
 
 // said is what the input of a request says.
 type said struct {
-	parts        []handoff.Part // what the agent is asked now
-	before       []string       // what was said before, as lines "user: …"
-	instructions []string       // of system and developer messages
-	approvals    []approval
+	parts        []handoff.Part   // what the agent is asked now
+	before       []string         // what was said before, as lines "user: …"
+	instructions []string         // of system and developer messages
+	approvals    []approval       // answers to questions that nothing follows
+	mentions     []mention        // of items of earlier responses
 	items        []map[string]any // the input as items, for input_items
 	size         int              // bytes of items that are kept as they came
 }
@@ -24,6 +25,8 @@ type approval struct {
 	Request string `json:"approval_request_id"`
 	Approve *bool  `json:"approve"`
 	Reason  string `json:"reason"`
+
+	at int // its place in the input
 }
 
 // inputItem is one item of an input. Which fields it has depends on its type.
@@ -69,6 +72,17 @@ func readInput(raw []byte) (said, *fault) {
 	return s, nil
 }
 
+// readItems reads items that stand alone: they refer to no others.
+func readItems(raw []byte) (said, *fault) {
+	s, f := readInput(raw)
+	for _, m := range s.mentions {
+		if m.reference && f == nil {
+			f = unsupported(at(m.at), "An item that is added to a conversation is given whole.")
+		}
+	}
+	return s, f
+}
+
 func at(i int) string { return fmt.Sprintf("input[%d]", i) }
 
 func (s *said) item(it inputItem, raw []byte, i int) *fault {
@@ -87,12 +101,20 @@ func (s *said) item(it inputItem, raw []byte, i int) *fault {
 		if a.Request == "" || a.Approve == nil {
 			return bad("missing_required_parameter", at(i), "An approval has 'approval_request_id' and 'approve'.")
 		}
+		a.at = i
 		s.approvals = append(s.approvals, a)
-	case typeThought, typeCall, typeApproval, "mcp_list_tools", "compaction": // what the agent did; it knows that
+		s.mentions = append(s.mentions, mention{at: i, id: a.Request})
+	case typeThought, typeCall: // what the agent did; it knows that
+		s.goOn()
+	case typeApproval, "mcp_list_tools", "compaction":
 	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
 		return bad("", "input", "No tool call found for function call output with call_id "+handoff.Clip(it.CallID, 80)+".")
-	case "item_reference":
-		return bad("", at(i), "Item with id '"+handoff.Clip(it.ID, 80)+"' not found.")
+	case typeReference:
+		if !strings.HasPrefix(it.ID, approvalPrefix) {
+			s.goOn()
+		}
+		s.mentions = append(s.mentions, mention{at: i, id: it.ID, reference: true})
+		return nil
 	default:
 		return bad("invalid_value", at(i)+".type", "Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
 	}
@@ -102,6 +124,12 @@ func (s *said) item(it inputItem, raw []byte, i int) *fault {
 	}
 	s.items = append(s.items, known)
 	return nil
+}
+
+// goOn notes that the agent went on after what was answered.
+func (s *said) goOn() {
+	s.approvals = nil
+	s.mentions = slices.DeleteFunc(s.mentions, func(m mention) bool { return !m.reference })
 }
 
 func readParts(raw []byte, i int) ([]inputPart, *fault) {
@@ -155,6 +183,7 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 	case "user":
 		s.parts = append(s.parts, asked...)
 	case "assistant":
+		s.goOn()
 		if len(s.parts) > 0 {
 			s.before = append(s.before, "user: "+handoff.InputText(s.parts))
 			s.parts = nil
@@ -176,7 +205,7 @@ func (s *said) check() *fault {
 		size += len(text)
 	}
 	if size > maxBeside {
-		return bad("", "input", fmt.Sprintf("Instructions and what was said before have at most %d bytes.", maxBeside))
+		return tooMuchBeside()
 	}
 	known := map[string]bool{}
 	for _, a := range s.approvals {

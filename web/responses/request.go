@@ -82,14 +82,21 @@ func readRequest(body []byte) (*request, *fault) {
 			return nil, f
 		}
 	}
-	var f *fault
-	if r.said, f = readInput(r.Input); f != nil {
+	if f := r.read(r.Input); f != nil {
 		return nil, f
 	}
-	if r.Instructions != nil && *r.Instructions != "" {
-		r.said.instructions = append([]string{*r.Instructions}, r.said.instructions...)
+	if len(r.said.mentions) > 0 { // what it says is known when they are
+		return &r, nil
 	}
 	return &r, r.said.check()
+}
+
+// read takes what an input says.
+func (r *request) read(input []byte) (f *fault) {
+	if r.said, f = readInput(input); f == nil && r.Instructions != nil && *r.Instructions != "" {
+		r.said.instructions = append([]string{*r.Instructions}, r.said.instructions...)
+	}
+	return f
 }
 
 // decode reads JSON with any fields.
@@ -204,8 +211,16 @@ func checkMetadata(m map[string]string) *fault {
 
 // possible tells what no agent of the fleet can do, rather than not doing it in silence.
 func (r *request) possible() *fault {
-	if len(r.Tools) > 0 {
-		return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools; a request cannot bring any.")
+	for _, raw := range r.Tools { // SDKs pass on the questions of a server only if the request names it
+		var tool struct {
+			Type  string `json:"type"`
+			Label string `json:"server_label"`
+		}
+		if json.Unmarshal(raw, &tool) != nil || tool.Type != "mcp" || tool.Label != serverOf(r.Model) {
+			return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools; a request cannot bring any. "+
+				"It may name its machine, for its questions, by the tool 'mcp' with the 'server_label' '"+
+				handoff.Clip(serverOf(r.Model), 80)+"'.")
+		}
 	}
 	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &r.choice) != nil || r.choice != "auto" && r.choice != "none") {
 		return unsupported(

@@ -80,6 +80,8 @@ const (
 	typeCall     = "mcp_call"
 	typeApproval = "mcp_approval_request"
 	typeApproved = "mcp_approval_response"
+
+	typeReference = "item_reference"
 )
 
 // An item is one of a response's output. Which fields it has depends on its type.
