@@ -21,7 +21,7 @@ func TestPageIsAccessible(t *testing.T) {
 		"banner: ", "main: ", "heading: Switchboard", "heading: Conversation", "heading: Work", "heading: Machines",
 		"region: Conversation", "region: Call", "region: Work", "region: Machines", "log: Transcript", "group: Call controls", "group: Things to say",
 		"textbox: Message", "button: Send", "button: Mute", "button: Stop talking", "button: Hang up", "button: Sound", "button: Simulated",
-		"button: Stop all work (2)", "button: Stop the work", "button: Recent sessions", "button: Forget rate limits on bigpc/api",
+		"button: Stop all work (2)", "button: Stop the work", "button: Recent sessions", "button: Unpin rate limits on bigpc/api",
 		"article: bigpc", "button: bigpc Fix the failing token test.", "region: bigpc", "status: ", "alert: ",
 	} {
 		if !slices.ContainsFunc(lines, func(l string) bool { return l == want || strings.HasSuffix(want, ": ") && strings.HasPrefix(l, want) }) {

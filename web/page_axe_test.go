@@ -72,6 +72,7 @@ func TestPageAxe(t *testing.T) {
 					p.until(`document.querySelector("#` + place + `").checkVisibility()`)
 					p.axe(place)
 				}
+				eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
 				for _, opener := range []string{"sound", "badge", "call-time"} {
 					p.hit(`document.getElementById("` + opener + `")`)
 					p.until(`document.querySelector("[popover]:popover-open")`)

@@ -116,7 +116,7 @@ func TestPageCall(t *testing.T) {
 	p.press("\r")
 	p.until(`far.types() === "session.update response.create response.cancel output_audio_buffer.clear"`)
 	eval[bool](p, `(far.say({ type: "output_audio_buffer.cleared", response_id: "r2" }), far.say({ type: "response.done", response: { id: "r2", status: "cancelled", output: [{ id: "a2" }] } }), true)`)
-	p.shows("interrupted")
+	p.shows("stopped")
 	p.status("bigpc and laptop are working")
 
 	// Typing goes the same way.
@@ -157,7 +157,7 @@ func TestPageCancelsACall(t *testing.T) {
 	p.until(`document.querySelector(".line.you")`)
 	p.click("Cancel")
 	p.status("Not in a call")
-	p.shows("You cancelled the call. What you typed was not said; it is in the box again. Work goes on; its result will be here.")
+	p.shows("You stopped the call. What you typed was not said; it is in the box again. Work goes on; its result will be here.")
 	p.until(`document.querySelector("#say").value === "Hello there"`)
 	if eval[bool](p, `far.calls > 0 || document.body.innerText.includes("You hung up")`) {
 		t.Error("it was never up")
@@ -189,6 +189,7 @@ func TestPagePushToTalk(t *testing.T) {
 	p.key(input.DispatchKeyEventTypeKeyUp, false)
 	p.until(`document.querySelector("#say").value === " " && !` + micOn)
 	// Who clicked a button and then holds Space wants to talk, not to press it again.
+	eval[bool](p, `(far.say({ type: "output_audio_buffer.started", response_id: "r9" }), true)`)
 	p.hit(`document.querySelector("#quiet")`)
 	p.key(input.DispatchKeyEventTypeKeyDown, false)
 	p.until(micOn)

@@ -65,7 +65,7 @@ func TestPageSettingsStandStill(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.click("Settings")
-	const places = `["Add a device", "Show what was decided"].map((name) => [...document.querySelectorAll("#settings button")].find((b) => b.textContent === name).getBoundingClientRect().top).join(" ")`
+	const places = `["Add a device", "Show decisions"].map((name) => [...document.querySelectorAll("#settings button")].find((b) => b.textContent === name).getBoundingClientRect().top).join(" ")`
 	eval[bool](p, frames)
 	before := eval[string](p, places)
 	close(told)

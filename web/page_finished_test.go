@@ -166,7 +166,7 @@ func TestPagePausedWork(t *testing.T) {
 	p.shot("paused")
 	p.axe("paused work")
 	p.pressIn("f0", "Continue")
-	p.shows("Goes on on bigpc.")
+	p.shows("Resumed on bigpc.")
 	p.pressIn("f0", "Drop")
 	p.shows("Dropped.")
 	dropped := w.records[0]

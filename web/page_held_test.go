@@ -41,7 +41,7 @@ func TestPageHeldSession(t *testing.T) {
 	question := handoff.RecordQuestion{ID: "copy:f2", Handoff: "f2", Server: "bigpc", Kind: handoff.QuestionCopy, Reason: "It is open in another program on that machine.", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: now}
 	w.feed("owner").publish(handoff.PageEvent{Kind: "question", Question: &question})
 	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &began})
-	p.until(`document.title.startsWith("(2)") && ` + row + `.textContent.includes("another program")`)
+	p.until(`document.title.startsWith("(1)") && ` + row + `.textContent.includes("another program")`)
 	w.feed("owner").publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
 	p.until(`!` + row + `.textContent.includes("another program")`)
 	p.quiet()

@@ -35,11 +35,11 @@ func TestPageReadsWhatWorkDid(t *testing.T) {
 		t.Errorf("read %q, want what runs", got)
 	}
 	card := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Run the tests."))`
-	p.until(card + `.querySelector("summary").textContent === "What it did (1)"`)
 	if eval[bool](p, `document.body.innerText.includes("`+tail+`")`) {
 		t.Error("the list has the whole answer")
 	}
 	p.openLine("h3")
+	p.until(card + `.querySelector("summary").textContent === "What it did (1)"`)
 	p.click("Show all of it")
 	p.shows(tail)
 	p.until(card + `.querySelector(".card-body > .button").hidden`)

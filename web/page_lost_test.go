@@ -78,7 +78,7 @@ func TestPageCallComesBackClean(t *testing.T) {
 	eval[bool](p, lose)
 	p.until(`far.asked === "call_id=rtc_1" && far.channel.readyState === "open" && far.events.length`)
 	p.status("bigpc and laptop are working")
-	p.shows("interrupted")
+	p.shows("stopped")
 	if got := strings.Join(w.log(), ";"); strings.Contains(got, "hangup") {
 		t.Errorf("it was hung up: %s", got)
 	}
@@ -137,7 +137,7 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	p.until(pills + `.includes("Working")`)
 	o.begin()
 	p.shows("The connection to Switchboard is lost.")
-	p.until(pills + ` === "Not known"`)
+	p.until(pills + ` === "Unknown"`)
 	if eval[bool](p, `[...document.querySelectorAll(".machine-doing, .machine-problem")].some((e) => e.checkVisibility())`) {
 		t.Error("it tells what the machines do")
 	}
@@ -188,7 +188,7 @@ func TestPageShowsTheLostMachine(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.click("Show mini is not answering")
+	p.click("Show mini is offline")
 	p.until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
 	p.until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
 	p.quiet()

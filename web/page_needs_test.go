@@ -44,17 +44,17 @@ func TestPageNeedsYou(t *testing.T) {
 	p.shows("3 need you · laptop asks to run git push")
 	p.click("Review")
 	rows := eval[[]string](p, `[...document.querySelectorAll(".alert")].map((e) => e.innerText.replace(/\s+/g, " "))`)
-	want := []string{"bigpc: session t1 The work on bigpc failed. Show Dismiss", "mini is not answering Nothing answers at its address; its agent server may not run. Show Dismiss"}
+	want := []string{"“session t1” on bigpc failed The work on bigpc failed. Show Dismiss", "mini is offline Nothing answers at its address; its agent server may not run. Show Dismiss"}
 	if !slices.Equal(rows, want) {
 		t.Errorf("rows: %q", rows)
 	}
 	p.scheme("light")
 	p.shot("needs-phone")
-	p.click("Show bigpc: session t1")
+	p.click("Show “session t1” on bigpc failed")
 	p.until(`document.activeElement.id === "card-f1"`)
-	p.click("Dismiss bigpc: session t1")
+	p.click("Dismiss “session t1” on bigpc failed")
 	count("2")
-	p.click("Dismiss mini is not answering")
+	p.click("Dismiss mini is offline")
 	count("1")
 	p.until(`!document.querySelector("#alerts").checkVisibility()`)
 	p.open(base + "/?again") // it stays away
@@ -69,7 +69,7 @@ func TestPageNeedsYou(t *testing.T) {
 	count("2")
 	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
 	count("1")
-	p.until(`document.title === "(1) mini is not answering · Switchboard"`)
+	p.until(`document.title === "(1) mini is offline · Switchboard"`)
 	p.quiet()
 }
 
@@ -135,7 +135,7 @@ func TestPageTellsTheRisk(t *testing.T) {
 	p.loggedIn(base)
 	p.shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
 	p.shows("If nobody answers, it is declined in 25 minutes.")
-	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Not answering "!";Tests fail "✗";Working "●"` {
+	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Offline "!";Tests fail "✗";Working "●"` {
 		t.Errorf("words and marks: %q", marks)
 	}
 }

@@ -98,16 +98,21 @@ func TestPageChipsStay(t *testing.T) {
 	const nextStands = `((c, room) => c.left >= room.left && c.right <= room.right && Math.abs(c.left - room.left - parseFloat(getComputedStyle(document.querySelector("#chips")).paddingLeft)) < 2)(document.querySelector(".chip:not(.used)").getBoundingClientRect(), document.querySelector("#chips").getBoundingClientRect())`
 	for i := range 2 {
 		p.until(nextStands)
-		if moved := eval[string](p, fmt.Sprintf(taps, i)); moved != "" {
+		if moved := eval[string](p, fmt.Sprintf(taps, 0)); moved != "" {
 			t.Errorf("the sentences moved: %s", moved)
 		}
+		p.until(fmt.Sprintf(`document.querySelectorAll(".chip").length === %d`, 2-i)) // it goes for good, once no second tap is to be feared
+		if i > 0 {
+			break
+		}
+		p.until(nextStands) // the next step comes by itself
+		p.shot("story-row")
+		p.click("Show all sentences to try")
+		p.until(`document.querySelector("#story-all").ariaExpanded === "true" && new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size === 2`)
+		p.shot("story-list")
+		p.click("Show less")
 	}
-	p.until(nextStands) // the next step comes by itself
-	p.shot("story-row")
-	p.click("Show all sentences to try")
-	p.until(`document.querySelector("#story-all").ariaExpanded === "true" && new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size === 3`)
-	p.shot("story-list")
-	eval[bool](p, `(document.querySelectorAll(".chip")[2].click(), true)`)
+	eval[bool](p, `(document.querySelector(".chip").click(), true)`)
 	p.until(`!document.querySelector("#story-all").checkVisibility()`) // all were tried
 }
 
@@ -257,7 +262,7 @@ func TestPageKeepsTheConversation(t *testing.T) {
 	p.until(`far.types() === "session.update conversation.item.create response.create"`)
 	eval[bool](p, `([{ type: "response.output_text.done", item_id: "a1", text: "One two three four five six seven eight nine ten eleven twelve." },
 	  { type: "conversation.item.truncated", item_id: "a1", audio_end_ms: 1000 }].forEach(far.say), true)`)
-	p.shows("interrupted")
+	p.shows("stopped")
 	if text := eval[string](p, `document.querySelector(".line.voice .line-text").innerText`); text != "One two three" {
 		t.Errorf("of an interrupted answer it shows %q", text)
 	}

@@ -94,3 +94,22 @@ func TestPageWeighsLittle(t *testing.T) {
 	}
 	p.quiet()
 }
+
+// Hardly anything moves while the page comes up.
+func TestPageStandsStill(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		p := openTab(t, startChromium(t, true), size[0], size[1])
+		p.loggedIn(base)
+		p.do(atFirst(`window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) { window.moved += e.value; (window.movers ??= []).push(...e.sources.map((s) => (s.node?.id || s.node?.className || s.node?.nodeName) + " " + Math.round(s.previousRect.top) + " to " + Math.round(s.currentRect.top))); } }).observe({ type: "layout-shift", buffered: true })`))
+		p.open(base + "/?again")
+		p.until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelectorAll(".card").length === 4`)
+		eval[bool](p, frames)
+		if moved := eval[float64](p, `moved`); moved > 0.02 {
+			t.Errorf("%v: layout shift %v: %q", size, moved, eval[[]string](p, `movers`))
+		}
+	}
+}

@@ -60,7 +60,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	for _, text := range []string{
 		"laptop asks to run git push", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
 		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Tests fail",
-		"Not answering", "Session: auth refactor", "Session in api: rate limits", "bigpc goes on working. laptop waits for you.",
+		"Offline", "Session: auth refactor", "Session in api: rate limits", "bigpc goes on working. laptop waits for you.",
 	} {
 		p.shows(text)
 	}
@@ -91,7 +91,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	p.shows("Two tests fail.")
 	p.until(cardOf("h9") + `.querySelector("details").open === false`)
 	p.until(cardOf("h9") + `.querySelector(".answer .block").textContent === "TestA" && ` + cardOf("h9") + `.querySelector(".answer p code").textContent === "fail"`)
-	p.until(`document.querySelector("#urgent").textContent === "Work on bigpc: Done."`)
+	p.until(`document.querySelector("#urgent").textContent === "Done on bigpc."`)
 	p.until(`[...document.querySelectorAll(".card")].every((c) => !c.querySelector("img, b")) && document.title !== "owned"`)
 
 	w.change(func(w *world) {
@@ -100,7 +100,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	})
 	feed.publish(handoff.PageEvent{Kind: handoff.EventSticky})
 	feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
-	p.until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Not answering")`)
+	p.until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Offline")`)
 	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
 	p.until(`!document.querySelector(".question") && document.title.startsWith("(1) Work failed on mini")`)
 	p.quiet()
@@ -242,7 +242,7 @@ func TestPageFleet(t *testing.T) {
 	})
 	eval[bool](p, `(document.querySelectorAll(".opener")[2].click(), true)`)
 	p.until(`document.querySelectorAll(".recent")[2].textContent.includes("mini is not answering.")`)
-	p.click("Forget rate limits on bigpc/api")
+	p.click("Unpin rate limits on bigpc/api")
 	p.until(`!document.body.innerText.includes("rate limits")`)
 	if got := w.log(); !strings.Contains(strings.Join(got, ";"), "clear owner bigpc/api") {
 		t.Errorf("asked %q", got)

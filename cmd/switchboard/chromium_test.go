@@ -139,8 +139,8 @@ func (p *tab) keyboardWorks(r *running) {
 	p.Choose("Stop the work")
 	p.work("benchmarks", "Stopped")
 
-	p.Choose("Forget Auth refactor on bigpc")
-	p.Until(`![...document.querySelectorAll("button")].some((e) => e.getAttribute("aria-label") === "Forget Auth refactor on bigpc")`)
+	p.Choose("Unpin Auth refactor on bigpc")
+	p.Until(`![...document.querySelectorAll("button")].some((e) => e.getAttribute("aria-label") === "Unpin Auth refactor on bigpc")`)
 	var stickies struct{ Items []struct{ Server string } }
 	until(p.T, "the session to be forgotten", func() bool {
 		r.get("/fleet/sticky", &stickies)

@@ -107,7 +107,7 @@ export function calling({ settings, remote }) {
 
   function hangUp() {
     if (call.idle) return;
-    end(["asking", "connecting"].includes(get().call.phase) ? "You cancelled the call." : "You hung up.", running(get().work).length && "Work goes on; its result will be here.");
+    end(["asking", "connecting"].includes(get().call.phase) ? "You stopped the call." : "You hung up.", running(get().work).length && "Work goes on; its result will be here.");
   }
 
   async function say(text) {

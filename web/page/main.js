@@ -138,11 +138,20 @@ function signedOut() {
   showLogin("");
 }
 
+// The page is shown once it has something to show, so that nothing moves while it comes up.
+const longestBlank = 1500; // ms
+function reveal() {
+  if (get().session !== "in" || !byId("app").hidden) return;
+  show(byId("opening"), false);
+  show(byId("app"), true);
+  refresh();
+}
+
 function signedIn() {
   dispatch({ type: "session", session: "in" });
-  show(byId("opening"), false);
   show(byId("login"), false);
-  show(byId("app"), true);
+  show(byId("opening"), byId("app").hidden);
+  setTimeout(reveal, longestBlank);
   recallTalk();
   talk.recall();
   refresh();
@@ -288,6 +297,10 @@ function wire() {
   setInterval(() => { if (!call.idle && !document.hidden) facts(get()); }, 1000);
   const counted = deviceView({ hangUp: talk.hangUp, mute, quiet: talk.quiet });
   onChange(noticesView({ review, untoast: (id) => dispatch({ type: "untoast", id }), counted, sound: (kind) => { if (settings.sounds) chime(kind); } }));
+  onChange(() => { // last: what the views have asked for is still to come
+    const { loaded, work } = get();
+    if (loaded && work.known && !Object.values(work.read).includes("reading")) reveal();
+  });
   dispatch({ type: "dismissed", keys: loadDismissed() });
   wirePlaces();
   onThing(showThing);

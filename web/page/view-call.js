@@ -34,6 +34,7 @@ export function callView(acts) {
     show(el.mute, inCall && !(mode === "hold" && hasMic));
     show(el.hold, inCall && mode === "hold" && hasMic);
     show(el.quiet, call.phase === "live");
+    const talks = talk.speaking || talk.responding;
     show(el.hangup, inCall);
     setText(el.hangupHint, inCall && running(state.work).length > 0 ? "Hanging up does not stop the work." : "");
     show(el.telephone, call.phase === "live" && call.telephone && hasMic);
@@ -47,6 +48,7 @@ export function callView(acts) {
     dress(el.hold, "mic", call.held ? "Talking…" : "Hold to talk");
     setAttr(el.hold, "aria-pressed", String(call.held));
     el.quiet.classList.toggle("hot", talk.speaking);
+    el.quiet.classList.toggle("idle", !talks); // its place stays, so that no other button moves under a finger
     keepFocus(focus, el, inCall, mode);
     settings(state);
   };
@@ -54,7 +56,7 @@ export function callView(acts) {
 
 // A control that vanishes under the keyboard's focus hands it to the one that follows it.
 function keepFocus(focus, el, inCall, mode) {
-  if (!focus?.hidden || ![el.start, el.hangup, el.mute, el.hold, el.quiet].includes(focus)) return;
+  if (!(focus?.hidden || focus?.classList.contains("idle")) || ![el.start, el.hangup, el.mute, el.hold, el.quiet].includes(focus)) return;
   if (!inCall) el.start.focus();
   else (mode === "hold" && !el.hold.hidden ? el.hold : el.mute).focus();
 }
@@ -84,8 +86,8 @@ function soundMenu({ settings, changed }) {
   };
   const read = async () => {
     const { inputs, outputs } = await devices();
-    fill(input, inputs, settings.input, "The usual one");
-    fill(output, outputs, settings.output, "The usual one");
+    fill(input, inputs, settings.input, "Default");
+    fill(output, outputs, settings.output, "Default");
   };
   onDevices(read);
   menu.addEventListener("toggle", (e) => { if (e.newState === "open") read(); });

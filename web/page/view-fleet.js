@@ -85,14 +85,14 @@ function machine({ server }, hue, acts) {
 function sticky(t, acts) {
   const project = t.server.split("/")[1];
   const title = h("strong", {});
-  const button = h("button", { class: "button small", type: "button", text: "Forget", on: { click: () => acts.forget(t.server) } });
+  const button = h("button", { class: "button small", type: "button", text: "Unpin", on: { click: () => acts.forget(t.server) } });
   const el = h("div", { class: "sticky" },
     h("p", {}, h("span", { class: "quiet-text", text: project ? `Session in ${project}: ` : "Session: " }), title), button);
   return {
     el,
     update(now) {
       setText(title, now.title || "a session without a title");
-      setAttr(button, "aria-label", `Forget ${now.title || "the session"} on ${now.server}`);
+      setAttr(button, "aria-label", `Unpin ${now.title || "the session"} on ${now.server}`);
       setAttr(button, "title", "The next request without a session starts a new one");
     },
   };

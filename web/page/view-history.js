@@ -74,7 +74,7 @@ export function historyView({ settings, changed }, hue) {
     const days = Map.groupBy(found, (f) => new Date(f.at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" }));
     list.replaceChildren(...[...days].map(([day, items]) => h("section", { class: "day" }, h("h3", { class: "day-name", text: day }),
       h("ul", { class: "rows" }, ...items.map((f) => (f.line ? lineRow(f.line) : workRow(f.work, hue)))))));
-    setText(words, found.length ? "" : search.value.trim() ? "Nothing fits." : "Nothing yet. What you say and what your machines do will stand here.");
+    setText(words, found.length ? "" : search.value.trim() ? "No matches." : "Nothing yet. What you say and what your machines do will stand here.");
     show(words, Boolean(words.textContent));
     show(older, next.said !== null || next.work !== null);
   }

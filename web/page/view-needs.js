@@ -46,7 +46,7 @@ function alertRow(item, hue, acts) {
   return {
     el,
     update({ server, record: r, problem }) {
-      const title = failure ? `${server}: ${r.title || r.prompt}` : `${server} is not answering`;
+      const title = failure ? failedWords(server, r.title || r.prompt) : `${server} is offline`;
       setText(name, title.length > 80 ? `${title.slice(0, 79)}…` : title);
       setText(what, failure ? failureWords(r) : sentence(problem || "Its agent server may not run."));
       setAttr(look, "aria-label", `Show ${title.slice(0, 80)}`);
@@ -54,6 +54,9 @@ function alertRow(item, hue, acts) {
     },
   };
 }
+
+// What failed, and where, in a line.
+const failedWords = (server, what) => `“${what.length > 60 ? `${what.slice(0, 59)}…` : what.replace(/[.!]$/, "")}” on ${server} failed`;
 
 const heldElsewhere = (r) => r.error?.code === "session_in_use";
 const failureWords = (r) => (heldElsewhere(r) ? `${r.error.message} Close it there and do it again, or go on in a copy.` : r.error ? r.error.message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));

@@ -62,7 +62,7 @@ function announcer(sound) {
     const now = new Map(Object.values(work.records).map((r) => [r.id, ended(r)]));
     for (const r of Object.values(work.records)) {
       if (known?.get(r.id) !== false || !ended(r) || r.why === "added") continue; // what was added is a line of its work
-      setText(urgent, `Work on ${r.server}: ${workWords(r).text}.`);
+      setText(urgent, `${workWords(r).text} on ${r.server}.`);
       sound(r.outcome === "result" ? "good" : "bad");
     }
     if (work.known) known = now;

@@ -108,10 +108,10 @@ export function sessionsView(acts, hue) {
           setText(pill, state.text);
           setAttr(pill, "data-tone", state.tone);
         }
-        setText(used, pinned ? "In use" : "Use");
+        setText(used, pinned ? "Pinned" : "Pin");
         setAttr(used, "aria-pressed", String(pinned));
-        setAttr(used, "aria-label", pinned ? `In use: ${name} on ${s.server}` : `Use ${name} on ${s.server}`);
-        setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to have the next request start a new session." : "Have what you say to this machine go here");
+        setAttr(used, "aria-label", pinned ? `Pinned: ${name} on ${s.server}` : `Pin ${name} on ${s.server}`);
+        setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to unpin it: the next request starts a new session." : "Have what you say to this machine go here");
         away.classList.toggle("unseen", !archives);
         setAttr(away, "aria-label", `Archive ${name}`);
       },
@@ -134,7 +134,7 @@ export function sessionsView(acts, hue) {
     keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
     const more = found.more ? `${found.more} more; search to find them.` : "";
-    setText(words, [...problems, items.length ? more : asked && !problems.length ? "No session fits." : ""].filter(Boolean).join(" "));
+    setText(words, [...problems, items.length ? more : asked && !problems.length ? "No matches." : ""].filter(Boolean).join(" "));
     show(words, Boolean(words.textContent));
   }
   return (state) => {

@@ -24,15 +24,15 @@ export function settingsView(acts, extra = []) {
   const level = choice("level", "How much you hear of work", levels, (value) => acts.level(value));
   const parts = [
     section("Voice", level.el,
-      field("Voice", select("voice", voices.map((v) => [v, v ? v[0].toUpperCase() + v.slice(1) : "The usual one"]))),
+      field("Voice", select("voice", voices.map((v) => [v, v ? v[0].toUpperCase() + v.slice(1) : "Default"]))),
       field("Speed", select("speed", [["0.8", "Slower"], ["1", "Normal"], ["1.2", "Faster"], ["1.4", "Fastest"]])),
-      field("You speak", select("language", languages)),
+      field("Your language", select("language", languages)),
       check("interrupt", "Stop talking when I talk"),
-      h("p", { class: "quiet-text", text: "A voice and its speed count from the next call. The simulated voice has one of each." })),
+      h("p", { class: "quiet-text", text: "A new voice or speed takes effect with the next call. The simulated voice has one of each." })),
     section("Microphone and sounds",
       h("div", { class: "line-of" }, h("button", { class: "button", type: "button", text: "Sound settings", popovertarget: "sound-menu" }), microphoneTest()),
       check("sounds", "Sounds when something asks, ends or fails")),
-    section("Keys", check("keys", "Keys work outside of text boxes"), keySheet()),
+    section("Keyboard shortcuts", check("keys", "They work outside of text boxes"), keySheet()),
     ...extra,
     section("Decisions", decisions()),
     // The list of the logins comes last, because it comes later: it would push away what somebody is about to press.
@@ -126,7 +126,7 @@ function logins(acts) {
       const reach = !/^(localhost|127\.|\[::1\])/.test(link.hostname); // by another device
       code.replaceChildren(
         reach ? qrCode(link.href, "The link as a QR code") : h("p", { class: "quiet-text", text: "This address leads to this machine alone. For a phone, set public_url; Help tells how." }),
-        h("p", { text: `${reach ? "Point the phone's camera at it, or open" : "Open"} this link on the other device, or type the code there. It counts once, for ten minutes.` }),
+        h("p", { text: `${reach ? "Point the phone's camera at it, or open" : "Open"} this link on the other device, or type the code there. It works once and expires in 10 minutes.` }),
         h("p", {}, h("code", { class: "mono", text: link.href })), h("p", { class: "code-big mono", text: made.code.match(/.{1,4}/g).join(" ") }));
       show(code, true);
     } catch (error) {
@@ -141,7 +141,7 @@ function logins(acts) {
     const name = browser(login.device);
     return h("li", { class: "login-row" },
       h("span", {}, h("strong", { text: login.this ? `${name}, this one` : name }), h("br", {}),
-        h("span", { class: "quiet-text", text: `${login.host} · used ${ago(Date.parse(login.used), Date.now())}` })),
+        h("span", { class: "quiet-text", text: `${login.host} · active ${ago(Date.parse(login.used), Date.now())}` })),
       h("button", { class: "button small danger-quiet", type: "button", text: "Log out", "aria-label": login.this ? "Log out here" : `Log out ${name} at ${login.host}`, on: { click: () => end(login) } }));
   }
   return h("div", { class: "stack" }, h("div", { class: "line-of" }, add), code, list);
@@ -157,8 +157,8 @@ function browser(agent = "") {
 // The audit log, as far as it is about this person.
 function decisions() {
   const list = h("ul", { class: "rows plain" });
-  const none = h("p", { class: "quiet-text", text: "Nothing was decided yet." });
-  const open = h("button", { class: "button", type: "button", text: "Show what was decided", "aria-expanded": "false" });
+  const none = h("p", { class: "quiet-text", text: "No decisions yet." });
+  const open = h("button", { class: "button", type: "button", text: "Show decisions", "aria-expanded": "false" });
   open.addEventListener("click", async () => {
     try {
       const { items } = await api.decisions();

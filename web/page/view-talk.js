@@ -2,6 +2,7 @@
 
 import { byId, dress, fitHeight, h, keyed, setAttr, setText, show } from "./dom.js";
 import { ticks } from "./state.js";
+import { refresh } from "./store.js";
 
 const helloCall = "Call and say what you want done, and on which machine. Or type; it goes the same way.";
 const helloTry = "Here the voice and the machines are simulated. Press Call, then try these sentences from top to bottom, or type your own.";
@@ -102,7 +103,7 @@ export function talkView(acts) {
   });
 
   function chipButton(c) {
-    const el = h("button", { class: "chip", type: "button", title: c.hint, on: { click: () => say(c.text) } },
+    const el = h("button", { class: "chip", type: "button", "data-number": c.number, title: c.hint, on: { click: () => say(c.text) } },
       h("span", { class: "chip-text", text: c.text }), c.hint ? h("span", { class: "chip-hint", text: c.hint }) : null);
     return { el };
   }
@@ -121,6 +122,17 @@ export function talkView(acts) {
     to.value = rows.some(([value]) => value === chosen) ? chosen : "";
   }
 
+  // A sentence that was said just now is ticked off where it stands, until no second tap is to be feared.
+  const said = new Map(); // its text: until when it stays
+  function stays(c, state) {
+    if (!state.usedChips.includes(c.text)) return false;
+    if (!said.has(c.text)) {
+      said.set(c.text, Date.now() + settle - 100); // before the next one is brought to its place
+      setTimeout(refresh, settle - 80);
+    }
+    return Date.now() < said.get(c.text);
+  }
+
   const story = storyRow(chips);
   const stay = stayAtEnd(box, lines);
   return (state) => {
@@ -131,11 +143,12 @@ export function talkView(acts) {
     const stuck = { stuck: state.call.phase === "idle" || state.feed === "lost", lost: state.feed === "lost" };
     keyed(lines, entries.map((e) => (e.delivery ? { ...e, ...stuck } : e)), (e) => e.id, (e) => line(e, acts));
     stay();
-    // Once people talk, the chips make room: one row. They keep their places, for a finger may be on its way to one.
+    // Once people talk, the chips make room: one row. What was said goes for good, but not under a finger.
     const used = ticks(state);
-    const { chips: all } = state.voice;
-    setText(how, all.length ? helloTry : helloCall);
-    show(chips, !(talking ? all.every(used) : all.length === 0));
+    const { chips: named } = state.voice;
+    const all = named.map((c, i) => ({ ...c, number: i + 1 })).filter((c) => !used(c) || stays(c, state));
+    setText(how, named.length ? helloTry : helloCall);
+    show(chips, all.length > 0);
     chips.classList.toggle("strip", talking);
     box.classList.toggle("short", all.length > 0 && !talking);
     keyed(chips, all, (c) => c.text, chipButton);

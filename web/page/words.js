@@ -26,7 +26,7 @@ export function callWords(state) {
     case "connecting":
       return { text: "Connecting…", detail: micOff || "What you type now is said once it is up.", tone: "wait" };
     case "reconnecting":
-      return { text: "Reconnecting…", detail: "The sound was interrupted.", tone: "warn" };
+      return { text: "Reconnecting…", detail: "The sound was lost for a moment.", tone: "warn" };
   }
   if (state.feed === "lost") return { text: "Reconnecting…", detail: "Switchboard is not answering.", tone: "warn" };
   const asks = openQuestions(work);
@@ -123,13 +123,13 @@ export function voiceWords(q, inCall) {
 
 /** A machine's health, and what it does. While Switchboard is gone, neither is known. */
 export function healthWords(server, waits, works, feed) {
-  if (feed === "lost") return { text: "Not known", tone: "wait" };
+  if (feed === "lost") return { text: "Unknown", tone: "wait" };
   switch (server.health) {
     case "up":
       if (waits) return { text: "Needs you", tone: "ask" };
       return works || server.working?.length ? { text: "Working", tone: "busy" } : { text: "Ready", tone: "good" };
     case "connecting": return { text: "Connecting…", tone: "wait" };
-    default: return { text: "Not answering", tone: "bad" };
+    default: return { text: "Offline", tone: "bad" };
   }
 }
 
@@ -166,7 +166,7 @@ export const needCountWords = (count) => (count === 1 ? "1 needs you" : `${count
 /** The first thing that needs the person, in words. */
 export function needWords({ questions: [q], alerts: [a] }) {
   if (q) return questionWords(q);
-  return a.kind === "machine" ? `${a.server} is not answering` : `Work failed on ${a.server}`;
+  return a.kind === "machine" ? `${a.server} is offline` : `Work failed on ${a.server}`;
 }
 
 // A command in a shell of its own, as agents write it: one word behind -c, in single quotes, in double ones that mean

@@ -76,7 +76,7 @@ async function clearFinished(at) {
     await (putting = putting.then(() => api.setCleared(time)).catch(toastProblem));
   };
   await put(at);
-  toast("Finished work was put away.", { next: "It stays in the history.", tone: "info", action: { label: "Undo", run: () => put(before) } });
+  toast("Finished work cleared.", { next: "It stays in the history.", tone: "info", action: { label: "Undo", run: () => put(before) } });
 }
 
 /** Reads until when finished work was put away: another window or device may have done it. */
@@ -101,8 +101,8 @@ export function deeds({ stop, session, aloud, lost }) {
     last: (id) => again(id, undefined, lost),
     beginNow,
     // What is paused is begun in its place and with its words.
-    begin: (id) => api.give({ begin: id }).then(() => toast(`Goes on on ${work(id).server}.`, { tone: "info" }), toastProblem),
-    drop: (id) => api.stop(id).then(() => toast("Dropped. “Do it again” on its line begins it after all.", { tone: "info" }), toastProblem),
+    begin: (id) => api.give({ begin: id }).then(() => toast(`Resumed on ${work(id).server}.`, { tone: "info" }), toastProblem),
+    drop: (id) => api.stop(id).then(() => toast("Dropped.", { tone: "info" }), toastProblem),
     clear: clearFinished,
     again: (id) => wholeOf(work(id))
       .then((r) => api.give({ server: where(r), thread_id: r.thread_id, prompt: r.prompt }))
