@@ -13,6 +13,7 @@ export function needsView(acts, hue) {
   const alerts = byId("alerts");
   const counts = [byId("work-count"), byId("now-count")];
   let first = "";
+  new ResizeObserver(() => section.parentElement.style.setProperty("--needs", `${section.offsetHeight}px`)).observe(section); // what is scrolled to stands below it
   return (state) => {
     const now = needs(state, Date.now());
     const answering = section.contains(document.activeElement);
