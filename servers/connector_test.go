@@ -225,9 +225,7 @@ func TestNothingIsReachedAfterTheEnd(t *testing.T) {
 		go func() { ended <- f.Run(ctx) }()
 		synctest.Wait()
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-ended)
 		if open, _ := s.connections(); open != 0 {
 			t.Errorf("%d connections are still open", open)
 		}

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -139,7 +140,11 @@ func (b *namebook) resolve(said string) (place, *handoff.Error) {
 		{rankName, keys(without(full, articles))},
 		{rankLoose, keys(bare)}, {rankLooseAll, keys(bare)},
 	} {
-		if found := collect(b.index[try.rank], try.keys); len(found) > 0 {
+		var found []place
+		for _, key := range try.keys {
+			found = append(found, b.index[try.rank][key]...)
+		}
+		if len(found) > 0 {
 			return b.only(said, found)
 		}
 	}
@@ -204,17 +209,12 @@ func (b *namebook) nearby(wanted []string) []place {
 	return found
 }
 
-func collect(index map[string][]place, keys []string) []place {
-	var found []place
-	for _, key := range keys {
-		found = append(found, index[key]...)
-	}
-	return found
-}
-
 // only returns the one place found, or says why there is none.
 func (b *namebook) only(said string, found []place) (place, *handoff.Error) {
-	slices.SortFunc(found, b.compare)
+	slices.SortFunc(found, func(x, y place) int { // as they are configured
+		server := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server)
+		return cmp.Or(server, strings.Compare(x.project, y.project))
+	})
 	found = slices.Compact(found)
 	switch len(found) {
 	case 0:
@@ -227,14 +227,6 @@ func (b *namebook) only(said string, found []place) (place, *handoff.Error) {
 		fault.Choices = append(fault.Choices, at.say())
 	}
 	return place{}, fault
-}
-
-// compare orders places as they are configured.
-func (b *namebook) compare(x, y place) int {
-	if d := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server); d != 0 {
-		return d
-	}
-	return strings.Compare(x.project, y.project)
 }
 
 // unknown says that nothing fits, and which names are like it, else which there are. None of them is taken.

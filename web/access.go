@@ -51,7 +51,7 @@ func newVisitor(r *http.Request) visitor {
 // it by itself, so neither a foreign page nor a name that somebody turned on us has it, and every route asks for it.
 func (p accessPolicy) check(v visitor) error {
 	switch {
-	case !p.peerAllowed(v.peer):
+	case len(p.proxies) > 0 && !v.peer.IsLoopback() && !within(p.proxies, v.peer): // nobody but it and this machine
 		return handoff.Fault(handoff.CodeForbidden, "a connection past the proxy", "peer is not in trusted_proxies")
 	case v.api:
 		return nil
@@ -68,11 +68,6 @@ func (p accessPolicy) atHome(v visitor) error {
 		return handoff.Fault(handoff.CodeForbidden, "a request from another page", "origin is not ours")
 	}
 	return nil
-}
-
-// peerAllowed: when there is a proxy, nobody but it (and this machine) talks to us.
-func (p accessPolicy) peerAllowed(peer netip.Addr) bool {
-	return len(p.proxies) == 0 || peer.IsLoopback() || within(p.proxies, peer)
 }
 
 // within reports whether an address is of one of the networks.

@@ -87,10 +87,8 @@ var entries = []entry{
 	{name: "port 443 unsaid without TLS", listen: "127.0.0.1:443", host: "localhost", key: ownerKey, want: forbidden},
 	{name: "everywhere: name", listen: "0.0.0.0:8080", host: "evil.example:8080", key: ownerKey, want: forbidden},
 	{name: "everywhere: loopback", listen: ":8080", host: "localhost:8080", key: ownerKey},
-	{
-		name: "everywhere: an address that is not this end", listen: "[::]:8080", host: "192.0.2.9:8080", key: ownerKey,
-		want: forbidden,
-	},
+	{name: "everywhere: an address that is not this end", listen: "[::]:8080", host: "192.0.2.9:8080", key: ownerKey,
+		want: forbidden},
 	{name: "everywhere: the address of this end", listen: "0.0.0.0:8080", host: "192.0.2.1:8080", key: ownerKey},
 	{name: "public host", public: tailnet, host: tailHost, key: ownerKey},
 	{name: "public host with its port", public: tailnet, host: tailHost + ":443", key: ownerKey},
@@ -111,10 +109,8 @@ var entries = []entry{
 	{name: "origin with a path", origin: home + "/", token: "owner", want: forbidden},
 	{name: "two origins", origin: home + "," + home, token: "owner", want: forbidden},
 	{name: "public origin through the proxy", public: tailnet, host: tailHost, origin: tailnet, token: "owner"},
-	{
-		name: "public origin without TLS", public: tailnet, host: tailHost, origin: "http://" + tailHost, token: "owner",
-		want: forbidden,
-	},
+	{name: "public origin without TLS", public: tailnet, host: tailHost, origin: "http://" + tailHost, token: "owner",
+		want: forbidden},
 	{name: "public origin to loopback", public: tailnet, origin: tailnet, token: "owner", want: forbidden},
 	{name: "TLS here", tls: true, origin: "https://127.0.0.1:8080", token: "owner"},
 	{name: "TLS here, plain origin", tls: true, origin: home, token: "owner", want: forbidden},
@@ -133,87 +129,55 @@ var entries = []entry{
 	{name: "change with a token", method: "POST", path: stop, origin: home, token: "owner"},
 	{name: "change with a cookie and no origin", method: "POST", path: stop, cookie: ownerKey, want: forbidden},
 	{name: "change without anything", method: "POST", path: stop, want: forbidden},
-	{
-		name: "change from a foreign page", method: "POST", path: stop, origin: "https://evil.example", token: "owner",
-		want: forbidden,
-	},
-	{
-		name: "change that the browser calls foreign", method: "POST", path: stop, origin: home, site: "cross-site",
-		token: "owner", want: forbidden,
-	},
-	{
-		name: "change through the proxy", method: "POST", path: stop, public: tailnet, host: tailHost, origin: tailnet,
-		site: "same-origin", token: "owner",
-	},
+	{name: "change from a foreign page", method: "POST", path: stop, origin: "https://evil.example", token: "owner",
+		want: forbidden},
+	{name: "change that the browser calls foreign", method: "POST", path: stop, origin: home, site: "cross-site",
+		token: "owner", want: forbidden},
+	{name: "change through the proxy", method: "POST", path: stop, public: tailnet, host: tailHost, origin: tailnet,
+		site: "same-origin", token: "owner"},
 	{name: "login without an origin", method: "POST", path: "/login", want: forbidden},
 	{name: "proof without an origin", method: "POST", path: "/login/proof", want: forbidden},
-	{
-		name: "proof for a foreign page", method: "POST", path: "/login/proof", origin: "https://evil.example",
-		want: forbidden,
-	},
+	{name: "proof for a foreign page", method: "POST", path: "/login/proof", origin: "https://evil.example",
+		want: forbidden},
 	{name: "login from a foreign page", method: "POST", path: "/login", origin: "https://evil.example", want: forbidden},
 	// WebSockets.
 	{name: "socket with a subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + ownerKey},
-	{
-		name: "socket with a wrong subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + "wrong",
-		want: badKey,
-	},
+	{name: "socket with a wrong subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + "wrong",
+		want: badKey},
 	{name: "socket with an empty subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey, want: badKey},
 	{name: "socket with a bearer", path: "/v1/realtime", proto: "realtime", key: ownerKey},
 	{name: "socket of the page", path: "/v1/realtime", proto: "realtime", origin: home, token: "owner"},
 	{name: "socket with a cookie and no origin", path: "/v1/realtime", proto: "realtime", cookie: ownerKey, want: noKey},
-	{
-		name: "socket of a foreign page", path: "/v1/realtime", proto: "realtime", origin: "https://evil.example",
-		token: "owner", want: forbidden,
-	},
-	{
-		name: "socket of a foreign page that knows the key", path: "/v1/realtime", proto: protocolKey + ownerKey,
-		origin: "https://evil.example",
-	},
-	{
-		name: "socket of a foreign page without a key", path: "/v1/realtime", proto: "realtime",
-		origin: "https://evil.example", want: noKey,
-	},
+	{name: "socket of a foreign page", path: "/v1/realtime", proto: "realtime", origin: "https://evil.example",
+		token: "owner", want: forbidden},
+	{name: "socket of a foreign page that knows the key", path: "/v1/realtime", proto: protocolKey + ownerKey,
+		origin: "https://evil.example"},
+	{name: "socket of a foreign page without a key", path: "/v1/realtime", proto: "realtime",
+		origin: "https://evil.example", want: noKey},
 	{name: "socket to a name with a key", path: "/v1/realtime", proto: protocolKey + ownerKey, host: "switchboard:8080"},
-	{
-		name: "socket to a name with a bearer and no port", path: "/v1/realtime", proto: "realtime", key: ownerKey,
-		host: "switchboard",
-	},
+	{name: "socket to a name with a bearer and no port", path: "/v1/realtime", proto: "realtime", key: ownerKey,
+		host: "switchboard"},
 	{name: "socket to a rebound name", path: "/v1/realtime", proto: "realtime", host: "evil.example:8080", want: noKey},
-	{
-		name: "socket to a rebound name with a token", path: "/v1/realtime", proto: "realtime", host: "evil.example:8080",
-		token: "owner", want: forbidden,
-	},
-	{
-		name: "socket with two origins and a key", path: "/v1/realtime", proto: "realtime", key: ownerKey,
-		origin: home + "," + home,
-	},
+	{name: "socket to a rebound name with a token", path: "/v1/realtime", proto: "realtime", host: "evil.example:8080",
+		token: "owner", want: forbidden},
+	{name: "socket with two origins and a key", path: "/v1/realtime", proto: "realtime", key: ownerKey,
+		origin: home + "," + home},
 	// Calls.
-	{
-		name: "call of a page elsewhere", method: "POST", path: hangup, origin: "https://app.example", site: "cross-site",
-		key: ownerKey,
-	},
+	{name: "call of a page elsewhere", method: "POST", path: hangup, origin: "https://app.example", site: "cross-site",
+		key: ownerKey},
 	{name: "call of a file", method: "POST", path: hangup, origin: "null", site: "cross-site", key: ownerKey},
 	{name: "call to a name", method: "POST", path: hangup, host: "switchboard:8080", key: ownerKey},
-	{
-		name: "call of a page elsewhere with a token", method: "POST", path: hangup, origin: "https://app.example",
-		token: "owner", want: forbidden,
-	},
-	{
-		name: "call of a page elsewhere with a wrong key", method: "POST", path: hangup, origin: "https://app.example",
-		key: "wrong", want: badKey,
-	},
-	{
-		name: "call of a page elsewhere with a cookie", method: "POST", path: hangup, origin: "https://app.example",
-		cookie: ownerKey, want: noKey,
-	},
+	{name: "call of a page elsewhere with a token", method: "POST", path: hangup, origin: "https://app.example",
+		token: "owner", want: forbidden},
+	{name: "call of a page elsewhere with a wrong key", method: "POST", path: hangup, origin: "https://app.example",
+		key: "wrong", want: badKey},
+	{name: "call of a page elsewhere with a cookie", method: "POST", path: hangup, origin: "https://app.example",
+		cookie: ownerKey, want: noKey},
 	{name: "the fleet beside a name", host: "switchboard:8080", key: ownerKey, want: forbidden},
 	// The rest.
 	{name: "unknown path", path: "/v1/models", key: ownerKey, want: handoff.CodeNotFound},
-	{
-		name: "unknown path of a foreign page", path: "/v1/models", origin: "https://evil.example", key: ownerKey,
-		want: handoff.CodeNotFound,
-	},
+	{name: "unknown path of a foreign page", path: "/v1/models", origin: "https://evil.example", key: ownerKey,
+		want: handoff.CodeNotFound},
 	{name: "path that is not clean", path: "/fleet//servers", key: ownerKey, want: handoff.CodeNotFound},
 	{name: "path that climbs", path: "/page/../fleet/servers", want: handoff.CodeNotFound},
 }
@@ -278,6 +242,15 @@ func (e entry) request(w *world, s *Server) *http.Request {
 	return r
 }
 
+// refusedFor is why a request was refused, or in.
+func refusedFor(t *testing.T, rec *httptest.ResponseRecorder) handoff.Code {
+	t.Helper()
+	if rec.Code < 300 {
+		return in
+	}
+	return codeOf(t, rec)
+}
+
 func TestDoor(t *testing.T) {
 	if len(entries) < 60 {
 		t.Errorf("the matrix has %d rows, want 60 and more", len(entries))
@@ -293,11 +266,7 @@ func TestDoor(t *testing.T) {
 			})
 			rec := httptest.NewRecorder()
 			s.ServeHTTP(rec, e.request(w, s))
-			got := in
-			if rec.Code >= 300 {
-				got = codeOf(t, rec)
-			}
-			if got != e.want {
+			if got := refusedFor(t, rec); got != e.want {
 				t.Errorf("got %q (%d), want %q", got, rec.Code, e.want)
 			}
 			if asked := w.log(); e.want != in && len(asked) > 0 {
@@ -328,11 +297,7 @@ func TestDoorPeers(t *testing.T) {
 	} {
 		s := newServer(t, newWorld(), func(cfg *Config) { cfg.TrustedProxies = row.proxies })
 		rec := ask(s, "GET", "/fleet/servers", "", func(r *http.Request) { r.RemoteAddr = row.peer })
-		got := in
-		if rec.Code >= 300 {
-			got = codeOf(t, rec)
-		}
-		if got != row.want {
+		if got := refusedFor(t, rec); got != row.want {
 			t.Errorf("peer %s with %d proxies: got %q, want %q", row.peer, len(row.proxies), got, row.want)
 		}
 	}

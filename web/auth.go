@@ -115,11 +115,6 @@ func (a *auth) keyOf(sum [sha256.Size]byte, principal string) (Key, bool) {
 	return a.find(func(k Key) bool { return k.Sum == sum && k.Principal == principal })
 }
 
-// named finds the key that a grant was made of.
-func (a *auth) named(g handoff.Grant) (Key, bool) {
-	return a.find(func(k Key) bool { return k.Principal == g.Caller.Principal && k.name() == g.Key })
-}
-
 func (a *auth) find(is func(Key) bool) (Key, bool) {
 	keys := *a.keys.Load()
 	if i := slices.IndexFunc(keys, is); i >= 0 {

@@ -18,7 +18,12 @@ import (
 
 // logIn posts a key as the page does.
 func logIn(s *Server, body string, adjust func(*http.Request)) *httptest.ResponseRecorder {
-	return ask(s, "POST", "/login", body, func(r *http.Request) {
+	return postKeyless(s, "/login", body, adjust)
+}
+
+// postKeyless posts without a key, as a page does that is not logged in.
+func postKeyless(s *Server, path, body string, adjust func(*http.Request)) *httptest.ResponseRecorder {
+	return ask(s, "POST", path, body, func(r *http.Request) {
 		r.Header.Del("Authorization")
 		r.Header.Set("Origin", "http://"+r.Host)
 		if adjust != nil {
@@ -59,9 +64,9 @@ func byKey(key string) string { return `{"key":"` + key + `"}` }
 func TestLogin(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
-	got := tokenOf(
-		t, s, byKey(ownerKey), func(r *http.Request) { r.Header.Set("User-Agent", "Browser\x00 1"+strings.Repeat("x", 300)) },
-	)
+	got := tokenOf(t, s, byKey(ownerKey), func(r *http.Request) {
+		r.Header.Set("User-Agent", "Browser\x00 1"+strings.Repeat("x", 300))
+	})
 	if status := got.use(s, nil); status != http.StatusOK {
 		t.Errorf("with the token: %d", status)
 	}
@@ -180,13 +185,7 @@ func TestLoginProof(t *testing.T) {
 	const nonce = "AAAAAAAAAAAAAAAAAAAAAAAA"
 	prove := func(principal, id, nonce string, adjust func(*http.Request)) *httptest.ResponseRecorder {
 		body, _ := json.Marshal(map[string]string{"principal": principal, "id": id, "nonce": nonce})
-		return ask(s, "POST", "/login/proof", string(body), func(r *http.Request) {
-			r.Header.Del("Authorization")
-			r.Header.Set("Origin", "http://"+r.Host)
-			if adjust != nil {
-				adjust(r)
-			}
-		})
+		return postKeyless(s, "/login/proof", string(body), adjust)
 	}
 	key := sha256.Sum256([]byte(got.Token))
 	mac := hmac.New(sha256.New, key[:])

@@ -17,22 +17,14 @@ func TestPreflight(t *testing.T) {
 		name, path, host, method, headers string
 		want                              string // what is allowed; "refused"
 	}{
-		{
-			"a call of agents-realtime", "/v1/realtime/calls", "", "POST", "authorization,content-type,x-openai-agents-sdk",
-			"authorization, content-type, x-openai-agents-sdk",
-		},
-		{
-			"headers of OpenAI", "/v1/realtime/client_secrets", "", "POST",
-			"Authorization, OpenAI-Safety-Identifier, openai-beta", "authorization, openai-safety-identifier, openai-beta",
-		},
-		{
-			"headers of the openai package", "/v1/realtime/client_secrets", "", "POST",
-			"authorization,x-stainless-os,x-stainless-retry-count", "authorization, x-stainless-os, x-stainless-retry-count",
-		},
-		{
-			"others", "/v1/realtime/calls", "", "POST", "authorization,x-evil,cookie,idempotency-key,openai_beta,openai-\u00e9",
-			"authorization, idempotency-key",
-		},
+		{"a call of agents-realtime", "/v1/realtime/calls", "", "POST", "authorization,content-type,x-openai-agents-sdk",
+			"authorization, content-type, x-openai-agents-sdk"},
+		{"headers of OpenAI", "/v1/realtime/client_secrets", "", "POST",
+			"Authorization, OpenAI-Safety-Identifier, openai-beta", "authorization, openai-safety-identifier, openai-beta"},
+		{"headers of the openai package", "/v1/realtime/client_secrets", "", "POST",
+			"authorization,x-stainless-os,x-stainless-retry-count", "authorization, x-stainless-os, x-stainless-retry-count"},
+		{"others", "/v1/realtime/calls", "", "POST", "authorization,x-evil,cookie,idempotency-key,openai_beta,openai-\u00e9",
+			"authorization, idempotency-key"},
 		{"none", "/v1/realtime/calls", "", "POST", "", ""},
 		{"a name for a host", "/v1/realtime/calls", "switchboard:8080", "POST", "authorization", "authorization"},
 		{"an unknown path", "/v1/models", "", "GET", "authorization", "authorization"},
@@ -84,7 +76,7 @@ func TestAnswersElsewhereCanBeRead(t *testing.T) {
 			if got := h.Get("Access-Control-Allow-Origin"); got != want || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s with %s: allowed for %q", path, key, got)
 			}
-			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Request-Id, X-Should-Retry" {
+			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Request-Id, X-Should-Retry, Mcp-Session-Id" {
 				t.Errorf("%s: exposed %q", path, h.Get("Access-Control-Expose-Headers"))
 			}
 			if id := h.Get("X-Request-Id"); strings.HasPrefix(id, "req_") != (want != "") {
@@ -125,10 +117,8 @@ func TestMissingKey(t *testing.T) {
 		"a socket elsewhere": {"GET", "/v1/realtime", func(r *http.Request) { socket(r); r.Header.Set("Origin", elsewhere) }, "it has none"},
 		"a call":             {"POST", "/v1/realtime/calls", nil, "it has none"},
 		"api-key":            {"GET", "/v1/realtime", func(r *http.Request) { socket(r); r.Header.Set("api-key", ownerKey) }, "the header api-key is not read"},
-		"x-api-key": {
-			"POST", "/v1/realtime/calls", func(r *http.Request) { r.Header.Set("X-Api-Key", ownerKey) },
-			"the header x-api-key is not read",
-		},
+		"x-api-key": {"POST", "/v1/realtime/calls", func(r *http.Request) { r.Header.Set("X-Api-Key", ownerKey) },
+			"the header x-api-key is not read"},
 		"a query": {"GET", "/v1/realtime?api-key=" + ownerKey, socket, "what stands in the address ends in logs"},
 		"another query": {
 			"GET", "/v1/realtime?model=x&api_key=" + ownerKey, socket, "what stands in the address ends in logs",

@@ -16,10 +16,8 @@ func TestDesk(t *testing.T) {
 		status                    int
 		answer                    string
 	}{
-		{
-			"GET", "/fleet/machines", "", "machines owner", 200,
-			`{"items":[{"name":"bigpc","ceiling":"read-only","voice_approvals":"low"}]}`,
-		},
+		{"GET", "/fleet/machines", "", "machines owner", 200,
+			`{"items":[{"name":"bigpc","ceiling":"read-only","voice_approvals":"low"}]}`},
 		{"POST", "/fleet/machines/bigpc/test", "", "test owner bigpc", 200, `{"took_ms":12}`},
 		{"POST", "/fleet/sessions/bigpc/t1/archive", "", "archive owner bigpc t1 true", 204, ""},
 		{"DELETE", "/fleet/sessions/bigpc/t1/archive", "", "archive owner bigpc t1 false", 204, ""},
@@ -28,10 +26,8 @@ func TestDesk(t *testing.T) {
 		{"GET", "/fleet/updates", "", "", 200, `{"level":"milestones"}`},
 		{"PUT", "/fleet/updates", `{"level":"quiet"}`, "level owner quiet", 204, ""},
 		{"GET", "/fleet/cleared", "", "document owner page: finished work was put away", 200, `{}`},
-		{
-			"PUT", "/fleet/cleared", `{"at":"2026-11-22T10:00:00Z"}`,
-			"put owner page: finished work was put away 2026-11-22T10:00:00Z", 204, "",
-		},
+		{"PUT", "/fleet/cleared", `{"at":"2026-11-22T10:00:00Z"}`,
+			"put owner page: finished work was put away 2026-11-22T10:00:00Z", 204, ""},
 		{"PUT", "/fleet/cleared", `{"at":"yesterday"}`, "", 400, ""},
 		{"PUT", "/fleet/updates", `{"level":"loud"}`, "", 400, "quiet, milestones or chatty"},
 		{"GET", "/fleet/decisions?limit=1", "", "decisions owner", 200, `{"items":[{"server":"bigpc","thread_id":"t1","decision":"accept","risk":"low","by":"voice","at":"2026-01-02T03:04:05Z"}]}`},
@@ -52,15 +48,7 @@ func TestDeviceCode(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
 	in := tokenOf(t, s, byKey(ownerKey), nil)
-	rec := ask(s, "POST", "/login/code", "", func(r *http.Request) {
-		r.Header.Set("Authorization", "Bearer "+in.Token)
-		r.Header.Set("Origin", "http://"+r.Host)
-	})
-	_, rest, _ := strings.Cut(rec.Body.String(), `"code":"`)
-	code, _, found := strings.Cut(rest, `"`)
-	if rec.Code != http.StatusOK || !found {
-		t.Fatalf("%d %s", rec.Code, rec.Body)
-	}
+	code := codeBy(t, s, in.Token)
 	for i, want := range []int{http.StatusOK, http.StatusForbidden} {
 		if rec := logIn(s, `{"code":"`+code+`"}`, nil); rec.Code != want {
 			t.Errorf("login %d: %d %s", i, rec.Code, rec.Body)

@@ -31,9 +31,7 @@ func (w *world) Machines(g handoff.Grant) []handoff.Machine {
 }
 
 func (w *world) Test(_ context.Context, g handoff.Grant, server string) (time.Duration, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return 12 * time.Millisecond, w.note("test", g.Caller.String(), server)
+	return 12 * time.Millisecond, w.called("test", g.Caller.String(), server)
 }
 
 func (w *world) Archive(_ context.Context, g handoff.Grant, t handoff.Target, on bool) error {
@@ -61,15 +59,9 @@ func (w *world) Archive(_ context.Context, g handoff.Grant, t handoff.Target, on
 func (w *world) PutSticky(_ context.Context, g handoff.Grant, server, thread, title string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	kept := w.stickies[:0:0]
-	for _, s := range w.stickies {
-		if s.Server != server {
-			kept = append(kept, s)
-		}
-	}
-	w.stickies = append(
-		kept, handoff.RecordSticky{Server: server, ThreadID: thread, Title: title, Why: handoff.WhyNamed, Since: time.Now()},
-	)
+	w.stickies = slices.DeleteFunc(w.stickies, func(s handoff.RecordSticky) bool { return s.Server == server })
+	pinned := handoff.RecordSticky{Server: server, ThreadID: thread, Title: title, Why: handoff.WhyNamed, Since: time.Now()}
+	w.stickies = append(w.stickies, pinned)
 	return w.note("pin", g.Caller.String(), server, thread, title)
 }
 
@@ -132,15 +124,11 @@ func (w *world) Said(_ context.Context, c handoff.Caller, q sessions.SaidQuery) 
 func (w *world) Key() string { return strings.Repeat("A", 87) }
 
 func (w *world) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.note("subscribe", c.String(), endpoint, p256dh, auth, fmt.Sprint(login != ""))
+	return w.called("subscribe", c.String(), endpoint, p256dh, auth, fmt.Sprint(login != ""))
 }
 
 func (w *world) Unsubscribe(c handoff.Caller, endpoint string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.note("unsubscribe", c.String(), endpoint)
+	return w.called("unsubscribe", c.String(), endpoint)
 }
 
 func (w *world) DropSaid(_ context.Context, c handoff.Caller) error {

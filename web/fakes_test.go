@@ -61,6 +61,13 @@ func (w *world) note(parts ...string) error {
 	return w.fail
 }
 
+// called is note for who does not hold the lock.
+func (w *world) called(parts ...string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note(parts...)
+}
+
 func (w *world) log() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,16 +99,12 @@ func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (h
 	how := map[handoff.Mode]string{
 		handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside",
 	}[req.Mode]
-	return handoff.Record{ID: "h1"}, w.note(
-		how, c.Caller.String(), req.Key+req.Target.Server+string(req.Instead), req.Target.Thread,
-		handoff.InputText(req.Input),
-	)
+	at := req.Key + req.Target.Server + string(req.Instead)
+	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), at, req.Target.Thread, handoff.InputText(req.Input))
 }
 
 func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return handoff.Record{ID: "h1"}, w.note("steer", c.Caller.String(), req.Key+id, handoff.InputText(req.Input))
+	return handoff.Record{ID: "h1"}, w.called("steer", c.Caller.String(), req.Key+id, handoff.InputText(req.Input))
 }
 
 // Follow yields what happened after an event, and then waits for nothing more than the end of ctx, unless it is over.
@@ -130,9 +133,7 @@ func (w *world) Follow(
 }
 
 func (w *world) HeardForGood(_ context.Context, c handoff.Caller, id handoff.RunID) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.note("heard", c.String(), string(id))
+	return w.called("heard", c.String(), string(id))
 }
 
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
@@ -148,9 +149,7 @@ func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
 }
 
 func (w *world) Stop(_ context.Context, c handoff.Grant, id string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.note("stop", c.Caller.String(), id)
+	return w.called("stop", c.Caller.String(), id)
 }
 
 func (w *world) Questions(c handoff.Grant) []handoff.RecordQuestion {
@@ -189,13 +188,7 @@ func (w *world) Stickies(_ context.Context, c handoff.Grant) ([]handoff.RecordSt
 func (w *world) ClearSticky(_ context.Context, c handoff.Grant, server string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	kept := w.stickies[:0:0]
-	for _, s := range w.stickies {
-		if s.Server != server {
-			kept = append(kept, s)
-		}
-	}
-	w.stickies = kept
+	w.stickies = slices.DeleteFunc(w.stickies, func(s handoff.RecordSticky) bool { return s.Server == server })
 	return w.note("clear", c.Caller.String(), server)
 }
 
@@ -324,9 +317,7 @@ func (w *world) ServeAttach(rw http.ResponseWriter, _ *http.Request, c handoff.G
 }
 
 func (w *world) Hangup(c handoff.Grant, id string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.note("hangup", c.Caller.String(), id)
+	return w.called("hangup", c.Caller.String(), id)
 }
 
 // feed returns the feed of a principal.

@@ -213,20 +213,16 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 		return
 	}
 	if c.limit == nil {
-		c.limit = time.AfterFunc(unkeyed, func() { c.expire(unkeyed) })
+		c.limit = time.AfterFunc(unkeyed, func() {
+			c.of.mu.Lock()
+			since, waits := c.of.waiting[c]
+			c.of.mu.Unlock()
+			if waits && time.Since(since) >= unkeyed {
+				_ = c.Close() // it is gone either way
+			}
+		})
 	} else {
 		c.limit.Reset(unkeyed)
-	}
-}
-
-// expire closes the connection if it has waited as long as it may.
-func (c *limitedConn) expire(most time.Duration) {
-	c.of.mu.Lock()
-	since, waits := c.of.waiting[c]
-	waits = waits && time.Since(since) >= most
-	c.of.mu.Unlock()
-	if waits {
-		_ = c.Close() // it is gone either way
 	}
 }
 

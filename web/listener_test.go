@@ -147,9 +147,7 @@ func TestStrangersWaitLess(t *testing.T) {
 	addr, l := serveLimited(t, maxConnections, 50*time.Millisecond)
 	keyed := knock(t, addr, "GET /fleet/servers HTTP/1.1\r\nHost: "+addr+"\r\nAuthorization: Bearer "+ownerKey+"\r\n\r\n")
 	l.until(t, func() bool { return len(l.waiting) == 1 })
-	if err := gone(knock(t, addr, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")); err != nil {
-		t.Error(err)
-	}
+	must(t, gone(knock(t, addr, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")))
 	l.until(t, func() bool { return l.open == 1 })
 	if _, err := io.WriteString(keyed, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n"); err != nil {
 		t.Fatal(err)

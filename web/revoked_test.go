@@ -24,10 +24,7 @@ func TestCallKnowsItIsRevoked(t *testing.T) {
 	s := newServer(t, front.world, func(c *Config) { c.Front = front })
 	login := tokenOf(t, s, byKey(ownerKey), nil)
 	for _, key := range []string{ownerKey, login.Token, mint(t, s, "{}", nil).Value} {
-		ask(s, "GET", "/v1/realtime", "", func(r *http.Request) {
-			r.Header.Set("Authorization", "Bearer "+key)
-			r.Header.Set("Origin", "http://"+r.Host)
-		})
+		by(s, "GET", "/v1/realtime", "", key)
 	}
 	if len(front.grants) != 3 || front.grants[2].Revoked != nil {
 		t.Fatalf("%+v", front.grants)

@@ -49,7 +49,7 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 	if err != nil {
 		return err
 	}
-	key, ok := c.auth.named(g)
+	key, ok := c.auth.find(func(k Key) bool { return k.Principal == g.Caller.Principal && k.name() == g.Key })
 	if !ok { // it was taken away just now
 		return handoff.Fault(handoff.CodeUnauthorized, "", "the key is gone")
 	}

@@ -45,11 +45,8 @@ func TestClientSecret(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, func(cfg *Config) { cfg.Voice.Model = "gpt-usual" })
 	began := time.Now().Unix()
-	got := mint(
-		t, s,
-		`{"expires_after":{"anchor":"created_at","seconds":60},"session":{"type":"realtime","instructions":"Be brief."}}`,
-		nil,
-	)
+	const order = `{"expires_after":{"anchor":"created_at","seconds":60},"session":{"type":"realtime","instructions":"Be brief."}}`
+	got := mint(t, s, order, nil)
 	if got.ExpiresAt < began+58 || got.ExpiresAt > time.Now().Unix()+60 {
 		t.Errorf("expires at %d, %d s from now", got.ExpiresAt, got.ExpiresAt-began)
 	}

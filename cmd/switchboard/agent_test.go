@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -43,12 +41,7 @@ func TestAgentOfOurOwn(t *testing.T) {
 			}}
 		})
 		r.up("helper")
-		status, body := r.ask(http.MethodPost, "/fleet/handoffs", fmt.Sprintf(`{"server":"helper","prompt":"what is to do?","thread_id":%q}`, session))
-		var rec handoff.Record
-		if err := json.Unmarshal(body, &rec); err != nil || status != http.StatusAccepted {
-			t.Fatalf("%d %s", status, body)
-		}
-		until(t, "the outcome", func() bool { rec = r.whole(rec.ID); return rec.Outcome != "" })
+		rec := r.outcome(r.hand(fmt.Sprintf(`{"server":"helper","prompt":"what is to do?","thread_id":%q}`, session)))
 		if rec.Outcome != handoff.OutcomeResult || rec.Text != "It says plants: true" {
 			t.Errorf("%+v", rec)
 		}

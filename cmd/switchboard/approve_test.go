@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
@@ -79,31 +79,15 @@ var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve
 func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.World) {
 	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: approveScript}), name: "attic"}
 	m.serve()
-	t.Cleanup(func() { m.kill() })
 	fleet, err := servers.New(servers.Config{Specs: []servers.Spec{{Name: "attic", Dir: "/src", Dial: codex.Dialer(codex.Config{Name: "attic", Way: byURL("ws://" + m.address)})}}})
 	must(t, err)
 	audit, voice := &auditList{}, make(quietVoice)
 	r := router.NewRouter(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() { _ = fleet.Run(ctx) })
-	all.Go(func() { _ = r.Run(ctx) })
-	all.Go(func() { _ = calls.Serve(ctx, approver, voice) })
-	t.Cleanup(func() { cancel(); all.Wait() })
+	background(t, fleet.Run)
+	background(t, r.Run)
+	background(t, func(ctx context.Context) error { _ = calls.Serve(ctx, approver, voice); return nil })
 	return r, voice, audit, m.world
-}
-
-// soon waits until found gives something.
-func soon[T any](t *testing.T, what string, found func() (T, bool)) T {
-	t.Helper()
-	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
-		if v, ok := found(); ok {
-			return v
-		}
-	}
-	t.Fatalf("no %s in a minute", what)
-	panic("unreachable")
 }
 
 // TestEveryQuestion answers every kind of question of an agent, through the client and over the wire.
@@ -134,12 +118,10 @@ func TestEveryQuestion(t *testing.T) {
 			t.Parallel()
 			r, voice, audit, _ := desk(t)
 			voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
-			q := soon(t, "question", func() (handoff.RecordQuestion, bool) {
-				list := r.Questions(approver)
-				return append(list, handoff.RecordQuestion{})[0], len(list) == 1
-			})
+			until(t, "a question", func() bool { return len(r.Questions(approver)) == 1 })
+			q := r.Questions(approver)[0]
 			answer := func() error {
-				if words, ok := cutText(tt.answer); ok {
+				if words, ok := strings.CutPrefix(tt.answer, "text: "); ok {
 					return r.Reply(t.Context(), approver, q.ID, words)
 				}
 				return r.Decide(t.Context(), approver, q.ID, handoff.Decision(tt.answer))
@@ -148,10 +130,7 @@ func TestEveryQuestion(t *testing.T) {
 			if err := answer(); err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
 				t.Errorf("the second answer: %v", err)
 			}
-			rec := soon(t, "outcome", func() (handoff.Record, bool) {
-				all, _ := r.Handoffs(approver)
-				return all[0], all[0].Outcome != ""
-			})
+			rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
 			if rec.Outcome != tt.outcome || rec.Text != tt.result || audit.String() != tt.audited {
 				t.Errorf("%s %q, audit %s", rec.Outcome, rec.Text, audit)
 			}
@@ -159,12 +138,15 @@ func TestEveryQuestion(t *testing.T) {
 	}
 }
 
-func cutText(answer string) (string, bool) {
-	const prefix = "text: "
-	if len(answer) > len(prefix) && answer[:len(prefix)] == prefix {
-		return answer[len(prefix):], true
-	}
-	return "", false
+// newestWork waits until the work of the approver is as wanted, and returns the newest.
+func newestWork(t *testing.T, r *router.Router, what string, as func(newestFirst []handoff.Record) bool) handoff.Record {
+	t.Helper()
+	var all []handoff.Record
+	until(t, what, func() bool {
+		all, _ = r.Handoffs(approver)
+		return len(all) > 0 && as(all)
+	})
+	return all[0]
 }
 
 // TestCopyOffered: a session that another program holds is copied after a yes, and then it is theirs.
@@ -173,10 +155,8 @@ func TestCopyOffered(t *testing.T) {
 	r, voice, audit, world := desk(t)
 	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
 		voice <- handoff.FunctionCall{CallID: call, Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
-		return soon(t, "work", func() (handoff.Record, bool) {
-			list, _ := r.Handoffs(approver)
-			list = append(list, handoff.Record{})
-			return list[0], len(list) > works && (list[0].Outcome != "" || len(r.Questions(approver)) > 0)
+		return newestWork(t, r, "work", func(all []handoff.Record) bool {
+			return len(all) == works && (all[0].Outcome != "" || len(r.Questions(approver)) > 0)
 		})
 	}
 	first := ask("c1", "hello", 1)
@@ -191,10 +171,7 @@ func TestCopyOffered(t *testing.T) {
 		t.Fatalf("question %+v", q)
 	}
 	must(t, r.Decide(t.Context(), approver, q.ID, handoff.DecisionAccept))
-	rec := soon(t, "outcome", func() (handoff.Record, bool) {
-		rec, _ := r.Handoff(approver, second.ID)
-		return rec, rec.Outcome != ""
-	})
+	rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
 	stickies, err := r.Stickies(t.Context(), approver)
 	if rec.Outcome != handoff.OutcomeResult || rec.Why != "copy" || rec.ThreadID == first.ThreadID || audit.String() != "[accept by page, low]" ||
 		err != nil || len(stickies) != 1 || stickies[0].ThreadID != rec.ThreadID {

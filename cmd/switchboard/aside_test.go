@@ -38,9 +38,7 @@ func TestSideQuestion(t *testing.T) {
 
 // sessionIDs lists the sessions of bigpc.
 func sessionIDs(r *running) (ids []string) {
-	var list handoff.SessionList
-	r.get("/fleet/sessions?server=bigpc&limit=40", &list)
-	for _, s := range list.Items {
+	for _, s := range r.sessions("server=bigpc&limit=40").Items {
 		ids = append(ids, s.ID)
 	}
 	return ids

@@ -16,15 +16,7 @@ import (
 func TestAttachedCall(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- simulator.New(simulator.Config{Hurry: 5}).Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
+	background(t, func(ctx context.Context) error { return simulator.New(simulator.Config{Hurry: 5}).Serve(ctx, l) })
 	r := start(t, func(p *plan) {
 		p.Hurry = 5
 		p.Model = modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: simulator.Name}
@@ -62,7 +54,7 @@ func TestAttachedCall(t *testing.T) {
 	if status, body := r.ask(http.MethodDelete, "/fleet/calls/"+id, ""); status >= 300 {
 		t.Fatalf("%d %s", status, body)
 	}
-	until(t, "our part to end", func() bool { return len(items[handoff.CallInfo](r, "/fleet/calls")) == 0 })
+	r.noCallIsLeft()
 	p.say("Which machines are there?") // the call itself goes on, without the fleet
 	p.await("response.done")
 }

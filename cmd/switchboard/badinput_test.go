@@ -21,7 +21,6 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"GET", "/nothing", "", 404, "not_found"},
 		{"GET", "/v1/responses", "", 400, "unsupported_endpoint"},
-		{"GET", "/nothing", "", 404, "not_found"},
 		{"POST", "/fleet/questions/x", "{", 400, "malformed"},
 		{"POST", "/fleet/questions/x", `{"decision":"accept"}`, 409, "not_pending"},
 		{"POST", "/fleet/handoffs/x/stop", "", 404, "not_found"},
@@ -80,11 +79,11 @@ func TestWrongKey(t *testing.T) {
 		}
 	}
 	dialer := websocket.Dialer{Subprotocols: []string{"realtime", "openai-insecure-api-key.wrong-key-wrong-key"}}
-	if _, resp, err := dialer.DialContext(t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", nil); err == nil || resp.StatusCode != http.StatusUnauthorized {
+	if _, resp, err := dialer.DialContext(t.Context(), r.socket(), nil); err == nil || resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a wrong key as subprotocol: %v", err)
 	}
 	dialer.Subprotocols[1] = "openai-insecure-api-key." + testKey
-	conn, _, err := dialer.DialContext(t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", nil)
+	conn, _, err := dialer.DialContext(t.Context(), r.socket(), nil)
 	must(t, err)
 	if conn.Subprotocol() != "realtime" {
 		t.Errorf("subprotocol %q", conn.Subprotocol())
@@ -97,7 +96,7 @@ func TestVoiceModelIsDown(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Model = modelPlan{URL: "ws://127.0.0.1:1/v1/realtime", Name: "dead"} })
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
-	_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", header)
+	_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), r.socket(), header)
 	if err == nil || resp == nil || resp.StatusCode != http.StatusBadGateway {
 		t.Fatalf("%v %v", resp, err)
 	}

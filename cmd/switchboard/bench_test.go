@@ -128,10 +128,7 @@ func (l *lab) machine(b *testing.B) string {
 		return append(steps, machines.Say{Text: "That is all."})
 	}})
 	at := loopback(b)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- world.Serve(ctx, "bigpc", watched{at, l}) }()
-	b.Cleanup(func() { cancel(); <-done })
+	background(b, func(ctx context.Context) error { return world.Serve(ctx, "bigpc", watched{at, l}) })
 	return "ws://" + at.Addr().String()
 }
 

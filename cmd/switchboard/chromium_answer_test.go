@@ -2,8 +2,6 @@ package main
 
 import (
 	"testing"
-
-	"switchboard/handoff"
 )
 
 // TestChromiumAnswersInWords answers an agent's question on the page, and an approval by a typed sentence,
@@ -33,24 +31,18 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.Until(card("publish") + `.querySelector(".answer").textContent.includes("published for version 2.4.2")`)
 	p.Until(`!document.querySelector(".question")`)
 	p.Pictures("answer-4-phone-done")
-	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
-		t.Errorf("%v pixels too wide", wide)
-	}
+	p.fits()
 	p.Click("Hang up")
 	p.Status("Not in a call")
 	p.Quiet(noKeyYet)
-	until(t, "the call to be over", func() bool { // else the other tab would be asked whether to move it there
-		var calls struct{ Items []handoff.CallInfo }
-		r.get("/fleet/calls", &calls)
-		return len(calls.Items) == 0
-	})
+	r.noCallIsLeft() // else the other tab would be asked whether to move it there
 
 	p = openTab(t, browser, 1280, 940)
 	p.enter(r)
 	p.Choose("Call")
 	p.Status("Listening")
 	p.says("Push it from bigpc")
-	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("Yes or no?"))`)
+	p.voice("Yes or no?")
 	p.Shows("…or say yes or no.")
 	p.Status("bigpc waits for you") // when it has been said
 	p.Pictures("answer-5-desktop-approval")

@@ -91,6 +91,20 @@ func card(prompt string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector(".line-asked").textContent.toLowerCase().includes(%q))`, strings.ToLower(prompt))
 }
 
+// voice waits until the voice has said something with these words.
+func (p *tab) voice(words string) {
+	p.T.Helper()
+	p.Until(fmt.Sprintf(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes(%q))`, words))
+}
+
+// fits holds that nothing is wider than the window.
+func (p *tab) fits() {
+	p.T.Helper()
+	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
+		p.T.Errorf("%v pixels too wide", wide)
+	}
+}
+
 // work waits until the newest work with this prompt stands where a word says.
 func (p *tab) work(prompt, state string) {
 	p.T.Helper()

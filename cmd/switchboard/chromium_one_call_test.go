@@ -2,8 +2,6 @@ package main
 
 import (
 	"testing"
-
-	"switchboard/handoff"
 )
 
 // TestChromiumOneCall: who calls on a second device moves the call there, so that no two microphones are live.
@@ -24,11 +22,7 @@ func TestChromiumOneCall(t *testing.T) {
 	phone.Click("Move the call here")
 	phone.Status("Listening")
 	desk.Status("Not in a call")
-	var calls struct{ Items []handoff.CallInfo }
-	until(t, "one call to be left", func() bool {
-		r.get("/fleet/calls", &calls)
-		return len(calls.Items) == 1
-	})
+	r.theCall(false)
 	phone.Click("Hang up")
 	phone.Status("Not in a call")
 	desk.Quiet()

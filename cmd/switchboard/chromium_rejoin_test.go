@@ -4,24 +4,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"switchboard/handoff"
 )
-
-// theCall is the id of the one call that there is, once somebody is in it.
-func (r *running) theCall() string {
-	r.t.Helper()
-	id := ""
-	until(r.t, "one call that waits for nobody", func() bool {
-		var calls struct{ Items []handoff.CallInfo }
-		r.get("/fleet/calls", &calls)
-		if len(calls.Items) == 1 && !calls.Items[0].Held {
-			id = calls.Items[0].ID
-		}
-		return id != ""
-	})
-	return id
-}
 
 // TestChromiumReload loads the page anew in mid-call, while work goes on: the page comes back to its call, shows the
 // conversation, and what ended meanwhile is told once.
@@ -33,14 +16,14 @@ func TestChromiumReload(t *testing.T) {
 	p.Choose("Call")
 	p.Status("Listening")
 	p.soundFlows()
-	id := r.theCall()
+	id := r.theCall(false)
 	p.says("On bigpc continue the auth session and run the tests")
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
 	p.Do(chromedp.Reload())
 	p.Shows("On bigpc continue the auth session and run the tests")
-	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("TestRefreshExpiredToken"))`)
+	p.voice("TestRefreshExpiredToken")
 	r.allHeard()
-	if now := r.theCall(); now != id {
+	if now := r.theCall(false); now != id {
 		t.Errorf("it was in %s, and is in %s", id, now)
 	}
 	p.Status("Listening")
@@ -50,7 +33,7 @@ func TestChromiumReload(t *testing.T) {
 	}
 	p.Pictures("rejoin-reloaded")
 	p.says("Which machines do I have?") // the same conversation goes on
-	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
+	p.voice("are ready")
 	p.Choose("Hang up")
 	p.Status("Not in a call")
 	p.Do(chromedp.Reload())
@@ -66,12 +49,12 @@ func TestChromiumCallByTextReload(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.enter(r)
 	p.says("Which machines do I have?")
-	p.Until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
-	id := r.theCall()
+	p.voice("are ready")
+	id := r.theCall(false)
 	p.Do(chromedp.Reload())
 	p.Shows("Which machines do I have?")
 	p.Status("In a call by text")
-	if now := r.theCall(); now != id {
+	if now := r.theCall(false); now != id {
 		t.Errorf("it was in %s, and is in %s", id, now)
 	}
 	p.says("Run the tests on laptop")

@@ -131,11 +131,9 @@ func (p *tab) keyboardWorks(r *running) {
 
 	p.says("Run the benchmarks on bigpc")
 	p.work("benchmarks", "Working")
-	p.Until(card("benchmarks") + `.querySelector(".output")?.textContent.split("\n").length > 3`)
+	// Its output grows while it runs, in however many steps a busy machine shows it.
+	p.Until(`seen.streamed[` + card("benchmarks") + `.getAttribute("aria-labelledby")]?.length > 1`)
 	p.Pictures("desktop-3-streaming")
-	if shown := eval[[]int](p, `seen.streamed[`+card("benchmarks")+`.getAttribute("aria-labelledby")]`); len(shown) < 3 {
-		p.T.Errorf("the output did not stream: %v", shown)
-	}
 	p.Choose("Stop the work")
 	p.work("benchmarks", "Stopped")
 
@@ -248,9 +246,7 @@ func TestChromiumOnAPhone(t *testing.T) {
 	eval[bool](p, `(document.querySelector("[data-go=fleet]").click(), true)`)
 	p.Shows("Session: Auth refactor")
 	p.Pictures("phone-4-machines")
-	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
-		t.Errorf("%v pixels too wide", wide)
-	}
+	p.fits()
 	p.Click("Hang up")
 	p.Status("Not in a call")
 	p.Quiet(noKeyYet)

@@ -14,6 +14,8 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/realtime"
+
+	"switchboard/handoff"
 )
 
 // A goSocket is a client's connection: events go out and come in.
@@ -26,7 +28,7 @@ type goSocket struct {
 // gorilla is a raw socket.
 func (r *clientRun) gorilla() goSocket {
 	r.t.Helper()
-	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime?model=gpt-realtime-2.1",
+	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), r.socket()+"?model=gpt-realtime-2.1",
 		http.Header{"Authorization": {"Bearer " + testKey}})
 	must(r.t, err)
 	return goSocket{
@@ -56,9 +58,7 @@ func (r *clientRun) openaiGo() goSocket {
 		},
 		recv: func() ([]byte, error) { event, err := conn.Recv(ctx); return []byte(event.RawJSON()), err },
 		close: func() error {
-			var calls struct{ Items []struct{ ID string } }
-			r.get("/fleet/calls", &calls)
-			for _, c := range calls.Items {
+			for _, c := range items[handoff.CallInfo](r.running, "/fleet/calls") {
 				if err := backend.Calls.Hangup(ctx, c.ID); err != nil {
 					return err
 				}
@@ -221,9 +221,7 @@ func (r *clientRun) inGo(open func() goSocket) findings {
 	c.hears("Hello to you too.", after)
 	c.hearsOnce("Working on it", heard)
 	c.hearsOnce("bigpc is done", heard)
-	if err := c.socket.close(); err != nil {
-		r.t.Error(err)
-	}
+	must(r.t, c.socket.close())
 	reading.Wait()
 	told := findings{}
 	for _, feature := range clientFeatures {

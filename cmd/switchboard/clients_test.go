@@ -52,10 +52,7 @@ func clientsVoice(t *testing.T, heard ...string) modelPlan {
 			return moves
 		},
 	}})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- model.Serve(ctx, l) }()
-	t.Cleanup(func() { cancel(); <-done })
+	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
 	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 }
 
@@ -84,9 +81,9 @@ func startForClient(t *testing.T, heard ...string) *clientRun {
 type findings map[string]string
 
 // noCallIsLeft holds that a client that hung up has left no call.
-func (r *clientRun) noCallIsLeft() {
+func (r *running) noCallIsLeft() {
 	r.t.Helper()
-	until(r.t, "the call to end", func() bool { return len(items[handoff.CallInfo](r.running, "/fleet/calls")) == 0 })
+	until(r.t, "the call to end", func() bool { return len(items[handoff.CallInfo](r, "/fleet/calls")) == 0 })
 }
 
 // inNode puts a client through everything with node.
@@ -120,12 +117,8 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 		_, _ = w.Write([]byte(`<!doctype html><title>elsewhere</title><script src="/clients.js"></script>`))
 	}))
 	t.Cleanup(page.Close)
-	status, body := r.ask(http.MethodPost, "/v1/realtime/client_secrets", `{}`)
-	var secret struct{ Value string }
-	if err := json.Unmarshal(body, &secret); err != nil || status != http.StatusOK {
-		t.Fatalf("%d %s", status, body)
-	}
-	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, secret.Value
+	secret := r.made("/v1/realtime/client_secrets", `{}`)["value"]
+	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, secret
 	about, err := json.Marshal(settings)
 	must(t, err)
 	p := openTab(t, startChromium(t, true), 800, 600)
@@ -171,21 +164,9 @@ func modules(t testing.TB) string {
 // codexSpeaks puts codex through everything as a voice client, with what else its client is told.
 func (r *clientRun) codexSpeaks(settings map[string]any) findings {
 	r.t.Helper()
-	home, work, provider := r.t.TempDir(), r.t.TempDir(), newProvider(r.t)
+	provider := newProvider(r.t)
 	provider.script = func(s *providerStream, _ []providerItem) bool { s.say("It rains in Oslo.", 0); return true }
-	config := fmt.Sprintf(`model = "fake-model"
-model_provider = "fake"
-check_for_update_on_startup = false
-experimental_realtime_ws_base_url = "%s/v1"
-[analytics]
-enabled = false
-[model_providers.fake]
-name = "fake"
-base_url = "%s/v1"
-wire_api = "responses"
-env_key = "SWITCHBOARD_KEY"
-`, r.base, provider.URL)
-	must(r.t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
+	work, home := r.t.TempDir(), codexHome(r.t, provider, fmt.Sprintf("experimental_realtime_ws_base_url = %q", r.base+"/v1"), `env_key = "SWITCHBOARD_KEY"`)
 	env := map[string]string{"CODEX_HOME": home, "PATH": os.Getenv("PATH"), "HOME": home, "SWITCHBOARD_KEY": testKey}
 	settings["program"], settings["cwd"], settings["env"] = codexProgram(r.t), work, env
 	return r.inNode("codex", settings)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
-	"switchboard/servers/transport"
 )
 
 // A wire is a TCP proxy before an app-server that can be cut, or lose what goes one way.
@@ -263,7 +261,7 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 	holder := c.create(*codexAt(c.url))
 	turn := holder.begin("desk-1", "slow 3")
 	holder.speaks(turn)
-	second := c.other(codex.Config{Way: &transport.Child{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), c.env()...)}, Cwd: c.work})
+	second := c.other(c.asChild())
 	_, err := second.Conn.Attach(t.Context(), holder.Target.Thread)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeSessionInUse {
 		t.Errorf("attaching what is held elsewhere: %v", err)

@@ -35,11 +35,21 @@ func startCodex(t testing.TB) *realCodex {
 // startCodexAt starts one that listens at an address, ws://… or unix://PATH.
 func startCodexAt(t testing.TB, address string) *realCodex {
 	t.Helper()
-	c := &realCodex{t: t, provider: newProvider(t), home: t.TempDir(), work: t.TempDir(), url: address}
-	config := fmt.Sprintf(`model = "fake-model"
+	c := &realCodex{t: t, provider: newProvider(t), work: t.TempDir(), url: address}
+	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1", "")
+	c.begin()
+	return c
+}
+
+// codexHome makes a home for codex with a model that is played, and more settings: for the top of the file, and for its
+// end.
+func codexHome(t testing.TB, provider *fakeProvider, top, more string) string {
+	t.Helper()
+	home := t.TempDir()
+	write(t, filepath.Join(home, "config.toml"), fmt.Sprintf(`model = "fake-model"
 model_provider = "fake"
 check_for_update_on_startup = false
-thread_unload_delay_secs = 1
+%s
 [analytics]
 enabled = false
 [model_providers.fake]
@@ -47,10 +57,8 @@ name = "fake"
 base_url = "%s/v1"
 wire_api = "responses"
 requires_openai_auth = false
-`, c.provider.URL)
-	write(t, filepath.Join(c.home, "config.toml"), config)
-	c.begin()
-	return c
+%s`, top, provider.URL, more))
+	return home
 }
 
 // begin starts the app-server, also again after a kill.
@@ -91,6 +99,12 @@ func (c *realCodex) other(cfg codex.Config) *servers.Link {
 	must(c.t, err)
 	c.t.Cleanup(func() { _ = link.Conn.Close() })
 	return link
+}
+
+// asChild is one more app-server in the same home, as a child.
+func (c *realCodex) asChild() codex.Config {
+	way := &transport.Child{Command: []string{codexProgram(c.t), "app-server"}, Env: append(os.Environ(), c.env()...)}
+	return codex.Config{Way: way, Cwd: c.work}
 }
 
 // thread makes a thread by another client, with one turn in it.
@@ -181,7 +195,7 @@ func (c *realCodex) checkOnce(said []string, prompts ...string) {
 // openElsewhere holds that after the call another codex process can open the thread.
 func (c *realCodex) openElsewhere(thread string) {
 	c.t.Helper()
-	second := c.other(codex.Config{Way: &transport.Child{Command: []string{codexProgram(c.t), "app-server"}, Env: append(os.Environ(), c.env()...)}, Cwd: c.work})
+	second := c.other(c.asChild())
 	until(c.t, "another codex to open the session", func() bool {
 		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 		defer cancel()
@@ -222,38 +236,42 @@ func TestRealCodexApproval(t *testing.T) {
 	p.say(`codex {"server":"bigpc","prompt":"slow 60"}`)
 	var id string
 	until(t, "the slow work to run", func() bool {
-		works := r.handoffs()
-		last := works[len(works)-1]
+		last := r.newest()
 		id = last.ID
 		return last.Prompt == "slow 60" && last.State == handoff.StatusStarted && len(r.whole(id).Items) > 0
 	})
 	r.post("/fleet/handoffs/"+id+"/stop", "")
 	p.hear("was stopped")
-	works := r.handoffs()
-	if last := works[len(works)-1]; last.Outcome != handoff.OutcomeInterrupted {
+	if last := r.newest(); last.Outcome != handoff.OutcomeInterrupted {
 		t.Errorf("outcome %s", last.Outcome)
 	}
 }
 
 // TestRealCodexSocket works with the real codex over a socket of this machine. A connection that is lost leaves its
-// work running.
+// work running: whoever connects next has its result, and the model was asked once.
 func TestRealCodexSocket(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "sb") // a socket's path has at most 107 bytes
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "codex.sock")
-	c := startCodexAt(t, "unix://"+path)
-	voice := scriptedVoice(t)
-	r := start(t, func(p *plan) {
-		p.Model = voice
-		way := &transport.Unix{Path: path}
-		p.Servers = []servers.Spec{{Name: "box", Kind: codex.Name, Dir: c.work, Own: &codex.Config{Way: way}}}
-	})
-	p := r.call()
-	p.say(`codex {"server":"box","prompt":"hello"}`)
-	p.hear("answer to: hello")
-	p.hangUp()
+	c, state := startCodexAt(t, "unix://"+path), t.TempDir()
+	on := func(p *plan) {
+		p.StateDir = state
+		p.Servers = []servers.Spec{{Name: "box", Kind: codex.Name, Dir: c.work, Own: &codex.Config{Way: &transport.Unix{Path: path}}}}
+	}
+	r := start(t, on)
+	r.up("box")
+	id := r.hand(`{"server":"box","prompt":"slow 3"}`)
+	until(t, "the agent to speak", func() bool { return len(r.whole(id).Items) > 0 })
 	r.stop()
+	r = start(t, on)
+	if rec := r.outcome(id); rec.Outcome != handoff.OutcomeResult || rec.Text != "slow answer to: slow 3" {
+		t.Errorf("%s %q", rec.Outcome, rec.Text)
+	}
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"slow 3"}) {
+		t.Errorf("the model was asked %q", got)
+	}
 }
 
 // TestRealCodexChild runs the real codex as a child, as --codex does, and leaves nothing running.
@@ -261,10 +279,7 @@ func TestRealCodexChild(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
 	voice := scriptedVoice(t)
-	other := t.TempDir() // one app-server a home: the child has its own
-	data, err := os.ReadFile(filepath.Join(c.home, "config.toml"))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(other, "config.toml"), data, 0o600))
+	other := codexHome(t, c.provider, "", "") // one app-server a home: the child has its own
 	r := start(t, func(p *plan) {
 		p.Model = voice
 		p.Servers = []servers.Spec{{

@@ -35,9 +35,7 @@ func TestSecretIsNeverSeen(t *testing.T) {
 	fmt.Fprintln(&out, s, &s, whole, &whole, []any{s})
 	encoder := json.NewEncoder(&out)
 	for _, v := range []any{s, &s, whole, map[string]any{"a": s}, map[secret]int{s: 1}} {
-		if err := encoder.Encode(v); err != nil {
-			t.Error(err)
-		}
+		must(t, encoder.Encode(v))
 	}
 	for _, encode := range []zapcore.Encoder{
 		zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),

@@ -11,6 +11,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 	"switchboard/servers"
+	machines "switchboard/servers/simulator"
 	"switchboard/web"
 )
 
@@ -152,17 +153,6 @@ func (c *checker) mayUse(path string, k keySetting) {
 	}
 }
 
-// principals checks for whom a server is.
-func (c *checker) principals(path string, names []string) {
-	known := []string{ownerName}
-	for _, k := range c.s.Keys {
-		if !slices.Contains(known, k.Principal) {
-			known = append(known, k.Principal)
-		}
-	}
-	c.someOf(path, names, known)
-}
-
 // someOf checks a list of words against those there are. An empty list is more likely a mistake than a wish.
 func (c *checker) someOf(path string, words, known []string) {
 	if words != nil && len(words) == 0 {
@@ -179,10 +169,13 @@ func (s *settings) serverNames() []string {
 	for _, server := range s.Servers {
 		names = append(names, server.Name)
 	}
-	if len(names) == 0 {
-		names = append(simulatedNames(), localName)
+	if len(names) > 0 {
+		return names
 	}
-	return names
+	for _, m := range machines.NewWorld(machines.Config{}).Machines() {
+		names = append(names, m.Name)
+	}
+	return append(names, localName)
 }
 
 // serversFor returns the machines that a principal's key may use: those it names, or all, less those that

@@ -16,11 +16,9 @@ func TestWhatKeysMay(t *testing.T) {
 	for i, want := range []web.Key{
 		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true,
 			Metrics: true, Limits: top, KeyLimits: top},
-		{
-			Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
+		{Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
 			Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top,
-			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
-		},
+			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60}},
 		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top,
 			KeyLimits: top},
 	} {

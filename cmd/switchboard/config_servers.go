@@ -23,7 +23,11 @@ func (c *checker) server(path string, s *servers.Spec) {
 	if s.VoiceApprovals != "" {
 		c.oneOf(path+".voice_approvals", s.VoiceApprovals, "none", "low", "medium")
 	}
-	c.principals(path+".for", s.For)
+	principals := []string{ownerName}
+	for _, k := range c.s.Keys {
+		principals = append(principals, k.Principal)
+	}
+	c.someOf(path+".for", s.For, principals)
 	var known []string
 	for _, k := range c.kinds {
 		known = append(known, k.Name)

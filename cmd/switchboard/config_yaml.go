@@ -154,7 +154,12 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 	case !names:
 		d.add(at, "%s must be names and values, not %s", label(path), kindOf(node))
 	case kind == reflect.Map:
-		d.dict(path, entries, v)
+		v.Set(reflect.MakeMap(v.Type()))
+		for key, entry := range d.keys(path, entries) {
+			value := reflect.New(v.Type().Elem()).Elem()
+			d.value(join(path, key), entry.Value, value)
+			v.SetMapIndex(reflect.ValueOf(key), value)
+		}
 	case v.Type() == reflect.TypeFor[servers.Spec]():
 		d.server(path, entries, v.Addr().Interface().(*servers.Spec))
 	default:
@@ -252,15 +257,6 @@ func (d *decoder) list(path string, node ast.Node, v reflect.Value) {
 	v.Set(reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values)))
 	for i, item := range seq.Values {
 		d.value(elem(path, i), item, v.Index(i))
-	}
-}
-
-func (d *decoder) dict(path string, entries []*ast.MappingValueNode, v reflect.Value) {
-	v.Set(reflect.MakeMap(v.Type()))
-	for key, entry := range d.keys(path, entries) {
-		value := reflect.New(v.Type().Elem()).Elem()
-		d.value(join(path, key), entry.Value, value)
-		v.SetMapIndex(reflect.ValueOf(key), value)
 	}
 }
 

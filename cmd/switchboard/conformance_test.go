@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,7 +71,6 @@ type simulatedMachine struct {
 func newMachine(t *testing.T) *simulatedMachine {
 	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: conformanceScript}), name: "attic"}
 	m.serve()
-	t.Cleanup(func() { m.kill() })
 	return m
 }
 
@@ -83,15 +81,7 @@ func (m *simulatedMachine) serve() {
 	}
 	ln, err := net.Listen("tcp", m.address)
 	must(m.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- m.world.Serve(ctx, m.name, ln) }()
-	m.kill = sync.OnceFunc(func() {
-		cancel()
-		if err := <-served; err != nil {
-			m.t.Errorf("serve: %v", err)
-		}
-	})
+	m.kill = background(m.t, func(ctx context.Context) error { return m.world.Serve(ctx, m.name, ln) })
 }
 
 // conformanceScript does what the prompts of the suite say.

@@ -25,14 +25,11 @@ func TestClientSecretOutlivesARestart(t *testing.T) {
 			return start(t, func(p *plan) { p.StateDir, p.Redis = dir, store })
 		}
 		r := begin()
-		status, body := r.ask(http.MethodPost, "/v1/realtime/client_secrets", `{"session":{"type":"realtime","instructions":"Speak like a pirate."}}`)
-		var made struct{ Value string }
-		if err := json.Unmarshal(body, &made); err != nil || status != http.StatusOK {
-			t.Fatalf("%d %s", status, body)
-		}
+		order := `{"session":{"type":"realtime","instructions":"Speak like a pirate."}}`
+		secret := fmt.Sprint(r.made("/v1/realtime/client_secrets", order)["value"])
 		for range 2 {
-			dialer := websocket.Dialer{Subprotocols: []string{"realtime", "openai-insecure-api-key." + made.Value}}
-			c, resp, err := dialer.DialContext(t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", http.Header{"Origin": {"https://app.example"}})
+			dialer := websocket.Dialer{Subprotocols: []string{"realtime", "openai-insecure-api-key." + secret}}
+			c, resp, err := dialer.DialContext(t.Context(), r.socket(), http.Header{"Origin": {"https://app.example"}})
 			if err != nil {
 				t.Fatalf("%v, %v", err, resp)
 			}
@@ -109,8 +106,8 @@ func TestStockClientsElsewhere(t *testing.T) {
 	t.Cleanup(page.Close)
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.Do(chromedp.Navigate(page.URL))
-	for transport, path := range map[string]string{"webrtc": "/v1/realtime/calls", "websocket": "/v1/realtime"} {
-		settings, err := json.Marshal(map[string]string{"transport": transport, "url": r.at(transport, path), "key": backend.Made.Value})
+	for transport, url := range map[string]string{"webrtc": r.base + "/v1/realtime/calls", "websocket": r.socket()} {
+		settings, err := json.Marshal(map[string]string{"transport": transport, "url": url, "key": backend.Made.Value})
 		must(t, err)
 		eval[bool](p, `(async ({ transport, url, key }) => {
   const { RealtimeAgent, RealtimeSession } = OpenAIAgentsRealtime;
@@ -134,12 +131,4 @@ func TestStockClientsElsewhere(t *testing.T) {
 	if status != string(handoff.CodeUnauthorized) {
 		t.Errorf("a wrong key elsewhere: %s", status)
 	}
-}
-
-// at is an address of the service for a transport.
-func (r *running) at(transport, path string) string {
-	if transport == "websocket" {
-		return strings.Replace(r.base, "http", "ws", 1) + path
-	}
-	return r.base + path
 }

@@ -49,20 +49,13 @@ func (f *farm) connections() int64 { return f.taken.Load() }
 func newFarm(t testing.TB) *farm {
 	t.Helper()
 	f := &farm{world: machines.NewWorld(machines.Config{Script: jobSteps}), at: map[string]string{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	t.Cleanup(func() { cancel(); serving.Wait() })
 	for _, m := range f.world.Machines() {
 		if m.Down {
 			continue
 		}
 		l := loopback(t)
 		f.at[m.Name] = "ws://" + l.Addr().String()
-		serving.Go(func() {
-			if err := f.world.Serve(ctx, m.Name, counted{l, &f.taken}); err != nil {
-				t.Error(err)
-			}
-		})
+		background(t, func(ctx context.Context) error { return f.world.Serve(ctx, m.Name, counted{l, &f.taken}) })
 	}
 	f.voice = newVoiceTap(t, scriptedVoice(t).URL)
 	return f

@@ -21,8 +21,6 @@ type wiredFleet struct {
 func newWiredFleet(t *testing.T) *wiredFleet {
 	t.Helper()
 	f := &wiredFleet{world: machines.NewWorld(machines.Config{Speed: 50}), changed: make(chan struct{}, 100)}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended, running := make(chan error, 10), 1
 	var specs []servers.Spec
 	for _, m := range f.world.Machines() {
 		spec := servers.Spec{IsThread: codex.Kind().IsThread, Name: m.Name, Aliases: m.Aliases, Kind: "codex", Dir: m.Dir, Projects: m.Projects}
@@ -30,8 +28,7 @@ func newWiredFleet(t *testing.T) *wiredFleet {
 		if !m.Down {
 			l := loopback(t)
 			at = "ws://" + l.Addr().String()
-			running++
-			go func() { ended <- f.world.Serve(ctx, m.Name, l) }()
+			background(t, func(ctx context.Context) error { return f.world.Serve(ctx, m.Name, l) })
 		}
 		spec.Dial = codex.Dialer(codex.Config{Name: m.Name, Way: byURL(at)})
 		specs = append(specs, spec)
@@ -40,15 +37,7 @@ func newWiredFleet(t *testing.T) *wiredFleet {
 	if f.Fleet, err = servers.New(servers.Config{Specs: specs, Changed: func() { f.changed <- struct{}{} }}); err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- f.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		for range running {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	background(t, f.Run)
 	return f
 }
 
@@ -107,9 +96,7 @@ func TestFleetOverTheWire(t *testing.T) {
 			t.Errorf("%+v", end)
 		}
 	}
-	if err := attached.Agent.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, attached.Agent.Close())
 	text, err := fleet.Read(t.Context(), handoff.Grant{}, target, 3)
 	if err != nil || len(text.Lines) != 3 || text.Lines[0].Text != "run the tests" || text.Lines[2].Role != "agent" {
 		t.Errorf("%+v, %v", text, err)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -45,19 +43,18 @@ func TestForgottenWorkEnds(t *testing.T) {
 		`{"server":"bigpc","thread_id":"Auth refactor","prompt":"what did you do?"}`,
 		`{"server":"laptop","prompt":"what did you do?"}`,
 	} {
-		id := second.hand(body)
-		until(t, "new work to end", func() bool { return second.whole(id).Outcome == handoff.OutcomeResult })
+		if rec := second.outcome(second.hand(body)); rec.Outcome != handoff.OutcomeResult {
+			t.Errorf("new work: %+v", rec)
+		}
 	}
 }
 
 // hand gives work to a machine over the API.
 func (r *running) hand(body string) string {
 	r.t.Helper()
-	status, got := r.ask(http.MethodPost, "/fleet/handoffs", body)
+	status, rec := r.again("/fleet/handoffs", "", body)
 	if status/100 != 2 {
-		r.t.Fatalf("%s: %d %s", body, status, got)
+		r.t.Fatalf("%s: %d %+v", body, status, rec.Error)
 	}
-	var rec handoff.Record
-	must(r.t, json.Unmarshal(got, &rec))
 	return rec.ID
 }

@@ -177,8 +177,7 @@ func TestEveryCounterIsShown(t *testing.T) {
 		t.Errorf("queues in the code %q, in the table %q", got, want)
 	}
 	r := start(t, func(*plan) {})
-	done := r.hand(`{"server":"laptop","prompt":"what did you do?"}`) // what is counted by server begins with its first run
-	until(t, "the work to end", func() bool { return r.whole(done).Outcome != "" })
+	r.outcome(r.hand(`{"server":"laptop","prompt":"what did you do?"}`)) // what is counted by server begins with its first run
 	_, body := r.ask(http.MethodGet, "/metrics", "")
 	r.stop()
 	scrape := string(body)

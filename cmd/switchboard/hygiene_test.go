@@ -219,17 +219,15 @@ func (v *visitor) packageDoc(tree *ast.File) {
 }
 
 // lines checks the length of a function.
-func (v *visitor) lines(n ast.Node, name string) {
-	if lines := v.set.Position(n.End()).Line - v.set.Position(n.Pos()).Line + 1; lines > maxFunctionLines {
-		v.breach(n.Pos(), "%s has %d lines, the budget is %d", name, lines, maxFunctionLines)
+func (v *visitor) lines(from, to token.Pos, name string) {
+	if lines := v.set.Position(to).Line - v.set.Position(from).Line + 1; lines > maxFunctionLines {
+		v.breach(from, "%s has %d lines, the budget is %d", name, lines, maxFunctionLines)
 	}
 }
 
 func (v *visitor) function(d *ast.FuncDecl) {
 	start := d.Type.Func // without its comment
-	if lines := v.set.Position(d.End()).Line - v.set.Position(start).Line + 1; lines > maxFunctionLines {
-		v.breach(start, "%s has %d lines, the budget is %d", d.Name.Name, lines, maxFunctionLines)
-	}
+	v.lines(start, d.End(), d.Name.Name)
 	if d.Name.Name == "init" && d.Recv == nil {
 		v.breach(start, "init runs before anybody asked: use a function")
 	}
@@ -274,7 +272,7 @@ func (v *visitor) declared(d *ast.GenDecl) {
 			}
 			for _, value := range s.Values {
 				if literal, ok := value.(*ast.FuncLit); ok {
-					v.lines(literal, s.Names[0].Name)
+					v.lines(literal.Pos(), literal.End(), s.Names[0].Name)
 				}
 			}
 		}

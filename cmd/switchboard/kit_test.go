@@ -169,6 +169,20 @@ func (r *running) up(names ...string) {
 	}
 }
 
+// background runs something until stop is called or the test ends. Its error fails the test.
+func background(t testing.TB, run func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		must(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
 // loopback listens on a port of this machine that nobody has.
 func loopback(t testing.TB) net.Listener {
 	t.Helper()
@@ -255,6 +269,9 @@ type phoneEvent struct {
 	raw   string
 }
 
+// socket is where calls are opened.
+func (r *running) socket() string { return strings.Replace(r.base, "http", "ws", 1) + "/v1/realtime" }
+
 // call opens a call.
 func (r *running) call() *phone {
 	r.t.Helper()
@@ -265,7 +282,7 @@ func (r *running) call() *phone {
 func (r *running) dial(query string) *phone {
 	r.t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
-	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime"+query, header)
+	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), r.socket()+query, header)
 	must(r.t, err)
 	p := &phone{t: r.t, conn: conn, events: make(chan phoneEvent, 4096)}
 	go p.read()

@@ -250,9 +250,7 @@ var agentLadders = map[string]func(*rungs, *rungsVoice){
 		if len(questions) != 1 {
 			r.t.Fatalf("%+v", questions)
 		}
-		if err := r.router.Decide(r.t.Context(), calltest.Grant, questions[0].ID, handoff.DecisionAccept); err != nil {
-			r.t.Error(err)
-		}
+		must(r.t, r.router.Decide(r.t.Context(), calltest.Grant, questions[0].ID, handoff.DecisionAccept))
 		r.hears("The branch release-2.4 is pushed.")
 	},
 	"a no is heard": func(r *rungs, v *rungsVoice) {

@@ -62,21 +62,11 @@ func TestMCPConformance(t *testing.T) {
 func TestMCPInspector(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	r.up("bigpc")
 	for _, era := range []string{"legacy", "modern"} {
 		for ask, want := range map[string]string{"tools/list": "read_session", "tools/call --tool-name list_servers": "bigpc"} {
-			args := []string{
-				npmFile(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
-				"--cli",
-				r.base + "/mcp",
-				"--transport",
-				"http",
-				"--header",
-				"Authorization: Bearer " + testKey,
-				"--protocol-era",
-				era,
-				"--method",
-			}
+			args := []string{npmFile(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js"), "--cli", r.base + "/mcp",
+				"--transport", "http", "--header", "Authorization: Bearer " + testKey, "--protocol-era", era, "--method"}
 			cmd := exec.CommandContext(t.Context(), modernNode(t), append(args, strings.Fields(ask)...)...)
 			cmd.Env = append(cmd.Environ(), "HOME="+t.TempDir())
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {

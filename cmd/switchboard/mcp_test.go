@@ -40,18 +40,13 @@ func (r *running) agent(key, version string) *mcp.ClientSession {
 }
 
 // callTool calls a tool; the structured result says what the text says.
-func callTool(
-	t testing.TB,
-	s *mcp.ClientSession,
-	tool string,
-	args map[string]any,
-) (text string, structure map[string]any) {
+func callTool(t testing.TB, s *mcp.ClientSession, tool string, args map[string]any) (string, map[string]any) {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
-	structure, _ = result.StructuredContent.(map[string]any)
+	structure, _ := result.StructuredContent.(map[string]any)
 	if structure == nil {
 		t.Errorf("%s: no structure", tool)
 	}
@@ -64,10 +59,10 @@ func TestMCP(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			r := start(t, func(p *plan) { p.Hurry = 5 })
-			until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+			r.up("bigpc")
 			s := r.agent(testKey, version)
-			if text, _ := callTool(t, s, "list_servers", nil); !strings.Contains(text, "bigpc") ||
-				!strings.Contains(text, "attic") {
+			text, _ := callTool(t, s, "list_servers", nil)
+			if !strings.Contains(text, "bigpc") || !strings.Contains(text, "attic") {
 				t.Errorf("machines: %s", text)
 			}
 			text, structure := callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "run the tests"})
@@ -78,20 +73,20 @@ func TestMCP(t *testing.T) {
 				!strings.Contains(fmt.Sprint(structure["result"]), "TestRefreshExpiredToken") {
 				t.Errorf("the tests: %s, %v", text, structure)
 			}
-			if text, _ := callTool(t, s, "codex", map[string]any{"server": "cellar", "prompt": "x"}); !strings.Contains(
-				text,
-				"cellar",
-			) {
+			text, _ = callTool(t, s, "codex", map[string]any{"server": "cellar", "prompt": "x"})
+			if !strings.Contains(text, "cellar") {
 				t.Errorf("an unknown machine: %s", text)
 			}
 			text, structure = callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "push it"})
 			if structure["question"] == nil || !strings.Contains(text, "git push") {
 				t.Fatalf("a question: %s", text)
 			}
-			if text, _ := callTool(t, s, "answer_agent", map[string]any{"question": structure["question"], "decision": "decline"}); text == "" {
+			answer := map[string]any{"question": structure["question"], "decision": "decline"}
+			if text, _ = callTool(t, s, "answer_agent", answer); text == "" {
 				t.Error("nothing is said about an answer")
 			}
-			if _, structure = callTool(t, s, "wait", map[string]any{"work_id": structure["work_id"]}); structure["status"] == "waiting" {
+			_, structure = callTool(t, s, "wait", map[string]any{"work_id": structure["work_id"]})
+			if structure["status"] == "waiting" {
 				t.Errorf("it still waits: %v", structure)
 			}
 			for _, rec := range r.allHeard() {
@@ -108,14 +103,8 @@ func TestMCP(t *testing.T) {
 func TestMCPKeys(t *testing.T) {
 	t.Parallel()
 	few := ownersTestKey()
-	few.Sum, few.Servers, few.Tools, few.Approve = sha256.Sum256(
-		[]byte("few-few-few-few-few"),
-	), []string{
-		"laptop",
-	}, []string{
-		"codex",
-		"list_servers",
-	}, handoff.ApproveNone
+	few.Sum, few.Approve = sha256.Sum256([]byte("few-few-few-few-few")), handoff.ApproveNone
+	few.Servers, few.Tools = []string{"laptop"}, []string{"codex", "list_servers"}
 	r := start(t, func(p *plan) { p.Keys = append(p.Keys, few) })
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
 		"/mcp/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
@@ -123,29 +112,23 @@ func TestMCPKeys(t *testing.T) {
 			t.Errorf("%s: %d", path, status)
 		}
 	}
-	resp, err := http.Post(
-		r.base+"/mcp",
-		"application/json",
-		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
-	)
+	list := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	resp, err := http.Post(r.base+"/mcp", "application/json", list)
 	must(t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") != "" {
 		t.Errorf("without a key: %d, %q", resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
 	}
 	s := r.agent("few-few-few-few-few", "2025-11-25")
-	list, err := s.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != 2 {
-		t.Errorf("the tools of a key that has two: %v, %v", list, err)
+	if listed, err := s.ListTools(t.Context(), nil); err != nil || len(listed.Tools) != 2 {
+		t.Errorf("the tools of a key that has two: %v, %v", listed, err)
 	}
-	if text, _ := callTool(t, s, "list_servers", nil); strings.Contains(text, "bigpc") ||
-		!strings.Contains(text, "laptop") {
+	text, _ := callTool(t, s, "list_servers", nil)
+	if strings.Contains(text, "bigpc") || !strings.Contains(text, "laptop") {
 		t.Errorf("its machines: %s", text)
 	}
-	if text, _ := callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "x"}); !strings.Contains(
-		text,
-		"I don't know a machine",
-	) {
+	text, _ = callTool(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "x"})
+	if !strings.Contains(text, "I don't know a machine") {
 		t.Errorf("work on a machine that it may not use: %s", text)
 	}
 }
@@ -153,20 +136,7 @@ func TestMCPKeys(t *testing.T) {
 // codexExec runs the real codex once, with its model played, and returns what it prints.
 func codexExec(t *testing.T, provider *fakeProvider, servers, prompt string, env ...string) string {
 	t.Helper()
-	home, work := t.TempDir(), t.TempDir()
-	config := fmt.Sprintf(`model = "fake-model"
-model_provider = "fake"
-check_for_update_on_startup = false
-approval_policy = "never"
-[analytics]
-enabled = false
-[model_providers.fake]
-name = "fake"
-base_url = "%s/v1"
-wire_api = "responses"
-requires_openai_auth = false
-%s`, provider.URL, servers)
-	must(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
+	home, work := codexHome(t, provider, `approval_policy = "never"`, servers), t.TempDir()
 	cmd := exec.CommandContext(t.Context(), codexProgram(t), "exec", "--skip-git-repo-check", "--cd", work, prompt)
 	cmd.Env = append(append(codexEnv(home), "PATH="+os.Getenv("PATH")), env...)
 	out, err := cmd.CombinedOutput()
@@ -187,7 +157,7 @@ func TestRealCodexAsksByMCP(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			state := t.TempDir()
 			r := start(t, func(p *plan) { p.Hurry, p.StateDir = 5, filepath.Join(state, "switchboard") })
-			until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+			r.up("bigpc")
 			provider := newProvider(t)
 			provider.script = func(s *providerStream, items []providerItem) bool {
 				if len(items) > 0 && items[len(items)-1].Type == "function_call_output" {
@@ -199,16 +169,11 @@ func TestRealCodexAsksByMCP(t *testing.T) {
 			}
 			servers := fmt.Sprintf("[mcp_servers.sb]\nurl = %q\nbearer_token_env_var = \"SB_KEY\"\n", r.base+"/mcp")
 			if way == "stdio" {
-				servers = fmt.Sprintf(
-					"[mcp_servers.sb]\ncommand = %q\nargs = [\"mcp\"]\nenv = {XDG_STATE_HOME = %q}\n",
-					program,
-					state,
-				)
+				const command = "[mcp_servers.sb]\ncommand = %q\nargs = [\"mcp\"]\nenv = {XDG_STATE_HOME = %q}\n"
+				servers = fmt.Sprintf(command, program, state)
 			}
-			if out := codexExec(t, provider, servers, "have the tests run on bigpc", "SB_KEY="+testKey); !strings.Contains(
-				out,
-				"TestRefreshExpiredToken",
-			) {
+			out := codexExec(t, provider, servers, "have the tests run on bigpc", "SB_KEY="+testKey)
+			if !strings.Contains(out, "TestRefreshExpiredToken") {
 				t.Errorf("codex says:\n%s", out)
 			}
 			works := r.handoffs()
@@ -234,9 +199,8 @@ func TestMCPPipe(t *testing.T) {
 		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_servers","arguments":{}}}`,
 	} {
-		if _, err := io.WriteString(program, ask+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(program, ask+"\n")
+		must(t, err)
 		var answer struct {
 			ID     int
 			Result json.RawMessage
@@ -249,8 +213,8 @@ func TestMCPPipe(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("the program ended: %v", err)
 	}
-	if err := mcpPipe(context.Background(), t.TempDir(), in, out); err == nil ||
-		!strings.Contains(err.Error(), "start it first") {
+	err := mcpPipe(context.Background(), t.TempDir(), in, out)
+	if err == nil || !strings.Contains(err.Error(), "start it first") {
 		t.Errorf("no service: %v", err)
 	}
 }
@@ -261,9 +225,7 @@ func TestProofMCPApart(t *testing.T) {
 	other := ownersTestKey()
 	other.Principal, other.Sum = "bob", sha256.Sum256([]byte("bobs-key-for-the-tests"))
 	r := start(t, func(p *plan) { p.Hurry, p.Keys = 20, append(p.Keys, other) })
-	until(t, "the machines", func() bool {
-		return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`)
-	})
+	r.up("bigpc")
 	type person struct {
 		agent  *mcp.ClientSession
 		secret string
@@ -273,11 +235,7 @@ func TestProofMCPApart(t *testing.T) {
 		{agent: r.agent(testKey, "2025-11-25"), secret: "xylophone"},
 		{agent: r.agent("bobs-key-for-the-tests", "2026-07-28"), secret: "zeppelin"},
 	}
-	operations := 1000
-	if os.Getenv("SWITCHBOARD_SOAK") != "" {
-		operations = 10000
-	}
-	for n := range operations {
+	for n := range scale(1000, 10_000) {
 		me, you := people[n%2], people[(n+1)%2]
 		var yours any = "none"
 		if len(you.works) > 0 {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"switchboard/handoff"
 	"switchboard/web"
 )
 
@@ -19,10 +18,8 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	const poor = "a-key-without-metrics"
 	r := start(t, func(p *plan) { p.Keys = append(p.Keys, web.NewKey("poor", poor)) })
-	done := r.hand(`{"server":"laptop","prompt":"what did you do?"}`)
-	until(t, "the work to end", func() bool { return r.whole(done).Outcome == handoff.OutcomeResult })
-	lost := r.hand(`{"server":"attic","prompt":"what did you do?"}`)
-	until(t, "the work to fail", func() bool { return r.whole(lost).Outcome == handoff.OutcomeFailed })
+	r.outcome(r.hand(`{"server":"laptop","prompt":"what did you do?"}`))
+	r.outcome(r.hand(`{"server":"attic","prompt":"what did you do?"}`)) // which is not there
 	if status, body := r.ask(http.MethodPost, "/fleet/handoffs", `{"server":"a secret","prompt":"hello"}`); status/100 == 2 {
 		t.Errorf("work for a machine that nobody has: %s", body)
 	}

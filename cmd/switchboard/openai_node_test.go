@@ -117,6 +117,16 @@ func (c sdk) post(path, body string, headers ...string) (int, map[string]any) {
 	return status, got
 }
 
+// made posts what must be done, and returns the answer.
+func (r *running) made(path, body string, headers ...string) (got map[string]any) {
+	r.t.Helper()
+	status, data := r.ask(http.MethodPost, path, body, headers...)
+	if err := json.Unmarshal(data, &got); err != nil || status != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", body, status, data)
+	}
+	return got
+}
+
 // TestOpenAIRetries: a request that is sent again runs once, with a key of its own or as SDKs mark it.
 func TestOpenAIRetries(t *testing.T) {
 	t.Parallel()

@@ -92,9 +92,7 @@ func TestOpenAIResponses(t *testing.T) {
 	if items.Err() != nil || n != 1 {
 		t.Errorf("%d input items, %v", n, items.Err())
 	}
-	if err := c.Responses.Delete(ctx, second.ID); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Responses.Delete(ctx, second.ID))
 	_, err := c.Responses.Get(ctx, second.ID, responses.ResponseGetParams{})
 	refusedAs(t, err, http.StatusNotFound, "")
 	p.PreviousResponseID = param.NewOpt(second.ID)

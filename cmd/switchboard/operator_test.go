@@ -143,45 +143,25 @@ func (c *realCodex) copies(thread string, n int) {
 	c.begin()
 }
 
-// TestUnixSocket: an app-server on a socket of this machine works as any other, the simulated one and the real codex;
-// who looks for it where none is says so.
+// TestUnixSocket: an app-server on a socket of this machine works as any other; who looks for it where none is says so.
+// TestRealCodexSocket holds it of the real codex.
 func TestUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sb") // the path of a socket is short
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "codex.sock")
-	on := func(p *plan) {
+	l, err := net.Listen("unix", path)
+	must(t, err)
+	background(t, func(ctx context.Context) error {
+		return simulator.NewWorld(simulator.Config{Speed: 50}).Serve(ctx, "bigpc", l)
+	})
+	r := start(t, func(p *plan) {
 		p.Servers = []servers.Spec{{Name: "box", Kind: "codex", Dir: dir, Own: &codex.Config{Way: &transport.Unix{Path: path}}}}
-	}
-	works := func(t *testing.T, prompt string) {
-		t.Helper()
-		r := start(t, on)
-		id := ""
-		until(t, "the work to be done", func() bool {
-			if id == "" || r.whole(id).Outcome == handoff.OutcomeFailed {
-				id = r.hand(fmt.Sprintf(`{"server":"box","thread_id":"new","prompt":%q}`, prompt))
-			}
-			return r.whole(id).Outcome == handoff.OutcomeResult
-		})
-	}
-	t.Run("simulated", func(t *testing.T) {
-		l, err := net.Listen("unix", path)
-		must(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- simulator.NewWorld(simulator.Config{Speed: 50}).Serve(ctx, "bigpc", l) }()
-		works(t, "run the tests")
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	})
-	t.Run("real", func(t *testing.T) {
-		c := startCodex(t)
-		_ = os.Remove(path)
-		spawn(t, c.env(), c.work, codexProgram(t), "app-server", "--listen", "unix://"+path)
-		works(t, "say something")
-	})
+	r.up("box")
+	if rec := r.outcome(r.hand(`{"server":"box","thread_id":"new","prompt":"run the tests"}`)); rec.Outcome != handoff.OutcomeResult {
+		t.Errorf("the work there: %+v", rec)
+	}
 	settings := "servers:\n  - {name: box, kind: codex, unix: " + path + "}\n"
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"doctor", "--config", config(t, strings.ReplaceAll(settings, path, dir+"/none.sock"))}, func(name string) string {

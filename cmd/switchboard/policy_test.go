@@ -138,10 +138,7 @@ func newMachineTap(t testing.TB) *machineTap {
 	t.Helper()
 	world := machines.NewWorld(machines.Config{Script: func(machines.Prompt) []machines.Step { return []machines.Step{machines.Say{Text: "Done."}} }})
 	behind := loopback(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- world.Serve(ctx, "bigpc", behind) }()
-	t.Cleanup(func() { cancel(); <-served })
+	background(t, func(ctx context.Context) error { return world.Serve(ctx, "bigpc", behind) })
 	m := &machineTap{}
 	m.url = tap(t, "ws://"+behind.Addr().String(), func() func(bool, []byte) {
 		return func(toMachine bool, data []byte) {

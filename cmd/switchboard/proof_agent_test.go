@@ -110,10 +110,7 @@ func giveNobody(t *testing.T, work, temp string) string {
 // No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is
 // told; each piece of work that was accepted has one outcome, and a result only when it ran; its session can be gone
 // on in.
-func TestProofKilledAgent(t *testing.T) {
-	t.Parallel()
-	onBothStores(t, proofKilledAgent)
-}
+func TestProofKilledAgent(t *testing.T) { t.Parallel(); onBothStores(t, proofKilledAgent) }
 
 func proofKilledAgent(t *testing.T, store string) {
 	model := &workingModel{asked: map[string]int{}}
@@ -158,7 +155,7 @@ func proofKilledAgent(t *testing.T, store string) {
 	fates := map[handoff.Outcome]int{}
 	var cut handoff.Record
 	for id, job := range jobs {
-		rec := ended(t, c, id)
+		rec := c.outcome(id)
 		fates[rec.Outcome]++
 		times := ran(job)
 		if times > 1 || rec.Outcome == handoff.OutcomeResult && (times != 1 || !strings.HasPrefix(cmp.Or(rec.Text, rec.Spoken), job+" is done")) || times == 1 && rec.NotBegun() {
@@ -194,11 +191,11 @@ func steer(t *testing.T, c *child, id string) {
 	until(t, "the agent to take more words", func() bool { return c.whole(more.ID).Outcome == handoff.OutcomeResult })
 }
 
-// ended waits for the outcome of work.
-func ended(t *testing.T, c *child, id string) (rec handoff.Record) {
-	t.Helper()
-	until(t, "an outcome of "+id, func() bool {
-		_, body := c.ask(http.MethodGet, "/fleet/handoffs/"+id, "")
+// outcome waits for the outcome of work.
+func (r *running) outcome(id string) (rec handoff.Record) {
+	r.t.Helper()
+	until(r.t, "an outcome of "+id, func() bool {
+		_, body := r.ask(http.MethodGet, "/fleet/handoffs/"+id, "")
 		return json.Unmarshal(body, &rec) == nil && rec.Outcome != ""
 	})
 	return rec
@@ -211,7 +208,7 @@ func goesOn(t *testing.T, c *child, cut handoff.Record, ran func() int) {
 		t.Fatal("no kill cut work short whose command had run")
 	}
 	again := c.hand(fmt.Sprintf(`{"server":"helper","prompt":"job after it","thread_id":%q}`, cut.ThreadID))
-	if rec := ended(t, c, again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" || ran() != 1 {
+	if rec := c.outcome(again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" || ran() != 1 {
 		t.Errorf("it went on as %q: %q", rec.Outcome, rec.Text)
 	}
 }

@@ -11,10 +11,7 @@ import (
 
 // TestProofCodexKilled: a real codex is killed in the middle of its work and comes back. The caller hears
 // one outcome, the work does not run again, and the next request goes on in the same session.
-func TestProofCodexKilled(t *testing.T) {
-	t.Parallel()
-	onBothStores(t, proofCodexKilled)
-}
+func TestProofCodexKilled(t *testing.T) { t.Parallel(); onBothStores(t, proofCodexKilled) }
 
 func proofCodexKilled(t *testing.T, store string) {
 	c := startCodex(t)

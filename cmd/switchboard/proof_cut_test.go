@@ -62,10 +62,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // TestProofCuts: the sockets to the agents are cut at random bytes while work is handed over and done.
 // Whatever an agent began it began once, its result is told once, and every request has one outcome.
-func TestProofCuts(t *testing.T) {
-	t.Parallel()
-	onBothStores(t, proofCuts)
-}
+func TestProofCuts(t *testing.T) { t.Parallel(); onBothStores(t, proofCuts) }
 
 func proofCuts(t *testing.T, store string) {
 	jobs, calls := scale(20, 200), scale(4, 10)

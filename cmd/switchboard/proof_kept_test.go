@@ -20,14 +20,7 @@ func TestProofNotKept(t *testing.T) { onBothStores(t, proofNotKept) }
 func proofNotKept(t *testing.T, store string) {
 	f, s, c := farmed(t, store)
 	body := func(job string) string { return fmt.Sprintf(`{"model":"bigpc","input":%q,"store":false}`, job) }
-	send := func(job string) map[string]any {
-		t.Helper()
-		status, got := sdk{t: t, running: &c.running}.send(body(job), "Idempotency-Key", job)
-		if status != http.StatusOK {
-			t.Fatalf("%s: %d %v", job, status, got)
-		}
-		return got
-	}
+	send := func(job string) map[string]any { return c.made("/v1/responses", body(job), "Idempotency-Key", job) }
 	const done, cut = "job 1 takes 0", "job 2 hangs"
 	first := send(done)
 	if first["status"] != "completed" {
@@ -93,25 +86,17 @@ func TestProofWaitingWords(t *testing.T) { onBothStores(t, proofWaitingWords) }
 
 func proofWaitingWords(t *testing.T, store string) {
 	f, s, c := farmed(t, store)
-	post := func(path, body string, headers ...string) map[string]any {
-		t.Helper()
-		status, got := sdk{t: t, running: &c.running}.post(path, body, headers...)
-		if status != http.StatusOK {
-			t.Fatalf("%s: %d %v", body, status, got)
-		}
-		return got
-	}
 	ids, talks, bodies := [2]any{}, [2]string{}, [2]string{}
 	for n := range talks { // two sessions in which somebody's work hangs
-		talks[n] = fmt.Sprint(post("/v1/conversations", "")["id"])
-		made := post("/v1/responses", fmt.Sprintf(`{"model":"bigpc","input":"job %d takes 0","conversation":%q}`, n, talks[n]))
+		talks[n] = fmt.Sprint(c.made("/v1/conversations", "")["id"])
+		made := c.made("/v1/responses", fmt.Sprintf(`{"model":"bigpc","input":"job %d takes 0","conversation":%q}`, n, talks[n]))
 		thread := c.whole(strings.TrimPrefix(fmt.Sprint(made["id"]), "resp_")).ThreadID
 		c.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":%q,"prompt":"job 1%d hangs"}`, thread, n))
 		until(t, "the work to run", func() bool { return f.turns()[fmt.Sprintf("job 1%d hangs", n)] == 1 })
 		bodies[n] = fmt.Sprintf(`{"model":"bigpc","conversation":%q,"background":true,"instructions":"Speak like a pirate.",
 			"text":{"format":{"type":"json_schema","name":"x","schema":{"type":"object","title":"treasure"}}},
 			"input":[{"role":"user","content":[{"type":"input_text","text":"job 2%d takes 0"},{"type":"input_image","image_url":"data:image/png;base64,AAAA%d"}]}]}`, talks[n], n, n)
-		ids[n] = post("/v1/responses", bodies[n], "Idempotency-Key", fmt.Sprint("key ", n))["id"]
+		ids[n] = c.made("/v1/responses", bodies[n], "Idempotency-Key", fmt.Sprint("key ", n))["id"]
 	}
 	c = s.after(c, syscall.SIGKILL)
 	waited := strings.TrimPrefix(fmt.Sprint(ids[0]), "resp_")
@@ -119,13 +104,13 @@ func proofWaitingWords(t *testing.T, store string) {
 	for _, rec := range c.handoffs() {
 		if strings.HasSuffix(rec.Prompt, "hangs") {
 			c.post("/fleet/handoffs/"+rec.ID+"/stop", "{}")
-			ended(t, c, rec.ID)
+			c.outcome(rec.ID)
 		}
 	}
-	if rec := ended(t, c, c.hand(fmt.Sprintf(`{"begin":%q}`, waited))); rec.Outcome != handoff.OutcomeResult {
+	if rec := c.outcome(c.hand(fmt.Sprintf(`{"begin":%q}`, waited))); rec.Outcome != handoff.OutcomeResult {
 		t.Errorf("begun it is %+v, %+v", rec, rec.Error)
 	}
-	if again := post("/v1/responses", bodies[1], "Idempotency-Key", "key 1"); again["id"] != ids[1] {
+	if again := c.made("/v1/responses", bodies[1], "Idempotency-Key", "key 1"); again["id"] != ids[1] {
 		t.Errorf("sent again it is %v, and was %v", again["id"], ids[1])
 	}
 	until(t, "that to run", func() bool { return f.turns()["job 21 takes 0"] == 1 })
@@ -169,7 +154,7 @@ func proofOwner(t *testing.T, store string) {
 	made := map[string]bool{}
 	for n := range 2 {
 		id := c.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d takes 0"}`, n))
-		made[ended(t, c, id).ThreadID] = true
+		made[c.outcome(id).ThreadID] = true
 		c.post("/fleet/handoffs/"+id+"/heard", "{}")
 	}
 	for range 2 {

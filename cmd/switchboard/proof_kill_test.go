@@ -27,10 +27,7 @@ type killedJob struct {
 // started again. It never begins the work a second time, and it forgets nothing: what runs at an agent, and
 // what a caller was told is being done, has an entry after the restart; it is found again and told, or said to
 // be unknown.
-func TestProofKilled(t *testing.T) {
-	t.Parallel()
-	onBothStores(t, proofKilled)
-}
+func TestProofKilled(t *testing.T) { t.Parallel(); onBothStores(t, proofKilled) }
 
 func proofKilled(t *testing.T, store string) {
 	rounds := scale(5, 40)

@@ -13,10 +13,7 @@ import (
 
 // TestProofPaused: what waited behind work that was stopped can be begun or dropped after Switchboard was killed, also
 // when somebody heard of it before, and with all its words. Then no later life calls it paused.
-func TestProofPaused(t *testing.T) {
-	t.Parallel()
-	onBothStores(t, proofPaused)
-}
+func TestProofPaused(t *testing.T) { t.Parallel(); onBothStores(t, proofPaused) }
 
 func proofPaused(t *testing.T, store string) {
 	f, s, c := farmed(t, store)
@@ -41,7 +38,7 @@ func proofPaused(t *testing.T, store string) {
 		}
 	}
 	paused()
-	ended(t, c, first)
+	c.outcome(first)
 	c.post("/fleet/handoffs/"+waits[0]+"/heard", "{}")
 	c = s.after(c, syscall.SIGKILL)
 	paused()
@@ -55,7 +52,7 @@ func proofPaused(t *testing.T, store string) {
 	c.up("bigpc")
 	paused()
 	begun := c.hand(fmt.Sprintf(`{"begin":%q}`, waits[0]))
-	if rec := ended(t, c, begun); rec.Outcome != handoff.OutcomeResult || rec.Prompt != words[0] || f.turns()[words[0]] != 1 {
+	if rec := c.outcome(begun); rec.Outcome != handoff.OutcomeResult || rec.Prompt != words[0] || f.turns()[words[0]] != 1 {
 		t.Errorf("it was begun as %+v", rec)
 	}
 	c.post("/fleet/handoffs/"+waits[1]+"/stop", "{}")

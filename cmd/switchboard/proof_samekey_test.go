@@ -22,7 +22,7 @@ func proofSameKey(t *testing.T, store string) {
 	ids := map[int]string{}
 	for _, n := range []int{heard, unheard} {
 		ids[n] = c.keyed(fmt.Sprint("key ", n), body(n)).ID
-		ended(t, c, ids[n])
+		c.outcome(ids[n])
 	}
 	c.post("/fleet/handoffs/"+ids[heard]+"/heard", "{}")
 	hangs := c.hand(`{"server":"bigpc","thread_id":"new","prompt":"job 3 hangs"}`)
@@ -51,9 +51,9 @@ func proofSameKey(t *testing.T, store string) {
 		}
 		if life == 0 { // it waited, and was never begun: now it is
 			c.post("/fleet/handoffs/"+hangs+"/stop", "{}")
-			ended(t, c, hangs)
+			c.outcome(hangs)
 			waits = c.keyed("key 4", behind).ID
-			if rec := ended(t, c, waits); rec.Outcome != handoff.OutcomeResult {
+			if rec := c.outcome(waits); rec.Outcome != handoff.OutcomeResult {
 				t.Errorf("what was never begun, sent again: %+v, %+v", rec, rec.Error)
 			}
 		}
@@ -73,29 +73,20 @@ func proofSameKey(t *testing.T, store string) {
 // TestProofKeyOfAFullStore: what was refused because nothing could be written down runs once when it is sent again
 // under its key after that, in the same life and in the next.
 func TestProofKeyOfAFullStore(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) {
-		proofKeyOfAFullStore(t, func(s *site) outage {
-			var unlock func()
-			return outage{begin: func() { unlock = lockFile(t, s) }, end: func() { unlock() }}
-		})
-	})
-	t.Run("redis", func(t *testing.T) {
-		redis := newRedis(t)
-		proofKeyOfAFullStore(t, func(*site) outage {
-			return outage{url: redis.url(), begin: func() { redis.kill() }, end: func() { redis.begin(redis.dir) }}
-		})
-	})
+	for name, store := range map[string]func(*testing.T, *site) outage{"redis": redisGone, "sqlite": fileLocked} {
+		t.Run(name, func(t *testing.T) { proofKeyOfAFullStore(t, store) })
+	}
 }
 
-func proofKeyOfAFullStore(t *testing.T, store func(*site) outage) {
+func proofKeyOfAFullStore(t *testing.T, store func(*testing.T, *site) outage) {
 	f := newFarm(t)
 	s := newSite(t, f.voice.URL, "", f.at)
-	full := store(s)
+	full := store(t, s)
 	s.redis = full.url
 	c := s.start()
 	c.up("bigpc")
 	body := func(n int) string { return fmt.Sprintf(`{"server":"bigpc","prompt":"job %d takes 0"}`, n) }
-	ended(t, c, c.keyed("key 0", body(0)).ID) // the session is there
+	c.outcome(c.keyed("key 0", body(0)).ID) // the session is there
 	full.begin()
 	for n := 1; n <= 2; n++ {
 		if status, rec := c.again("/fleet/handoffs", fmt.Sprint("key ", n), body(n)); status != http.StatusServiceUnavailable {
@@ -108,7 +99,7 @@ func proofKeyOfAFullStore(t *testing.T, store func(*site) outage) {
 		for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // a store that is back may need a moment
 			status, rec := c.again("/fleet/handoffs", fmt.Sprint("key ", n), body(n))
 			if status == http.StatusAccepted {
-				if rec := ended(t, c, rec.ID); rec.Outcome != handoff.OutcomeResult {
+				if rec := c.outcome(rec.ID); rec.Outcome != handoff.OutcomeResult {
 					t.Errorf("job %d sent again: %+v, %+v", n, rec, rec.Error)
 				}
 				return

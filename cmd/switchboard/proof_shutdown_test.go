@@ -66,9 +66,7 @@ func proofShutdown(t *testing.T, store string) {
 	told := map[string]int{}
 	for _, r := range requests {
 		var output struct{ Status string }
-		if err := json.Unmarshal([]byte(strings.Join(r.outputs, "")), &output); err != nil {
-			t.Error(err)
-		}
+		must(t, json.Unmarshal([]byte(strings.Join(r.outputs, "")), &output))
 		told[output.Status]++
 	}
 	// Some may be answered while it is asked to end. "connecting" is a server that took longer; "unknown": it goes on

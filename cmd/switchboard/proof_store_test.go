@@ -25,50 +25,44 @@ type outage struct {
 // said; afterwards it is, and a restart tells nothing twice.
 func TestProofStoreGone(t *testing.T) {
 	t.Parallel()
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		t.Run("kept", func(t *testing.T) { t.Parallel(); proofRedisGone(t, true) })
-		t.Run("empty", func(t *testing.T) { t.Parallel(); proofRedisGone(t, false) })
-	})
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		proofStoreGone(t, func(s *site) outage {
-			var unlock func()
-			return outage{begin: func() { unlock = lockFile(t, s) }, end: func() { unlock() }}
-		})
-	})
+	for name, store := range map[string]func(*testing.T, *site) outage{
+		"redis/kept": redisGone, "redis/empty": redisEmptied, "sqlite": fileLocked,
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); proofStoreGone(t, store) })
+	}
 }
 
-func proofRedisGone(t *testing.T, kept bool) {
+// redisGone kills a Redis, which comes back with what it knew.
+func redisGone(t *testing.T, _ *site) outage {
 	redis := newRedis(t)
-	proofStoreGone(t, func(*site) outage {
-		return outage{url: redis.url(), begin: func() { redis.kill() }, end: func() {
-			dir := redis.dir
-			if !kept {
-				dir = t.TempDir()
-			}
-			redis.begin(dir)
-		}}
-	})
+	return outage{url: redis.url(), begin: func() { redis.kill() }, end: func() { redis.begin(redis.dir) }}
 }
 
-// lockFile locks the store's file as a program does that writes to it for long: byte 120 of the shared index is
+// redisEmptied kills a Redis, which comes back with nothing.
+func redisEmptied(t *testing.T, _ *site) outage {
+	redis := newRedis(t)
+	return outage{url: redis.url(), begin: func() { redis.kill() }, end: func() { redis.begin(t.TempDir()) }}
+}
+
+// fileLocked locks the store's file as a program does that writes to it for long: byte 120 of the shared index is
 // the writer's (https://www.sqlite.org/walformat.html, 2.3.1).
-func lockFile(t *testing.T, s *site) (unlock func()) {
-	t.Helper()
-	file, err := os.OpenFile(filepath.Join(s.state, "switchboard", "switchboard.db-shm"), os.O_RDWR, 0)
-	must(t, err)
-	until(t, "the lock of the file", func() bool {
-		return syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 1}) == nil
-	})
-	return func() { _ = file.Close() } // gives the lock back
+func fileLocked(t *testing.T, s *site) outage {
+	var file *os.File
+	return outage{begin: func() {
+		var err error
+		file, err = os.OpenFile(filepath.Join(s.state, "switchboard", "switchboard.db-shm"), os.O_RDWR, 0)
+		must(t, err)
+		until(t, "the lock of the file", func() bool {
+			return syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 1}) == nil
+		})
+	}, end: func() { _ = file.Close() }} // gives the lock back
 }
 
-func proofStoreGone(t *testing.T, store func(*site) outage) {
+func proofStoreGone(t *testing.T, store func(*testing.T, *site) outage) {
 	jobs, calls, gone := scale(20, 100), scale(5, 20), scale(5*time.Second, 30*time.Second)
 	f := newFarm(t)
 	s := newSite(t, f.voice.URL, "", f.at)
-	away := store(s)
+	away := store(t, s)
 	s.redis = away.url
 	c := s.start()
 	c.up("bigpc", "laptop")

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,23 +60,15 @@ func TestReadyWithoutStore(t *testing.T) {
 	store := newRedis(t)
 	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", store.url(), map[string]string{"away": "ws://127.0.0.1:1"})
 	c := s.start()
-	ask := func(path string) (int, handoff.Code) {
-		resp, err := http.Get(c.base + path)
-		must(t, err)
-		defer func() { _ = resp.Body.Close() }()
-		var body struct{ Error struct{ Code handoff.Code } }
-		_ = json.NewDecoder(resp.Body).Decode(&body)
-		return resp.StatusCode, body.Error.Code
-	}
-	if status, _ := ask("/readyz"); status != http.StatusOK {
+	if status, _ := c.ask(http.MethodGet, "/readyz", "", "Authorization", ""); status != http.StatusOK {
 		t.Fatalf("not ready: %d", status)
 	}
 	store.kill()
 	until(t, "it to say why it is not ready", func() bool {
-		status, code := ask("/readyz")
-		return status == http.StatusServiceUnavailable && code == handoff.CodeStoreDown
+		status, body := c.ask(http.MethodGet, "/readyz", "", "Authorization", "")
+		return status == http.StatusServiceUnavailable && strings.Contains(string(body), `"code":"`+string(handoff.CodeStoreDown)+`"`)
 	})
-	if status, _ := ask("/healthz"); status != http.StatusOK {
+	if status, _ := c.ask(http.MethodGet, "/healthz", "", "Authorization", ""); status != http.StatusOK {
 		t.Errorf("not healthy: %d", status)
 	}
 }
@@ -98,9 +90,8 @@ func TestServedOnceItIsKnown(t *testing.T) {
 			if s.To == handoff.StatusCompleted {
 				s.Set.Outcome, s.Set.Spoken = handoff.OutcomeResult, "Done."
 			}
-			if _, err := former.Advance(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			_, err := former.Advance(t.Context(), s)
+			must(t, err)
 		}
 	}
 	must(t, former.Close())

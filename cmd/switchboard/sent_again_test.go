@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"syscall"
 	"testing"
 )
@@ -10,37 +9,26 @@ import (
 // TestProofSentAgain: Switchboard is killed after it made a response, and the request comes again, as an SDK sends it
 // whose connection broke: it gets that response, also where what the response went on from has changed since. Nothing
 // runs twice, and the conversation takes more.
-func TestProofSentAgain(t *testing.T) {
-	t.Parallel()
-	onBothStores(t, proofSentAgain)
-}
+func TestProofSentAgain(t *testing.T) { t.Parallel(); onBothStores(t, proofSentAgain) }
 
 func proofSentAgain(t *testing.T, store string) {
 	f, s, c := farmed(t, store)
-	post := func(path, body string, retry int) map[string]any {
-		t.Helper()
-		status, got := sdk{t: t, running: &c.running}.post(path, body, "X-Stainless-Retry-Count", fmt.Sprint(retry))
-		if status != http.StatusOK {
-			t.Fatalf("%s: %d %v", body, status, got)
-		}
-		return got
-	}
 	twice := func(body string) map[string]any {
 		t.Helper()
-		first := post("/v1/responses", body, 0)
+		first := c.made("/v1/responses", body)
 		for range 2 {
 			c = s.after(c, syscall.SIGKILL)
-			if again := post("/v1/responses", body, 1); again["id"] != first["id"] || again["status"] != first["status"] {
+			if again := c.made("/v1/responses", body, "X-Stainless-Retry-Count", "1"); again["id"] != first["id"] || again["status"] != first["status"] {
 				t.Errorf("%s: sent again it is %v, and was %v", body, again, first)
 			}
 		}
 		return first
 	}
-	talk := post("/v1/conversations", "", 0)
+	talk := c.made("/v1/conversations", "")
 	for n := range 2 { // the first makes the session, the second goes on in it
 		twice(fmt.Sprintf(`{"model":"bigpc","input":"job %d takes 0","conversation":%q}`, n, talk["id"]))
 	}
-	asked := post("/v1/responses", `{"model":"bigpc","input":"job 7 asks"}`, 0)
+	asked := c.made("/v1/responses", `{"model":"bigpc","input":"job 7 asks"}`)
 	output, _ := asked["output"].([]any)
 	question, _ := output[len(output)-1].(map[string]any)
 	answer := `{"model":"bigpc","previous_response_id":%q,"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`

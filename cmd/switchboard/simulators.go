@@ -135,12 +135,3 @@ func hostOf(address string) string {
 	}
 	return u.Host
 }
-
-// simulatedNames are the machines that stand in when none is configured.
-func simulatedNames() []string {
-	var names []string
-	for _, m := range machines.NewWorld(machines.Config{}).Machines() {
-		names = append(names, m.Name)
-	}
-	return names
-}

@@ -37,8 +37,7 @@ func TestStory(t *testing.T) {
 
 	push(t, r, p)
 	p = away(t, r, p)
-	works = r.handoffs()
-	for _, w := range works {
+	for _, w := range r.handoffs() {
 		if w.Outcome == "" {
 			t.Errorf("no outcome: %+v", w)
 		}
@@ -62,8 +61,8 @@ func push(t *testing.T, r *running, p *phone) {
 	if status, _ := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"accept"}`); status != 409 {
 		t.Fatalf("deciding twice: %d", status)
 	}
-	works := r.allHeard()
-	if last := works[len(works)-1]; last.Outcome != handoff.OutcomeResult {
+	r.allHeard()
+	if last := r.newest(); last.Outcome != handoff.OutcomeResult {
 		t.Errorf("the push: %+v", last)
 	}
 }
@@ -71,25 +70,16 @@ func push(t *testing.T, r *running, p *phone) {
 // away hangs up in the middle of work, and returns the next call, which tells of it.
 func away(t *testing.T, r *running, p *phone) *phone {
 	t.Helper()
-	var works []handoff.Record
 	p.say("Run the benchmarks on bigpc")
-	until(t, "the benchmarks", func() bool {
-		works = r.handoffs()
-		last := works[len(works)-1]
-		return strings.Contains(strings.ToLower(last.Prompt), "benchmarks") && last.State == handoff.StatusStarted
-	})
+	until(t, "the benchmarks", func() bool { return r.newestOf("benchmarks").State == handoff.StatusStarted })
 	p.hangUp()
 	until(t, "the benchmarks to end", func() bool {
-		works = r.handoffs()
-		last := works[len(works)-1]
+		last := r.newest()
 		// Until it is written down, whoever calls hears it as news of the moment.
 		return last.State == handoff.StatusCompleted && strings.Contains(r.logs.String(), `"msg":"handoff ended","principal":"owner","handoff":"`+last.ID+`"`)
 	})
 	p = r.call()
 	p.hear("While you were away, one thing finished")
-	until(t, "it to be delivered", func() bool {
-		works = r.handoffs()
-		return works[len(works)-1].State == handoff.StatusDelivered
-	})
+	until(t, "it to be delivered", func() bool { return r.newest().State == handoff.StatusDelivered })
 	return p
 }

@@ -159,9 +159,6 @@ func hurriedVoice(t testing.TB, hurry float64) modelPlan {
 		}
 		return moves
 	}}})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- model.Serve(ctx, l) }()
-	t.Cleanup(func() { cancel(); <-done })
+	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
 	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 }

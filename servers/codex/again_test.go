@@ -14,7 +14,7 @@ import (
 func again(t *testing.T, status, turns string) (*fake, handoff.Attached) {
 	t.Helper()
 	f, link := startFake(t, Config{})
-	a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	a := attaching(t, link)
 	f.reply(f.expect("thread/resume"), threadJSON(thread1, status, turns))
 	return f, a.get(t)
 }
@@ -118,10 +118,8 @@ var endedCases = map[string]struct {
 		[]string{says("a", "One.", "null"), says("b", "Two.", "null")},
 		[]string{"started", `done message a "One."`, `done message b "Two."`, `ended completed "Two." ""`}, 0,
 	},
-	"failed": {
-		turnJSON(turn1, "failed", true), []string{turnJSON(turn1, "failed", true)}, []time.Duration{0}, nil,
-		[]string{"started", `ended failed "" ""`}, 0,
-	},
+	"failed": {turnJSON(turn1, "failed", true), []string{turnJSON(turn1, "failed", true)}, []time.Duration{0}, nil,
+		[]string{"started", `ended failed "" ""`}, 0},
 	"interrupted by somebody": {
 		turnJSON(turn1, "interrupted", true), []string{turnJSON(turn1, "interrupted", true)}, []time.Duration{0}, nil,
 		[]string{"started", `ended interrupted "" ""`}, 0,
@@ -154,29 +152,27 @@ var endedCases = map[string]struct {
 // TestFollowAgainEnded: a turn that ended while nobody was connected is read as a whole, at once.
 func TestFollowAgainEnded(t *testing.T) {
 	for name, c := range endedCases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, at := again(t, idle, c.attached)
-				begin := time.Now()
-				var entries []string
-				for _, item := range c.items {
-					entries = append(entries, entryOf(turn1, item))
-				}
-				r := record(t.Context(), at.Agent, turn1)
-				f.items(entries...)
-				for i, page := range c.reads {
-					sleep(c.waits[i])
-					f.turns(page)
-				}
-				f.items(entries...)
-				want(t, r.lines(), c.lines...)
-				<-r.done
-				if took := time.Since(begin); took != c.took {
-					t.Errorf("took %v", took)
-				}
-				f.quiet()
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, at := again(t, idle, c.attached)
+			begin := time.Now()
+			var entries []string
+			for _, item := range c.items {
+				entries = append(entries, entryOf(turn1, item))
+			}
+			r := record(t.Context(), at.Agent, turn1)
+			f.items(entries...)
+			for i, page := range c.reads {
+				sleep(c.waits[i])
+				f.turns(page)
+			}
+			f.items(entries...)
+			want(t, r.lines(), c.lines...)
+			<-r.done
+			if took := time.Since(begin); took != c.took {
+				t.Errorf("took %v", took)
+			}
+			f.quiet()
+		}))
 	}
 }
 
@@ -209,10 +205,7 @@ func TestFollowAgainQuestions(t *testing.T) {
 		if len(q) != 1 || lastPart(q[0].ID) != "4" {
 			t.Fatalf("questions %+v", q)
 		}
-		decide := callErr(func() error {
-			return at.Agent.(handoff.Controls).Decide(t.Context(), q[0].ID,
-				handoff.DecisionDecline)
-		})
+		decide := decide(t, at, q[0].ID, handoff.DecisionDecline)
 		if answer := f.expect(""); string(answer.ID) != "4" || string(answer.Result) != `{"decision":"decline"}` {
 			t.Errorf("answered %s %s", answer.ID, answer.Result)
 		}
@@ -222,8 +215,7 @@ func TestFollowAgainQuestions(t *testing.T) {
 
 // TestFollowUnloaded: the server let go of the thread while its turn is followed; it is loaded again.
 func TestFollowUnloaded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.notify("thread/closed", fmt.Sprintf(`{"threadId":%q}`, thread1))
 		sleep(restGrace)

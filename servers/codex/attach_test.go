@@ -25,25 +25,23 @@ func TestAttach(t *testing.T) {
 		"has no turns":   {idle, "", "", ""},
 		"failed at last": {`{"type":"systemError"}`, turnJSON(turn1, "failed", true), "", turn1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
-				resume := f.expect("thread/resume")
-				var p threadResumeParams
-				if err := json.Unmarshal(resume.Params, &p); err != nil || p.ThreadID != thread1 || !p.ExcludeTurns ||
-					p.InitialTurnsPage.Limit == 0 {
-					t.Errorf("thread/resume %s", resume.Params)
-				}
-				f.reply(resume, threadJSON(thread1, c.status, c.turns))
-				at := a.get(t)
-				if at.Running != c.running || at.Newest != c.newest || at.Target.Thread != thread1 ||
-					at.Title != "fix the login page please" {
-					t.Errorf("attached %+v", at)
-				}
-				f.quiet()
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			a := attaching(t, link)
+			resume := f.expect("thread/resume")
+			var p threadResumeParams
+			if err := json.Unmarshal(resume.Params, &p); err != nil || p.ThreadID != thread1 || !p.ExcludeTurns ||
+				p.InitialTurnsPage.Limit == 0 {
+				t.Errorf("thread/resume %s", resume.Params)
+			}
+			f.reply(resume, threadJSON(thread1, c.status, c.turns))
+			at := a.get(t)
+			if at.Running != c.running || at.Newest != c.newest || at.Target.Thread != thread1 ||
+				at.Title != "fix the login page please" {
+				t.Errorf("attached %+v", at)
+			}
+			f.quiet()
+		}))
 	}
 }
 
@@ -61,32 +59,29 @@ func TestAttachDoubt(t *testing.T) {
 		"cut by a crash": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, "",
 			500 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				begin := time.Now()
-				a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
-				f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
-				for i, page := range c.reads {
-					sleep(doubts[i])
-					f.reply(f.expect("thread/turns/list"), `{"data":[`+page+`],"nextCursor":null}`)
-				}
-				if at := a.get(t); at.Running != c.running || at.Newest != turn1 {
-					t.Errorf("attached %+v", at)
-				}
-				if took := time.Since(begin); took != c.took {
-					t.Errorf("took %v", took)
-				}
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			begin := time.Now()
+			a := attaching(t, link)
+			f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
+			for i, page := range c.reads {
+				sleep(doubts[i])
+				f.turns(page)
+			}
+			if at := a.get(t); at.Running != c.running || at.Newest != turn1 {
+				t.Errorf("attached %+v", at)
+			}
+			if took := time.Since(begin); took != c.took {
+				t.Errorf("took %v", took)
+			}
+		}))
 	}
 }
 
 // TestAttachDoubtHearsLater: what was heard while the turn was read again is newer than the reading.
 func TestAttachDoubtHearsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
 		sleep(doubts[0])
 		frame := f.expect("thread/turns/list")
@@ -100,9 +95,8 @@ func TestAttachDoubtHearsLater(t *testing.T) {
 
 // TestAttachHearsLater: what comes after the response is newer than the snapshot in it.
 func TestAttachHearsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		resume := f.expect("thread/resume")
 		f.say(`{"id":%s,"result":%s}`+"\n"+`{"method":"turn/completed","params":{"threadId":%q,"turn":%s}}`,
 			resume.ID, threadJSON(thread1, active, turnJSON(turn1, "inProgress", false)), thread1, turnJSON(turn1, "completed",
@@ -130,9 +124,8 @@ func TestAttachRefused(t *testing.T) {
 		"Invalid request: unknown variant `thread/resume`, expected one of `thread not found`": handoff.CodeUnsupported,
 		"Invalid request: unknown variant `x`, expected one of `thread not found`":             handoff.CodeRefused,
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, link := startFake(t, Config{})
-			a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+			a := attaching(t, link)
 			if strings.HasPrefix(text, "no rollout") {
 				f.gone()
 			} else {
@@ -154,9 +147,8 @@ func TestAttachRefused(t *testing.T) {
 }
 
 func TestAttachMismatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		f.reply(f.expect("thread/resume"), threadJSON(turn2, idle, ""))
 		left := f.expect("thread/unsubscribe")
 		var p threadParams
@@ -170,22 +162,19 @@ func TestAttachMismatch(t *testing.T) {
 }
 
 func TestAttachLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		f.expect("thread/resume")
 		f.close()
 		a.wantCode(t, handoff.CodeUnreachable)
 		<-link.Done
-		call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }).wantCode(t,
-			handoff.CodeUnreachable)
+		attaching(t, link).wantCode(t, handoff.CodeUnreachable)
 	})
 }
 
 // TestAttachShared: one subscription serves all who attach, and ends with the last.
 func TestAttachShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		get := func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }
 		one, two := call(get), call(get)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)))
@@ -195,9 +184,7 @@ func TestAttachShared(t *testing.T) {
 			t.Errorf("attached %+v and %+v", first, second)
 		}
 		for range 2 { // closing twice counts once
-			if err := first.Agent.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, first.Agent.Close())
 		}
 		f.quiet()
 		closed := callErr(second.Agent.Close)
@@ -231,8 +218,7 @@ func TestCloseIsBounded(t *testing.T) {
 }
 
 func TestCancelledAttachUnsubscribes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		ctx, cancel := context.WithCancel(t.Context())
 		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(ctx, thread1) })
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
@@ -261,8 +247,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateLeavesDefaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "") })
 		begin := f.expect("thread/start")
 		if string(begin.Params) != `{}` {

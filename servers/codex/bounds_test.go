@@ -33,7 +33,7 @@ func TestTooDeep(t *testing.T) {
 		f.quiet()
 		f.say(`{"method":"turn/completed","params":{"threadId":%q,"x":%s`, thread1, strings.Repeat(`{"a":`, 100_000))
 		sleep(restGrace)
-		f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "completed", true)+`]}`)
+		f.turns(turnJSON(turn1, "completed", true))
 		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, userSays("m1"))+`]}`)
 		want(t, rec.lines(), "started", `ended completed "" ""`)
 		if c := link.Conn.(*connection); c.peer.tooLong.Load() != 2 {
@@ -44,8 +44,7 @@ func TestTooDeep(t *testing.T) {
 
 // TestManyValues: three bytes may become hundreds; who asked for them asks for less.
 func TestManyValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		list := callErr(func() error { _, err := link.Catalog.List(t.Context(), 100); return err })
 		f.say(`{"id":%s,"result":{"data":[%s{}]}}`, f.expect("thread/list").ID, strings.Repeat("{},", maxValues))
 		again := f.expect("thread/list")
@@ -160,10 +159,7 @@ func TestLongQuestion(t *testing.T) {
 		want(t, rec.lines(), "started",
 			`question 7 other "The agent asks for something that is too long to be shown here; answer it on its machine." []`)
 		id := rec.got[1].(handoff.Question).ID
-		callErr(func() error {
-			return at.Agent.(handoff.Controls).Decide(t.Context(), id,
-				handoff.DecisionAccept)
-		}).wantCode(t, handoff.CodeMalformed)
+		decide(t, at, id, handoff.DecisionAccept).wantCode(t, handoff.CodeMalformed)
 		f.quiet()
 	})
 }

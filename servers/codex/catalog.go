@@ -54,7 +54,7 @@ func (c *connection) Read(ctx context.Context, thread string, lines int) (server
 		return servers.Text{}, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	text := servers.Text{Thread: catalogThread(&w)}
-	page, err := c.client.turnsList(ctx, thread, min(max(lines, 1), maxReadTurns), "full")
+	page, err := c.client.turnsList(ctx, thread, nil, min(max(lines, 1), maxReadTurns), "full")
 	if errors.Is(err, servers.ErrLongFrame) {
 		page, err = c.newestItems(ctx, thread)
 	}
@@ -84,7 +84,7 @@ func (c *connection) older(ctx context.Context, thread string, lines int, page *
 		if page.NextCursor == nil || len(readLines(page.Data)) >= lines {
 			return
 		}
-		next, err := c.client.turnsAfter(ctx, thread, *page.NextCursor, maxReadTurns, "full")
+		next, err := c.client.turnsList(ctx, thread, page.NextCursor, maxReadTurns, "full")
 		if err != nil {
 			return
 		}

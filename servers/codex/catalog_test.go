@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,9 +13,8 @@ import (
 )
 
 func TestList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		list := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1000) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		list := listing(t, link, 1000)
 		frame := f.expect("thread/list")
 		if string(frame.Params) != `{"limit":100,"sourceKinds":["cli","vscode","exec","appServer","unknown"],"sortKey":"recency_at","sortDirection":"desc","modelProviders":[]}` {
 			t.Errorf("thread/list %s", frame.Params)
@@ -50,8 +48,7 @@ func read(t *testing.T, link *servers.Link, lines int) async[servers.Text] {
 }
 
 func TestRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		text := read(t, link, 6)
 		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
 		frame := f.expect("thread/turns/list")
@@ -86,8 +83,7 @@ func TestRead(t *testing.T) {
 
 // TestReadTooLong: turns that are too long together are read item by item, and the connection goes on.
 func TestReadTooLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		r := read(t, link, 6)
 		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
 		picture := strings.Repeat("A", servers.MaxFrame)
@@ -119,8 +115,7 @@ func TestReadNeverRan(t *testing.T) {
 		"thread " + thread1 + " is not materialized yet; thread/turns/list is unavailable before first user message",
 		"ephemeral threads do not support thread/turns/list",
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, link := startFake(t, Config{})
+		withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 			r := read(t, link, 6)
 			f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
 			f.refuse(f.expect("thread/turns/list"), -32601, text)
@@ -132,8 +127,7 @@ func TestReadNeverRan(t *testing.T) {
 }
 
 func TestReadFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		r := read(t, link, 6)
 		f.refuse(f.expect("thread/read"), -32600, "thread not loaded: "+thread1)
 		r.wantCode(t, handoff.CodeSessionGone)
@@ -202,8 +196,7 @@ func TestItems(t *testing.T) {
 // Who reads more than a voice model gets reads page after page, to the beginning; one that fails leaves out what is
 // before it.
 func TestReadToTheBeginning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		page := func(n int, cursor string) string {
 			return fmt.Sprintf(`{"data":[{"id":"%d","status":"completed","items":[{"type":"agentMessage","id":"a","text":"answer %d"}]}],"nextCursor":%s}`, n, n, cursor)
 		}
@@ -232,8 +225,7 @@ func TestReadToTheBeginning(t *testing.T) {
 }
 
 func TestArchive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		for _, method := range []string{"thread/archive", "thread/unarchive"} {
 			done := call(func() (struct{}, error) {
 				return struct{}{}, link.Catalog.(servers.Archiver).Archive(t.Context(), thread1, method == "thread/archive")

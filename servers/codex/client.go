@@ -59,8 +59,12 @@ type client struct{ peer *peer }
 
 // initialize shakes hands and returns the server's version.
 func (c client) initialize(ctx context.Context) (string, error) {
+	own := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		own = strings.Trim(info.Main.Version, "()")
+	}
 	params := initializeParams{
-		ClientInfo:   clientInfo{Name: "switchboard", Version: ownVersion()},
+		ClientInfo:   clientInfo{Name: "switchboard", Version: own},
 		Capabilities: capabilities{ExperimentalAPI: true, OptOutNotificationMethods: optOut},
 	}
 	var result initializeResult
@@ -75,33 +79,27 @@ func (c client) initialize(ctx context.Context) (string, error) {
 
 // threadStart makes a thread and subscribes to it. land runs before the next frame is read.
 func (c client) threadStart(ctx context.Context, p threadStartParams, land func(*threadResult)) (*threadResult, error) {
-	var result threadResult
-	err := c.ask(ctx, "thread/start", p, attachTimeout, &result, landing(land))
-	return &result, err
+	return c.subscribing(ctx, "thread/start", p, land)
 }
 
 // threadResume loads a thread if need be and subscribes to it. land runs before the next frame is read:
-// what the response tells is older than every later frame.
-func (c client) threadResume(
-	ctx context.Context, thread string, turns int, land func(*threadResult),
-) (*threadResult, error) {
-	params := threadResumeParams{
-		ThreadID: thread, ExcludeTurns: true,
-		InitialTurnsPage: turnsRequest{Limit: turns, ItemsView: "notLoaded"},
-	}
-	var result threadResult
-	err := c.ask(ctx, "thread/resume", params, attachTimeout, &result, landing(land))
-	return &result, err
+// what the response tells is older than every later frame. n is how many of its newest turns come with it.
+func (c client) threadResume(ctx context.Context, id string, n int, land func(*threadResult)) (*threadResult, error) {
+	page := turnsRequest{Limit: n, ItemsView: "notLoaded"}
+	params := threadResumeParams{ThreadID: id, ExcludeTurns: true, InitialTurnsPage: page}
+	return c.subscribing(ctx, "thread/resume", params, land)
 }
 
 // threadFork copies a thread up to and with a turn, or all of it, and subscribes to the copy. land runs
 // before the next frame is read.
-func (c client) threadFork(
-	ctx context.Context, params threadForkParams, land func(*threadResult),
-) (*threadResult, error) {
-	params.ExcludeTurns = true
+func (c client) threadFork(ctx context.Context, p threadForkParams, land func(*threadResult)) (*threadResult, error) {
+	p.ExcludeTurns = true
+	return c.subscribing(ctx, "thread/fork", p, land)
+}
+
+func (c client) subscribing(ctx context.Context, method string, p any, land func(*threadResult)) (*threadResult, error) {
 	var result threadResult
-	err := c.ask(ctx, "thread/fork", params, attachTimeout, &result, landing(land))
+	err := c.ask(ctx, method, p, attachTimeout, &result, landing(land))
 	return &result, err
 }
 
@@ -135,17 +133,10 @@ func (c client) threadRead(ctx context.Context, thread string) (wireThread, erro
 	return result.Thread, err
 }
 
-// turnsList returns the newest turns, newest first; view is notLoaded, summary or full.
-func (c client) turnsList(ctx context.Context, thread string, limit int, view string) (turnsPage, error) {
-	params := turnsListParams{ThreadID: thread, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
-	var result turnsPage
-	err := c.ask(ctx, "thread/turns/list", params, readTimeout, &result, nil)
-	return result, err
-}
-
-// turnsAfter returns the turns after a page, newest first.
-func (c client) turnsAfter(ctx context.Context, thread, cursor string, limit int, view string) (turnsPage, error) {
-	params := turnsListParams{ThreadID: thread, Cursor: &cursor, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
+// turnsList returns the newest turns, newest first, or those after a page of them. after is its cursor; nil: the
+// newest. view is notLoaded, summary or full.
+func (c client) turnsList(ctx context.Context, thread string, after *string, limit int, view string) (turnsPage, error) {
+	params := turnsListParams{ThreadID: thread, Cursor: after, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
 	var result turnsPage
 	err := c.ask(ctx, "thread/turns/list", params, readTimeout, &result, nil)
 	return result, err
@@ -194,7 +185,7 @@ func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsL
 func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsListResult, error) {
 	var page turnsPage
 	err := less(searchTurns, func(limit int) (err error) {
-		page, err = c.turnsList(ctx, thread, limit, "full")
+		page, err = c.turnsList(ctx, thread, nil, limit, "full")
 		return err
 	})
 	result := itemsListResult{}
@@ -210,14 +201,9 @@ func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsLis
 
 // turnStart starts a turn: one try, never repeated, not even when the server is overloaded.
 func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
-	return c.startOnce(ctx, "turn/start", p, land)
-}
-
-// startOnce sends a request that begins a turn, once.
-func (c client) startOnce(ctx context.Context, method string, params any, land func(*turnResult)) (*turnResult, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
 	defer cancel()
-	raw, err := c.peer.call(ctx, method, params, landing(land))
+	raw, err := c.peer.call(ctx, "turn/start", p, landing(land))
 	if err != nil {
 		return nil, err
 	}
@@ -284,14 +270,6 @@ func landing[T any](land func(*T)) func(json.RawMessage) {
 			land(result)
 		}
 	}
-}
-
-// ownVersion is the version of this program as it was built.
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return strings.Trim(info.Main.Version, "()")
-	}
-	return "devel"
 }
 
 // needed is the oldest version that was tried. Older ones shake hands as well: 0.140 does not know thread/items/list

@@ -92,9 +92,7 @@ func TestChild(t *testing.T) {
 		t.Error("it read")
 	}
 	<-link.Done
-	if err := link.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, link.Conn.Close())
 	if died := link.Conn.(*connection).cfg.died.Load(); died == nil || *died != "its program ended: exit status 3" {
 		t.Errorf("it died of %v", died)
 	}

@@ -310,7 +310,7 @@ func (c *connection) reread(ctx context.Context, t *thread) *turnsPage {
 	t.mu.Lock()
 	before := t.heard
 	t.mu.Unlock()
-	page, err := c.client.turnsList(ctx, t.id, 1, "notLoaded")
+	page, err := c.client.turnsList(ctx, t.id, nil, 1, "notLoaded")
 	if err != nil {
 		return nil
 	}

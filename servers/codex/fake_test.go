@@ -55,34 +55,41 @@ type fake struct {
 func startFake(t *testing.T, cfg Config) (*fake, *servers.Link) {
 	t.Helper()
 	f, wire := pipeFake(t)
-	type outcome struct {
-		link *servers.Link
-		err  error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		link, err := connect(t.Context(), withDefaults(cfg), wire)
-		done <- outcome{link, err}
-	}()
+	connecting := call(func() (*servers.Link, error) { return connect(t.Context(), withDefaults(cfg), wire) })
 	f.reply(f.expect("initialize"), `{"userAgent":"switchboard/0.169.0 (Debian 12.0.0; x86_64) unknown"}`)
 	f.expect("initialized")
-	o := <-done
-	if o.err != nil {
-		t.Fatal(o.err)
-	}
-	t.Cleanup(func() { _ = o.link.Conn.Close() })
-	return f, o.link
+	link := connecting.get(t)
+	t.Cleanup(func() { _ = link.Conn.Close() })
+	return f, link
 }
 
-// withThread plays in a bubble with a thread that is attached. turns are those that its snapshot shows, as JSON.
-func withThread(
-	t *testing.T, turns string, play func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached),
-) {
+// bubble plays a test in a bubble of fake time.
+func bubble(play func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, play) }
+}
+
+// withFake plays in a bubble with a connection.
+func withFake(t *testing.T, play func(t *testing.T, f *fake, link *servers.Link)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
-		play(t, f, link, attach(t, f, link, turns))
+		play(t, f, link)
 	})
+}
+
+// withTurn plays in a bubble with a turn that was started, and its recorder.
+func withTurn(t *testing.T, play func(t *testing.T, f *fake, at handoff.Attached, r *recorder)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f, at, r := running(t)
+		play(t, f, at, r)
+	})
+}
+
+// withThread plays in a bubble with a thread that is attached. turns are those that its snapshot shows, as JSON.
+func withThread(t *testing.T, turns string, play func(*testing.T, *fake, *servers.Link, handoff.Attached)) {
+	t.Helper()
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) { play(t, f, link, attach(t, f, link, turns)) })
 }
 
 func withDefaults(cfg Config) Config {
@@ -277,9 +284,7 @@ func callErr(fn func() error) async[struct{}] {
 func (a async[T]) get(t *testing.T) T {
 	t.Helper()
 	r := <-a.done
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
+	must(t, r.err)
 	return r.value
 }
 
@@ -296,10 +301,23 @@ func (a async[T]) wantCode(t *testing.T, code handoff.Code) *handoff.Error {
 	return e
 }
 
+// attaching attaches thread1, listing lists threads, decide answers a question.
+func attaching(t *testing.T, link *servers.Link) async[handoff.Attached] {
+	return call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+}
+
+func listing(t *testing.T, link *servers.Link, limit int) async[[]servers.Thread] {
+	return call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), limit) })
+}
+
+func decide(t *testing.T, at handoff.Attached, id handoff.QuestionID, d handoff.Decision) async[struct{}] {
+	return callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, d) })
+}
+
 // attach attaches thread1, which rests after turns.
 func attach(t *testing.T, f *fake, link *servers.Link, turns string) handoff.Attached {
 	t.Helper()
-	a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	a := attaching(t, link)
 	f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turns))
 	return a.get(t)
 }
@@ -307,9 +325,7 @@ func attach(t *testing.T, f *fake, link *servers.Link, turns string) handoff.Att
 // start starts turn1.
 func start(t *testing.T, f *fake, at handoff.Attached) handoff.TurnID {
 	t.Helper()
-	s := call(func() (handoff.TurnID, error) {
-		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("fix it")})
-	})
+	s := tryStart(t, at)
 	f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 	return s.get(t)
 }

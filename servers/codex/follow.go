@@ -148,7 +148,7 @@ func (f *follower) readEnd(ctx context.Context) error {
 	if err := c.subscribe(ctx, t); err != nil && c.peer.lost() == nil { // the server had unloaded it
 		c.log.Debug("loading a followed thread again", zap.Error(err))
 	}
-	page, err := c.client.turnsList(ctx, t.id, searchTurns, "notLoaded")
+	page, err := c.client.turnsList(ctx, t.id, nil, searchTurns, "notLoaded")
 	if err != nil && !refusedAs(err, refusedNeverRan) {
 		f.later()
 		return nil // a lost connection shows by itself
@@ -207,7 +207,7 @@ func (f *follower) items(ctx context.Context, status string, among int) ([]wireI
 	if err == nil {
 		return items, nil
 	}
-	page, unread := ask.turnsList(ctx, thread, among, "summary")
+	page, unread := ask.turnsList(ctx, thread, nil, among, "summary")
 	i := slices.IndexFunc(page.Data, func(w wireTurn) bool { return w.ID == id && len(w.Items) > 0 })
 	if unread == nil && i >= 0 {
 		return page.Data[i].Items, nil

@@ -15,16 +15,15 @@ import (
 )
 
 // running is a started turn and its recorder.
-func running(t *testing.T) (*fake, *servers.Link, handoff.Attached, *recorder) {
+func running(t *testing.T) (*fake, handoff.Attached, *recorder) {
 	t.Helper()
 	f, link := startFake(t, Config{})
 	at := attach(t, f, link, turnJSON(turn2, "completed", true))
-	return f, link, at, record(t.Context(), at.Agent, start(t, f, at))
+	return f, at, record(t.Context(), at.Agent, start(t, f, at))
 }
 
 func TestFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.item("item/started", turn1,
 			`{"type":"userMessage","id":"u","clientId":"m1","content":[{"type":"text","text":"fix it"}]}`)
@@ -82,8 +81,7 @@ func TestFollowEarly(t *testing.T) {
 }
 
 func TestFollowLosesTheConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.messageDone(turn1, "a", "half")
 		f.close()
@@ -92,8 +90,7 @@ func TestFollowLosesTheConnection(t *testing.T) {
 }
 
 func TestFollowOfADetachedAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, at, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		want(t, r.lines(), "started")
 		closed := callErr(at.Agent.Close)
@@ -153,33 +150,30 @@ func TestFollowReadsAfterRest(t *testing.T) {
 		"not there": {[]string{turnJSON(turn2, "completed", true), "", turnJSON(turn2, "completed", true)}, false,
 			[]string{"error turn_gone"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, _, _, r := running(t)
-				f.turnStarted(turn1)
-				f.messageDone(turn1, "a", "Looking.")
-				f.delta(turn1, "b", "All d")
-				f.status(idle)
-				sleep(restGrace - time.Millisecond)
-				f.quiet()
-				for _, page := range c.reads {
-					sleep(5 * time.Second)
-					f.reply(f.expect("thread/turns/list"), `{"data":[`+page+`],"nextCursor":null}`)
-				}
-				if c.items {
-					f.reply(f.expect("thread/items/list"), items)
-				}
-				want(t, r.lines(), append([]string{"started", `done message a "Looking."`, `delta b "All d"`}, c.end...)...)
-				<-r.done
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, _, r := running(t)
+			f.turnStarted(turn1)
+			f.messageDone(turn1, "a", "Looking.")
+			f.delta(turn1, "b", "All d")
+			f.status(idle)
+			sleep(restGrace - time.Millisecond)
+			f.quiet()
+			for _, page := range c.reads {
+				sleep(5 * time.Second)
+				f.turns(page)
+			}
+			if c.items {
+				f.reply(f.expect("thread/items/list"), items)
+			}
+			want(t, r.lines(), append([]string{"started", `done message a "Looking."`, `delta b "All d"`}, c.end...)...)
+			<-r.done
+		}))
 	}
 }
 
 // TestFollowEndWithinGrace: the usual order, rest and then the end, reads nothing.
 func TestFollowEndWithinGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.status(idle)
 		sleep(restGrace / 2)
@@ -192,10 +186,9 @@ func TestFollowEndWithinGrace(t *testing.T) {
 
 // TestFollowNothingComes: a start was acknowledged and nothing is heard.
 func TestFollowNothingComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		sleep(startGrace)
-		f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "inProgress", false)+`]}`)
+		f.turns(turnJSON(turn1, "inProgress", false))
 		want(t, r.lines(), "started")
 		sleep(time.Hour) // a running turn is never given up for being quiet
 		f.quiet()
@@ -219,7 +212,7 @@ func TestNobodyReads(t *testing.T) {
 			}
 			f.messageDone(turn1, item, "done")
 		}
-		list := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		list := listing(t, link, 1)
 		f.reply(f.expect("thread/list"), `{"data":[]}`)
 		list.get(t)
 		f.turnCompleted(turn1, "completed")

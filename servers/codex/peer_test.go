@@ -43,9 +43,7 @@ func TestHandshake(t *testing.T) {
 			t.Error("done at once")
 		default:
 		}
-		if err := link.Conn.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, link.Conn.Close())
 		<-link.Done
 	})
 }
@@ -57,29 +55,26 @@ func TestHandshakeFails(t *testing.T) {
 		"hang-up":  func(f *fake, _ sent) { f.close() },
 		"nonsense": func(f *fake, hello sent) { f.say(`{"id":%s,"result":[1]}`, hello.ID) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, wire := pipeFake(t)
-				dialed := call(func() (*servers.Link, error) { return connect(t.Context(), withDefaults(Config{}), wire) })
-				play(f, f.expect("initialize"))
-				code := handoff.CodeUnreachable
-				if name == "refusal" {
-					code = handoff.CodeRefused
-				}
-				if e := dialed.wantCode(t, code); e.Subject != "bigpc" {
-					t.Errorf("subject %q", e.Subject)
-				}
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, wire := pipeFake(t)
+			dialed := call(func() (*servers.Link, error) { return connect(t.Context(), withDefaults(Config{}), wire) })
+			play(f, f.expect("initialize"))
+			code := handoff.CodeUnreachable
+			if name == "refusal" {
+				code = handoff.CodeRefused
+			}
+			if e := dialed.wantCode(t, code); e.Subject != "bigpc" {
+				t.Errorf("subject %q", e.Subject)
+			}
+		}))
 	}
 }
 
 func TestResponsesOutOfOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		one := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		one := listing(t, link, 1)
 		first := f.expect("thread/list")
-		two := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 2) })
+		two := listing(t, link, 2)
 		second := f.expect("thread/list")
 		f.say(`not json`)
 		f.say(`{"id":999,"result":{}}`)
@@ -97,18 +92,16 @@ func TestResponsesOutOfOrder(t *testing.T) {
 }
 
 func TestInFlightBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		var waiting []async[[]servers.Thread]
 		for range maxInFlight {
-			waiting = append(waiting, call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }))
+			waiting = append(waiting, listing(t, link, 1))
 		}
 		asked := f.take()
 		if len(asked) != maxInFlight {
 			t.Fatalf("%d requests", len(asked))
 		}
-		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t,
-			handoff.CodeOverloaded)
+		listing(t, link, 1).wantCode(t, handoff.CodeOverloaded)
 		f.quiet()
 		for _, a := range asked {
 			f.reply(a, `{"data":[]}`)
@@ -116,16 +109,15 @@ func TestInFlightBound(t *testing.T) {
 		for _, w := range waiting {
 			w.get(t)
 		}
-		last := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		last := listing(t, link, 1)
 		f.reply(f.expect("thread/list"), `{"data":[]}`)
 		last.get(t)
 	})
 }
 
 func TestOverloadedReadsAreRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		list := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		list := listing(t, link, 1)
 		for try := 1; try < overloadTries; try++ {
 			f.refuse(f.expect("thread/list"), codeOverloaded, "Server overloaded; retry later.")
 			sleep(2 * time.Second)
@@ -133,7 +125,7 @@ func TestOverloadedReadsAreRepeated(t *testing.T) {
 		f.reply(f.expect("thread/list"), `{"data":[]}`)
 		list.get(t)
 
-		list = call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		list = listing(t, link, 1)
 		for range overloadTries {
 			f.refuse(f.expect("thread/list"), codeOverloaded, "Server overloaded; retry later.")
 			sleep(2 * time.Second)
@@ -146,9 +138,8 @@ func TestOverloadedReadsAreRepeated(t *testing.T) {
 // TestClosingThreadIsResumedAgain: a thread that is just leaving the server's memory is no session that is
 // gone, and no refusal.
 func TestClosingThreadIsResumedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		for try := 1; try < closingTries; try++ {
 			f.refuse(f.expect("thread/resume"), -32600, "thread "+thread1+" is closing; retry thread/resume")
 			sleep(2 * time.Second)
@@ -156,9 +147,8 @@ func TestClosingThreadIsResumedAgain(t *testing.T) {
 		f.reply(f.expect("thread/resume"), fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1))
 		a.get(t)
 	})
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		for range closingTries {
 			f.refuse(f.expect("thread/resume"), -32600, "thread "+thread1+" is closing; retry thread/resume")
 			sleep(2 * time.Second)
@@ -169,17 +159,15 @@ func TestClosingThreadIsResumedAgain(t *testing.T) {
 
 // TestThreadIsLookedForAgain: a thread that the server finds a moment later is no session that is gone.
 func TestThreadIsLookedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
 		sleep(time.Second)
 		f.reply(f.expect("thread/resume"), fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1))
 		a.get(t)
 	})
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		f.gone()
 		a.wantCode(t, handoff.CodeSessionGone)
 		f.quiet()
@@ -187,17 +175,15 @@ func TestThreadIsLookedForAgain(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		begin := time.Now()
-		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t,
-			handoff.CodeUnreachable)
+		listing(t, link, 1).wantCode(t, handoff.CodeUnreachable)
 		if took := time.Since(begin); took != readTimeout {
 			t.Errorf("took %v", took)
 		}
 		late := f.expect("thread/list")
 		f.reply(late, `{"data":[]}`) // nobody waits for it any more
-		next := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		next := listing(t, link, 1)
 		f.reply(f.expect("thread/list"), `{"data":[{"id":"x"}]}`)
 		if got := next.get(t); len(got) != 1 {
 			t.Errorf("got %v", got)

@@ -191,7 +191,11 @@ type wirePermissions struct {
 
 // wireAnswers is the result of item/tool/requestUserInput. No answers is no.
 type wireAnswers struct {
-	Answers map[string]struct{} `json:"answers"`
+	Answers map[string]inputAnswer `json:"answers"` // by the question's id
+}
+
+type inputAnswer struct {
+	Answers []string `json:"answers"`
 }
 
 // wireElicitation is the result of mcpServer/elicitation/request.
@@ -223,7 +227,7 @@ func (q *wireQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 		}
 		return wirePermissions{granted, scope}, stop
 	case askInput:
-		return wireAnswers{map[string]struct{}{}}, stop
+		return wireAnswers{map[string]inputAnswer{}}, stop
 	case askElicitation:
 		switch d {
 		case handoff.DecisionAccept:
@@ -344,11 +348,6 @@ func (p *askParams) asks() []handoff.Ask {
 	return all
 }
 
-// inputAnswer is the answer to one of them.
-type inputAnswer struct {
-	Answers []string `json:"answers"`
-}
-
 // Reply answers a question of kind [handoff.QuestionInput] in words: one line for each of its questions.
 func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
 	q, ok := a.thread.claimQuestion(id)
@@ -390,7 +389,5 @@ func (q *wireQuestion) words(text string) (any, error) {
 		}
 		answers[asked.ID] = inputAnswer{[]string{line}}
 	}
-	return struct {
-		Answers map[string]inputAnswer `json:"answers"`
-	}{answers}, nil
+	return wireAnswers{answers}, nil
 }

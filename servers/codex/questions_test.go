@@ -33,9 +33,7 @@ func questionsOf(r *recorder) []handoff.Question {
 }
 
 func TestQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, at, r := running(t)
-		controls := at.Agent.(handoff.Controls)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.ask(0, askCommand, turn1, commandMore)
 		qs := questionsOf(r)
@@ -51,19 +49,17 @@ func TestQuestion(t *testing.T) {
 		if n := len(questionsOf(r)); n != 1 {
 			t.Errorf("asked %d times", n)
 		}
-		callErr(func() error { return controls.Decide(t.Context(), q.ID, "maybe") }).wantCode(t, handoff.CodeMalformed)
+		decide(t, at, q.ID, "maybe").wantCode(t, handoff.CodeMalformed)
 		f.quiet()
 
-		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionAccept) }).get(t)
+		decide(t, at, q.ID, handoff.DecisionAccept).get(t)
 		answer := f.expect("")
 		if string(answer.ID) != "0" || string(answer.Result) != `{"decision":"accept"}` || answer.Error != nil {
 			t.Errorf("answered %s %s", answer.ID, answer.Result)
 		}
-		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionDecline) }).wantCode(t,
-			handoff.CodeNotPending)
+		decide(t, at, q.ID, handoff.DecisionDecline).wantCode(t, handoff.CodeNotPending)
 		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":0}`, thread1))
-		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionAccept) }).wantCode(t,
-			handoff.CodeNotPending)
+		decide(t, at, q.ID, handoff.DecisionAccept).wantCode(t, handoff.CodeNotPending)
 		f.quiet()
 		f.turnCompleted(turn1, "completed")
 		want(t, r.lines(), "started",
@@ -75,9 +71,8 @@ func TestQuestion(t *testing.T) {
 // TestForeignQuestions: what is asked in a turn that nobody follows here is for the person at the desk. It
 // is neither announced nor answered, not even with an error.
 func TestForeignQuestions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		a := attaching(t, link)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn2, "inProgress", false)))
 		at := a.get(t)
 		f.ask(7, askCommand, turn2, commandMore)
@@ -89,8 +84,7 @@ func TestForeignQuestions(t *testing.T) {
 		f.say(`{"id":12,"method":%q,"params":{"threadId":"another","turnId":"t"}}`, askCommand)
 		f.quiet()
 		id := handoff.QuestionID("bigpc:" + thread1 + ":" + turn2 + ":7")
-		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
-			wantCode(t, handoff.CodeNotPending)
+		decide(t, at, id, handoff.DecisionAccept).wantCode(t, handoff.CodeNotPending)
 		f.turnCompleted(turn2, "completed")
 		f.quiet()
 	})
@@ -126,9 +120,9 @@ func TestMergedStartIsNotOurs(t *testing.T) {
 // was decided before is for it. Request numbers begin again with every server, but not in the same turn.
 func TestQuestionsOfAnotherConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f1, _, _, r1 := running(t)
+		f1, _, r1 := running(t)
 		f1.ask(0, askCommand, turn1, commandMore)
-		f2, _, at2, r2 := running(t)
+		f2, at2, r2 := running(t)
 		f2.ask(0, askCommand, turn1, commandMore)
 		old, current := questionsOf(r1)[0], questionsOf(r2)[0]
 		if old.ID != current.ID || old.Connection == current.Connection || current.Connection == "" {
@@ -141,15 +135,13 @@ func TestQuestionsOfAnotherConnection(t *testing.T) {
 		if other == current.ID {
 			t.Fatalf("both turns ask %s", other)
 		}
-		callErr(func() error { return at2.Agent.(handoff.Controls).Decide(t.Context(), other, handoff.DecisionAccept) }).
-			wantCode(t, handoff.CodeNotPending)
+		decide(t, at2, other, handoff.DecisionAccept).wantCode(t, handoff.CodeNotPending)
 		f2.quiet()
 	})
 }
 
 func TestQuestionOfAnEndedTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, at, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.ask(0, askCommand, turn1, commandMore)
 		id := questionsOf(r)[0].ID
@@ -157,28 +149,24 @@ func TestQuestionOfAnEndedTurn(t *testing.T) {
 		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":0}`, thread1))
 		lines := r.lines()
 		want(t, lines[2:], "closed 0", `ended interrupted "" ""`)
-		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
-			wantCode(t, handoff.CodeNotPending)
+		decide(t, at, id, handoff.DecisionAccept).wantCode(t, handoff.CodeNotPending)
 		f.quiet()
 	})
 }
 
 func TestDecideLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, at, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.ask(0, askCommand, turn1, commandMore)
 		id := questionsOf(r)[0].ID
 		f.close()
 		synctest.Wait()
-		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
-			wantCode(t, handoff.CodeAgentGone)
+		decide(t, at, id, handoff.DecisionAccept).wantCode(t, handoff.CodeAgentGone)
 	})
 }
 
 // TestChangesOfAQuestion: the paths stand in the item, not in the request.
 func TestChangesOfAQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.item("item/started", turn1, `{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}],"status":"inProgress"}`)
 		f.ask(0, askFileChange, turn1, `,"itemId":"e","grantRoot":"/src"`)
 		q := questionsOf(r)[0]
@@ -235,30 +223,28 @@ func TestDecisionsOnTheWire(t *testing.T) {
 		{askElicitation, form, "Which branch?", "[decline stop]", "decline", `{"action":"decline","content":null}`, false},
 		{askElicitation, url, "Log in", "[decline stop]", "decline", `{"action":"decline","content":null}`, false},
 	} {
-		t.Run(c.method+" "+string(c.decision), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, _, at, r := running(t)
-				f.ask(5, c.method, turn1, c.more)
-				q := questionsOf(r)[0]
-				if q.Text != c.text || fmt.Sprint(q.Decisions) != c.offered {
-					t.Errorf("question %+v", q)
+		t.Run(c.method+" "+string(c.decision), bubble(func(t *testing.T) {
+			f, at, r := running(t)
+			f.ask(5, c.method, turn1, c.more)
+			q := questionsOf(r)[0]
+			if q.Text != c.text || fmt.Sprint(q.Decisions) != c.offered {
+				t.Errorf("question %+v", q)
+			}
+			decided := decide(t, at, q.ID, c.decision)
+			if answer := f.expect(""); string(answer.Result) != c.result || string(answer.ID) != "5" {
+				t.Errorf("answered %s", answer.Result)
+			}
+			if c.interrupts {
+				frame := f.expect("turn/interrupt")
+				var p turnInterruptParams
+				if err := json.Unmarshal(frame.Params, &p); err != nil || p.TurnID != turn1 {
+					t.Errorf("turn/interrupt %s", frame.Params)
 				}
-				decided := callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q.ID, c.decision) })
-				if answer := f.expect(""); string(answer.Result) != c.result || string(answer.ID) != "5" {
-					t.Errorf("answered %s", answer.Result)
-				}
-				if c.interrupts {
-					frame := f.expect("turn/interrupt")
-					var p turnInterruptParams
-					if err := json.Unmarshal(frame.Params, &p); err != nil || p.TurnID != turn1 {
-						t.Errorf("turn/interrupt %s", frame.Params)
-					}
-					f.refuse(frame, -32600, "no active turn to interrupt") // it ended by itself
-				}
-				decided.get(t)
-				f.quiet()
-			})
-		})
+				f.refuse(frame, -32600, "no active turn to interrupt") // it ended by itself
+			}
+			decided.get(t)
+			f.quiet()
+		}))
 	}
 }
 
@@ -297,27 +283,24 @@ func TestWhatAQuestionSays(t *testing.T) {
 		"a new kind of approval": {"item/browser/requestApproval", `,"url":"https://x"`, handoff.QuestionOther, false, "",
 			""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, _, at, r := running(t)
-				f.turnStarted(turn1)
-				f.ask(5, c.method, turn1, c.more)
-				q := questionsOf(r)[0]
-				if q.Kind != c.kind || q.Words != c.words || q.Beyond != c.beyond || q.Command != c.command {
-					t.Errorf("question %+v", q)
+		t.Run(name, bubble(func(t *testing.T) {
+			f, at, r := running(t)
+			f.turnStarted(turn1)
+			f.ask(5, c.method, turn1, c.more)
+			q := questionsOf(r)[0]
+			if q.Kind != c.kind || q.Words != c.words || q.Beyond != c.beyond || q.Command != c.command {
+				t.Errorf("question %+v", q)
+			}
+			if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high &&
+				risk.Of(q, "/src") != risk.High {
+				t.Error("it may be allowed by voice")
+			}
+			if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one
+				for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {
+					decide(t, at, q.ID, d).wantCode(t, handoff.CodeMalformed)
 				}
-				if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high &&
-					risk.Of(q, "/src") != risk.High {
-					t.Error("it may be allowed by voice")
-				}
-				if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one
-					for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {
-						callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d) }).wantCode(t,
-							handoff.CodeMalformed)
-					}
-				}
-				f.quiet()
-			})
-		})
+			}
+			f.quiet()
+		}))
 	}
 }

@@ -76,7 +76,7 @@ func (a *agent) look(ctx context.Context) ([]wireTurn, error) {
 	case page != nil:
 		return page.Data, nil
 	}
-	turns, err := a.conn.client.turnsList(ctx, a.thread.id, searchTurns, "notLoaded")
+	turns, err := a.conn.client.turnsList(ctx, a.thread.id, nil, searchTurns, "notLoaded")
 	if refusedAs(err, refusedNeverRan) {
 		return nil, nil
 	}
@@ -120,7 +120,7 @@ func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []
 
 // began reads the messages that began the newest turns, newest first, as far as they can be read.
 func (a *agent) began(ctx context.Context) (found []itemEntry) {
-	page, err := a.conn.client.turnsList(ctx, a.thread.id, searchTurns, "summary")
+	page, err := a.conn.client.turnsList(ctx, a.thread.id, nil, searchTurns, "summary")
 	if err != nil {
 		a.conn.log.Debug("summaries of turns not read", zap.String("thread", a.thread.id), zap.Error(err))
 	}

@@ -154,31 +154,29 @@ var reconcileCases = map[string]struct {
 // TestReconcile: a turn that carries our id decides it at once; that none is there takes two equal looks.
 func TestReconcile(t *testing.T) {
 	for name, c := range reconcileCases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, at := again(t, idle, watermark)
-				begin := time.Now()
-				s := reconcile(t.Context(), at)
-				for i, look := range c.looks {
-					if i > 0 {
-						sleep(reconcileFor)
-					}
-					look(f)
+		t.Run(name, bubble(func(t *testing.T) {
+			f, at := again(t, idle, watermark)
+			begin := time.Now()
+			s := reconcile(t.Context(), at)
+			for i, look := range c.looks {
+				if i > 0 {
+					sleep(reconcileFor)
 				}
-				r := <-s.done
-				code := handoff.Code("")
-				if r.err != nil {
-					code = handoff.AsError(r.err).Code
-				}
-				if r.value != c.turn || code != c.code {
-					t.Errorf("%q, %v", r.value, r.err)
-				}
-				if took := time.Since(begin); took != c.took {
-					t.Errorf("took %v", took)
-				}
-				f.take()
-			})
-		})
+				look(f)
+			}
+			r := <-s.done
+			code := handoff.Code("")
+			if r.err != nil {
+				code = handoff.AsError(r.err).Code
+			}
+			if r.value != c.turn || code != c.code {
+				t.Errorf("%q, %v", r.value, r.err)
+			}
+			if took := time.Since(begin); took != c.took {
+				t.Errorf("took %v", took)
+			}
+			f.take()
+		}))
 	}
 }
 

@@ -42,8 +42,7 @@ func TestFork(t *testing.T) {
 		{"lastTurnId '" + turn1 + "' identifies an in-progress turn", handoff.CodeBusy},
 		{"Invalid request: unknown variant `thread/fork`, expected one of `initialize`", handoff.CodeUnsupported},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, link := startFake(t, Config{})
+		withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 			a := fork(t, link, turn1)
 			frame := f.expect("thread/fork")
 			if string(frame.Params) != `{"threadId":"`+thread1+`","lastTurnId":"`+turn1+`","excludeTurns":true}` {
@@ -56,8 +55,7 @@ func TestFork(t *testing.T) {
 			}
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		a := fork(t, link, "")
 		f.reply(f.expect("thread/fork"), threadJSON(thread1, idle, "none"))
 		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
@@ -84,29 +82,26 @@ func TestReply(t *testing.T) {
 			`{"answers":{"q1":{"answers":["a"]},"q2":{"answers":["b"]}}}`, ""},
 		"what is no command": {"command", "yes", "", handoff.CodeMalformed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, _, at, r := running(t)
-				f.turnStarted(turn1)
-				if c.more == "command" {
-					f.ask(0, askCommand, turn1, commandMore)
-				} else {
-					f.ask(0, askInput, turn1, fmt.Sprintf(inputMore, c.more))
-				}
-				q := questionsOf(r)[0]
-				reply := callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) })
-				if c.code != "" {
-					reply.wantCode(t, c.code)
-					f.quiet()
-					return
-				}
-				if got := f.expect(""); string(got.Result) != c.answer {
-					t.Errorf("answered %s", got.Result)
-				}
-				reply.get(t)
-				callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) }).wantCode(t,
-					handoff.CodeNotPending)
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, at, r := running(t)
+			f.turnStarted(turn1)
+			if c.more == "command" {
+				f.ask(0, askCommand, turn1, commandMore)
+			} else {
+				f.ask(0, askInput, turn1, fmt.Sprintf(inputMore, c.more))
+			}
+			q := questionsOf(r)[0]
+			reply := callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) })
+			if c.code != "" {
+				reply.wantCode(t, c.code)
+				f.quiet()
+				return
+			}
+			if got := f.expect(""); string(got.Result) != c.answer {
+				t.Errorf("answered %s", got.Result)
+			}
+			reply.get(t)
+			callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) }).wantCode(t, handoff.CodeNotPending)
+		}))
 	}
 }

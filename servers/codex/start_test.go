@@ -16,8 +16,12 @@ import (
 )
 
 func tryStart(t *testing.T, at handoff.Attached) async[handoff.TurnID] {
+	return tryStartAs(t, at, "m1")
+}
+
+func tryStartAs(t *testing.T, at handoff.Attached, id string) async[handoff.TurnID] {
 	return call(func() (handoff.TurnID, error) {
-		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("fix it")})
+		return at.Agent.Start(t.Context(), handoff.Turn{ID: id, Input: handoff.TextInput("fix it")})
 	})
 }
 
@@ -96,8 +100,7 @@ func TestStartRefused(t *testing.T) {
 		{codeOverloaded, "Server overloaded; retry later.", handoff.CodeOverloaded},
 		{-32600, "something else", handoff.CodeRefused},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, link := startFake(t, Config{})
+		withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 			s := tryStart(t, attach(t, f, link, ""))
 			f.refuse(f.expect("turn/start"), c.wire, c.text)
 			s.wantCode(t, c.code)
@@ -114,9 +117,7 @@ func TestStartOfAnArchivedThread(t *testing.T) {
 		withThread(t, turnJSON(turn2, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
 			synctest.Wait()
-			s := call(func() (handoff.TurnID, error) {
-				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("go")})
-			})
+			s := tryStart(t, at)
 			f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn2, "completed", true)))
 			f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 			if id := s.get(t); id != turn1 {
@@ -124,9 +125,7 @@ func TestStartOfAnArchivedThread(t *testing.T) {
 			}
 			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
 			synctest.Wait()
-			s = call(func() (handoff.TurnID, error) {
-				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Input: handoff.TextInput("go")})
-			})
+			s = tryStartAs(t, at, "m2")
 			f.refuse(f.expect("thread/resume"), -32600,
 				"session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
 			s.wantCode(t, handoff.CodeSessionArchived)
@@ -154,15 +153,13 @@ func TestStartUnknown(t *testing.T) {
 		"silence":  func(*fake, sent) { sleep(startTimeout) },
 		"nonsense": func(f *fake, frame sent) { f.reply(frame, `{"turn":{}}`) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, link := startFake(t, Config{})
-				s := tryStart(t, attach(t, f, link, ""))
-				play(f, f.expect("turn/start"))
-				s.wantCode(t, handoff.CodeUnknownStart)
-				f.quiet()
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			s := tryStart(t, attach(t, f, link, ""))
+			play(f, f.expect("turn/start"))
+			s.wantCode(t, handoff.CodeUnknownStart)
+			f.quiet()
+		}))
 	}
 }
 
@@ -184,9 +181,7 @@ func TestStartNotSent(t *testing.T) {
 		f.close()
 		<-link.Done
 		tryStart(t, at).wantCode(t, handoff.CodeUnreachable)
-		if err := at.Agent.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, at.Agent.Close())
 	})
 }
 

@@ -27,9 +27,7 @@ func (f *fake) subagentAsks(id int, subagent, method, more string) {
 // TestSubagentAsks: what a subagent of our turn asks, or a subagent of that, is a question of our turn. To stop
 // there stops the turn.
 func TestSubagentAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, at, r := running(t)
-		controls := at.Agent.(handoff.Controls)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.subagentAsks(4, subagent1, askCommand, commandMore) // of somebody else's, for all that is known
 		f.item("item/completed", turn1, spawns(subagent1))
@@ -44,12 +42,12 @@ func TestSubagentAsks(t *testing.T) {
 			qs[1].Turn != turn1 {
 			t.Fatalf("questions %+v", qs)
 		}
-		callErr(func() error { return controls.Decide(t.Context(), qs[0].ID, handoff.DecisionDecline) }).get(t)
+		decide(t, at, qs[0].ID, handoff.DecisionDecline).get(t)
 		if a := f.expect(""); string(a.ID) != "5" || string(a.Result) != `{"decision":"decline"}` {
 			t.Errorf("answered %s %s", a.ID, a.Result)
 		}
 		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":5}`, subagent2))
-		stop := callErr(func() error { return controls.Decide(t.Context(), qs[1].ID, handoff.DecisionStop) })
+		stop := decide(t, at, qs[1].ID, handoff.DecisionStop)
 		if a := f.expect(""); string(a.ID) != "6" || string(a.Result) != `{"decision":"cancel"}` {
 			t.Errorf("answered %s %s", a.ID, a.Result)
 		}
@@ -67,8 +65,7 @@ func TestSubagentAsks(t *testing.T) {
 // TestSubagentEditIsItsOwn: a subagent's question shows the files of the edit that it is about and of no other:
 // how risky a yes is hangs on them.
 func TestSubagentEditIsItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, _, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.item("item/completed", turn1, spawns(subagent1))
 		f.notify("item/started",
@@ -85,8 +82,7 @@ func TestSubagentEditIsItsOwn(t *testing.T) {
 
 // TestSubagentOfSomebodyElse: a turn that nobody follows here has subagents whose questions are not ours.
 func TestSubagentOfSomebodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{})
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		attach(t, f, link, turnJSON(turn2, "inProgress", false))
 		f.item("item/completed", turn2, spawns(subagent1))
 		f.subagentAsks(0, subagent1, askCommand, commandMore)
@@ -151,8 +147,7 @@ func (f *fake) unsubscribes(threads ...string) {
 // TestSubagentIsLeft: when its turn has ended nobody here listens to its thread; when it goes on for another turn
 // it is heard again.
 func TestSubagentIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _, at, r := running(t)
+	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
 		f.item("item/completed", turn1, spawns(subagent1))
 		f.quiet()
@@ -162,9 +157,7 @@ func TestSubagentIsLeft(t *testing.T) {
 		f.subagentAsks(5, subagent1, askCommand, commandMore) // nobody here waits for it
 		f.quiet()
 
-		s := call(func() (handoff.TurnID, error) {
-			return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Input: handoff.TextInput("go on")})
-		})
+		s := tryStartAs(t, at, "m2")
 		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn2, "inProgress", false)+`}`)
 		r = record(t.Context(), at.Agent, s.get(t))
 		f.turnStarted(turn2)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -40,33 +39,31 @@ func TestUnreadItems(t *testing.T) {
 			f.notify(noteItemCompleted, fmt.Sprintf(`{"threadId":%q,"turnId":%q,"item":%s}`, thread1, turn1, final))
 		}, [][2]string{{broken, ""}, {broken, ""}, {broken, ""}}, handoff.TurnEnded{Text: "All done."}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, _, _, r := running(t)
-				f.turnStarted(turn1)
-				c.heard(f)
-				f.status(idle)
-				for _, read := range c.reads {
-					sleep(5 * time.Second)
-					f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "completed", true)+`],"nextCursor":null}`)
-					if frame := f.expect("thread/items/list"); read[0] == none {
-						f.reply(frame, `{"data":[],"nextCursor":null}`)
-					} else {
-						f.refuse(frame, -32600, read[0])
-					}
-					if frame := f.expect("thread/turns/list"); read[1] == "" {
-						f.refuse(frame, -32600, broken)
-					} else {
-						f.reply(frame, read[1])
-					}
+		t.Run(name, bubble(func(t *testing.T) {
+			f, _, r := running(t)
+			f.turnStarted(turn1)
+			c.heard(f)
+			f.status(idle)
+			for _, read := range c.reads {
+				sleep(5 * time.Second)
+				f.turns(turnJSON(turn1, "completed", true))
+				if frame := f.expect("thread/items/list"); read[0] == none {
+					f.reply(frame, `{"data":[],"nextCursor":null}`)
+				} else {
+					f.refuse(frame, -32600, read[0])
 				}
-				<-r.done
-				if got := r.got[len(r.got)-1]; !reflect.DeepEqual(got, handoff.Update(c.end)) {
-					t.Errorf("got %+v, want %+v", got, c.end)
+				if frame := f.expect("thread/turns/list"); read[1] == "" {
+					f.refuse(frame, -32600, broken)
+				} else {
+					f.reply(frame, read[1])
 				}
-				f.quiet()
-			})
-		})
+			}
+			<-r.done
+			if got := r.got[len(r.got)-1]; !reflect.DeepEqual(got, handoff.Update(c.end)) {
+				t.Errorf("got %+v, want %+v", got, c.end)
+			}
+			f.quiet()
+		}))
 	}
 }
 

@@ -85,9 +85,7 @@ func TestWebSocket(t *testing.T) {
 	if list, err := link.Catalog.List(t.Context(), 1); err != nil || len(list) != 1 || link.Version != "0.169.0" {
 		t.Errorf("list %v %v", list, err)
 	}
-	if err := link.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, link.Conn.Close())
 	<-link.Done
 }
 
@@ -119,9 +117,7 @@ func TestUnixSocket(t *testing.T) {
 	if link.Version != "0.169.0" || link.Exclusive {
 		t.Errorf("link %+v", link)
 	}
-	if err := link.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, link.Conn.Close())
 	<-link.Done
 	_, err = Dialer(Config{Name: "box", Way: &transport.Unix{Path: path + "x"}})(t.Context())
 	if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
@@ -137,9 +133,7 @@ func TestWebSocketServerGoes(t *testing.T) {
 		t.Errorf("list: %v", err)
 	}
 	<-link.Done
-	if err := link.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, link.Conn.Close())
 }
 
 // TestWebSocketFrameLimit: frames beyond 16 MiB are left out; what is asked and said beside them goes on. A

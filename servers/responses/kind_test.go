@@ -204,9 +204,7 @@ func TestAsRoot(t *testing.T) {
 		t.Error(err)
 	}
 	s.User = as
-	if err := s.Lacks(); err != nil {
-		t.Error(err)
-	}
+	must(t, s.Lacks())
 }
 
 // TestHidden: no command of an agent sees what is hidden from all, even one that runs without a sandbox.

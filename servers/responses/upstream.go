@@ -48,9 +48,7 @@ type upstream struct {
 
 func newUpstream(address string, token func() (string, error), client *http.Client) *upstream {
 	return &upstream{
-		api: responses.NewResponseService(
-			option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, HTTP)),
-		),
+		api:   responses.NewResponseService(option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, HTTP))),
 		token: token, key: address,
 	}
 }

@@ -221,9 +221,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		thread := c.start()
 		c.call("turn/start", c.turn(thread, "go"))
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-ended)
 		c.ended()
 		_ = c.ws.Close()
 		server.Close()

@@ -15,10 +15,8 @@ func TestIntentOf(t *testing.T) {
 			"are all tests green", "RUN TESTS"},
 		"fix": {"fix it", "Fix it!", "fix", "please fix that", "fix the failing test", "can you repair it",
 			"mend the test", "fix it and run the tests"},
-		"push": {"push it", "push the branch", "Push", "please push that", "git push"},
-		"no push": {
-			"don't push it", "do not push", "don’t push the branch", "never push",
-		},
+		"push":       {"push it", "push the branch", "Push", "please push that", "git push"},
+		"no push":    {"don't push it", "do not push", "don’t push the branch", "never push"},
 		"notes":      {"write the release notes", "release notes please", "write the changelog"},
 		"publish":    {"publish the release notes", "publish it", "please publish the notes"},
 		"benchmarks": {"run the benchmarks", "benchmark it", "build everything", "do a long build"},
@@ -28,11 +26,9 @@ func TestIntentOf(t *testing.T) {
 		},
 		"branch": {"which branch is it on", "What branch are you on?"},
 		"stop":   {"stop", "stop it", "cancel that"},
-		"": {
-			"", "hello", "write a test for login", "add tests", "fix the typo in the readme", "refactor the parser",
+		"": {"", "hello", "write a test for login", "add tests", "fix the typo in the readme", "refactor the parser",
 			"what is the weather",
-			"how do I make it real", "stop using tabs everywhere in the code",
-		},
+			"how do I make it real", "stop using tabs everywhere in the code"},
 	} {
 		for _, prompt := range prompts {
 			if got := intentOf(prompt).name; got != want {

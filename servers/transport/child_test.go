@@ -101,9 +101,7 @@ func TestChildEnds(t *testing.T) {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			c := startChild(t, part, servers.End{Died: func(how string) { t.Errorf("it died by itself: %s", how) }})
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, c.Close())
 			if status := c.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != signal {
 				t.Errorf("ended with %v", c.cmd.ProcessState)
 			}

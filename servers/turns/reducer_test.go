@@ -109,48 +109,31 @@ var reducerCases = map[string]struct{ script, want []string }{
 		[]string{"started", "item message a", `delta a "x"`, "dropped a", "item message b", `done message b "y"`,
 			`ended completed "y"`},
 	},
-	"interrupt abandons what was being said": {
-		[]string{"+c command", "!c out", "+a message", "end interrupted"},
-		[]string{"started", "item command c", `delta c "out"`, "item message a", "dropped a", `ended interrupted ""`},
-	},
+	"interrupt abandons what was being said": {[]string{"+c command", "!c out", "+a message", "end interrupted"},
+		[]string{"started", "item command c", `delta c "out"`, "item message a", "dropped a", `ended interrupted ""`}},
 	"a dropped item that finishes counts": {
 		[]string{"+a message", "+b message", "=a message old", "=b message new", "end completed"},
 		[]string{"started", "item message a", "dropped a", "item message b", `done message a "old"`, `done message b "new"`,
 			`ended completed "new"`},
 	},
-	"finished once": {
-		[]string{"=a message x", "=a message x", "+a message", "~a x", "end completed"},
-		[]string{"started", `done message a "x"`, `ended completed "x"`},
-	},
+	"finished once": {[]string{"=a message x", "=a message x", "+a message", "~a x", "end completed"},
+		[]string{"started", `done message a "x"`, `ended completed "x"`}},
 	"the final answer wins over later comments": {
 		[]string{"=a message looking", "=b message answer/done", "=c message bye", "end completed"},
 		[]string{"started", `done message a "looking"`, `done message b "done"`, `done message c "bye"`,
 			`ended completed "done"`},
 	},
-	"without phases the last message wins": {
-		[]string{"=a message one", "=b message two", "end completed"},
-		[]string{"started", `done message a "one"`, `done message b "two"`, `ended completed "two"`},
-	},
-	"bare deltas, then the whole": {
-		[]string{"~a tail", "=a message whole", "end completed"},
-		[]string{"started", `delta a "tail"`, `done message a "whole"`, `ended completed "whole"`},
-	},
-	"bare deltas, then the announcement": {
-		[]string{"~a x", "+a message", "=a message x", "end completed"},
-		[]string{"started", `delta a "x"`, "item message a", `done message a "x"`, `ended completed "x"`},
-	},
-	"bare deltas of a second message abandon the first": {
-		[]string{"~a x", "~b y", "end interrupted"},
-		[]string{"started", `delta a "x"`, "dropped a", `delta b "y"`, "dropped b", `ended interrupted ""`},
-	},
-	"only the end is heard": {
-		[]string{"end completed a answer"},
-		[]string{"started", `ended completed "answer"`},
-	},
-	"the end finishes what is open": {
-		[]string{"+a message", "end completed a answer"},
-		[]string{"started", "item message a", `done message a "answer"`, `ended completed "answer"`},
-	},
+	"without phases the last message wins": {[]string{"=a message one", "=b message two", "end completed"},
+		[]string{"started", `done message a "one"`, `done message b "two"`, `ended completed "two"`}},
+	"bare deltas, then the whole": {[]string{"~a tail", "=a message whole", "end completed"},
+		[]string{"started", `delta a "tail"`, `done message a "whole"`, `ended completed "whole"`}},
+	"bare deltas, then the announcement": {[]string{"~a x", "+a message", "=a message x", "end completed"},
+		[]string{"started", `delta a "x"`, "item message a", `done message a "x"`, `ended completed "x"`}},
+	"bare deltas of a second message abandon the first": {[]string{"~a x", "~b y", "end interrupted"},
+		[]string{"started", `delta a "x"`, "dropped a", `delta b "y"`, "dropped b", `ended interrupted ""`}},
+	"only the end is heard": {[]string{"end completed a answer"}, []string{"started", `ended completed "answer"`}},
+	"the end finishes what is open": {[]string{"+a message", "end completed a answer"},
+		[]string{"started", "item message a", `done message a "answer"`, `ended completed "answer"`}},
 	"nothing after the end": {
 		[]string{"end failed", "begin", "+a message", "~a x", "=a message x", "retry", "end completed"},
 		[]string{"started", `ended failed ""`},

@@ -80,7 +80,16 @@ func newStore(cfg Config) *Store {
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
-	s.close = sync.OnceValue(s.shut)
+	s.close = sync.OnceValue(func() error {
+		close(s.stop)
+		s.turn <- struct{}{}
+		ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+		defer cancel()
+		err := s.lease.end(ctx)
+		_ = s.client.Close() // what matters was said by end
+		<-s.turn
+		return err
+	})
 	goredis.SetLogger(silence{})
 	return s
 }
@@ -128,17 +137,6 @@ func (s *Store) Run(ctx context.Context) error {
 
 // Close ends [Store.Run], gives the lease back and closes the connections. A second Close returns the same.
 func (s *Store) Close() error { return s.close() }
-
-func (s *Store) shut() error {
-	close(s.stop)
-	s.turn <- struct{}{}
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
-	defer cancel()
-	err := s.lease.end(ctx)
-	_ = s.client.Close() // what matters was said by end
-	<-s.turn
-	return err
-}
 
 // Metrics yields what the store counts of itself. Its round trips are counted by who waits for them.
 func (s *Store) Metrics() iter.Seq[handoff.Metric] {

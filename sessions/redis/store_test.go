@@ -99,9 +99,7 @@ func TestFenceOfTheEmptied(t *testing.T) {
 		handoff.StatusDispatching)); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
 		t.Errorf("the former life wrote: %v", err)
 	}
-	if err := latter.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, latter.Close())
 	if err := former.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "taken over") {
 		t.Errorf("the former life takes the lease back: %v", err)
 	}

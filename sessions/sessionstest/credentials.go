@@ -12,16 +12,6 @@ import (
 	"switchboard/sessions"
 )
 
-// testLogins runs what the edge relies on. open returns an empty store that lives until the test ends.
-func testLogins(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, sessions.Logins){
-		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds,
-		"minutes add up": testSpend,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 // login builds a login that ends in an hour.
 func login(principal, id, token string) sessions.Login {
 	now := time.Now().UTC().Truncate(time.Millisecond)
@@ -60,7 +50,7 @@ func none(t *testing.T, s sessions.Logins, sum [sha256.Size]byte) {
 	}
 }
 
-func testLoginLife(t *testing.T, s sessions.Logins) {
+func testLoginLife(t *testing.T, s Store) {
 	logged(t, s, "owner")
 	one, two := login("owner", "one", "token-1"), login("owner", "two", "token-2")
 	two.Used = two.Used.Add(time.Minute)
@@ -83,7 +73,7 @@ func testLoginLife(t *testing.T, s sessions.Logins) {
 	logged(t, s, "owner", two)
 }
 
-func testLoginsApart(t *testing.T, s sessions.Logins) {
+func testLoginsApart(t *testing.T, s Store) {
 	var all []sessions.Login
 	for _, c := range hostile() {
 		all = append(all, login(c.Principal+"|"+c.User, "id", c.Principal+"|"+c.User))
@@ -97,7 +87,7 @@ func testLoginsApart(t *testing.T, s sessions.Logins) {
 	}
 }
 
-func testLoginEnds(t *testing.T, s sessions.Logins) {
+func testLoginEnds(t *testing.T, s Store) {
 	ended, lives := login("owner", "ended", "token-1"), login("owner", "lives", "token-2")
 	ended.Ends = time.Now().Add(-time.Second).UTC().Truncate(time.Millisecond)
 	put(t, s, ended, lives)
@@ -106,7 +96,7 @@ func testLoginEnds(t *testing.T, s sessions.Logins) {
 	none(t, s, sha256.Sum256([]byte("another")))
 }
 
-func testSpend(t *testing.T, s sessions.Logins) {
+func testSpend(t *testing.T, s Store) {
 	for i, step := range []struct {
 		name, day string
 		d, want   time.Duration
@@ -131,16 +121,6 @@ type Secrets interface {
 	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)
 }
 
-// testSecrets runs what the edge relies on. open returns an empty store that lives until the test ends.
-func testSecrets(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, Secrets){
-		"is found by its sum": testSecretFound, "ended is none": testSecretEnds,
-		"a principal has so many": testSecretsBounded,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 // secret builds a secret that ends in an hour.
 func secret(principal, text string) sessions.Secret {
 	return sessions.Secret{
@@ -160,7 +140,7 @@ func keep(t *testing.T, s Secrets, all ...sessions.Secret) {
 	}
 }
 
-func testSecretFound(t *testing.T, s Secrets) {
+func testSecretFound(t *testing.T, s Store) {
 	plain := secret("plain", "ek_plain")
 	plain.User, plain.Session = "", nil
 	all := []sessions.Secret{plain}
@@ -179,7 +159,7 @@ func testSecretFound(t *testing.T, s Secrets) {
 	}
 }
 
-func testSecretEnds(t *testing.T, s Secrets) {
+func testSecretEnds(t *testing.T, s Store) {
 	ended := secret("owner", "ek_ended")
 	ended.Ends = time.Now().Add(-time.Second)
 	keep(t, s, ended)
@@ -188,7 +168,7 @@ func testSecretEnds(t *testing.T, s Secrets) {
 	}
 }
 
-func testSecretsBounded(t *testing.T, s Secrets) {
+func testSecretsBounded(t *testing.T, s Store) {
 	ended := secret("owner", "ek_ended")
 	ended.Ends = time.Now().Add(-time.Second)
 	keep(t, s, ended) // it does not count

@@ -11,16 +11,6 @@ import (
 	"switchboard/sessions"
 )
 
-// testDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
-func testDocuments(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, sessions.Documents){
-		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,
-		"an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief, "levels": testLevels,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 func document(owner handoff.Caller, id, body string) sessions.Document {
 	return sessions.Document{Owner: owner, ID: id, Body: []byte(body),
 		Ends: time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)}
@@ -45,7 +35,7 @@ func wantNoDocument(t *testing.T, s sessions.Documents, owner handoff.Caller, id
 	}
 }
 
-func testDocumentOwned(t *testing.T, s sessions.Documents) {
+func testDocumentOwned(t *testing.T, s Store) {
 	var all []sessions.Document
 	for _, c := range hostile() {
 		all = append(all, document(c, "resp_1", "of "+c.String()+"\x00{}"))
@@ -77,7 +67,7 @@ func testDocumentOwned(t *testing.T, s sessions.Documents) {
 	}
 }
 
-func testLevels(t *testing.T, s sessions.Documents) {
+func testLevels(t *testing.T, s Store) {
 	levels := sessions.Levels{Documents: s}
 	other := handoff.Caller{Principal: "nobody"}
 	for _, level := range []handoff.SpeechLevel{"", handoff.LevelQuiet, handoff.LevelChatty} {
@@ -92,14 +82,14 @@ func testLevels(t *testing.T, s sessions.Documents) {
 	}
 }
 
-func testDocumentEnds(t *testing.T, s sessions.Documents) {
+func testDocumentEnds(t *testing.T, s Store) {
 	ended := document(owner, "ended", "x")
 	ended.Ends = time.Now().Add(-time.Second)
 	putDocument(t, s, ended)
 	wantNoDocument(t, s, owner, "ended")
 }
 
-func testDocumentsBounded(t *testing.T, s sessions.Documents) {
+func testDocumentsBounded(t *testing.T, s Store) {
 	others := document(handoff.Caller{Principal: "other"}, "first", "x")
 	putDocument(t, s, others)
 	first := document(owner, "first", "x")
@@ -117,7 +107,7 @@ func testDocumentsBounded(t *testing.T, s sessions.Documents) {
 }
 
 // testDocumentsBrief: what is kept for minutes is not forgotten for what is kept for days, nor the other way round.
-func testDocumentsBrief(t *testing.T, s sessions.Documents) {
+func testDocumentsBrief(t *testing.T, s Store) {
 	many := func(name string, d sessions.Document) {
 		for n := range sessions.MaxDocuments {
 			d.ID, d.Ends = fmt.Sprint(name, n), d.Ends.Add(time.Millisecond)

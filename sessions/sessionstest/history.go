@@ -11,20 +11,6 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// testHistory runs the contract of [ledger.History]. open returns an empty store that lives until the test
-// ends.
-func testHistory(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, Ledger){
-		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
-		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
-		"what nobody can hear after the call": testNameless, "a random walk": testHistoryWalk,
-		"found by its key": testFind, "a key that is free": testFreeKey,
-		"requests that wait": testRequests, "no words": testNoWords, "who made a thread": testOwned,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 // Deliver walks one handoff to its end, heard at a time; each step may be changed before it is written.
 func Deliver(t *testing.T, l ledger.Ledger, key string, at time.Time, change func(*ledger.Step)) ledger.Entry {
 	t.Helper()
@@ -70,7 +56,7 @@ func past(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery, want 
 	}
 }
 
-func testHeard(t *testing.T, l Ledger) {
+func testHeard(t *testing.T, l Store) {
 	past(t, l, owner, ledger.HistoryQuery{})
 	long := strings.Repeat("wörter ", 1000)
 	var want []ledger.Entry
@@ -100,7 +86,7 @@ func testHeard(t *testing.T, l Ledger) {
 }
 
 // testPages reads more than a store reads at once, many of one moment, while one goes in between.
-func testPages(t *testing.T, l Ledger) {
+func testPages(t *testing.T, l Store) {
 	const n = 300
 	var want []string
 	for i := range n {
@@ -122,7 +108,7 @@ func testPages(t *testing.T, l Ledger) {
 	}
 }
 
-func testSearch(t *testing.T, l Ledger) {
+func testSearch(t *testing.T, l Store) {
 	words := map[string]ledger.Facts{
 		"a": {Title: "auth refactor", Prompt: "Fix the failing LOGIN test"},
 		"b": {Title: "Übersetzung", Prompt: "schreibe die README neu"},
@@ -157,7 +143,7 @@ func testSearch(t *testing.T, l Ledger) {
 	}
 }
 
-func testBodies(t *testing.T, l Ledger) {
+func testBodies(t *testing.T, l Store) {
 	body := func(c handoff.Caller, key string, want ledger.Body, there bool) {
 		t.Helper()
 		if got, ok, err := l.Body(t.Context(), c, key); got != want || ok != there || err != nil {
@@ -196,7 +182,7 @@ func testBodies(t *testing.T, l Ledger) {
 	}
 }
 
-func testHistoryCallers(t *testing.T, l Ledger) {
+func testHistoryCallers(t *testing.T, l Store) {
 	for i, c := range hostile() {
 		Deliver(t, l, "key", since, func(s *ledger.Step) {
 			s.Caller = c
@@ -217,7 +203,7 @@ func testHistoryCallers(t *testing.T, l Ledger) {
 }
 
 // testUnheard lets more wait than may: the oldest become history, and can still be heard.
-func testUnheard(t *testing.T, l Ledger) {
+func testUnheard(t *testing.T, l Store) {
 	const over = 3
 	var all []ledger.Entry
 	for i := range ledger.MaxUnheard + over {
@@ -243,7 +229,7 @@ func testUnheard(t *testing.T, l Ledger) {
 }
 
 // testNameless: an outcome for a caller whom nobody named waits for nobody. Within the call it may be heard.
-func testNameless(t *testing.T, l Ledger) {
+func testNameless(t *testing.T, l Store) {
 	nobody := handoff.NamelessCaller("helper", "call")
 	advance := func(key string, to handoff.Status, at time.Duration) ledger.Entry {
 		t.Helper()

@@ -17,7 +17,7 @@ import (
 const walkBytes = 6
 
 // testHistoryWalk walks at random through a few handoffs of a few callers, the clock going back now and then.
-func testHistoryWalk(t *testing.T, l Ledger) {
+func testHistoryWalk(t *testing.T, l Store) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 12 {
 		walk := make([]byte, 60*walkBytes)

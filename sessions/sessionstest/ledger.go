@@ -12,23 +12,6 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// testLedger runs the contract of [ledger.Ledger]. open returns an empty store that lives until the test
-// ends.
-func testLedger(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, ledger.Ledger){
-		"one life":                         testLife,
-		"as the table says":                testTable,
-		"one owner wins":                   testOneWinner,
-		"oldest first, however many":       testOpenOrder,
-		"an emptied store is told again":   testToldAgain,
-		"callers are apart in the ledger":  testLedgerCallers,
-		"odd words are kept in the ledger": testLedgerWords,
-		"what is no step is refused":       testNoSteps,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 // ledger.Step builds a valid step of an owner to a status; "" adopts.
 func LedgerStep(key, by string, to handoff.Status) ledger.Step {
 	s := ledger.Step{Key: key, Caller: owner, Owner: by, Args: "args", To: to, At: since}
@@ -85,7 +68,7 @@ func opened(t *testing.T, l ledger.Ledger, want ...ledger.Entry) {
 }
 
 // testLife walks through every status, each step written twice, and looks what is open meanwhile.
-func testLife(t *testing.T, l ledger.Ledger) {
+func testLife(t *testing.T, l Store) {
 	opened(t, l)
 	var e ledger.Entry
 	for _, to := range ledgerPath {
@@ -110,7 +93,7 @@ func testLife(t *testing.T, l ledger.Ledger) {
 }
 
 // testTable walks at random and compares each answer with the table's.
-func testTable(t *testing.T, l ledger.Ledger) {
+func testTable(t *testing.T, l Store) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
 		var e ledger.Entry
@@ -152,7 +135,7 @@ func RandomStep(key string, b [4]byte) ledger.Step {
 }
 
 // testOneWinner lets many start the same: one may.
-func testOneWinner(t *testing.T, l ledger.Ledger) {
+func testOneWinner(t *testing.T, l Store) {
 	const owners = 16
 	errs := make([]error, owners)
 	var all sync.WaitGroup
@@ -178,7 +161,7 @@ func testOneWinner(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-func testOpenOrder(t *testing.T, l ledger.Ledger) {
+func testOpenOrder(t *testing.T, l Store) {
 	const n = 300
 	var want []ledger.Entry
 	for i := range n {
@@ -198,7 +181,7 @@ func testOpenOrder(t *testing.T, l ledger.Ledger) {
 
 // testToldAgain tells a store that came back empty how far the work is: with all facts the entry is what it
 // was, in one step, and telling a store that knows it changes nothing.
-func testToldAgain(t *testing.T, l ledger.Ledger) {
+func testToldAgain(t *testing.T, l Store) {
 	var want []ledger.Entry
 	facts := LedgerStep("", "a", handoff.StatusDispatching).Set
 	for i, to := range ledgerPath[1:] {
@@ -226,7 +209,7 @@ func testToldAgain(t *testing.T, l ledger.Ledger) {
 	opened(t, l, want...)
 }
 
-func testLedgerCallers(t *testing.T, l ledger.Ledger) {
+func testLedgerCallers(t *testing.T, l Store) {
 	for i, c := range hostile() {
 		s := LedgerStep("key", "a", handoff.StatusAccepted)
 		s.Caller, s.Args, s.At = c, fmt.Sprint("args-", i), since.Add(time.Duration(i)*time.Second)
@@ -251,7 +234,7 @@ func testLedgerCallers(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-func testLedgerWords(t *testing.T, l ledger.Ledger) {
+func testLedgerWords(t *testing.T, l Store) {
 	s := LedgerStep("key", "a\r\nDEL key", handoff.StatusDispatching)
 	odd := "quote \" \\ \x00 \xff 日本語 , ,started, -1\r\n"
 	s.Set = ledger.Facts{
@@ -267,7 +250,7 @@ func testLedgerWords(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-func testNoSteps(t *testing.T, l ledger.Ledger) {
+func testNoSteps(t *testing.T, l Store) {
 	nobody := LedgerStep("key", "a", handoff.StatusAccepted)
 	nobody.Caller = handoff.Caller{User: "alice"}
 	third := LedgerStep("key", "a", handoff.StatusDispatching)

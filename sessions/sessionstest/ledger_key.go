@@ -25,7 +25,7 @@ func found(t *testing.T, l Ledger, key string, want ledger.Entry, words ledger.B
 }
 
 // testFind: an entry is found by its key at every status, also as history, and by its caller alone.
-func testFind(t *testing.T, l Ledger) {
+func testFind(t *testing.T, l Store) {
 	found(t, l, "key", ledger.Entry{}, ledger.Body{})
 	var e ledger.Entry
 	for _, to := range ledgerPath {
@@ -42,7 +42,7 @@ func testFind(t *testing.T, l Ledger) {
 
 // testFreeKey: of what never began nothing is left when it is asked for again: neither in the history nor of its words.
 // What ran stays.
-func testFreeKey(t *testing.T, l Ledger) {
+func testFreeKey(t *testing.T, l Store) {
 	for at, key := range []string{"unheard", "heard"} {
 		freeKey(t, l, key, since.Add(time.Duration(at)*time.Minute))
 	}
@@ -91,7 +91,7 @@ func freeKey(t *testing.T, l Ledger, key string, at time.Time) {
 }
 
 // testRequests: the whole request is kept while its words wait or are paused, however long it is, and not after that.
-func testRequests(t *testing.T, l Ledger) {
+func testRequests(t *testing.T, l Store) {
 	long := strings.Repeat("picture \x00\xff 日本", ledger.MaxRequest/20)
 	step := func(e ledger.Entry, key string, to handoff.Status, change func(*ledger.Step)) ledger.Entry {
 		t.Helper()
@@ -125,7 +125,7 @@ func testRequests(t *testing.T, l Ledger) {
 
 // testNoWords: of a handoff of which no words are kept none are in the store, and no page of the history has it. It is
 // found by its key.
-func testNoWords(t *testing.T, l Ledger) {
+func testNoWords(t *testing.T, l Store) {
 	var e ledger.Entry
 	for _, to := range ledgerPath {
 		s := LedgerStep("key", "a", to)
@@ -145,7 +145,7 @@ func testNoWords(t *testing.T, l Ledger) {
 
 // testOwned: for whom a thread was made is written with the step before its first turn, once, and in that order.
 // Threads that were there before are nobody's.
-func testOwned(t *testing.T, l Ledger) {
+func testOwned(t *testing.T, l Store) {
 	other := handoff.Caller{Principal: "other", User: "bob"}
 	var want []ledger.Owned
 	for i, why := range []string{handoff.WhyNew, handoff.WhyNamed, handoff.WhyReplaced, handoff.WhyContinued,

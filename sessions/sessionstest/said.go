@@ -12,16 +12,6 @@ import (
 	"switchboard/sessions"
 )
 
-// testConversations runs what the edge relies on. open returns an empty store that lives until the test ends.
-func testConversations(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, sessions.Conversations){
-		"pages": testSaidPages, "search": testSaidSearch, "is kept once and apart": testSaidOnce,
-		"is bounded": testSaidBounded,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 // said reads all pages of a query as their texts.
 func said(t *testing.T, s sessions.Conversations, c handoff.Caller, q sessions.SaidQuery) []string {
 	t.Helper()
@@ -44,7 +34,7 @@ func say(t *testing.T, s sessions.Conversations, c handoff.Caller, lines ...sess
 	must(t, s.AddSaid(t.Context(), c, lines))
 }
 
-func testSaidPages(t *testing.T, s sessions.Conversations) {
+func testSaidPages(t *testing.T, s Store) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	var lines []sessions.Said
 	var want []string
@@ -72,7 +62,7 @@ func testSaidPages(t *testing.T, s sessions.Conversations) {
 	}
 }
 
-func testSaidSearch(t *testing.T, s sessions.Conversations) {
+func testSaidSearch(t *testing.T, s Store) {
 	now := time.Now()
 	for i, text := range []string{"Run the tests on bigpc.", "Über die README", `It said "no" * OR (x)`, "修复登录"} {
 		say(t, s, owner, sessions.Said{ID: fmt.Sprint(i), At: now.Add(time.Duration(i) * time.Second), Who: "voice",
@@ -86,7 +76,7 @@ func testSaidSearch(t *testing.T, s sessions.Conversations) {
 	}
 }
 
-func testSaidOnce(t *testing.T, s sessions.Conversations) {
+func testSaidOnce(t *testing.T, s Store) {
 	other := handoff.Caller{Principal: owner.Principal, User: "somebody"}
 	line := sessions.Said{ID: "a", At: time.Now(), Who: "you", Text: strings.Repeat("é", sessions.MaxSaidText)}
 	say(t, s, owner, line, line)
@@ -107,7 +97,7 @@ func testSaidOnce(t *testing.T, s sessions.Conversations) {
 	}
 }
 
-func testSaidBounded(t *testing.T, s sessions.Conversations) {
+func testSaidBounded(t *testing.T, s Store) {
 	now := time.Now().Add(-time.Hour)
 	const over = 150
 	for from := 0; from < sessions.MaxSaidLines+over; from += 1030 {

@@ -17,24 +17,6 @@ var owner = handoff.Caller{Principal: "owner"}
 // since is a time that survives JSON and time zones.
 var since = time.Date(2026, 5, 4, 12, 30, 15, 123456789, time.UTC)
 
-// testStickies runs the contract of [handoff.Stickies]. open returns an empty store that lives until the test
-// ends.
-func testStickies(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, handoff.Stickies){
-		"empty":                           testEmpty,
-		"set and list":                    testSetAndList,
-		"set replaces":                    testReplace,
-		"newest first":                    testOrder,
-		"clear is exact":                  testClear,
-		"odd words are kept":              testOddWords,
-		"callers are apart":               testCallers,
-		"what is not a thread is refused": testRefused,
-		"many at once":                    testConcurrent,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
-	}
-}
-
 // at builds a sticky thread.
 func at(server, project, thread string) handoff.Sticky {
 	return handoff.Sticky{
@@ -75,14 +57,14 @@ func set(t *testing.T, s handoff.Stickies, c handoff.Caller, all ...handoff.Stic
 	}
 }
 
-func testEmpty(t *testing.T, s handoff.Stickies) {
+func testEmpty(t *testing.T, s Store) {
 	list(t, s, owner)
 	if err := s.Clear(t.Context(), owner, handoff.Target{Server: "bigpc"}); err != nil {
 		t.Fatalf("clear what is not there: %v", err)
 	}
 }
 
-func testSetAndList(t *testing.T, s handoff.Stickies) {
+func testSetAndList(t *testing.T, s Store) {
 	named := at("bigpc", "", "thread-1")
 	named.Named = true
 	untitled := at("laptop", "", "thread-3")
@@ -92,12 +74,12 @@ func testSetAndList(t *testing.T, s handoff.Stickies) {
 	list(t, s, owner, all...)
 }
 
-func testReplace(t *testing.T, s handoff.Stickies) {
+func testReplace(t *testing.T, s Store) {
 	set(t, s, owner, at("bigpc", "", "thread-1"), at("bigpc", "", "thread-2"), at("bigpc", "", "thread-2"))
 	list(t, s, owner, at("bigpc", "", "thread-2"))
 }
 
-func testOrder(t *testing.T, s handoff.Stickies) {
+func testOrder(t *testing.T, s Store) {
 	for i, server := range []string{"b", "c", "a"} {
 		one := at(server, "", "thread-1")
 		one.Since = since.Add(time.Duration(i) * time.Minute)
@@ -114,7 +96,7 @@ func testOrder(t *testing.T, s handoff.Stickies) {
 	}
 }
 
-func testClear(t *testing.T, s handoff.Stickies) {
+func testClear(t *testing.T, s Store) {
 	set(t, s, owner, at("bigpc", "", "thread-1"), at("bigpc", "api", "thread-2"), at("laptop", "", "thread-3"))
 	for _, target := range []handoff.Target{
 		{Server: "bigpc", Project: "web"}, {Server: "api"}, {Server: "bigpc/api"}, {Server: "BIGPC"},
@@ -128,7 +110,7 @@ func testClear(t *testing.T, s handoff.Stickies) {
 	list(t, s, owner, at("bigpc", "api", "thread-2"), at("laptop", "", "thread-3"))
 }
 
-func testOddWords(t *testing.T, s handoff.Stickies) {
+func testOddWords(t *testing.T, s Store) {
 	odd := at("big pc/ü*", "a/b\x00:{}", "thread 1\n")
 	odd.Title = "quote \" backslash \\ </script> 日本語\r\n"
 	set(t, s, owner, odd, at("big pc", "ü*/a/b", "thread-2"))
@@ -148,7 +130,7 @@ func hostile() []handoff.Caller {
 	}
 }
 
-func testCallers(t *testing.T, s handoff.Stickies) {
+func testCallers(t *testing.T, s Store) {
 	for i, c := range hostile() {
 		set(t, s, c, at("bigpc", "", fmt.Sprint("thread-", i)))
 	}
@@ -163,7 +145,7 @@ func testCallers(t *testing.T, s handoff.Stickies) {
 	}
 }
 
-func testRefused(t *testing.T, s handoff.Stickies) {
+func testRefused(t *testing.T, s Store) {
 	refused := []handoff.Sticky{at("", "", "thread-1"), at("bigpc", "", ""), at("bigpc", "", handoff.NewThread)}
 	for _, one := range refused {
 		if err := s.Set(t.Context(), owner, one); err == nil {
@@ -176,7 +158,7 @@ func testRefused(t *testing.T, s handoff.Stickies) {
 	list(t, s, owner)
 }
 
-func testConcurrent(t *testing.T, s handoff.Stickies) {
+func testConcurrent(t *testing.T, s Store) {
 	const callers, servers = 4, 8
 	var all sync.WaitGroup
 	for i := range callers {

@@ -41,13 +41,52 @@ type Ledger interface {
 	ledger.Owners
 }
 
+// contracts are what every store has to do, by what it is about. Each test gets an empty store. Set once.
+var contracts = map[string]map[string]func(*testing.T, Store){
+	"stickies": {
+		"empty": testEmpty, "set and list": testSetAndList, "set replaces": testReplace, "newest first": testOrder,
+		"clear is exact": testClear, "odd words are kept": testOddWords, "callers are apart": testCallers,
+		"what is not a thread is refused": testRefused, "many at once": testConcurrent,
+	},
+	"ledger": {
+		"one life": testLife, "as the table says": testTable, "one owner wins": testOneWinner,
+		"oldest first, however many": testOpenOrder, "an emptied store is told again": testToldAgain,
+		"callers are apart in the ledger": testLedgerCallers, "odd words are kept in the ledger": testLedgerWords,
+		"what is no step is refused": testNoSteps,
+	},
+	"history": {
+		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
+		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
+		"what nobody can hear after the call": testNameless, "a random walk": testHistoryWalk, "found by its key": testFind,
+		"a key that is free": testFreeKey, "requests that wait": testRequests, "no words": testNoWords,
+		"who made a thread": testOwned,
+	},
+	"logins": {
+		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds,
+		"minutes add up": testSpend,
+	},
+	"secrets": {
+		"is found by its sum": testSecretFound, "ended is none": testSecretEnds,
+		"a principal has so many": testSecretsBounded,
+	},
+	"conversations": {
+		"pages": testSaidPages, "search": testSaidSearch, "is kept once and apart": testSaidOnce,
+		"is bounded": testSaidBounded,
+	},
+	"documents": {
+		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,
+		"an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief, "levels": testLevels,
+	},
+}
+
 // TestStore runs every contract. open returns an empty store that lives until the test ends.
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
-	for name, run := range map[string]func(*testing.T, func(*testing.T) Store){
-		"stickies": testStickies, "ledger": testLedger, "history": testHistory, "logins": testLogins,
-		"conversations": testConversations, "documents": testDocuments, "secrets": testSecrets,
-	} {
-		t.Run(name, func(t *testing.T) { run(t, open) })
+	for about, tests := range contracts {
+		t.Run(about, func(t *testing.T) {
+			for name, run := range tests {
+				t.Run(name, func(t *testing.T) { run(t, open(t)) })
+			}
+		})
 	}
 }
 

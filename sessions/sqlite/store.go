@@ -93,7 +93,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		conversations: conversations{f}, documents: documents{f}, upkeep: upkeep{file: f}, turn: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
-	s.close = sync.OnceValue(s.shut)
+	s.close = sync.OnceValue(func() error {
+		close(s.stop)
+		s.turn <- struct{}{}
+		err := s.release()
+		<-s.turn
+		return err
+	})
 	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
@@ -136,14 +142,6 @@ func (s *Store) Run(ctx context.Context) error {
 // Close ends [Store.Run], moves what is left of the log into the file, closes it and gives the state directory
 // back. A second Close returns the same.
 func (s *Store) Close() error { return s.close() }
-
-func (s *Store) shut() error {
-	close(s.stop)
-	s.turn <- struct{}{}
-	err := s.release()
-	<-s.turn
-	return err
-}
 
 // Metrics yields what the store counts of itself. Its round trips are counted by who waits for them.
 func (s *Store) Metrics() iter.Seq[handoff.Metric] {

@@ -51,10 +51,8 @@ func newBrowser(t *testing.T) *browser {
 }
 
 func (b *browser) subscribe(s *Sender, login string) error {
-	return s.Subscribe(
-		owner, login, b.url, base64.RawURLEncoding.EncodeToString(b.key.PublicKey().Bytes()),
-		base64.RawURLEncoding.EncodeToString(b.auth),
-	)
+	text := base64.RawURLEncoding.EncodeToString
+	return s.Subscribe(owner, login, b.url, text(b.key.PublicKey().Bytes()), text(b.auth))
 }
 
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -87,9 +85,8 @@ func (b *browser) open(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ikm, err := hkdf.Key(
-		sha256.New, shared, b.auth, "WebPush: info\x00"+string(b.key.PublicKey().Bytes())+string(theirs), 32,
-	)
+	info := "WebPush: info\x00" + string(b.key.PublicKey().Bytes()) + string(theirs)
+	ikm, err := hkdf.Key(sha256.New, shared, b.auth, info, 32)
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +151,8 @@ func TestNoticesReachBrowsers(t *testing.T) {
 	if s.Key() != first.Key() || len(s.Key()) != 87 {
 		t.Errorf("keys %q and %q", s.Key(), first.Key())
 	}
-	s.Notify(
-		handoff.Notice{Caller: handoff.Caller{Principal: "somebody"}, Kind: handoff.NoticeOutcome, Text: "not for you"},
-	)
+	other := handoff.Caller{Principal: "somebody"}
+	s.Notify(handoff.Notice{Caller: other, Kind: handoff.NoticeOutcome, Text: "not for you"})
 	s.Notify(handoff.Notice{Caller: owner, Kind: handoff.NoticeQuestion, Handoff: "h1", Question: "q1", Server: "bigpc", Title: "auth", Text: strings.Repeat("é", 2000)})
 	waitFor(t, func() bool { return len(b.messages()) == 1 && s.sent.Load() == 1 })
 	m := b.messages()[0]

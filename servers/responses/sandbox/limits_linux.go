@@ -86,7 +86,11 @@ func tidyTmp(c Command) error {
 	if size(c.tmp()) <= c.Limits.Tmp {
 		return nil
 	}
-	return errors.Join(ErrTmp, empty(c.tmp()))
+	entries, err := os.ReadDir(c.tmp())
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(c.tmp(), e.Name())))
+	}
+	return errors.Join(ErrTmp, err)
 }
 
 // tmp is where the /tmp of a command lies outside.
@@ -118,13 +122,4 @@ func size(dir string) int64 {
 		return nil
 	})
 	return sum
-}
-
-// empty removes everything in a directory.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
-	}
-	return err
 }

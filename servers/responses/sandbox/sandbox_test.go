@@ -381,9 +381,7 @@ func TestScratchOfTheDead(t *testing.T) {
 			t.Errorf("%s: %v, and should be there: %v", dir, err, stays)
 		}
 	}
-	if err := errors.Join(used.Close(), next.Close()); err != nil {
-		t.Error(err)
-	}
+	must(t, errors.Join(used.Close(), next.Close()))
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")); len(left) > 0 {
 		t.Errorf("left %q", left)
 	}

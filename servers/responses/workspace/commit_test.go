@@ -42,9 +42,7 @@ func TestEditRace(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-swapped; err != nil {
-		t.Error(err)
-	}
+	must(t, <-swapped)
 	if entries, err := os.ReadDir(git); err != nil || len(entries) != 1 {
 		t.Errorf(".git has %v, %v", entries, err)
 	}
