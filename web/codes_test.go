@@ -24,8 +24,8 @@ func TestCodesAreTyped(t *testing.T) {
 	}
 }
 
-// Five wrong codes void all that wait, and none that is made later. What cannot be a code is no guess, and a right one is
-// none either.
+// Five wrong codes void all that wait, and none that is made later. What cannot be a code is no guess, nor is a right
+// one.
 func TestCodesAreNotGuessed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = append(cfg.Keys, Key{Principal: "guest"}) })

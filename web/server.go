@@ -63,7 +63,7 @@ type route struct {
 
 // routes registers everything there is; whatever is not here is unknown.
 func (s *Server) routes(cfg Config) {
-	backend := tools.Backend{Directory: cfg.Fleet, Giver: cfg.Router}
+	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
 	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
 	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
 	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Voice}
@@ -108,6 +108,7 @@ func (s *Server) routes(cfg Config) {
 		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.putSticky},
 		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.clearSticky},
 
+		{"GET /fleet/status", accessCaller, 0, tools.Status, work.status},
 		{"GET /fleet/handoffs", accessCaller, 0, tools.Status, work.list},
 		{"POST /fleet/handoffs", accessCaller, maxRun, "", work.give},
 		{"GET /fleet/handoffs/{id}", accessCaller, 0, tools.Status, work.read},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -101,6 +102,9 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
 	case row != "":
 		value = scalar(value)
+	case len(a.Where) == 1 && asked == "" && !installed(where):
+		return nil, typed(where + " is no address, as ws://bigpc:4500, unix:PATH and https://api.openai.com/v1 are, and no " +
+			"program on this machine")
 	default:
 		var words []string
 		for _, word := range a.Where {
@@ -123,6 +127,12 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 		add(name, value)
 	}
 	return lines, nil
+}
+
+// installed reports whether a word is a program of this machine.
+func installed(word string) bool {
+	_, err := exec.LookPath(word)
+	return err == nil
 }
 
 // scalar writes text as YAML, in quotes where it needs them.

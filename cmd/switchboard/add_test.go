@@ -99,6 +99,8 @@ func TestAdd(t *testing.T) {
 	add(0, []string{"added helper"}, "helper", "http://127.0.0.1:1/v1", "--set", "model=m 1", "--set", "workspace="+notes, "--set", "trusted=true")
 	good, err := os.ReadFile("switchboard.yaml")
 	must(t, err)
+	add(exitSettings, []string{"notaurl is no address", "no program on this machine"}, "y", "notaurl")
+	add(exitSettings, []string{"bigpc:4500 is no address"}, "y", "bigpc:4500")
 	add(exitSettings, []string{"left as it is", "is already a name"}, "bigpc", "ws://127.0.0.1:4501")
 	add(exitSettings, []string{"left as it is", "in the clear"}, "far", "ws://10.0.0.5:4500")
 	add(exitSettings, []string{"left as it is", "colour"}, "far", "ws://127.0.0.1:2", "--set", "colour=red")

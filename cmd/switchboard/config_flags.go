@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -39,10 +41,13 @@ type options struct {
 	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for tests of others."`
 	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is well, for containers."`
 
-	Servers  serversVerb  `cmd:"" group:"Of the running Switchboard" help:"Show your machines and how they are."`
+	Status   statusVerb   `cmd:"" group:"Of the running Switchboard" help:"Say what runs, what waits for you, and what ended lately."`
+	Servers  serversVerb  `cmd:"" aliases:"machines" group:"Of the running Switchboard" help:"Show your machines and how they are."`
 	Sessions sessionsVerb `cmd:"" group:"Of the running Switchboard" help:"Show sessions, the newest first."`
 	Read     readVerb     `cmd:"" group:"Of the running Switchboard" help:"Show what was said in a session."`
+	Work     workVerb     `cmd:"" group:"Of the running Switchboard" help:"Show work: what runs, waits or is paused, and what ended lately."`
 	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its outcome."`
+	Stop     stopVerb     `cmd:"" group:"Of the running Switchboard" help:"Stop work."`
 	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
 	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show what agents ask, or answer it."`
 
@@ -62,6 +67,8 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 	}
 	app, err := kong.New(o, kong.Name("switchboard"), kong.Description(about), vars,
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Writers(stdout, stderr),
+		kong.KindMapper(reflect.String, kong.MapperFunc(readText)), kong.KindMapper(reflect.Int, kong.MapperFunc(readNumber)),
+		kong.KindMapper(reflect.Float64, kong.MapperFunc(readNumber)), kong.KindMapper(reflect.Bool, switchMapper{}),
 		kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return nil, false, err
@@ -74,13 +81,7 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 		return nil, true, nil
 	}
 	if err != nil {
-		text, help := err.Error(), "--help tells what there is"
-		if len(args) > 0 && strings.HasPrefix(text, "unexpected argument "+args[0]) {
-			text = "there is no verb " + strings.TrimPrefix(text, "unexpected argument ")
-		} else if at, ok := errors.AsType[*kong.ParseError](err); ok && at.Context.Selected() != nil {
-			help = "`switchboard " + at.Context.Selected().Name + " --help` tells how"
-		}
-		return nil, false, problems{{place{name: "switchboard"}, text + "; " + help}}
+		return nil, false, problems{{place{name: "switchboard"}, mistyped(err, args)}}
 	}
 	o.verb, _, _ = strings.Cut(parsed.Command(), " ")
 	for _, step := range parsed.Path {
@@ -91,6 +92,83 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 	return o, false, nil
 }
 
+// mistyped says what is wrong with a command line, and where to read how it is right.
+func mistyped(err error, args []string) string {
+	text, help := err.Error(), "--help tells what there is"
+	at, ok := errors.AsType[*kong.ParseError](err)
+	if ok && at.Context.Selected() != nil {
+		help = "`switchboard " + at.Context.Selected().Name + " --help` tells how"
+	}
+	if missing, ok := strings.CutPrefix(text, `expected "`); ok {
+		text = "needs " + strings.TrimSuffix(missing, `"`)
+	}
+	if what, ok := strings.CutPrefix(text, "unexpected argument "); ok {
+		if text = what + " is too much"; len(args) > 0 && strings.HasPrefix(what, args[0]) {
+			text, help = "there is no verb "+what, "--help tells what there is"
+		}
+	}
+	if flag, what, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(flag, "-") {
+		if strings.HasPrefix(what, "missing value") { // a flag that may be given again
+			what = errNoValue.Error()
+		}
+		text = flag + " " + what
+	}
+	return text + "; " + help
+}
+
+// errNoValue says that a flag is not followed by what it is set to.
+var errNoValue = errors.New("needs a value")
+
+// readText reads the value of a flag, or an argument.
+func readText(ctx *kong.DecodeContext, target reflect.Value) error {
+	if !ctx.Scan.Peek().IsValue() {
+		return errNoValue
+	}
+	target.SetString(ctx.Scan.Pop().String())
+	return nil
+}
+
+// readNumber reads the value of a flag that is a number.
+func readNumber(ctx *kong.DecodeContext, target reflect.Value) error {
+	if !ctx.Scan.Peek().IsValue() {
+		return errNoValue
+	}
+	text := ctx.Scan.Pop().String()
+	if target.Kind() == reflect.Int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("needs a whole number, not %q", text)
+		}
+		target.SetInt(int64(n))
+		return nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("needs a number, not %q", text)
+	}
+	target.SetFloat(n)
+	return nil
+}
+
+// switchMapper reads a flag that is on where it is given.
+type switchMapper struct{}
+
+// Decode implements [kong.Mapper].
+func (switchMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	on := true
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		text := ctx.Scan.Pop().String()
+		if on = text == "true"; !on && text != "false" {
+			return fmt.Errorf("stands alone, or is true or false, not %q", text)
+		}
+	}
+	target.SetBool(on)
+	return nil
+}
+
+// IsBool implements [kong.BoolMapper].
+func (switchMapper) IsBool() bool { return true }
+
 // hideFlags leaves flags out of the help of a verb that has no use for them.
 func hideFlags(app *kong.Kong, verb string) {
 	var names []string
@@ -100,7 +178,7 @@ func hideFlags(app *kong.Kong, verb string) {
 	case "simulate":
 		names = append(names, "config", "listen")
 		fallthrough
-	case "servers", "sessions", "read", "handoff", "answer":
+	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer":
 		names = append(names, "redis", "model-url", "model", "codex", "version")
 	}
 	for _, f := range app.Model.Flags {

@@ -40,7 +40,7 @@ func (serversVerb) Help() string {
 
 type sessionsVerb struct {
 	reachFlags
-	Server string `arg:"" optional:"" help:"The machine to ask; else all."`
+	Server string `arg:"" optional:"" name:"machine" help:"The machine to ask; else all."`
 	Query  string `short:"q" placeholder:"WORDS" help:"Words of the title or of what was asked first."`
 	Limit  int    `placeholder:"N" help:"How many to show."`
 }
@@ -52,8 +52,8 @@ func (sessionsVerb) Help() string {
 
 type readVerb struct {
 	reachFlags
-	Server  string `arg:"" help:"The machine."`
-	Session string `arg:"" help:"The session: its name or title, as \"switchboard sessions\" shows it, or its id."`
+	Server  string `arg:"" name:"machine" help:"The machine."`
+	Session string `arg:"" help:"The session: its title, as \"switchboard sessions\" shows it, or the beginning of its id."`
 	Limit   int    `placeholder:"N" help:"How many lines to show, the newest."`
 }
 
@@ -64,25 +64,58 @@ func (readVerb) Help() string {
 
 type handoffVerb struct {
 	reachFlags
-	Server string   `arg:"" optional:"" help:"The machine, or machine/project."`
+	Server string   `arg:"" optional:"" name:"machine" help:"The machine, or machine/project."`
 	Prompt []string `arg:"" optional:"" help:"What to do; - reads it from standard input."`
 	Thread string   `short:"t" placeholder:"SESSION" help:"The session to go on with: its name, title or id; or new. Else the one that you last used there."`
 	Next   bool     `xor:"mode" help:"After the work that runs there, not into it."`
 	Aside  bool     `xor:"mode" help:"Beside it, as a question of which nothing is kept."`
 	Key    string   `name:"idempotency-key" placeholder:"NAME" help:"A name of yours for this work: given again with the same words, it is not begun again but followed."`
-	Follow string   `xor:"what" placeholder:"ID" help:"Show work that was given before."`
-	Stop   string   `xor:"what" placeholder:"ID" help:"End work that was given before."`
+	Follow string   `xor:"what" placeholder:"ID" help:"Show work that was given before; see \"switchboard work\"."`
+	Stop   string   `xor:"what" placeholder:"ID" help:"Stop it, as \"switchboard stop\" does."`
 }
 
 // Help shows examples.
 func (handoffVerb) Help() string {
 	return examples("switchboard handoff bigpc run the tests",
 		`switchboard handoff bigpc --thread "auth refactor" "fix what fails"`,
-		"switchboard handoff laptop/api - < task.md > answer.md", "switchboard handoff --stop 2m2vm344-1") +
+		"switchboard handoff laptop/api - < task.md > answer.md", "switchboard handoff --follow 2m2vm344-1") +
 		"\n\nWhat the agent says goes to standard output, the rest to standard error. Exit codes: 0 it is done, 1 it " +
 		"failed, " +
 		"2 what was typed is wrong, 3 it was stopped, 4 it was not begun, 5 nobody knows, 130 you left with Ctrl-C, and " +
 		"the work goes on."
+}
+
+type workVerb struct {
+	reachFlags
+	Server string `arg:"" optional:"" name:"machine" help:"The machine whose work to show; else all."`
+	Limit  int    `default:"10" placeholder:"N" help:"How much to show of what has ended."`
+}
+
+// Help shows examples.
+func (workVerb) Help() string {
+	return examples("switchboard work", "switchboard work bigpc --limit 50") +
+		"\n\nWork is named by its id, by the beginning of it, or by the number at its end: \"switchboard stop 3\" stops " +
+		"2m2vm344-3."
+}
+
+type statusVerb struct {
+	reachFlags
+}
+
+// Help shows examples.
+func (statusVerb) Help() string { return examples("switchboard status", "switchboard status --json") }
+
+type stopVerb struct {
+	reachFlags
+	What string `arg:"" optional:"" name:"work" help:"The work, as \"switchboard work\" names it, or the machine that it runs on. Else what runs."`
+	All  bool   `help:"All of it, where several run."`
+}
+
+// Help shows examples.
+func (stopVerb) Help() string {
+	return examples("switchboard stop", "switchboard stop bigpc", "switchboard stop 2m2vm344-1", "switchboard stop --all") +
+		"\n\nWhere several run it asks which, and in a script it stops none. What waits behind the work in its session is " +
+		"paused; paused work that is stopped is dropped."
 }
 
 type answerVerb struct {
@@ -94,7 +127,7 @@ type answerVerb struct {
 func (answerVerb) Help() string {
 	return examples("switchboard answer", "switchboard answer q1 yes", `switchboard answer q2 "version 2.4, today"`) +
 		"\n\nAt a terminal it shows the question once more before it allows anything; a script names the question by its " +
-		"id, which --json has. " +
+		"id, such as q1-7f3a90c2. " +
 		"With a key, it takes one that says approve: true. What is risky takes a tap on the page."
 }
 
@@ -113,7 +146,8 @@ func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(
 func (o *options) reach() (flags reachFlags, speaks bool) {
 	flags, speaks = map[string]reachFlags{
 		"servers": o.Servers.reachFlags, "sessions": o.Sessions.reachFlags, "read": o.Read.reachFlags,
-		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags,
+		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags, "work": o.Work.reachFlags,
+		"status": o.Status.reachFlags, "stop": o.Stop.reachFlags,
 	}[o.verb]
 	return flags, speaks
 }
@@ -130,7 +164,7 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	flags, _ := o.reach()
 	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: flags.JSON, Name: "switchboard"}
 	if terminal(os.Stdin) && terminal(stderr) {
-		t.Sure = func(ctx context.Context, prompt string) (bool, error) { return sure(ctx, os.Stdin, stderr, prompt) }
+		t.Ask = func(ctx context.Context, prompt string) (string, error) { return ask(ctx, os.Stdin, stderr, prompt) }
 	}
 	err = o.ask(ctx, t)
 	if _, ended := errors.AsType[outcomeError](err); err != nil && !ended && ctx.Err() != nil {
@@ -150,6 +184,12 @@ func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
 		return t.Read(ctx, o.Read.Server, o.Read.Session, o.Read.Limit)
 	case "answer":
 		return t.Answer(ctx, o.Answer.Words)
+	case "work":
+		return t.Work(ctx, o.Work.Server, o.Work.Limit)
+	case "status":
+		return t.Status(ctx)
+	case "stop":
+		return t.Stop(ctx, o.Stop.What, o.Stop.All)
 	default:
 		return o.Handoff.do(ctx, t)
 	}
@@ -182,7 +222,7 @@ func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
 	case named && h.Server != "":
 		return typed("--follow and --stop take the id of work alone")
 	case h.Stop != "":
-		return t.Stop(ctx, h.Stop)
+		return t.Stop(ctx, h.Stop, false)
 	case h.Follow != "":
 		outcome, err = t.Follow(ctx, h.Follow)
 	case h.Server == "" || len(h.Prompt) == 0:
@@ -245,15 +285,14 @@ func typedIn(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// sure asks somebody, who says yes or anything else.
-func sure(ctx context.Context, in io.Reader, out io.Writer, prompt string) (bool, error) {
+// ask asks somebody, and returns the line that they type; nothing where they end it.
+func ask(ctx context.Context, in io.Reader, out io.Writer, prompt string) (string, error) {
 	_, _ = io.WriteString(out, prompt) // who does not see it does not answer
 	text, err := typedIn(ctx, func() (string, error) { return bufio.NewReader(in).ReadString('\n') })
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	text = strings.ToLower(strings.TrimSpace(text))
-	return text == "y" || text == "yes", err
+	return strings.TrimSpace(text), err
 }
 
 // typed is a mistake in what was typed.

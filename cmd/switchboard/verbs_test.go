@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -72,15 +73,15 @@ func TestVerbsLook(t *testing.T) {
 		return strings.Contains(out, "nothing is listening there")
 	})
 	sh.wants(0, []string{"MACHINE", "bigpc", "simulated", "projects: shop"}, "servers")
-	sh.wants(0, []string{"auth refactor", "release notes 2.4", "attic is not answering."}, "sessions")
-	if out := sh.wants(0, []string{"auth refactor"}, "sessions", "bigpc", "--query", "auth"); strings.Contains(out, "release notes") {
+	sh.wants(0, []string{"Auth refactor", "Release notes 2.4", "attic is not answering."}, "sessions")
+	if out := sh.wants(0, []string{"Auth refactor"}, "sessions", "bigpc", "--query", "auth"); strings.Contains(out, "Release notes") {
 		t.Errorf("more than was asked for: %s", out)
 	}
 	sh.wants(0, []string{"1 more:"}, "sessions", "--limit", "3")
 	sh.wants(0, []string{"Auth refactor on bigpc", "> move the token refresh", "$ git mv"}, "read", "bigpc", "auth")
 	sh.wants(exitFailed, []string{"I can't find the session nix."}, "read", "bigpc", "nix")
 	sh.wants(exitFailed, []string{"I don't know a machine called nope."}, "read", "nope", "x")
-	sh.wants(exitSettings, []string{"expected"}, "read")
+	sh.wants(0, []string{"MACHINE", "bigpc"}, "machines")
 	sh.wants(0, []string{"Examples:", "--key-file"}, "sessions", "--help")
 	var found struct{ Items []handoff.ServerInfo }
 	if out := sh.wants(0, nil, "servers", "--json"); json.Unmarshal([]byte(out), &found) != nil || len(found.Items) != 3 {
@@ -137,5 +138,32 @@ func TestVerbsAreTheOwners(t *testing.T) {
 		if err := json.Unmarshal(answer, &login); err != nil || login.Principal != name {
 			t.Errorf("%v logs in %s, %v", args, answer, err)
 		}
+	}
+}
+
+// TestMistyped: what is wrong with a command line is said in our words, with where to read how it is right.
+func TestMistyped(t *testing.T) {
+	for line, want := range map[string]string{
+		"read":                           "needs <machine> <session>; `switchboard read --help` tells how",
+		"read bigpc":                     "needs <session>; ",
+		"read bigpc a b":                 "b is too much; ",
+		"sessions --limit abc":           `--limit needs a whole number, not "abc"; `,
+		"sessions --limit":               "--limit needs a value; ",
+		"sessions --limit --json":        "--limit needs a value; ",
+		"handoff --thread":               "--thread needs a value; ",
+		"add --set":                      "--set needs a value; ",
+		"simulate --speed x":             `--speed needs a number, not "x"; `,
+		"servers --json=maybe":           `--json stands alone, or is true or false, not "maybe"; `,
+		"--listen":                       "--listen needs a value; --help tells what there is",
+		"workk":                          "there is no verb workk, did you mean \"work\"?; --help tells what there is",
+		"handoff bigpc x --next --aside": "--next and --aside can't be used together; ",
+	} {
+		_, _, err := parseOptions(strings.Fields(line), io.Discard, io.Discard)
+		if err == nil || !strings.HasPrefix(err.Error(), "switchboard: "+want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if o, _, err := parseOptions(strings.Fields("sessions --json=false --limit=7"), io.Discard, io.Discard); err != nil || o.Sessions.JSON || o.Sessions.Limit != 7 {
+		t.Errorf("%v, %+v", err, o)
 	}
 }

@@ -41,8 +41,10 @@ func TestVerbsHandoff(t *testing.T) {
 		t.Errorf("what was shown to its end is %s, and the next call tells it again", state)
 	}
 	id := sh.r.handoffs()[0].ID
-	if followed := sh.wants(0, nil, "handoff", "--follow", id); followed != out {
-		t.Errorf("followed later: %q", followed)
+	for _, part := range []string{id, id[:4], "1"} {
+		if followed := sh.wants(0, nil, "handoff", "--follow", part); followed != out {
+			t.Errorf("%s, followed later: %q", part, followed)
+		}
 	}
 	lines := strings.Split(strings.TrimSpace(sh.wants(0, nil, "handoff", "--json", "bigpc", "fix it")), "\n")
 	var last struct{ Record handoff.Record }
@@ -83,20 +85,20 @@ func (sh *shell) question() string {
 	return string(open.Items[0].ID)
 }
 
-// TestSure: a yes is one that was typed.
-func TestSure(t *testing.T) {
-	for text, want := range map[string]bool{"y\n": true, " Yes\n": true, "yes": true, "\n": false, "": false, "no\n": false, "yesterday\n": false} {
+// TestAsk: somebody types a line, or leaves.
+func TestAsk(t *testing.T) {
+	for text, want := range map[string]string{"y\n": "y", " Yes \nno\n": "Yes", "yes": "yes", "\n": "", "": ""} {
 		var out syncBuffer
-		if got, err := sure(t.Context(), strings.NewReader(text), &out, "Sure? "); err != nil || got != want || out.String() != "Sure? " {
-			t.Errorf("%q: %t, %v, %q", text, got, err, out.String())
+		if got, err := ask(t.Context(), strings.NewReader(text), &out, "Sure? "); err != nil || got != want || out.String() != "Sure? " {
+			t.Errorf("%q: %q, %v, %q", text, got, err, out.String())
 		}
 	}
 	in, typed := io.Pipe()
 	defer typed.Close()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	if got, err := sure(ctx, in, io.Discard, ""); got || err == nil {
-		t.Errorf("left: %t, %v", got, err)
+	if got, err := ask(ctx, in, io.Discard, ""); got != "" || err == nil {
+		t.Errorf("left: %q, %v", got, err)
 	}
 }
 
@@ -110,12 +112,16 @@ func TestVerbsAnswer(t *testing.T) {
 	write(t, looks, testKey+"-looks")
 	sh.wants(0, []string{"nothing waits for an answer"}, "answer")
 	sh.wants(exitFailed, []string{"nothing waits for an answer"}, "answer", "yes")
+	sh.wants(exitFailed, []string{"there is no question q99; nothing waits for an answer"}, "answer", "q99", "yes")
 	shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "auth", "push it")
 	until(t, "the question", func() bool { return strings.Contains(shown.String(), "yes|no|stop") })
 	sh.wants(0, []string{"q1  bigpc", "git push", "risk: medium"}, "answer")
 	sh.wants(exitFailed, []string{"does not answer q1; there is yes|no|stop"}, "answer", "perhaps")
 	sh.wants(exitFailed, []string{"this key may not answer for you"}, "answer", "--key-file", looks, sh.question(), "yes")
-	sh.wants(exitFailed, []string{"git push", "by its id: switchboard answer " + sh.question()}, "answer", "q1", "yes")
+	sh.wants(exitFailed, []string{"git push", "by its id: switchboard answer q1-"}, "answer", "q1", "yes")
+	sh.wants(exitFailed, []string{"there is no question q99; there is q1 (bigpc: May this command run?"}, "answer", "q99", "yes")
+	sh.wants(0, []string{"bigpc waits for your answer."}, "status")
+	sh.wants(0, []string{"Needs you  just now"}, "work")
 	sh.wants(0, []string{"allowed: ", "git push"}, "answer", sh.question(), "yes")
 	if got := <-code; got != 0 || !strings.Contains(shown.String(), "is pushed.") {
 		t.Errorf("%d %s", got, shown)
@@ -148,5 +154,39 @@ func TestVerbsStop(t *testing.T) {
 	sh.wants(0, []string{"stopped"}, "handoff", "--stop", back[1])
 	if got := <-code; got != exitStopped || !strings.Contains(shown.String(), "stopped") {
 		t.Errorf("stopped with %d: %s", got, shown)
+	}
+}
+
+// TestVerbsWork: work is listed with how it stands, and stopped by a part of its id or by its machine; where several
+// run, somebody is asked which.
+func TestVerbsWork(t *testing.T) {
+	t.Parallel()
+	sh := openShell(t, func(p *plan) { p.Hurry = 1 })
+	sh.wants(0, []string{"no work"}, "work")
+	sh.wants(0, []string{"Nothing is running."}, "status")
+	sh.wants(0, []string{"nothing is running"}, "stop")
+	sh.wants(0, []string{"nothing is running on bigpc"}, "stop", "bigpc")
+	sh.wants(exitFailed, []string{"no work and no machine called nope", "switchboard work"}, "stop", "nope")
+	sh.begin(t.Context(), "handoff", "bigpc", "run the benchmarks")
+	until(t, "the work", func() bool { return strings.Contains(sh.wants(0, nil, "work"), "Working") })
+	sh.begin(t.Context(), "handoff", "bigpc", "--next", "run the tests")
+	until(t, "what waits", func() bool { return strings.Contains(sh.wants(0, nil, "work", "bigpc"), "Waiting") })
+	sh.begin(t.Context(), "handoff", "laptop", "go through the notes")
+	until(t, "the other", func() bool { return strings.Count(sh.wants(0, nil, "work"), "Working") == 2 })
+	sh.wants(0, []string{"no work"}, "work", "attic")
+	sh.wants(0, []string{"bigpc", "laptop", "just begun"}, "status")
+	out := sh.wants(exitFailed, []string{"2 pieces of work run, so name one, or give --all", "laptop, just now: go through the notes"}, "stop")
+	if strings.Contains(out, "stopped") {
+		t.Errorf("something was stopped: %s", out)
+	}
+	sh.wants(0, []string{"stopped on bigpc: run the benchmarks"}, "stop", "BigPC")
+	until(t, "what was behind it", func() bool { return strings.Contains(sh.wants(0, nil, "work"), "Paused") })
+	sh.wants(0, []string{"dropped on bigpc: run the tests"}, "stop", "2")
+	sh.wants(0, []string{"stopped on laptop: go through the notes"}, "stop")
+	until(t, "the end", func() bool { return strings.Count(sh.wants(0, nil, "work"), "Stopped") == 2 })
+	sh.wants(0, []string{"2 more have ended"}, "work", "--limit", "1")
+	var found struct{ Items []handoff.Record }
+	if out := sh.wants(0, nil, "work", "--json"); json.Unmarshal([]byte(out), &found) != nil || len(found.Items) != 3 {
+		t.Errorf("no JSON of the API: %s", out)
 	}
 }

@@ -3,10 +3,13 @@ package verbs
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +17,10 @@ import (
 	"switchboard/handoff"
 )
 
-// Answer answers a question of an agent; without words it shows the open ones. The first word may be the label or the
-// id of one; without it there must be one alone. Nobody allows or tells what they have not seen: but for a no and a
-// stop, the question is shown, and answered after a yes of [Terminal.Sure]. An id needs none: who has it read the
-// question.
+// Answer answers a question of an agent; without words it shows the open ones. The first word may be the label of one,
+// its id, its short id, or the beginning of either; without it there must be one question alone. Nobody allows or tells
+// what they have not seen: but for a no and a stop, the question is shown, and answered after a yes to [Terminal.Ask].
+// A whole id needs none: who has it read the question.
 func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)
@@ -41,7 +44,7 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 		return fmt.Errorf("it is risky, so a yes to it takes a tap on the page; `%s login` prints a link to it. A no "+
 			"counts here: %s answer %s no", t.Name, t.Name, t.handle(q))
 	}
-	if !refuses && words[0] != string(q.ID) {
+	if !refuses && words[0] != string(q.ID) && words[0] != shortID(q) {
 		if err := t.sure(ctx, q, words); err != nil {
 			return err
 		}
@@ -61,16 +64,16 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 // sure shows a question and asks whether it is meant.
 func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []string) error {
 	_, _ = fmt.Fprint(t.Err, shown(q, time.Now())) // without it nobody says yes
-	if strings.EqualFold(words[0], q.Label) {
+	if nameOf(words[0], []handoff.RecordQuestion{q}) == 0 {
 		words = words[1:]
 	}
 	answer := Plain(strings.Join(words, " "))
-	if t.Sure == nil {
-		return fmt.Errorf("where nobody sits at a terminal, this is answered by its id: %s answer %s %s", t.Name, q.ID,
-			answer)
+	if t.Ask == nil {
+		return fmt.Errorf("where nobody sits at a terminal, this is answered by its id: %s answer %s %s", t.Name,
+			shortID(q), answer)
 	}
-	yes, err := t.Sure(ctx, fmt.Sprintf("Answer this with %q? [y/N] ", answer))
-	if err == nil && !yes {
+	typed, err := t.Ask(ctx, fmt.Sprintf("Answer this with %q? [y/N] ", answer))
+	if typed = strings.ToLower(typed); err == nil && typed != "y" && typed != "yes" {
 		err = errors.New("nothing was answered")
 	}
 	return err
@@ -78,26 +81,66 @@ func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []s
 
 // handle is the name by which a question is answered here.
 func (t *Terminal) handle(q handoff.RecordQuestion) string {
-	if t.Sure == nil {
-		return string(q.ID)
+	if t.Ask == nil {
+		return shortID(q)
 	}
 	return q.Label
+}
+
+// shortID is an id of a question that can be typed: the label, and what tells it from others that have had that label.
+func shortID(q handoff.RecordQuestion) string {
+	sum := sha256.Sum256([]byte(q.ID))
+	return q.Label + "-" + hex.EncodeToString(sum[:4])
+}
+
+// nameOf finds the open question that a word names: by its label, its id or the short one, or by the beginning of an id
+// that no other has. -1: none.
+func nameOf(word string, open []handoff.RecordQuestion) int {
+	if at := slices.IndexFunc(open, func(q handoff.RecordQuestion) bool {
+		return strings.EqualFold(q.Label, word) || string(q.ID) == word || shortID(q) == word
+	}); at >= 0 {
+		return at
+	}
+	begins := func(q handoff.RecordQuestion) bool { // past the machine or the label: a word of an answer may be one
+		return strings.Contains(word, ":") && strings.HasPrefix(string(q.ID), word) ||
+			strings.Contains(word, "-") && strings.HasPrefix(shortID(q), word)
+	}
+	at := slices.IndexFunc(open, begins)
+	if at >= 0 && slices.ContainsFunc(open[at+1:], begins) {
+		return -1
+	}
+	return at
+}
+
+// label is how questions are called, and how the short id of one begins.
+var label = regexp.MustCompile(`^[qQ][0-9]+(-[0-9a-f]*)?$`)
+
+// questionsThere names the open questions, for whoever did not name one of them.
+func questionsThere(open []handoff.RecordQuestion) string {
+	if len(open) == 0 {
+		return "nothing waits for an answer"
+	}
+	var names []string
+	for _, q := range open {
+		names = append(names, fmt.Sprintf("%s (%s: %s)", q.Label, cell(q.Server, titleWidth), cell(asked(q), placeWidth)))
+	}
+	return "there is " + strings.Join(names, ", ")
 }
 
 // chosen finds the question that words answer, and what the API is told.
 func chosen(
 	open []handoff.RecordQuestion, words []string,
 ) (q handoff.RecordQuestion, body map[string]string, err error) {
-	at := slices.IndexFunc(open, func(q handoff.RecordQuestion) bool {
-		return strings.EqualFold(q.Label, words[0]) || string(q.ID) == words[0]
-	})
+	at := nameOf(words[0], open)
 	switch {
+	case at < 0 && label.MatchString(words[0]):
+		return q, nil, fmt.Errorf("there is no question %s; %s", words[0], questionsThere(open))
 	case len(open) == 0:
 		return q, nil, fmt.Errorf("nothing waits for an answer")
 	case at >= 0:
 		words = words[1:]
 	case len(open) > 1:
-		return q, nil, fmt.Errorf("%d questions wait: begin with the name of one, such as %s", len(open), open[0].Label)
+		return q, nil, fmt.Errorf("%d questions wait, so begin with the name of one; %s", len(open), questionsThere(open))
 	default:
 		at = 0
 	}

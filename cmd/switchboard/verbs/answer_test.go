@@ -17,21 +17,28 @@ func TestAnswerSeen(t *testing.T) {
 	for _, tc := range []struct {
 		words  string
 		seated bool   // somebody sits there
-		says   bool   // yes, when they are asked
+		says   string // when they are asked
 		sent   bool   // the answer
 		told   string // or the error
 	}{
-		{"yes", false, false, false, "by its id: switchboard answer bigpc:7 yes"},
-		{"q1 yes", false, false, false, "by its id: switchboard answer bigpc:7 yes"},
-		{"q1 Version 2", false, false, false, "git push"},
-		{"bigpc:7 yes", false, false, true, "allowed: "},
-		{"bigpc:7 Version 2", false, false, true, "answered: "},
-		{"no", false, false, true, "declined: "},
-		{"q1 stop", false, false, true, "its work is stopped"},
-		{"yes", true, false, false, "nothing was answered"},
-		{"yes", true, true, true, "git push"},
-		{"q1 yes", true, true, true, "allowed: "},
-		{"bigpc:7 yes", true, false, true, "allowed: "},
+		{"yes", false, "", false, "by its id: switchboard answer q1-5ebe8284 yes"},
+		{"q1 yes", false, "", false, "by its id: switchboard answer q1-5ebe8284 yes"},
+		{"q1 Version 2", false, "", false, "git push"},
+		{"bigpc:7 yes", false, "", true, "allowed: "},
+		{"bigpc:7 Version 2", false, "", true, "answered: "},
+		{"no", false, "", true, "declined: "},
+		{"q1 stop", false, "", true, "its work is stopped"},
+		{"yes", true, "", false, "nothing was answered"},
+		{"yes", true, "Yes", true, "git push"},
+		{"q1 yes", true, "Yes", true, "allowed: "},
+		{"bigpc:7 yes", true, "", true, "allowed: "},
+		{"q1 yes", true, "yesterday", false, "nothing was answered"},
+		{"q1-5ebe8284 yes", false, "", true, "allowed: "},
+		{"q1-5ebe8284 Version 2", false, "", true, "answered: "},
+		{"bigpc: yes", false, "", false, "by its id: switchboard answer q1-5ebe8284 yes"},
+		{"q1-5ebe yes", true, "y", true, "allowed: "},
+		{"q99 yes", false, "", false, "there is no question q99; there is q1 (bigpc: May this command run? git push)"},
+		{"Q99-5ebe8284 yes", true, "y", false, "there is no question"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -39,7 +46,7 @@ func TestAnswerSeen(t *testing.T) {
 				post: {says(200, "{}")}}}
 			term := f.terminal(&out, &errs)
 			if tc.seated {
-				term.Sure = func(_ context.Context, prompt string) (bool, error) {
+				term.Ask = func(_ context.Context, prompt string) (string, error) {
 					if strings.Contains(errs.String(), "answer q1") {
 						t.Errorf("%q: it is told how to answer, and then asked: %q", tc.words, errs.String())
 					}
@@ -73,9 +80,9 @@ func TestAnswerRisky(t *testing.T) {
 			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)},
 				post: {says(200, "{}")}}}
 			term := f.terminal(&out, &errs)
-			term.Sure = func(context.Context, string) (bool, error) {
+			term.Ask = func(context.Context, string) (string, error) {
 				t.Errorf("%q: asked to be sure of what is refused", words)
-				return true, nil
+				return "yes", nil
 			}
 			err := term.Answer(t.Context(), strings.Fields(words))
 			if got := f.seen[len(f.seen)-1] == post; got != sent || (err == nil) != sent {

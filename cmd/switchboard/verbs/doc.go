@@ -23,6 +23,6 @@ type Terminal struct {
 	JSON bool      // Out gets the API's own JSON instead, a line for each
 	Name string    // of the program, for commands that are told
 
-	// Sure asks whoever sits there for a yes. nil: nobody does, and a question is named by its id.
-	Sure func(ctx context.Context, prompt string) (bool, error)
+	// Ask has whoever sits there type a line. nil: nobody does, and a question is named by its id.
+	Ask func(ctx context.Context, prompt string) (string, error)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"switchboard/handoff"
 )
@@ -97,7 +98,7 @@ func (t *Terminal) writeSessions(found handoff.SessionList) error {
 			by = ", by API"
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
-			cell(cmp.Or(s.Label, s.Title, s.ID), placeWidth), s.Status, by,
+			cell(sessionName(s), placeWidth), s.Status, by,
 			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
 	}
 	if err := w.Flush(); err != nil {
@@ -108,6 +109,19 @@ func (t *Terminal) writeSessions(found handoff.SessionList) error {
 			handoff.MaxSessions)
 	}
 	return nil
+}
+
+// sessionName is the title of a session as it was written; where others have it too, what tells them apart.
+func sessionName(s handoff.SessionInfo) string {
+	bare := func(text string) string {
+		return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}), " ")
+	}
+	if s.Title != "" && strings.HasPrefix(bare(s.Title), bare(s.Label)) {
+		return s.Title
+	}
+	return cmp.Or(s.Label, s.Title, s.ID)
 }
 
 // Read shows the newest lines of a session, the oldest of them first.

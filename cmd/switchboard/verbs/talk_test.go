@@ -12,7 +12,7 @@ import (
 )
 
 // seated is a terminal where somebody sits.
-var seated = &Terminal{Name: "switchboard", Sure: func(context.Context, string) (bool, error) { return true, nil }}
+var seated = &Terminal{Name: "switchboard", Ask: func(context.Context, string) (string, error) { return "y", nil }}
 
 const placed = `{"type":"promised","record":{"id":"r1","server":"bigpc","title":"Auth refactor","why":"continued"}}`
 
@@ -126,6 +126,9 @@ func TestChosen(t *testing.T) {
 		sent  string // or the error
 	}{
 		{nil, "yes", "", "nothing waits"},
+		{nil, "q99 yes", "", "there is no question q99; nothing waits for an answer"},
+		{[]handoff.RecordQuestion{which}, "q99 yes", "", "there is no question q99; there is q2 (laptop: Which?)"},
+		{[]handoff.RecordQuestion{push, which}, "id", "", "there is q1 (bigpc: May it?), q2 (laptop: Which?)"},
 		{[]handoff.RecordQuestion{push}, "yes", "id1", "accept"},
 		{[]handoff.RecordQuestion{push}, "Q1 NO", "id1", "decline"},
 		{[]handoff.RecordQuestion{push}, "id1 stop", "id1", "stop"},

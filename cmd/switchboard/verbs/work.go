@@ -82,6 +82,14 @@ func refused(err error) bool {
 func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, error) {
 	for {
 		record, into, err := t.followOne(ctx, id)
+		if fault, answered := errors.AsType[*Fault](err); answered && fault.Code == handoff.CodeNotFound {
+			whole, lookErr := t.workID(ctx, id)
+			if lookErr == nil && whole != id {
+				id = whole
+				continue
+			}
+			err = cmp.Or(lookErr, err)
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			_, _ = fmt.Fprintf(t.Err,
@@ -145,13 +153,4 @@ func (t *Terminal) ended(ctx context.Context, shown *talk, record handoff.Record
 		_, _ = t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(record.ID)+"/heard", struct{}{}, nil)
 	}
 	return record
-}
-
-// Stop ends work.
-func (t *Terminal) Stop(ctx context.Context, id string) error {
-	_, err := t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(id)+"/stop", struct{}{}, nil)
-	if err == nil && !t.JSON {
-		_, err = fmt.Fprintln(t.Out, "stopped; the call, if there is one, goes on")
-	}
-	return err
 }

@@ -1,0 +1,150 @@
+package verbs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// maxPage is how much work one answer of the service has.
+const maxPage = 100
+
+// A piece is a piece of work as lists give it.
+type piece struct {
+	handoff.Record
+	asks bool // it waits for somebody's answer
+}
+
+// A workPage is one page of work, newest first.
+type workPage struct {
+	Items      []piece
+	More       int
+	Incomplete bool
+}
+
+// works reads all work that the service knows, newest first.
+func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
+	var open struct{ Items []handoff.RecordQuestion }
+	if _, err := t.get(ctx, "/fleet/questions", &open); err != nil {
+		return nil, err
+	}
+	page := workPage{More: 1}
+	for before := ""; page.More > 0; before = page.Items[len(page.Items)-1].ID {
+		page = workPage{}
+		if _, err := t.get(ctx, workPath(maxPage, before), &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if len(page.Items) == 0 {
+			break
+		}
+	}
+	if page.Incomplete { // the rest is what was asked for
+		_, _ = fmt.Fprintln(t.Err, "what was going on before the last start cannot be read yet")
+	}
+	for i, w := range all {
+		all[i].asks = slices.ContainsFunc(open.Items, func(q handoff.RecordQuestion) bool { return q.Handoff == w.ID })
+	}
+	return all, nil
+}
+
+// workPath is where a page of work is; before is the id of the last work on the page before it, or "".
+func workPath(limit int, before string) string {
+	asked := url.Values{"limit": {strconv.Itoa(limit)}}
+	if before != "" {
+		asked.Set("before", before)
+	}
+	return "/fleet/handoffs?" + asked.Encode()
+}
+
+// Work shows what needs somebody, runs, waits or is paused, and the newest of what has ended, on one machine or on all
+// ("").
+func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
+	if t.JSON {
+		return t.show(ctx, workPath(min(max(limit, 1), maxPage), ""), &workPage{}, nil)
+	}
+	works, err := t.works(ctx)
+	if err != nil {
+		return err
+	}
+	works = slices.DeleteFunc(works, func(w piece) bool {
+		return server != "" && !strings.EqualFold(w.Server, server) || w.went()
+	})
+	slices.SortStableFunc(works, func(a, b piece) int { return cmp.Compare(a.rank(), b.rank()) })
+	open, _ := slices.BinarySearchFunc(works, len(ranks), func(w piece, rank int) int { return cmp.Compare(w.rank(), rank) })
+	keep := min(len(works), open+max(limit, 0))
+	if keep == 0 {
+		_, err := fmt.Fprintln(t.Out, "no work")
+		return err
+	}
+	rows := table(t.Out, "ID", "MACHINE", "SESSION", "STATE", "WHEN", "WORK")
+	for _, w := range works[:keep] {
+		when := w.CreatedAt
+		if w.EndedAt != nil {
+			when = *w.EndedAt
+		}
+		// Flush reports a failed write.
+		_, _ = fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\t%s\n", w.ID, cell(w.Server, titleWidth),
+			cell(cmp.Or(w.Title, "-"), titleWidth), w.state(), handoff.Ago(time.Now(), when), cell(w.Prompt, placeWidth))
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	if left := len(works) - keep; left > 0 {
+		_, _ = fmt.Fprintf(t.Err, "%d more have ended: --limit shows more of them\n", left)
+	}
+	return nil
+}
+
+// ranks are the states of work that has not ended, in the order of a list.
+var ranks = []string{"Needs you", "Working", "Waiting", "Paused"}
+
+// rank is where work stands in a list; what has ended comes last.
+func (w piece) rank() int {
+	if at := slices.Index(ranks, w.state()); at >= 0 {
+		return at
+	}
+	return len(ranks)
+}
+
+// state says where work stands, in the words of the page.
+func (w piece) state() string {
+	switch {
+	case w.Paused:
+		return "Paused"
+	case w.Outcome == "" && w.asks:
+		return "Needs you"
+	case w.Outcome == "" && w.Waits != "":
+		return "Waiting"
+	case w.Outcome == "":
+		return "Working"
+	}
+	return map[handoff.Outcome]string{
+		handoff.OutcomeResult: "Done", handoff.OutcomeFailed: "Failed", handoff.OutcomeInterrupted: "Stopped",
+		handoff.OutcomeCancelled: "Not begun", handoff.OutcomeUnknown: "Unclear",
+	}[w.Outcome]
+}
+
+// went reports whether a record is no work of its own any more: its words went into other work, or it was paused, and
+// stands in the list as the work that was begun instead.
+func (w piece) went() bool {
+	return w.Why == handoff.WhyAdded || !w.Paused && w.Error != nil && w.Error.Code.Asks()
+}
+
+// Status says in sentences what runs, what waits for somebody, and what ended lately.
+func (t *Terminal) Status(ctx context.Context) error {
+	var found struct {
+		Say string `json:"say"`
+	}
+	return t.show(ctx, "/fleet/status", &found, func() error {
+		_, err := fmt.Fprintln(t.Out, Plain(found.Say))
+		return err
+	})
+}
