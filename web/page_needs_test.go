@@ -134,7 +134,7 @@ func TestPageTellsTheRisk(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
-	p.shows("If nobody answers, it is declined in 25 minutes.")
+	p.shows("Declined in 25 minutes if nobody answers.")
 	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Offline "!";Tests fail "✗";Working "●"` {
 		t.Errorf("words and marks: %q", marks)
 	}

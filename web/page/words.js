@@ -157,7 +157,7 @@ export function givesUpWords(q, now) {
   const at = Date.parse(q.gives_up);
   if (!(at > now)) return "";
   const minutes = Math.round((at - now) / 60_000);
-  return `If nobody answers, it is declined ${minutes < 1 ? "in less than a minute" : minutes === 1 ? "in a minute" : minutes < 120 ? `in ${minutes} minutes` : `in ${Math.round(minutes / 60)} hours`}.`;
+  return `Declined ${minutes < 1 ? "in less than a minute" : minutes === 1 ? "in a minute" : minutes < 120 ? `in ${minutes} minutes` : `in ${Math.round(minutes / 60)} hours`} if nobody answers.`;
 }
 
 /** How much needs the person, in words. */
