@@ -109,14 +109,15 @@ func benchCopy(b *testing.B, model string) string {
 	return "ws://" + l.Addr().String()
 }
 
-// BenchmarkFrame is what one frame of sound costs in its call, without sockets: of the caller, and of a response that
-// sends sound as fast as it is heard. The loop must not wake for it.
+// BenchmarkFrame is what one frame of sound costs in its call, without sockets: of the caller, of a response that sends
+// sound as fast as it is heard, and of one that never began. The loop must not wake for it.
 func BenchmarkFrame(b *testing.B) {
 	sound := strings.Repeat("A", 1280) // 20 ms
 	for name, frame := range map[string]string{
 		"caller": `{"type":"input_audio_buffer.append","audio":"` + sound + `"}`,
 		"model": `{"type":"response.output_audio.delta","event_id":"e","response_id":"r1","item_id":"i1","delta":"` + sound +
 			`"}`,
+		"stray": `{"type":"response.output_audio.delta","response_id":"never","item_id":"i1","delta":"` + sound + `"}`,
 	} {
 		b.Run(name, func(b *testing.B) {
 			client, model := &sink{}, &sink{}
@@ -125,7 +126,7 @@ func BenchmarkFrame(b *testing.B) {
 				c.takeFrom(model)([]byte(e))
 			}
 			take, event := c.takeFrom(client), []byte(frame)
-			if name == "model" {
+			if name != "caller" {
 				take = c.takeFrom(model)
 			}
 			take(event)

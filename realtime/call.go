@@ -186,18 +186,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.session.begun(cmp.Or(c.cause, handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")))
 	c.hearing.signs(time.Now())
 	c.over.Store(true)
-	code := ""
-	if c.cause != nil {
-		code = string(c.cause.Code)
-	}
-	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code),
-		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard),
-		zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable),
-		zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable),
-		zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds),
-		zap.Int("rejoins", c.counts.rejoins))
-
+	c.sum(time.Since(began))
 	c.farewell()
 	var closing sync.WaitGroup
 	defer closing.Wait()
@@ -211,6 +200,21 @@ func (c *Call) run(ctx context.Context, r Router) error {
 		return nil
 	}
 	return c.cause
+}
+
+// sum logs how the call ended. It is not part of run, whose stack would hold the fields for as long as the call.
+func (c *Call) sum(took time.Duration) {
+	code := ""
+	if c.cause != nil {
+		code = string(c.cause.Code)
+	}
+	c.log.Info("call ended", zap.Duration("took", took), zap.String("code", code),
+		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard),
+		zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable),
+		zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable),
+		zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds),
+		zap.Int("rejoins", c.counts.rejoins))
 }
 
 // do lets act use the call's state, gives the router what it takes at once, and lets legs write what came of it. An

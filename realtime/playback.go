@@ -11,6 +11,9 @@ import (
 // aWord is how much sound of what was cut tells anybody anything.
 const aWord = 500 * time.Millisecond
 
+// strayLag is how much later than it was over the end of sound is noticed that belongs to no known response.
+const strayLag = 500 * time.Millisecond
+
 // maxVoiced bounds the items of a response that are known to sound; those beyond it end with the response.
 const maxVoiced = 256
 
@@ -242,22 +245,28 @@ func (p *playback) on(now time.Time) bool {
 
 // next returns when to look again, or zero. While a response of the conversation runs, the end of all sound is not
 // waited for: it changes nothing before the response is made, and with sound that is sent as fast as it is heard a
-// timer would ring for every piece of it.
+// timer would ring for every piece of it. So would it for sound of no response that is known, whose end is looked for
+// strayLag later.
 func (p *playback) next(now time.Time) time.Time {
 	if p.told || !p.sound.on(now) {
 		return time.Time{}
 	}
-	runs, next := false, p.sound.until
+	runs, sounds, next := false, false, p.sound.until
 	for _, v := range p.voices {
 		switch {
 		case !v.sounds || v.over:
+			continue
 		case v.made && v.until.Before(next):
 			next = v.until
 		case !v.made && !v.aside:
 			runs = true
 		}
+		sounds = true
 	}
-	if runs && next.Equal(p.sound.until) {
+	switch {
+	case !sounds:
+		return next.Add(strayLag)
+	case runs && next.Equal(p.sound.until):
 		return time.Time{}
 	}
 	return next

@@ -106,6 +106,27 @@ func TestOtherClientsTellNothing(t *testing.T) {
 	})
 }
 
+// Sound of a response that never began holds the model back until it is over, and the loop does not wake for each piece
+// of it.
+func TestSoundOfNoKnownResponse(t *testing.T) {
+	play(t, func(s *stage) {
+		const piece, pieces = 20 * time.Millisecond, 100
+		rings := map[time.Time]bool{}
+		for range pieces {
+			s.fromModel(audio("never", piece))
+			s.wait(piece)
+			s.call.do(func() { rings[s.call.awaits.alarm] = true })
+		}
+		if most := int(pieces*piece/strayLag) + 1; len(rings) > most {
+			t.Errorf("the loop waited for %d times, want %d at most", len(rings), most)
+		}
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "")
+		s.wait(strayLag)
+		s.wantSent(s.model, "conversation.item.create:message response.create")
+	})
+}
+
 // A voice beside the conversation is heard, but carries nothing of ours, and speech does not cancel it.
 func TestVoiceOutOfBand(t *testing.T) {
 	play(t, func(s *stage) {
