@@ -43,9 +43,8 @@ type AuditRecord struct {
 // asked, the turn, and all that describes the act.
 // Two questions that differ in any of it have different hashes.
 func CommandHash(q Question, server string) string {
-	return hash(
-		fmt.Sprintf("%q", []any{server, q.Connection, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}),
-	)
+	act := []any{server, q.Connection, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}
+	return hash(fmt.Sprintf("%q", act))
 }
 
 // TranscriptHash is what an audit record keeps of a reply.

@@ -48,17 +48,15 @@ func FuzzClip(f *testing.F) {
 			return
 		}
 		clipped, cut, tail, runes := Clip(text, limit), Cut(text, limit), Tail(text, limit), ClipRunes(text, limit)
-		if len(clipped) > limit || len(cut) > limit || len(tail) > limit || !strings.HasPrefix(
-			text, cut,
-		) || !strings.HasSuffix(text, tail) {
+		if max(len(clipped), len(cut), len(tail)) > limit ||
+			!strings.HasPrefix(text, cut) || !strings.HasSuffix(text, tail) {
 			t.Fatalf("%q %d: %q %q %q", text, limit, clipped, cut, tail)
 		}
 		if n := utf8.RuneCountInString(text); utf8.RuneCountInString(runes) > limit || n <= limit && runes != text {
 			t.Fatalf("%q %d runes: %q", text, limit, runes)
 		}
-		if utf8.ValidString(
-			text,
-		) && (!utf8.ValidString(clipped) || !utf8.ValidString(cut) || !utf8.ValidString(tail) || !utf8.ValidString(runes)) {
+		whole := utf8.ValidString(clipped) && utf8.ValidString(cut) && utf8.ValidString(tail) && utf8.ValidString(runes)
+		if utf8.ValidString(text) && !whole {
 			t.Fatalf("%q %d is cut within a rune: %q %q %q %q", text, limit, clipped, cut, tail, runes)
 		}
 	})

@@ -27,9 +27,8 @@ func TestTooDeep(t *testing.T) {
 // FuzzTooDeep holds it to a reading byte by byte.
 func FuzzTooDeep(f *testing.F) {
 	for _, seed := range []string{
-		``, `"\`, `"\\"[`, `{"a":"\"[","b":[]}`, `"a\\\"b"[[`, `"abc`, strings.Repeat(
-			`{"\\":[`, MaxDepth/2,
-		) + "[", strings.Repeat("[", MaxDepth) + `"]"[`,
+		``, `"\`, `"\\"[`, `{"a":"\"[","b":[]}`, `"a\\\"b"[[`, `"abc`,
+		strings.Repeat(`{"\\":[`, MaxDepth/2) + "[", strings.Repeat("[", MaxDepth) + `"]"[`,
 	} {
 		f.Add(seed)
 	}

@@ -211,7 +211,12 @@ var Vocabulary = map[Code]Meaning{
 		"`switchboard login` prints a new link; a device that is logged in shows a new code in its settings.",
 		http.StatusForbidden, 0,
 	},
-	CodeNoKey: {"That request brings no key: %s.", "Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol `openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.", http.StatusUnauthorized, 4401},
+	CodeNoKey: {
+		"That request brings no key: %s.",
+		"Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol " +
+			"`openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.",
+		http.StatusUnauthorized, 4401,
+	},
 	CodeForbidden: {
 		"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden,
 		4403,

@@ -45,9 +45,8 @@ func TestVocabulary(t *testing.T) {
 // TestBecause: the detail of an error that another one led to names no code.
 func TestBecause(t *testing.T) {
 	inner := Fault(CodeSessionGone, "you named", "no rollout found")
-	if e := Because(
-		CodeAgentGone, "bigpc", fmt.Errorf("attach: %w", inner),
-	); e.Error() != "agent_gone bigpc: no rollout found" {
+	e := Because(CodeAgentGone, "bigpc", fmt.Errorf("attach: %w", inner))
+	if e.Error() != "agent_gone bigpc: no rollout found" {
 		t.Error(e)
 	}
 }

@@ -79,9 +79,8 @@ func (g Grant) MayEnd(other Grant) bool {
 // counts as the caller's: it came by the same key, by no client secret where the call did not, and no yes counts in
 // the call that does not count for the holder.
 func (g Grant) MayJoin(other Grant) bool {
-	return g.MayEnd(
-		other,
-	) && g.Key == other.Key && (g.Secret || !other.Secret) && (other.Approve.InCall() || !g.Approve.InCall())
+	return g.MayEnd(other) && g.Key == other.Key && (g.Secret || !other.Secret) &&
+		(other.Approve.InCall() || !g.Approve.InCall())
 }
 
 // Limits bound what one caller, and what one key, may use. Zero is no limit.

@@ -44,9 +44,16 @@ func hear(text string) heard {
 		case unicode.Is(unicode.Cf, r), isAccent(r):
 		case isDense(r):
 			end()
-			h.tokens = append(h.tokens, string(foldDense(r)))
+			if r >= 'ァ' && r <= 'ヶ' { // Katakana is written as Hiragana
+				r += 'ぁ' - 'ァ'
+			}
+			h.tokens = append(h.tokens, string(r))
 		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
-			word = append(word, foldLetter(r)...)
+			if folded, ok := folds[r]; ok {
+				word = append(word, folded...)
+			} else {
+				word = append(word, r)
+			}
 		case isApostrophe(r) && len(word) > 0 && i+1 < len(runes) && unicode.IsLetter(runes[i+1]):
 		default:
 			end()
@@ -173,14 +180,6 @@ func foldWidth(r rune) rune {
 	return r
 }
 
-// foldDense writes Katakana as Hiragana.
-func foldDense(r rune) rune {
-	if r >= 'ァ' && r <= 'ヶ' {
-		return r - 'ァ' + 'ぁ'
-	}
-	return r
-}
-
 // folds are letters with an accent or a variant, each after what it is compared as. Set once.
 var folds = foldTable("aàáâãäåāăą", "cçćĉċč", "dďđð", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iîïĩīĭįı", "jĵ", "kķ",
 	"lĺļľŀł", "nñńņň", "oòóôõöøōŏő", "rŕŗř", "sśŝşšș", "tţťŧț", "uùúûüũūŭůűų", "wŵ", "yýÿŷ", "zźżž",
@@ -196,11 +195,4 @@ func foldTable(rows ...string) map[rune][]rune {
 		}
 	}
 	return table
-}
-
-func foldLetter(r rune) []rune {
-	if to, ok := folds[r]; ok {
-		return to
-	}
-	return []rune{r}
 }

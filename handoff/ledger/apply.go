@@ -22,20 +22,6 @@ const (
 	Illegal  Result = "illegal"  // no edge leads there
 )
 
-// allows reports whether the step may go this way.
-func (e edge) allows(s Step, inherited bool) bool {
-	switch {
-	case e.to != s.To || s.Adopt:
-		return false
-	case e.when == own && inherited:
-		return false
-	case e.attempts != nil && !slices.Contains(e.attempts, s.Attempt):
-		return false
-	default:
-		return e.outcomes == nil || slices.Contains(e.outcomes, s.Set.Outcome)
-	}
-}
-
 // Check returns the step with its texts cut to their bounds and its time to milliseconds, or what is
 // wrong with it whatever the entry is.
 func (s Step) Check() (Step, error) {
@@ -60,16 +46,15 @@ func (s Step) Check() (Step, error) {
 		return bad("without a time")
 	}
 	for _, id := range []string{
-		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.CallID, s.Set.ClientID, s.Set.Target.Server,
-		s.Set.Target.Project, s.Set.Target.Thread, string(
-			s.Set.Watermark,
-		), string(s.Set.Turn), s.Set.Why, string(s.Set.Tests),
+		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.CallID, s.Set.ClientID,
+		s.Set.Target.Server, s.Set.Target.Project, s.Set.Target.Thread,
+		string(s.Set.Watermark), string(s.Set.Turn), s.Set.Why, string(s.Set.Tests),
 	} {
 		if len(id) > maxName {
 			return bad("with an id that is too long")
 		}
 	}
-	s.Set, s.At = s.Set.bounded(), ledgerTime(s.At)
+	s.Set, s.At = s.Set.bounded(), time.UnixMilli(s.At.UnixMilli()).UTC()
 	s.Body.Prompt, s.Body.Text = handoff.Clip(s.Body.Prompt, MaxBody), handoff.Clip(s.Body.Text, MaxBody)
 	if len(s.Body.Did) > MaxBody {
 		s.Body.Did = ""
@@ -82,9 +67,6 @@ func (s Step) Check() (Step, error) {
 	}
 	return s, nil
 }
-
-// ledgerTime is a time as the ledger keeps it.
-func ledgerTime(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 // Apply returns the entry after the step. When nothing changes because the owner wrote the same before,
 // that is no error; otherwise the entry comes back as it was, with the error of [Result.Fault].

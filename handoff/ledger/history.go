@@ -90,8 +90,7 @@ func (e Entry) Told() string {
 // are cut to what a list shows.
 func (e Entry) History() Entry {
 	e.CallID, e.Watermark = "", ""
-	e.Prompt, e.Title, e.Spoken = handoff.Cut(
-		e.Prompt, HistoryPrompt,
-	), handoff.Cut(e.Title, HistoryTitle), handoff.Cut(e.Spoken, HistorySpoken)
+	e.Prompt, e.Title = handoff.Cut(e.Prompt, HistoryPrompt), handoff.Cut(e.Title, HistoryTitle)
+	e.Spoken = handoff.Cut(e.Spoken, HistorySpoken)
 	return e
 }

@@ -175,7 +175,11 @@ var Order = map[handoff.Status]int{
 func (s Step) From(inherited bool) []handoff.Status {
 	var from []handoff.Status
 	for _, e := range edges {
-		if e.allows(s, inherited) {
+		switch {
+		case e.to != s.To, s.Adopt, e.when == own && inherited:
+		case e.attempts != nil && !slices.Contains(e.attempts, s.Attempt):
+		case e.outcomes != nil && !slices.Contains(e.outcomes, s.Set.Outcome):
+		default:
 			from = append(from, e.from)
 		}
 	}

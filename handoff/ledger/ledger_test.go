@@ -72,9 +72,7 @@ func TestLedgerTable(t *testing.T) {
 }
 
 func TestLedgerNothingThere(t *testing.T) {
-	for i, want := range []handoff.Code{
-		handoff.CodeNotFound, "", "", "", "", handoff.CodeNotFound,
-	} {
+	for i, want := range []handoff.Code{handoff.CodeNotFound, "", "", "", "", handoff.CodeNotFound} {
 		s := ledgertest.StepTo("a", ledgertest.Statuses[i])
 		s.New = i > 0
 		if _, err := (ledger.Entry{}).Apply(s); code(err) != want {
@@ -184,9 +182,8 @@ func TestLedgerFacts(t *testing.T) {
 	if done.Turn != "turn-1" || done.Watermark != "w" || done.Target.Server != "bigpc" || done.ClientID != "key" {
 		t.Errorf("words were lost: %+v", done)
 	}
-	if len(done.Spoken) > 4096 || len(done.Spoken) < 4090 || len(done.Prompt) > 200 || !strings.HasSuffix(
-		done.Prompt, "…",
-	) {
+	if len(done.Spoken) > 4096 || len(done.Spoken) < 4090 ||
+		len(done.Prompt) > 200 || !strings.HasSuffix(done.Prompt, "…") {
 		t.Errorf("not bounded: %d and %d bytes", len(done.Spoken), len(done.Prompt))
 	}
 	if want := ledgertest.StepTo("a", "").At.Truncate(time.Millisecond); !done.Accepted.Equal(want) || done.Ended != want {
@@ -229,9 +226,8 @@ func TestLedgerKey(t *testing.T) {
 		{"s1", "c1"}, {"s1", "c2"}, {"s2", "c1"}, {"s1 c", "1"}, {"s1", "c 1"}, {"", "s1 c1"},
 	} {
 		key := ledger.Key(one[0], one[1])
-		if len(key) != 20 || strings.Trim(
-			key, "abcdefghijklmnopqrstuvwxyz234567",
-		) != "" || key != ledger.Key(one[0], one[1]) {
+		if len(key) != 20 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz234567") != "" ||
+			key != ledger.Key(one[0], one[1]) {
 			t.Errorf("key %q", key)
 		}
 		if seen[key] != "" {

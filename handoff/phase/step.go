@@ -296,7 +296,15 @@ func (s State) running(f Fact) (State, []Action) {
 		s.Phase = Reconnecting
 		return s, []Action{ActReconnect}
 	}
-	return s.ending(f)
+	switch f {
+	case FactTurnCompleted:
+		return s.end(handoff.OutcomeResult)
+	case FactTurnFailed:
+		return s.end(handoff.OutcomeFailed)
+	case FactTurnInterrupted:
+		return s.end(handoff.OutcomeInterrupted)
+	}
+	return s, nil
 }
 
 func (s State) reconnecting(f Fact) (State, []Action) {
@@ -305,18 +313,6 @@ func (s State) reconnecting(f Fact) (State, []Action) {
 		return s.follow()
 	case FactReconnectFailed, FactThreadGone:
 		return s.end(handoff.OutcomeUnknown)
-	}
-	return s, nil
-}
-
-func (s State) ending(f Fact) (State, []Action) {
-	switch f {
-	case FactTurnCompleted:
-		return s.end(handoff.OutcomeResult)
-	case FactTurnFailed:
-		return s.end(handoff.OutcomeFailed)
-	case FactTurnInterrupted:
-		return s.end(handoff.OutcomeInterrupted)
 	}
 	return s, nil
 }

@@ -70,9 +70,8 @@ func TestWhoMayAnswer(t *testing.T) {
 			if open := b.questions.get("q") != nil; open != (tt.code != "") {
 				t.Errorf("open: %v", open)
 			}
-			if seen := slices.ContainsFunc(
-				r.Questions(tt.grant), func(q handoff.RecordQuestion) bool { return q.ID == "q" },
-			); seen && !tt.grant.AllowsServer("bigpc") {
+			isQ := func(q handoff.RecordQuestion) bool { return q.ID == "q" }
+			if slices.ContainsFunc(r.Questions(tt.grant), isQ) && !tt.grant.AllowsServer("bigpc") {
 				t.Error("a question of a machine that may not be used is shown")
 			}
 		})
@@ -83,9 +82,8 @@ func TestWhoMayAnswer(t *testing.T) {
 func TestWhoMayReply(t *testing.T) {
 	r := NewRouter(Config{})
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice} {
-		if err := r.Reply(
-			t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes",
-		); codeOfError(err) != handoff.CodeNeedsTap {
+		err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes")
+		if codeOfError(err) != handoff.CodeNeedsTap {
 			t.Errorf("approve %s: answered %v", approve, err)
 		}
 	}

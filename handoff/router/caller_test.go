@@ -26,9 +26,8 @@ func TestCallersAreLetGo(t *testing.T) {
 			"stored": func(b *caller) { b.stickies.queue(stickyWrite{}) },
 			"reads":  func(b *caller) { b.feed.pages.Listen(0) },
 			"works": func(b *caller) {
-				b.registry.records = append(
-					b.registry.records, &recordState{Record: handoff.Record{State: handoff.StatusDelivered}, run: &run{}},
-				)
+				rec := &recordState{Record: handoff.Record{State: handoff.StatusDelivered}, run: &run{}}
+				b.registry.records = append(b.registry.records, rec)
 			},
 		}
 		kept := map[string]*caller{}

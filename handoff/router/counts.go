@@ -67,11 +67,12 @@ func (c *Counts) runs() iter.Seq[handoff.Metric] {
 	for _, server := range slices.Sorted(maps.Keys(c.byServer)) {
 		n := c.byServer[server]
 		all = append(all,
-			n.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by server and outcome.", "outcome", "server", server),
-			n.starts.Metrics(
-				"switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.", "server", server,
-			),
-			n.results.Metrics("switchboard_run_seconds", "Time from a request to its outcome, by server.", "server", server))
+			n.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by server and outcome.",
+				"outcome", "server", server),
+			n.starts.Metrics("switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.",
+				"server", server),
+			n.results.Metrics("switchboard_run_seconds", "Time from a request to its outcome, by server.",
+				"server", server))
 	}
 	return handoff.JoinMetrics(all...)
 }
@@ -97,13 +98,18 @@ var (
 // NewCounts returns counts of work on a fleet. A fleet that is no [handoff.Registrar] has no server by name.
 func NewCounts(fleet handoff.Fleet) *Counts {
 	registrar, ok := fleet.(handoff.Registrar)
+	ops := []string{opAdvance, opOpen, opOpenAll, opList, opSet, opClear}
+	store := &storeTimes{took: map[string]*handoff.Times{}, failed: handoff.NewTally(ops...)}
+	for _, op := range ops {
+		store.took[op] = handoff.NewTimes(storeBounds...)
+	}
 	return &Counts{
 		asks: handoff.NewTally(
 			handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput,
 			handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther,
 		),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, byNobody),
-		store:    newStoreTimes(),
+		store:    store,
 		known:    func(server string) bool { return ok && registrar.Registered(server).Known },
 		byServer: map[string]*serverCounts{},
 		routers:  map[*Router]bool{},
@@ -150,18 +156,14 @@ func (c *Counts) letGo(one *caller) {
 
 // Metrics yields what the routers count, and what they hold now.
 func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
+	audits := handoff.NewMetric("switchboard_audit_failures_total",
+		"Decisions that could not be written to the audit.", c.audits.Load())
 	return handoff.JoinMetrics(
-		slices.Values(c.held()),
+		slices.Values(append(c.held(), audits)),
 		c.runs(),
-		slices.Values([]handoff.Metric{
-			handoff.NewMetric(
-				"switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load(),
-			),
-		}),
 		c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
-		c.answered.Metrics(
-			"switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by",
-		),
+		c.answered.Metrics("switchboard_questions_answered_total",
+			"Questions that were decided, by how; nobody: they were given up.", "by"),
 		c.store.metrics(),
 	)
 }
@@ -193,13 +195,8 @@ func (c *Counts) held() []handoff.Metric {
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),
 	}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
-		list = append(
-			list,
-			handoff.NewMetric(
-				"switchboard_runs", "Runs that are open, by state; completed: the outcome was not heard yet.", states[state],
-				"state", string(state),
-			),
-		)
+		list = append(list, handoff.NewMetric("switchboard_runs",
+			"Runs that are open, by state; completed: the outcome was not heard yet.", states[state], "state", string(state)))
 	}
 	return list
 }
@@ -231,15 +228,6 @@ const (
 	opClear   = "sticky_clear"
 )
 
-func newStoreTimes() *storeTimes {
-	ops := []string{opAdvance, opOpen, opOpenAll, opList, opSet, opClear}
-	s := &storeTimes{took: map[string]*handoff.Times{}, failed: handoff.NewTally(ops...)}
-	for _, op := range ops {
-		s.took[op] = handoff.NewTimes(storeBounds...)
-	}
-	return s
-}
-
 // done counts a round trip that began then. A step that the ledger refuses is an answer, not a failure.
 func (s *storeTimes) done(op string, began time.Time, err error) {
 	s.took[op].Observe(time.Since(began))
@@ -255,16 +243,12 @@ func (s *storeTimes) done(op string, began time.Time, err error) {
 func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
 	var all []iter.Seq[handoff.Metric]
 	for _, op := range slices.Sorted(maps.Keys(s.took)) {
-		all = append(
-			all, s.took[op].Metrics("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op),
-		)
+		all = append(all, s.took[op].Metrics("switchboard_store_seconds",
+			"Time of round trips to the store, by operation.", "op", op))
 	}
-	return handoff.JoinMetrics(
-		append(
-			all,
-			s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"),
-		)...,
-	)
+	all = append(all, s.failed.Metrics("switchboard_store_failures_total",
+		"Round trips to the store that failed, by operation.", "op"))
+	return handoff.JoinMetrics(all...)
 }
 
 // timedLedger is a ledger whose round trips are counted.

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +33,6 @@ type decided struct {
 func (d decided) allows() bool {
 	return d.decision == handoff.DecisionAccept || d.decision == handoff.DecisionAcceptForSession ||
 		d.decision == handoff.DecisionWords
-}
-
-// tooOld reports whether what the caller said has waited too long to be given.
-func (d decided) tooOld(now time.Time) bool {
-	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > handoff.YesFor
 }
 
 // Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
@@ -157,11 +151,8 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 	case d.decision == handoff.DecisionStop:
 		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
 		// goes on, and so does the wait.
-		err = c.router.queues.stop(q.shown.Handoff, func() error {
-			return q.give(
-				ctx, d,
-			)
-		}, func(err error, waiting []string) {
+		give := func() error { return q.give(ctx, d) }
+		err = c.router.queues.stop(q.shown.Handoff, give, func(err error, waiting []string) {
 			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
 				c.pause(waiting)
 			}
@@ -206,7 +197,7 @@ func (c *caller) stillFor(q *question, d decided) error {
 		return nil
 	case c.questions.get(q.shown.ID) != q:
 		return handoff.Fault(handoff.CodeNotPending, "", "it was withdrawn, or its connection was replaced")
-	case d.tooOld(time.Now()):
+	case !d.said.IsZero() && time.Since(d.said) > handoff.YesFor:
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyOld, "")
 	case d.more != nil && d.more():
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyMore, "")
@@ -258,16 +249,6 @@ func (c *caller) closed(id handoff.QuestionID) {
 	}
 }
 
-// mayAnswer reports whether a question can be answered so.
-func (q *question) mayAnswer(d handoff.Decision) error {
-	if d == handoff.DecisionWords && (!q.asked.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(
-		q.shown.Decisions, d,
-	) {
-		return handoff.Fault(handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
-	}
-	return nil
-}
-
 // Bounds of what a record keeps of answers: their number, and what was asked, in bytes. The newest stay.
 const (
 	maxAnswers  = 50
@@ -280,10 +261,8 @@ const byElsewhere = "elsewhere"
 // answered notes on the record of a question how it was answered.
 func (c *caller) answered(q *question, d handoff.Decision, by string) {
 	a := handoff.RecordAnswer{
-		Kind: q.shown.Kind, Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(
-			q.shown.Command, maxAnswered,
-		),
-		Decision: d, By: by, At: time.Now(),
+		Kind: q.shown.Kind, Decision: d, By: by, At: time.Now(),
+		Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(q.shown.Command, maxAnswered),
 	}
 	c.registry.change(q.shown.Handoff, func(rec *handoff.Record) {
 		rec.Answers = append(rec.Answers, a)

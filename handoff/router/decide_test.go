@@ -44,9 +44,10 @@ func (d *desk) Decide(ctx context.Context, id handoff.QuestionID, decision hando
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if decision == handoff.DecisionAccept && !slices.ContainsFunc(
-		d.audited, func(r handoff.AuditRecord) bool { return r.Question == id && r.Decision == decision },
-	) {
+	audited := slices.ContainsFunc(d.audited, func(r handoff.AuditRecord) bool {
+		return r.Question == id && r.Decision == decision
+	})
+	if decision == handoff.DecisionAccept && !audited {
 		d.early.Add(1)
 	}
 	if d.failing != nil {
@@ -226,9 +227,8 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 		rec, _ := b.registry.find("h1")
 		return rec.Answers
 	}
-	if err := r.caller(ladderCaller).decide(
-		t.Context(), "q1", decided{decision: handoff.DecisionAccept, by: handoff.ByVoice},
-	); err != nil {
+	yes := decided{decision: handoff.DecisionAccept, by: handoff.ByVoice}
+	if err := r.caller(ladderCaller).decide(t.Context(), "q1", yes); err != nil {
 		t.Fatal(err)
 	}
 	b.withdrawn("q1") // the agent's own word of it comes late

@@ -71,9 +71,8 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 	last := fmt.Sprint(ledger.MaxOwned)
 	r.owners.made(b, handoff.Target{Server: "s", Thread: last})
-	if !r.owners.Hidden(
-		b, "s", last,
-	) || r.owners.Hidden(b, "s", "0") || len(r.owners.by) > ledger.MaxOwned || len(r.owners.by) != len(r.owners.order) {
+	if !r.owners.Hidden(b, "s", last) || r.owners.Hidden(b, "s", "0") ||
+		len(r.owners.by) > ledger.MaxOwned || len(r.owners.by) != len(r.owners.order) {
 		t.Errorf("%d are kept", len(r.owners.by))
 	}
 }

@@ -227,9 +227,8 @@ func (m *model) begin(s mState, p, i int) {
 	refuse := func(w *mWork) { w.pc, w.outcome, w.down = pcEnded, ouFailed, true }
 	w := s.routers[p].works[i]
 	if w.former {
-		m.advance(s, p, i, formerEnd(
-			m.owner(s.routers[p]),
-		), "write the end of the run before", func(t *mState, w *mWork, c handoff.Code) {
+		end := formerEnd(m.owner(s.routers[p]))
+		m.advance(s, p, i, end, "write the end of the run before", func(t *mState, w *mWork, c handoff.Code) {
 			if w.former = false; c != "" { // told, and nothing is written of it
 				w.pc, t.heard[i] = pcDone, 1<<ouFailed
 			}
@@ -237,9 +236,8 @@ func (m *model) begin(s mState, p, i int) {
 		return
 	}
 	if w.pc == pcAsked {
-		m.advance(s, p, i, mStep{
-			to: stAccepted, fresh: true, again: w.again,
-		}, "accept", func(_ *mState, w *mWork, c handoff.Code) {
+		accept := mStep{to: stAccepted, fresh: true, again: w.again}
+		m.advance(s, p, i, accept, "accept", func(_ *mState, w *mWork, c handoff.Code) {
 			if w.pc, w.again = pcAccepted, false; c != "" {
 				refuse(w)
 			}

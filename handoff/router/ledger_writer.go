@@ -158,9 +158,9 @@ func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.F
 	return l.first(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
 }
 
-// first writes a step that is waited for, after all that is pending: the ledger gives a key anew only when it knows that
-// nothing ran for whoever had it before. Of a run that has ended meanwhile, or whose key another has, it writes nothing:
-// a note is on its way beside the loop, and its run does not wait for it.
+// first writes a step that is waited for, after all that is pending: the ledger gives a key anew only when it knows
+// that nothing ran for whoever had it before. Of a run that has ended meanwhile, or whose key another has, it writes
+// nothing: a note is on its way beside the loop, and its run does not wait for it.
 func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
 	for more := true; more; {
 		var err error

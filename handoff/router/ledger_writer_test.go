@@ -46,10 +46,9 @@ func TestLateNote(t *testing.T) {
 	l := r.caller(ladderCaller).newLedgerWriter("key", "run", "args", false)
 	thread := handoff.Target{Server: "s", Thread: "t"}
 	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
-	l.Step(
-		handoff.StatusAccepted, 0,
-		ledger.Facts{Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked"},
-	)
+	l.Step(handoff.StatusAccepted, 0, ledger.Facts{
+		Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked",
+	})
 	got := l.Step(handoff.StatusStarted, 0, ledger.Facts{Turn: "turn"}).Set
 	want := ledger.Facts{Target: thread, Watermark: "before", Title: "made", Prompt: "go", Turn: "turn"}
 	if got != want {
@@ -122,9 +121,8 @@ func TestAskedAgain(t *testing.T) {
 		asked := ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))
 		entry := ledger.Entry{
 			Key: ledger.Key("runs of "+ladderCaller.String(), req.Key), Caller: ladderCaller, Owner: "former-1", Args: asked,
-			Status: handoff.StatusCompleted, Attempt: 1, Facts: ledger.Facts{
-				ClientID: "former-1", Target: req.Target, Outcome: handoff.OutcomeResult,
-			},
+			Status: handoff.StatusCompleted, Attempt: 1,
+			Facts: ledger.Facts{ClientID: "former-1", Target: req.Target, Outcome: handoff.OutcomeResult},
 		}
 		s := &shelf{[]ledger.Entry{entry}, make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
@@ -185,9 +183,8 @@ func TestHeardAtOnce(t *testing.T) {
 	defer func() { stop(); <-done }()
 	for n := range 100 {
 		id, err := r.Start(ctx, ladderGrant, handoff.Request{
-			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{
-				Server: "s", Thread: "t",
-			}, Input: handoff.TextInput("go"),
+			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{Server: "s", Thread: "t"},
+			Input: handoff.TextInput("go"),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -81,7 +81,8 @@ func (r *recordState) delta(d handoff.RunDelta) {
 		return
 	}
 	if l.deltas >= maxDeltas || l.bytes+len(d.Text) > maxDeltaBytes {
-		l.dropDeltas()
+		l.events = slices.DeleteFunc(l.events, logged.isDelta)
+		l.deltas, l.bytes = 0, 0
 	}
 	l.deltas++
 	l.bytes += len(d.Text)
@@ -105,11 +106,6 @@ func (l *runLog) add(e logged) {
 		close(l.changed)
 		l.changed = nil
 	}
-}
-
-func (l *runLog) dropDeltas() {
-	l.events = slices.DeleteFunc(l.events, logged.isDelta)
-	l.deltas, l.bytes = 0, 0
 }
 
 // trim keeps the newest events, with the deltas between them.

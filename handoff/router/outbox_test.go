@@ -236,9 +236,8 @@ func TestFollowPast(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
 	var last uint64
-	b.registry.setPast(
-		[]handoff.Record{{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}},
-	)
+	past := handoff.Record{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}
+	b.registry.setPast([]handoff.Record{past})
 	for range 2 {
 		var kinds []handoff.RunKind
 		for e, err := range r.Follow(t.Context(), ladderCaller, "past", 0) {
@@ -287,9 +286,10 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- r.Run(ctx) }() // only now the run can take its first step
 				time.Sleep(time.Hour)
-				want := map[bool]handoff.Outcome{
-					true: handoff.OutcomeCancelled, false: handoff.OutcomeFailed,
-				}[name == "stop" || name == "both"]
+				want := handoff.OutcomeFailed
+				if name == "stop" || name == "both" {
+					want = handoff.OutcomeCancelled
+				}
 				if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != want {
 					t.Errorf("the outcome is %q, not %q: %+v, %v", rec.Outcome, want, rec, err)
 				}

@@ -60,20 +60,17 @@ func TestRecall(t *testing.T) {
 				Changes: []handoff.FileChange{{Path: "a.go", Diff: "@@\n-a\n+b\n", Added: 1, Removed: 1}},
 			},
 		},
-		Usage: &handoff.Usage{Input: 7}, Answers: []handoff.RecordAnswer{
-			{By: handoff.ByPage, Command: "git push", At: began},
-		},
-		Error: &handoff.RecordError{
-			Code: handoff.CodeAgentFailed, Detail: "the whole story",
-		}, Undelivered: []string{"and push it"},
+		Usage:       &handoff.Usage{Input: 7},
+		Answers:     []handoff.RecordAnswer{{By: handoff.ByPage, Command: "git push", At: began}},
+		Error:       &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"},
+		Undelivered: []string{"and push it"},
 	})
 	for i := range maxRecalled + 5 {
 		n := maxRecalled + 5 - i // the newest first
 		key := fmt.Sprint("key-", n)
 		a.past = append(a.past, ledger.Entry{
-			Key: key, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began.Add(
-				time.Duration(n) * time.Second,
-			), Ended: began.Add(time.Duration(n+1) * time.Second),
+			Key: key, Caller: ladderCaller, Status: handoff.StatusDelivered,
+			Accepted: began.Add(time.Duration(n) * time.Second), Ended: began.Add(time.Duration(n+1) * time.Second),
 			Facts: ledger.Facts{
 				ClientID: fmt.Sprint("former-", n), Target: handoff.Target{Server: "s", Thread: "t"},
 				Outcome: handoff.OutcomeFailed, Code: handoff.CodeAgentFailed, Prompt: "cut", Spoken: "said",
@@ -117,15 +114,13 @@ func TestRecall(t *testing.T) {
 		rec.State != handoff.StatusDelivered || rec.Outcome != handoff.OutcomeFailed {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	if len(rec.Items) != 2 || *rec.Items[0].Exit != 1 || rec.Items[0].Output != "FAIL" || !strings.Contains(
-		rec.Items[1].Changes[0].Diff, "+b",
-	) {
+	if len(rec.Items) != 2 || *rec.Items[0].Exit != 1 || rec.Items[0].Output != "FAIL" ||
+		!strings.Contains(rec.Items[1].Changes[0].Diff, "+b") {
 		t.Errorf("items %+v", rec.Items)
 	}
 	if rec.Usage.Input != 7 || !slices.Equal(rec.Undelivered, []string{"and push it"}) ||
-		rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(
-		began.Add(10*time.Second),
-	) {
+		rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" ||
+		!rec.EndedAt.Equal(began.Add(10*time.Second)) {
 		t.Errorf("%+v", rec)
 	}
 	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text ||
@@ -148,10 +143,10 @@ func TestDeedsAreBounded(t *testing.T) {
 	} {
 		rec := handoff.Record{}
 		for i := range maxItems {
-			rec.Items = append(rec.Items, handoff.RecordItem{ID: fmt.Sprint(
-				i,
-			), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
-				Changes: []handoff.FileChange{{Path: "a", Diff: strings.Repeat("+", 1000)}}})
+			rec.Items = append(rec.Items, handoff.RecordItem{
+				ID: fmt.Sprint(i), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
+				Changes: []handoff.FileChange{{Path: "a", Diff: strings.Repeat("+", 1000)}},
+			})
 		}
 		rec.Items = append(rec.Items, handoff.RecordItem{ID: "last", Kind: handoff.ItemCommand, Output: "ok"})
 		kept := deedsOf(rec)

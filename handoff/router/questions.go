@@ -218,8 +218,13 @@ func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question,
 	if q == nil || q.state >= questionClaimed {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if err := q.mayAnswer(d); err != nil {
-		return nil, err
+	possible := slices.Contains(q.shown.Decisions, d)
+	if d == handoff.DecisionWords {
+		possible = q.asked.Words && q.replies
+	}
+	if !possible {
+		return nil, handoff.Fault(
+			handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
 	}
 	q.state = questionClaimed
 	return q, nil
@@ -291,9 +296,8 @@ func (c *caller) giveUpOn(ctx context.Context, q *question) {
 	}
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	err := c.decide(
-		limited, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)},
-	)
+	d := decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)}
+	err := c.decide(limited, q.shown.ID, d)
 	if err == nil {
 		c.feed.publish(q.shown.Handoff, handoff.RunGaveUp{Question: q.shown})
 		return

@@ -95,24 +95,22 @@ func (l *Queues) stop(id string, give func() error, after func(err error, waitin
 		l.all[key].stops++
 	}
 	l.mu.Unlock()
-	defer l.stopped(keys)
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, key := range keys {
+			n := l.all[key]
+			n.stops--
+			n.wake()
+			l.tidyLocked(key)
+		}
+	}()
 	err := give()
 	l.mu.Lock()
 	waiting := l.waitingLocked(keys)
 	l.mu.Unlock()
 	after(err, waiting)
 	return err
-}
-
-func (l *Queues) stopped(keys []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, key := range keys {
-		n := l.all[key]
-		n.stops--
-		n.wake()
-		l.tidyLocked(key)
-	}
 }
 
 // heldLocked returns what a run holds.

@@ -120,7 +120,9 @@ func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	i := slices.IndexFunc(g.records, func(r *recordState) bool { return o.Thread != "" && r.ThreadID == o.Thread && r.Outcome == "" })
+	i := slices.IndexFunc(g.records, func(r *recordState) bool {
+		return o.Thread != "" && r.ThreadID == o.Thread && r.Outcome == ""
+	})
 	if i < 0 {
 		return "", nil
 	}

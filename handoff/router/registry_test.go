@@ -17,9 +17,9 @@ func TestBookKeepsItsBounds(t *testing.T) {
 		id := fmt.Sprint(i)
 		b.open(handoff.Record{ID: id}, nil)
 		if i != 2 { // the third work still runs
-			b.registry.change(
-				id, func(r *handoff.Record) { r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult },
-			)
+			b.registry.change(id, func(r *handoff.Record) {
+				r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult
+			})
 		}
 	}
 	list := b.registry.list()
@@ -111,9 +111,8 @@ func TestBookItems(t *testing.T) {
 	rec.Items[0].Text = "changed outside"
 	b.registry.item("h", handoff.RecordItem{ID: "c2", Kind: handoff.ItemCommand, Text: "go vet", State: itemRunning})
 	b.registry.drop("h", "c2")
-	if again, _ := b.registry.find("h"); len(
-		again.Items,
-	) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
+	again, _ := b.registry.find("h")
+	if len(again.Items) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
 		t.Fatalf("a copy shares its items, or what a command did is lost: %+v", again.Items)
 	}
 	b.registry.drop("h", "m1")

@@ -109,9 +109,8 @@ func NewRouter(cfg Config) *Router {
 		cfg.Ledger = timedLedger{cfg.Ledger, cfg.Counts.store}
 	}
 	r := &Router{
-		fleet: cfg.Fleet, stickies: timedStickies{
-			cfg.Stickies, cfg.Counts.store,
-		}, log: cfg.Log, life: cfg.Life, only: cfg.Caller,
+		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store},
+		log: cfg.Log, life: cfg.Life, only: cfg.Caller,
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
@@ -223,9 +222,9 @@ func (r *Router) Recovered(ctx context.Context, within time.Duration) error {
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
-	return slices.DeleteFunc(
-		r.caller(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool { return !g.AllowsServer(q.Server) },
-	)
+	return slices.DeleteFunc(r.caller(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool {
+		return !g.AllowsServer(q.Server)
+	})
 }
 
 // Stickies returns a caller's sticky sessions, by server.
@@ -243,12 +242,9 @@ func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 		if s.Named {
 			why = handoff.WhyNamed
 		}
-		list = append(
-			list,
-			handoff.RecordSticky{
-				Server: keyOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since,
-			},
-		)
+		list = append(list, handoff.RecordSticky{
+			Server: keyOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since,
+		})
 	}
 	return list, nil
 }

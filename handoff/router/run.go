@@ -82,10 +82,8 @@ type attempt struct {
 func (c *caller) newRun(id string) *run {
 	r := c.router
 	w := &run{
-		router: r, caller: c, ID: id, log: r.log.WithLazy(
-			zap.String("principal", c.who.Principal), zap.String("handoff", id),
-		),
-		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
+		router: r, caller: c, ID: id, rec: handoff.Record{ID: id}, changed: make(chan struct{}, 1),
+		log:   r.log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
 		claim: claim{queues: r.queues, id: id, caller: c.who},
 	}
 	w.agents.fleet = r.fleet

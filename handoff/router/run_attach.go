@@ -118,9 +118,7 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	target := r.target
 	var at handoff.Attached
 	var err error
-	if !r.limited(ctx, func(ctx context.Context) {
-		at, err = r.agents.attach(ctx, target)
-	}) {
+	if !r.limited(ctx, func(ctx context.Context) { at, err = r.agents.attach(ctx, target) }) {
 		return phase.FactNothing, nil
 	}
 	if err != nil {
@@ -185,9 +183,8 @@ func (r *run) made(
 	r.arrived(at)
 	r.target.Thread = at.Target.Thread
 	if !r.claim.take(threadKey(r.target)) {
-		return phase.FactAttachFailed, handoff.Fault(
-			handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use",
-		)
+		e := handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
+		return phase.FactAttachFailed, e
 	}
 	return phase.FactAttached, nil
 }
@@ -267,22 +264,16 @@ func offered() *handoff.Error {
 func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.claim.keep("")
 	q := handoff.Question{
-		ID: handoff.QuestionID("copy:" + r.ID), Kind: handoff.QuestionCopy, Asked: time.Now(), Decisions: []handoff.Decision{
-			handoff.DecisionAccept, handoff.DecisionDecline,
-		},
-		Text: fmt.Sprintf(
-			"May a copy of the session %s be made on %s, to go on there?", wording.SayTitle(r.rec.Title), r.rec.Server,
-		),
+		ID: handoff.QuestionID("copy:" + r.ID), Kind: handoff.QuestionCopy, Asked: time.Now(),
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline},
+		Text: fmt.Sprintf("May a copy of the session %s be made on %s, to go on there?",
+			wording.SayTitle(r.rec.Title), r.rec.Server),
 	}
 	if r.wait.elsewhere {
 		q.Reason = "It is open in another program on that machine."
 	}
-	r.caller.ask(
-		r,
-		&question{
-			asked: q, level: r.router.registered(r.target.Server).VoiceApprovals, thread: r.target.Thread, controls: offer{r},
-		},
-	)
+	level := r.router.registered(r.target.Server).VoiceApprovals
+	r.caller.ask(r, &question{asked: q, level: level, thread: r.target.Thread, controls: offer{r}})
 	r.outside(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
 	return phase.FactNothing, nil
 }

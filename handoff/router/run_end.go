@@ -97,23 +97,17 @@ func (r *run) writeOutcome(ctx context.Context) (phase.Fact, *handoff.Error) {
 		defer t.Stop()
 		select {
 		case err := <-written:
-			fact = writtenFact(err)
+			if err == nil {
+				fact = phase.FactWritten
+			} else if handoff.AsError(err).Code == handoff.CodeTakenOver {
+				fact = phase.FactTakenOver
+			}
 		case <-t.C:
 			r.log.Warn("an outcome is told before it is written")
 		case <-ctx.Done():
 		}
 	})
 	return fact, nil
-}
-
-func writtenFact(err error) phase.Fact {
-	switch {
-	case err == nil:
-		return phase.FactWritten
-	case handoff.AsError(err).Code == handoff.CodeTakenOver:
-		return phase.FactTakenOver
-	}
-	return phase.FactUnwritten
 }
 
 func codeOf(e *handoff.Error) handoff.Code {

@@ -262,19 +262,16 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if r.state.Merged { // what was taken for a turn of somebody else is ours, or nothing
 		r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyContinued })
 	}
-	if turn == "" {
-		return phase.FactNeverRan, neverRan(r.state.Inherited, target.Server)
+	switch {
+	case turn == "" && r.state.Inherited:
+		return phase.FactNeverRan, handoff.Fault(
+			handoff.CodeUnknownStart, target.Server, "a former life of this process was about to start it")
+	case turn == "": // should it not be sent again
+		return phase.FactNeverRan, handoff.Fault(
+			handoff.CodeUnreachable, target.Server, "the start was lost twice; nothing runs")
 	}
 	r.turn = turn
 	return phase.FactAdopted, nil
-}
-
-// neverRan is why a start came to nothing for certain, should it not be sent again.
-func neverRan(inherited bool, server string) *handoff.Error {
-	if inherited {
-		return handoff.Fault(handoff.CodeUnknownStart, server, "a former life of this process was about to start it")
-	}
-	return handoff.Fault(handoff.CodeUnreachable, server, "the start was lost twice; nothing runs")
 }
 
 // final reports whether an error means that trying again is in vain.

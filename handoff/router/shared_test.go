@@ -158,9 +158,8 @@ func TestRoutersBesideEachOther(t *testing.T) {
 			t.Errorf("%v threads are busy", n)
 		}
 		made := homes["carol"].look(t, homes["carol"].ask(t, handoff.NewThread)).ThreadID
-		if c := homes["carol"].grant.Caller; x.owners.Hidden(c, "s", made) || !x.owners.Hidden(
-			homes["bob"].grant.Caller, "s", made,
-		) {
+		hidden := func(user string) bool { return x.owners.Hidden(homes[user].grant.Caller, "s", made) }
+		if hidden("carol") || !hidden("bob") {
 			t.Errorf("the owner of %q is not known to all", made)
 		}
 
@@ -184,9 +183,8 @@ func TestRoutersBesideEachOther(t *testing.T) {
 				t.Errorf("%s: %+v", user, rec)
 			}
 		}
-		if ended, callers := x.counted(
-			"switchboard_runs_total",
-		), x.counted("switchboard_callers"); ended != 4 || callers != 2 {
+		ended, callers := x.counted("switchboard_runs_total"), x.counted("switchboard_callers")
+		if ended != 4 || callers != 2 {
 			t.Errorf("%v runs have ended, %v callers are left", ended, callers)
 		}
 	})

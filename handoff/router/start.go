@@ -197,9 +197,8 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	case w == nil, rec.Outcome != "":
 		return handoff.Record{}, handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.ThreadID == "" || rec.ThreadID == handoff.NewThread:
-		return handoff.Record{}, handoff.Fault(
-			handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "",
-		)
+		e := handoff.Fault(handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "")
+		return handoff.Record{}, e
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
 	return r.giveAs(ctx, g, req, args)

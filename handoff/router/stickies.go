@@ -145,9 +145,9 @@ func (s *stickies) queue(w stickyWrite) bool {
 func (s *stickies) next() (stickyWrite, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := slices.SortedFunc(
-		maps.Keys(s.unstored), func(x, y stickyKey) int { return strings.Compare(x.String(), y.String()) },
-	)
+	keys := slices.SortedFunc(maps.Keys(s.unstored), func(x, y stickyKey) int {
+		return strings.Compare(x.String(), y.String())
+	})
 	if len(keys) == 0 {
 		s.storing = false
 		return stickyWrite{}, false

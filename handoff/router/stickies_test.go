@@ -61,9 +61,8 @@ func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread
 		c := handoff.Caller{Principal: "owner"}
 		b := r.caller(c)
 		fn(func(server, thread string) {
-			b.stick(
-				stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}, clear: thread == ""},
-			)
+			sticky := handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}
+			b.stick(stickyWrite{sticky: sticky, clear: thread == ""})
 		})
 		stop()
 		<-done

@@ -199,9 +199,8 @@ func TestStoppedAtAQuestion(t *testing.T) {
 						synctest.Wait()
 					}
 				}
-				if err := r.caller(ladderCaller).decide(
-					ctx, "q", decided{decision: handoff.DecisionStop},
-				); codeOfError(err) != tt.code {
+				err := r.caller(ladderCaller).decide(ctx, "q", decided{decision: handoff.DecisionStop})
+				if codeOfError(err) != tt.code {
 					t.Errorf("error %v", err)
 				}
 				synctest.Wait()

@@ -86,7 +86,6 @@ func (g *registry) wait(id, whole string) *handoff.Error {
 }
 
 func tooMuchWaits(what string, most int) *handoff.Error {
-	return handoff.Fault(
-		handoff.CodeTooLarge, fmt.Sprintf("%s has at most %d megabytes, pictures included", what, most>>20), "",
-	)
+	what = fmt.Sprintf("%s has at most %d megabytes, pictures included", what, most>>20)
+	return handoff.Fault(handoff.CodeTooLarge, what, "")
 }

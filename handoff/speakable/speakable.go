@@ -90,7 +90,8 @@ func (s *speaker) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	case *ast.ListItem:
 		return s.listItem(n), nil
 	case *ast.Text:
-		s.out.Write(plainText(n.Segment.Value(s.source)))
+		plain := util.ResolveNumericReferences(util.UnescapePunctuations(n.Segment.Value(s.source)))
+		s.out.Write(util.ResolveEntityNames(plain)) // Markdown leaves escapes and entities to the renderer
 		switch {
 		case n.HardLineBreak(), n.SoftLineBreak() && signed(s.source[n.Segment.Stop:]):
 			s.endSentence()
@@ -129,11 +130,6 @@ func (s *speaker) listItem(n *ast.ListItem) ast.WalkStatus {
 		s.cut = true
 	}
 	return ast.WalkSkipChildren
-}
-
-// plainText resolves escapes and entities, which Markdown leaves to the renderer.
-func plainText(b []byte) []byte {
-	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 }
 
 // signed reports whether a line begins with an emoji: people list things like that.

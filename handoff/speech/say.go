@@ -8,17 +8,6 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// decide proposes whatever may be proposed now, the weightier first.
-func (s *Schedule) decide() {
-	s.expire()
-	s.askQuestions()
-	s.tellFinals()
-	s.fill()
-	s.speak()
-	s.noteHeld()
-	s.arm()
-}
-
 // noteHeld gives what could not be said at once as context: the caller may ask before it can be.
 func (s *Schedule) noteHeld() {
 	for _, w := range s.works {

@@ -254,7 +254,13 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 			w.concerned = s.epoch
 		}
 	}
-	s.decide()
+	s.expire()
+	s.askQuestions() // the weightier first
+	s.tellFinals()
+	s.fill()
+	s.speak()
+	s.noteHeld()
+	s.arm()
 	return s.out
 }
 

@@ -347,9 +347,8 @@ func (w *speechWorld) live(n int) {
 		w.act()
 	}
 	for id, f := range w.finals { // each was told, or is held until there is quiet
-		if held := func(h heldFinal) bool {
-			return h.rec.ID == id
-		}; f.given+f.told == 0 && !slices.ContainsFunc(w.schedule.finals, held) {
+		held := slices.ContainsFunc(w.schedule.finals, func(h heldFinal) bool { return h.rec.ID == id })
+		if f.given+f.told == 0 && !held {
 			w.fail("outcome of %s is lost", id)
 		}
 	}

@@ -114,7 +114,11 @@ func Decide(v View, s Step) (Change, error) {
 		v = View{} // somebody else's thread looks like none
 	}
 	if c, ok := s.(Create); ok {
-		return v.create(c)
+		if v.Thread.ID != "" {
+			return Change{Result: Result{Thread: v.Thread, Same: true}}, nil
+		}
+		t := Thread{ID: c.Thread, Owner: c.Owner, Title: c.Title, Dir: c.Dir, Created: c.At, Updated: c.At}
+		return Change{Result: Result{Thread: t}, Threads: []Thread{t}}, nil
 	}
 	if v.Thread.ID == "" {
 		return Change{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
@@ -132,14 +136,6 @@ func Decide(v View, s Step) (Change, error) {
 		return v.undo(s)
 	}
 	return Change{}, handoff.Fault(handoff.CodeInternal, "", "a step of threads that nobody knows")
-}
-
-func (v View) create(s Create) (Change, error) {
-	if v.Thread.ID != "" {
-		return Change{Result: Result{Thread: v.Thread, Same: true}}, nil
-	}
-	t := Thread{ID: s.Thread, Owner: s.Owner, Title: s.Title, Dir: s.Dir, Created: s.At, Updated: s.At}
-	return Change{Result: Result{Thread: t}, Threads: []Thread{t}}, nil
 }
 
 // withoutExpired returns the thread without a turn whose lease has passed, and that turn as it ended.
@@ -297,7 +293,8 @@ func (v View) append(s Append) (Change, error) {
 	if s.Anchor != nil {
 		turn.Anchor = *s.Anchor
 	}
-	if turn.Steers = newer(turn.Steers, s.Heard); s.Steer != nil && s.Steer.N > turn.Steered {
+	turn.Steers = slices.DeleteFunc(slices.Clone(turn.Steers), func(w Steer) bool { return w.N <= s.Heard })
+	if s.Steer != nil && s.Steer.N > turn.Steered {
 		if len(turn.Steers) == MaxSteers {
 			return Change{}, handoff.Fault(handoff.CodeOverloaded, "", "too much waits for the model already")
 		}
@@ -307,11 +304,6 @@ func (v View) append(s Append) (Change, error) {
 	t.Lease, t.Updated = s.At.Add(Lease), s.At
 	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: []Turn{turn},
 		Items: of(turn, items)}, nil
-}
-
-// newer returns a copy of the steers whose numbers are greater.
-func newer(steers []Steer, n int) []Steer {
-	return slices.DeleteFunc(slices.Clone(steers), func(s Steer) bool { return s.N <= n })
 }
 
 func (v View) end(s End) (Change, error) {

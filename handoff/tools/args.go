@@ -240,34 +240,28 @@ func decode(raw string, into any, known []string) error {
 	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
 		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
 	}
+	are := "are none"
+	if len(known) > 0 {
+		are = wording.IsAre(known) + " " + strings.Join(known, ", ")
+	}
 	for name := range fields {
 		if !slices.Contains(known, name) {
 			return handoff.Fault(handoff.CodeMalformed,
-				fmt.Sprintf("there is no argument %.40q; there %s", name, thereAre(known)), "")
+				fmt.Sprintf("there is no argument %.40q; there %s", name, are), "")
 		}
 	}
 	if err := json.Unmarshal([]byte(raw), into); err != nil {
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			kind := e.Type.Kind().String()
+			if kind == "int" {
+				kind = "whole number"
+			}
 			return handoff.Fault(handoff.CodeMalformed,
-				fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, wanted(e.Type.Kind().String()), e.Value), "")
+				fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, kind, e.Value), "")
 		}
 		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
 	}
 	return nil
-}
-
-func thereAre(known []string) string {
-	if len(known) == 0 {
-		return "are none"
-	}
-	return wording.IsAre(known) + " " + strings.Join(known, ", ")
-}
-
-func wanted(kind string) string {
-	if kind == "int" {
-		return "whole number"
-	}
-	return kind
 }
 
 // ReadTarget reads where work will go from the beginning of a function call's arguments. The schema's

@@ -106,7 +106,8 @@ func (r StatusResult) Text() string {
 
 // within leaves out what ended first, then what is paused, then what runs, then what waits.
 func (r StatusResult) within(limit int) Result {
-	r.Waiting, r.Running, r.Paused, r.Finished = clipped(r.Waiting), clipped(r.Running), clipped(r.Paused), clipped(r.Finished)
+	r.Waiting, r.Running = clipped(r.Waiting), clipped(r.Running)
+	r.Paused, r.Finished = clipped(r.Paused), clipped(r.Finished)
 	r.Say = clip(r.Say, maxSummary)
 	n := len(r.Waiting) + len(r.Running) + len(r.Paused) + len(r.Finished)
 	return fit(n, limit, func(keep int) Result {
