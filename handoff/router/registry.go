@@ -116,7 +116,7 @@ func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 }
 
 // asker returns the work whose agent asks for more work, if it runs here: at most [handoff.MaxChain] such steps follow
-// one another.
+// one another. What asked for work that is not known any more counts as too many, so that no loop hides behind it.
 func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,8 +127,8 @@ func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 		return "", nil
 	}
 	depth := 1
-	for at := g.records[i]; at != nil && at.Parent != ""; at = g.findLocked(string(at.Parent)) {
-		if depth++; depth > handoff.MaxChain {
+	for at := g.records[i]; at.Parent != ""; depth++ {
+		if at = g.findLocked(string(at.Parent)); at == nil || depth == handoff.MaxChain {
 			return "", handoff.Fault(handoff.CodeTooDeep, "", "")
 		}
 	}
