@@ -199,8 +199,8 @@ func TestNoteOfWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestPendingComesFirst: a step that is waited for comes after all that is pending, which is written once: what a former
-// run said again later could make the entry anew, and a turn that never ran could be taken for the newest.
+// TestPendingComesFirst: a step that is waited for comes after all that is pending, which is written once: what a
+// former run said again later could make the entry anew, and a turn that never ran could be taken for the newest.
 func TestPendingComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeldLedger()

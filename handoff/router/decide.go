@@ -39,11 +39,11 @@ func (d decided) allows() bool {
 // may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
 // [handoff.CodeNotPending] and reaches nobody; what the grant may not answer gives [handoff.CodeNeedsTap].
 func (r *Router) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
-	return r.written(ctx, g, id, decided{decision: d})
+	return r.decideOffCall(ctx, g, id, decided{decision: d})
 }
 
-// maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
-const maxWritten = 4 << 10
+// maxReply bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
+const maxReply = 4 << 10
 
 // Reply answers a question in words that were written on the page, else like [Router.Decide]. Of words that
 // may be a secret the audit keeps nothing.
@@ -51,13 +51,13 @@ func (r *Router) Reply(ctx context.Context, g handoff.Grant, id handoff.Question
 	if strings.TrimSpace(words) == "" {
 		return handoff.Fault(handoff.CodeMalformed, "there are no words", "")
 	}
-	if len(words) > maxWritten {
+	if len(words) > maxReply {
 		return handoff.Fault(handoff.CodeTooLarge, "the text", "")
 	}
-	return r.written(ctx, g, id, decided{decision: handoff.DecisionWords, words: words})
+	return r.decideOffCall(ctx, g, id, decided{decision: handoff.DecisionWords, words: words})
 }
 
-func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
+func (r *Router) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
 	if d.allows() && g.Approve < handoff.ApproveAll {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key does not say approve: all")
 	}

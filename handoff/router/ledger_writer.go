@@ -6,15 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 )
 
-// writtenWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which
+// ackWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which
 // it is the answer, two and a half seconds of silence at most.
-const writtenWithin = time.Second
+const ackWithin = time.Second
 
 // lastWrite bounds the last try of what is still to be written when the process ends.
 const lastWrite = 500 * time.Millisecond
@@ -36,41 +34,30 @@ type ledgerWriter struct {
 	last  ledger.Step  // Guarded by mu: the newest step that is written; zero: none
 	again bool         // Guarded by mu: the work is asked for once more, and nothing of it is written so far
 	// Guarded by mu: the writer of the run that had the key before and never began; nil: it has nothing to write.
-	former  *ledgerWriter
-	known   bool           // Guarded by mu: there is an entry, or may be one
-	away    bool           // Guarded by mu: the store did not answer the newest try
-	turn    handoff.TurnID // Guarded by mu: as last written
-	heard   bool           // Guarded by mu: that it was heard is written, or about to be
-	noted   receipt        // Guarded by mu: of that; nil: nothing was to be written
-	closed  bool           // Guarded by mu: the next life of the process goes on with it
-	ended   *ledger.Step   // Guarded by mu: the outcome of what is not in the ledger, not written so far
-	pending []pendingStep  // Guarded by mu: not yet written, in order; bounded by the table: six at most
-	writing bool           // Guarded by mu: a job writes them
+	former   *ledgerWriter
+	known    bool           // Guarded by mu: there is an entry, or may be one
+	away     bool           // Guarded by mu: the store did not answer the newest try
+	turn     handoff.TurnID // Guarded by mu: as last written
+	heard    bool           // Guarded by mu: that it was heard is written, or about to be
+	heardAck ack            // Guarded by mu: of the step that says so; nil: nothing was to be written
+	closed   bool           // Guarded by mu: the next life of the process goes on with it
+	ended    *ledger.Step   // Guarded by mu: the outcome of what is not in the ledger, not written so far
+	pending  []pendingStep  // Guarded by mu: not yet written, in order; bounded by the table: six at most
+	writing  bool           // Guarded by mu: a job writes them
 }
 
-// A pendingStep is a step that is written behind.
-type pendingStep struct {
-	ledger.Step
-	done chan<- error // gets what became of it, and is closed; holds one
-}
-
-func (s pendingStep) tell(err error) {
-	s.done <- err
-	close(s.done)
-}
-
-// A receipt gives what became of a step: nil when it is in the ledger, else why it was refused, which it tells once.
-type receipt <-chan error
+// An ack gives what became of a step, once: nil when it is in the ledger, else why it was refused.
+type ack <-chan error
 
 // wait waits until it is known what became of the step, for a short time. Of nothing that is written it knows at once.
-func (w receipt) wait(ctx context.Context) {
-	if w == nil {
+func (a ack) wait(ctx context.Context) {
+	if a == nil {
 		return
 	}
-	t := time.NewTimer(writtenWithin)
+	t := time.NewTimer(ackWithin)
 	defer t.Stop()
 	select {
-	case <-w:
+	case <-a:
 	case <-t.C:
 	case <-ctx.Done():
 	}
@@ -221,10 +208,10 @@ func (l *ledgerWriter) started(turn handoff.TurnID, why string) {
 	}
 }
 
-// completed writes the outcome behind; the receipt is nil when there is nothing to wait for: a store that
+// completed writes the outcome behind; the ack is nil when there is nothing to wait for: a store that
 // was away a moment ago is not waited for once more. Of what was neither dispatched nor promised
 // nothing is remembered, unless nobody hears it and it is kept.
-func (l *ledgerWriter) completed(facts ledger.Facts) receipt {
+func (l *ledgerWriter) completed(facts ledger.Facts) ack {
 	if l == nil {
 		return nil
 	}
@@ -238,11 +225,11 @@ func (l *ledgerWriter) completed(facts ledger.Facts) receipt {
 	if !known {
 		return nil
 	}
-	written := l.behind(s)
+	done := l.behind(s)
 	if away {
 		return nil
 	}
-	return written
+	return done
 }
 
 // keep sees to it that the outcome outlives the process.
@@ -260,8 +247,8 @@ func (l *ledgerWriter) keep() {
 }
 
 // delivered writes behind that the outcome was heard, and what is told of it from then on; "": what was. Said again, it
-// gives the same receipt, which is nil where nothing is written.
-func (l *ledgerWriter) delivered(spoken string) receipt {
+// gives the same ack, which is nil where nothing is written.
+func (l *ledgerWriter) delivered(spoken string) ack {
 	if l == nil {
 		return nil
 	}
@@ -272,10 +259,10 @@ func (l *ledgerWriter) delivered(spoken string) receipt {
 	if l.heard = true; first {
 		l.ended, l.body = nil, ledger.Body{} // what is on its way has them
 		if known {
-			l.noted, begin = l.addLocked(s)
+			l.heardAck, begin = l.addLocked(s)
 		}
 	}
-	noted := l.noted
+	noted := l.heardAck
 	l.mu.Unlock()
 	switch {
 	case begin:
@@ -301,203 +288,3 @@ func (l *ledgerWriter) release() {
 		l.caller.claims.release(l.key, l.owner)
 	}
 }
-
-// behind adds a step to what is written in the background. The receipt is nil when it will not be.
-func (l *ledgerWriter) behind(s ledger.Step) receipt {
-	l.mu.Lock()
-	done, begin := l.addLocked(s)
-	l.mu.Unlock()
-	if begin {
-		l.caller.router.jobs.finally(l.write)
-	}
-	return done
-}
-
-// addLocked is behind for who has the lock; begin: the caller begins to write, without it.
-func (l *ledgerWriter) addLocked(s ledger.Step) (written receipt, begin bool) {
-	if l.closed {
-		return nil, false
-	}
-	done := make(chan error, 1)
-	l.known = true
-	l.pending = append(l.pending, pendingStep{s, done})
-	begin, l.writing = !l.writing, true
-	return done, begin
-}
-
-// write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
-// rest: the next life finds the entry as it was.
-func (l *ledgerWriter) write(ctx context.Context) {
-	for try := 0; ; {
-		limited, cancel := detached(ctx)
-		wrote, err := l.writeOldest(limited)
-		cancel()
-		switch {
-		case err != nil && ctx.Err() == nil:
-			l.caller.router.pause(ctx, try)
-			try++
-		case err != nil:
-			l.caller.router.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
-			l.giveUp(err)
-			return
-		case wrote:
-			try = 0
-		case l.allWritten():
-			return
-		}
-	}
-}
-
-// detached bounds one write behind, which the end of the process does not cut off.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := storeTimeout
-	if ctx.Err() != nil {
-		limit = lastWrite
-	}
-	return context.WithTimeout(context.WithoutCancel(ctx), limit)
-}
-
-// writeOldest writes the oldest step that is pending; those of the run that had the key before come first. It reports
-// whether there was one. An error means that it stays, for another try.
-func (l *ledgerWriter) writeOldest(ctx context.Context) (bool, error) {
-	l.mu.Lock()
-	former := l.former
-	l.mu.Unlock()
-	if former != nil {
-		if wrote, err := former.writeOldest(ctx); wrote || err != nil {
-			return wrote, err
-		}
-		l.mu.Lock()
-		l.former = nil
-		l.mu.Unlock()
-	}
-	if err := l.takeSlot(ctx); err != nil {
-		return false, err
-	}
-	defer l.freeSlot()
-	l.mu.Lock()
-	if len(l.pending) == 0 {
-		l.mu.Unlock()
-		return false, nil
-	}
-	s := l.pending[0]
-	l.mu.Unlock()
-	err := l.send(ctx, s.Step)
-	switch {
-	case err != nil && retried(err):
-		return false, err
-	case err != nil:
-		l.caller.router.log.Warn(
-			"the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err),
-		)
-	}
-	if s.To == handoff.StatusDelivered {
-		l.release()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.pending) > 0 && l.pending[0].done == s.done { // else it was given up meanwhile
-		s.tell(err)
-		l.pending = l.pending[1:]
-	}
-	return true, nil
-}
-
-// allWritten ends the job that writes, unless there is more to write.
-func (l *ledgerWriter) allWritten() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writing = len(l.pending) > 0
-	return !l.writing
-}
-
-// giveUp leaves what is pending to the next life of the process.
-func (l *ledgerWriter) giveUp(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.pending {
-		s.tell(err)
-	}
-	l.pending, l.closed = nil, true
-}
-
-// takeSlot waits until no other step is on its way to the store. Whoever has the slot frees it.
-func (l *ledgerWriter) takeSlot(ctx context.Context) error {
-	select {
-	case l.slot <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return handoff.Fault(handoff.CodeUnreachable, "the store", "an earlier step is on its way")
-	}
-}
-
-func (l *ledgerWriter) freeSlot() { <-l.slot }
-
-// send writes a step and notes whether the store is there. Its caller has the slot.
-func (l *ledgerWriter) send(ctx context.Context, s ledger.Step) error {
-	err := l.advance(ctx, s)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.away = err != nil && retried(err)
-	if err == nil {
-		l.again, s.Again = false, false
-		l.last = s
-	}
-	return err
-}
-
-// advance writes a step. Of a store that came back empty it makes first what the step leads on from. Its
-// caller has the slot.
-func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
-	_, err := l.caller.router.ledger.Advance(ctx, s)
-	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
-		return err
-	}
-	l.mu.Lock()
-	before := l.last
-	l.mu.Unlock()
-	if s.To == handoff.StatusDispatching && s.Attempt > 1 {
-		before = s
-		before.Attempt = 1
-	}
-	if before.To == "" || before.To == handoff.StatusDelivered {
-		return err
-	}
-	if _, err := l.caller.router.ledger.Advance(ctx, before); err != nil {
-		return err
-	}
-	_, err = l.caller.router.ledger.Advance(ctx, s)
-	return err
-}
-
-// repeat writes the newest step again, unless another is on its way or all is said: it is found written, or
-// the store came back empty and learns it. That also lets the entry of long work live on.
-func (l *ledgerWriter) repeat(ctx context.Context) error {
-	if l == nil {
-		return nil
-	}
-	select {
-	case l.slot <- struct{}{}:
-		defer func() { <-l.slot }()
-	default:
-		return nil
-	}
-	l.mu.Lock()
-	s, idle := l.last, !l.closed && len(l.pending) == 0
-	l.mu.Unlock()
-	if !idle || s.To == "" || s.To == handoff.StatusDelivered {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	err := l.advance(ctx, s)
-	if err != nil && !retried(err) { // somebody else has it: no more of this
-		l.mu.Lock()
-		l.last = ledger.Step{}
-		l.mu.Unlock()
-	}
-	return err
-}
-
-// retried reports whether the store may take the step later.
-func retried(err error) bool { return handoff.AsError(err).Code == handoff.CodeUnreachable }

@@ -243,7 +243,7 @@ func TestHeardForGood(t *testing.T) {
 		if len(s.asked) != 1 || answered.Load() != 0 {
 			t.Errorf("%d steps, %d are answered before the ledger has it", len(s.asked), answered.Load())
 		}
-		time.Sleep(writtenWithin)
+		time.Sleep(ackWithin)
 		synctest.Wait()
 		if answered.Load() != 2 {
 			t.Error("a store that is away holds up the answer")

@@ -191,8 +191,8 @@ func (r *Router) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.
 	return err
 }
 
-// heard notes that the caller was told an outcome. The receipt is nil where nothing is written.
-func (c *caller) heard(id string) (receipt, error) {
+// heard notes that the caller was told an outcome. The ack is nil where nothing is written.
+func (c *caller) heard(id string) (ack, error) {
 	if rec, _ := c.registry.find(id); rec.ID == "" {
 		return nil, c.router.notFound()
 	}
@@ -202,7 +202,7 @@ func (c *caller) heard(id string) (receipt, error) {
 	if rec.State != handoff.StatusDelivered {
 		return nil, nil // it has no outcome yet
 	}
-	var noted receipt
+	var noted ack
 	if !rec.NotBegun() { // else the caller is asked, in the next life too
 		noted = c.registry.writer(id).delivered("")
 	}

@@ -42,17 +42,17 @@ type run struct {
 	cancel  context.CancelFunc // Guarded by mu: ends ctx
 	changed chan struct{}      // holds a token when there is another action
 
-	target   handoff.Target   // Guarded by mu
-	attached handoff.Attached // Guarded by mu: the newest attachment
-	turn     handoff.TurnID   // Guarded by mu
-	rec      handoff.Record   // Guarded by mu: as last shown
-	fault    *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
-	written  receipt          // Guarded by mu: of the outcome in the ledger
+	target     handoff.Target   // Guarded by mu
+	attached   handoff.Attached // Guarded by mu: the newest attachment
+	turn       handoff.TurnID   // Guarded by mu
+	rec        handoff.Record   // Guarded by mu: as last shown
+	fault      *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
+	outcomeAck ack              // Guarded by mu: of the outcome in the ledger
 
-	claim   claim   // Guarded by mu: what it has of the queues, until its outcome is known
-	wait    wait    // Guarded by mu: what it waits for before its words are sent
-	attempt attempt // Guarded by mu: the newest try to send them
-	watch   *watch  // Guarded by mu: of its turn; nil before it has one
+	claim   claim        // Guarded by mu: what it has of the queues, until its outcome is known
+	wait    wait         // Guarded by mu: what it waits for before its words are sent
+	attempt attempt      // Guarded by mu: the newest try to send them
+	watcher *turnWatcher // Guarded by mu: of its turn; nil before it has one
 
 	agents agents             // safe by itself: what was attached for it
 	io     sync.WaitGroup     // goroutines beside the loop
@@ -123,7 +123,7 @@ func (r *run) open(known func() bool) bool {
 		r.claim.take(threadKey(r.target))
 	case phase.Reconnecting:
 		r.claim.take(threadKey(r.target))
-		r.watch = &watch{run: r, lost: time.Now()} // with its former life; nobody needs to be told
+		r.watcher = &turnWatcher{run: r, lost: time.Now()} // with its former life; nobody needs to be told
 	case phase.Writing:
 		r.finish(r.fault)
 	}
@@ -162,20 +162,20 @@ func (r *run) turnTo(a phase.Action) {
 	}
 }
 
-// outside runs do without the lock, since do may wait. It reports whether the action is still the current one; if not,
+// unlocked runs do without the lock, since do may wait. It reports whether the action is still the current one; if not,
 // the result of do is void.
-func (r *run) outside(ctx context.Context, do func()) bool {
+func (r *run) unlocked(ctx context.Context, do func()) bool {
 	r.mu.Unlock()
 	do()
 	r.mu.Lock()
 	return ctx.Err() == nil
 }
 
-// limited is outside, for a bounded time.
+// limited is unlocked, for a bounded time.
 func (r *run) limited(ctx context.Context, do func(context.Context)) bool {
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	return r.outside(ctx, func() { do(limited) })
+	return r.unlocked(ctx, func() { do(limited) })
 }
 
 // tell takes a fact from outside, at once. The fault is as in step.
@@ -202,7 +202,7 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		r.caller.feed.noted(r.ID)
 	}
 	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.instead != "" {
-		r.caller.settled(r.instead, wording.WentOn) // its words are here now
+		r.caller.endPaused(r.instead, wording.WentOn) // its words are here now
 	}
 	for _, act := range acts {
 		if act.TakesTime() {

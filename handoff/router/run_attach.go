@@ -274,7 +274,7 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	}
 	level := r.router.registered(r.target.Server).VoiceApprovals
 	r.caller.ask(r, &question{asked: q, level: level, thread: r.target.Thread, controls: offer{r}})
-	r.outside(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
+	r.unlocked(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
 	return phase.FactNothing, nil
 }
 

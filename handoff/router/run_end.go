@@ -59,7 +59,7 @@ func (r *run) finish(fault *handoff.Error) {
 		facts := r.facts(r.target)
 		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
 		facts.Tests = handoff.TestsOf(r.rec.Items)
-		r.written = r.writer.completed(facts)
+		r.outcomeAck = r.writer.completed(facts)
 	}
 	r.show(ended) // from here on it can be heard, which is written behind it
 	r.caller.closeQuestions(r.ID)
@@ -87,16 +87,16 @@ func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *hand
 
 // writeOutcome waits until the outcome is in the ledger, for a short time.
 func (r *run) writeOutcome(ctx context.Context) (phase.Fact, *handoff.Error) {
-	written := r.written
-	if written == nil {
+	done := r.outcomeAck
+	if done == nil {
 		return phase.FactWritten, nil
 	}
 	fact := phase.FactUnwritten
-	r.outside(ctx, func() {
-		t := time.NewTimer(writtenWithin)
+	r.unlocked(ctx, func() {
+		t := time.NewTimer(ackWithin)
 		defer t.Stop()
 		select {
-		case err := <-written:
+		case err := <-done:
 			if err == nil {
 				fact = phase.FactWritten
 			} else if handoff.AsError(err).Code == handoff.CodeTakenOver {

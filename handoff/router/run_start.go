@@ -81,7 +81,7 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 	attempt, facts := try.number, r.facts(r.target)
 	facts.Watermark = try.before
 	var err error
-	if !r.outside(ctx, func() {
+	if !r.unlocked(ctx, func() {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		if err = r.writer.dispatch(limited, attempt, facts); err != nil {
@@ -201,7 +201,7 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 			}
 			r.step(phase.FactQueued, nil)
 		}
-		if !r.outside(ctx, func() {
+		if !r.unlocked(ctx, func() {
 			select {
 			case <-v.changed:
 			case <-ctx.Done():
@@ -242,7 +242,7 @@ func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
 	agent, turn, try := r.attached.Agent, r.attached.Running, r.wait.turns
 	r.wait.turns++
 	r.wait.reason = handoff.WaitsTheirs
-	r.outside(ctx, func() {
+	r.unlocked(ctx, func() {
 		if turn == "" || watchToEnd(ctx, agent, turn) != nil {
 			r.router.pause(ctx, try)
 		}

@@ -15,8 +15,8 @@ import (
 // servers are known that forgot it.
 const seenWithin = 10 * time.Second
 
-// A watch follows the turn of a run to its end, also over losses of its agent. The mu of the run guards it.
-type watch struct {
+// A turnWatcher follows the turn of a run to its end, also over losses of its agent. The mu of the run guards it.
+type turnWatcher struct {
 	run      *run          // Set once
 	unseen   *time.Timer   // of that attempt: runs until the acknowledged turn shows itself
 	silent   *time.Timer   // of that attempt: runs while the turn reports nothing
@@ -37,15 +37,15 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 		controls = nil
 	}
 	r.router.queues.running(r.claim.held, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
-	if r.watch == nil {
-		r.watch = &watch{run: r}
+	if r.watcher == nil {
+		r.watcher = &turnWatcher{run: r}
 	}
-	w := r.watch
+	w := r.watcher
 	silent, unseen := w.begin(ctx)
 	defer silent.Stop()
 	defer unseen.Stop()
 	fact, fault := phase.FactNothing, (*handoff.Error)(nil)
-	current := r.outside(ctx, func() {
+	current := r.unlocked(ctx, func() {
 		for u, err := range agent.Follow(ctx, turn) {
 			if err != nil {
 				fault = handoff.AsError(err)
@@ -71,7 +71,7 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 }
 
 // begin begins the timers of an attempt to follow.
-func (w *watch) begin(ctx context.Context) (silent, unseen *time.Timer) {
+func (w *turnWatcher) begin(ctx context.Context) (silent, unseen *time.Timer) {
 	w.unseen = time.AfterFunc(seenWithin, func() { w.lapsed(ctx, phase.FactUnseen) })
 	if w.run.state.Seen {
 		w.unseen.Stop()
@@ -82,7 +82,7 @@ func (w *watch) begin(ctx context.Context) (silent, unseen *time.Timer) {
 
 // lapsed: a time has passed in which something should have been reported. A turn that waits for the caller has a
 // reason to report nothing.
-func (w *watch) lapsed(ctx context.Context, f phase.Fact) {
+func (w *turnWatcher) lapsed(ctx context.Context, f phase.Fact) {
 	r := w.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (w *watch) lapsed(ctx context.Context, f phase.Fact) {
 
 // reported takes one report of the agent: to the page as it is, to who listens as remarks. It returns how the turn
 // ended, if it did.
-func (w *watch) reported(ctx context.Context, u handoff.Update) (phase.Fact, *handoff.Error) {
+func (w *turnWatcher) reported(ctx context.Context, u handoff.Update) (phase.Fact, *handoff.Error) {
 	r := w.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +138,7 @@ func (w *watch) reported(ctx context.Context, u handoff.Update) (phase.Fact, *ha
 }
 
 // itemDone shows a finished item. One that is reported again after a loss is no news.
-func (w *watch) itemDone(it handoff.Item) {
+func (w *turnWatcher) itemDone(it handoff.Item) {
 	r := w.run
 	w.flushRemark()
 	news := w.finished.Add(it.ID)
@@ -156,14 +156,14 @@ func (w *watch) itemDone(it handoff.Item) {
 }
 
 // flushRemark reports the message that was held back: something came after it, so it was not the final one.
-func (w *watch) flushRemark() {
+func (w *turnWatcher) flushRemark() {
 	if w.held != "" {
 		w.run.publish(handoff.RunRemark{Text: w.held})
 	}
 	w.held = ""
 }
 
-func (w *watch) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
+func (w *turnWatcher) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 	r := w.run
 	text := cmp.Or(u.Text, w.held)
 	r.show(func(rec *handoff.Record) { rec.Text, rec.Undelivered = text, u.Undelivered })
@@ -189,7 +189,7 @@ func shownItem(it handoff.Item, state string) handoff.RecordItem {
 }
 
 // question takes what the agent asks.
-func (w *watch) question(q handoff.Question) {
+func (w *turnWatcher) question(q handoff.Question) {
 	r := w.run
 	controls, ok := r.attached.Agent.(handoff.Controls)
 	if !ok || r.state.Merged { // others answer what others are asked
@@ -203,7 +203,7 @@ func (w *watch) question(q handoff.Question) {
 
 // reconnect attaches the thread again until it succeeds, and then the turn is followed again; it never starts one.
 func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
-	w := r.watch
+	w := r.watcher
 	if w.lost.IsZero() {
 		w.lost = time.Now()
 		r.publish(handoff.RunLost{})
@@ -212,7 +212,7 @@ func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
 	w.rejoins++
 	var at handoff.Attached
 	var err error
-	if !r.outside(ctx, func() {
+	if !r.unlocked(ctx, func() {
 		for try := first; r.router.pause(ctx, try); try++ {
 			at, err = r.agents.again(ctx, target)
 			late := !time.Now().Before(until)
@@ -241,7 +241,7 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var turn handoff.TurnID
 	var err error
 	joined := func() bool { return err != nil && handoff.AsError(err).Code == handoff.CodeJoined && turn != "" }
-	if !r.outside(ctx, func() {
+	if !r.unlocked(ctx, func() {
 		for try := 0; r.router.pause(ctx, try); try++ {
 			at, turn, err = r.agents.lookFor(ctx, target, after, r.ID)
 			if err == nil || joined() || final(err) || time.Now().After(until) {

@@ -50,13 +50,13 @@ func (c *caller) dropPaused(ctx context.Context, id string) bool {
 	if !rec.Paused {
 		return false
 	}
-	c.settled(id, wording.WasDropped).wait(ctx)
+	c.endPaused(id, wording.WasDropped).wait(ctx)
 	return true
 }
 
-// settled marks as told what was paused and is not any more, with what became of it: after a restart nobody is asked
-// about it again. The receipt is nil where nothing is written.
-func (c *caller) settled(id, what string) receipt {
+// endPaused marks as told what was paused and is not any more, with what became of it: after a restart nobody is asked
+// about it again. The ack is nil where nothing is written.
+func (c *caller) endPaused(id, what string) ack {
 	c.outbox.forget(id)
 	c.registry.delivered(id)
 	return c.registry.writer(id).delivered(what)
