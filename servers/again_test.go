@@ -73,12 +73,11 @@ func TestFork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, agent, id := &fakeServer{}, &fakeAgent{}, "copy"
-		f := run(t,
-			Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
-				link, err := s.dial(ctx)
-				link.Conn = &forkingLink{link.Conn.(*fakeLink), id, agent}
-				return link, err
-			}},
+		f := run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
+			link, err := s.dial(ctx)
+			link.Conn = &forkingLink{link.Conn.(*fakeLink), id, agent}
+			return link, err
+		}},
 			Spec{Name: "laptop", Dial: s.dial})
 		synctest.Wait()
 		source := handoff.Target{Server: "bigpc", Project: "shop", Thread: idAuth}

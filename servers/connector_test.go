@@ -145,9 +145,8 @@ func TestConnectionThatNeverHolds(t *testing.T) {
 func TestRequestWaitsForTheAttemptUnderWay(t *testing.T) {
 	withServer(t, &fakeServer{delay: 2 * time.Second}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		start := time.Now()
-		if _, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
+		must(t, err)
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("took %v", took)
 		}

@@ -35,8 +35,7 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 			Updated: now.Add(-time.Hour)}}}
 		slow, dead := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}
 		broken := &fakeServer{onList: func(context.Context) error { return errors.New("boom") }}
-		f := run(t,
-			Spec{Name: "bigpc", Kind: "helper", Projects: map[string]string{"shop": "/src/shop"}, Dial: big.dial},
+		f := run(t, Spec{Name: "bigpc", Kind: "helper", Projects: map[string]string{"shop": "/src/shop"}, Dial: big.dial},
 			Spec{Name: "laptop", Dial: lap.dial}, Spec{Name: "slow", Dial: slow.dial},
 			Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "broken", Dial: broken.dial})
 		synctest.Wait()
@@ -124,9 +123,8 @@ func TestServers(t *testing.T) {
 			{ID: "3", Title: "Push", Status: handoff.SessionWaiting},
 		}}
 		slow, dead, coming := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}, &fakeServer{delay: time.Hour}
-		f := run(t,
-			Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "helper", Simulated: true,
-				Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
+		f := run(t, Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "helper", Simulated: true,
+			Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
 			Spec{Name: "slow", Dial: slow.dial}, Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "coming", Dial: coming.dial})
 		synctest.Wait()
 		start := time.Now()

@@ -18,9 +18,8 @@ func TestGrantedServers(t *testing.T) {
 		thread := func(title string) *fakeServer {
 			return &fakeServer{threads: []Thread{{ID: idAuth, Title: title, Dir: "/src", Updated: time.Now()}}}
 		}
-		f := run(t,
-			Spec{Name: "bigpc", Aliases: []string{"desktop"}, Projects: map[string]string{"shop": "/src/shop"},
-				Dial: thread("Auth refactor").dial},
+		f := run(t, Spec{Name: "bigpc", Aliases: []string{"desktop"}, Projects: map[string]string{"shop": "/src/shop"},
+			Dial: thread("Auth refactor").dial},
 			Spec{Name: "laptop", Projects: map[string]string{"notes": "/notes"}, Dial: thread("Release notes").dial},
 			Spec{Name: "attic", Dial: thread("Backups").dial})
 		synctest.Wait()

@@ -19,8 +19,7 @@ func fillAudit(t *testing.T, dir string, records int) {
 	must(t, err)
 	a.dir.limit, a.dir.kept = 2000, 3
 	for i := range records {
-		must(t, a.Audit(t.Context(), handoff.AuditRecord{Who: "owner",
-			Question: handoff.QuestionID(fmt.Sprint(i))}))
+		must(t, a.Audit(t.Context(), handoff.AuditRecord{Who: "owner", Question: handoff.QuestionID(fmt.Sprint(i))}))
 	}
 	must(t, a.Close())
 }

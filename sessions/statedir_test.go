@@ -188,9 +188,8 @@ func TestOwnPath(t *testing.T) {
 // remembers needs none.
 func TestStateDirFarAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "switchboard")
-	if _, err := sessions.StateDir(func(string) string { return filepath.Dir(dir) }); err != nil {
-		t.Fatal(err)
-	}
+	_, err := sessions.StateDir(func(string) string { return filepath.Dir(dir) })
+	must(t, err)
 	sessions.FarAway(t, dir)
 	if err := sessions.LookDir(dir); err != nil {
 		t.Errorf("refused whatever remembers: %v", err)

@@ -44,9 +44,8 @@ func knock(t *testing.T, addr, text string) net.Conn {
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	must(t, c.SetDeadline(time.Now().Add(patience)))
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(c, text)
+	must(t, err)
 	return c
 }
 

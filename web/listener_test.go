@@ -149,9 +149,8 @@ func TestStrangersWaitLess(t *testing.T) {
 	l.until(t, func() bool { return len(l.waiting) == 1 })
 	must(t, gone(knock(t, addr, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")))
 	l.until(t, func() bool { return l.open == 1 })
-	if _, err := io.WriteString(keyed, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(keyed, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n")
+	must(t, err)
 	if said, _ := io.ReadAll(keyed); strings.Count(string(said), " 200 ") != 2 {
 		t.Errorf("with a key: %s", said)
 	}

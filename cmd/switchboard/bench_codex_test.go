@@ -30,9 +30,8 @@ func BenchmarkAttach(b *testing.B) {
 						time.Sleep(1500 * time.Millisecond) // it is unloaded a second after the last one left
 					}
 					began := time.Now()
-					if _, err := link.Catalog.List(b.Context(), 1); err != nil {
-						b.Fatal(err)
-					}
+					_, err := link.Catalog.List(b.Context(), 1)
+					must(b, err)
 					floors = append(floors, time.Since(began))
 					began = time.Now()
 					at, err := link.Conn.Attach(b.Context(), thread)

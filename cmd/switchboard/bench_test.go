@@ -236,12 +236,10 @@ func (l *lab) hop(b *testing.B) {
 	for range 3 {
 		time.Sleep(20 * time.Millisecond)
 		began := time.Now()
-		if _, err := l.in.Write(message); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.ReadFull(l.out, message); err != nil {
-			b.Fatal(err)
-		}
+		_, err := l.in.Write(message)
+		must(b, err)
+		_, err = io.ReadFull(l.out, message)
+		must(b, err)
 		l.hops = append(l.hops, time.Since(began))
 	}
 }

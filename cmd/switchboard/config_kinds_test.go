@@ -116,8 +116,7 @@ func TestAnotherKind(t *testing.T) {
   - {name: box, kind: codex, url: "ws://127.0.0.1:1", beads: {rows: 1}}
   - {name: bird, kind: abacus, loft: roof, carries: 76, worms: 3}
 `)
-	wantProblems(t, err,
-		`/etc/my.yaml:4:19: servers[0].beads.rows: nobody counts on 11 rows`,
+	wantProblems(t, err, `/etc/my.yaml:4:19: servers[0].beads.rows: nobody counts on 11 rows`,
 		`/etc/my.yaml:4:23: unknown key "colour"; did you mean "color"?`,
 		`/etc/my.yaml:4:49: servers[0].beads.color[1]: "blak" is unknown; did you mean "black"?`,
 		`/etc/my.yaml:6:14: servers[0].carries must be a whole number from 0 to 1000000, not text`,

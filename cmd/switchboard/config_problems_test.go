@@ -20,8 +20,7 @@ servers:
     kind: codex
     command: codex app-server
 `).load(t)
-	wantProblems(t, err,
-		`switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`,
+	wantProblems(t, err, `switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`,
 		`switchboard.yaml:6:14: servers[0].sandbox: "workspace" is unknown; there is read-only, workspace-write, danger-full-access`,
 		`switchboard.yaml:9:14: servers[1].command must be a list, not text`,
 	)

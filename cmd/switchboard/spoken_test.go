@@ -55,9 +55,8 @@ func audited(t *testing.T, dir string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
 	must(t, err)
-	if _, _, err := sessions.VerifyAuditDir(dir); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = sessions.VerifyAuditDir(dir)
+	must(t, err)
 	var list []string
 	for line := range bytes.Lines(data) {
 		var entry struct{ Record handoff.AuditRecord }

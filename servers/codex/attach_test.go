@@ -18,9 +18,8 @@ func TestAttach(t *testing.T) {
 		status, turns   string
 		running, newest handoff.TurnID
 	}{
-		"rests": {idle, turnJSON(turn1, "completed", true), "", turn1},
-		"runs": {active, turnJSON(turn2, "inProgress", false) + "," + turnJSON(turn1, "completed", true), turn2,
-			turn2},
+		"rests":          {idle, turnJSON(turn1, "completed", true), "", turn1},
+		"runs":           {active, turnJSON(turn2, "inProgress", false) + "," + turnJSON(turn1, "completed", true), turn2, turn2},
 		"interrupted":    {idle, turnJSON(turn1, "interrupted", true), "", turn1},
 		"has no turns":   {idle, "", "", ""},
 		"failed at last": {`{"type":"systemError"}`, turnJSON(turn1, "failed", true), "", turn1},

@@ -171,8 +171,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		defer uncounted()
 		c.peer.run()
 		work.Wait()
-		c.log.Debug("connection ended",
-			zap.String("reason", c.peer.lost().Error()),
+		c.log.Debug("connection ended", zap.String("reason", c.peer.lost().Error()),
 			zap.Uint64("malformed", c.peer.malformed.Load()),
 			zap.Uint64("late", c.peer.late.Load()),
 			zap.Uint64("too_long", c.peer.tooLong.Load()),

@@ -39,8 +39,7 @@ func TestCheck(t *testing.T) {
 		}, "", "codex app-server"},
 		"a socket": {func(_ *Config, _ *transport.WebSocket, u *transport.Unix, _ *transport.Child) {
 			u.Path = "/run/codex.sock"
-		},
-			"", "codex app-server --listen unix:///run/codex.sock"},
+		}, "", "codex app-server --listen unix:///run/codex.sock"},
 		"two ways": {func(_ *Config, w *transport.WebSocket, u *transport.Unix, _ *transport.Child) {
 			u.Path, w.URL = "/run/codex.sock", "ws://127.0.0.1:1"
 		}, oneWay, ""},
@@ -57,8 +56,7 @@ func TestCheck(t *testing.T) {
 			"codex app-server --listen ws://127.0.0.1:1"},
 		"in the clear": {func(_ *Config, w *transport.WebSocket, _ *transport.Unix, _ *transport.Child) {
 			w.URL = "ws://10.0.0.5:1"
-		},
-			"url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
+		}, "url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
 			"codex app-server --listen ws://0.0.0.0:1"},
 		"our variables": {func(_ *Config, _ *transport.WebSocket, _ *transport.Unix, c *transport.Child) {
 			c.Command, c.Env = []string{"codex"}, []string{"A", "SWITCHBOARD_KEY"}

@@ -48,9 +48,7 @@ func TestFollow(t *testing.T) {
 		f.messageDone(turn1, "z", "Fixed.")
 		f.status(idle)
 		f.turnCompleted(turn1, "completed")
-		want(t, r.lines(),
-			"started",
-			`item message a ""`, `delta a "I'll look."`, `done message a "I'll look."`,
+		want(t, r.lines(), "started", `item message a ""`, `delta a "I'll look."`, `done message a "I'll look."`,
 			`item command c "go test"`, `delta c "FAIL\n"`, `done command c "go test" output "FAIL\n" exit 1 failed`,
 			`item file_change e "/a.go\n/b.go"`, `done file_change e "/a.go\n/b.go"`,
 			`done reasoning r "one\n\ntwo"`, `done tool d "go"`,

@@ -15,9 +15,8 @@ func TestCheckInput(t *testing.T) {
 		input []handoff.Part
 		want  handoff.Code
 	}{
-		"words": {handoff.TextInput("go on"), ""},
-		"a picture": {[]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}},
-			""},
+		"words":                      {handoff.TextInput("go on"), ""},
+		"a picture":                  {[]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}}, ""},
 		"a picture of the net":       {[]handoff.Part{handoff.Image{URL: "https://example.com/a.png"}}, ""},
 		"a file of the server":       {[]handoff.Part{handoff.Image{URL: "file:///etc/passwd"}}, handoff.CodeMalformed},
 		"a page":                     {[]handoff.Part{handoff.Image{URL: "data:text/html,x"}}, handoff.CodeMalformed},

@@ -72,10 +72,9 @@ func TestReply(t *testing.T) {
 		more, words, answer string
 		code                handoff.Code
 	}{
-		"an option": {"", "staging", `{"answers":{"q1":{"answers":["Staging"]}}}`, ""},
-		"own words": {"", " the third one ", `{"answers":{"q1":{"answers":["the third one"]}}}`, ""},
-		"two": {second, "prod\nbecause",
-			`{"answers":{"q1":{"answers":["prod"]},"q2":{"answers":["because"]}}}`, ""},
+		"an option":      {"", "staging", `{"answers":{"q1":{"answers":["Staging"]}}}`, ""},
+		"own words":      {"", " the third one ", `{"answers":{"q1":{"answers":["the third one"]}}}`, ""},
+		"two":            {second, "prod\nbecause", `{"answers":{"q1":{"answers":["prod"]},"q2":{"answers":["because"]}}}`, ""},
 		"one is missing": {second, "prod", "", handoff.CodeMalformed},
 		"nothing":        {"", "", "", handoff.CodeMalformed},
 		"a secret": {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb",

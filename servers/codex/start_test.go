@@ -268,8 +268,7 @@ func TestSteerNotSent(t *testing.T) {
 				id := start(t, f, at)
 				leave(f, link, at)
 				callErr(func() error {
-					return at.Agent.(handoff.Controls).Steer(t.Context(), id,
-						handoff.TextInput("x"))
+					return at.Agent.(handoff.Controls).Steer(t.Context(), id, handoff.TextInput("x"))
 				}).wantCode(t, handoff.CodeUnreachable)
 				f.quiet()
 			})

@@ -47,9 +47,8 @@ func BenchmarkClaims(b *testing.B) {
 	} {
 		b.Run(store.name, func(b *testing.B) {
 			s, now, forked := store.open(b), time.Now(), atomic.Int64{}
-			if _, err := s.Advance(b.Context(), threads.Create{Owner: "o", Thread: "t", At: now}); err != nil {
-				b.Fatal(err)
-			}
+			_, err := s.Advance(b.Context(), threads.Create{Owner: "o", Thread: "t", At: now})
+			must(b, err)
 			items := []threads.Item{{JSON: json.RawMessage(`{"role":"user","content":"x"}`)}}
 			var next atomic.Int64
 			var work sync.WaitGroup

@@ -16,8 +16,7 @@ func TestReadLine(t *testing.T) {
 		"words": {threads.Item{JSON: userItem(handoff.TextInput("Run the tests."))}, "Run the tests."},
 		"words in brackets": {threads.Item{JSON: userItem(handoff.TextInput("[see below]\nRun them."))},
 			"[see below]\nRun them."},
-		"caller's words": {threads.Item{JSON: contextItem(handoff.Context{Key: "caller_words", Value: "run the tests"})},
-			""},
+		"caller's words": {threads.Item{JSON: contextItem(handoff.Context{Key: "caller_words", Value: "run the tests"})}, ""},
 		"trusted context": {threads.Item{JSON: contextItem(handoff.Context{Key: "spoken", Value: "It is spoken.",
 			Trusted: true})}, ""},
 	} {

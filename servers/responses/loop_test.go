@@ -51,7 +51,7 @@ func (s stub) Run(ctx context.Context, name string, _ json.RawMessage, call work
 }
 
 // found gives back words.
-func found(words string) func(context.Context, *workspace.Output) workspace.Result {
+func found(words string) use {
 	return func(context.Context, *workspace.Output) workspace.Result { return workspace.Result{Text: words} }
 }
 
@@ -130,7 +130,7 @@ func looksOnce(tool string) func(simulator.Request) simulator.Reply {
 // TestInputStaysFlat locks what threading is for: with it a request has what is new, however long the thread is;
 // without it everything. Pictures count, those of people and those that tools give back.
 func TestInputStaysFlat(t *testing.T) {
-	screen := stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{
+	screen := stub{use: map[string]use{
 		"screenshot": func(context.Context, *workspace.Output) workspace.Result {
 			return workspace.Result{Pictures: []string{shot}}
 		},
@@ -227,7 +227,7 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 	slow := make(chan struct{})
 	tools := stub{
 		refused: []string{"secret"},
-		use: map[string]func(context.Context, *workspace.Output) workspace.Result{
+		use: map[string]use{
 			"slow": func(_ context.Context, out *workspace.Output) workspace.Result {
 				_, _ = out.Write([]byte("slow "))
 				<-slow
@@ -320,8 +320,7 @@ func TestCap(t *testing.T) {
 	})
 	k := newTalk(t, newRig(t, f, func(c *Config) {
 		c.Iterations = 4
-		c.Workspace = stub{use: map[string]func(context.Context,
-			*workspace.Output) workspace.Result{"look": found("the same")}}
+		c.Workspace = stub{use: map[string]use{"look": found("the same")}}
 	}))
 	if end := k.say(handoff.Text("go")); end.Status != handoff.TurnCompleted || end.Text != "that is all" {
 		t.Errorf("%+v", end)
@@ -364,7 +363,7 @@ func TestCapHoldsAgainstTheModel(t *testing.T) {
 func TestUsageIsSummed(t *testing.T) {
 	f := newFake(t, looksOnce("look"))
 	k := newTalk(t, newRig(t, f, func(c *Config) {
-		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": found("x")}}
+		c.Workspace = stub{use: map[string]use{"look": found("x")}}
 	}))
 	updates, _ := k.end(k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")}))
 	var last handoff.Usage

@@ -120,9 +120,8 @@ func TestUsage(t *testing.T) {
 		{"input and output", `{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,` +
 			`"output_tokens_details":{"reasoning_tokens":2},"total_tokens":15}`,
 			handoff.Usage{Input: 10, Cached: 4, Output: 5, Reasoning: 2}},
-		{"prompt and completion",
-			`{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens":5,` +
-				`"completion_tokens_details":{"reasoning_tokens":2}}`,
+		{"prompt and completion", `{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens":5,` +
+			`"completion_tokens_details":{"reasoning_tokens":2}}`,
 			handoff.Usage{Input: 10, Cached: 4, Output: 5, Reasoning: 2}},
 		{"zeros", `{"input_tokens":0,"output_tokens":0}`, handoff.Usage{}},
 		{"none", `null`, handoff.Usage{}},

@@ -15,8 +15,11 @@ import (
 	"switchboard/servers/responses/wire"
 )
 
-// A raw has a request answered with these events, and then cut off.
-func raw(events ...string) func(http.ResponseWriter, simulator.Request) bool {
+// A fault has a request go wrong, and tells whether it is answered by that.
+type fault = func(http.ResponseWriter, simulator.Request) bool
+
+// raw has a request answered with these events, and then cut off.
+func raw(events ...string) fault {
 	return func(w http.ResponseWriter, _ simulator.Request) bool {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, e := range events {
@@ -27,7 +30,7 @@ func raw(events ...string) func(http.ResponseWriter, simulator.Request) bool {
 }
 
 // status has a request refused.
-func status(code int, word string, headers ...string) func(http.ResponseWriter, simulator.Request) bool {
+func status(code int, word string, headers ...string) fault {
 	return func(w http.ResponseWriter, _ simulator.Request) bool {
 		for i := 0; i+1 < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
@@ -54,53 +57,36 @@ func TestRetries(t *testing.T) {
 	soon := []string{"Retry-After-Ms", "5"}
 	for _, c := range []struct {
 		name   string
-		faults []func(http.ResponseWriter, simulator.Request) bool
+		faults []fault
 		asked  int
 		text   string       // the answer, or
 		code   handoff.Code // why the turn failed
 	}{
-		{"too many requests", []func(http.ResponseWriter,
-			simulator.Request) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
-		{"again and again", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...),
+		{"too many requests", []fault{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
+		{"again and again", []fault{status(429, "", soon...),
 			status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
-		{"too often", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(429, "", soon...),
+		{"too often", []fault{status(429, "", soon...), status(429, "", soon...),
 			status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
-		{"dropped every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{dropped}, 4), 4, "",
-			handoff.CodeAgentFailed},
-		{"cut every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 3), 3, "",
-			handoff.CodeAgentFailed},
-		{"the server says not to", []func(http.ResponseWriter,
-			simulator.Request) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "",
+		{"dropped every time", slices.Repeat([]fault{dropped}, 4), 4, "", handoff.CodeAgentFailed},
+		{"cut every time", slices.Repeat([]fault{raw(created)}, 3), 3, "", handoff.CodeAgentFailed},
+		{"the server says not to", []fault{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "",
 			handoff.CodeModelLimit},
-		{"a wrong key", []func(http.ResponseWriter, simulator.Request) bool{status(401, "invalid_api_key")}, 1, "",
+		{"a wrong key", []fault{status(401, "invalid_api_key")}, 1, "", handoff.CodeModelRefused},
+		{"a wrong request", []fault{status(400, "invalid_value")}, 1, "", handoff.CodeModelRefused},
+		{"cut before anything was heard", []fault{raw(created)}, 2, "done: go", ""},
+		{"nothing at all", []fault{raw()}, 2, "done: go", ""},
+		{"failed before anything was heard", []fault{raw(created, failed)}, 2, "done: go", ""},
+		{"half an event", []fault{raw(created, `{"type":"response.outp`)}, 2, "done: go", ""},
+		{"cut after an item began", []fault{raw(created, added)}, 1, "", handoff.CodeAgentFailed},
+		{"cut after a delta", []fault{raw(created, added, delta)}, 1, "", handoff.CodeAgentFailed},
+		{"cut after a message", []fault{raw(created, added, delta, message)}, 1, "half", handoff.CodeAgentFailed},
+		{"failed after a delta", []fault{raw(created, added, delta, failed)}, 1, "", handoff.CodeAgentFailed},
+		{"half an event after a delta", []fault{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
+		{"an error event", []fault{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "",
 			handoff.CodeModelRefused},
-		{"a wrong request", []func(http.ResponseWriter, simulator.Request) bool{status(400, "invalid_value")}, 1, "",
-			handoff.CodeModelRefused},
-		{"cut before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 2, "done: go",
-			""},
-		{"nothing at all", []func(http.ResponseWriter, simulator.Request) bool{raw()}, 2, "done: go", ""},
-		{"failed before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created, failed)}, 2,
+		{"a nested error event", []fault{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2,
 			"done: go", ""},
-		{"half an event", []func(http.ResponseWriter, simulator.Request) bool{raw(created, `{"type":"response.outp`)}, 2,
-			"done: go", ""},
-		{"cut after an item began", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added)}, 1, "",
-			handoff.CodeAgentFailed},
-		{"cut after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta)}, 1, "",
-			handoff.CodeAgentFailed},
-		{"cut after a message", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, message)}, 1,
-			"half", handoff.CodeAgentFailed},
-		{"failed after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, failed)}, 1,
-			"", handoff.CodeAgentFailed},
-		{"half an event after a delta", []func(http.ResponseWriter,
-			simulator.Request) bool{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
-		{"an error event", []func(http.ResponseWriter,
-			simulator.Request) bool{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "",
-			handoff.CodeModelRefused},
-		{"a nested error event", []func(http.ResponseWriter,
-			simulator.Request) bool{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2,
-			"done: go", ""},
-		{"an answer that does not stream", []func(http.ResponseWriter,
-			simulator.Request) bool{func(w http.ResponseWriter, _ simulator.Request) bool {
+		{"an answer that does not stream", []fault{func(w http.ResponseWriter, _ simulator.Request) bool {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			_, _ = fmt.Fprint(w, `{"id":"r9","status":"completed","error":null,"output":[{"type":"message",`+
 				`"role":"assistant","id":"m","content":[{"type":"output_text","text":"whole"}]}]}`)

@@ -148,8 +148,7 @@ func testRun(s scene) Run {
 	run.Lines = lines(testPause, "ok  \tshop/cart\t0.412s", "ok  \tshop/catalog\t0.268s")
 	if s.failing {
 		run.Exit = 1
-		run.Lines = append(run.Lines, lines(testPause,
-			"--- FAIL: TestRefreshExpiredToken (0.01s)",
+		run.Lines = append(run.Lines, lines(testPause, "--- FAIL: TestRefreshExpiredToken (0.01s)",
 			"    refresh_test.go:58: an expired token was accepted",
 			"FAIL", "FAIL\tshop/internal/auth\t0.187s")...)
 	} else {
@@ -214,9 +213,7 @@ func pushSteps(s scene) []Step {
 		Ask{
 			Command: "git push origin " + s.branch,
 			Reason:  "The branch " + s.branch + " has commits that the remote does not have.",
-			Lines: lines(400*time.Millisecond,
-				"Enumerating objects: 9, done.",
-				"Writing objects: 100% (5/5), 612 bytes, done.",
+			Lines: lines(400*time.Millisecond, "Enumerating objects: 9, done.", "Writing objects: 100% (5/5), 612 bytes, done.",
 				"To git.example.com:shop.git",
 				"   3f2a1c9..8d41b07  "+s.branch+" -> "+s.branch),
 			Accepted: []Step{Effect{FactPushed}, say("The branch " + s.branch + " is pushed.")},

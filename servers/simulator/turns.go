@@ -208,8 +208,7 @@ func (u *turn) steer(in input) {
 // busy reports whether a command runs or an edit is made.
 func (u *turn) busy() bool {
 	return slices.ContainsFunc(u.open, func(it *item) bool {
-		return it.kind == "commandExecution" ||
-			it.kind == "fileChange"
+		return it.kind == "commandExecution" || it.kind == "fileChange"
 	})
 }
 

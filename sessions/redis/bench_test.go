@@ -23,8 +23,7 @@ func BenchmarkLedger(b *testing.B) {
 			go func() { done <- s.Run(ctx) }()
 			fill(b, s, load.Kept)
 			sessionstest.BenchmarkLedger(b, s, load.Apart, func() {
-				must(b, s.client.HSet(b.Context(), s.prefix+":plain", "words",
-					"fix the failing login test of the shop").Err())
+				must(b, s.client.HSet(b.Context(), s.prefix+":plain", "words", "fix the failing login test of the shop").Err())
 			})
 			cancel()
 			must(b, <-done)

@@ -92,18 +92,16 @@ func TestLedgerBadEntries(t *testing.T) {
 	for i, field := range []string{"key", "owner", "status", "accepted", "attempt", "principal"} {
 		step := good
 		step.Key = fmt.Sprint("bad-", i)
-		if _, err := s.Advance(ctx, step); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Advance(ctx, step)
+		must(t, err)
 		value := ""
 		if field == "attempt" || field == "accepted" {
 			value = "many"
 		}
 		must(t, s.client.HSet(ctx, s.key("owner", entryKey)+step.Key, field, value).Err())
 	}
-	if _, err := s.Advance(ctx, good); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Advance(ctx, good)
+	must(t, err)
 	open, err := s.Open(ctx, c)
 	if err != nil || len(open) != 1 || open[0].Key != "good" || s.counts.badEntries.Load() != 6 {
 		t.Fatalf("open are %+v, %v, %d bad entries", open, err, s.counts.badEntries.Load())

@@ -66,9 +66,8 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			for _, command := range states.end {
 				server.Do(command)
 			}
-			if _, err := s.Advance(t.Context(), step); err != nil {
-				t.Fatal(err)
-			}
+			_, err = s.Advance(t.Context(), step)
+			must(t, err)
 			must(t, s.Set(t.Context(), owner, sticky))
 			server.Do("SET switchboard:{owner}:handoff:wrong 1")
 			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a",

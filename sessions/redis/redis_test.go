@@ -180,9 +180,8 @@ func TestHeldUpWritesNothing(t *testing.T) {
 	cfg := redis.Config{URL: server.URL}
 	first := open(t, cfg)
 	began := sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)
-	if _, err := first.Advance(t.Context(), began); err != nil {
-		t.Fatal(err)
-	}
+	_, err := first.Advance(t.Context(), began)
+	must(t, err)
 	second := open(t, cfg) // after 3 s the lease is free
 	for _, late := range []ledger.Step{
 		sessionstest.LedgerStep("late", "a", handoff.StatusDispatching),
@@ -194,9 +193,8 @@ func TestHeldUpWritesNothing(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"late", "newer"} {
-		if _, err := second.Advance(t.Context(), sessionstest.LedgerStep(key, "b", handoff.StatusDispatching)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := second.Advance(t.Context(), sessionstest.LedgerStep(key, "b", handoff.StatusDispatching))
+		must(t, err)
 	}
 }
 

@@ -114,8 +114,7 @@ func (w walked) holds(t *testing.T, l Ledger, c handoff.Caller) {
 		}
 	}
 	slices.SortFunc(open, func(a, b *walkedEntry) int {
-		return cmp.Or(a.Accepted.Compare(b.Accepted),
-			cmp.Compare(a.Key, b.Key))
+		return cmp.Or(a.Accepted.Compare(b.Accepted), cmp.Compare(a.Key, b.Key))
 	})
 	slices.SortFunc(over, func(a, b *walkedEntry) int { return cmp.Or(b.past.Compare(a.past), cmp.Compare(b.Key, a.Key)) })
 	if got, err := l.Open(t.Context(), c); err != nil || !slices.Equal(got, entriesOf(open)) {

@@ -37,9 +37,8 @@ func TestChangeLeavesNothingOpen(t *testing.T) {
 				"PRAGMA foreign_keys = 1", "CREATE TABLE once (n INTEGER PRIMARY KEY)",
 				"CREATE TABLE child (n REFERENCES once DEFERRABLE INITIALLY DEFERRED)", "CREATE TABLE seen (n)",
 			} {
-				if _, err := s.write.ExecContext(t.Context(), text); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.write.ExecContext(t.Context(), text)
+				must(t, err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

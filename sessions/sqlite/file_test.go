@@ -122,9 +122,8 @@ func TestSecondIsRefused(t *testing.T) {
 func TestLockLost(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Config{Dir: dir})
-	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusDispatching))
+	must(t, err)
 	must(t, os.Remove(filepath.Join(dir, "lock")))
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Fatalf("run: %v", err)
@@ -199,9 +198,8 @@ func TestFormerFile(t *testing.T) {
 	if all := logs.All(); len(all) != 1 || all[0].ContextMap()["file"] != former {
 		t.Fatalf("told: %v", all)
 	}
-	if _, err := os.Stat(former); err != nil {
-		t.Fatal(err)
-	}
+	_, err := os.Stat(former)
+	must(t, err)
 }
 
 // What nobody heard waits for ever; what was heard is history for as long as was set, and sticky threads for
@@ -222,9 +220,8 @@ func TestExpires(t *testing.T) {
 		}
 		unheard := sessionstest.LedgerStep("unheard", "a", handoff.StatusCompleted)
 		unheard.New, unheard.At, unheard.Body.Text = true, time.Now(), "whole"
-		if _, err := s.Advance(t.Context(), unheard); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Advance(t.Context(), unheard)
+		must(t, err)
 		count := func(s *sqlite.Store) (all int) {
 			for q := (ledger.HistoryQuery{Search: "fix"}); ; {
 				page, err := s.History(t.Context(), owner, q)
@@ -273,8 +270,7 @@ func TestCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		for n := range 3 {
-			must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil,
-				0o600))
+			must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil, 0o600))
 		}
 		s := open(t, sqlite.Config{Dir: dir})
 		must(t, s.Set(t.Context(), owner, sticky))

@@ -43,12 +43,10 @@ func TestDiskFull(t *testing.T) {
 	if got := s.counts.refused.Load(); got != 3 {
 		t.Fatalf("%d were counted", got)
 	}
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Advance(t.Context(), step); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000")
+	must(t, err)
+	_, err = s.Advance(t.Context(), step)
+	must(t, err)
 }
 
 // A disk that takes nothing any more is as one that is full: what is new is refused, nothing of it is there later, it
@@ -60,9 +58,8 @@ func TestDiskTakesNothing(t *testing.T) {
 	first, err := s.Advance(t.Context(), newStep("first"))
 	must(t, err)
 	today := time.Now().UTC().Format(time.DateOnly)
-	if _, err := s.Spend(t.Context(), "ready", today, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Spend(t.Context(), "ready", today, 0)
+	must(t, err)
 	mend := breakFiles(t, s.path+"-wal", os.O_RDONLY)
 	if err := s.refusal(t); !isOne(err, []int{lib.SQLITE_IOERR}) {
 		t.Fatalf("it is not what this test is about: %v", err)
@@ -84,9 +81,8 @@ func TestDiskTakesNothing(t *testing.T) {
 		t.Errorf("meanwhile open are %+v, %v", open, err)
 	}
 	mend()
-	if _, err := s.Advance(t.Context(), newStep("second")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Advance(t.Context(), newStep("second"))
+	must(t, err)
 	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 2 {
 		t.Errorf("open are %+v, %v", open, err)
 	}
@@ -102,9 +98,8 @@ func TestDiskGivesNothing(t *testing.T) {
 	if err := s.tick(t.Context()); err != nil { // its connection is open from here on
 		t.Fatal(err)
 	}
-	if _, err := s.Advance(t.Context(), newStep("first")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Advance(t.Context(), newStep("first"))
+	must(t, err)
 	mend := breakFiles(t, s.path+"-wal", os.O_WRONLY)
 	if open, err := s.OpenAll(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable ||
 		len(open) != 0 {

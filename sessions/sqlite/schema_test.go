@@ -26,9 +26,8 @@ func TestOlderFile(t *testing.T) {
 		"ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
 		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
 	} {
-		if _, err := s.write.ExecContext(t.Context(), back); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.write.ExecContext(t.Context(), back)
+		must(t, err)
 	}
 	must(t, s.Close())
 	for life := range 3 {
@@ -55,9 +54,8 @@ func backTo(t *testing.T, s *Store, version int) {
 		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent",
 		fmt.Sprint("PRAGMA user_version = ", version),
 	} {
-		if _, err := s.write.ExecContext(t.Context(), back); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.write.ExecContext(t.Context(), back)
+		must(t, err)
 	}
 }
 

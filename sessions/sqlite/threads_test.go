@@ -29,9 +29,8 @@ func TestThreadsOutliveTheProcess(t *testing.T) {
 		threads.Create{Owner: "helper", Thread: "t", At: now},
 		threads.Claim{Owner: "helper", Thread: "t", Turn: "a", Items: []threads.Item{item}, At: now},
 	} {
-		if _, err := s.Threads().Advance(t.Context(), step); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Threads().Advance(t.Context(), step)
+		must(t, err)
 	}
 	must(t, s.Close())
 	r, err := open(t, sqlite.Config{Dir: dir}).Threads().Read(t.Context(), "helper", "t")

@@ -367,8 +367,7 @@ func TestScratchOfTheDead(t *testing.T) {
 	}
 	dead, err := NewScratch(nil)
 	must(t, err)
-	must(t, errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"),
-		0o600)))
+	must(t, errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"), 0o600)))
 	half, old := filepath.Join(os.TempDir(), makingPrefix+"1"), filepath.Join(os.TempDir(), makingPrefix+"2")
 	other := filepath.Join(os.TempDir(), "switchboard-123")
 	must(t, errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700),

@@ -162,8 +162,7 @@ func BenchmarkLook(b *testing.B) {
 	must(b, err)
 	b.Cleanup(func() { _ = w.Close() })
 	for b.Loop() {
-		if _, _, err := w.later(); err != nil {
-			b.Fatal(err)
-		}
+		_, _, err := w.later()
+		must(b, err)
 	}
 }
