@@ -10,8 +10,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 4 })
 	browser := startChromium(t, true)
-	p := openTab(t, browser, 390, 844)
-	p.enter(r)
+	p := r.page(browser, 390, 844)
 	p.Click("Call")
 	p.Status("Listening")
 	p.says("On bigpc, publish the release notes")
@@ -37,8 +36,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.Quiet(noKeyYet)
 	r.noCallIsLeft() // else the other tab would be asked whether to move it there
 
-	p = openTab(t, browser, 1280, 940)
-	p.enter(r)
+	p = r.page(browser, 1280, 940)
 	p.Choose("Call")
 	p.Status("Listening")
 	p.says("Push it from bigpc")

@@ -11,8 +11,7 @@ import (
 func TestChromiumReload(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 2 })
-	p := openTab(t, startChromium(t, true), 1280, 900)
-	p.enter(r)
+	p := r.page(startChromium(t, true), 1280, 900)
 	p.Choose("Call")
 	p.Status("Listening")
 	p.soundFlows()
@@ -46,8 +45,7 @@ func TestChromiumReload(t *testing.T) {
 func TestChromiumCallByTextReload(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.enter(r)
+	p := r.page(startChromium(t, true), 390, 844)
 	p.says("Which machines do I have?")
 	p.voice("are ready")
 	id := r.theCall(false)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,17 +13,19 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// enter opens the printed link and waits for the machines.
-func (p *tab) enter(r *running) {
-	p.T.Helper()
+// page opens the printed link in a new tab and waits for the machines.
+func (r *running) page(browser context.Context, width, height int64) *tab {
+	r.t.Helper()
+	p := openTab(r.t.(*testing.T), browser, width, height)
 	link, err := r.link("")
-	must(p.T, err)
+	must(r.t, err)
 	p.Do(chromedp.Navigate(link))
 	p.Until(`document.querySelectorAll("#app:not([hidden]) .machine").length > 2`)
 	if at := eval[string](p, `location.href + " " + JSON.stringify(history.state) + JSON.stringify({ ...localStorage })`); strings.Contains(at, "login") {
-		p.T.Errorf("the code stays: %s", at)
+		r.t.Errorf("the code stays: %s", at)
 	}
 	p.Until(`["bigpc", "laptop"].every((m) => document.querySelector("#machine-" + m)?.closest(".machine").querySelector(".pill").textContent === "Ready")`)
+	return p
 }
 
 // TestChromiumByKeyboard plays a newcomer's first call in a real browser over the whole service: WebRTC on
@@ -30,8 +33,7 @@ func (p *tab) enter(r *running) {
 func TestChromiumByKeyboard(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 4 })
-	p := openTab(t, startChromium(t, true), 1280, 940)
-	p.enter(r)
+	p := r.page(startChromium(t, true), 1280, 940)
 	p.Pictures("desktop-1-before")
 	p.Status("Not in a call")
 	p.Has("heading: Switchboard", "region: Conversation", "region: Call", "region: Work", "region: Machines", "log: Transcript",
@@ -169,8 +171,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 	at := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	again := func(p *plan) { p.Hurry, p.StateDir, p.Listen = 8, state, at }
 	r := start(t, again)
-	p := openTab(t, startChromium(t, true), 1280, 900)
-	p.enter(r)
+	p := r.page(startChromium(t, true), 1280, 900)
 	p.says("Run the tests on laptop")
 	p.work("run the tests", "Done")
 	p.Shows("Session: Run the tests")
@@ -209,8 +210,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 func TestChromiumWithoutMicrophone(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })
-	p := openTab(t, startChromium(t, false), 1280, 900)
-	p.enter(r)
+	p := r.page(startChromium(t, false), 1280, 900)
 	p.Choose("Call")
 	p.Shows("Microphone off: this page may not use it. Allow it in the address bar.")
 	p.says("Run the tests on laptop")
@@ -226,8 +226,7 @@ func TestChromiumWithoutMicrophone(t *testing.T) {
 func TestChromiumOnAPhone(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 4 })
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.enter(r)
+	p := r.page(startChromium(t, true), 390, 844)
 	p.Pictures("phone-1-before")
 	p.Click("Call")
 	p.Status("Listening")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -108,21 +107,12 @@ func (r *clientRun) inNode(name string, settings map[string]any) (told findings)
 func (r *clientRun) inChromium(name string, settings map[string]any) (told findings) {
 	r.t.Helper()
 	t := r.t.(*testing.T)
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == "/clients.js" {
-			http.ServeFile(w, req, bundled(t))
-			return
-		}
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(`<!doctype html><title>elsewhere</title><script src="/clients.js"></script>`))
-	}))
-	t.Cleanup(page.Close)
 	secret := r.made("/v1/realtime/client_secrets", `{}`)["value"]
 	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, secret
 	about, err := json.Marshal(settings)
 	must(t, err)
 	p := openTab(t, startChromium(t, true), 800, 600)
-	p.Do(webtest.Call(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(page.URL))
+	p.Do(webtest.Call(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(pageElsewhere(t, bundled(t))))
 	eval[bool](p, fmt.Sprintf(`put(%q, %s).then((told) => { window.told = JSON.stringify(told); }, (e) => { window.told = String(e); }), true`, name, about))
 	for end := time.Now().Add(3 * patience); !eval[bool](p, `!!window.told`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -75,6 +75,21 @@ const stranger = await new OpenAI({ apiKey: "wrong", baseURL: process.argv[1] + 
 console.log(JSON.stringify({ made, refused: [refused.constructor.name, refused.status, refused.param, refused.type], stranger: [stranger.constructor.name, stranger.status] }));
 `
 
+// pageElsewhere is a page of another origin with a script, which a tab waits for.
+func pageElsewhere(t *testing.T, script string) (url string) {
+	t.Helper()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/script.js" {
+			http.ServeFile(w, req, script)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<!doctype html><title>elsewhere</title><script src="/script.js"></script>`))
+	}))
+	t.Cleanup(page.Close)
+	return page.URL
+}
+
 // A page elsewhere talks with agents-realtime over both transports, with nothing but the secret that its backend
 // made with the openai package.
 func TestStockClientsElsewhere(t *testing.T) {
@@ -95,17 +110,8 @@ func TestStockClientsElsewhere(t *testing.T) {
 	if got := fmt.Sprint(backend.Refused, backend.Stranger); got != "[BadRequestError 400 expires_after.seconds invalid_request_error] [AuthenticationError 401]" {
 		t.Errorf("refused %s", got)
 	}
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == "/agents.js" {
-			http.ServeFile(w, req, "../../.tools/node_modules/@openai/agents-realtime/dist/bundle/openai-realtime-agents.umd.js")
-			return
-		}
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(`<!doctype html><title>elsewhere</title><script src="/agents.js"></script>`)) // the tab waits for it
-	}))
-	t.Cleanup(page.Close)
 	p := openTab(t, startChromium(t, true), 800, 600)
-	p.Do(chromedp.Navigate(page.URL))
+	p.Do(chromedp.Navigate(pageElsewhere(t, "../../.tools/node_modules/@openai/agents-realtime/dist/bundle/openai-realtime-agents.umd.js")))
 	for transport, url := range map[string]string{"webrtc": r.base + "/v1/realtime/calls", "websocket": r.socket()} {
 		settings, err := json.Marshal(map[string]string{"transport": transport, "url": url, "key": backend.Made.Value})
 		must(t, err)

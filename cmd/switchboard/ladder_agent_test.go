@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,16 +58,10 @@ func newRungs(t *testing.T) *rungs {
 		Runs: r.router, Attending: r.router, Questions: r.router, Shown: r.router.Shown,
 		Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: r.router, Questions: r.router}, Log: zap.NewNop(), Life: "h",
 	})
-	var ends []func()
-	for _, run := range []func(context.Context) error{agents.Run, fleet.Run, r.router.Run} {
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() { defer close(ended); _ = run(ctx) }()
-		ends = append([]func(){func() { cancel(); <-ended }}, ends...)
-	}
+	stops := []func(){background(t, agents.Run), background(t, fleet.Run), background(t, r.router.Run)}
 	r.stop = func() {
-		for _, end := range ends {
-			end()
+		for _, stop := range slices.Backward(stops) {
+			stop()
 		}
 		r.work.Wait()
 	}
@@ -74,13 +70,10 @@ func newRungs(t *testing.T) *rungs {
 }
 
 // List implements [handoff.Stickies].
-func (r *rungs) List(context.Context, handoff.Caller) (all []handoff.Sticky, _ error) {
+func (r *rungs) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.stickies {
-		all = append(all, s)
-	}
-	return all, nil
+	return slices.Collect(maps.Values(r.stickies)), nil
 }
 
 // Set implements [handoff.Stickies].
@@ -146,35 +139,30 @@ func (v *rungsVoice) asks(id, tool, args string) {
 	v.events <- handoff.FunctionCall{CallID: id, Tool: tool, Arguments: args}
 }
 
-// hears waits for words that are said, in fake time, and returns them. What was said before counts as well.
-func (r *rungs) hears(words string) string {
+// hears waits for words that are said, in fake time. What was said before counts as well.
+func (r *rungs) hears(words string) {
 	r.t.Helper()
 	for range 600 {
 		r.mu.Lock()
-		for _, u := range r.said {
-			if strings.Contains(u.Text, words) {
-				r.mu.Unlock()
-				return u.Text
-			}
-		}
+		heard := slices.ContainsFunc(r.said, func(u handoff.Utterance) bool { return strings.Contains(u.Text, words) })
 		r.mu.Unlock()
+		if heard {
+			return
+		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	r.t.Errorf("never said: %q; but %+v", words, r.said)
-	return ""
 }
 
 // record is the newest work whose prompt is this one.
 func (r *rungs) record(prompt string) handoff.Record {
 	r.t.Helper()
 	all, _ := r.router.Handoffs(calltest.Grant)
-	for _, rec := range all {
-		if rec.Prompt == prompt {
-			return rec
-		}
+	n := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.Prompt == prompt })
+	if n < 0 {
+		r.t.Fatalf("there is no work %q", prompt)
 	}
-	r.t.Errorf("there is no work %q", prompt)
-	return handoff.Record{}
+	return all[n]
 }
 
 // newInputs is what the model was sent from the nth request on, as far as it is words of a person or outputs.

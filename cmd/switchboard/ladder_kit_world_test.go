@@ -30,8 +30,7 @@ type ladderWorld struct {
 	store           *threads.Memory
 	agents          *responses.Agents
 	api             *ladderAPI
-	cancel          func()
-	work            sync.WaitGroup
+	stop            func() // ends the agents
 
 	found map[string]bool // Set once: by thread: a start is lost on its way back
 
@@ -62,9 +61,13 @@ func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 		}
 		w.word(line)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
-	w.work.Go(func() { _ = w.agents.Run(ctx) })
+	stop := background(t, w.agents.Run)
+	w.stop = func() {
+		stop()
+		for _, link := range w.machines {
+			_ = link.Conn.Close()
+		}
+	}
 	for name, agent := range added {
 		w.connect(name, agent)
 	}
@@ -72,14 +75,6 @@ func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 		w.theirs(r[0], r[1])
 	}
 	return w
-}
-
-func (w *ladderWorld) stop() {
-	w.cancel()
-	w.work.Wait()
-	for _, link := range w.machines {
-		_ = link.Conn.Close()
-	}
 }
 
 // word reads one line of a world.
