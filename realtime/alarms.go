@@ -21,6 +21,7 @@ const (
 	alarmHold     // the client does not come back
 	alarmSideband // what the provider plays must be over
 	alarmGuard    // what let the call in may have been taken away
+	alarmRenew    // the next step to another session of the model
 	alarmKinds
 )
 
@@ -56,6 +57,8 @@ func (c *Call) ring(now time.Time) {
 		case alarmGuard:
 			c.alarms[alarmGuard].at = now.Add(guardStep)
 			c.running.Go(c.guard)
+		case alarmRenew:
+			c.seek(now)
 		case alarmHold:
 			c.end(nil)
 		case alarmBegin:

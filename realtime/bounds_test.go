@@ -52,14 +52,17 @@ func TestPiecesOverTheLimit(t *testing.T) {
 	expectClose(t, client, websocket.CloseMessageTooBig)
 }
 
-// The model's ends the call, whatever its client is on.
+// The model's ends its session, whatever the client is on, and another one takes its place.
 func TestModelFrameOverTheLimit(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
 	tooMuch(model)
 	expectClose(t, model, websocket.CloseMessageTooBig)
-	expect(t, client, "error")
-	expectClose(t, client, 4503)
+	model = rtctest.Take(t, h.model.conns, "another session")
+	send(t, model, `{"type":"rate_limits.updated"}`)
+	expect(t, client, "rate_limits.updated")
+	_ = client.Close()
+	_ = model.Close()
 
 	b := rtctest.New(t, rtctest.Label)
 	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
@@ -69,7 +72,10 @@ func TestModelFrameOverTheLimit(t *testing.T) {
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	tooMuch(model)
 	expectClose(t, model, websocket.CloseMessageTooBig)
-	rtctest.Event(t, b.Messages, events.TypeError)
+	_ = model.Close()
+	model = rtctest.Take(t, h.model.conns, "another session")
+	send(t, model, `{"type":"rate_limits.updated"}`)
+	rtctest.Event(t, b.Messages, "rate_limits.updated")
 	_ = model.Close()
 }
 

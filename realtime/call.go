@@ -56,6 +56,7 @@ type Call struct {
 	saying  saying
 	hearing hearing
 	session session
+	renewal renewal
 }
 
 // A core is what the owners of a call's state share.
@@ -92,6 +93,7 @@ type counts struct {
 	made       int // events of the model that we made in its place
 	holds      int // times that the client vanished and the call waited for it
 	rejoins    int // times that it came back
+	renewals   int // times that another session took the place of the model's
 }
 
 // add adds those of another call.
@@ -109,6 +111,7 @@ func (n *counts) add(o counts) {
 	n.made += o.made
 	n.holds += o.holds
 	n.rejoins += o.rejoins
+	n.renewals += o.renewals
 }
 
 // awaits is what the loop waits for, beside the end of the call.
@@ -129,8 +132,9 @@ func newCall(
 	}
 	c.mask = mask.New(c.ids, own, guide)
 	c.legs.init(&c.core, client, model)
+	c.renewal = newRenewal()
 	c.saying = saying{
-		core: &c.core, legs: &c.legs, mask: c.mask, audience: &c.hearing, floor: floor.New(), asks: map[string]clientAsk{},
+		core: &c.core, legs: &c.legs, mask: c.mask, audience: &c.hearing, recall: c.renewal.recall, floor: floor.New(), asks: map[string]clientAsk{},
 		sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, hints: hints{},
 	}
 	c.hearing = hearing{
@@ -192,6 +196,9 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	defer closing.Wait()
 	closing.Go(func() { c.legs.model.Close(nil) })
 	closing.Go(func() { c.legs.client.Close(c.cause) })
+	if heir := c.renewal.heir; heir != nil {
+		closing.Go(func() { heir.Close(nil) })
+	}
 	c.handOver(left)
 	grace := time.AfterFunc(serveGrace, func() { cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended")) })
 	defer grace.Stop()
@@ -214,7 +221,7 @@ func (c *Call) sum(took time.Duration) {
 		zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable),
 		zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable),
 		zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds),
-		zap.Int("rejoins", c.counts.rejoins))
+		zap.Int("rejoins", c.counts.rejoins), zap.Int("renewals", c.counts.renewals))
 }
 
 // do lets act use the call's state, gives the router what it takes at once, and lets legs write what came of it. An

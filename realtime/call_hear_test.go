@@ -358,7 +358,7 @@ func TestSpeechesAreBounded(t *testing.T) {
 	if len(s.began) != maxSpeeches || len(s.order) != maxSpeeches || len(s.ended) != maxSpeeches {
 		t.Errorf("it keeps %d, %d, %d", len(s.began), len(s.order), len(s.ended))
 	}
-	if s.of("0") != (time.Time{}) || s.of(fmt.Sprint(3*maxSpeeches-1)).IsZero() {
+	if s.worded("0") != (time.Time{}) || s.worded(fmt.Sprint(3*maxSpeeches-1)).IsZero() {
 		t.Error("it forgot the wrong ones")
 	}
 }

@@ -60,6 +60,15 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	return conn, nil
 }
 
+// another opens further sessions of the model that a client asked for.
+func (f *Front) another(model string, client http.Header) func(context.Context) (connection, *handoff.Error) {
+	header := http.Header{}
+	if id := client.Get(safetyHeader); id != "" {
+		header.Set(safetyHeader, id)
+	}
+	return func(ctx context.Context) (connection, *handoff.Error) { return f.dialModel(ctx, model, header) }
+}
+
 // dial opens a socket to the model's server. Without an answer of the server the response is nil.
 func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) (connection, *http.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.reach)
@@ -104,6 +113,7 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 	}
 	handshake.Done()
 	s := newSocket(conn, prompt, outbound.MaxBytes, writeLimit, f.log)
+	s.pace, s.idle = modelPing, modelIdle
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	s.keys = mathrand.NewChaCha8(seed)

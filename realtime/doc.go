@@ -18,16 +18,26 @@
 //
 // # Inside a call
 //
-// Four owners share the lock. legs are the two ends and the sockets beside the client. saying is what the model is made
+// Five owners share the lock. legs are the two ends and the sockets beside the client. saying is what the model is made
 // to say: utterances, asks, the floor. hearing is what the caller hears and says: playback, speech, evidence that the
-// client is there. session is how the client's session begins and is set. Each uses those before it, and they share a
-// core: alarms, reports for the router, counts, the end. events_client.go and events_model.go hand them the events.
+// client is there. session is how the client's session begins and is set. renewal is how the call goes on when the
+// model's session ends. Each uses those before it, and they share a core: alarms, reports for the router, counts, the
+// end. events_client.go and events_model.go hand them the events.
 //
 // Either leg can be replaced under the lock while the call goes on. Nobody else keeps one: events of a leg that was
-// replaced are dropped, its end ends nothing, and the loop waits for the new one. Only the client's is replaced today,
-// when it comes back (rejoin.go). The model's leg is legs.model, with what is known of its session alone. What else
-// names parts of that session is floor (responses), mask (items, responses, updates), saying.sent and hints, and in
-// hearing clock, speeches, playback, muted and lost.
+// replaced are dropped, its end ends nothing, and the loop waits for the new one. The client's is replaced when it
+// comes back (rejoin.go), the model's when its session ends or is about to (renew.go).
+//
+// # Sessions of the model
+//
+// A call outlives the sessions of its model. One that says when it ends (expires_at) is replaced at the first quiet in
+// its last two minutes; one whose socket closes, breaks or is silent for 15 s, or that says session_expired, at once.
+// The next session begins with one update that sets what was in force, the updates that were not answered, the
+// conversation as items with the ids that they have, the events that were not answered, and the caller's sound that was
+// no item yet. What the client sees of all that is what ran, which ends as the model would have ended it. Sound of the
+// model is no part of a conversation that can be given: what it said is text from then on, also where the client cuts
+// it later. Of what is refused the voice is left out, and items are told in words. Without another session for 15 s, or
+// when a fourth is lost within a minute, the call ends.
 //
 // # Calls of the provider
 //

@@ -19,6 +19,8 @@ func (c *Call) takeFrom(l leg) func(event []byte) {
 				c.fromClient(event)
 			case c.legs.model.leg:
 				c.fromModel(event)
+			case c.renewal.heir:
+				c.fromHeir(event)
 			}
 		})
 	}
@@ -60,6 +62,10 @@ func (c *Call) fromClient(event []byte) {
 			c.saying.cancels()
 		}
 	}
+	if answer := c.answersItself(kind, event); answer != nil {
+		c.legs.reply(answer)
+		return
+	}
 	v := c.mask.FromClient(kind, event)
 	if v.Leaked {
 		c.counts.leaked++
@@ -72,6 +78,9 @@ func (c *Call) fromClient(event []byte) {
 	}
 	if v.Forward != nil {
 		c.legs.toModel(v.Forward)
+		if c.legs.heirs {
+			c.renewal.recall.Asked(kind, v.Forward)
+		}
 		c.forwarded(kind, event)
 	}
 }
@@ -91,7 +100,9 @@ func (c *Call) forwarded(kind string, event []byte) {
 		c.hearing.hush(kind, event)
 	case events.TypeCommit:
 		c.hearing.committed()
+		c.hearing.mark(event)
 	case events.TypeInputClear:
+		c.hearing.mark(event)
 		c.hearing.speeches.appended = time.Time{}
 	case events.TypeItemCreate:
 		c.given(events.ReadItem(gjson.GetBytes(event, "item")))

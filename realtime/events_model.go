@@ -73,6 +73,10 @@ func (c *Call) readModel(kind string, event []byte) {
 			c.mask.Answers(r.Get("id").String(), c.saying.floor.Untagged())
 		}
 	}
+	if c.legs.heirs {
+		c.renewal.recall.FromModel(kind, event)
+		c.followItems(kind, event)
+	}
 	shown, updates := c.mask.FromModel(kind, event)
 	ofSession := kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated
 	if c.legs.performs && (kind == events.TypeSessionCreated || ofSession && (len(shown) > 0 || c.mask.ForLeg())) {
@@ -107,6 +111,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeSessionCreated:
 		c.legs.model.denied = nil
 		c.session.learn(event)
+		c.plan(gjson.GetBytes(event, "session"))
 		c.alarms[alarmOpening].at = time.Now().Add(openingLimit)
 		c.session.ready()
 		s.askedEarly()
@@ -145,9 +150,11 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeTranscribed:
 		c.report(handoff.Heard{ // also where it was no word: then no more is to come of it
 			Text:  strings.TrimSpace(gjson.GetBytes(event, "transcript").String()),
-			Began: h.speeches.began[gjson.GetBytes(event, "item_id").String()],
+			Began: h.speeches.worded(gjson.GetBytes(event, "item_id").String()),
 		})
 	case events.TypeCommitted:
+		h.speech = ""
+		h.kept.Taken()
 		h.speeches.commit(gjson.GetBytes(event, "item_id").String())
 		if s.floor.Speaking() { // the client committed in the middle of it: no stop will come
 			s.tell(floor.Speech{On: false})
@@ -155,9 +162,11 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeSpeechStarted:
 		h.callerSpeaks(event)
 	case events.TypeSpeechStopped:
-		h.asked = time.Now()
+		h.asked, h.speech = time.Now(), ""
 		s.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
+		h.speech = ""
+		h.kept.Taken()
 		s.tell(floor.Hushed{})
 	}
 }
@@ -203,8 +212,18 @@ func (c *Call) finished(r gjson.Result) {
 func (c *Call) failed(event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
 	id, code := fault.Get("event_id").String(), fault.Get("code").String()
-	if code == events.CodeCommitEmpty {
+	switch code {
+	case events.CodeCommitEmpty:
 		c.hearing.speeches.refuse()
+		c.hearing.kept.Taken()
+	case events.CodeExpired:
+		if c.renewable() {
+			c.modelLeft(code)
+			return nil
+		}
+	}
+	if c.renewal.recall.Refused(id); c.notTaken(id, fault) {
+		return nil
 	}
 	if refusal, known := c.mask.Refused(id, event); known {
 		return c.session.refused(refusal, fault)

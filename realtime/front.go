@@ -164,10 +164,11 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	var running sync.WaitGroup
 	defer running.Wait()
 	c.pass, c.running = p, &running
+	during, over := context.WithCancel(ctx)
+	c.renewal.spawn = func(work func(context.Context)) { running.Go(func() { work(during) }) }
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })
 	running.Go(func() { model.Run(c.takeFrom(model)) })
-	during, over := context.WithCancel(ctx)
 	running.Go(func() { p.meter(during, c) })
 	defer over()
 	kind := overSocket

@@ -11,6 +11,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
+	"switchboard/realtime/recall"
 )
 
 const (
@@ -42,9 +43,12 @@ type hearing struct {
 	inForce  settings // as the model said last
 
 	// The caller speaks.
-	clock    clock     // of the caller's sound
-	speeches speeches  // when they began
-	asked    time.Time // the caller's newest sentence was over
+	clock    clock        // of the caller's sound
+	speeches speeches     // when they began
+	asked    time.Time    // the caller's newest sentence was over
+	kept     recall.Sound // that the model may lose
+	keeps    bool         // Set once: another session of the model may need it
+	speech   string       // the item that the caller speaks; "" for none
 
 	// The model speaks.
 	playback playback
@@ -67,6 +71,9 @@ func (h *hearing) soundOfClient(event []byte) {
 	h.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), h.settings.inRate)
 	if h.settings.manual && h.speeches.appended.IsZero() {
 		h.speeches.appended = h.clock.at
+	}
+	if h.keeps {
+		h.kept.Add(h.clock.at, event, h.settings.manual || h.saying.floor.Speaking())
 	}
 	h.legs.toModel(event)
 }
@@ -147,11 +154,46 @@ func (h *hearing) callerSpeaks(event []byte) {
 	if h.attached != nil {
 		began = began.Add(-detectLag)
 	}
-	h.speeches.start(began, gjson.GetBytes(event, "item_id").String())
+	h.speech = gjson.GetBytes(event, "item_id").String()
+	h.speeches.start(began, h.speech)
 	h.report(handoff.Spoke{At: began})
 	h.saying.tell(floor.Speech{On: true}) // first: silence alone would let us speak
 	if !h.settings.patient {
 		h.cut(func(string, *playing) bool { return true })
+	}
+}
+
+// mark keeps a commit or a clear of the client among the sound.
+func (h *hearing) mark(event []byte) {
+	if h.keeps {
+		h.kept.Mark(time.Now(), event)
+	}
+}
+
+// forsake ends what the caller said into a session that is gone: no words come of it any more, and no yes waits for
+// them. What the session had made nothing of another one hears again.
+func (h *hearing) forsake() {
+	for _, began := range h.speeches.forsake() {
+		if time.Since(began) < longSpeech { // or else its words never come
+			h.report(handoff.Heard{Began: began})
+		}
+	}
+	if h.speech != "" {
+		h.legs.toClient(events.Encode(events.Object{"type": events.TypeSpeechStopped, "event_id": h.ids.Next(),
+			"item_id": h.speech, "audio_end_ms": h.clock.heard.Milliseconds()}))
+		h.speech = ""
+	}
+}
+
+// soundAgain gives a new session the sound that the one before made nothing of. Its clock begins with that.
+func (h *hearing) soundAgain() {
+	h.clock = clock{again: h.kept.Since()}
+	all, at := h.kept.Events()
+	for i, event := range all {
+		if events.PeekType(event) == events.TypeAppend {
+			h.clock.add(at[i], events.SoundBytes(event, events.KeyAppend), h.settings.inRate)
+		}
+		h.legs.toModel(event)
 	}
 }
 

@@ -134,6 +134,7 @@ type stage struct {
 	client *wire
 	on     leg // what the client is on
 	model  *wire
+	heir   leg // that the model is on in place of its first leg; nil: on that
 	router *listener
 	call   *Call
 	ended  chan error
@@ -212,7 +213,11 @@ func (s *stage) close() {
 
 func (s *stage) fromModel(events ...string) {
 	s.t.Helper()
-	s.feed(s.call.takeFrom(s.model), events)
+	from := leg(s.model)
+	if s.heir != nil {
+		from = s.heir
+	}
+	s.feed(s.call.takeFrom(from), events)
 }
 
 func (s *stage) fromClient(events ...string) {

@@ -87,6 +87,7 @@ func (nobody) Probe()                  {}
 type legs struct {
 	*core
 	model    modelLeg
+	heirs    bool    // Set once: another session can take the place of the model's, and loses nothing
 	client   leg     // nobody while the call waits for it
 	performs bool    // Set once: the client's leg is a [performer], also after it was replaced
 	witness  witness // the client's leg; nil: it does not know
@@ -118,7 +119,7 @@ func (l *legs) init(k *core, client, model leg) {
 
 // toModel sends the model an event.
 func (l *legs) toModel(event []byte) {
-	if !l.model.Send(event) {
+	if !l.model.Send(event) && !l.heirs { // or else the loop finds its end
 		l.end(l.modelGone("it does not keep up"))
 	}
 }

@@ -121,6 +121,7 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	ended("call_events_refused_total", "Events of a client that were refused because too much waited.", n.ended.refused)
 	ended("call_holds_total", "Times that a client vanished and its call waited for it.", n.ended.holds)
 	ended("call_rejoins_total", "Times that such a client came back.", n.ended.rejoins)
+	ended("call_renewals_total", "Times that another session took the place of the voice model's.", n.ended.renewals)
 	ended("model_events_made_total", "Events that the voice model owed its client and that were made in its place.",
 		n.ended.made)
 	ended("model_events_unreadable_total", "Events of the voice model that could not be read.", n.ended.unreadable)

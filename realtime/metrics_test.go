@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -51,16 +52,17 @@ func TestFrontMetrics(t *testing.T) {
 		send(t, client, update)
 	}
 	expect(t, client, "error")
+	h.model.gone.Store(http.StatusUnauthorized)
 	_ = model.Close()
-	expectClose(t, client, handoff.Vocabulary[handoff.CodeVoiceGone].Close)
+	expectClose(t, client, handoff.Vocabulary[handoff.CodeVoiceKey].Close)
 	take(t, ended, "end")
 	rtctest.Eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
 	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1,
-		"call_events_refused_total":                                1,
-		"calls_ended_early_total " + string(handoff.CodeVoiceGone): 1})
+		"call_events_refused_total": 1, "call_renewals_total": 0,
+		"calls_ended_early_total " + string(handoff.CodeVoiceKey): 1})
 	h.model.server.Close()
 	if _, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil); err == nil {
 		t.Error("a call without a model")
 	}
-	h.wantNumbers(t, map[string]float64{"model_dials_total": 2, "model_dials_failed_total": 1, "calls_total websocket": 1})
+	h.wantNumbers(t, map[string]float64{"model_dials_total": 3, "model_dials_failed_total": 2, "calls_total websocket": 1})
 }

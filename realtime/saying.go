@@ -3,6 +3,7 @@ package realtime
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
 	"switchboard/realtime/mask"
+	"switchboard/realtime/recall"
 )
 
 const (
@@ -33,6 +35,7 @@ type saying struct {
 	legs     *legs
 	mask     *mask.Mask
 	audience audience
+	recall   *recall.Recall
 
 	floor      *floor.Floor
 	says       []handoff.Utterance   // of the router, until the model's session has begun
@@ -138,11 +141,16 @@ func (s *saying) sendItem(u *utterance, itemID string) {
 	s.items++
 	s.sent[id] = sent{kind: sentItem, what: u.ID, item: s.items}
 	s.mask.Hide(itemID)
+	event := events.Message(id, itemID, u.Text)
 	if u.CallID != "" && !u.reworded {
-		s.legs.toModel(events.Output(id, itemID, u.CallID, u.Text))
-		return
+		event = events.Output(id, itemID, u.CallID, u.Text)
 	}
-	s.legs.toModel(events.Message(id, itemID, u.Text))
+	s.asksModel(events.TypeItemCreate, event)
+}
+
+// lostAsks forgets what was asked of a session that is gone: it is asked for again. Its items recall sends again.
+func (s *saying) lostAsks() {
+	maps.DeleteFunc(s.sent, func(_ string, x sent) bool { return x.kind != sentItem })
 }
 
 // deliver gives the model what it is about to be asked for.
@@ -153,6 +161,14 @@ func (s *saying) deliver(utterances []string) {
 			s.sendItem(u, itemPrefix+u.ID)
 		}
 	}
+}
+
+// asksModel sends the model an event that it answers, in this session or another.
+func (s *saying) asksModel(kind string, event []byte) {
+	if s.legs.heirs {
+		s.recall.Asked(kind, event)
+	}
+	s.legs.toModel(event)
 }
 
 // acknowledged notes that the model has an item of ours.
@@ -237,7 +253,7 @@ func (s *saying) clientAsks(event []byte) {
 	}
 	patched, tag := s.mask.Ask(event)
 	if mask.Aside(tag) {
-		s.legs.toModel(patched)
+		s.asksModel(events.TypeCreate, patched)
 		return
 	}
 	if s.tooManyAsks(s.floor.Full(), len(patched), id) {

@@ -28,6 +28,9 @@ const (
 	// pingEvery keeps proxies from closing an idle socket, idleLimit notices a far end that is gone.
 	pingEvery = 20 * time.Second
 	idleLimit = 60 * time.Second
+	// modelPing and modelIdle are the same for the model: a caller hears nothing until it is noticed.
+	modelPing = 5 * time.Second
+	modelIdle = 15 * time.Second
 	// renewEvery is how often the time that is left to the far end is renewed while it sends: that costs more than it
 	// seems to.
 	renewEvery = 5 * time.Second
@@ -51,13 +54,14 @@ type socket struct {
 	out             *promptConn     // Set once: what conn writes to; safe by itself
 	log             *zap.Logger     // Set once
 	patience        time.Duration   // Set once: bounds one write
-	renewed         time.Time       // Owned by read: when it got idleLimit
+	pace, idle      time.Duration   // Set once, before Run: how often it pings, and how long it waits for any sign
+	renewed         time.Time       // Owned by read: when it got idle
 	turn            chan struct{}   // holds one token while somebody writes
 	writers         sync.WaitGroup  // the goroutines of write and of farewell; Run ends after them
 	keys            *rand.ChaCha8   // Owned by the holder of the turn: masks what a client writes; nil: we are the server
 	pings           chan string     // holds the newest ping that is not answered
 	probe           chan struct{}   // holds one token while a ping is wanted
-	beat            *time.Timer     // Set once, by Run: wants one every pingEvery
+	beat            *time.Timer     // Set once, by Run: wants one every pace
 	code            int             // Set once, before closed: what it closes with
 	closed          atomic.Bool     // the far end has said that it closes: no event is written any more
 	born            time.Time       // Set once
@@ -73,7 +77,7 @@ var frames = sync.Pool{New: func() any { return new([]byte) }}
 // write. It lives while Run runs.
 func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
-		conn: conn, out: out, log: log, patience: patience, born: time.Now(),
+		conn: conn, out: out, log: log, patience: patience, born: time.Now(), pace: pingEvery, idle: idleLimit,
 		turn: make(chan struct{}, 1), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
 	}
 	s.Queue, out.prompt = outbound.New(bytes, s.part), true
@@ -121,7 +125,7 @@ func (s *socket) until() time.Time { return s.EndedAt().Add(2 * outbound.CloseGr
 func (s *socket) Run(take func(event []byte)) {
 	defer close(s.done)
 	s.beat = time.AfterFunc(math.MaxInt64, s.beats)
-	s.beat.Reset(pingEvery) // not before beat is set
+	s.beat.Reset(s.pace) // not before beat is set
 	defer s.beat.Stop()
 	err := s.read(take)
 	s.vanished.Store(wordless(err) && !s.left())
@@ -151,7 +155,7 @@ func (s *socket) beats() {
 	}
 	s.Probe()
 	s.Flush()
-	s.beat.Reset(pingEvery)
+	s.beat.Reset(s.pace)
 }
 
 // read returns why it ended.
@@ -194,7 +198,7 @@ func (s *socket) read(take func(event []byte)) error {
 func (s *socket) alive() error {
 	var err error
 	if now := time.Now(); now.Sub(s.renewed) >= renewEvery {
-		s.renewed, err = now, s.conn.SetReadDeadline(now.Add(idleLimit))
+		s.renewed, err = now, s.conn.SetReadDeadline(now.Add(s.idle))
 	}
 	select {
 	case <-s.Ending(): // after setting, for end may have come between

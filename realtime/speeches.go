@@ -1,6 +1,8 @@
 package realtime
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -21,6 +23,7 @@ const (
 type clock struct {
 	heard time.Duration // of sound so far
 	at    time.Time     // when the newest of it came
+	again time.Time     // when the oldest came of the sound that the model got later than that; zero: none
 }
 
 // add counts sound that came now.
@@ -32,11 +35,20 @@ func (c *clock) add(now time.Time, bytes, rate int) {
 // began returns when speech began of which the model tells now: its event comes hundreds of milliseconds
 // later. Where the model's count is not that of the session, it is now.
 func (c *clock) began(now time.Time, start gjson.Result, padding time.Duration) time.Time {
+	earliest := now.Add(-maxLag)
+	if again := c.again; !again.IsZero() { // it may be of that sound: then it began early rather than late
+		if c.again = (time.Time{}); again.Before(earliest) {
+			earliest = again
+		}
+		if !start.Exists() {
+			return earliest
+		}
+	}
 	if !start.Exists() || c.at.IsZero() {
 		return now
 	}
 	began := c.at.Add(time.Duration(start.Int())*time.Millisecond + padding - c.heard)
-	if began.After(now) || now.Sub(began) > maxLag {
+	if began.After(now) || began.Before(earliest) {
 		return now
 	}
 	return began
@@ -53,10 +65,13 @@ type speeches struct {
 	ended    []time.Time          // beginnings of turns that the client committed, until the model confirms
 	nameless time.Time            // newest speech that voice detection named no item for
 	began    map[string]time.Time // by item
+	waited   map[string]time.Time // of them, those whose words have not come
 	order    []string             // the same, oldest first
 }
 
-func newSpeeches() speeches { return speeches{began: map[string]time.Time{}} }
+func newSpeeches() speeches {
+	return speeches{began: map[string]time.Time{}, waited: map[string]time.Time{}}
+}
 
 // start notes that voice detection heard the caller begin an item.
 func (s *speeches) start(now time.Time, item string) {
@@ -105,12 +120,39 @@ func (s *speeches) keep(item string, began time.Time) {
 	if _, known := s.began[item]; !known {
 		s.order = append(s.order, item)
 	}
-	s.began[item] = began
+	s.began[item], s.waited[item] = began, began
 	if len(s.order) > maxSpeeches {
 		delete(s.began, s.order[0])
+		delete(s.waited, s.order[0])
 		s.order = s.order[1:]
 	}
 }
 
-// of returns when an item began.
-func (s *speeches) of(item string) time.Time { return s.began[item] }
+// worded notes that the words of an item have come, or never will, and returns when it began.
+func (s *speeches) worded(item string) time.Time {
+	delete(s.waited, item)
+	return s.began[item]
+}
+
+// open reports whether the words of something that was said since then may still come.
+func (s *speeches) open(since time.Time) bool {
+	for _, began := range s.waited {
+		if began.After(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// forsake forgets what the model will not tell of any more, and returns when that began. What the client commits is
+// still to be confirmed.
+func (s *speeches) forsake() []time.Time {
+	all := slices.SortedFunc(maps.Values(s.waited), time.Time.Compare)
+	if !s.nameless.IsZero() {
+		all = append(all, s.nameless)
+	}
+	fresh := newSpeeches()
+	fresh.appended, fresh.ended = s.appended, s.ended
+	*s = fresh
+	return all
+}

@@ -22,6 +22,7 @@ type streamView struct {
 	known   []string          // items of the conversation that the client may name
 	writing map[string]string // items that a response writes, with it
 	running map[string]bool   // responses
+	again   map[string]bool   // items that a new session was given
 	muted   map[string]bool   // responses that Switchboard ended by itself
 	calls   map[string]string // of its own tools
 	updates int               // of the session that it asked for and was not answered
@@ -30,7 +31,7 @@ type streamView struct {
 func newStreamView(t *testing.T) *streamView {
 	return &streamView{
 		t: t, made: map[string]string{}, sent: map[string]string{}, hidden: map[string]bool{}, owed: map[string]string{},
-		writing: map[string]string{}, running: map[string]bool{}, muted: map[string]bool{}, calls: map[string]string{},
+		writing: map[string]string{}, again: map[string]bool{}, running: map[string]bool{}, muted: map[string]bool{}, calls: map[string]string{},
 	}
 }
 
@@ -51,7 +52,15 @@ func (v *streamView) isOurs(e gjson.Result) bool {
 func (v *streamView) expect(id, event string) {
 	v.made[id] = event
 	e := gjson.Parse(event)
-	switch kind := e.Get("type").Str; {
+	kind, item := e.Get("type").Str, e.Get("item.id").Str
+	if kind == events.TypeItemAdded && slices.Contains(v.known, item) {
+		v.again[item] = true
+		return
+	} else if kind == events.TypeItemDone && v.again[item] {
+		delete(v.again, item)
+		return
+	}
+	switch {
 	case kind == events.TypeError && v.sent[e.Get("error.event_id").Str] == "", v.isOurs(e):
 	case kind == events.TypeError && e.Get("error.code").Str == events.CodeActive: // it is asked again
 	case kind == events.TypeSessionUpdated || v.muted[e.Get("response_id").Str]:
@@ -91,7 +100,11 @@ func (v *streamView) see(event string) {
 			v.t.Errorf("nobody asked for %s", event)
 		}
 	case events.TypeCreated:
-		v.running[e.Get("response.id").Str] = true
+		id := e.Get("response.id").Str
+		if _, twice := v.running[id]; twice {
+			v.t.Errorf("not a valid stream: %s begins twice", id)
+		}
+		v.running[id] = true
 	case events.TypeDone:
 		v.finished(e)
 	case events.TypeError, events.TypeSessionCreated:
@@ -159,13 +172,17 @@ func (v *streamView) finished(e gjson.Result) {
 	if !v.running[id] {
 		v.t.Errorf("not a valid stream: %s ends, and never began", id)
 	}
-	delete(v.running, id)
+	v.running[id] = false
 	for _, item := range e.Get("response.output").Array() {
 		if v.calls[item.Get("id").Str] != id {
 			v.t.Errorf("not a valid stream: %s was never told of before %s", item, e)
 		}
 	}
-	whole := gjson.Get(v.made[e.Get("event_id").Str], "response.output").Array()
+	was, made := v.made[e.Get("event_id").Str]
+	if !made { // Switchboard's, in the place of a session that is gone
+		return
+	}
+	whole := gjson.Get(was, "response.output").Array()
 	theirs := slices.DeleteFunc(whole,
 		func(item gjson.Result) bool { return strings.HasPrefix(item.Get("call_id").Str, "ours_") })
 	if len(theirs) != len(e.Get("response.output").Array()) {

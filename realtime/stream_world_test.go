@@ -32,6 +32,7 @@ type streamWorld struct {
 	outputs map[string]int // of our calls that were completed
 	theirs  []string       // calls of the client's tools that wait for their output
 	open    []string       // requests that the router has not answered
+	heirs   *heirs         // nil: it has one session alone
 }
 
 // A streamResponse is one that the model makes.
@@ -73,12 +74,20 @@ func runStream(t *testing.T, steps int, choose func(int) int) {
 		w := &streamWorld{stage: newStage(t), choose: choose, view: newStreamView(t), tools: "[]", says: `"be nice"`,
 			outputs: map[string]int{}}
 		w.slow = w.choose(4) == 0
+		if w.choose(2) == 0 {
+			w.heirs = renewed(w.stage)
+		}
 		w.emit(events.TypeSessionCreated, `"session":`+w.session())
 		for range steps {
 			w.step()
 		}
 		if w.choose(2) == 0 { // else the client leaves in the middle of it
 			w.quiet()
+			for id, runs := range w.view.running {
+				if runs {
+					t.Errorf("%s never ends", id)
+				}
+			}
 			if len(w.view.owed) > 0 {
 				t.Errorf("the client never saw %v", w.view.owed)
 			}
@@ -96,6 +105,10 @@ func runStream(t *testing.T, steps int, choose func(int) int) {
 // step lets something happen.
 func (w *streamWorld) step() {
 	w.n++
+	if w.heirs != nil && w.choose(12) == 0 {
+		w.swap()
+		return
+	}
 	switch w.choose(10) {
 	case 0, 1, 2:
 		w.take()
@@ -113,6 +126,45 @@ func (w *streamWorld) step() {
 		w.wait([]time.Duration{20 * time.Millisecond, time.Second, 4 * time.Second}[w.choose(3)])
 	}
 	w.look()
+}
+
+// swap lets the model's session end, and another one begin some time later, which knows nothing.
+func (w *streamWorld) swap() {
+	for len(w.inbox) > 0 { // a model is not that slow
+		w.take()
+	}
+	w.wait(21 * time.Second) // three that are lost within a minute are enough for a call
+	w.look()
+	for range w.choose(6) { // in the middle of something
+		[]func(){w.take, w.speak, w.client, w.answer}[w.choose(4)]()
+		w.look()
+	}
+	w.inbox, w.items, w.run, w.tools, w.says = nil, nil, nil, "[]", `"be nice"`
+	for call := range w.outputs {
+		w.outputs[call] = 0
+	}
+	w.heirs.lose()
+	w.look()
+	for range w.choose(4) {
+		if w.choose(2) == 0 {
+			w.client()
+		} else {
+			w.answer()
+		}
+		w.look()
+	}
+	if len(w.inbox) > 0 {
+		w.t.Errorf("a session that is gone was sent %v", w.inbox)
+	}
+	if w.choose(2) == 0 {
+		w.wait(time.Second)
+	}
+	w.n++
+	w.heirs.begin(fmt.Sprintf(`{"type":%q,"event_id":"m%d","session":%s}`, events.TypeSessionCreated, w.n, w.session()))
+	w.look()
+	for len(w.inbox) > 0 { // before it hears anything of the caller, and could begin by itself
+		w.take()
+	}
 }
 
 // quiet lets everything come to its end.

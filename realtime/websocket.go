@@ -92,6 +92,7 @@ func (f *Front) openWebSocket(
 		return nil
 	}
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
+		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
 		if c.session.opening = first; first != nil {
 			c.mask.Await()
 		}

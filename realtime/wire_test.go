@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,15 +33,20 @@ type farModel struct {
 	conns  chan *websocket.Conn
 	header chan http.Header
 	query  chan string
-	refuse int    // an HTTP status instead of the upgrade
-	after  string // its Retry-After
-	deny   string // an error instead of a session, after the upgrade
-	think  func() // comes before the session; or nil
+	refuse int          // an HTTP status instead of the upgrade
+	gone   atomic.Int32 // the same, from now on
+	after  string       // its Retry-After
+	deny   string       // an error instead of a session, after the upgrade
+	think  func()       // comes before the session; or nil
 }
 
 func newFarModel(t *testing.T) *farModel {
 	m := &farModel{conns: make(chan *websocket.Conn, 8), header: make(chan http.Header, 8), query: make(chan string, 8)}
 	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status := m.gone.Load(); status != 0 {
+			http.Error(w, "gone", int(status))
+			return
+		}
 		if m.refuse != 0 {
 			if m.after != "" {
 				w.Header().Set("Retry-After", m.after)
@@ -314,14 +320,17 @@ func TestHangup(t *testing.T) {
 	rtctest.Eventually(t, "the call to leave the list", func() bool { return len(h.front.Calls(someone)) == 0 })
 }
 
+// A model that is gone for good ends the call, with one error and one close.
 func TestModelGoneOnTheWire(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
+	h.model.gone.Store(http.StatusUnauthorized)
 	_ = model.Close()
-	if got := expect(t, client, "error"); gjson.Get(got, "error.code").String() != "voice_gone" {
+	why := handoff.Vocabulary[handoff.CodeVoiceKey]
+	if got := expect(t, client, "error"); gjson.Get(got, "error.code").String() != string(handoff.CodeVoiceKey) {
 		t.Errorf("client was told %s", got)
 	}
-	expectClose(t, client, 4503)
+	expectClose(t, client, why.Close)
 }
 
 func TestShutdownOnTheWire(t *testing.T) {

@@ -44,6 +44,7 @@ const (
 	TypeItemCreated    = "conversation.item.created" // the name of older servers for added
 	TypeItemDone       = "conversation.item.done"
 	TypeItemDeleted    = "conversation.item.deleted"
+	TypeItemTruncated  = "conversation.item.truncated"
 	TypeItemRetrieved  = "conversation.item.retrieved"
 	TypeTranscribed    = "conversation.item.input_audio_transcription.completed"
 	TypeTranscription  = "conversation.item.input_audio_transcription." // prefix of all about it
@@ -80,10 +81,12 @@ const (
 	TypeChanged = "switchboard." + TypeSessionUpdated
 )
 
-// Error codes of the same reference: an ask that met a running response, and a commit without sound.
+// Error codes of the same reference: an ask that met a running response, a commit without sound, and the end of a
+// session that was as long as it may be.
 const (
 	CodeActive      = "conversation_already_has_active_response"
 	CodeCommitEmpty = "input_audio_buffer_commit_empty"
+	CodeExpired     = "session_expired"
 )
 
 // TagKey is our key in the metadata of every response.create that passes; its value names the ask. Clients

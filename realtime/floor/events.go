@@ -97,6 +97,11 @@ type (
 	Configured struct{}
 	// Away: nobody is there to hear anything, or somebody is again.
 	Away struct{ On bool }
+	// Lost: the model's session is gone, with what was asked for in it and what the caller was saying. Nothing is
+	// asked for until Renewed.
+	Lost struct{}
+	// Renewed: another session of the model goes on.
+	Renewed struct{}
 	// Elapsed: a timer ran out.
 	Elapsed struct {
 		Timer Timer
@@ -126,6 +131,8 @@ func (Listening) floorEvent()   {}
 func (Opened) floorEvent()      {}
 func (Configured) floorEvent()  {}
 func (Away) floorEvent()        {}
+func (Lost) floorEvent()        {}
+func (Renewed) floorEvent()     {}
 func (Elapsed) floorEvent()     {}
 
 // EffectKind is what is to be done.

@@ -3,6 +3,7 @@ package floor
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -37,6 +38,7 @@ type Floor struct {
 	due      bool   // the caller has stopped and the response of voice detection is due
 	playing  bool   // the model's voice is still being heard
 	away     bool   // nobody is there to hear anything
+	absent   bool   // there is no session of the model
 	waiting  bool   // requests of ours have their time to be answered together
 	resting  bool   // after a failure; the model may be at a limit
 	told     Effect // the last EffectQuiet
@@ -168,6 +170,10 @@ func (f *Floor) Step(e Event) []Effect {
 			f.speaking = false // what the caller was saying has no end
 			f.pull()
 		}
+	case Lost:
+		f.sessionLost()
+	case Renewed:
+		f.absent = false
 	case Elapsed:
 		f.elapsed(e)
 	}
@@ -178,7 +184,7 @@ func (f *Floor) Step(e Event) []Effect {
 
 // calm adds the effect of both sides having become quiet, and of their no longer being so.
 func (f *Floor) calm() {
-	quiet := f.ready && !f.away && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
+	quiet := f.ready && !f.away && !f.absent && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
 	x := Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}
 	if x.On != f.told.On || x.Invited != f.told.Invited {
 		f.told = x
@@ -337,7 +343,7 @@ func (f *Floor) elapsed(e Elapsed) {
 
 // decide sends the next ask if it may be sent now.
 func (f *Floor) decide() {
-	if f.active != "" || f.asked != nil || f.away {
+	if f.active != "" || f.asked != nil || f.away || f.absent {
 		return
 	}
 	if len(f.held) > 0 {
@@ -449,8 +455,17 @@ func (f *Floor) AskOf(response string) string {
 	return ""
 }
 
+// Ours reports whether an ask is not the client's; "" is none.
+func Ours(ask string) bool { return strings.HasPrefix(ask, "a") }
+
 // Speaking reports whether the caller speaks.
 func (f *Floor) Speaking() bool { return f.speaking }
+
+// Due reports whether the caller has spoken and the model has not begun to answer, as it is about to by itself.
+func (f *Floor) Due() bool { return f.due }
+
+// Quiet reports whether nobody speaks, and nobody is about to.
+func (f *Floor) Quiet() bool { return f.told.On }
 
 // Open returns how many responses are remembered.
 func (f *Floor) Open() int { return len(f.carriers) }

@@ -170,6 +170,27 @@ func (f *Floor) lost() {
 	f.ended(e)
 }
 
+// sessionLost puts back what was asked for and is not done, in front: it is asked for again, and no failure counts. The
+// response that ran has an end of its own.
+func (f *Floor) sessionLost() {
+	f.absent, f.speaking, f.due, f.late, f.lastUntagged = true, false, false, nil, nil
+	if a := f.asked; a != nil {
+		f.asked = nil
+		if a.client {
+			f.held = slices.Insert(f.held, 0, a)
+		}
+		f.pending = append(slices.Clone(a.speech), f.pending...)
+		a.speech = nil
+	}
+	for _, response := range slices.Sorted(maps.Keys(f.runs)) {
+		f.pending = append(slices.Clone(f.runs[response].speech), f.pending...)
+		delete(f.runs, response)
+	}
+	if f.active == unknownResponse {
+		f.active = ""
+	}
+}
+
 // again puts back the speech of an ask that keep allows, in front, and gives up the others.
 func (f *Floor) again(a *ask, keep func(*pendingSpeech) bool) {
 	var back, lost []*pendingSpeech

@@ -95,7 +95,8 @@ func (s *session) forget() {
 	}
 	for n > maxUpdates || n > 1 && size > maxUpdateBytes {
 		u := s.updates[0]
-		s.base, s.updates = u.after, s.updates[1:]
+		s.settle(u)
+		s.updates = s.updates[1:]
 		n, size = n-1, size-u.size
 	}
 }

@@ -25,6 +25,7 @@ type Mask struct {
 	owned   map[string][]string // our tools in responses that run, by response id
 	out     map[string]bool     // out-of-band responses that run
 	current string              // newest response of the default conversation
+	renewed map[string]bool     // items that a new session was given again and has not confirmed
 }
 
 // New returns a mask that names our events from ids and gives the model these tools. The instructions stand
@@ -33,6 +34,7 @@ func New(ids *events.Names, tools []handoff.Tool, instructions string) *Mask {
 	return &Mask{
 		ids: ids, items: newItems(), session: session{tools: tools, guide: instructions},
 		special: map[string][]string{}, pairs: map[string]pair{}, owned: map[string][]string{}, out: map[string]bool{},
+		renewed: map[string]bool{},
 	}
 }
 
@@ -190,6 +192,7 @@ type Refusal struct {
 	Opening bool     // it was the one that the client's session begins with
 	Tools   bool     // it was ours, and with it our tools
 	Words   bool     // it was ours, and with it the transcription of the caller
+	Heir    bool     // it was what a new session begins with; without Again there is nothing more to try
 }
 
 // Refused takes an error of the model, which names the event with this id or none. False: it is not about a session
@@ -199,13 +202,13 @@ func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
 	if refused == nil {
 		return Refusal{}, false
 	}
-	r := Refusal{Again: again, Leg: refused.by == byLeg}
+	r := Refusal{Again: again, Leg: refused.by == byLeg, Heir: refused.by == byHeir}
 	if refused.by == byUs {
 		r.Words = refused.change.transcribing != nil
 		r.Tools = !r.Words
 	}
 	switch {
-	case refused.by == byUs, refused.resent:
+	case refused.by == byUs, refused.by == byHeir, refused.resent:
 	case m.ids.Own(id): // the client gave it none
 		r.Shown = events.Set(event, "error.event_id", "null")
 	default:
@@ -243,6 +246,13 @@ func (m *Mask) show(kind string, event []byte) []byte {
 // item returns what the client sees of an event about an item of the conversation.
 func (m *Mask) item(kind string, event []byte) []byte {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
+	if kind != events.TypeItemRetrieved && m.renewed[it.ID] { // the client has seen it, or is not to
+		m.items.place(it.ID, gjson.GetBytes(event, "previous_item_id"))
+		if kind == events.TypeItemDone {
+			delete(m.renewed, it.ID)
+		}
+		return nil
+	}
 	hidden := m.inConversation(it)
 	event = m.unheard(event)
 	if kind != events.TypeItemRetrieved {
@@ -314,6 +324,7 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), events.TagOf(r)
 	aside := Aside(tag) || events.OutOfBand(r)
+	event = m.session.sameConversation(event, r)
 	switch {
 	case aside:
 		m.out[id] = true

@@ -46,9 +46,11 @@ type session struct {
 	deaf     bool // the model refused our transcription
 	toolless bool // the model refused our tools
 
-	known   string // the session as the model told it last, raw
-	answers bool   // the model has answered an update: what it has not answered is not in force
-	forLeg  bool   // the newest answer was to the client's leg, or to nobody who still waits
+	set     string                                 // what of all updates is in force, as one session, raw; "" for none
+	first   struct{ session, conversation string } // the ids that the client knows; "" for not yet
+	known   string                                 // the session as the model told it last, raw
+	answers bool                                   // the model has answered an update: what it has not answered is not in force
+	forLeg  bool                                   // the newest answer was to the client's leg, or to nobody who still waits
 
 	awaiting bool   // an update that the client's session begins with is to come, or not confirmed
 	held     []byte // session.created, which waits for it
@@ -81,6 +83,7 @@ const (
 	byUs
 	byLeg   // of the client: the sound that it carries
 	byOffer // the session that the client began with
+	byHeir  // what a new session of the model begins with
 )
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
@@ -93,6 +96,7 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 		return nil
 	}
 	s.remember(r)
+	s.first.session = r.Get("id").String()
 	s.original.tools, s.original.instructions = r.Get("tools").Raw, r.Get("instructions").Raw
 	if tools := r.Get("tools"); tools.IsArray() {
 		theirs, _ := s.theirs(tools)
@@ -302,7 +306,10 @@ func (s *session) show(event []byte) (shown [][]byte) {
 	if len(answered) == 0 { // no update caused it
 		return [][]byte{s.unmask(event, s.now)}
 	}
-	s.base, s.answers = answered[len(answered)-1].after, true
+	for _, u := range answered {
+		s.settle(u)
+	}
+	s.answers = true
 	event = s.unmask(event, s.base)
 	asked := false
 	for _, u := range answered {
@@ -340,6 +347,9 @@ func (s *session) release() []byte {
 
 // unmask returns a session event without what is ours in a view.
 func (s *session) unmask(event []byte, as view) []byte {
+	if id := gjson.GetBytes(event, "session.id"); s.first.session != "" && id.Type == gjson.String {
+		event = events.Set(event, "session.id", events.Quote(s.first.session))
+	}
 	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
 		if kept, dropped := without(tools, as.ours); dropped {
 			if kept == "[]" && s.original.tools == "" && as.tools == "" {
@@ -381,6 +391,9 @@ func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refu
 	}
 	u := s.updates[i]
 	s.updates = slices.Delete(s.updates, i, i+1)
+	if u.by == byHeir {
+		return &u, s.withoutVoice(u, ids)
+	}
 	s.deaf = s.deaf || u.by == byUs && u.change.transcribing != nil
 	s.toolless = s.toolless || u.by == byUs && u.change.transcribing == nil
 	s.rebase()

@@ -1,0 +1,112 @@
+package mask
+
+import (
+	"encoding/json"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
+)
+
+// Renew takes the beginning of another session of the model, which takes the place of the one there was, and returns
+// the updates that set it as that one was: one with all that is in force, and those that were not answered. Nothing of
+// this beginning is for the client.
+func (m *Mask) Renew(event []byte) (updates [][]byte) {
+	s := &m.session
+	var waiting []update
+	for _, u := range s.updates {
+		if u.late && !s.answers { // it was in force
+			s.settle(u)
+		} else if u.by != byHeir && gjson.Parse(u.got).IsObject() {
+			waiting = append(waiting, u)
+		}
+	}
+	s.updates, s.now = nil, s.base
+	s.remember(gjson.GetBytes(event, "session"))
+	if s.set != "" {
+		updates = append(updates, s.inherit(m.ids.Next(), s.set))
+	}
+	for _, u := range waiting {
+		s.now = u.change.apply(s.now)
+		u.after = s.now
+		s.updates = append(s.updates, u)
+		updates = append(updates, sessionUpdate(u.id, u.got))
+	}
+	clear(m.renewed)
+	return updates
+}
+
+// Again says that an item of the conversation is given to a new session: the client sees nothing of that.
+func (m *Mask) Again(item string) { m.renewed[item] = true }
+
+// NotAgain says that the new session refused such an item.
+func (m *Mask) NotAgain(item string) { delete(m.renewed, item) }
+
+// Deleted says that the client was told of the end of an item which the model does not have.
+func (m *Mask) Deleted(item string) { m.items.remove(item) }
+
+// settle notes that the model has an update in force.
+func (s *session) settle(u update) {
+	s.base = u.after
+	if gjson.Parse(u.got).IsObject() {
+		s.set = merge(s.set, u.got)
+	}
+}
+
+func (s *session) inherit(id, set string) []byte {
+	s.push(update{id: id, by: byHeir, got: set})
+	return sessionUpdate(id, set)
+}
+
+func sessionUpdate(id, session string) []byte {
+	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id,
+		"session": json.RawMessage(session)})
+}
+
+// withoutVoice is what a new session begins with that refused it all: the voice is what may be had no more.
+func (s *session) withoutVoice(refused update, ids *events.Names) [][]byte {
+	const voice = "audio.output.voice"
+	if !gjson.Get(refused.got, voice).Exists() {
+		return nil
+	}
+	s.set = string(events.Remove([]byte(refused.got), voice))
+	return [][]byte{s.inherit(ids.Next(), s.set)}
+}
+
+// sameConversation names the conversation as the client knows it in an event of a response.
+func (s *session) sameConversation(event []byte, response gjson.Result) []byte {
+	id := response.Get("conversation_id")
+	switch {
+	case id.Type != gjson.String || id.String() == "":
+	case s.first.conversation == "":
+		s.first.conversation = id.String()
+	case s.first.conversation != id.String():
+		return events.Set(event, "response.conversation_id", events.Quote(s.first.conversation))
+	}
+	return event
+}
+
+// joined are the parts of a session whose fields an update leaves as they are where it does not name them. Any other
+// field it sets whole.
+var joined = map[string]bool{"audio": true, "audio.input": true, "audio.output": true}
+
+// merge puts an update over what was set before; both are raw sessions.
+func merge(set, update string) string {
+	if set == "" {
+		set = "{}"
+	}
+	return string(over([]byte(set), gjson.Parse(update), ""))
+}
+
+func over(set []byte, update gjson.Result, at string) []byte {
+	update.ForEach(func(key, value gjson.Result) bool {
+		path := at + gjson.Escape(key.String())
+		if joined[path] && value.IsObject() && gjson.GetBytes(set, path).IsObject() {
+			set = over(set, value, path+".")
+		} else {
+			set = events.Set(set, path, value.Raw)
+		}
+		return true
+	})
+	return set
+}

@@ -1,0 +1,6 @@
+// Package recall remembers of a conversation what another session of the model must know to go on with it: the items in
+// order, the responses that run, the events that the model has not answered, and the caller's sound that
+// it may lose. It is fed with what the model and its client send, and is pure: time enters as a value.
+//
+// It must not know what of it is ours and what the client may see: the mask does.
+package recall

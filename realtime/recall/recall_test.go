@@ -1,0 +1,280 @@
+package recall
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
+)
+
+// tell feeds a memory with events of the model.
+func tell(r *Recall, all ...string) {
+	for _, e := range all {
+		r.FromModel(gjson.Get(e, "type").String(), []byte(e))
+	}
+}
+
+func added(previous, item string) string {
+	return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":%s,"item":%s}`, previous, item)
+}
+
+func user(id, text string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}`, id, text)
+}
+
+func heard(id string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"message","role":"user","content":[{"type":"input_audio","transcript":null}]}`, id)
+}
+
+func said(id, text, status string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"message","role":"assistant","status":%q,"content":[{"type":"output_audio",`+
+		`"transcript":%q}]}`, id, status, text)
+}
+
+func call(id, callID, status string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":"codex","arguments":"{}","status":%q}`, id,
+		callID, status)
+}
+
+func output(id, callID string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"function_call_output","call_id":%q,"output":"ok"}`, id, callID)
+}
+
+// conversation writes what a new session is given in short.
+func conversation(r *Recall) string {
+	var all []string
+	for _, it := range r.Items("line") {
+		e := gjson.Parse(it.JSON)
+		all = append(all, it.ID+" "+e.Get("role").String()+e.Get("content.0.type").String()+":"+
+			e.Get("content.0.text").String()+e.Get("call_id").String()+e.Get("output").String())
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestConversation(t *testing.T) {
+	for _, row := range []struct {
+		name, want string
+		told       []string
+	}{
+		{"written", "u userinput_text:hi", []string{added("null", user("u", "hi"))}},
+		{"spoken, with its words", "u userinput_text:run it", []string{added("null", heard("u")),
+			`{"type":"conversation.item.input_audio_transcription.completed","item_id":"u","transcript":" run it "}`}},
+		{"spoken, without them", "u userinput_text:[not transcribed]", []string{added("null", heard("u"))}},
+		{"a cough", "", []string{added("null", heard("u")),
+			`{"type":"conversation.item.input_audio_transcription.completed","item_id":"u","transcript":""}`}},
+		{"said", "m assistantoutput_text:Well.", []string{`{"type":"response.created","response":{"id":"r"}}`,
+			added("null", said("m", "", "in_progress")),
+			`{"type":"response.output_item.done","response_id":"r","item":` + said("m", "Well.", "completed") + `}`}},
+		{"said, to where it was heard", "m assistantoutput_text:One two …", []string{
+			added("null", said("m", "One two three four.", "completed")),
+			`{"type":"conversation.item.truncated","item_id":"m","audio_end_ms":700}`}},
+		{"said beside it", "", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`,
+			`{"type":"response.output_item.done","response_id":"r","item":` + said("m", "Well.", "completed") + `}`}},
+		{"a call that is open", "f :call_1", []string{added("null", call("f", "call_1", "completed"))}},
+		{"a call with its output", "f :call_1; o :call_1ok", []string{added("null", call("f", "call_1", "completed")),
+			added(`"f"`, output("o", "call_1"))}},
+		{"a call that was not written to its end", "", []string{added("null", call("f", "call_1", "in_progress"))}},
+		{"in its place", "a userinput_text:1; b userinput_text:2; c userinput_text:3", []string{
+			added("null", user("a", "1")), added(`"a"`, user("c", "3")), added(`"a"`, user("b", "2"))}},
+		{"deleted", "b userinput_text:2", []string{added("null", user("a", "1")), added(`"a"`, user("b", "2")),
+			`{"type":"conversation.item.deleted","item_id":"a"}`, `{"type":"conversation.item.done","item":` + user("a", "1") + `}`}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := New()
+			if tell(r, row.told...); conversation(r) != row.want {
+				t.Errorf("it is %s", conversation(r))
+			}
+		})
+	}
+}
+
+// What is too much is one line, and a call that is open stays.
+func TestBounds(t *testing.T) {
+	r := New()
+	tell(r, added("null", call("f", "call_1", "completed")))
+	for i := range 2 * maxItems {
+		tell(r, `{"type":"conversation.item.added","item":`+user(fmt.Sprint("u", i), strings.Repeat("x", i))+`}`)
+	}
+	items := r.Items("line")
+	if len(items) > maxItems+1 || items[0].ID != "line" || items[1].ID != "f" || !r.Forgot("u0") || r.Forgot("f") {
+		t.Errorf("%d items, first %v", len(items), items[:2])
+	}
+	size := 0
+	for _, it := range items {
+		size += len(gjson.Get(it.JSON, "content.0.text").String())
+	}
+	if size > maxBytes+1<<10 {
+		t.Errorf("%d bytes", size)
+	}
+	tell(r, added("null", user("long", strings.Repeat("y", 1<<20))))
+	if last := r.Items("line"); len(last[len(last)-1].JSON) > 2*maxText {
+		t.Error("a long text is whole")
+	}
+}
+
+// What ran ends as far as it was written.
+func TestEndings(t *testing.T) {
+	r := New()
+	tell(r, `{"type":"response.created","response":{"id":"r1","status":"in_progress","metadata":{"sb":"a1"},"output":[]}}`,
+		added("null", said("m", "", "in_progress")),
+		`{"type":"response.output_item.added","response_id":"r1","output_index":0,"item":`+said("m", "", "in_progress")+`}`,
+		`{"type":"response.output_audio_transcript.delta","response_id":"r1","item_id":"m","delta":"All "}`,
+		`{"type":"response.output_audio_transcript.delta","response_id":"r1","item_id":"m","delta":"tests"}`,
+		`{"type":"response.created","response":{"id":"r2","conversation_id":null,"output":[]}}`,
+		`{"type":"response.output_item.done","response_id":"r2","item":`+said("n", "Aside.", "completed")+`}`)
+	n := 0
+	all := r.Endings(func() string { n++; return fmt.Sprint("e", n) })
+	var kinds []string
+	for _, e := range all {
+		for _, event := range e.Events {
+			kinds = append(kinds, gjson.GetBytes(event, "type").String())
+		}
+	}
+	if strings.Join(kinds, " ") != "response.output_item.done conversation.item.done response.done response.done" ||
+		all[0].Whole || !all[1].Whole || !all[1].Aside {
+		t.Fatalf("%s, %+v", kinds, all)
+	}
+	r1 := gjson.ParseBytes(all[0].Events[2]).Get("response")
+	if r1.Get("status").String() != events.StatusIncomplete || r1.Get("metadata.sb").String() != "a1" ||
+		r1.Get("output.0.content.0.transcript").String() != "All tests" {
+		t.Errorf("r1 ends with %s", r1)
+	}
+	for _, e := range all {
+		for _, event := range e.Events {
+			r.FromModel(gjson.GetBytes(event, "type").String(), event)
+		}
+	}
+	if left := r.Endings(func() string { return "" }); len(left) > 0 || conversation(r) != "m assistantoutput_text:All tests" {
+		t.Errorf("left %v, it is %s", left, conversation(r))
+	}
+}
+
+// What was not answered is asked again, and nothing else.
+func TestUnanswered(t *testing.T) {
+	r := New()
+	ask := func(id, kind, rest string) {
+		r.Asked(kind, []byte(`{"type":"`+kind+`","event_id":"`+id+`"`+rest+`}`))
+	}
+	ask("1", events.TypeItemCreate, `,"item":{"id":"a"}`)
+	ask("2", events.TypeItemCreate, `,"item":{"type":"message"}`)
+	ask("3", events.TypeItemCreate, `,"previous_item_id":"root","item":{"type":"message"}`)
+	ask("4", events.TypeItemRetrieve, `,"item_id":"a"`)
+	ask("5", events.TypeItemDelete, `,"item_id":"a"`)
+	ask("6", events.TypeSessionUpdate, ``)
+	left := func() string {
+		var all []string
+		for _, e := range r.Unanswered() {
+			all = append(all, gjson.GetBytes(e, "event_id").String())
+		}
+		return strings.Join(all, "")
+	}
+	for _, row := range []struct{ told, want string }{
+		{added("null", said("m", "Hi.", "completed")), "12345"}, // the model's own
+		{added("null", user("i7", "")), "1345"},
+		{added("null", user("a", "x")), "345"},
+		{`{"type":"conversation.item.retrieved","item":{"id":"a"}}`, "35"},
+		{added("null", user("i8", "first")), "5"},
+	} {
+		if tell(r, row.told); left() != row.want {
+			t.Errorf("after %s: %s", row.told, left())
+		}
+	}
+	if !strings.HasPrefix(conversation(r), "i8") {
+		t.Errorf("it is %s", conversation(r))
+	}
+	if r.Refused("5"); left() != "" {
+		t.Errorf("left %s", left())
+	}
+}
+
+// Whatever a model tells, what a new session is given keeps its bounds, has no id twice, and no output without its call
+// before it.
+func TestAnyConversation(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		r, ids := New(), 0
+		some := func() string { return fmt.Sprint("i", random.IntN(ids+1)) }
+		for range 300 {
+			ids++
+			id, previous := fmt.Sprint("i", ids), []string{"null", `"` + some() + `"`}[random.IntN(2)]
+			text := strings.Repeat("w ", random.IntN(2000))
+			tell(r, []string{
+				added(previous, user(id, text)), added(previous, said(id, text, "completed")),
+				added(previous, call(id, "call_"+id, []string{"in_progress", "completed"}[random.IntN(2)])),
+				added(previous, output(id, "call_"+some())), added(previous, user(some(), text)),
+				`{"type":"conversation.item.deleted","item_id":"` + some() + `"}`,
+				`{"type":"conversation.item.truncated","item_id":"` + some() + `","audio_end_ms":300}`,
+			}[random.IntN(7)])
+		}
+		var seen, calls []string
+		for _, it := range r.Items("line") {
+			e := gjson.Parse(it.JSON)
+			if slices.Contains(seen, it.ID) {
+				t.Fatalf("seed %d: %s is given twice", seed, it.ID)
+			}
+			seen = append(seen, it.ID)
+			switch id := e.Get("call_id").String(); e.Get("type").String() {
+			case events.ItemCall:
+				calls = append(calls, id)
+			case events.ItemOutput:
+				if !slices.Contains(calls, id) {
+					t.Fatalf("seed %d: an output of %s", seed, id)
+				}
+			}
+		}
+		sum := 0
+		for _, it := range r.items {
+			sum += len(it.text) + len(it.arguments) + len(it.output)
+		}
+		if sum != r.bytes || len(seen) > maxItems+1 {
+			t.Fatalf("seed %d: %d bytes, counted as %d; %d items", seed, sum, r.bytes, len(seen))
+		}
+	}
+}
+
+func TestSound(t *testing.T) {
+	var s Sound
+	now := time.Unix(0, 0)
+	kept := func() (all string) {
+		texts, _ := s.Events()
+		for _, e := range texts {
+			all += string(e)
+		}
+		return all
+	}
+	for i := range 100 { // nobody speaks: the newest second
+		now = now.Add(100 * time.Millisecond)
+		s.Add(now, []byte{byte('a' + i%26)}, false)
+	}
+	if n := len(kept()); n != 11 || now.Sub(s.Since()) != time.Second {
+		t.Errorf("%d pieces", n)
+	}
+	for range 100 { // somebody does
+		now = now.Add(100 * time.Millisecond)
+		s.Add(now, []byte("S"), true)
+	}
+	if got := kept(); len(got) != 111 || !strings.HasSuffix(got, strings.Repeat("S", 100)) {
+		t.Errorf("%d pieces", len(got))
+	}
+	s.Mark(now, []byte("C"))
+	s.Add(now, []byte("t"), true)
+	if s.Taken(); kept() != "t" {
+		t.Errorf("after its commit %s", kept())
+	}
+	if s.Taken(); kept() != "" || !s.Since().IsZero() {
+		t.Errorf("after a commit of the model's %s", kept())
+	}
+	for range 100 {
+		now = now.Add(time.Second)
+		s.Add(now, make([]byte, 100<<10), true)
+	}
+	if n := len(kept()); n > maxSoundBytes+100<<10 || n < maxSoundBytes-100<<10 {
+		t.Errorf("%d bytes", n)
+	}
+}

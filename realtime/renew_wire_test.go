@@ -1,0 +1,191 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/rtc/rtctest"
+	"switchboard/realtime/simulator"
+)
+
+// A socket of the model that is closed or torn down in the middle of anything is replaced, for a client on a socket and
+// for one in a browser, and neither sees more than its session going on.
+func TestRenewalOnTheWire(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("?model=mine")
+	<-h.model.query
+	_ = model.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""))
+	model = rtctest.Take(t, h.model.conns, "another session")
+	if query, header := <-h.model.query, <-h.model.header; !strings.Contains(query, "model=mine") ||
+		header.Get(safetyHeader) != "alice" {
+		t.Errorf("it was reached by %s, %v", query, header)
+	}
+	expect(t, model, "session.update")
+	send(t, model, `{"type":"rate_limits.updated"}`)
+	expect(t, client, "rate_limits.updated")
+	_ = model.NetConn().Close() // without a word
+	model = rtctest.Take(t, h.model.conns, "a third session")
+	send(t, client, `{"type":"input_audio_buffer.commit"}`)
+	for range 2 { // those that the first one has not answered
+		expect(t, model, "session.update")
+	}
+	expect(t, model, "input_audio_buffer.commit")
+	_ = client.Close()
+	_ = model.Close()
+
+	b := rtctest.New(t, rtctest.Label)
+	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
+	b.Accept(answer)
+	model = rtctest.Take(t, h.model.conns, "model")
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	send(t, model, `{"type":"response.created","response":{"id":"r1","status":"in_progress","output":[],"metadata":null}}`)
+	rtctest.Event(t, b.Messages, events.TypeCreated)
+	_ = model.NetConn().Close()
+	if done := rtctest.Event(t, b.Messages, events.TypeDone); done.Get("response.status").String() != "incomplete" {
+		t.Errorf("it ends with %s", done)
+	}
+	model = rtctest.Take(t, h.model.conns, "another session")
+	if up := expect(t, model, "session.update"); gjson.Get(up, "session.audio.output.format").Raw == "" {
+		t.Errorf("the sound of the browser is not set: %s", up)
+	}
+	send(t, model, `{"type":"rate_limits.updated"}`)
+	rtctest.Event(t, b.Messages, "rate_limits.updated")
+	_ = model.Close()
+}
+
+// A model that is not heard of is replaced long before the client's own patience ends.
+func TestBlackHole(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	ours := h.modelSocket()
+	if ours.pace != modelPing || ours.idle != modelIdle || modelIdle > 15*time.Second {
+		t.Errorf("it pings every %v and waits %v", ours.pace, ours.idle)
+	}
+	_ = client.Close()
+	_ = model.Close()
+}
+
+// modelSocket is the socket of the one call's model.
+func (h *house) modelSocket() *socket {
+	h.t.Helper()
+	h.front.mu.Lock()
+	defer h.front.mu.Unlock()
+	for _, c := range h.front.calls {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.legs.model.leg.(*socket)
+	}
+	h.t.Fatal("no call")
+	return nil
+}
+
+// A call over several walls of the simulated model, whose sessions are short: the model knows afterwards what was said
+// before, each request has one output and is asked once, and the client sees one session without an error.
+func TestWalls(t *testing.T) {
+	rtctest.NoLeaks(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
+		if r, ok := e.(handoff.FunctionCall); ok {
+			v.Say(handoff.Utterance{ID: "a" + r.CallID[5:9], CallID: r.CallID, Floor: handoff.FloorAsk,
+				Text: `{"status":"started","server":"bigpc"}`})
+		}
+	}}
+	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router,
+		Tools: ours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 2)
+	go func() { ran <- simulator.New(simulator.Config{Limit: 8 * time.Second, Hurry: 20}).Serve(ctx, l) }()
+	go func() { ran <- front.Run(ctx) }()
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		front.ServeWebSocket(w, r, someone)
+	}))
+	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(edge.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = client.Close()
+		stop()
+		for range 2 {
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		}
+		edge.Close()
+	}()
+	expect(t, client, "session.created")
+	send(t, client, `{"type":"session.update","session":{"type":"realtime","output_modalities":["text"]}}`)
+	expect(t, client, "session.updated")
+	running, ids := map[string]bool{}, map[string]bool{}
+	reads := func(text string) {
+		for _, event := range until(t, client, text) {
+			switch r := gjson.Get(event, "response.id").String(); gjson.Get(event, "type").String() {
+			case events.TypeSessionCreated:
+				t.Errorf("the client saw %s", event)
+			case events.TypeCreated:
+				running[r] = true
+			case events.TypeDone:
+				if !running[r] {
+					t.Errorf("%s ends", r)
+				}
+				delete(running, r)
+			case events.TypeItemAdded:
+				if id := gjson.Get(event, "item.id").String(); ids[id] {
+					t.Errorf("%s comes twice", id)
+				} else {
+					ids[id] = true
+				}
+			}
+		}
+	}
+	renewals := func() (n int) {
+		front.mu.Lock()
+		defer front.mu.Unlock()
+		for _, c := range front.calls {
+			c.mu.Lock()
+			n += c.counts.renewals
+			c.mu.Unlock()
+		}
+		return n
+	}
+	writes(t, client, "on bigpc, run the tests")
+	reads("started")
+	for wall := 1; wall <= 3; wall++ {
+		rtctest.Eventually(t, fmt.Sprintf("wall %d", wall), func() bool { return renewals() >= wall })
+		writes(t, client, "fix it") // no machine is named: the model remembers which it was
+		reads("started")
+	}
+	if len(running) > 0 {
+		t.Errorf("without an end: %v", running)
+	}
+	requests := 0
+	for _, e := range router.heard() {
+		if r, ok := e.(handoff.FunctionCall); ok {
+			requests++
+			if server := gjson.Get(r.Arguments, "server").String(); r.Tool != "codex" || server != "bigpc" {
+				t.Errorf("asked for %s %s", r.Tool, r.Arguments)
+			}
+		}
+	}
+	if requests != 4 {
+		t.Errorf("%d requests", requests)
+	}
+}
