@@ -47,7 +47,8 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 	if got := eval[string](p, cardOf("h1")+`.querySelector(".file-head").textContent`); got != "auth/token.go+2 −1" {
 		t.Errorf("the file reads %q", got)
 	}
-	p.until(cardOf("h3") + `.querySelector(".pill").textContent === "Done" && ` + cardOf("h3") + `.querySelector(".pill").dataset.tone === "warn"`)
+	p.until(cardOf("h3") + `.querySelector(".pill").textContent === "Tests fail" && ` + cardOf("h3") + `.querySelector(".pill").dataset.tone === "warn"`)
+	p.openLine("h3")
 	for _, text := range []string{"tests fail", "12k tokens"} {
 		p.until(cardOf("h3") + `.querySelector(".card-meta").textContent.includes("` + text + `")`)
 	}

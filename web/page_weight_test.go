@@ -82,6 +82,7 @@ func TestPageWeighsLittle(t *testing.T) {
 	p.until(`document.querySelector("#login:not([hidden])")`)
 	p.enter(ownerKey)
 	p.until(`document.querySelectorAll(".card").length === 4`)
+	p.until(`document.querySelector(".tok-key")`) // the colours of code, which are loaded when they are seen
 	asked, bytes := count.take()
 	t.Logf("cold: %d bytes in %q", bytes, asked)
 	if len(asked) > 6 || bytes > 130<<10 {

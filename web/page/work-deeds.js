@@ -18,7 +18,7 @@ async function moreWork(id, way, text, lost) {
     toastProblem(error);
     return false;
   }
-  if (way === "next") toast(`Queued on ${r.server}, after the work that runs: “${short(text)}”`, { tone: "info" });
+  toast(way === "steer" ? `Added to the work that runs on ${r.server}: “${short(text)}”` : `Queued on ${r.server}, after the work that runs: “${short(text)}”`, { tone: "info" });
   return true;
 }
 
