@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -78,6 +79,7 @@ type End struct {
 	Server string           // its name in the fleet, for errors
 	Dir    string           // where its program is started; "" is our directory
 	Passes []string         // variables of ours that its program gets besides the usual; "NAME*" is a beginning
+	Grace  time.Duration    // how long its program may take to end by itself once its input has ended; 0: 2 s
 	Died   func(how string) // called when its program ended by itself; may be nil
 	Log    *zap.Logger
 }
@@ -120,6 +122,10 @@ func (w Ways) Choose(to Report, files Files) Way {
 		}
 	}
 	if len(chosen) != 1 {
+		if len(names) == 1 {
+			to.Bad("", "needs a %s", names[0])
+			return nil
+		}
 		last := max(len(names)-1, 0)
 		to.Bad("", "needs one of %s",
 			strings.Join(append([]string{strings.Join(names[:last], ", ")}, names[last:]...), " and "))

@@ -90,10 +90,17 @@ func laterProblems() []problemCase {
 			`switchboard.yaml:4:106: unknown key "memory"; …`,
 			`switchboard.yaml:5:101: servers[3].user: there is no user "no-such-user" on this machine`,
 			`switchboard.yaml:5:133: servers[3].limits.tmp_mib must be a whole number from 0 …`}},
-		{"later in lists", `servers: [{name: a, kind: acp, url: "wss://a/v1", ssh: me@a, sock: /a}]
+		{"agents of the protocol", `servers:
+  - {name: mac, kind: acp, approval: always}
+  - {name: mini, kind: acp, command: [claude-agent-acp], approval: untrusted, mode: plan, cwd: /src}
+`, []string{
+			`switchboard.yaml:2:6: servers[0]: needs a command`,
+			`switchboard.yaml:2:38: servers[0].approval: "always" is unknown; there is untrusted, on-request, never`,
+			`switchboard.yaml:3:85: servers[1].mode: goes without approval, which chooses one`}},
+		{"later in lists", `servers: [{name: a, kind: llm, url: "wss://a/v1", ssh: me@a, sock: /a}]
 model: {transport: auto}
 `, []string{
-			`switchboard.yaml:1:27: servers[0].kind: "acp" is unknown; there is codex, responses`,
+			`switchboard.yaml:1:27: servers[0].kind: "llm" is unknown; there is codex, responses, acp`,
 			`switchboard.yaml:1:51: unknown key "ssh"; …`,
 			`switchboard.yaml:1:62: unknown key "sock"; …`,
 			`switchboard.yaml:2:9: unknown key "transport"; …`}},
@@ -277,7 +284,7 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:2:6: servers[0].name: must be a name of A-Z a-z 0-9 . _ -; other forms are aliases",
 			"switchboard.yaml:3:12: servers[1].name: must be a name of …",
 			"switchboard.yaml:3:27: servers[1].aliases[0]: has a slash, which stands between a machine and a project",
-			"switchboard.yaml:4:6: servers[2].kind: is missing; there is codex, responses",
+			"switchboard.yaml:4:6: servers[2].kind: is missing; there is codex, responses, acp",
 			`switchboard.yaml:5:21: servers[3].kind: "codec" is unknown; did you mean "codex"?`,
 			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
 			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",

@@ -29,6 +29,7 @@ var elsewhere = map[string]string{
 var queues = map[string]struct{ policy, metric string }{
 	"handoff.FeedQueue":                {"the listener is dropped and reads a snapshot", "switchboard_feed_listeners_dropped_total"},
 	"realtime/rtc.packetQueue":         {"their reader waits, and the system drops packets", "switchboard_webrtc_packets_lost_total"},
+	"servers/acp.maxQueued":            {"the request is refused", "switchboard_acp_frames_full_total"},
 	"servers/codex.maxQueued":          {"the request is refused", "switchboard_codex_frames_full_total"},
 	"servers/codex.maxResubscriptions": {"the resubscription is left out", "switchboard_codex_resubscriptions_left_out_total"},
 }

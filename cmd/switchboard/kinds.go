@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"switchboard/servers"
+	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/responses"
 	"switchboard/servers/transport"
@@ -24,6 +25,7 @@ func kinds(agents *responses.Agents) []servers.Kind {
 	return []servers.Kind{
 		codex.Kind(transports()...),
 		agents.Kind(),
+		acp.Kind(transport.ByCommand()),
 	}
 }
 

@@ -136,7 +136,11 @@ func testReconciles(s *suite) {
 			s.Fatalf("reconciled as %q, %v, want a turn: %v", id, err, runs)
 		}
 		if runs {
-			s.ended(s.follow(b, id), handoff.TurnCompleted, TextCommand)
+			status := handoff.TurnCompleted
+			if s.h.EndsUntold {
+				status = handoff.TurnInterrupted
+			}
+			s.ended(s.follow(b, id), status, TextCommand)
 		} else {
 			s.ended(s.run(b, PromptCommand), handoff.TurnCompleted, TextCommand)
 		}

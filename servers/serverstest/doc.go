@@ -101,6 +101,11 @@ type Harness struct {
 	OtherCommand string
 	// Unstreamed says that the output of a command that ends at once may come with its end alone.
 	Unstreamed bool
+	// Terse says that what a command printed comes without its last line end, and without its exit code.
+	Terse bool
+	// EndsUntold says that the record of a thread does not tell how its turns ended: one whose end was not heard is
+	// read as interrupted, also when it came to its end.
+	EndsUntold bool
 	// Lacks names the cases that this kind cannot do, each with the reason.
 	Lacks map[string]string
 	// Gone is a full thread id that the server does not have.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -17,7 +18,8 @@ import (
 	"switchboard/servers"
 )
 
-// How long a child may take for each step of its end: after its input ended, after SIGTERM.
+// How long a child may take for each step of its end: after its input ended, unless its kind says otherwise, and after
+// SIGTERM.
 const (
 	exitGrace      = 2 * time.Second
 	terminateGrace = 2 * time.Second
@@ -70,6 +72,7 @@ type child struct {
 	log    *zap.Logger   // Set once
 	wg     sync.WaitGroup
 	once   sync.Once        // closes
+	grace  time.Duration    // Set once: to end by itself
 	told   atomic.Bool      // it was told to end
 	died   func(how string) // Set once: takes how it ended by itself; may be nil
 }
@@ -116,7 +119,7 @@ func (c *Child) start(end servers.End) (*child, error) {
 	closeAll(theirs)
 	running := &child{
 		Lines: NewLines(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
-		exited: make(chan struct{}), log: end.Log, died: end.Died,
+		exited: make(chan struct{}), log: end.Log, died: end.Died, grace: cmp.Or(end.Grace, exitGrace),
 	}
 	running.wg.Go(func() { running.drain(ours[2]) })
 	running.wg.Go(func() { running.reap(ours[1:]) })
@@ -154,12 +157,12 @@ func (c *child) drain(stderr *os.File) {
 	}
 }
 
-// Close ends the child: its input ends, then SIGTERM, then SIGKILL, with 2 s between. It returns when the
+// Close ends the child: its input ends, then SIGTERM after its grace, then SIGKILL after 2 s more. It returns when the
 // child is reaped and nothing that it started is left in its group, so that another may take its threads.
 func (c *child) Close() error {
 	c.once.Do(func() {
 		_ = c.stdin.Close()
-		if !c.gone(exitGrace) {
+		if !c.gone(c.grace) {
 			c.told.Store(true)
 			terminate(c.cmd)
 			if !c.gone(terminateGrace) {

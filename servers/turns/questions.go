@@ -76,6 +76,9 @@ func (s *Questions[Wire]) Close(match func(*Open[Wire]) bool) []handoff.Question
 	return told
 }
 
+// Len is how many there are.
+func (s *Questions[Wire]) Len() int { return len(s.open) }
+
 // Take gives a question that was told to the one who answers it. Nobody else gets it until it is given back.
 func (s *Questions[Wire]) Take(id handoff.QuestionID) (*Open[Wire], bool) {
 	q, ok := s.open[id]

@@ -1,0 +1,430 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers/turns"
+)
+
+// signWait is how long a start waits for a sign of its turn. The protocol has no message for that; the first update
+// comes as soon as the model does.
+const signWait = time.Second
+
+// agent is one use of a session. Beside [handoff.Agent] it is whatever an agent may be.
+type agent struct {
+	conn    *connection   // Set once
+	session *session      // Set once
+	once    sync.Once     // closes closed
+	closed  chan struct{} // Set once, closed by Close
+}
+
+var (
+	_ handoff.Agent      = (*agent)(nil)
+	_ handoff.Controls   = (*agent)(nil)
+	_ handoff.Watcher    = (*agent)(nil)
+	_ handoff.Reconciler = (*agent)(nil)
+	_ handoff.Replier    = (*agent)(nil)
+)
+
+// Close ends the use. With the last one the session is closed in the agent, unless something runs in it.
+func (a *agent) Close() error {
+	a.once.Do(func() {
+		close(a.closed)
+		a.conn.release(a.session)
+	})
+	return nil
+}
+
+// Turns returns the turn that runs now, or "", and the newest one.
+func (a *agent) Turns() (running, newest handoff.TurnID) {
+	s := a.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		running = s.turn.id
+	}
+	return running, s.history.newest()
+}
+
+// Start gives the session a prompt, by one try. Never more than one is in flight: agents queue a second one, run it
+// after a cancel, or give up the first. A session that was changed elsewhere is opened anew before.
+func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, error) {
+	s := a.session
+	prompt, err := a.blocks(t.Input)
+	if err != nil {
+		return "", err
+	}
+	id := handoff.TurnID(t.ID)
+	prompt = append(prompt, block{Type: "text", Text: mark(id, t.Context)})
+	if err := s.enter(ctx); err != nil {
+		return "", a.fault(err, handoff.CodeUnreachable)
+	}
+	defer s.leave()
+	if err := a.ready(ctx); err != nil {
+		return "", a.fault(err, handoff.CodeUnreachable)
+	}
+	k := a.begin(id, wordsOf(t.Input))
+	_, err = a.conn.peer.post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt},
+		func(r reply) { s.answered(k, r) })
+	if err != nil {
+		a.withdraw(k)
+		return "", a.fault(err, handoff.CodeUnreachable)
+	}
+	timer := time.NewTimer(signWait)
+	defer timer.Stop()
+	select {
+	case <-k.begun:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case k.refusal != nil:
+		return "", handoff.Fault(handoff.CodeRefused, a.conn.cfg.Name, handoff.ClipRunes(k.refusal.Error(), maxDetail))
+	case k.lost && k.silent:
+		return "", handoff.Fault(handoff.CodeUnknownStart, a.conn.cfg.Name, "the connection was lost")
+	}
+	return id, nil
+}
+
+// ready sees to it that the session can take a prompt: nothing runs in it, it is as we know it, and in the mode that is
+// configured. The caller holds the gate.
+func (a *agent) ready(ctx context.Context) error {
+	s, c := a.session, a.conn
+	select {
+	case <-a.closed:
+		return &notSentError{errDetached}
+	default:
+	}
+	if err := c.peer.lost(); err != nil {
+		return &notSentError{err}
+	}
+	s.mu.Lock()
+	busy, open, updated := s.turn != nil || s.busyLocked(), s.open, s.updated
+	s.mu.Unlock()
+	if busy {
+		return handoff.Fault(handoff.CodeBusy, c.cfg.Name, "")
+	}
+	if open && !updated.IsZero() {
+		found, ok, err := c.find(ctx, s.id)
+		if err != nil {
+			return err
+		}
+		if ok && found.Updated.After(updated) { // somebody else wrote into it
+			c.closeIn(s)
+			open = false
+		}
+	}
+	if !open {
+		return c.open(ctx, s)
+	}
+	return c.setMode(ctx, s)
+}
+
+// begin makes the turn of a prompt that is about to be sent. From here on what the agent says is its.
+func (a *agent) begin(id handoff.TurnID, words string) *turn {
+	s := a.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.newTurn(id)
+	s.turn, s.touched, s.outside = k, time.Now(), time.Time{}
+	s.updated = time.Time{} // our own work changes it: it is looked up afterwards
+	s.keepLocked(k)
+	s.history.add(entry{turn: id, user: true, text: words})
+	return k
+}
+
+// withdraw takes back a turn whose prompt was never sent.
+func (a *agent) withdraw(k *turn) {
+	s := a.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn, s.turns = nil, s.turns[:len(s.turns)-1]
+	s.history.withdraw(k.id)
+}
+
+// Follow yields what a turn reports. What was heard of it is kept, also when Follow is called late. A turn of another
+// connection is read from the history, which does not tell how it ended: its work ended with that connection.
+func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return func(yield func(handoff.Update, error) bool) {
+		k, err := a.follow(id)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer a.unfollow(k)
+		for {
+			for u, ok := a.take(k); ok; u, ok = a.take(k) {
+				if !yield(u, nil) {
+					return
+				}
+				if _, ended := u.(handoff.TurnEnded); ended {
+					return
+				}
+			}
+			if err := a.wait(ctx, k); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// follow finds a turn for its follower.
+func (a *agent) follow(id handoff.TurnID) (*turn, error) {
+	s := a.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.findLocked(id)
+	if k != nil && k.reading {
+		return nil, handoff.Fault(handoff.CodeInternal, "", "the turn is followed already")
+	}
+	switch {
+	case k == nil, k.reducer.Ended() && k.buffer.Len() == 0, k.buffer.Lost() && s.turn != k:
+		if !s.history.has(id) {
+			return nil, handoff.Fault(handoff.CodeTurnGone, a.conn.cfg.Name, "")
+		}
+		k = a.recallLocked(id, k)
+	case k.buffer.Lost(): // it was given up: what it did is told anew
+		k.reducer, k.buffer = turns.NewReducer(id), turns.NewBuffer(&a.conn.tally.Tally)
+		k.report(k.reducer.Begin())
+		k.report(k.reducer.CatchUp(s.history.items(id)))
+		s.questions.Retell(id)
+		for _, q := range s.questions.Tell(id) {
+			k.report([]handoff.Update{q})
+		}
+	}
+	k.reading = true
+	return k, nil
+}
+
+// recallLocked makes a turn of what the history has of it. before is what was heard of it here, or nil.
+func (a *agent) recallLocked(id handoff.TurnID, before *turn) *turn {
+	k := a.session.newTurn(id)
+	k.report(k.reducer.Begin())
+	end := handoff.TurnEnded{
+		Status: handoff.TurnInterrupted, Code: handoff.CodeAgentEnded,
+		Detail: "its connection was lost before it answered; the session has what it did until then",
+	}
+	if before != nil && before.ended != nil {
+		end = *before.ended
+	}
+	k.report(k.reducer.CatchUp(a.session.history.items(id)))
+	k.report(k.reducer.End(end, nil))
+	return k
+}
+
+func (a *agent) unfollow(k *turn) {
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	k.reading = false
+}
+
+func (a *agent) take(k *turn) (handoff.Update, bool) {
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	return k.buffer.Take()
+}
+
+// wait returns when there may be something to take, or with the error that ends following.
+func (a *agent) wait(ctx context.Context, k *turn) error {
+	select {
+	case <-k.wake:
+	case <-ctx.Done():
+		return handoff.AsError(context.Cause(ctx))
+	case <-a.closed:
+		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, errDetached.Error())
+	case <-a.conn.ended: // and nothing will come any more
+	}
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	switch {
+	case k.buffer.Len() > 0:
+		return nil
+	case k.lost:
+		why := "the connection was lost"
+		if err := a.conn.peer.lost(); err != nil {
+			why = err.Error()
+		}
+		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, handoff.ClipRunes(why, maxDetail))
+	case k.buffer.Lost():
+		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, "updates came faster than they were read")
+	}
+	return nil
+}
+
+// Steer gives the running turn more words, where the agent takes them. Where it takes none they were not sent.
+func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Part) error {
+	s := a.session
+	prompt, err := a.blocks(input)
+	if err != nil {
+		return err
+	}
+	if !a.runs(id) {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	if err := a.conn.peer.lost(); err != nil {
+		return a.fault(&notSentError{err}, handoff.CodeUnreachable)
+	}
+	if !a.conn.can.Meta.Steering.Supported {
+		return handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent takes no words while it works")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
+	defer cancel()
+	params := promptParams{Session: s.id, Prompt: append(prompt, block{Type: "text", Text: mark(id, nil)}), Meta: &steering{}}
+	params.Meta.Steering.Idle = "promptRequired"
+	var got steered
+	if err := a.conn.peer.ask(ctx, doSteer, params, &got, func(r reply) { s.steered(id, r) }); err != nil {
+		if wasNotSent(err) {
+			return a.fault(err, handoff.CodeUnreachable)
+		}
+		return a.fault(err, handoff.CodeAgentGone)
+	}
+	switch got.Outcome {
+	case "injected":
+	case "promptRequired":
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	default:
+		return handoff.Fault(handoff.CodeUnknownStart, a.conn.cfg.Name, "steering came to "+handoff.ClipRunes(got.Outcome, 80))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil && s.turn.id == id {
+		s.history.add(entry{turn: id, user: true, text: wordsOf(input)})
+	}
+	return nil
+}
+
+// steered notes that a steer was answered: the message that is being written is cut off by it. It runs in the reader.
+func (s *session) steered(id handoff.TurnID, r reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.err == nil && s.turn != nil && s.turn.id == id && s.turn.message.id != "" {
+		s.turn.message.cut = true
+	}
+}
+
+// runs reports whether a turn runs.
+func (a *agent) runs(id handoff.TurnID) bool {
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	return a.session.turn != nil && a.session.turn.id == id
+}
+
+// Interrupt cancels a turn. Every open request of the session is answered as cancelled, as the protocol demands: one
+// agent ends the turn only then, another never asks again.
+func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
+	s := a.session
+	s.mu.Lock()
+	k := s.turn
+	if k == nil || k.id != id {
+		s.mu.Unlock()
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
+	defer cancel()
+	if err := a.conn.peer.tell(ctx, doCancel, sessionParams{s.id}); err != nil {
+		return a.fault(err, handoff.CodeAgentGone)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.stopped = true
+	s.closeLocked(func(q *openQuestion) bool { return q.Turn == id }, true)
+	return nil
+}
+
+// Reconcile finds the turn of a start in the history, which was read after the connection was lost and the session had
+// come to rest.
+func (a *agent) Reconcile(_ context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
+	s := a.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch turn := handoff.TurnID(id); {
+	case s.findLocked(turn) != nil, s.history.has(turn):
+		return turn, nil
+	case !a.conn.can.Agent.Load:
+		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent tells nothing of sessions of before")
+	case len(s.history.keys) >= maxKeys:
+		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "the session is too long to be searched")
+	}
+	return "", nil
+}
+
+func (a *agent) fault(err error, unanswered handoff.Code) error {
+	return a.conn.fault(err, a.session.name(), handoff.CodeUnreachable, unanswered)
+}
+
+// blocks puts an input into the agent's form.
+func (a *agent) blocks(input []handoff.Part) ([]block, error) {
+	var all []block
+	for _, part := range input {
+		switch part := part.(type) {
+		case handoff.Text:
+			all = append(all, block{Type: "text", Text: strings.ToValidUTF8(string(part), "\ufffd")})
+		case handoff.Image:
+			kind, data, ok := strings.Cut(strings.TrimPrefix(part.URL, "data:"), ";base64,")
+			switch {
+			case strings.HasPrefix(part.URL, "https://"):
+				return nil, handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent takes pictures, and no addresses of them")
+			case !ok || !strings.HasPrefix(part.URL, "data:image/"):
+				return nil, handoff.Fault(handoff.CodeMalformed, "a picture needs to be data:image/", "")
+			case !a.conn.can.Agent.Prompts.Image:
+				return nil, handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent takes no pictures")
+			}
+			all = append(all, block{Type: "image", MimeType: kind, Data: data})
+		default:
+			return nil, handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "it takes words and pictures")
+		}
+	}
+	return all, nil
+}
+
+// wordsOf joins the words of an input.
+func wordsOf(input []handoff.Part) string {
+	var all []string
+	for _, part := range input {
+		if text, ok := part.(handoff.Text); ok {
+			all = append(all, string(text))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// readPrompted reads the answer to a prompt, and whether it tells usage at all, be it null.
+func readPrompted(result []byte) (p prompted, tells bool) {
+	var keys map[string]json.RawMessage
+	_ = json.Unmarshal(result, &keys) // what cannot be read has no stop reason
+	_ = json.Unmarshal(result, &p)
+	_, tells = keys["usage"]
+	return p, tells
+}
+
+// rest looks up when a session was changed by a turn that has just ended, once the agent has written all of it, and
+// closes it when nobody uses it any more.
+func (c *connection) rest(s *session) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if !c.pause(ctx, c.cfg.Rest) {
+		return
+	}
+	found, ok, err := c.find(ctx, s.id)
+	s.mu.Lock()
+	if ok && err == nil && s.turn == nil {
+		s.updated = found.Updated
+	}
+	s.mu.Unlock()
+	c.mu.Lock()
+	unused := s.refs == 0
+	c.mu.Unlock()
+	if unused {
+		c.closeIdle(s)
+	}
+}

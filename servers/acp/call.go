@@ -1,0 +1,240 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"switchboard/handoff"
+	"switchboard/servers/turns"
+)
+
+// maxOutput is how much of a command's output is kept, in bytes: its end.
+const maxOutput = 64 << 10
+
+// A call is a tool call, put together of what its updates said: each tells only what changed.
+type call struct {
+	toolCall
+	content   []content
+	printed   string // that was streamed, at most maxOutput
+	exit      *int
+	announced bool
+	done      bool
+}
+
+// merge takes what an update says, and returns what it printed since.
+func (c *call) merge(u *update) (printed string) {
+	if u.Name != "" {
+		c.Name = handoff.ClipRunes(u.Name, 80)
+	}
+	if u.Title != "" {
+		c.Title = u.Title
+	}
+	if u.ToolKind != "" {
+		c.ToolKind = u.ToolKind
+	}
+	if u.Status != "" {
+		c.Status = u.Status
+	}
+	if len(bytes.TrimSpace(u.Input)) > 2 { // neither {} nor absent
+		c.Input = u.Input
+	}
+	if len(u.toolCall.Output) > 0 {
+		c.Output = u.toolCall.Output
+	}
+	if len(u.Locations) > 0 {
+		c.Locations = u.Locations
+	}
+	if len(u.Content) > 0 {
+		c.content = nil
+		_ = json.Unmarshal(u.Content, &c.content) // what cannot be read is not shown
+	}
+	if u.Meta.Exit.Code != nil {
+		c.exit = u.Meta.Exit.Code
+	}
+	switch text := c.text(); {
+	case u.Meta.Output.Data != "":
+		printed = u.Meta.Output.Data
+	case c.ToolKind == "execute" && c.Status == "in_progress" && strings.HasPrefix(text, c.printed):
+		printed = text[len(c.printed):]
+	}
+	c.printed = keepEnd(c.printed + printed)
+	return printed
+}
+
+func keepEnd(text string) string {
+	if len(text) > maxOutput {
+		text = strings.ToValidUTF8(text[len(text)-maxOutput:], "")
+	}
+	return text
+}
+
+// text is the text of its content.
+func (c *call) text() string {
+	var b strings.Builder
+	for _, part := range c.content {
+		b.WriteString(part.Content.Text)
+	}
+	return b.String()
+}
+
+// input is what a call was called with, as far as it is told.
+type input struct {
+	Command string `json:"command"`
+	Cwd     string `json:"cwd"`
+	Path    string `json:"path"`
+	File    string `json:"file_path"`
+	Other   string `json:"filePath"`
+}
+
+func (c *call) input() input {
+	var in input
+	if json.Unmarshal(c.Input, &in) != nil { // a command that is no line is not known
+		return input{}
+	}
+	return in
+}
+
+// paths are the files that it is about.
+func (c *call) paths() []string {
+	var all []string
+	add := func(p string) {
+		if p != "" && !contains(all, p) {
+			all = append(all, handoff.Clip(p, 4096))
+		}
+	}
+	for _, part := range c.content {
+		add(part.Path)
+	}
+	for _, l := range c.Locations {
+		add(l.Path)
+	}
+	in := c.input()
+	add(in.File)
+	add(in.Path)
+	add(in.Other)
+	return all
+}
+
+func contains(all []string, p string) bool {
+	for _, have := range all {
+		if have == p || path.IsAbs(have) && strings.HasSuffix(have, "/"+p) {
+			return true
+		}
+	}
+	return false
+}
+
+// edits reports whether it changes files.
+func (c *call) edits() bool {
+	return c.ToolKind == "edit" || c.ToolKind == "delete" || c.ToolKind == "move"
+}
+
+// known reports whether enough is known to tell of it.
+func (c *call) known() bool { return len(c.Input) > 0 || c.Status != "" && c.Status != "pending" }
+
+// ended reports whether it has ended.
+func (c *call) ended() bool { return c.Status == "completed" || c.Status == "failed" }
+
+// item is the call as people are told of it.
+func (c *call) item() turns.Item {
+	in := c.input()
+	it := turns.Item{Item: handoff.Item{ID: c.ID, Text: c.Title, Failed: c.Status == "failed"}}
+	switch {
+	case c.ToolKind == "execute":
+		it.Kind = handoff.ItemCommand
+		if in.Command != "" {
+			it.Text = in.Command
+		}
+		it.Item.Output, it.Exit = c.result()
+		it.Failed = it.Failed || it.Exit != nil && *it.Exit != 0
+	case c.edits():
+		it.Kind, it.Paths = handoff.ItemFileChange, c.paths()
+		if len(it.Paths) > 0 {
+			it.Text = strings.Join(it.Paths, ", ")
+		}
+		it.Changes = c.changes()
+	case c.ToolKind == "think":
+		it.Kind = handoff.ItemReasoning
+	default:
+		it.Kind = handoff.ItemToolCall
+		if c.Name != "" {
+			it.Text = c.Name
+		}
+		if len(c.Input) <= 64<<10 {
+			it.Arguments = string(c.Input)
+		}
+	}
+	it.Text = handoff.Clip(it.Text, maxEntryText)
+	return it
+}
+
+// result is what a command printed, and its exit code where that is told.
+func (c *call) result() (output string, exit *int) {
+	exit = c.exit
+	var out struct {
+		Output   *string `json:"output"`
+		Metadata struct {
+			Exit *int `json:"exit"`
+		} `json:"metadata"`
+	}
+	var line string
+	switch {
+	case json.Unmarshal(c.Output, &line) == nil && line != "":
+		output = line
+	case json.Unmarshal(c.Output, &out) == nil && out.Output != nil:
+		output = *out.Output
+		if out.Metadata.Exit != nil {
+			exit = out.Metadata.Exit
+		}
+	case c.ended() && c.printed == "":
+		output = c.text()
+	}
+	if c.printed != "" {
+		output = c.printed
+	}
+	return keepEnd(output), exit
+}
+
+// changes are the edits of files that were told as texts.
+func (c *call) changes() []handoff.FileChange {
+	var all []handoff.FileChange
+	room := handoff.MaxDiff
+	for _, part := range c.content {
+		if part.Type != "diff" {
+			continue
+		}
+		f := handoff.FileChange{Path: part.Path, Kind: "update"}
+		old := ""
+		if part.Old == nil {
+			f.Kind = "add"
+		} else {
+			old = *part.Old
+		}
+		if len(old)+len(part.New) > 8*handoff.MaxDiff { // nobody reads it
+			f.Cut = true
+			all = append(all, f)
+			continue
+		}
+		if _, hunks, ok := strings.Cut(udiff.Unified("a", "b", old, part.New), "\n@@ "); ok {
+			f.Diff = "@@ " + hunks
+		}
+		for line := range strings.Lines(f.Diff) {
+			switch line[0] {
+			case '+':
+				f.Added++
+			case '-':
+				f.Removed++
+			}
+		}
+		if len(f.Diff) > room {
+			f.Diff, f.Cut = f.Diff[:strings.LastIndexByte(f.Diff[:room], '\n')+1], true
+		}
+		room -= len(f.Diff)
+		all = append(all, f)
+	}
+	return all
+}

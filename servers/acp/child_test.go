@@ -1,0 +1,46 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/servers/serverstest"
+	"switchboard/servers/transport"
+)
+
+// TestChild: an agent is a child process whose input ends when it is to end, which it then does by itself; to kill it
+// would leave what it has started. It gets no variable of ours that is not on the list.
+func TestChild(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "s3cret")
+	goodbye := filepath.Join(t.TempDir(), "goodbye")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := &transport.Child{Command: []string{program}, Env: []string{"ACP_AGENT=1", "ACP_GOODBYE=" + goodbye}}
+	link := linkTo(t, Dialer(Config{Name: "mac", Way: child}))
+	if !link.Exclusive || link.Version != "1.2.3" || link.Note != "" {
+		t.Errorf("%+v", link)
+	}
+	a := create(t, link)
+	id := start(t, a, "environment")
+	updates := follow(t, a, id, nil)
+	if got := said(updates); len(got) != 1 || got[0] != "[]" {
+		t.Errorf("the agent has %q", got)
+	}
+	id = start(t, a, serverstest.PromptWait)
+	follow(t, a, id, asWaiting)
+	if err := link.Conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(goodbye); err != nil {
+		t.Errorf("it did not end by itself: %v", err)
+	}
+	for _, last := range a.Agent.Follow(t.Context(), id) {
+		if last != nil {
+			wantCode(t, "following it", last, handoff.CodeAgentGone)
+		}
+	}
+}

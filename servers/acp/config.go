@@ -1,0 +1,213 @@
+package acp
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"iter"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// Name is what the configuration calls servers of this kind.
+const Name = "acp"
+
+// Config is what is configured of an agent.
+type Config struct {
+	Cwd      string `yaml:"cwd" unset:"Switchboard's own" doc:"directory of new sessions"`
+	Approval string `yaml:"approval" unset:"untrusted" doc:"when it asks, as far as it has a mode for it: untrusted, before it does anything but read; on-request, before what is not an edit; never: its own mode is left as it is"`
+	Mode     string `yaml:"mode" unset:"chosen by approval" doc:"the mode of its sessions, as the agent calls it"`
+
+	Name     string        // of the server in the fleet; errors and questions carry it
+	Way      servers.Way   // how it is reached
+	Rest     time.Duration // how long a session must not have changed before it is opened, and after a turn; 0: 2 s
+	Counters *Counters     // of all its connections; nil: nobody reads them
+	Log      *zap.Logger   // nil: none
+
+	ways      servers.Ways // that the file may choose from
+	exclusive bool         // the far end ends with its connection
+	local     bool         // its directories are on this machine
+}
+
+// restFor is how long after a turn agents still write into its session: up to a second.
+const restFor = 2 * time.Second
+
+// exitGrace is how long an agent may take to end after its input ended. One in the middle of a command took more than
+// five seconds; to kill it does not stop what it has started.
+const exitGrace = 10 * time.Second
+
+// Kind returns the kind of agents that are reached by these transports.
+func Kind(transports ...servers.Transport) servers.Kind {
+	return servers.Kind{
+		Name: Name, Doc: "an agent of the Agent Client Protocol, such as Claude Code",
+		New:  func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
+		Dial: dial, IsThread: sessionID.MatchString,
+	}
+}
+
+// sessionID is the form of a session's id: a UUID, or letters and an underscore before it.
+var sessionID = regexp.MustCompile(`^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[a-z]{2,8}_[0-9A-Za-z]{16,64})$`)
+
+// Rows implements [servers.Settings].
+func (cfg *Config) Rows() []any { return append([]any{cfg}, cfg.ways.Rows()...) }
+
+// Check implements [servers.Settings].
+func (cfg *Config) Check(to servers.Report, files servers.Files) {
+	if cfg.Approval != "" {
+		to.OneOf("approval", cfg.Approval, "untrusted", "on-request", "never")
+	}
+	if cfg.Approval != "" && cfg.Mode != "" {
+		to.Bad("mode", "goes without approval, which chooses one")
+	}
+	cfg.Way = cfg.ways.Choose(to, files)
+	var s servers.Spec
+	cfg.Describe(&s)
+	cfg.Cwd = servers.CheckDir("cwd", cfg.Cwd, s.Remote, to, files)
+}
+
+// Describe implements [servers.Settings].
+func (cfg *Config) Describe(s *servers.Spec) {
+	s.Dir = cfg.Cwd
+	s.About.Approval = cfg.Approval
+	switch {
+	case cfg.Mode != "":
+		s.About.Approval = "mode " + cfg.Mode
+	case cfg.Approval == "":
+		s.About.Approval = "untrusted"
+	}
+	if cfg.Way == nil {
+		return
+	}
+	cfg.Way.Describe(s)
+	if s.Program != "" {
+		s.About.Start = s.About.Address
+	}
+}
+
+func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
+	cfg := *s.Own.(*Config) // its New made it
+	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), &Counters{Server: s.Name}
+	return Dialer(cfg), cfg.Counters.Metrics
+}
+
+// Dialer returns the dial function of an agent.
+func Dialer(cfg Config) servers.Dial {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	if cfg.Rest == 0 {
+		cfg.Rest = restFor
+	}
+	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
+	var s servers.Spec
+	cfg.Way.Describe(&s)
+	cfg.exclusive, cfg.local = s.EndsWithUs, !s.Remote
+	return func(ctx context.Context) (*servers.Link, error) {
+		c, err := connect(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return &servers.Link{
+			Conn: c, Catalog: c, Done: c.peer.done, Version: c.version(), Note: c.note(), Exclusive: cfg.exclusive,
+		}, nil
+	}
+}
+
+// connect starts the agent, shakes hands and keeps the connection running until it is lost or closed.
+func connect(ctx context.Context, cfg Config) (*connection, error) {
+	wire, err := cfg.Way.Open(ctx, servers.End{
+		Server: cfg.Name, Dir: cfg.Cwd, Passes: passes, Grace: exitGrace, Log: cfg.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{
+		cfg: cfg, log: cfg.Log, generation: strings.ToLower(rand.Text()[:10]), ended: make(chan struct{}),
+		sessions: map[string]*session{}, reads: make(chan struct{}, 1),
+	}
+	c.peer = newPeer(wire, cfg.Log)
+	c.peer.handle = c.handle
+	uncounted := cfg.Counters.begin(c)
+	go func() { // ends with the connection; Close awaits it
+		defer close(c.ended)
+		defer uncounted()
+		c.peer.run()
+		c.work.Wait()
+		c.log.Debug("connection ended", zap.Error(c.peer.lost()))
+	}()
+	err = c.peer.call(ctx, doInitialize, initializeParams, &c.can)
+	if err == nil && c.can.Protocol != 1 {
+		err = handoff.Fault(handoff.CodeOutdated, fmt.Sprintf("%s speaks version %d of its protocol; 1 is needed", cfg.Name,
+			c.can.Protocol), "")
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	return c, nil
+}
+
+// passes are variables of ours that agents get besides the usual: where they keep what they know. Keys are passed only
+// where the entry lists them.
+var passes = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}
+
+// asking are the modes that an agent may be worked with, by the word of approval, the strictest first: in those of
+// "untrusted" it asks before it does anything but read, or cannot do it. Set once.
+var asking = map[string][]string{
+	"untrusted":  {"default", "read-only", "ask"},
+	"on-request": {"acceptEdits", "workspace-write", "autoEdit"},
+}
+
+// wanted returns the mode that a session must be in, "" for any, among those that there are.
+func (cfg *Config) wanted(available []string) (string, error) {
+	if cfg.Mode != "" {
+		if slices.Contains(available, cfg.Mode) {
+			return cfg.Mode, nil
+		}
+		return "", handoff.Fault(handoff.CodeRefused, cfg.Name, "mode: the agent has no mode "+cfg.Mode+", but "+
+			strings.Join(available, ", "))
+	}
+	word := cfg.Approval
+	switch word {
+	case "never":
+		return "", nil
+	case "":
+		word = "untrusted"
+	}
+	for _, mode := range asking[word] {
+		if slices.Contains(available, mode) {
+			return mode, nil
+		}
+	}
+	there := "has no modes; "
+	if len(available) > 0 {
+		there = "has no mode that asks as " + word + " says, but " + strings.Join(available, ", ") +
+			"; name one of these with mode, or "
+	}
+	return "", handoff.Fault(handoff.CodeRefused, cfg.Name, "approval: the agent "+there+"set approval: never")
+}
+
+// directory is where a session is made: an absolute path that is there. Some agents take any, and fail later.
+func (cfg *Config) directory(dir string) (string, error) {
+	if dir == "" {
+		dir = cfg.Cwd
+	}
+	if dir == "" && cfg.local {
+		dir, _ = os.Getwd() // what then is missing is reported
+	}
+	if dir == "" {
+		return "", handoff.Fault(handoff.CodeMalformed, "cwd of "+cfg.Name+" is not set", "")
+	}
+	if info, err := os.Stat(dir); cfg.local && (err != nil || !info.IsDir()) {
+		return "", handoff.Fault(handoff.CodeRefused, cfg.Name, "there is no directory "+dir)
+	}
+	return dir, nil
+}

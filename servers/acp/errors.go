@@ -1,0 +1,83 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+var errDetached = errors.New("detached")
+
+// wasNotSent reports whether a frame certainly never left.
+func wasNotSent(err error) bool {
+	_, ok := errors.AsType[*notSentError](err)
+	return ok
+}
+
+// errorData is what agents put beside the words of an error.
+type errorData struct {
+	Reason string `json:"reason"`
+	Kind   string `json:"errorKind"`
+}
+
+func (e *rpcError) data() errorData {
+	var d errorData
+	_ = json.Unmarshal(e.Data, &d) // anything else says nothing
+	return d
+}
+
+// isHeld reports whether another process has the session open.
+func (e *rpcError) isHeld() bool {
+	return strings.Contains(e.data().Reason, "active_writer") || strings.Contains(strings.ToLower(e.Message), "active writer")
+}
+
+// fault translates an error of a peer. Unsent and unanswered requests get the code given for each: only the caller
+// knows what an unanswered one may have done.
+func (c *connection) fault(err error, session string, unsent, unanswered handoff.Code) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*handoff.Error](err); ok {
+		return e
+	}
+	code, subject := unanswered, c.cfg.Name
+	e, refused := errors.AsType[*rpcError](err)
+	switch {
+	case refused && e.isHeld():
+		code, subject = handoff.CodeSessionInUse, session
+	case refused && e.Code == codeNoSession:
+		code, subject = handoff.CodeSessionGone, session
+	case refused && e.Code == codeNoMethod:
+		code = handoff.CodeUnsupported
+	case refused && e.Code == codeAuth:
+		code = handoff.CodeRefused
+	case refused:
+		code = handoff.CodeRefused
+	case errors.Is(err, errTooMany):
+		code = handoff.CodeOverloaded
+	case errors.Is(err, errFrameTooLarge):
+		code, subject = handoff.CodeTooLarge, "the request"
+	case wasNotSent(err):
+		code = unsent
+	}
+	if subject == "" {
+		subject = "you named"
+	}
+	return handoff.Fault(code, subject, handoff.ClipRunes(err.Error(), maxDetail))
+}
+
+// gone is the fault of a session that is not there.
+func gone(why string) error { return handoff.Fault(handoff.CodeSessionGone, "you named", why) }
+
+// turnCode is what the error of a prompt means, or "".
+func (e *rpcError) turnCode() handoff.Code {
+	switch {
+	case e.data().Kind == "rate_limit", e.Code == 429:
+		return handoff.CodeModelLimit
+	case e.Code == codeAuth, e.Code == 401, e.Code == 403:
+		return handoff.CodeModelRefused
+	}
+	return ""
+}

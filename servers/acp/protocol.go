@@ -1,0 +1,269 @@
+package acp
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Methods. Those that begin with an underscore are extensions.
+const (
+	doInitialize = "initialize"
+	doNew        = "session/new"
+	doLoad       = "session/load"
+	doResume     = "session/resume"
+	doList       = "session/list"
+	doFork       = "session/fork"
+	doClose      = "session/close"
+	doSetMode    = "session/set_mode"
+	doSetOption  = "session/set_config_option"
+	doPrompt     = "session/prompt"
+	doCancel     = "session/cancel"
+	doSteer      = "_session/steering"
+
+	onUpdate     = "session/update"
+	onPermission = "session/request_permission"
+	onElicit     = "elicitation/create"
+	onWithdraw   = "$/cancel_request"
+)
+
+// initializeParams offers neither files nor terminals: agents then use their own. With notices offered, warnings come
+// as notices instead of as words of the agent; with elicitation, questions come as questions.
+var initializeParams = json.RawMessage(`{"protocolVersion":1,"clientCapabilities":{` +
+	`"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"notices":{}},"elicitation":{"form":{}}},` +
+	`"clientInfo":{"name":"switchboard","version":"1"}}`)
+
+// A flag is a capability: it is there when its object is, whatever is in it.
+type flag bool
+
+// UnmarshalJSON takes anything but null and false for a yes.
+func (f *flag) UnmarshalJSON(b []byte) error {
+	*f = string(b) != "null" && string(b) != "false"
+	return nil
+}
+
+// capabilities are what an agent can do, as it says itself.
+type capabilities struct {
+	Protocol int `json:"protocolVersion"`
+	Agent    struct {
+		Load    bool `json:"loadSession"`
+		Prompts struct {
+			Image bool `json:"image"`
+		} `json:"promptCapabilities"`
+		Sessions struct {
+			List   flag `json:"list"`
+			Resume flag `json:"resume"`
+			Fork   flag `json:"fork"`
+			Close  flag `json:"close"`
+		} `json:"sessionCapabilities"`
+	} `json:"agentCapabilities"`
+	Info struct {
+		Name    string `json:"name"`
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	} `json:"agentInfo"`
+	Meta struct {
+		Steering struct {
+			Supported bool `json:"supported"`
+		} `json:"steering"`
+	} `json:"_meta"`
+}
+
+// place is the params of what makes or opens a session. The list of servers is required, also when it is empty.
+type place struct {
+	Session string     `json:"sessionId,omitempty"`
+	Cwd     string     `json:"cwd"`
+	Servers []struct{} `json:"mcpServers"`
+}
+
+type sessionParams struct {
+	Session string `json:"sessionId"`
+}
+
+// opened is the answer to what makes or opens a session.
+type opened struct {
+	Session string         `json:"sessionId"`
+	Modes   *modes         `json:"modes"`
+	Options []configOption `json:"configOptions"`
+}
+
+// modes are what a session may do without asking.
+type modes struct {
+	Current   string `json:"currentModeId"`
+	Available []struct {
+		ID string `json:"id"`
+	} `json:"availableModes"`
+}
+
+// configOption is a setting of a session. Agents without modes may have one of the category "mode".
+type configOption struct {
+	ID       string          `json:"id"`
+	Category string          `json:"category"`
+	Current  json.RawMessage `json:"currentValue"`
+	Options  []struct {
+		Value string `json:"value"`
+	} `json:"options"`
+}
+
+// current returns the value of a setting that is a word.
+func (o *configOption) current() string {
+	var word string
+	_ = json.Unmarshal(o.Current, &word) // else it is none
+	return word
+}
+
+// listed is a page of sessions.
+type listed struct {
+	Sessions []struct {
+		ID      string    `json:"sessionId"`
+		Cwd     string    `json:"cwd"`
+		Title   string    `json:"title"`
+		Updated time.Time `json:"updatedAt"`
+	} `json:"sessions"`
+	Next string `json:"nextCursor"`
+}
+
+// block is a piece of a prompt or of what an agent says.
+type block struct {
+	Type     string `json:"type"` // text, image; others are not read
+	Text     string `json:"text,omitempty"`
+	MimeType string `json:"mimeType,omitempty"`
+	Data     string `json:"data,omitempty"` // base64
+}
+
+type promptParams struct {
+	Session string    `json:"sessionId"`
+	Prompt  []block   `json:"prompt"`
+	Meta    *steering `json:"_meta,omitempty"`
+}
+
+// steering asks that words for a turn which has ended start none: an agent would otherwise begin one that nobody owns.
+type steering struct {
+	Steering struct {
+		Idle string `json:"idleBehavior"`
+	} `json:"steering"`
+}
+
+type steered struct {
+	Outcome string `json:"outcome"` // injected, promptRequired, startedNewTurn
+}
+
+// prompted is the answer to a prompt: its turn has ended.
+type prompted struct {
+	Stop  string `json:"stopReason"` // end_turn, max_tokens, max_turn_requests, refusal, cancelled
+	Usage *struct {
+		Input       int64 `json:"inputTokens"`
+		Output      int64 `json:"outputTokens"`
+		CachedRead  int64 `json:"cachedReadTokens"`
+		CachedWrite int64 `json:"cachedWriteTokens"`
+		Thought     int64 `json:"thoughtTokens"`
+	} `json:"usage"`
+}
+
+// updateParams is what an agent says about a session. Of an update only what its kind has is set.
+type updateParams struct {
+	Session string `json:"sessionId"`
+	Update  update `json:"update"`
+}
+
+type update struct {
+	Kind    string          `json:"sessionUpdate"`
+	Message string          `json:"messageId"`
+	Content json.RawMessage `json:"content"` // a block of a chunk, a list of a tool call
+
+	toolCall
+	Mode    string         `json:"currentModeId"`
+	Options []configOption `json:"configOptions"`
+	Meta    updateMeta     `json:"_meta"`
+}
+
+// updateMeta is beside the protocol, and read where it is there.
+type updateMeta struct {
+	Origin struct {
+		Kind string `json:"kind"` // human, or what else the agent began to work for
+	} `json:"_claude/origin"`
+	Codex struct {
+		Status struct {
+			Type string `json:"type"` // active, idle, systemError
+		} `json:"threadStatus"`
+	} `json:"codex"`
+	Output struct {
+		Data string `json:"data"`
+	} `json:"terminal_output_delta"`
+	Exit struct {
+		Code *int `json:"exit_code"`
+	} `json:"terminal_exit"`
+}
+
+// toolCall is a call, or what changed of it.
+type toolCall struct {
+	ID        string          `json:"toolCallId"`
+	Name      string          `json:"name"`
+	Title     string          `json:"title"`
+	ToolKind  string          `json:"kind"`   // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
+	Status    string          `json:"status"` // pending, in_progress, completed, failed
+	Input     json.RawMessage `json:"rawInput"`
+	Output    json.RawMessage `json:"rawOutput"`
+	Locations []struct {
+		Path string `json:"path"`
+	} `json:"locations"`
+}
+
+// content is a piece of a tool call's content, which each update replaces.
+type content struct {
+	Type    string  `json:"type"` // content, diff, terminal
+	Content block   `json:"content"`
+	Path    string  `json:"path"`
+	Old     *string `json:"oldText"` // nil: the file is new
+	New     string  `json:"newText"`
+}
+
+type permissionParams struct {
+	Session string `json:"sessionId"`
+	Call    struct {
+		toolCall
+		Content json.RawMessage `json:"content"`
+	} `json:"toolCall"`
+	Options []permissionOption `json:"options"`
+}
+
+type permissionOption struct {
+	ID   string `json:"optionId"`
+	Name string `json:"name"`
+	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
+}
+
+// outcome answers a request for permission.
+type outcome struct {
+	Outcome struct {
+		Outcome string `json:"outcome"` // selected, cancelled
+		Option  string `json:"optionId,omitempty"`
+	} `json:"outcome"`
+}
+
+type elicitParams struct {
+	Session string `json:"sessionId"`
+	Mode    string `json:"mode"` // form, url
+	Message string `json:"message"`
+	Schema  struct {
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+	} `json:"requestedSchema"`
+}
+
+// property is something that is asked for.
+type property struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Enum        []string `json:"enum"`
+	OneOf       []struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	} `json:"oneOf"`
+}
+
+// elicited answers an elicitation.
+type elicited struct {
+	Action  string         `json:"action"` // accept, decline, cancel
+	Content map[string]any `json:"content,omitempty"`
+}

@@ -1,0 +1,377 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers/turns"
+)
+
+// wireQuestion is a request of the agent that asks a person.
+type wireQuestion struct {
+	id      json.RawMessage    // sent back as it came
+	options []permissionOption // of a permission
+	form    []asked            // of an elicitation
+	elicits bool               // it is an elicitation
+}
+
+// openQuestion is one that nobody has answered.
+type openQuestion = turns.Open[wireQuestion]
+
+// asked is one of the things that an elicitation asks for.
+type asked struct {
+	key    string
+	of     property
+	custom string // the property that takes other words than the options; "" for none
+}
+
+// ask takes a request of the agent to a person. What no prompt of ours asks is refused: nobody has given that work, and
+// nobody else can answer. It runs in the reader.
+func (c *connection) ask(m message) {
+	var p struct {
+		Session string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(m.Params, &p) // without a session it is nobody's
+	s := c.known(p.Session)
+	if s == nil {
+		c.tally.unasked.Add(1)
+		c.dismiss(m)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.turn
+	if k == nil || s.replaying {
+		c.tally.unasked.Add(1)
+		c.dismiss(m)
+		return
+	}
+	k.sign()
+	var q handoff.Question
+	var wire wireQuestion
+	switch {
+	case len(m.Params) > maxOpenQuestions:
+		c.tally.unasked.Add(1)
+		q = handoff.Question{Kind: handoff.QuestionOther, Text: "The agent asks for something that is too long to be shown.",
+			Decisions: refusals}
+		wire.elicits = m.Method == onElicit
+	case m.Method == onPermission:
+		q, wire = k.permission(m.Params)
+	default:
+		q, wire = elicitation(m.Params)
+	}
+	wire.id = m.ID
+	q.ID = handoff.QuestionID(strings.Join([]string{c.cfg.Name, s.id, string(k.id), string(m.ID)}, ":"))
+	q.Turn, q.Connection, q.Asked = k.id, c.generation, time.Now()
+	if !s.questions.Add(q, wire) {
+		c.tally.unasked.Add(1)
+		c.dismiss(m)
+		return
+	}
+	for _, q := range s.questions.Tell(k.id) {
+		k.report([]handoff.Update{q})
+	}
+}
+
+// dismiss refuses a request of the agent that nobody is asked.
+func (c *connection) dismiss(m message) {
+	w := wireQuestion{id: m.ID, elicits: m.Method == onElicit}
+	c.peer.answer(m.ID, w.reply(handoff.DecisionStop))
+}
+
+// refusals are the decisions that every question takes. Set once.
+var refusals = []handoff.Decision{handoff.DecisionDecline, handoff.DecisionStop}
+
+// permission puts a request for permission into words. How risky it is follows from what the agent is about to run or
+// change, never from how it calls that: where only a title is told, nobody can say yes but by a tap.
+func (k *turn) permission(params json.RawMessage) (handoff.Question, wireQuestion) {
+	var p permissionParams
+	if json.Unmarshal(params, &p) != nil {
+		return handoff.Question{Kind: handoff.QuestionOther, Text: "The agent asks for something that cannot be read.",
+			Decisions: refusals}, wireQuestion{}
+	}
+	c := &call{toolCall: toolCall{ID: p.Call.ID}}
+	if before := k.calls[p.Call.ID]; before != nil {
+		*c = *before
+	}
+	u := update{toolCall: p.Call.toolCall, Content: p.Call.Content}
+	c.merge(&u)
+	in := c.input()
+	q := handoff.Question{Reason: c.reason(), Cwd: in.Cwd}
+	switch {
+	case c.ToolKind == "execute" && in.Command != "":
+		q.Kind, q.Text, q.Command = handoff.QuestionCommand, "May this command run?", in.Command
+		if q.Cwd == "" {
+			q.Cwd = k.session.cwd
+		}
+	case c.edits() && len(c.paths()) > 0:
+		q.Kind, q.Text, q.Changes = handoff.QuestionFileChange, "May these files be changed?", c.paths()
+		if c.ToolKind != "edit" {
+			q.Beyond = "that they are deleted or moved"
+		}
+	default:
+		q.Kind, q.Text = handoff.QuestionPermissions, "May the agent do this: "+handoff.ClipRunes(c.Title, maxDetail)+"?"
+		q.Command = strings.TrimSpace(c.Name + " " + handoff.ClipRunes(string(c.Input), maxDetail))
+	}
+	wire := wireQuestion{options: p.Options}
+	if wire.option("allow_once") != "" {
+		q.Decisions = append(q.Decisions, handoff.DecisionAccept)
+	}
+	if wire.option("allow_always") != "" {
+		q.Decisions = append(q.Decisions, handoff.DecisionAcceptForSession)
+	}
+	q.Decisions = append(q.Decisions, refusals...)
+	return q, wire
+}
+
+// reason is why the agent wants something, in its own words.
+func (c *call) reason() string {
+	var in struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(c.Input, &in) // without one it gives none
+	return handoff.ClipRunes(in.Description, maxDetail)
+}
+
+// option returns the id of the first option of a kind, or "". Ids are the agent's own: only kinds mean something.
+func (q *wireQuestion) option(kind string) string {
+	for _, o := range q.options {
+		if o.Kind == kind {
+			return o.ID
+		}
+	}
+	return ""
+}
+
+// optionKinds are the kinds of options that stand for a decision. Set once.
+var optionKinds = map[handoff.Decision]string{
+	handoff.DecisionAccept: "allow_once", handoff.DecisionAcceptForSession: "allow_always",
+	handoff.DecisionDecline: "reject_once",
+}
+
+// reply maps a decision to the wire.
+func (q *wireQuestion) reply(d handoff.Decision) any {
+	if q.elicits {
+		switch d {
+		case handoff.DecisionAccept:
+			return elicited{Action: "accept", Content: map[string]any{}}
+		case handoff.DecisionDecline:
+			return elicited{Action: "decline"}
+		}
+		return elicited{Action: "cancel"}
+	}
+	var o outcome
+	o.Outcome.Outcome = "cancelled"
+	if id := q.option(optionKinds[d]); id != "" && optionKinds[d] != "" {
+		o.Outcome.Outcome, o.Outcome.Option = "selected", id
+	}
+	return o
+}
+
+// elicitation puts a question of the agent into words.
+func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
+	var p elicitParams
+	unread := json.Unmarshal(params, &p) != nil
+	q := handoff.Question{Kind: handoff.QuestionElicitation, Text: p.Message, Decisions: refusals}
+	wire := wireQuestion{elicits: true}
+	if unread || p.Mode != "form" {
+		q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
+		return q, wire
+	}
+	if len(p.Schema.Properties) == 0 { // a plain yes or no
+		q.Decisions = append([]handoff.Decision{handoff.DecisionAccept}, refusals...)
+		return q, wire
+	}
+	for _, key := range sortedKeys(p.Schema.Properties) {
+		of := p.Schema.Properties[key]
+		if base, other := strings.CutSuffix(key, "_custom"); other {
+			if _, is := p.Schema.Properties[base]; is {
+				continue
+			}
+		}
+		if !slices.Contains([]string{"string", "boolean", "integer", "number"}, of.Type) {
+			q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
+			return q, wire
+		}
+		one := asked{key: key, of: of}
+		if _, is := p.Schema.Properties[key+"_custom"]; is {
+			one.custom = key + "_custom"
+		}
+		wire.form = append(wire.form, one)
+		q.Asks = append(q.Asks, one.words(p.Message, len(p.Schema.Properties)))
+	}
+	q.Kind, q.Words = handoff.QuestionInput, true
+	return q, wire
+}
+
+func sortedKeys(all map[string]property) []string {
+	keys := make([]string, 0, len(all))
+	for key := range all {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// words is the question as people are asked it.
+func (a *asked) words(message string, among int) handoff.Ask {
+	ask := handoff.Ask{Text: message}
+	if among > 2 { // more than one question and its other words
+		ask.Text = strings.TrimSpace(a.of.Title + ": " + a.of.Description)
+	}
+	for _, o := range a.of.OneOf {
+		ask.Options = append(ask.Options, firstOf(o.Title, o.Const))
+	}
+	ask.Options = append(ask.Options, a.of.Enum...)
+	if a.of.Type == "boolean" {
+		ask.Options = []string{"yes", "no"}
+	}
+	return ask
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// fill puts the answer to one question into the form; false: it does not fit.
+func (a *asked) fill(form map[string]any, line string) bool {
+	for _, o := range a.of.OneOf {
+		if strings.EqualFold(o.Title, line) || strings.EqualFold(o.Const, line) {
+			form[a.key] = o.Const
+			return true
+		}
+	}
+	for _, word := range a.of.Enum {
+		if strings.EqualFold(word, line) {
+			form[a.key] = word
+			return true
+		}
+	}
+	switch {
+	case line == "":
+		return false
+	case a.custom != "":
+		form[a.custom] = line
+		return true
+	case len(a.of.OneOf)+len(a.of.Enum) > 0:
+		return false
+	case a.of.Type == "boolean":
+		form[a.key] = strings.EqualFold(line, "yes")
+		return strings.EqualFold(line, "yes") || strings.EqualFold(line, "no")
+	case a.of.Type == "integer", a.of.Type == "number":
+		n, err := strconv.ParseFloat(line, 64)
+		if form[a.key] = n; a.of.Type == "integer" {
+			form[a.key] = int64(n)
+		}
+		return err == nil
+	}
+	form[a.key] = line
+	return true
+}
+
+// claim gives a question to the one who answers it.
+func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, ok := s.questions.Take(id)
+	if !ok {
+		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	return q, nil
+}
+
+// unclaim gives a question back whose answer certainly never left.
+func (s *session) unclaim(q *openQuestion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.questions.GiveBack(q)
+}
+
+// closeLocked withdraws the open questions that match. With refuse the agent is told that they are cancelled.
+func (s *session) closeLocked(match func(*openQuestion) bool, refuse bool) {
+	for _, q := range s.questions.Close(func(q *openQuestion) bool {
+		is := match(q)
+		if is && refuse {
+			s.conn.peer.answer(q.Wire.id, q.Wire.reply(handoff.DecisionStop))
+		}
+		return is
+	}) {
+		if k := s.findLocked(q.Turn); k != nil {
+			k.report([]handoff.Update{handoff.QuestionClosed{ID: q.ID}})
+		}
+	}
+}
+
+// withdrawn takes back the question that the agent asked with a request.
+func (s *session) withdrawn(request string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked(func(q *openQuestion) bool { return string(q.Wire.id) == request }, false)
+}
+
+// Decide answers a question of a turn of ours. Stopping cancels the turn.
+func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Decision) error {
+	q, err := a.session.claim(id)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(q.Decisions, d) {
+		a.session.unclaim(q)
+		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
+	}
+	if d == handoff.DecisionStop { // which answers it, as every other
+		a.session.unclaim(q)
+		err := a.Interrupt(ctx, q.Turn)
+		if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
+			return nil // it ended by itself
+		}
+		return err
+	}
+	return a.reply(ctx, q, q.Wire.reply(d))
+}
+
+// Reply answers a question in words: one line for each of its questions.
+func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
+	q, err := a.session.claim(id)
+	if err != nil {
+		return err
+	}
+	lines := []string{strings.TrimSpace(words)}
+	if len(q.Wire.form) > 1 {
+		lines = strings.Split(lines[0], "\n")
+	}
+	form := map[string]any{}
+	fits := len(q.Wire.form) > 0 && len(lines) == len(q.Wire.form)
+	for i := 0; fits && i < len(lines); i++ {
+		fits = q.Wire.form[i].fill(form, strings.TrimSpace(lines[i]))
+	}
+	if !fits {
+		a.session.unclaim(q)
+		return handoff.Fault(handoff.CodeMalformed, "each question needs an answer, one on a line", "")
+	}
+	return a.reply(ctx, q, elicited{Action: "accept", Content: form})
+}
+
+// reply sends an answer. The agent does not say that it took it.
+func (a *agent) reply(ctx context.Context, q *openQuestion, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
+	defer cancel()
+	if err := a.conn.peer.write(ctx, sent{ID: q.Wire.id, Result: result}); err != nil {
+		if wasNotSent(err) {
+			a.session.unclaim(q)
+		}
+		return a.fault(err, handoff.CodeAgentGone)
+	}
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	a.session.closeLocked(func(open *openQuestion) bool { return open == q }, false)
+	return nil
+}

@@ -1,0 +1,404 @@
+package simulator
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+type object = map[string]any
+
+// Errors of the protocol.
+type wireError struct {
+	code    int
+	message string
+	data    object
+}
+
+// A process is one agent process.
+type process struct {
+	world *World
+	out   chan object   // taken by the writer
+	done  chan struct{} // closed by kill
+	once  sync.Once
+	work  sync.WaitGroup
+	next  atomic.Int64 // ids of its requests begin at 0
+
+	mu      sync.Mutex
+	live    map[string]*live               // Guarded by mu
+	waiting map[int64]chan json.RawMessage // Guarded by mu: for answers to its requests
+	closer  func()
+}
+
+// live is a session that a process has open.
+type live struct {
+	*stored
+	mode    string
+	running *prompt
+	queue   []*prompt
+	records []record // its branch
+}
+
+// prompt is one that was sent.
+type prompt struct {
+	id     json.RawMessage
+	text   string
+	cancel chan struct{}
+	once   sync.Once
+	steers chan string
+}
+
+func (p *prompt) stop() { p.once.Do(func() { close(p.cancel) }) }
+
+// request is a message of the client.
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
+	Params struct {
+		Session string `json:"sessionId"`
+		Cwd     string `json:"cwd"`
+		Cursor  string `json:"cursor"`
+		Mode    string `json:"modeId"`
+		Value   string `json:"value"`
+		Prompt  []struct {
+			Type, Text string
+		} `json:"prompt"`
+		Servers *[]any `json:"mcpServers"`
+		Meta    struct {
+			Steering struct {
+				Idle string `json:"idleBehavior"`
+			} `json:"steering"`
+		} `json:"_meta"`
+	} `json:"params"`
+}
+
+// Serve runs a process on a pair of streams until the input ends, and returns when all of it has ended. hangUp ends
+// both streams.
+func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
+	p := &process{world: w, out: make(chan object, 64), done: make(chan struct{}), live: map[string]*live{},
+		waiting: map[int64]chan json.RawMessage{}, closer: hangUp}
+	w.mu.Lock()
+	w.processes = append(w.processes, p)
+	w.mu.Unlock()
+	p.work.Go(func() { p.write(out) })
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var r request
+		if json.Unmarshal(line, &r) == nil {
+			p.take(r)
+		}
+	}
+	p.kill()
+	p.work.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
+	for _, s := range w.sessions {
+		if s.holder == p {
+			s.holder = nil
+		}
+	}
+}
+
+// kill ends the process: what runs in it is left as it is.
+func (p *process) kill() {
+	p.once.Do(func() {
+		close(p.done)
+		p.closer()
+	})
+}
+
+func (p *process) write(out io.Writer) {
+	for {
+		select {
+		case m := <-p.out:
+			m["jsonrpc"] = "2.0"
+			line, err := json.Marshal(m)
+			if err == nil {
+				_, err = out.Write(append(line, '\n'))
+			}
+			if err != nil {
+				p.kill()
+				return
+			}
+		case <-p.done:
+			return
+		}
+	}
+}
+
+func (p *process) send(m object) {
+	select {
+	case p.out <- m:
+	case <-p.done:
+	}
+}
+
+func (p *process) answer(id json.RawMessage, result any, err *wireError) {
+	if err != nil {
+		p.send(object{"id": id, "error": object{"code": err.code, "message": err.message, "data": err.data}})
+		return
+	}
+	p.send(object{"id": id, "result": result})
+}
+
+func (p *process) update(session string, u object) {
+	p.send(object{"method": "session/update", "params": object{"sessionId": session, "update": u}})
+}
+
+// take does what a message asks for.
+func (p *process) take(r request) {
+	if r.Method == "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		var id int64
+		if json.Unmarshal(r.ID, &id) == nil && p.waiting[id] != nil {
+			p.waiting[id] <- r.Result
+			delete(p.waiting, id)
+		}
+		return
+	}
+	if r.Method == "session/prompt" || r.Method == "session/cancel" {
+		p.prompted(r)
+		return
+	}
+	result, err := p.do(r)
+	if r.ID != nil {
+		p.answer(r.ID, result, err)
+	}
+	if err == nil && r.Method == "session/load" && p.world.cfg.Profile.LateReplay {
+		p.replay(r.Params.Session)
+	}
+}
+
+var noSuchSession = &wireError{-32002, "Resource not found", nil}
+
+func (p *process) do(r request) (any, *wireError) {
+	w, can := p.world, p.world.cfg.Profile
+	allowed := map[string]bool{
+		"session/list": can.List, "session/load": can.Load, "session/resume": can.Resume, "session/fork": can.Fork,
+		"session/close": can.Close, "_session/steering": can.Steering, "initialize": true, "session/new": true,
+		"session/set_mode": !can.ModeOption, "session/set_config_option": can.ModeOption,
+	}
+	if !allowed[r.Method] {
+		return nil, &wireError{-32601, "Method not found: " + r.Method, nil}
+	}
+	switch r.Method {
+	case "initialize":
+		return p.capabilities(), nil
+	case "session/list":
+		return p.list(r.Params.Cursor), nil
+	case "session/new":
+		if r.Params.Servers == nil || !strings.HasPrefix(r.Params.Cwd, "/") {
+			return nil, &wireError{-32602, "Invalid params", nil}
+		}
+		return p.opened(w.make(r.Params.Cwd, nil), true), nil
+	}
+	w.mu.Lock()
+	s := w.sessions[r.Params.Session]
+	held := s != nil && can.OneWriter && s.holder != nil && s.holder != p
+	empty := s != nil && len(s.records) == 0
+	w.mu.Unlock()
+	if s == nil || empty && r.Method == "session/load" {
+		return nil, noSuchSession
+	}
+	p.mu.Lock()
+	l := p.live[s.id]
+	p.mu.Unlock()
+	switch r.Method {
+	case "session/load", "session/resume":
+		if held {
+			return nil, &wireError{-32600, "This session is in use by another client", object{"reason": "thread_active_writer"}}
+		}
+		if r.Method == "session/load" && !can.LateReplay {
+			p.replay(s.id)
+		}
+		return p.opened(s, false), nil
+	case "session/fork":
+		w.mu.Lock()
+		records := slices.Clone(s.records)
+		w.mu.Unlock()
+		return p.opened(w.make(s.cwd, records), true), nil
+	}
+	if l == nil {
+		return nil, noSuchSession
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch r.Method {
+	case "session/close":
+		delete(p.live, s.id)
+	case "session/set_mode":
+		if !slices.Contains(can.Modes, r.Params.Mode) {
+			return nil, &wireError{-32602, "Invalid mode", nil}
+		}
+		l.mode = r.Params.Mode
+	case "session/set_config_option":
+		if !can.Deaf {
+			l.mode = r.Params.Value
+		}
+		return object{"configOptions": p.options(l.mode)}, nil
+	case "_session/steering":
+		return p.steer(l, r)
+	}
+	return object{}, nil
+}
+
+func (p *process) steer(l *live, r request) (any, *wireError) {
+	switch {
+	case l.running == nil && r.Params.Meta.Steering.Idle != "promptRequired":
+		return object{"outcome": "startedNewTurn"}, nil
+	case l.running == nil:
+		return object{"outcome": "promptRequired", "reason": "noRunningTurn"}, nil
+	}
+	words := p.words(r)
+	l.running.steers <- words
+	return object{"outcome": "injected"}, nil
+}
+
+// words are the text of a prompt, whose pieces are told apart by a line.
+func (p *process) words(r request) string {
+	var all []string
+	pictures := 0
+	for _, b := range r.Params.Prompt {
+		if b.Type == "image" {
+			pictures++
+			continue
+		}
+		all = append(all, b.Text)
+	}
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	p.world.pictures += pictures
+	p.world.prompts = append(p.world.prompts, strings.Join(all, ""))
+	return strings.Join(all, "")
+}
+
+func (p *process) capabilities() any {
+	can := p.world.cfg.Profile
+	sessions := object{}
+	for name, has := range map[string]bool{"list": can.List, "resume": can.Resume, "fork": can.Fork, "close": can.Close} {
+		if has {
+			sessions[name] = object{}
+		}
+	}
+	return object{
+		"protocolVersion": 1, "_meta": object{"steering": object{"supported": can.Steering}},
+		"agentCapabilities": object{"loadSession": can.Load, "promptCapabilities": object{"image": true},
+			"sessionCapabilities": sessions},
+		"agentInfo": object{"name": "simulated", "version": "1.2.3"},
+	}
+}
+
+// listPage is how many sessions are listed at once: few, so that there are pages.
+const listPage = 2
+
+func (p *process) list(cursor string) any {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*stored
+	for _, s := range w.sessions {
+		if len(s.records) > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b *stored) int { return b.updated.Compare(a.updated) })
+	at := slices.IndexFunc(all, func(s *stored) bool { return s.id == cursor }) + 1
+	result := object{}
+	var page []object
+	for _, s := range all[at:min(at+listPage, len(all))] {
+		page = append(page, object{"sessionId": s.id, "cwd": s.cwd, "title": s.title, "updatedAt": s.updated})
+		if at+listPage < len(all) {
+			result["nextCursor"] = s.id
+		}
+	}
+	result["sessions"] = page
+	return result
+}
+
+// opened opens a session and answers with what it is like.
+func (p *process) opened(s *stored, fresh bool) any {
+	can := p.world.cfg.Profile
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.live[s.id]
+	if l == nil {
+		l = &live{stored: s}
+		p.live[s.id] = l
+	}
+	p.world.mu.Lock()
+	l.records = slices.Clone(s.records)
+	if can.OneWriter {
+		s.holder = p
+	}
+	p.world.mu.Unlock()
+	if len(can.Modes) > 0 && (l.mode == "" || can.Forgets) {
+		l.mode = can.Modes[0]
+	}
+	result := object{"sessionId": s.id}
+	if !fresh {
+		delete(result, "sessionId")
+	}
+	switch {
+	case can.ModeOption:
+		result["configOptions"] = p.options(l.mode)
+	case len(can.Modes) > 0:
+		var modes []object
+		for _, m := range can.Modes {
+			modes = append(modes, object{"id": m, "name": m})
+		}
+		result["modes"] = object{"currentModeId": l.mode, "availableModes": modes}
+	}
+	return result
+}
+
+func (p *process) options(mode string) any {
+	var values []object
+	for _, m := range p.world.cfg.Profile.Modes {
+		values = append(values, object{"value": m, "name": m})
+	}
+	return []object{
+		{"id": "verbose", "category": "other", "currentValue": false},
+		{"id": "mode", "category": "mode", "currentValue": mode, "options": values},
+	}
+}
+
+// replay tells the history of a session.
+func (p *process) replay(id string) {
+	p.world.mu.Lock()
+	records := slices.Clone(p.world.sessions[id].records)
+	p.world.mu.Unlock()
+	for _, r := range records {
+		if r.call != nil {
+			p.update(id, r.call)
+			continue
+		}
+		kind := "agent_message_chunk"
+		if r.user {
+			kind = "user_message_chunk"
+		}
+		for _, text := range r.text {
+			p.chunk(id, kind, r.id, text)
+		}
+	}
+	p.update(id, object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
+}
+
+// chunk tells a piece of a message.
+func (p *process) chunk(session, kind, id, text string) {
+	u := object{"sessionUpdate": kind, "content": object{"type": "text", "text": text}}
+	if p.world.cfg.Profile.Names && id != "" {
+		u["messageId"] = id
+	}
+	p.update(session, u)
+}

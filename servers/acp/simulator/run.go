@@ -1,0 +1,398 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	machine "switchboard/servers/simulator"
+)
+
+// prompted takes a prompt or a cancel.
+func (p *process) prompted(r request) {
+	w, can := p.world, p.world.cfg.Profile
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.live[r.Params.Session]
+	if r.Method == "session/cancel" {
+		if l == nil || l.running == nil {
+			return
+		}
+		l.running.stop()
+		if !can.RunsQueue {
+			for _, q := range l.queue {
+				p.work.Go(func() { p.answer(q.id, object{"stopReason": "cancelled"}, nil) })
+			}
+			l.queue = nil
+		}
+		return
+	}
+	if l == nil {
+		p.work.Go(func() { p.answer(r.ID, nil, noSuchSession) })
+		return
+	}
+	q := &prompt{id: r.ID, text: p.words(r), cancel: make(chan struct{}), steers: make(chan string, 8)}
+	w.mu.Lock()
+	fault := w.fault
+	w.fault = FaultNone
+	w.mu.Unlock()
+	switch {
+	case fault == FaultLost:
+		p.kill()
+		return
+	case fault == FaultCut:
+		p.orphan(l, q)
+		p.kill()
+		return
+	case l.running != nil:
+		if can.Cancels {
+			l.running.stop()
+		}
+		l.queue = append(l.queue, q)
+		return
+	}
+	p.begin(l, q)
+}
+
+// begin runs a prompt. The caller holds mu.
+func (p *process) begin(l *live, q *prompt) {
+	l.running = q
+	w := p.world
+	w.mu.Lock()
+	w.starts++
+	w.modes = append(w.modes, l.mode)
+	if !w.cfg.Profile.Branches {
+		l.records = slices.Clone(l.stored.records)
+	}
+	w.mu.Unlock()
+	p.work.Go(func() {
+		t := &turn{process: p, live: l, prompt: q}
+		t.record(record{user: true, id: w.name("user"), text: []string{q.text}})
+		result, err := t.run(q.text)
+		p.mu.Lock()
+		l.running = nil
+		if len(l.queue) > 0 {
+			next := l.queue[0]
+			l.queue = l.queue[1:]
+			p.begin(l, next)
+		}
+		p.mu.Unlock()
+		p.answer(q.id, result, err)
+		for _, text := range t.later {
+			id := w.name("msg")
+			t.record(record{id: id, text: []string{text}})
+			p.chunk(l.id, "agent_message_chunk", id, text)
+			p.update(l.id, object{"sessionUpdate": "usage_update", "used": 1, "size": 2,
+				"_meta": object{"_claude/origin": object{"kind": "task-notification"}}})
+		}
+	})
+}
+
+// orphan runs a prompt of which nobody hears: only the disk knows.
+func (p *process) orphan(l *live, q *prompt) {
+	p.world.mu.Lock()
+	p.world.starts++
+	p.world.mu.Unlock()
+	t := &turn{process: p, live: l, prompt: q, silent: true}
+	t.record(record{user: true, id: p.world.name("user"), text: []string{q.text}})
+	_, _ = t.run(q.text) // nobody waits for it
+}
+
+// A turn runs the steps of one prompt.
+type turn struct {
+	*process
+	live   *live
+	prompt *prompt
+	later  []string
+	heard  string // words that ended a wait
+	silent bool
+}
+
+// record writes to disk.
+func (t *turn) record(r record) {
+	w := t.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.live.records = append(t.live.records, r)
+	t.live.stored.records = slices.Clone(t.live.records)
+	if t.live.title == "" && r.user {
+		t.live.stored.title, _, _ = strings.Cut(strings.Join(r.text, ""), "\n")
+	}
+	t.live.stored.updated = w.tickLocked()
+}
+
+// run does what the script says, until it ends or is cancelled. Words that come meanwhile replace what is left.
+func (t *turn) run(words string) (any, *wireError) {
+	usage := any(object{"inputTokens": 7, "outputTokens": 5, "totalTokens": 12})
+	steps := t.world.cfg.Script(words)
+	for len(steps) > 0 {
+		step := steps[0]
+		steps = steps[1:]
+		more, err, ended := t.step(step)
+		steps = append(more, steps...)
+		if t.heard != "" {
+			steps, t.heard = t.steered(t.heard), ""
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ended {
+			usage = nil
+			break
+		}
+		select {
+		case <-t.prompt.cancel:
+			return object{"stopReason": "cancelled", "usage": usage}, nil
+		case words := <-t.prompt.steers:
+			steps = t.steered(words)
+		case <-t.done:
+			return nil, nil
+		default:
+		}
+	}
+	result := object{"stopReason": "end_turn", "usage": usage}
+	if t.world.cfg.Profile.NoUsage {
+		delete(result, "usage")
+	}
+	return result, nil
+}
+
+// steered writes words down that came meanwhile, and returns what is done for them.
+func (t *turn) steered(words string) []any {
+	t.record(record{user: true, id: t.world.name("user"), text: []string{words}})
+	return t.world.cfg.Script(words)
+}
+
+// step does one step. It returns what is done next, and whether the turn failed quietly.
+func (t *turn) step(step any) (more []any, err *wireError, ended bool) {
+	switch s := step.(type) {
+	case machine.Say:
+		t.say(t.world.name("msg"), s.Text)
+	case Stray:
+		t.chunk(t.live.id, "agent_message_chunk", "", s.Text)
+	case Later:
+		t.later = append(t.later, s.Text)
+	case machine.Run:
+		t.command(s)
+	case machine.Both:
+		for _, run := range s {
+			t.command(run)
+		}
+	case machine.Edit:
+		t.edit(s)
+	case machine.Ask:
+		more = t.ask(s)
+	case machine.Input:
+		more = t.input(s)
+	case machine.Hang:
+		t.hang()
+	case machine.Fail:
+		if !t.world.cfg.Profile.QuietFail {
+			t.say(t.world.name("msg"), "API Error: "+s.Message)
+			return nil, &wireError{-32603, "Internal error: API Error: " + s.Message, object{"errorKind": "server_error"}}, false
+		}
+		t.update(t.live.id, object{"sessionUpdate": "session_info_update",
+			"_meta": object{"codex": object{"threadStatus": object{"type": "systemError"}}}})
+		t.chunk(t.live.id, "agent_message_chunk", "", s.Message)
+		return nil, nil, true
+	}
+	return more, nil, false
+}
+
+// say streams a message word by word.
+func (t *turn) say(id, text string) {
+	t.record(record{id: id, text: []string{text}})
+	for _, word := range strings.SplitAfter(text, " ") {
+		if !t.silent {
+			t.chunk(t.live.id, "agent_message_chunk", id, word)
+		}
+	}
+}
+
+// called tells a tool call, and writes down its end.
+func (t *turn) called(u object, ended bool) {
+	if !t.silent {
+		t.update(t.live.id, u)
+	}
+	if ended {
+		whole := object{}
+		for k, v := range u {
+			whole[k] = v
+		}
+		whole["sessionUpdate"] = "tool_call"
+		t.record(record{call: whole})
+	}
+}
+
+func (t *turn) command(run machine.Run) {
+	id := t.world.name("call")
+	var out strings.Builder
+	for _, line := range run.Lines {
+		out.WriteString(strings.TrimSuffix(line.Text, "\n") + "\n")
+	}
+	input := object{"command": run.Command, "description": "Run it"}
+	t.called(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending", "title": "Terminal",
+		"rawInput": object{}}, false)
+	t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "title": run.Command, "rawInput": input,
+		"content": []object{{"type": "content", "content": object{"type": "text", "text": "Run it"}}}}, false)
+	end := object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "title": run.Command,
+		"status": "completed", "rawInput": input}
+	switch t.world.cfg.Profile.Output {
+	case OutputTerminal:
+		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
+			"content": []object{{"type": "terminal", "terminalId": id}}}, false)
+		end["_meta"] = object{"terminal_output_delta": object{"data": out.String()},
+			"terminal_exit": object{"exit_code": run.Exit}}
+	case OutputWhole:
+		content := []object{{"type": "content", "content": object{"type": "text", "text": out.String()}}}
+		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "content": content}, false)
+		end["content"] = content
+		end["rawOutput"] = object{"output": out.String(), "metadata": object{"exit": run.Exit}}
+	case OutputText:
+		text := strings.TrimRight(out.String(), "\n")
+		end["content"] = []object{{"type": "content", "content": object{"type": "text", "text": "```console\n" + text + "\n```"}}}
+		end["rawOutput"] = text
+		if run.Exit != 0 {
+			end["status"] = "failed"
+		}
+	}
+	t.called(end, true)
+}
+
+func (t *turn) edit(s machine.Edit) {
+	for _, c := range s.Changes {
+		var before, after strings.Builder
+		for line := range strings.Lines(c.Diff) {
+			switch line[0] {
+			case '-':
+				before.WriteString(line[1:])
+			case '+':
+				after.WriteString(line[1:])
+			}
+		}
+		id := t.world.name("call")
+		diff := []object{{"type": "diff", "path": c.Path, "oldText": before.String(), "newText": after.String()}}
+		t.called(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "edit", "status": "in_progress",
+			"title": "Edit", "content": diff}, false)
+		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "edit", "status": "completed",
+			"title": "Edit", "content": diff}, true)
+	}
+}
+
+// request asks the client. It returns nil when the turn or process ends first.
+func (t *turn) request(method string, params object) json.RawMessage {
+	id := t.next.Add(1) - 1
+	came := make(chan json.RawMessage, 1)
+	t.mu.Lock()
+	t.waiting[id] = came
+	t.mu.Unlock()
+	params["sessionId"] = t.live.id
+	t.send(object{"id": id, "method": method, "params": params})
+	cancelled := t.prompt.cancel
+	if t.world.cfg.Profile.NeedsAnswer {
+		cancelled = nil
+	}
+	select {
+	case result := <-came:
+		return result
+	case <-cancelled:
+		t.send(object{"method": "$/cancel_request", "params": object{"requestId": id}})
+	case <-t.done:
+	}
+	return nil
+}
+
+func (t *turn) ask(s machine.Ask) []any {
+	id := t.world.name("call")
+	call := object{"toolCallId": id, "title": s.Command, "kind": "execute", "status": "pending"}
+	if !t.world.cfg.Profile.TitleOnly {
+		call["rawInput"] = object{"command": s.Command}
+		t.called(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
+			"title": s.Command, "rawInput": object{"command": s.Command}}, false)
+	}
+	answer := t.request("session/request_permission", object{"toolCall": call, "options": []object{
+		{"optionId": "and-ever", "kind": "allow_always", "name": "Always"},
+		{"optionId": "go", "kind": "allow_once", "name": "Yes"}, {"optionId": "no-go", "kind": "reject_once", "name": "No"},
+	}})
+	var got struct {
+		Outcome struct {
+			Outcome string `json:"outcome"`
+			Option  string `json:"optionId"`
+		} `json:"outcome"`
+	}
+	_ = json.Unmarshal(answer, &got)
+	switch {
+	case got.Outcome.Option == "go" || got.Outcome.Option == "and-ever":
+		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "completed",
+			"title": s.Command, "rawInput": object{"command": s.Command}, "rawOutput": "done"}, true)
+		return steps(s.Accepted)
+	case got.Outcome.Option == "no-go" && t.world.cfg.Profile.RejectEnds:
+		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"}, false)
+		t.prompt.stop()
+		return nil
+	}
+	t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "failed",
+		"title": s.Command}, true)
+	return steps(s.Declined)
+}
+
+func (t *turn) input(s machine.Input) []any {
+	properties := object{}
+	for i, q := range s.Queries {
+		var options []object
+		for _, o := range q.Options {
+			options = append(options, object{"const": "const " + o, "title": o})
+		}
+		properties[fmt.Sprint("question_", i)] = object{"type": "string", "title": q.Text, "oneOf": options}
+		properties[fmt.Sprint("question_", i, "_custom")] = object{"type": "string", "title": "Other"}
+	}
+	answer := t.request("elicitation/create", object{"mode": "form", "message": s.Queries[0].Text,
+		"requestedSchema": object{"type": "object", "properties": properties}})
+	var got struct {
+		Action  string            `json:"action"`
+		Content map[string]string `json:"content"`
+	}
+	_ = json.Unmarshal(answer, &got)
+	answers := make([]string, len(s.Queries))
+	for i := range answers {
+		answers[i] = strings.TrimPrefix(got.Content[fmt.Sprint("question_", i)], "const ")
+	}
+	return steps(s.Answered(answers))
+}
+
+// hang runs a command until it is released, or the turn is cancelled or told something.
+func (t *turn) hang() {
+	if t.silent {
+		return
+	}
+	id := t.world.name("call")
+	u := object{"toolCallId": id, "kind": "execute", "title": "sleep 1000", "rawInput": object{"command": "sleep 1000"}}
+	tell := func(kind, status string) {
+		u["sessionUpdate"], u["status"] = kind, status
+		own := object{}
+		for k, v := range u {
+			own[k] = v
+		}
+		t.called(own, false)
+	}
+	tell("tool_call", "in_progress")
+	released := look(t.world, func() chan struct{} { return t.world.released })
+	select {
+	case <-released:
+		tell("tool_call_update", "completed")
+	case <-t.prompt.cancel:
+	case words := <-t.prompt.steers:
+		t.heard = words
+		tell("tool_call_update", "completed")
+	case <-t.done:
+	}
+}
+
+func steps(all []machine.Step) []any {
+	var out []any
+	for _, s := range all {
+		out = append(out, s)
+	}
+	return out
+}
