@@ -27,6 +27,7 @@ type Auditor interface {
 type AuditRecord struct {
 	Who         string     `json:"who"` // the caller
 	Call        string     `json:"call,omitempty"`
+	Client      string     `json:"client,omitempty"` // the program that asked for the work, as in [Record]
 	Server      string     `json:"server"`
 	Thread      string     `json:"thread"`
 	Turn        TurnID     `json:"turn"`

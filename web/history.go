@@ -26,6 +26,7 @@ type pastInfo struct {
 	Project  string          `json:"project,omitempty"`
 	ThreadID string          `json:"thread_id,omitempty"`
 	Title    string          `json:"title,omitempty"`
+	Client   string          `json:"client,omitempty"` // the program that asked for it; "": a person
 	Prompt   string          `json:"prompt"`
 	Outcome  handoff.Outcome `json:"outcome"`
 	Tests    handoff.Tests   `json:"tests,omitempty"` // as in [brief]
@@ -68,7 +69,8 @@ func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 			continue
 		}
 		out.Items = append(out.Items, pastInfo{
-			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Prompt: e.Prompt,
+			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title,
+			Client: e.Asker, Prompt: e.Prompt,
 			Outcome: e.Outcome, Tests: e.Tests, Spoken: e.Told(), At: e.Accepted, Ended: e.Ended,
 		})
 	}

@@ -53,12 +53,14 @@ func callTool(t testing.TB, s *mcp.ClientSession, tool string, args map[string]a
 	return result.Content[0].(*mcp.TextContent).Text, structure
 }
 
-// TestMCP: another agent finds the machines, has work done there, answers what is asked, and the page shows who asked.
+// TestMCP: another agent finds the machines, has work done there, answers what is asked, and the page, the history, the
+// audit and the metrics tell who asked.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			r := start(t, func(p *plan) { p.Hurry = 5 })
+			state := t.TempDir()
+			r := start(t, func(p *plan) { p.Hurry, p.StateDir = 5, state })
 			r.up("bigpc")
 			s := r.agent(testKey, version)
 			text, _ := callTool(t, s, "list_servers", nil)
@@ -92,6 +94,22 @@ func TestMCP(t *testing.T) {
 			for _, rec := range r.allHeard() {
 				if rec.Client != "some-agent" {
 					t.Errorf("%q was asked by %q", rec.Prompt, rec.Client)
+				}
+			}
+			audit, err := os.ReadFile(filepath.Join(state, "audit.jsonl"))
+			must(t, err)
+			_, history := r.ask(http.MethodGet, "/fleet/history", "")
+			_, figures := r.ask(http.MethodGet, "/metrics", "")
+			for want, in := range map[string][]byte{
+				`"client":"some-agent","server":"bigpc"`:                            audit,
+				`"client":"some-agent","prompt":"push it"`:                          history,
+				`switchboard_mcp_calls_total{outcome="asked",tool="codex"} 1`:       figures,
+				`switchboard_mcp_calls_total{outcome="done",tool="list_servers"} 1`: figures,
+				`switchboard_mcp_calls_total{outcome="refused",tool="codex"} 1`:     figures,
+				`switchboard_mcp_client_calls_total{client="other"} `:               figures,
+			} {
+				if !strings.Contains(string(in), want) {
+					t.Errorf("%s is not in %.3000s", want, in)
 				}
 			}
 		})

@@ -158,7 +158,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, front, limited, s.edge)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, front, limited, s.edge)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}),
 		append(sims.stages, stage{"sessions", s.store.Run})...)

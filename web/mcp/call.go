@@ -123,6 +123,8 @@ func (f *Front) serving(
 		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil { // that of this request, which may do less by now
 			c.grant, _ = extra.TokenInfo.Extra["grant"].(handoff.Grant)
 		}
+		outcome := callRefused
+		defer func() { f.calls.add(tool, outcome, c.origin().Client) }()
 		if !c.grant.AllowsTool(tool) && tool != Wait {
 			return failed(handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no tool %.40q", tool), "")), nil
 		}
@@ -133,6 +135,7 @@ func (f *Front) serving(
 			return failed(err), nil
 		}
 		result, err := do(ctx, c)
+		outcome = c.outcome(result, err)
 		if c.work != "" && ctx.Err() == nil { // else nobody reads it, and it waits for who asks next
 			_ = f.cfg.Work.Heard(ctx, c.grant.Caller, c.work) // in doubt it is told once more
 		}

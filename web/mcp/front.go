@@ -68,6 +68,7 @@ type Front struct {
 	sessions http.Handler // Set once: versions that keep a session
 	requests http.Handler // Set once: versions without
 	same     sameWords    // safe by itself
+	calls    tally        // safe by itself
 
 	mu   sync.Mutex
 	open map[*mcp.Server]session // Guarded by mu: the sessions of clients, at most maxSessions a caller
