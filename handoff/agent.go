@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"iter"
+	"strings"
 )
 
 // Fleet finds agent threads. Implementations are safe for concurrent use; errors are [*Error].
@@ -124,4 +125,33 @@ type Stickies interface {
 	List(ctx context.Context, c Caller) ([]Sticky, error)
 	Set(ctx context.Context, c Caller, s Sticky) error
 	Clear(ctx context.Context, c Caller, t Target) error
+}
+
+// A Part is one piece of what an agent is told: a [Text] or an [Image]. An agent that cannot take
+// a kind of part refuses the whole input with [CodeUnsupported].
+type Part interface{ inputPart() }
+
+// Text is words, verbatim.
+type Text string
+
+// Image is a picture.
+type Image struct {
+	URL string // https: or data:
+}
+
+func (Text) inputPart()  {}
+func (Image) inputPart() {}
+
+// TextInput is an input of words alone.
+func TextInput(words string) []Part { return []Part{Text(words)} }
+
+// InputText returns the words of an input, one text a line. Pictures are left out.
+func InputText(input []Part) string {
+	var texts []string
+	for _, p := range input {
+		if text, ok := p.(Text); ok {
+			texts = append(texts, string(text))
+		}
+	}
+	return strings.Join(texts, "\n")
 }

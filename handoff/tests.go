@@ -20,9 +20,12 @@ const (
 // testCommand matches the beginning of a command that runs tests, where a command may stand: what else names such a
 // tool looks for it, installs it or tells of it.
 var testCommand = regexp.MustCompile(`(?:^|[;&|(\n]|-l?c ['"]|\bssh \S+ ['"])\s*` +
-	`(?:(?:\w+=\S*|sudo|time|env|exec|nice|timeout \S+|npx|bunx|(?:pnpm|yarn|bundle) exec|(?:uv|poetry|pipenv|hatch) run|python[\d.]* -m|docker compose (?:exec|run)(?: -\S+)* \S+) +)*(?:[^\s;&|('"]*/)?` +
-	`(?:(?:go|cargo|npm|pnpm|yarn|bun|deno|make|just|mix|swift|dotnet|flutter|dart|zig|bazel|rake|rails|composer|sbt|lein|stack|cabal|gradle|gradlew|mvn|mvnw|meson)(?: (?:run|-\S+))* (?:test|tests|check|spec)` +
-	`|(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|gotestsum|cargo nextest run|bats|unittest))(?:[:\s;&|)'"]|$)`)
+	`(?:(?:\w+=\S*|sudo|time|env|exec|nice|timeout \S+|npx|bunx|(?:pnpm|yarn|bundle) exec` +
+	`|(?:uv|poetry|pipenv|hatch) run|python[\d.]* -m|docker compose (?:exec|run)(?: -\S+)* \S+) +)*(?:[^\s;&|('"]*/)?` +
+	`(?:(?:go|cargo|npm|pnpm|yarn|bun|deno|make|just|mix|swift|dotnet|flutter|dart|zig|bazel|rake|rails|composer|sbt` +
+	`|lein|stack|cabal|gradle|gradlew|mvn|mvnw|meson)(?: (?:run|-\S+))* (?:test|tests|check|spec)` +
+	`|(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|gotestsum|cargo nextest run|bats|unittest))` +
+	`(?:[:\s;&|)'"]|$)`)
 
 // testWords are what each match of [testCommand] has one of.
 var testWords = []string{"test", "check", "spec", "tox", "nox", "mocha", "ava", "bats", "jest", "unit"}
@@ -30,11 +33,16 @@ var testWords = []string{"test", "check", "spec", "tox", "nox", "mocha", "ava", 
 var (
 	// emptyRun matches options with which such a command runs no test. Go runs benchmarks alone where -run names no
 	// test.
-	emptyRun = regexp.MustCompile(`\s-run[= ].*\s-bench\b|\s-bench\b.*\s-run[= ]|\s-run[= ]['"]?(?:xxx|XXX|none|NONE|\^\$)['"]?(?:\s|$)` +
-		`|\bgo(?: -\S+)* test\b.*\s-(?:c|list)\b|\s--(?:no-run|collect-only|co|list|listTests|help|version|dry-run)(?:[\s'"]|$)`)
-	nothingRan   = regexp.MustCompile(`(?i)no tests? (?:to run|files|ran|found)|(?m:^running 0 tests)|collected 0 items|\b0 passing`)
-	somethingRan = regexp.MustCompile(`(?m)^ok\s+\S+\s+(?:[\d.]+s|\(cached\))(?:\s+coverage:.*)?$|^running [1-9]\d* tests?|^--- (?:PASS|FAIL)|\b[1-9]\d* (?:passed|passing|failed|failing)\b`)
-	someFailed   = regexp.MustCompile(`(?m)^(?:FAIL\b|--- FAIL|FAILED\b|not ok\b|test result: FAILED)|\b[1-9]\d* (?:failed|failing)\b`)
+	emptyRun = regexp.MustCompile(`\s-run[= ].*\s-bench\b|\s-bench\b.*\s-run[= ]` +
+		`|\s-run[= ]['"]?(?:xxx|XXX|none|NONE|\^\$)['"]?(?:\s|$)` +
+		`|\bgo(?: -\S+)* test\b.*\s-(?:c|list)\b` +
+		`|\s--(?:no-run|collect-only|co|list|listTests|help|version|dry-run)(?:[\s'"]|$)`)
+	nothingRan = regexp.MustCompile(`(?i)no tests? (?:to run|files|ran|found)|(?m:^running 0 tests)` +
+		`|collected 0 items|\b0 passing`)
+	somethingRan = regexp.MustCompile(`(?m)^ok\s+\S+\s+(?:[\d.]+s|\(cached\))(?:\s+coverage:.*)?$` +
+		`|^running [1-9]\d* tests?|^--- (?:PASS|FAIL)|\b[1-9]\d* (?:passed|passing|failed|failing)\b`)
+	someFailed = regexp.MustCompile(`(?m)^(?:FAIL\b|--- FAIL|FAILED\b|not ok\b|test result: FAILED)` +
+		`|\b[1-9]\d* (?:failed|failing)\b`)
 )
 
 // Bounds of what is looked at, in bytes: a list looks at many.

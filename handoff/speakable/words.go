@@ -13,16 +13,18 @@ import (
 
 // What a listener cannot use. Set once.
 var (
-	escapes      = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07]*\x07?|[\x00-\x08\x0b-\x1f\x7f]")
-	urls         = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://\S*|\bwww\.\S+|\S+@\w[\w-]*\.\w[\w.-]*`)
-	uuids        = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{18,}\b`)
-	hexLike      = regexp.MustCompile(`(?i)(?:\b(?:as|at|als) )?\b(?:(?:sha\d+:)?[0-9a-f]{7,}|0x[0-9a-f]+)\b`)
-	emojiNames   = regexp.MustCompile(`(^|\s):[a-z0-9_+-]+:`)
-	lastComma    = regexp.MustCompile(`[\s,;]+$`)
-	keyLike      = regexp.MustCompile(`\b(?:sk|pk|gh[opsu]|xox[a-z]|ek|AKIA|eyJ)[-_]?[\w.-]{12,}|[A-Za-z0-9+/=]{32,}`)
-	paths        = regexp.MustCompile(`(?:[A-Za-z]:)?(?:\.{1,2}|~)?(?:[/\\][\w.@+*-]+){2,}[/\\]?|(?:[\w.@+-]+[/\\]){2,}[\w.@+*-]*|\b[\w.@+-]+/[\w.@+-]*\.[A-Za-z]\w{0,5}\b|(?:\.{1,2}|~)/[\w.@+*-]*`)
-	rootPaths    = regexp.MustCompile(`(^|[\s("'])/([\w.@+*-]+)`)
-	fileLines    = regexp.MustCompile(`\b([\w-]+\.(?:go|py|jsx?|tsx?|mjs|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|md|json|ya?ml|toml|sh|sql|html|css|vue|proto|tf|txt))(?::|#L)(\d+)(?:[:-]L?\d+)*\b`)
+	escapes    = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07]*\x07?|[\x00-\x08\x0b-\x1f\x7f]")
+	urls       = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://\S*|\bwww\.\S+|\S+@\w[\w-]*\.\w[\w.-]*`)
+	uuids      = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{18,}\b`)
+	hexLike    = regexp.MustCompile(`(?i)(?:\b(?:as|at|als) )?\b(?:(?:sha\d+:)?[0-9a-f]{7,}|0x[0-9a-f]+)\b`)
+	emojiNames = regexp.MustCompile(`(^|\s):[a-z0-9_+-]+:`)
+	lastComma  = regexp.MustCompile(`[\s,;]+$`)
+	keyLike    = regexp.MustCompile(`\b(?:sk|pk|gh[opsu]|xox[a-z]|ek|AKIA|eyJ)[-_]?[\w.-]{12,}|[A-Za-z0-9+/=]{32,}`)
+	paths      = regexp.MustCompile(`(?:[A-Za-z]:)?(?:\.{1,2}|~)?(?:[/\\][\w.@+*-]+){2,}[/\\]?` +
+		`|(?:[\w.@+-]+[/\\]){2,}[\w.@+*-]*|\b[\w.@+-]+/[\w.@+-]*\.[A-Za-z]\w{0,5}\b|(?:\.{1,2}|~)/[\w.@+*-]*`)
+	rootPaths = regexp.MustCompile(`(^|[\s("'])/([\w.@+*-]+)`)
+	fileLines = regexp.MustCompile(`\b([\w-]+\.(?:go|py|jsx?|tsx?|mjs|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|md` +
+		`|json|ya?ml|toml|sh|sql|html|css|vue|proto|tf|txt))(?::|#L)(\d+)(?:[:-]L?\d+)*\b`)
 	codeSigns    = regexp.MustCompile("[{}()\\[\\];=<>|&$\"'\\\\^%!?#`]|--\\S")
 	markSigns    = regexp.MustCompile("`+|\\*{2,}|~~+|__+|\\||://|(?:^|\\s)#{1,6}\\s")
 	tildes       = regexp.MustCompile(`(^|[\s(])~(\d)`)
@@ -162,8 +164,11 @@ func prose(md string) (string, bool) {
 // Lines that begin fenced code or a diff, and lines of stack traces of common languages. Set once.
 var (
 	fenceLine = regexp.MustCompile("^\\s*(`{3,}|~{3,})[^`]*$")
-	diffLine  = regexp.MustCompile(`^(?:diff --git |index [0-9a-f]{7,}\.\.|--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|@@ .* @@)`)
-	traceLine = regexp.MustCompile(`^(?:goroutine \d+ \[.*\]:|\s+at .+(?:\(.*\)|:\d+)\s*$|\s+File ".*", line \d+|Traceback \(most recent call last\):|\s*\S+\.(?:go|rs|c|cc|cpp):\d+(?::\d+)? \+0x[0-9a-f]+|[\w./*()-]+\((?:0x[0-9a-f]+|\.\.\.|, ?|\{)*\}?\)\s*$|\s+\d+: .*0x[0-9a-f]+|exit status \d+\s*$)`)
+	diffLine  = regexp.MustCompile(`^(?:diff --git |index [0-9a-f]{7,}\.\.|--- (?:a/|/dev/null)` +
+		`|\+\+\+ (?:b/|/dev/null)|@@ .* @@)`)
+	traceLine = regexp.MustCompile(`^(?:goroutine \d+ \[.*\]:|\s+at .+(?:\(.*\)|:\d+)\s*$|\s+File ".*", line \d+` +
+		`|Traceback \(most recent call last\):|\s*\S+\.(?:go|rs|c|cc|cpp):\d+(?::\d+)? \+0x[0-9a-f]+` +
+		`|[\w./*()-]+\((?:0x[0-9a-f]+|\.\.\.|, ?|\{)*\}?\)\s*$|\s+\d+: .*0x[0-9a-f]+|exit status \d+\s*$)`)
 )
 
 // CutSentence shortens to the last sentence end below limit; without one, to the last word.

@@ -114,13 +114,17 @@ var commandWords = []struct {
 	pattern *regexp.Regexp
 	words   string
 }{
-	{regexp.MustCompile(`(?i)\b(go|cargo|npm|pnpm|yarn|bun|make|mvn|gradlew?|dotnet|mix|deno|zig) (run )?(test|check)|\b(pytest|jest|vitest|rspec|phpunit|ctest|tox)\b|\btests?\.(sh|py)\b`), "running the tests"},
+	{regexp.MustCompile(`(?i)\b(go|cargo|npm|pnpm|yarn|bun|make|mvn|gradlew?|dotnet|mix|deno|zig) (run )?(test|check)` +
+		`|\b(pytest|jest|vitest|rspec|phpunit|ctest|tox)\b|\btests?\.(sh|py)\b`), "running the tests"},
 	{regexp.MustCompile(`(?i)\b(lint|eslint|golangci-lint|staticcheck|clippy|vet|mypy|ruff|tsc)\b`), "checking the code"},
-	{regexp.MustCompile(`(?i)\b(npm|pnpm|yarn|bun|pip3?|uv|apt|apt-get|brew|cargo|gem|go) (install|ci|add|get|sync|i)\b|\bgo mod download\b`), "installing packages"},
-	{regexp.MustCompile(`(?i)\b(go|cargo|npm run|pnpm|yarn|docker|mvn|gradlew?|dotnet|zig) build\b|^\s*(make|cmake|ninja)\b|\bdocker compose\b`), "building"},
+	{regexp.MustCompile(`(?i)\b(npm|pnpm|yarn|bun|pip3?|uv|apt|apt-get|brew|cargo|gem|go) (install|ci|add|get|sync|i)\b` +
+		`|\bgo mod download\b`), "installing packages"},
+	{regexp.MustCompile(`(?i)\b(go|cargo|npm run|pnpm|yarn|docker|mvn|gradlew?|dotnet|zig) build\b` +
+		`|^\s*(make|cmake|ninja)\b|\bdocker compose\b`), "building"},
 	{regexp.MustCompile(`(?i)\bgit (push|pull|fetch|clone)\b`), "talking to the repository"},
 	{regexp.MustCompile(`(?i)\bgit (commit|add|rebase|merge|checkout|switch|stash)\b`), "working with git"},
-	{regexp.MustCompile(`(?i)\b(rg|grep|find|fd|ag|git grep|git log|git diff|git status|git show)\b|(^|[\s"'])(ls|cat|sed -n|head|tail|wc|tree)\b`), "reading the code"},
+	{regexp.MustCompile(`(?i)\b(rg|grep|find|fd|ag|git grep|git log|git diff|git status|git show)\b` +
+		`|(^|[\s"'])(ls|cat|sed -n|head|tail|wc|tree)\b`), "reading the code"},
 	{regexp.MustCompile(`(?i)\b(curl|wget)\b`), "fetching something"},
 }
 
