@@ -19,7 +19,7 @@ func (f *Front) openBeside(w http.ResponseWriter, r *http.Request, grant handoff
 		fault.Reply(w, true)
 		return nil
 	}
-	s := f.upgrade(w, r, at(id), c.log)
+	s := f.upgrade(w, r, at(id), c.log())
 	if s == nil {
 		f.leaveBeside(c)
 		return nil

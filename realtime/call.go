@@ -37,7 +37,6 @@ const (
 // said, with [Call.do]; the loop handles what comes from neither.
 type Call struct {
 	core                        // Guarded by mu; run's alone once the call has ended
-	id      string              // Set once
 	made    time.Time           // Set once
 	grant   handoff.Grant       // Set once
 	events  chan handoff.Event  // closed by run
@@ -61,7 +60,8 @@ type Call struct {
 
 // A core is what the owners of a call's state share.
 type core struct {
-	log     *zap.Logger   // Set once
+	logs    *zap.Logger   // Set once: the front's
+	id      string        // Set once: the call's
 	ids     *events.Names // of our events
 	alarms  [alarmKinds]alarm
 	pending reports // for the router
@@ -69,6 +69,9 @@ type core struct {
 	ended   bool
 	cause   *handoff.Error
 }
+
+// log returns a logger that names the call. It is not kept: a call writes few lines, and a logger takes 2 KB.
+func (k *core) log() *zap.Logger { return k.logs.WithLazy(zap.String("call", k.id)) }
 
 // end ends the call; the first cause counts.
 func (k *core) end(cause *handoff.Error) {
@@ -126,8 +129,8 @@ func newCall(
 ) *Call {
 	own, guide := tools(grant)
 	c := &Call{
-		core: core{log: log.With(zap.String("call", id)), ids: events.NewNames()},
-		id:   id, made: time.Now(), grant: grant, events: make(chan handoff.Event), again: make(chan struct{}, 1),
+		core: core{logs: log, id: id, ids: events.NewNames()},
+		made: time.Now(), grant: grant, events: make(chan handoff.Event), again: make(chan struct{}, 1),
 		past: make(chan struct{}), stop: make(chan *handoff.Error, 1),
 	}
 	c.mask = mask.New(c.ids, own, guide)
@@ -181,10 +184,10 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	served.Go(func() {
 		defer close(left)
 		if err := r.Serve(serving, c.grant, c); err != nil {
-			c.log.Error("router left the call", zap.String("detail", err.Error()))
+			c.log().Error("router left the call", zap.String("detail", err.Error()))
 		}
 	})
-	c.log.Debug("call began")
+	c.log().Debug("call began")
 	c.loop(ctx, left)
 	close(c.past)
 	c.session.begun(cmp.Or(c.cause, handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")))
@@ -215,7 +218,7 @@ func (c *Call) sum(took time.Duration) {
 	if c.cause != nil {
 		code = string(c.cause.Code)
 	}
-	c.log.Info("call ended", zap.Duration("took", took), zap.String("code", code),
+	c.log().Info("call ended", zap.Duration("took", took), zap.String("code", code),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
 		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard),
 		zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable),

@@ -56,7 +56,7 @@ func (c *Call) fromModel(event []byte) {
 // unreadable drops an event of the model. The log names the first; the end of the call says how many there were.
 func (c *Call) unreadable(why string, event []byte) {
 	if c.counts.unreadable++; c.counts.unreadable == 1 {
-		c.log.Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
+		c.log().Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
 	}
 }
 

@@ -301,7 +301,7 @@ func (h *hearing) signs(now time.Time) {
 func (h *hearing) doubt(n int) {
 	h.unsure = h.unsure[n:]
 	h.counts.unsure += n
-	h.log.Warn("client gave no sign that it heard", zap.Int("utterances", n))
+	h.log().Warn("client gave no sign that it heard", zap.Int("utterances", n))
 }
 
 // keepWords remembers what a response said: the router compares it with what was to be asked.

@@ -93,7 +93,7 @@ func (c *Call) wait() {
 	l.left = now
 	l.held.Store(true)
 	c.counts.holds++
-	c.log.Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
+	c.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
 	c.alarms[alarmHold].at = now.Add(l.hold)
 	spoke := c.saying.floor.Speaking() || !h.speeches.appended.IsZero()
 	c.saying.tell(floor.Away{On: true}) // first: nothing is asked for any more
@@ -151,7 +151,7 @@ func (c *Call) back() {
 	l.left, c.alarms[alarmHold].at = time.Time{}, time.Time{}
 	l.held.Store(false)
 	c.counts.rejoins++
-	c.log.Info("client is back", zap.Duration("took", gone))
+	c.log().Info("client is back", zap.Duration("took", gone))
 	c.saying.say(handoff.Utterance{
 		ID: "back-" + strconv.Itoa(c.counts.rejoins),
 		Text: "The caller's connection was lost for " + strconv.Itoa(1+int(gone.Seconds())) + " s; they are back. " +
@@ -174,7 +174,7 @@ func (f *Front) openRejoined(w http.ResponseWriter, r *http.Request, grant hando
 		fault.Reply(w, true)
 		return nil
 	}
-	s := f.upgrade(w, r, at(id), c.log)
+	s := f.upgrade(w, r, at(id), c.log())
 	if s == nil {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (f *Front) serveReoffer(
 		return
 	}
 	offer.Session = nil
-	l, fault := f.media.NewLeg(offer.Offer, c.log)
+	l, fault := f.media.NewLeg(offer.Offer, c.log())
 	if fault != nil {
 		fault.Reply(w, true)
 		return

@@ -119,7 +119,7 @@ func (s *saying) say(u handoff.Utterance) {
 		r := s.requests[u.CallID]
 		if r == nil || r.answered {
 			s.counts.unanswerable++
-			s.log.Warn("answer without an open request", zap.String("utterance", u.ID))
+			s.log().Warn("answer without an open request", zap.String("utterance", u.ID))
 			return
 		}
 		r.answered = true
@@ -224,7 +224,7 @@ func (s *saying) tell(e floor.Event) {
 				s.confirm(s.utterances[id])
 			}
 		case floor.EffectLost:
-			s.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.Utterances)))
+			s.log().Warn("the voice model did not say it", zap.Int("utterances", len(x.Utterances)))
 		case floor.EffectTimer:
 			s.alarms[x.Timer] = alarm{at: time.Now().Add(floor.Delay[x.Timer]), gen: x.Gen}
 		case floor.EffectCancel:
@@ -443,7 +443,7 @@ func (s *saying) refused(x sent, event []byte) []byte {
 			return nil
 		}
 		u.told = true // it is lost, and stays with the router
-		s.log.Warn("utterance refused by the voice model", zap.String("utterance", x.what))
+		s.log().Warn("utterance refused by the voice model", zap.String("utterance", x.what))
 		s.tell(floor.Withdrawn{ID: x.what})
 		return nil
 	case sentAsk:
@@ -463,7 +463,7 @@ func (s *saying) refused(x sent, event []byte) []byte {
 // swallow counts an error of the model that the client does not see, and logs it.
 func (k *core) swallow(message string, fault gjson.Result) {
 	k.counts.swallowed++
-	k.log.Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
+	k.log().Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
 }
 
 // nameless returns the id of the event of ours that an error is about which names none, or "": it says so, or nothing

@@ -97,7 +97,7 @@ func (s *session) learn(event []byte) {
 func (s *session) updated(event []byte, shown bool) {
 	if on := s.mask.Transcribing(); on && !s.listens { // somebody pays for it
 		s.listens = true
-		s.log.Info("the caller's speech is transcribed for the router, beside what the client asked for",
+		s.log().Info("the caller's speech is transcribed for the router, beside what the client asked for",
 			zap.String("model", mask.TranscriptionModel))
 	}
 	s.learn(event)
@@ -117,9 +117,9 @@ func (s *session) refused(r mask.Refusal, fault gjson.Result) []byte {
 	case r.Heir && len(r.Again) == 0:
 		s.end(s.legs.modelGone("another session refused to be like the one before"))
 	case r.Tools:
-		s.log.Warn("the voice model refused Switchboard's tools: nothing can be handed over in this call")
+		s.log().Warn("the voice model refused Switchboard's tools: nothing can be handed over in this call")
 	case r.Words:
-		s.log.Warn("the voice model does not transcribe the caller: permissions cannot be given by voice in this call")
+		s.log().Warn("the voice model does not transcribe the caller: permissions cannot be given by voice in this call")
 	}
 	if r.Shown == nil {
 		s.swallow("session update refused by the voice model", fault)
