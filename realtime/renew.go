@@ -100,7 +100,7 @@ func (c *Call) modelLeft(detail string) {
 	}
 	r.losses = append(r.losses, now)
 	r.lost, r.tries = now, 0
-	c.log.Info("voice model's session lost", zap.String("detail", detail))
+	c.log().Info("voice model's session lost", zap.String("detail", detail))
 	c.dismiss()
 	c.seek(now)
 }
@@ -203,7 +203,7 @@ func (c *Call) reached(l leg, fault *handoff.Error) (taken bool) {
 		c.seek(now)
 		return true
 	}
-	c.log.Warn("no other session of the voice model", zap.String("code", string(fault.Code)),
+	c.log().Warn("no other session of the voice model", zap.String("code", string(fault.Code)),
 		zap.String("detail", fault.Detail))
 	if r.lost.IsZero() {
 		c.retry(now)
@@ -283,7 +283,7 @@ func (c *Call) renew(now time.Time) {
 		took = now.Sub(r.lost)
 	}
 	c.counts.renewals++
-	c.log.Info("voice model's session renewed", zap.Bool("planned", planned), zap.Duration("took", took))
+	c.log().Info("voice model's session renewed", zap.Bool("planned", planned), zap.Duration("took", took))
 	owed := r.owed
 	r.heir, r.begun, r.fault, r.lost, r.tries, r.owed = nil, nil, nil, time.Time{}, 0, false
 	c.plan(session)
