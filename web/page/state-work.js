@@ -145,7 +145,7 @@ export const newestEnd = (work) => Object.values(work.records).filter((r) => ove
 // of it.
 const ends = { result: "done", failed: "failed", unknown: "unclear failed", interrupted: "stopped", cancelled: "stopped" };
 const whereItStands = (r) => (over(r) ? `${ends[r.outcome]}${r.tests === "failed" ? " tests fail failed" : ""}` : r.paused ? "paused" : r.waits ? "waiting" : "working running");
-const wordsOf = (r) => [r.prompt, ...(r.undelivered ?? []), r.title, r.server, r.project, whereItStands(r), r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
+const wordsOf = (r) => [r.prompt, ...(r.undelivered ?? []), r.title, r.server, r.project, r.client, whereItStands(r), r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
 
 const sessionOf = (r) => [r.server, r.project ?? "", r.thread_id ?? ""].join(" ");
 
@@ -187,9 +187,17 @@ function inTurn(open) {
   return [...rows, ...[...bySession.values()].flat()];
 }
 
+// Work that an agent asked for stands below the work of that agent, while both are open.
+function underAsker(rows) {
+  const here = new Set(rows.map((r) => r.id));
+  const asked = Map.groupBy(rows.filter((r) => here.has(r.parent)), (r) => r.parent);
+  const withAsked = (r) => [r, ...(asked.get(r.id) ?? []).flatMap(withAsked)];
+  return rows.filter((r) => !here.has(r.parent)).flatMap(withAsked);
+}
+
 /**
  * The work as it is listed, as far as it has all of some words: what is not finished, newest first, what waits below
- * what it waits for, then the finished by session, { key, server, title, items }, the session whose work ended last
+ * what it waits for, what an agent asked for below that agent's work, then the finished by session, { key, server, title, items }, the session whose work ended last
  * first. `parts` is what `attached` gives.
  */
 export function listed(work, words = "", parts = attached(work)) {
@@ -201,7 +209,7 @@ export function listed(work, words = "", parts = attached(work)) {
   const done = found.filter(over).sort((a, b) => (endOf(a) < endOf(b) ? 1 : endOf(a) > endOf(b) ? -1 : 0));
   const groups = Map.groupBy(done, sessionOf);
   return {
-    all, open: inTurn(found.filter((r) => !over(r))),
+    all, open: underAsker(inTurn(found.filter((r) => !over(r)))),
     groups: [...groups].map(([key, items]) => ({ key, server: items[0].server, title: items.find((r) => r.title)?.title ?? "", items })),
   };
 }

@@ -5,7 +5,7 @@ import { ended, over, steps as stepsOf } from "./state-work.js";
 import { cardActs } from "./view-acts.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { ago, answerWords, briefly, outcomeWords, placeWords, stepWords, took, workFacts, workWords } from "./words.js";
+import { ago, answerWords, askedBy, briefly, outcomeWords, placeWords, stepWords, took, workFacts, workWords } from "./words.js";
 
 /**
  * Makes a card. `acts` as in cardActs, and resend(id, i), read(id), opened(id, on): it was opened or closed. What is inside
@@ -30,15 +30,15 @@ export function workCard({ record }, hue, acts) {
   return {
     el,
     update(now) {
-      const { record: r, waiting, stopping, read, open, seen, named, part, clock } = now;
-      const key = [waiting, stopping, read, open, seen, named, clock, now.unread].join();
+      const { record: r, waiting, stopping, read, open, seen, named, part, clock, under } = now;
+      const key = [waiting, stopping, read, open, seen, named, clock, under, now.unread].join();
       if (last?.record === r && last.part === part && shown === key) return;
       [last, shown] = [now, key];
       const words = workWords(r, waiting, stopping, seen);
       const doing = (r.items ?? []).at(-1) ?? r.step;
       const answer = ended(r) ? r.text || (r.outcome === "result" && r.spoken) || r.error?.message || "" : "";
       setText(asked, short(r.prompt));
-      setText(came, [attempts(part) && `attempt ${attempts(part) + 1}`, r.tests === "failed" && "tests fail",
+      setText(came, [askedBy(r), attempts(part) && `attempt ${attempts(part) + 1}`, r.tests === "failed" && "tests fail",
         ended(r) ? short(answer) : r.waits ? placeWords(r) : doing && stepWords(doing)].filter(Boolean).join(" · "));
       const since = Date.parse(r.ended_at ?? r.created_at);
       setText(when, briefly(since, Date.now()));
@@ -52,6 +52,7 @@ export function workCard({ record }, hue, acts) {
       setAttr(stop, "aria-disabled", stopping ? "true" : null);
       setAttr(line, "aria-expanded", String(open));
       el.classList.toggle("over", over(r));
+      el.classList.toggle("under", under);
       el.classList.toggle("folded", !open);
       show(body, open);
       if (!open && !inside) return;

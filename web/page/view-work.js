@@ -65,8 +65,9 @@ export function workView(acts, hue) {
     const clock = Math.floor(Date.now() / tick);
     const gone = state.feed === "lost" ? state.seen : 0;
     const queues = Map.groupBy(open.filter((r) => r.waits), (r) => `${r.server} ${r.thread_id}`);
+    const here = new Set(open.map((r) => r.id));
     const one = (record, named = true) => ({
-      record, named, seen: gone, clock, part: parts.get(record.id), waiting: asked.has(record.id), stopping: work.stopping[record.id], read: work.read[record.id], unread: unread(work, record),
+      record, named, under: !over(record) && here.has(record.parent), seen: gone, clock, part: parts.get(record.id), waiting: asked.has(record.id), stopping: work.stopping[record.id], read: work.read[record.id], unread: unread(work, record),
       alone: (queues.get(`${record.server} ${record.thread_id}`)?.length ?? 0) < 2,
       open: opened.get(record.id) ?? (over(record) ? record.id === fresh : first.get(record.id)),
     });

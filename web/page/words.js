@@ -274,11 +274,15 @@ export function micWords(error, secure) {
   }
 }
 
-/** What came of a piece of work, in a few words each: its tests, its edits, its tokens. */
+/** Which program asked for work, by the name that it gives itself; "" for a person. */
+export const askedBy = (r) => (r.client ? `asked by ${r.client.replace(/-mcp-client$/, "")}` : "");
+
+/** Who asked for a piece of work and what came of it, in a few words each: its tests, its edits, its tokens. */
 export function workFacts(r) {
   const { tests, edits, usage } = r;
   const tokens = (usage?.input ?? 0) + (usage?.output ?? 0);
   return [
+    askedBy(r),
     { failed: "tests fail", passed: "tests pass" }[tests],
     edits && `${edits.files} ${edits.files === 1 ? "file" : "files"} edited, +${edits.added} −${edits.removed}`,
     tokens > 0 && `${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(tokens < 10_000 ? 1 : 0)}k`} tokens`,

@@ -1,0 +1,39 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// TestPageAsked: a line tells which program asked for the work, and work that an agent asked for stands under that
+// agent's, while both are open.
+func TestPageAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	now := time.Now()
+	work := func(id, client string, parent handoff.RunID, age time.Duration) handoff.Record {
+		return handoff.Record{
+			ID: id, Server: "bigpc", ThreadID: "t-" + id, Prompt: "Work " + id, Client: client, Parent: parent, Why: "new",
+			State: handoff.StatusStarted, CreatedAt: now.Add(-age),
+		}
+	}
+	w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp}}
+	w.records = []handoff.Record{
+		work("mine", "", "", time.Minute), work("theirs", "codex-mcp-client", "first", 2*time.Minute),
+		work("first", "claude-code", "", 3*time.Minute),
+	}
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelectorAll("#cards .card").length === 3`)
+	const lines = `[...document.querySelectorAll("#cards .card")].map((c) => [c.id, c.querySelector(".line-came").textContent, c.classList.contains("under")].join("; ")).join("\n")`
+	const want = "card-mine; ; false\ncard-first; asked by claude-code; false\ncard-theirs; asked by codex; true"
+	if got := eval[string](p, lines); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if left := eval[float64](p, `document.querySelector("#card-theirs").getBoundingClientRect().left - document.querySelector("#card-first").getBoundingClientRect().left`); left != 20 {
+		t.Errorf("it stands %v pixels to the right", left)
+	}
+}
