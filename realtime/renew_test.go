@@ -310,3 +310,57 @@ func TestClientOfNoSession(t *testing.T) {
 		s.wantSent(s.client, "conversation.item.added:message response.created")
 	})
 }
+
+// A call that was not written to its end is no request: it is asked for again, and run once.
+func TestCallOfALostSession(t *testing.T) {
+	playRenewed(t, func(s *stage, h *heirs) {
+		half := callItem("f1", "call_1", "codex", "in_progress")
+		s.fromModel(began("r1", ""), `{"type":"response.output_item.added","response_id":"r1","output_index":0,"item":`+half+`}`,
+			itemAdded(half), `{"type":"response.function_call_arguments.delta","response_id":"r1","item_id":"f1","delta":"{\"se"}`)
+		s.client.sent()
+		s.router.heard()
+		h.lose()
+		s.wantSent(s.client, "response.done")
+		h.begin(anotherSession)
+		s.wait(time.Second)
+		up := s.model.sent()
+		if types(up) != "session.update conversation.item.create:message response.create" {
+			t.Fatalf("sent %s", types(up))
+		}
+		s.wantHeard()
+		tag := tagIn(up[2])
+		whole := callItem("f2", "call_2", "codex", events.StatusCompleted)
+		h.from(began("r2", tag), itemDone("r2", whole), done("r2", tag, "completed", whole))
+		s.wantHeard(handoff.FunctionCall{CallID: "call_2", Tool: "codex", Arguments: `{"server":"bigpc"}`})
+	})
+}
+
+// What the caller began to say before the session was lost does not count as begun after it, when another session hears
+// it again: it would be taken for a yes to what they had not heard.
+func TestSpeechThatIsHeardAgain(t *testing.T) {
+	playRenewed(t, func(s *stage, h *heirs) {
+		sound := `{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 2560) + `"}`
+		began := time.Now()
+		for range 20 {
+			s.fromClient(sound)
+			s.wait(40 * time.Millisecond)
+		}
+		s.fromModel(speechStarted("u1"))
+		h.lose()
+		s.wait(10 * time.Second)
+		s.router.heard()
+		h.begin(anotherSession)
+		h.from(`{"type":"input_audio_buffer.speech_started","item_id":"u2","audio_start_ms":40}`)
+		heard := 0
+		for _, e := range s.router.heard() {
+			if spoke, ok := e.(handoff.Spoke); ok {
+				if heard++; spoke.At.After(began.Add(time.Second)) {
+					t.Errorf("it began %v after it did", spoke.At.Sub(began))
+				}
+			}
+		}
+		if heard != 1 {
+			t.Errorf("heard %d times", heard)
+		}
+	})
+}

@@ -53,7 +53,8 @@ type plan struct {
 	AskAgain, GiveUp  time.Duration       // 0: as the router has them
 	Silence, Patience time.Duration       // likewise
 	Notify            notifyPlan
-	Hurry             float64 // makes what is simulated so many times faster; 0 is as is
+	Hurry             float64       // makes what is simulated so many times faster; 0 is as is
+	Wall              time.Duration // how long a session of the simulated voice lasts; 0: an hour
 }
 
 // modelPlan is the voice model; without a URL it is simulated.

@@ -44,7 +44,7 @@ type simulators struct {
 func (s *simulators) fill(p *plan) error {
 	if p.Model.URL == "" {
 		s.voice = true
-		model := simulator.New(simulator.Config{Hurry: p.Hurry, Log: s.log.Named("simulated voice")})
+		model := simulator.New(simulator.Config{Hurry: p.Hurry, Limit: p.Wall, Log: s.log.Named("simulated voice")})
 		address, err := s.serve("simulated voice", model.Serve)
 		if err != nil {
 			return err
