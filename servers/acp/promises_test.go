@@ -122,6 +122,10 @@ func TestOnePromptInFlight(t *testing.T) {
 			b := attach(t, link, a.Target.Thread)
 			_, err := b.Agent.Start(t.Context(), handoff.Turn{ID: "second", Input: handoff.TextInput("x")})
 			wantCode(t, "a second prompt", err, handoff.CodeBusy)
+			follow(t, a, id, func(u handoff.Update) bool {
+				begun, ok := u.(handoff.ItemStarted)
+				return ok && begun.Item.Kind == handoff.ItemCommand
+			})
 			if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}

@@ -32,11 +32,11 @@ var initializeParams = json.RawMessage(`{"protocolVersion":1,"clientCapabilities
 	`"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"notices":{}},"elicitation":{"form":{}}},` +
 	`"clientInfo":{"name":"switchboard","version":"1"}}`)
 
-// A flag is a capability: it is there when its object is, whatever is in it.
-type flag bool
+// present is a capability: it is there when its object is, whatever is in it.
+type present bool
 
 // UnmarshalJSON takes anything but null and false for a yes.
-func (f *flag) UnmarshalJSON(b []byte) error {
+func (f *present) UnmarshalJSON(b []byte) error {
 	*f = string(b) != "null" && string(b) != "false"
 	return nil
 }
@@ -50,10 +50,10 @@ type capabilities struct {
 			Image bool `json:"image"`
 		} `json:"promptCapabilities"`
 		Sessions struct {
-			List   flag `json:"list"`
-			Resume flag `json:"resume"`
-			Fork   flag `json:"fork"`
-			Close  flag `json:"close"`
+			List   present `json:"list"`
+			Resume present `json:"resume"`
+			Fork   present `json:"fork"`
+			Close  present `json:"close"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
 	Info struct {

@@ -18,6 +18,7 @@ type wireQuestion struct {
 	options []permissionOption // of a permission
 	form    []asked            // of an elicitation
 	elicits bool               // it is an elicitation
+	taken   bool               // an answer is on its way
 }
 
 // openQuestion is one that nobody has answered.
@@ -52,6 +53,8 @@ func (c *connection) ask(m message) {
 		return
 	}
 	k.sign()
+	k.tellHeld()
+	k.finish()
 	var q handoff.Question
 	var wire wireQuestion
 	switch {
@@ -285,6 +288,7 @@ func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
 	if !ok {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
+	q.Wire.taken = true
 	return q, nil
 }
 
@@ -292,14 +296,16 @@ func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
 func (s *session) unclaim(q *openQuestion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	q.Wire.taken = false
 	s.questions.GiveBack(q)
 }
 
-// closeLocked withdraws the open questions that match. With refuse the agent is told that they are cancelled.
+// closeLocked withdraws the open questions that match. With refuse the agent is told that they are cancelled, unless
+// another answer is on its way: each request gets one.
 func (s *session) closeLocked(match func(*openQuestion) bool, refuse bool) {
 	for _, q := range s.questions.Close(func(q *openQuestion) bool {
 		is := match(q)
-		if is && refuse {
+		if is && refuse && !q.Wire.taken {
 			s.conn.peer.answer(q.Wire.id, q.Wire.reply(handoff.DecisionStop))
 		}
 		return is
