@@ -6,6 +6,6 @@
 // other. The decisions are made in the packages below it: which of an agent's words
 // can be said aloud (speakable), our own sentences (wording), how dangerous something is (risk), whether a reply is a
 // yes (consent), which question it was for (evidence), what a handoff does next (phase), what may follow what
-// in the store (ledger), what is said when (speech), what the voice model can call (tools). The router joins
-// them.
+// in the store (ledger) and in our own agents' threads (threads), what is said when (speech), what can be asked of
+// Switchboard (tools). Package router joins what runs need, package call what a conversation needs.
 package handoff

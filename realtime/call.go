@@ -31,7 +31,7 @@ const (
 
 // A Call is one live voice call. It implements [handoff.Voice].
 //
-// Its state has four owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
+// Its state has five owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
 // hears and says) and session (how the client's session begins and is set). Each uses those before it. All are guarded
 // by mu, which is never held while anybody waits. An event is handled where it was read, and an utterance where it was
 // said, with [Call.do]; the loop handles what comes from neither.

@@ -1,53 +1,57 @@
-// Package realtime is the voice front: an endpoint compatible with OpenAI's Realtime API, the client and
-// model legs of a call, the floor that lets one response run at a time, and the masking that keeps our
-// tools out of the client's sight. It hands completed function calls to a router and gives its answers
-// and messages to the voice model.
+// Package realtime is the voice front: an endpoint compatible with OpenAI's Realtime API, the client and model legs of
+// a call, the floor that lets one response run at a time, and the masking that keeps our tools out of the client's
+// sight. It hands completed function calls to a router and gives the router's answers and messages to the voice model.
 //
-// It must not know servers, threads or turns: the same router serves other voice fronts, and the same
-// front would serve another router. The floor and the mask decide in packages of their own, and rtc carries browsers;
+// It must not know servers, threads or turns: the same router would serve other voice fronts, and the same front
+// another router. The floor, the mask and recall decide or remember in packages of their own, and rtc carries browsers;
 // WebSockets are carried here.
 //
 // # Concurrency
 //
-// A call ([Call]) has one lock for all of its state. Nobody waits while holding it: what is decided is enqueued. The
-// goroutine that reads an event from a socket takes it through the call, and then writes to the other side as much as
-// that side takes at once: waking another goroutine would cost more than all the work on a frame. One loop in each call
-// handles what comes from no socket. What a far end does not take at once is written by a goroutine that ends when all
-// of it is written. [Front.Run] owns the goroutines of all calls and returns after the last has ended. The floor, the
-// mask and the code that follows the sound are pure: time enters as a value.
+// A call ([Call]) has one lock for all of its state. Nobody waits while holding it: what has to be sent is put into a
+// queue. The goroutine that reads an event from a socket hands it to the call, then writes to the other side what that
+// side takes without waiting: waking another goroutine would cost more than all the work on a frame. One loop in each
+// call handles what comes from no socket. What a far end does not take at once is written by a goroutine that ends when
+// all of it is written. [Front.Run] owns the goroutines of all calls and returns after the last has ended. The floor,
+// the mask and the code that follows the sound are pure: time enters as a value.
 //
 // # Inside a call
 //
-// Five owners share the lock. legs are the two ends and the sockets beside the client. saying is what the model is made
-// to say: utterances, asks, the floor. hearing is what the caller hears and says: playback, speech, evidence that the
-// client is there. session is how the client's session begins and is set. renewal is how the call goes on when the
-// model's session ends. Each uses those before it, and they share a core: alarms, reports for the router, counts, the
-// end. events_client.go and events_model.go hand them the events.
+// Five owners share the lock. legs are the two ends, and further sockets of the same client. saying is what the model
+// is made to say: utterances, asks, the floor. hearing is what the caller hears and says: playback, speech, evidence
+// that the client is there. session is how the client's session begins and is set. renewal is how the call goes on when
+// the model's session ends. Each uses those before it, and they share a core: alarms, reports for the router, counts,
+// the end. events_client.go and events_model.go hand them the events.
 //
-// Either leg can be replaced under the lock while the call goes on. Nobody else keeps one: events of a leg that was
-// replaced are dropped, its end ends nothing, and the loop waits for the new one. The client's is replaced when it
-// comes back (rejoin.go), the model's when its session ends or is about to (renew.go).
+// Either leg can be replaced under the lock while the call goes on. Only legs keeps a reference to a leg: events of one
+// that was replaced are dropped, its end ends nothing, and the loop waits for the new one. The client's is replaced
+// when it comes back (rejoin.go), the model's when its session ends or is about to (renew.go).
 //
 // # Sessions of the model
 //
 // A call outlives the sessions of its model. One that says when it ends (expires_at) is replaced at the first quiet in
 // its last two minutes; one whose socket closes, breaks or is silent for 15 s, or that says session_expired, at once.
-// The next session begins with one update that sets what was in force, the updates that were not answered, the
-// conversation as items with the ids that they have, the events that were not answered, and the caller's sound that was
-// no item yet. What the client sees of all that is what ran, which ends as the model would have ended it. Sound of the
-// model is no part of a conversation that can be given: what it said is text from then on, also where the client cuts
-// it later. Of what is refused the voice is left out, and items are told in words. Without another session for 15 s, or
-// when a fourth is lost within a minute, the call ends.
+// The next session gets, in this order:
+//
+//   - one update that sets what was in force, then the updates that were not answered
+//   - the conversation, as items with the ids that they have
+//   - the events that were not answered
+//   - the caller's sound that was no item yet
+//
+// The client sees only that what was running ends, as if the model had ended it. The model's sound cannot be given to
+// the next session: it gets the words instead, also when the client cuts them later. If the next session refuses the
+// voice setting, it is left out; refused items are told as text. Without another session for 15 s, or when a fourth is
+// lost within a minute, the call ends. Limits and order are in renew.go, silence is in socket.go, and what is
+// remembered is in package recall.
 //
 // # Calls of the provider
 //
 // [Front.ServeAttach] joins a call that the provider carries, by a second socket on its session (a sideband): the same
 // Call, with nobody on the client's leg. Nothing can be hidden there. The session's instructions, transcription and
 // other tools stay; our tools are added, put back when its client sets its own, and removed when we leave. We never
-// hang up the call itself. If its client detects turns itself (turn_detection null), a later result waits for the
-// next call. An update carries the whole list of tools and no version: if another writer changes its own and sends ours
-// back with them while an update of ours is on its way, ours may put its former list in force again, until it sets it
-// once more. One that sends its own tools alone loses none.
+// hang up the call itself. If its client detects turns itself (turn_detection null), a later result waits for the next
+// call. An update carries the whole list of tools and no version: if another writer sends back an older list with ours
+// in it, our older tools are in force until we send again. One that sends its own tools alone loses none.
 //
 // What is known of OpenAI's side, and from where:
 //
@@ -64,7 +68,7 @@
 //
 // # Failure
 //
-// Text is never dropped: if one end cannot keep up, the call ends with a reason. Every function call of the voice
-// model gets one output, also when the call ends. We handle the errors that our events cause; the client sees only
-// the errors of its own events, with its own ids.
+// Text is never dropped: if one end cannot keep up, the call ends with a reason. Every function call of the voice model
+// gets one output, also when the call ends. We handle the errors that our events cause; the client sees only the errors
+// of its own events, with its own ids.
 package realtime

@@ -4,6 +4,8 @@
 // What may pass is a short list, and everything else is high. A command line is read by a shell parser and must consist
 // of simple commands with literal words (line.go). Each command must be in the table (table.go), with listed flags and
 // operands of a listed kind (kinds.go), and each path must lie where it may (place.go). To allow more, add a row.
+// There is no list of what is dangerous: to make a command dangerous, remove its row or raise its tier. What Git reads
+// before its subcommand is in command.go.
 //
 // It must not know who is asked or what they said. [WhyNotVoice] says which tier may be allowed by voice.
 package risk

@@ -8,8 +8,8 @@
 //
 // Several give up after 60 seconds of silence, whatever happens, so every call is answered within [patience]: with the
 // outcome if there is one, else with the id of the work, for the tool wait. A client that goes away, or cancels, ends
-// its waiting and never the work. A model whose connection broke says the same again; the same words for the same
-// machine are the same work for as long as its outcome was given to nobody.
+// its waiting and never the work. A model repeats its request when the connection broke. The same words for the same
+// machine are one piece of work until somebody was told its outcome.
 //
 // Some clients give their model the structured result alone, others the text alone: each says everything. Versions up
 // to 2025-11-25 keep a session, 2026-07-28 has none; one address serves both, by the header MCP-Protocol-Version
