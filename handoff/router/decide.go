@@ -226,10 +226,10 @@ func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
 	err = c.router.auditor.Audit(ctx, handoff.AuditRecord{
-		Who: c.who.String(), Call: d.call, Client: rec.Client, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn,
-		Question:    q.shown.ID,
-		CommandHash: handoff.CommandHash(q.asked, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
-		Transcript: handoff.TranscriptHash(d.transcript), At: time.Now(),
+		Who: c.who.String(), Call: d.call, Client: rec.Client, At: time.Now(),
+		Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
+		Decision: d.decision, Tier: d.tier.String(), By: d.by,
+		CommandHash: handoff.CommandHash(q.asked, q.shown.Server), Transcript: handoff.TranscriptHash(d.transcript),
 	})
 	if err == nil {
 		return true, nil

@@ -235,7 +235,7 @@ func (m *model) lost() int32 {
 	good := make([]bool, len(m.states))
 	var queue []int32
 	for at, s := range m.states {
-		if s.settled() {
+		if s.endsWell() {
 			good[at] = true
 			queue = append(queue, int32(at))
 		}
@@ -253,9 +253,9 @@ func (m *model) lost() int32 {
 	return int32(slices.Index(good, false))
 }
 
-// settled reports a good end: both requests came, and each was answered for. One that was asked of a
-// router which died before it wrote anything is not known to anybody, and never ran.
-func (s mState) settled() bool {
+// endsWell reports whether the state is a good end: both requests came, and each was answered for. One that was
+// asked of a router which died before it wrote anything is not known to anybody, and never ran.
+func (s mState) endsWell() bool {
 	for i, e := range s.ledger {
 		former := s.again&(1<<i) != 0 && e.owner < otherRun // who asked for that was told before they asked again
 		told := e.status == stDelivered && (s.heard[i] != 0 || former)

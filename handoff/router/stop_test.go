@@ -128,7 +128,7 @@ func testBegunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Wait()
-	var settled atomic.Int64
+	var dropped atomic.Int64
 	for i := range 8 {
 		all.Go(func() {
 			var err error
@@ -138,14 +138,14 @@ func testBegunOnce(t *testing.T) {
 				_, err = ask("", second)
 			}
 			if err == nil {
-				settled.Add(1)
+				dropped.Add(1)
 			}
 		})
 	}
 	all.Wait()
 	stop()
 	running.Wait()
-	if n := settled.Load(); n != 1 {
+	if n := dropped.Load(); n != 1 {
 		t.Fatalf("begun or dropped %d times", n)
 	}
 }

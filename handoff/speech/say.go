@@ -70,8 +70,8 @@ func (s *Schedule) say(f *delivery) {
 	f.at, f.cut = s.now, false
 }
 
-// said settles what an utterance carried. Of one outcome that was cut, anything heard is enough: the
-// caller knows that there is one and asks for the rest.
+// said takes what was heard of an utterance. Of one outcome that was cut, anything heard is enough: the caller knows
+// that there is one and asks for the rest.
 func (s *Schedule) said(e handoff.Said) {
 	i := slices.IndexFunc(s.deliveries, func(f *delivery) bool { return slices.Contains(f.IDs, e.ID) })
 	if i < 0 {
