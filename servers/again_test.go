@@ -28,8 +28,7 @@ func TestAttachWaitsForARestart(t *testing.T) {
 		"it comes back a bit later": {10 * time.Second, time.Second, true, time.Second, time.Second + 2*redials.First},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				s := &fakeServer{}
 				f := run(t, Spec{Name: "bigpc", Dial: s.dial})
 				synctest.Wait()
@@ -70,8 +69,7 @@ func (l *forkingLink) Fork(_ context.Context, thread string, _ handoff.TurnID) (
 }
 
 func TestFork(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s, agent, id := &fakeServer{}, &fakeAgent{}, "copy"
 		f := run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
 			link, err := s.dial(ctx)
@@ -109,8 +107,7 @@ func TestFork(t *testing.T) {
 
 // TestVoiceApprovals: what is configured of a server comes with every thread of it.
 func TestVoiceApprovals(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		f := run(t, Spec{Name: "bigpc", VoiceApprovals: "none", Dial: s.dial}, Spec{Name: "laptop", Dial: s.dial})
 		synctest.Wait()

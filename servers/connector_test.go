@@ -17,14 +17,13 @@ import (
 
 var errRefused = handoff.Fault(handoff.CodeUnreachable, "", "dial tcp 127.0.0.1:9: connect: connection refused")
 
-// run starts a fleet in the bubble and stops it at the end of the test.
 // withServer plays in a bubble with a fleet of one server, bigpc.
 func withServer(t *testing.T, s *fakeServer, play func(t *testing.T, s *fakeServer, f *Fleet)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { play(t, s, run(t, Spec{Name: "bigpc", Dial: s.dial})) })
+	bubble(t, func(t *testing.T) { play(t, s, run(t, Spec{Name: "bigpc", Dial: s.dial})) })
 }
 
+// run starts a fleet in the bubble and stops it at the end of the test.
 func run(t *testing.T, specs ...Spec) *Fleet {
 	t.Helper()
 	return runChanged(t, nil, specs...)
@@ -112,8 +111,7 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 // TestConnectionThatNeverHolds: a server that takes every connection and drops it at once is not dialed for
 // ever as if each loss were the first; who needs it meanwhile still has it tried at once.
 func TestConnectionThatNeverHolds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		f := run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
 			link, err := s.dial(ctx)
@@ -214,8 +212,7 @@ func TestCancelledRequestReturns(t *testing.T) {
 }
 
 func TestNothingIsReachedAfterTheEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s, hung := &fakeServer{}, &fakeServer{delay: time.Hour}
 		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial}, {Name: "far", Dial: hung.dial}}})
 		must(t, err)
@@ -238,8 +235,7 @@ func TestNothingIsReachedAfterTheEnd(t *testing.T) {
 }
 
 func TestChangesAreTold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		var calls atomic.Int64
 		fleet := make(chan *Fleet, 1)
@@ -270,8 +266,7 @@ func TestChangesAreTold(t *testing.T) {
 // TestDownAtTheStart: whoever starts Switchboard at a terminal, where warnings are shown, is told which machine is down
 // and what to do. That a machine was lost later is no warning: it comes and goes.
 func TestDownAtTheStart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		away, lost := &fakeServer{refuse: errRefused}, &fakeServer{}
 		f, err := New(Config{Specs: []Spec{{Name: "attic", Dial: away.dial, IsThread: isThread},
@@ -365,8 +360,7 @@ func TestWrongToken(t *testing.T) {
 
 // TestExclusiveLinkIsClosedFirst: what the next connection needs is not asked for while the old one holds it.
 func TestExclusiveLinkIsClosedFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		var began []time.Time
 		const takes = 4 * time.Second

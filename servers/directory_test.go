@@ -23,8 +23,7 @@ func titles(list handoff.SessionList) string {
 }
 
 func TestSessionsOfAWholeFleet(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		now := time.Now()
 		big := &fakeServer{threads: []Thread{
 			{ID: "1", Title: "Auth refactor", Dir: "/src/shop", Branch: "auth-refactor", Updated: now.Add(-12 * time.Minute),
@@ -91,8 +90,7 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 }
 
 func TestSessionsAreCutAndCounted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		a, b := &fakeServer{}, &fakeServer{}
 		for i := range 60 {
 			at := time.Now().Add(-time.Duration(i) * time.Minute)
@@ -115,8 +113,7 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 }
 
 func TestServers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		busy := &fakeServer{threads: []Thread{
 			{ID: "1", Title: "Auth refactor", Status: handoff.SessionRunning},
 			{ID: "2", Title: "Idle", Status: handoff.SessionIdle},
@@ -147,8 +144,7 @@ func TestServers(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor", Status: handoff.SessionIdle}}}
 		dead := &fakeServer{refuse: errRefused}
 		f := run(t, Spec{Name: "bigpc", Dial: s.dial}, Spec{Name: "attic", Dial: dead.dial})

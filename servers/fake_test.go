@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -154,6 +155,13 @@ func (a *fakeAgent) Close() error { a.closed++; return nil }
 
 // isThread is the form of the ids in these tests.
 var isThread = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`).MatchString
+
+// bubble plays in a bubble of fake time, beside other tests.
+func bubble(t *testing.T, play func(*testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, play)
+}
 
 // must ends a test that cannot go on after err.
 func must(t testing.TB, err error) {

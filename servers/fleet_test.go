@@ -49,8 +49,7 @@ func TestNewRefusesNamesThatClash(t *testing.T) {
 }
 
 func TestResolveTarget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}
 		down := &fakeServer{refuse: errRefused}
 		f := run(t,
@@ -109,8 +108,7 @@ func TestOldListsDoNotDecide(t *testing.T) {
 }
 
 func TestAttachAndCreateFillTheTarget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		f := run(t, Spec{Name: "bigpc", Dir: "/home", Projects: map[string]string{"shop": "/shop"}, Dial: s.dial})
 		want := handoff.Target{Server: "bigpc", Project: "shop", Thread: idAuth}
@@ -143,8 +141,7 @@ func TestAttachAndCreateFillTheTarget(t *testing.T) {
 }
 
 func TestAttachGivesExactlyTheThread(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		agent := &fakeAgent{}
 		s := &fakeServer{onAttach: func(*fakeLink, string) (handoff.Attached, error) {
 			return handoff.Attached{Agent: agent, Target: handoff.Target{Thread: idAuth2}}, nil
@@ -159,8 +156,7 @@ func TestAttachGivesExactlyTheThread(t *testing.T) {
 }
 
 func TestAttachOutlivesALostConnection(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		asked := 0
 		s := &fakeServer{onAttach: func(l *fakeLink, thread string) (handoff.Attached, error) {
 			if asked++; asked == 1 {
@@ -177,8 +173,7 @@ func TestAttachOutlivesALostConnection(t *testing.T) {
 }
 
 func TestAttachIsRepeatedOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		asked := 0
 		s := &fakeServer{}
 		s.onAttach = func(l *fakeLink, _ string) (handoff.Attached, error) {
@@ -218,8 +213,7 @@ func TestCreateIsRepeatedOnce(t *testing.T) {
 		"refused":    {0, 1, handoff.CodeRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				losses := c.losses
 				s := &fakeServer{onCreate: func(l *fakeLink) error {
 					if losses--; losses >= 0 {
@@ -242,8 +236,7 @@ func TestCreateIsRepeatedOnce(t *testing.T) {
 }
 
 func TestAttachToAServerThatGoesAway(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		s.onAttach = func(l *fakeLink, _ string) (handoff.Attached, error) {
 			s.set(func() { s.delay = time.Hour })

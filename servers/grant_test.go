@@ -13,8 +13,7 @@ import (
 // TestGrantedServers: what a grant does not allow is as if it did not exist, at every door and in every word
 // of an error.
 func TestGrantedServers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		thread := func(title string) *fakeServer {
 			return &fakeServer{threads: []Thread{{ID: idAuth, Title: title, Dir: "/src", Updated: time.Now()}}}
 		}
@@ -77,8 +76,7 @@ func TestGrantedServers(t *testing.T) {
 
 // TestHiddenThreads: a thread that was started for somebody else is in no list and cannot be named.
 func TestHiddenThreads(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const other = "0199d1f2-0000-7000-8000-0000000000aa"
 		s := &fakeServer{threads: []Thread{
 			{ID: idAuth, Title: "Auth refactor", Updated: time.Now()},

@@ -21,8 +21,7 @@ func (l *fakeLink) Archive(_ context.Context, thread string, on bool) error {
 
 // What people are told of a machine: how it is set up, when it was last there, and when it is looked for.
 func TestMachines(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		up, dead := &fakeServer{}, &fakeServer{refuse: errRefused}
 		f := run(t, Spec{Name: "bigpc", Dir: "/src", About: handoff.Machine{Ceiling: "workspace-write",
 			Start: "codex app-server"}, Dial: up.dial}, Spec{Name: "attic", VoiceApprovals: "none", Dial: dead.dial})

@@ -37,8 +37,7 @@ func projects() (*fakeServer, Spec) {
 // TestSessionsOfAProject: where a project is named, no session of another place is found, whichever way it is
 // named.
 func TestSessionsOfAProject(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		_, spec := projects()
 		f := run(t, spec)
 		synctest.Wait()
@@ -86,8 +85,7 @@ func TestSessionsOfAProject(t *testing.T) {
 
 // TestAttachKeepsToTheProject: what resolving could not know is refused before anything runs.
 func TestAttachKeepsToTheProject(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		_, spec := projects()
 		f := run(t, spec)
 		synctest.Wait()
