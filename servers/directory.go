@@ -250,19 +250,15 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		alike := unlike(seen, now)
 		for _, t := range seen {
 			if inside(t.Dir, dir) && mentions(t, q.Text) {
-				t.Label = cmp.Or(alike[t.ID], t.Label)
-				result.Items = append(result.Items, session(now, k.spec.Name, t))
+				result.Items = append(result.Items, handoff.SessionInfo{
+					ID: t.ID, Label: cmp.Or(alike[t.ID], t.Label), Title: t.Title, Server: k.spec.Name, Directory: t.Dir,
+					Branch: t.Branch, Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated),
+					Status: t.Status, API: t.API,
+				})
 			}
 		}
 	}
 	return cut(result, q.Limit), nil
-}
-
-func session(now time.Time, server string, t named) handoff.SessionInfo {
-	return handoff.SessionInfo{
-		ID: t.ID, Label: t.Label, Title: t.Title, Server: server, Directory: t.Dir, Branch: t.Branch,
-		Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated), Status: t.Status, API: t.API,
-	}
 }
 
 // cut sorts newest first, what programs made behind the rest, and keeps limit sessions.

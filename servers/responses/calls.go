@@ -61,7 +61,8 @@ func (r *run) answer(ctx context.Context, calls []wire.Item) error {
 		items = append(items, threads.Item{JSON: outputItem(w.call,
 			output{Text: w.result.Text, Pictures: w.result.Pictures})})
 		if len(w.result.Changes) > 0 {
-			items = append(items, threads.Item{JSON: changesItem(w.call, w.result.Changes)})
+			items = append(items, threads.Item{JSON: wire.Encode(object{
+				"type": typeChanges, "call_id": w.call.CallID, "changes": w.result.Changes})}) // to be shown later
 		}
 	}
 	work.Wait()

@@ -120,11 +120,6 @@ func outputItem(call wire.Item, out output) json.RawMessage {
 	return wire.Encode(object{"type": kind, "call_id": call.CallID, "output": value})
 }
 
-// changesItem keeps what a call did to files, so that it can be shown later.
-func changesItem(call wire.Item, changes []handoff.FileChange) json.RawMessage {
-	return wire.Encode(object{"type": typeChanges, "call_id": call.CallID, "changes": changes})
-}
-
 // changesOf returns what a call did to files, as one of these items keeps it.
 func changesOf(call wire.Item, items []threads.Item) []handoff.FileChange {
 	for _, it := range items {

@@ -130,7 +130,11 @@ func (m *machine) loop(ctx context.Context) {
 		case r := <-m.asked:
 			m.handle(m.taken(r))
 		case <-clock.C:
-			m.runDue(time.Now())
+			for now := time.Now(); len(m.timers) > 0 && !m.timers[0].due.After(now); {
+				t := m.timers[0]
+				m.timers = m.timers[1:]
+				t.run()
+			}
 		}
 	}
 	m.kill()
@@ -194,14 +198,6 @@ func (m *machine) later(d time.Duration, fn func()) *timer {
 
 func (m *machine) cancel(t *timer) {
 	m.timers = slices.DeleteFunc(m.timers, func(have *timer) bool { return have == t })
-}
-
-func (m *machine) runDue(now time.Time) {
-	for len(m.timers) > 0 && !m.timers[0].due.After(now) {
-		t := m.timers[0]
-		m.timers = m.timers[1:]
-		t.run()
-	}
 }
 
 func (m *machine) add(t *thread) {

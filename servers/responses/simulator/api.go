@@ -272,7 +272,9 @@ func (f *frames) item(at int, it Item, said object) bool {
 		}
 	}
 	f.send("response.output_item.added", object{"output_index": at, "item": added})
-	for part, text := range texts(said["content"]) {
+	parts, _ := said["content"].([]object)
+	for part, content := range parts {
+		text, _ := content["text"].(string)
 		for word := range strings.SplitAfterSeq(text, " ") {
 			if !f.wait(it.Every) {
 				return false

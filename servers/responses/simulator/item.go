@@ -43,17 +43,6 @@ func (it Item) withID(id string) object {
 	return said
 }
 
-// texts are the words of an item's content.
-func texts(content any) []string {
-	parts, _ := content.([]object)
-	var all []string
-	for _, p := range parts {
-		text, _ := p["text"].(string)
-		all = append(all, text)
-	}
-	return all
-}
-
 // A Request is what an agent asks.
 type Request struct {
 	Model        string            `json:"model"`
