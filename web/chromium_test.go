@@ -27,40 +27,22 @@ func startChromium(t *testing.T, mic bool) context.Context {
 }
 
 // A tab is one page in a browser of its own.
-type tab struct {
-	*webtest.Tab
-	t   *testing.T
-	ctx context.Context
-}
+type tab struct{ *webtest.Tab }
 
 // openTab opens an empty tab.
 func openTab(t *testing.T, browser context.Context, width, height int64) *tab {
 	t.Helper()
-	p := webtest.Open(t, browser, width, height)
-	return &tab{p, t, p.Ctx}
+	return &tab{webtest.Open(t, browser, width, height)}
 }
 
 // quiet holds the page to an empty console, but for the one answer that says that the key is missing, before a login.
-func (p *tab) quiet() { p.t.Helper(); p.Quiet("401") }
+func (p *tab) quiet() { p.T.Helper(); p.Quiet("401") }
 
-func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) { p.t.Helper(); p.Do(steps...) }
-func (p *tab) open(url string)                            { p.t.Helper(); p.Do(chromedp.Navigate(url)) }
-func (p *tab) until(expression string)                    { p.t.Helper(); p.Until(expression) }
-func (p *tab) shows(text string)                          { p.t.Helper(); p.Shows(text) }
-func (p *tab) status(text string)                         { p.t.Helper(); p.Status(text) }
-func (p *tab) press(keys ...string)                       { p.t.Helper(); p.Press(keys...) }
-func (p *tab) tabTo(name string)                          { p.t.Helper(); p.TabTo(name) }
-func (p *tab) click(name string)                          { p.t.Helper(); p.Click(name) }
-func (p *tab) hit(found string)                           { p.t.Helper(); p.Hit(found) }
-func (p *tab) enter(key string)                           { p.t.Helper(); p.EnterKey(key) }
-func (p *tab) size(width, height int64)                   { p.t.Helper(); p.Size(width, height) }
-func (p *tab) scheme(name string)                         { p.t.Helper(); p.Scheme(name) }
-func (p *tab) shot(name string)                           { p.t.Helper(); p.Picture(name) }
-func (p *tab) tree() []string                             { p.t.Helper(); return p.Tree() }
+func (p *tab) open(url string) { p.T.Helper(); p.Do(chromedp.Navigate(url)) }
 
 // eval gives the value of an expression; a promise is awaited.
 func eval[T any](p *tab, expression string) T {
-	p.t.Helper()
+	p.T.Helper()
 	return webtest.Eval[T](p.Tab, expression)
 }
 
@@ -76,10 +58,10 @@ const allRead = `Promise.all([import("/page/store.js"), import("/page/state-work
 
 // loggedIn opens the page, enters the owner's key and waits until it shows the fleet and the work.
 func (p *tab) loggedIn(base string) {
-	p.t.Helper()
+	p.T.Helper()
 	p.open(base)
-	p.enter(ownerKey)
-	p.until(`document.querySelector("#app:not([hidden]) .machine, #app:not([hidden]) #no-machines:not([hidden])")`)
+	p.EnterKey(ownerKey)
+	p.Until(`document.querySelector("#app:not([hidden]) .machine, #app:not([hidden]) #no-machines:not([hidden])")`)
 	eval[bool](p, allRead)
 	eval[bool](p, frames)
 }

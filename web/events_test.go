@@ -90,23 +90,23 @@ func TestEvents(t *testing.T) {
 	w := newWorld()
 	s, base := serve(t, w, nil)
 	feed := w.feed("owner")
-	feed.publish(delta("before"))
+	feed.Publish(delta("before"))
 	a := follow(t, base, "")
 	if e := a.want("reset", "{}"); e.id != s.streams.life+"-1" {
 		t.Errorf("reset has id %q", e.id)
 	}
-	feed.publish(delta("one"))
-	w.feed("other").publish(delta("not for you"))
-	feed.publish(delta("two\nlines"))
+	feed.Publish(delta("one"))
+	w.feed("other").Publish(delta("not for you"))
+	feed.Publish(delta("two\nlines"))
 	first := a.want("", `"delta":"one"`)
 	a.want("", `"delta":"two\nlines"`)
 	a.end()
 
-	feed.publish(delta("three"))
+	feed.Publish(delta("three"))
 	b := follow(t, base, first.id)
 	b.want("", `two\nlines`)
 	b.want("", "three")
-	feed.publish(delta("four"))
+	feed.Publish(delta("four"))
 	b.want("", "four")
 }
 
@@ -116,7 +116,7 @@ func TestEventsReset(t *testing.T) {
 	feed := w.feed("owner")
 	const newest = handoff.FeedBacklog + 20
 	for range newest {
-		feed.publish(delta("x"))
+		feed.Publish(delta("x"))
 	}
 	life := s.streams.life
 	for name, last := range map[string]string{
@@ -150,7 +150,7 @@ func TestEventsOfASlowListener(t *testing.T) {
 	last := a.want("reset", "{}").id
 	much := delta(strings.Repeat("x", 16<<10))
 	for dropped := uint64(0); dropped == 0; _, dropped = feed.Load() { // more than the socket and the queue hold
-		feed.publish(much)
+		feed.Publish(much)
 	}
 	for e, ok := a.next(); ok; e, ok = a.next() {
 		last = e.id

@@ -342,8 +342,6 @@ func (w *world) change(f func(*world)) {
 // testFeed is a feed that tests fill.
 type testFeed struct{ handoff.Feed }
 
-func (f *testFeed) publish(e handoff.PageEvent) { f.Publish(e) }
-
 // listening counts the listeners.
 func (f *testFeed) listening() int {
 	n, _ := f.Load()

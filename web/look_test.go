@@ -54,13 +54,13 @@ const torn = `(() => {
 
 // talk plays a conversation into the page's state, as if a call were live.
 func (p *tab) talk(events string) {
-	p.t.Helper()
+	p.T.Helper()
 	eval[bool](p, fmt.Sprintf(`import("/page/store.js").then(({ dispatch }) => {
 	  dispatch({ type: "call", patch: { phase: "live", mic: "on", telephone: true } });
 	  for (const event of %s) dispatch({ type: "voice", event });
 	  return true;
 	})`, events))
-	p.until(`document.querySelectorAll(".line").length > 0`)
+	p.Until(`document.querySelectorAll(".line").length > 0`)
 }
 
 // TestPageLooks holds every layout, light and dark, to readable contrast, no sideways scrolling and
@@ -88,12 +88,12 @@ func TestPageLooks(t *testing.T) {
 		for _, scheme := range size.schemes {
 			t.Run(size.name+" "+scheme, func(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
-				p.scheme(scheme)
+				p.Scheme(scheme)
 				p.open(base)
-				p.shows("Or enter a key,")
+				p.Shows("Or enter a key,")
 				p.look(size.name + "-" + scheme + "-login")
 				p.loggedIn(base)
-				p.until(`document.querySelectorAll(".card").length === 4`)
+				p.Until(`document.querySelectorAll(".card").length === 4`)
 				p.look(size.name + "-" + scheme + "-idle")
 				p.talk(sceneTalk)
 				for _, area := range []string{"talk", "work", "fleet"} {
@@ -107,30 +107,30 @@ func TestPageLooks(t *testing.T) {
 				p.look(size.name + "-" + scheme + "-questions")
 				eval[bool](p, `(document.querySelector(".work .scroll").scrollTo(0, 1e6), true)`)
 				eval[bool](p, `import("/page/store.js").then(({ toast }) => (toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started." }), true))`)
-				p.shows("Try again in a moment")
+				p.Shows("Try again in a moment")
 				eval[bool](p, `document.querySelector(".toast").dispatchEvent(new Event("pointerenter"))`) // it stays while somebody points at it
 				p.look(size.name + "-" + scheme + "-end")
-				p.click("Dismiss")
-				p.click("Simulated")
-				p.shows("What is simulated")
+				p.Click("Dismiss")
+				p.Click("Simulated")
+				p.Shows("What is simulated")
 				p.look(size.name + "-" + scheme + "-simulated")
-				p.press("\x1b")
+				p.Press("\x1b")
 				eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
-				p.hit(`document.querySelector("#sound")`)
-				p.hit(`document.querySelector("input[value=hold]")`)
-				p.press("\x1b")
-				p.until(`document.querySelector("#hold").checkVisibility()`)
+				p.Hit(`document.querySelector("#sound")`)
+				p.Hit(`document.querySelector("input[value=hold]")`)
+				p.Press("\x1b")
+				p.Until(`document.querySelector("#hold").checkVisibility()`)
 				p.look(size.name + "-" + scheme + "-hold")
 				eval[bool](p, `(document.querySelector("[data-go=fleet]").click(), true)`)
-				p.click("Recent sessions")
-				p.shows("auth-refactor")
+				p.Click("Recent sessions")
+				p.Shows("auth-refactor")
 				eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
-				p.click("Sound")
-				p.until(`document.querySelector("#sound-menu:popover-open")`)
+				p.Click("Sound")
+				p.Until(`document.querySelector("#sound-menu:popover-open")`)
 				p.look(size.name + "-" + scheme + "-sound")
-				p.click("Close")
+				p.Click("Close")
 				eval[bool](p, `(document.querySelector(".session").click(), true)`)
-				p.shows("Show earlier lines (31 or more)")
+				p.Shows("Show earlier lines (31 or more)")
 				p.look(size.name + "-" + scheme + "-reader")
 			})
 		}
@@ -139,29 +139,29 @@ func TestPageLooks(t *testing.T) {
 
 // look checks what is on the screen now and takes its picture.
 func (p *tab) look(name string) {
-	p.t.Helper()
-	p.shot(name)
+	p.T.Helper()
+	p.Picture(name)
 	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
-		p.t.Errorf("%s: %v pixels too wide", name, wide)
+		p.T.Errorf("%s: %v pixels too wide", name, wide)
 	}
 	if tall := eval[float64](p, `document.documentElement.scrollHeight - innerHeight`); tall > 0 {
-		p.t.Errorf("%s: the whole page scrolls by %v", name, tall)
+		p.T.Errorf("%s: the whole page scrolls by %v", name, tall)
 	}
 	if bad := eval[[]string](p, contrast); len(bad) > 0 {
-		p.t.Errorf("%s: too little contrast: %q", name, bad)
+		p.T.Errorf("%s: too little contrast: %q", name, bad)
 	}
 	if bad := eval[[]string](p, torn); len(bad) > 0 {
-		p.t.Errorf("%s: torn words: %q", name, bad)
+		p.T.Errorf("%s: torn words: %q", name, bad)
 	}
 	if bad := eval[[]string](p, tooSmall); len(bad) > 0 {
-		p.t.Errorf("%s: too small to press: %q", name, bad)
+		p.T.Errorf("%s: too small to press: %q", name, bad)
 	}
 	if cut := eval[[]string](p, `[...document.querySelectorAll("[popover]:popover-open, dialog[open]")].filter((e) => e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().bottom > innerHeight).map((e) => e.id)`); len(cut) > 0 {
-		p.t.Errorf("%s: higher than the window: %q", name, cut)
+		p.T.Errorf("%s: higher than the window: %q", name, cut)
 	}
 	hidden := eval[json.RawMessage](p, `[...document.querySelectorAll("#app:not([hidden]) .controls button")].filter((b) => !b.hidden && !(b.id === "sound" && document.body.dataset.area !== "talk" && !b.checkVisibility())) // which is the conversation's on a phone
 	  .map((b) => [b.textContent, b.getBoundingClientRect()]).filter(([, r]) => r.top < 0 || r.bottom > innerHeight || r.left < 0 || r.right > innerWidth || !r.width).map(([text]) => text)`)
 	if string(hidden) != "[]" {
-		p.t.Errorf("%s: out of reach: %s", name, hidden)
+		p.T.Errorf("%s: out of reach: %s", name, hidden)
 	}
 }

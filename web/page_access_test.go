@@ -10,13 +10,13 @@ import (
 func TestPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
 	eval[bool](p, `(`+sceneTalk+`.forEach(far.say), true)`)
-	p.status("Speaking")
-	p.click("Recent sessions")
-	p.shows("Find out why")
-	lines := p.tree()
+	p.Status("Speaking")
+	p.Click("Recent sessions")
+	p.Shows("Find out why")
+	lines := p.Tree()
 	for _, want := range []string{
 		"banner: ", "main: ", "heading: Switchboard", "heading: Conversation", "heading: Work", "heading: Machines",
 		"region: Conversation", "region: Call", "region: Work", "region: Machines", "log: Transcript", "group: Call controls", "group: Things to say",
@@ -53,10 +53,10 @@ func TestPageByKeyboardAlone(t *testing.T) {
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling)")`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
 	var seen []string
 	for range 60 {
-		p.press("\t")
+		p.Press("\t")
 		name := eval[string](p, `((e) => e === document.body ? "" : (e.getAttribute("aria-label") || e.textContent || e.id).trim())(document.activeElement)`)
 		if name == "" {
 			break

@@ -42,36 +42,36 @@ func TestPageAnswersInWords(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
-	p.click("Review")
-	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
+	p.Click("Review")
+	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	for _, want := range []string{"group: bigpc asks you something", "textbox: Which branch?", "group: Answers it offers", "button: main", "button: release/2.4", "button: Send", "button: Decline"} {
-		if lines := p.tree(); !slices.Contains(lines, want) {
+		if lines := p.Tree(); !slices.Contains(lines, want) {
 			t.Errorf("the tree has no %q: %q", want, lines)
 		}
 	}
-	p.shows("…or say it in a call.")
+	p.Shows("…or say it in a call.")
 	if text := eval[string](p, `document.querySelector(".question").innerText`); strings.Count(text, "Which branch?") != 1 {
 		t.Errorf("it is asked twice: %q", text)
 	}
 	eval[bool](p, `(document.querySelector(".answer-field").focus(), true)`)
-	p.press("\r") // nothing is nothing
+	p.Press("\r") // nothing is nothing
 	w.change(func(w *world) { w.onDecide = func() error { return <-answer } })
-	p.press("d", "e", "v", "\r", "\r")
-	p.shows("Sending your answer…")
+	p.Press("d", "e", "v", "\r", "\r")
+	p.Shows("Sending your answer…")
 	answer <- handoff.Fault(handoff.CodeOverloaded, "bigpc", "")
-	p.shows("bigpc has too much to do right now.")
-	p.until(`!document.querySelector(".question [aria-disabled]")`)
+	p.Shows("bigpc has too much to do right now.")
+	p.Until(`!document.querySelector(".question [aria-disabled]")`)
 	if left := eval[string](p, `document.querySelector(".answer-field").value`); strings.TrimSpace(left) != "dev" { // the driver types a line end after the key that sends
 		t.Errorf("what was typed is %q", left)
 	}
-	p.tabTo("release/2.4")
-	p.press("\r") // what is offered fills the field, and Send sends it
-	p.until(`document.activeElement.textContent === "Send" && document.querySelector(".answer-field").value === "release/2.4"`)
-	p.until(`document.querySelector(".answer-offers [aria-pressed=true]").textContent === "release/2.4"`)
-	p.press("\r")
+	p.TabTo("release/2.4")
+	p.Press("\r") // what is offered fills the field, and Send sends it
+	p.Until(`document.activeElement.textContent === "Send" && document.querySelector(".answer-field").value === "release/2.4"`)
+	p.Until(`document.querySelector(".answer-offers [aria-pressed=true]").textContent === "release/2.4"`)
+	p.Press("\r")
 	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
-	p.shows("That question is no longer open.")
-	p.until(`!document.querySelector(".question") && document.activeElement.id === "work-title"`)
+	p.Shows("That question is no longer open.")
+	p.Until(`!document.querySelector(".question") && document.activeElement.id === "work-title"`)
 	if got := w.replies(); !slices.Equal(got, []string{"q5 dev", "q5 release/2.4"}) {
 		t.Errorf("replies: %q", got)
 	}
@@ -86,13 +86,13 @@ func TestPageAnswersSeveral(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
-	p.shows("Type it here only; a secret is never said aloud.")
-	p.tabTo("staging")
-	p.press("\r", "\r") // it fills the field; the secret is missing
-	p.until(`document.activeElement.type === "password" && document.querySelector(".answer-field").value === "staging"`)
-	p.press("h", "u", "n", "\r")
-	p.until(`!document.querySelector(".question")`)
+	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
+	p.Shows("Type it here only; a secret is never said aloud.")
+	p.TabTo("staging")
+	p.Press("\r", "\r") // it fills the field; the secret is missing
+	p.Until(`document.activeElement.type === "password" && document.querySelector(".answer-field").value === "staging"`)
+	p.Press("h", "u", "n", "\r")
+	p.Until(`!document.querySelector(".question")`)
 	if got := w.replies(); !slices.Equal(got, []string{"q6 staging\nhun"}) {
 		t.Errorf("replies: %q", got)
 	}
@@ -114,14 +114,14 @@ func TestPageTellsHowToAnswer(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll(".question").length === 4`)
+	p.Until(`document.querySelectorAll(".question").length === 4`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".question-voice")].map((e) => e.textContent)`)
 	want := []string{"Tap only; a yes by voice does not count.", "…or say yes or no in a call.", "It can be answered on the machine itself only.", "…or say yes or no in a call."}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	for _, text := range []string{"Go on in a copy on laptop?", "The session release notes", "It is open in another program", "Make a copy", "No copy"} {
-		p.shows(text)
+		p.Shows(text)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll(".card").length === 4`)
+	p.Until(`document.querySelectorAll(".card").length === 4`)
 	eval[bool](p, `(document.querySelectorAll('.line-open[aria-expanded="false"]').forEach((b) => b.click()), `+frames+`)`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)
 	want := []string{ // what waits stands below what it waits for, in its turn
@@ -154,5 +154,5 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	p.until(cardOf("d") + `.querySelector(".added").textContent.startsWith("Added: “go on” heard")`)
+	p.Until(cardOf("d") + `.querySelector(".added").textContent.startsWith("Added: “go on” heard")`)
 }

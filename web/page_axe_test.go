@@ -10,18 +10,18 @@ import (
 
 // axe holds what is on the screen to axe-core's rules; none may be broken.
 func (p *tab) axe(name string) {
-	p.t.Helper()
+	p.T.Helper()
 	for _, rule := range p.brokenRules() {
-		p.t.Errorf("%s: %s", name, rule)
+		p.T.Errorf("%s: %s", name, rule)
 	}
 }
 
 func (p *tab) brokenRules() []string {
-	p.t.Helper()
+	p.T.Helper()
 	if !eval[bool](p, `Boolean(window.axe)`) {
 		source, err := os.ReadFile(filepath.Join("..", ".tools", "node_modules", "axe-core", "axe.min.js"))
 		if err != nil {
-			p.t.Fatalf("axe-core is missing (make tools installs it): %v", err)
+			p.T.Fatalf("axe-core is missing (make tools installs it): %v", err)
 		}
 		eval[bool](p, `(() => { `+string(source)+`; return true; })()`)
 	}
@@ -44,9 +44,9 @@ func TestPageAxe(t *testing.T) {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprint(size.width, " ", scheme), func(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
-				p.scheme(scheme)
+				p.Scheme(scheme)
 				p.open(base)
-				p.shows("Or enter a key,")
+				p.Shows("Or enter a key,")
 				p.axe("login")
 				eval[bool](p, `(document.querySelector("h1").append(Object.assign(new Image(), { id: "nameless" })), true)`)
 				if len(p.brokenRules()) == 0 {
@@ -54,30 +54,30 @@ func TestPageAxe(t *testing.T) {
 				}
 				eval[bool](p, `(document.querySelector("#nameless").remove(), true)`)
 				p.loggedIn(base)
-				p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector(".question:not(.settling)")`)
+				p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector(".question:not(.settling)")`)
 				p.axe("start")
 				p.talk(sceneTalk)
 				for _, area := range []string{"talk", "work", "fleet"} {
 					eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
 					p.axe(area)
 				}
-				p.click("Recent sessions")
-				p.shows("auth-refactor")
+				p.Click("Recent sessions")
+				p.Shows("auth-refactor")
 				eval[bool](p, `(document.querySelector(".session").click(), true)`)
-				p.shows("Show earlier lines (31 or more)")
+				p.Shows("Show earlier lines (31 or more)")
 				p.axe("reader")
-				p.click("Close")
+				p.Click("Close")
 				for _, place := range []string{"sessions", "history", "settings", "help"} {
 					eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, place))
-					p.until(`document.querySelector("#` + place + `").checkVisibility()`)
+					p.Until(`document.querySelector("#` + place + `").checkVisibility()`)
 					p.axe(place)
 				}
 				eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
 				for _, opener := range []string{"sound", "badge", "call-time"} {
-					p.hit(`document.getElementById("` + opener + `")`)
-					p.until(`document.querySelector("[popover]:popover-open")`)
+					p.Hit(`document.getElementById("` + opener + `")`)
+					p.Until(`document.querySelector("[popover]:popover-open")`)
 					p.axe(opener)
-					p.press("\x1b")
+					p.Press("\x1b")
 				}
 			})
 		}

@@ -84,62 +84,62 @@ func openCall(t *testing.T, mic bool) (*world, *tab) {
 }
 
 // key presses the Space key down, again while it is held, or lets go of it.
-func (p *tab) key(typ input.DispatchKeyEventType, again bool) { p.t.Helper(); p.Space(typ, again) }
+func (p *tab) key(typ input.DispatchKeyEventType, again bool) { p.T.Helper(); p.Space(typ, again) }
 
 func TestPageCall(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
-	p.status("Not in a call")
-	p.tabTo("Call")
-	p.press("\r")
-	p.status("bigpc and laptop are working")
-	p.until(`window.far.events.length === 2 && window.far.tracks === 1`)
+	p.Status("Not in a call")
+	p.TabTo("Call")
+	p.Press("\r")
+	p.Status("bigpc and laptop are working")
+	p.Until(`window.far.events.length === 2 && window.far.tracks === 1`)
 	if got := eval[string](p, `JSON.stringify(far.events[0]) + far.type`); got != `{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}application/sdp` {
 		t.Errorf("first event %s", got)
 	}
 	if focus := eval[string](p, `document.activeElement.id`); focus != "mute" {
 		t.Errorf("the focus went to %q", focus)
 	}
-	p.shows("Telephone quality.")
-	p.until(micOn)
-	p.press(" ")
-	p.until(`!` + micOn + ` && document.querySelector("#mute").getAttribute("aria-pressed") === "true"`)
-	p.press(" ")
-	p.until(micOn)
+	p.Shows("Telephone quality.")
+	p.Until(micOn)
+	p.Press(" ")
+	p.Until(`!` + micOn + ` && document.querySelector("#mute").getAttribute("aria-pressed") === "true"`)
+	p.Press(" ")
+	p.Until(micOn)
 
 	// The voice speaks and is stopped.
 	eval[bool](p, `(`+sceneTalk+`.forEach(far.say), true)`)
-	p.status("Speaking")
-	p.shows("On it. bigpc goes on in the auth refactor session; I will tell you when the tests pass.")
-	p.shows("Fix the failing token test on bigpc.")
-	p.tabTo("Stop talking")
-	p.press("\r")
-	p.until(`far.types() === "session.update response.create response.cancel output_audio_buffer.clear"`)
+	p.Status("Speaking")
+	p.Shows("On it. bigpc goes on in the auth refactor session; I will tell you when the tests pass.")
+	p.Shows("Fix the failing token test on bigpc.")
+	p.TabTo("Stop talking")
+	p.Press("\r")
+	p.Until(`far.types() === "session.update response.create response.cancel output_audio_buffer.clear"`)
 	eval[bool](p, `(far.say({ type: "output_audio_buffer.cleared", response_id: "r2" }), far.say({ type: "response.done", response: { id: "r2", status: "cancelled", output: [{ id: "a2" }] } }), true)`)
-	p.shows("stopped")
-	p.status("bigpc and laptop are working")
+	p.Shows("stopped")
+	p.Status("bigpc and laptop are working")
 
 	// Typing goes the same way.
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("What is mini doing?", "\r")
-	p.until(`far.types().endsWith("conversation.item.create response.create")`)
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("What is mini doing?", "\r")
+	p.Until(`far.types().endsWith("conversation.item.create response.create")`)
 	if got := eval[string](p, `(({ item: { id, ...item } }) => (id.length <= 32 && id) ? JSON.stringify(item) : "no id")(far.events.at(-2))`); got != `{"type":"message","role":"user","content":[{"type":"input_text","text":"What is mini doing?"}]}` {
 		t.Errorf("typed item %s", got)
 	}
-	p.until(`document.querySelector("#say").value === ""`)
+	p.Until(`document.querySelector("#say").value === ""`)
 	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.at(-2).item }), true)`)
-	p.until(`document.querySelectorAll(".line.you").length === 3`)
+	p.Until(`document.querySelectorAll(".line.you").length === 3`)
 
 	// Errors of the voice model that mean something are told, others not.
 	eval[bool](p, `(far.say({ type: "error", error: { code: "response_cancel_not_active", message: "Nothing to cancel." } }), far.say({ type: "error", error: { code: "server_error", message: "The model stumbled." } }), true)`)
-	p.shows("The model stumbled.")
-	p.until(`!document.body.innerText.includes("Nothing to cancel.")`)
+	p.Shows("The model stumbled.")
+	p.Until(`!document.body.innerText.includes("Nothing to cancel.")`)
 
-	p.tabTo("Hang up")
-	p.press("\r")
-	p.status("Not in a call")
-	p.shows("You hung up. Work goes on; its result will be here.")
-	p.until(`window.mic.getAudioTracks()[0].readyState === "ended" && document.activeElement.id === "start"`)
+	p.TabTo("Hang up")
+	p.Press("\r")
+	p.Status("Not in a call")
+	p.Shows("You hung up. Work goes on; its result will be here.")
+	p.Until(`window.mic.getAudioTracks()[0].readyState === "ended" && document.activeElement.id === "start"`)
 	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_1") })
 	p.quiet()
 }
@@ -149,16 +149,16 @@ func TestPageCancelsACall(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `((real) => (window.fetch = (url, init) => (url.startsWith("/v1/realtime/calls?") ? new Promise((_, no) => init.signal.addEventListener("abort", () => no(init.signal.reason))) : real(url, init)), true))(window.fetch)`)
-	p.tabTo("Call")
-	p.press("\r")
-	p.status("Connecting…")
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Hello there", "\r")
-	p.until(`document.querySelector(".line.you")`)
-	p.click("Cancel")
-	p.status("Not in a call")
-	p.shows("You stopped the call. What you typed was not said; it is in the box again. Work goes on; its result will be here.")
-	p.until(`document.querySelector("#say").value === "Hello there"`)
+	p.TabTo("Call")
+	p.Press("\r")
+	p.Status("Connecting…")
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Hello there", "\r")
+	p.Until(`document.querySelector(".line.you")`)
+	p.Click("Cancel")
+	p.Status("Not in a call")
+	p.Shows("You stopped the call. What you typed was not said; it is in the box again. Work goes on; its result will be here.")
+	p.Until(`document.querySelector("#say").value === "Hello there"`)
 	if eval[bool](p, `far.calls > 0 || document.body.innerText.includes("You hung up")`) {
 		t.Error("it was never up")
 	}
@@ -168,63 +168,63 @@ func TestPageCancelsACall(t *testing.T) {
 func TestPagePushToTalk(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.tabTo("Sound")
-	p.press("\r")
-	p.until(`document.querySelector("#sound-menu:popover-open")`)
-	p.hit(`document.querySelector("input[value=hold]")`)
-	p.press("\x1b") // Escape
-	p.hit(`document.querySelector("#start")`)
-	p.until(`document.querySelector("#hold:not([hidden])") && ` + micOn + ` === false`)
-	p.status("bigpc and laptop are working") // the page itself knows that the call is up
-	p.hit(`document.querySelector("#transcript")`)
+	p.TabTo("Sound")
+	p.Press("\r")
+	p.Until(`document.querySelector("#sound-menu:popover-open")`)
+	p.Hit(`document.querySelector("input[value=hold]")`)
+	p.Press("\x1b") // Escape
+	p.Hit(`document.querySelector("#start")`)
+	p.Until(`document.querySelector("#hold:not([hidden])") && ` + micOn + ` === false`)
+	p.Status("bigpc and laptop are working") // the page itself knows that the call is up
+	p.Hit(`document.querySelector("#transcript")`)
 	p.key(input.DispatchKeyEventTypeKeyDown, false)
-	p.until(micOn)
+	p.Until(micOn)
 	p.key(input.DispatchKeyEventTypeKeyDown, true)
-	p.shows("Talking…")
+	p.Shows("Talking…")
 	p.key(input.DispatchKeyEventTypeKeyUp, false)
-	p.until(`!` + micOn)
+	p.Until(`!` + micOn)
 	// In the text box Space is a space.
-	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.Do(chromedp.Focus(chromedp.ID("say")))
 	p.key(input.DispatchKeyEventTypeKeyDown, false)
 	p.key(input.DispatchKeyEventTypeKeyUp, false)
-	p.until(`document.querySelector("#say").value === " " && !` + micOn)
+	p.Until(`document.querySelector("#say").value === " " && !` + micOn)
 	// Who clicked a button and then holds Space wants to talk, not to press it again.
 	eval[bool](p, `(far.say({ type: "output_audio_buffer.started", response_id: "r9" }), true)`)
-	p.hit(`document.querySelector("#quiet")`)
+	p.Hit(`document.querySelector("#quiet")`)
 	p.key(input.DispatchKeyEventTypeKeyDown, false)
-	p.until(micOn)
+	p.Until(micOn)
 	p.key(input.DispatchKeyEventTypeKeyUp, false)
-	p.until(`!` + micOn)
+	p.Until(`!` + micOn)
 	// Who came to a button by keyboard presses it.
-	p.tabTo("Hang up")
+	p.TabTo("Hang up")
 	p.key(input.DispatchKeyEventTypeKeyDown, false)
 	p.key(input.DispatchKeyEventTypeKeyUp, false)
-	p.status("Not in a call")
+	p.Status("Not in a call")
 	// The button itself, with the mouse. The choice is kept.
-	p.click("Call")
-	p.until(`far.calls === 2 && !document.querySelector("#hold").hidden`)
-	p.status("bigpc and laptop are working")
+	p.Click("Call")
+	p.Until(`far.calls === 2 && !document.querySelector("#hold").hidden`)
+	p.Status("bigpc and laptop are working")
 	box := eval[[]float64](p, `(({ left, top, width, height }) => [left + width / 2, top + height / 2])(document.querySelector("#hold").getBoundingClientRect())`)
-	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, box[0], box[1], chromedp.ButtonType(input.MouseButtonLeft), chromedp.ClickCount(1)))
-	p.until(micOn)
-	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, box[0], box[1], chromedp.ButtonType(input.MouseButtonLeft), chromedp.ClickCount(1)))
-	p.until(`!` + micOn)
-	p.shot("hold-to-talk")
+	p.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, box[0], box[1], chromedp.ButtonType(input.MouseButtonLeft), chromedp.ClickCount(1)))
+	p.Until(micOn)
+	p.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, box[0], box[1], chromedp.ButtonType(input.MouseButtonLeft), chromedp.ClickCount(1)))
+	p.Until(`!` + micOn)
+	p.Picture("hold-to-talk")
 	p.quiet()
 }
 
 func TestPageWithoutMicrophone(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, false)
-	p.click("Call")
-	p.until(`document.querySelector("#status").textContent.includes("Microphone off: this page may not use it. Allow it in the address bar.")`)
-	p.until(`far.types() === "session.update response.create"`) // what is said before the page's own end is open takes the greeting's place
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Run the tests on bigpc.", "\r")
-	p.until(`far.types() === "session.update response.create conversation.item.create response.create"`)
-	p.shot("no-microphone")
-	p.click("Hang up")
-	p.status("Not in a call")
+	p.Click("Call")
+	p.Until(`document.querySelector("#status").textContent.includes("Microphone off: this page may not use it. Allow it in the address bar.")`)
+	p.Until(`far.types() === "session.update response.create"`) // what is said before the page's own end is open takes the greeting's place
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Run the tests on bigpc.", "\r")
+	p.Until(`far.types() === "session.update response.create conversation.item.create response.create"`)
+	p.Picture("no-microphone")
+	p.Click("Hang up")
+	p.Status("Not in a call")
 	p.quiet()
 }
 
@@ -233,27 +233,27 @@ func TestPageMovesTheCall(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
 	eval[bool](p, `(far.live = "rtc_other", true)`)
-	p.click("Call")
-	p.shows("You are in a call in another window or on another device.")
-	p.status("Not in a call")
-	p.click("Dismiss")
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Run the tests on bigpc.", "\r")
-	p.shows("Move the call here")
+	p.Click("Call")
+	p.Shows("You are in a call in another window or on another device.")
+	p.Status("Not in a call")
+	p.Click("Dismiss")
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Run the tests on bigpc.", "\r")
+	p.Shows("Move the call here")
 	if got := eval[string](p, `document.querySelector("#say").value.trim() + far.calls`); got != "Run the tests on bigpc.0" {
 		t.Errorf("typed and calls: %q", got)
 	}
-	p.shot("move-the-call")
-	p.click("Move the call here")
-	p.until(`far.types() === "session.update conversation.item.create response.create"`)
-	p.until(`document.querySelector("#say").value === ""`)
+	p.Picture("move-the-call")
+	p.Click("Move the call here")
+	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.Until(`document.querySelector("#say").value === ""`)
 	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_other") })
 	// A call that this window has left is none elsewhere, also while it ends.
-	p.click("Hang up")
-	p.status("Not in a call")
+	p.Click("Hang up")
+	p.Status("Not in a call")
 	eval[bool](p, `(far.live = "rtc_1", true)`)
-	p.click("Call")
-	p.until(`far.calls === 2 && far.channel.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.calls === 2 && far.channel.readyState === "open"`)
 	p.quiet()
 }
 
@@ -262,8 +262,8 @@ func TestPageCallsBesideAHeldCall(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.live = "rtc_other", far.held = true)`)
-	p.click("Call")
-	p.until(`far.calls === 1 && far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.calls === 1 && far.channel?.readyState === "open"`)
 	if eval[bool](p, `Boolean(document.querySelector(".toast"))`) {
 		t.Error("somebody is asked")
 	}
@@ -274,8 +274,8 @@ func TestPageCallsBesideAHeldCall(t *testing.T) {
 func TestPageLogoutHangsUp(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
 	eval[bool](p, `(() => {
 	  const real = window.fetch;
 	  far.order = [];
@@ -289,9 +289,9 @@ func TestPageLogoutHangsUp(t *testing.T) {
 	  };
 	  return true;
 	})()`)
-	p.click("Settings")
-	p.click("Log out here")
-	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.Click("Settings")
+	p.Click("Log out here")
+	p.Until(`document.querySelector("#login:not([hidden])")`)
 	if got := eval[string](p, `far.order.join()`); got != "hung up,logged out" {
 		t.Errorf("it %s", got)
 	}
@@ -308,9 +308,9 @@ func TestPageCopyStaysOutOfTheCall(t *testing.T) {
 		handoff.Fault(handoff.CodeNotFound, "such call", "").Reply(rw, false)
 	}
 	w.mu.Unlock()
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Hello there", "\r")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Hello there", "\r")
+	p.Until(`far.channel?.readyState === "open"`)
 	eval[bool](p, `(() => { // a tab in the background keeps its call
 	  Object.defineProperty(document, "hidden", { get: () => true });
 	  dispatchEvent(new Event("visibilitychange"));
@@ -319,15 +319,15 @@ func TestPageCopyStaysOutOfTheCall(t *testing.T) {
 	  window.copy = window.open(location.href);
 	  return copy.sessionStorage.getItem("switchboard-call") !== null;
 	})()`)
-	p.until(`copy.document.querySelector("#app:not([hidden]) .machine") && copy.sessionStorage.getItem("switchboard-call") === null`)
+	p.Until(`copy.document.querySelector("#app:not([hidden]) .machine") && copy.sessionStorage.getItem("switchboard-call") === null`)
 	eval[bool](p, `(async () => { while ((await callLocks()).pending) await new Promise((resolve) => setTimeout(resolve, 20)); return true; })()`)
 	if got := eval[string](p, `copy.document.querySelector("#status-text").textContent + copy.document.querySelectorAll(".toast").length`); got != "Not in a call0" {
 		t.Errorf("the copy says %q", got)
 	}
 	eval[bool](p, `(copy.close(), true)`)
-	p.status("bigpc and laptop are working")
-	p.click("Hang up")
-	p.status("Not in a call")
+	p.Status("bigpc and laptop are working")
+	p.Click("Hang up")
+	p.Status("Not in a call")
 	eval[bool](p, `(async () => { while ((await callLocks()).held) await new Promise((resolve) => setTimeout(resolve, 20)); return true; })()`)
 	p.quiet()
 }
@@ -337,14 +337,14 @@ func TestPageForgetsTheCallItKept(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	const kept = `sessionStorage.getItem("switchboard-call") !== null`
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
 	eval[bool](p, `dispatchEvent(new Event("beforeunload", { cancelable: true }))`) // a download does that, and the page stays
 	if !eval[bool](p, kept) {
 		t.Error("the call is not kept")
 	}
-	p.click("Hang up")
-	p.status("Not in a call")
+	p.Click("Hang up")
+	p.Status("Not in a call")
 	if eval[bool](p, `(dispatchEvent(new Event("pagehide")), `+kept+`)`) {
 		t.Error("the next page would come back to a call that was hung up")
 	}
@@ -355,37 +355,37 @@ func TestPageForgetsTheCallItKept(t *testing.T) {
 func TestPageIsAnsweredInWriting(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Hello", "\r")
-	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Hello", "\r")
+	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	const told = `JSON.stringify(far.events.filter((e) => e.type === "session.update").map((e) => e.session.output_modalities ?? null))`
 	if got := eval[string](p, told); got != `[["text"]]` {
 		t.Errorf("a call by text: %s", got)
 	}
 	eval[bool](p, `(far.say({ type: "response.output_text.delta", item_id: "a1", delta: "Good day." }), true)`)
-	p.shows("Good day.")
-	p.click("Use mic")
-	p.until(micOn)
-	p.until(told + ` === '[["text"],["audio"]]'`)
-	p.click("Hang up")
-	p.status("Not in a call")
-	p.click("Call")
-	p.until(told + ` === '[["text"],["audio"],null]'`)
+	p.Shows("Good day.")
+	p.Click("Use mic")
+	p.Until(micOn)
+	p.Until(told + ` === '[["text"],["audio"]]'`)
+	p.Click("Hang up")
+	p.Status("Not in a call")
+	p.Click("Call")
+	p.Until(told + ` === '[["text"],["audio"],null]'`)
 	p.quiet()
 }
 
 func TestPageTypingCalls(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.click("What are my machines doing?A look at the fleet")
-	p.until(`far.types() === "session.update conversation.item.create response.create"`)
-	p.until(`document.querySelector(".line.you .line-text").textContent === "What are my machines doing?"`)
+	p.Click("What are my machines doing?A look at the fleet")
+	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.Until(`document.querySelector(".line.you .line-text").textContent === "What are my machines doing?"`)
 	if eval[bool](p, `Boolean(window.mic)`) {
 		t.Error("typing opened the microphone")
 	}
 	const leaves = `dispatchEvent(new Event("beforeunload", { cancelable: true }))`
-	p.click("Use mic") // now it is wanted
-	p.until(micOn)
+	p.Click("Use mic") // now it is wanted
+	p.Until(micOn)
 	if !eval[bool](p, leaves) {
 		t.Error("there is a warning, though the next page comes back to the call")
 	}
@@ -396,11 +396,11 @@ func TestPageTypingCalls(t *testing.T) {
 	})()`) {
 		t.Error("a call is left without a warning")
 	}
-	p.until(`far.pc.getReceivers()[0].track && document.querySelector("#mute").textContent === "Mute"`)
+	p.Until(`far.pc.getReceivers()[0].track && document.querySelector("#mute").textContent === "Mute"`)
 	// The other side ends the call in good order.
 	eval[bool](p, `(far.channel.close(), true)`)
-	p.shows("The call was ended by the other side.")
-	p.status("Not in a call")
+	p.Shows("The call was ended by the other side.")
+	p.Status("Not in a call")
 	if !eval[bool](p, leaves) {
 		t.Error("who is in no call is asked before they leave the page")
 	}
@@ -411,12 +411,12 @@ func TestPageCallFails(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.broken = true)`)
-	p.click("Call")
-	p.shows("The voice model is away. Wait.")
-	p.status("Not in a call")
+	p.Click("Call")
+	p.Shows("The voice model is away. Wait.")
+	p.Status("Not in a call")
 	eval[bool](p, `(far.broken = false, true)`)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
-	p.status("bigpc and laptop are working")
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
+	p.Status("bigpc and laptop are working")
 	p.quiet()
 }

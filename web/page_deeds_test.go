@@ -15,17 +15,17 @@ func cardOf(id string) string { return `document.querySelector("#card-` + id + `
 
 // openLine opens finished work.
 func (p *tab) openLine(id string) {
-	p.t.Helper()
-	p.until(cardOf(id) + `?.querySelector(".line-open").checkVisibility()`)
+	p.T.Helper()
+	p.Until(cardOf(id) + `?.querySelector(".line-open").checkVisibility()`)
 	eval[bool](p, `(`+cardOf(id)+`.querySelector(".line-open").click(), true)`)
-	p.until(cardOf(id) + `.querySelector(".card-body").checkVisibility()`)
+	p.Until(cardOf(id) + `.querySelector(".card-body").checkVisibility()`)
 }
 
 // pressIn presses a button of a card.
 func (p *tab) pressIn(id, name string) {
-	p.t.Helper()
+	p.T.Helper()
 	found := `[...` + cardOf(id) + `.querySelectorAll("button")].find((b) => b.textContent.trim() === "` + name + `" && b.checkVisibility())`
-	p.until(found)
+	p.Until(found)
 	eval[bool](p, `(`+found+`.click(), true)`)
 }
 
@@ -37,7 +37,7 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 900)
 	p.loggedIn(base)
-	p.until(cardOf("h1") + `?.querySelector(".diff")`)
+	p.Until(cardOf("h1") + `?.querySelector(".diff")`)
 	const diff = `[...document.querySelectorAll("#card-h1 .ln")].map((l) => l.className.slice(3) + "|" + l.textContent.trim()).join("; ")`
 	want := "hunk|@@ -86,5 +86,6 @@ func (t Token) Expired(now time.Time) bool {; |skew := 30 * time.Second; del|-\treturn now.Add(-skew).After(t.Expires); " +
 		"add|+\t// The boundary counts: a token is over once its last second is.; add|+\treturn !now.Add(-skew).Before(t.Expires); |}"
@@ -47,14 +47,14 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 	if got := eval[string](p, cardOf("h1")+`.querySelector(".file-head").textContent`); got != "auth/token.go+2 −1" {
 		t.Errorf("the file reads %q", got)
 	}
-	p.until(cardOf("h3") + `.querySelector(".pill").textContent === "Tests fail" && ` + cardOf("h3") + `.querySelector(".pill").dataset.tone === "warn"`)
+	p.Until(cardOf("h3") + `.querySelector(".pill").textContent === "Tests fail" && ` + cardOf("h3") + `.querySelector(".pill").dataset.tone === "warn"`)
 	p.openLine("h3")
 	for _, text := range []string{"tests fail", "12k tokens"} {
-		p.until(cardOf("h3") + `.querySelector(".card-meta").textContent.includes("` + text + `")`)
+		p.Until(cardOf("h3") + `.querySelector(".card-meta").textContent.includes("` + text + `")`)
 	}
-	p.until(cardOf("h1") + `.querySelector(".card-meta").textContent.includes("1 file edited, +2 −1")`)
+	p.Until(cardOf("h1") + `.querySelector(".card-meta").textContent.includes("1 file edited, +2 −1")`)
 	eval[bool](p, `(`+cardOf("h3")+`.querySelector("summary").click(), true)`)
-	p.until(cardOf("h3") + `.querySelector(".answers li")?.textContent.match(/^Allowed by voice at .*: go test \.\/\.\.\.$/)`)
+	p.Until(cardOf("h3") + `.querySelector(".answers li")?.textContent.match(/^Allowed by voice at .*: go test \.\/\.\.\.$/)`)
 	p.quiet()
 }
 
@@ -73,19 +73,19 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	for button, said := range map[string]string{"Add to it": "Added to the work that runs on bigpc: “x”", "Queue next": "Queued on bigpc, after the work that runs: “x”"} {
 		p.pressIn("h1", button)
-		p.until(`document.activeElement.id === "more-h1"`)
-		p.press("x", "\r")
-		p.shows(said)
-		p.until(`!document.querySelector("#more-h1").checkVisibility()`)
+		p.Until(`document.activeElement.id === "more-h1"`)
+		p.Press("x", "\r")
+		p.Shows(said)
+		p.Until(`!document.querySelector("#more-h1").checkVisibility()`)
 	}
 	if eval[bool](p, `[...`+cardOf("h5")+`.querySelectorAll("button")].some((b) => b.textContent === "Add to it" && b.checkVisibility())`) {
 		t.Error("words are offered to go into work that waits")
 	}
 	p.openLine("h3")
 	p.pressIn("h3", "Do it again")
-	p.shows("Given to bigpc again.")
+	p.Shows("Given to bigpc again.")
 	p.pressIn("h1", "Stop the work")
-	p.until(cardOf("h1") + `.querySelector(".pill").textContent === "Stopping…"`)
+	p.Until(cardOf("h1") + `.querySelector(".pill").textContent === "Stopping…"`)
 	w.logged(t, "stop owner h1") // the card says so at once, before the service has heard
 	var did []string
 	for _, line := range w.log() {
@@ -122,16 +122,16 @@ func TestPageCopiesAndReadsAloud(t *testing.T) {
 	w.records[2].Text, w.records[2].Spoken = long, "One test of forty-eight fails."
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 900)
-	p.do(atFirst(voices), allow(browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite))
+	p.Do(atFirst(voices), allow(browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite))
 	p.loggedIn(base)
 	p.openLine("h3")
-	p.click("Copy")
-	p.shows("Copied.")
+	p.Click("Copy")
+	p.Shows("Copied.")
 	if got := eval[string](p, `navigator.clipboard.readText()`); got != long {
 		t.Errorf("copied %d bytes of %d: %.80q", len(got), len(long), got)
 	}
 	for range 2 {
-		p.click("Read aloud")
+		p.Click("Read aloud")
 	}
 	if got := eval[[]string](p, `spoken`); !slices.Equal(got, []string{"(stop)", w.records[2].Spoken, "(stop)", w.records[2].Spoken}) {
 		t.Errorf("read %q", got)
@@ -153,10 +153,10 @@ func TestPageSendsUnheardWordsAgain(t *testing.T) {
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.openLine("h3")
 	const unheard = `#card-h3").querySelectorAll(".unheard `
-	p.until(`[...document.querySelector("` + unheard + `p")].map((l) => l.textContent).join("; ") === "Not heard: “Also run the fuzz tests.”; Not heard: “` + handoff.Clip(evil, maxListPrompt) + `”"`)
+	p.Until(`[...document.querySelector("` + unheard + `p")].map((l) => l.textContent).join("; ") === "Not heard: “Also run the fuzz tests.”; Not heard: “` + handoff.Clip(evil, maxListPrompt) + `”"`)
 	eval[bool](p, `(document.querySelector("`+unheard+`button")[1].click(), document.querySelector("`+unheard+`button")[1].click(), true)`)
-	p.shows("Given to bigpc: “And <b>the linter</b>")
-	p.until(`!document.querySelector("` + unheard + `[aria-disabled]").length`)
+	p.Shows("Given to bigpc: “And <b>the linter</b>")
+	p.Until(`!document.querySelector("` + unheard + `[aria-disabled]").length`)
 	var given []string
 	for _, line := range w.log() {
 		if strings.HasPrefix(line, "start ") {

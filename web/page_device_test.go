@@ -15,11 +15,11 @@ func TestPageAddsADevice(t *testing.T) {
 	browser := startChromium(t, true)
 	p := openTab(t, browser, 1280, 800)
 	p.loggedIn(base)
-	p.click("Settings")
-	p.click("Add a device")
-	p.until(`/^https:\/\/bigpc\.example\.com\/#login=[B-Z]{8}$/.test(document.querySelector(".device-code .mono")?.textContent)`)
-	p.do(chromedp.ScrollIntoView(chromedp.CSS(".device-code")))
-	p.shot("add-a-device")
+	p.Click("Settings")
+	p.Click("Add a device")
+	p.Until(`/^https:\/\/bigpc\.example\.com\/#login=[B-Z]{8}$/.test(document.querySelector(".device-code .mono")?.textContent)`)
+	p.Do(chromedp.ScrollIntoView(chromedp.CSS(".device-code")))
+	p.Picture("add-a-device")
 	// The image has every cell of the code, and light around it.
 	if bad := eval[string](p, `import("/page/lean-qr.js").then(({ generate, correction }) => {
 		const code = generate(document.querySelector(".device-code .mono").textContent, { minCorrectionLevel: correction.M });
@@ -37,16 +37,16 @@ func TestPageAddsADevice(t *testing.T) {
 	}
 	other := openTab(t, browser, 390, 844)
 	other.open(base)
-	other.until(`document.querySelector("#login:not([hidden])")`)
-	other.enter(strings.ToLower(code))
-	other.until(`document.querySelector("#app:not([hidden])")`)
+	other.Until(`document.querySelector("#login:not([hidden])")`)
+	other.EnterKey(strings.ToLower(code))
+	other.Until(`document.querySelector("#app:not([hidden])")`)
 	other.quiet()
 	// It counts once.
 	again := openTab(t, browser, 390, 844)
 	again.open(base)
-	again.until(`document.querySelector("#login:not([hidden])")`)
-	again.enter(code)
-	again.shows("each counts once, for ten minutes")
+	again.Until(`document.querySelector("#login:not([hidden])")`)
+	again.EnterKey(code)
+	again.Shows("each counts once, for ten minutes")
 	p.quiet()
 }
 
@@ -64,12 +64,12 @@ func TestPageSettingsStandStill(t *testing.T) {
 	})
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.click("Settings")
+	p.Click("Settings")
 	const places = `["Add a device", "Show decisions"].map((name) => [...document.querySelectorAll("#settings button")].find((b) => b.textContent === name).getBoundingClientRect().top).join(" ")`
 	eval[bool](p, frames)
 	before := eval[string](p, places)
 	close(told)
-	p.until(`document.querySelector(".login-row")`)
+	p.Until(`document.querySelector(".login-row")`)
 	eval[bool](p, frames)
 	if after := eval[string](p, places); after != before {
 		t.Errorf("the buttons stood at %s, and then at %s", before, after)

@@ -22,20 +22,20 @@ func TestPageHighlightsDiffs(t *testing.T) {
 	}
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 1100)
-	p.scheme("light")
+	p.Scheme("light")
 	p.open(base)
-	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.Until(`document.querySelector("#login:not([hidden])")`)
 	if eval[bool](p, `performance.getEntriesByType("resource").some((r) => r.name.endsWith("/prism.js"))`) {
 		t.Error("the languages are loaded before there is a diff")
 	}
 	p.loggedIn(base)
 	const diff = `[...document.querySelectorAll("#card-h1 .diff")]`
-	p.until(diff + `.length === 3`)
+	p.Until(diff + `.length === 3`)
 	for _, i := range []string{"1", "2"} { // plain ones are looked at first, so that they had their chance
 		eval[bool](p, `(`+diff+`[`+i+`].scrollIntoView(), true)`)
 	}
 	eval[bool](p, `(`+diff+`[0].scrollIntoView({ block: "center" }), true)`)
-	p.until(diff + `[0].querySelector(".tok-key")`)
+	p.Until(diff + `[0].querySelector(".tok-key")`)
 	const parts = diff + `[0].querySelectorAll("span[class^=tok]")`
 	got := eval[string](p, `[...`+parts+`].map((s) => s.className.slice(4) + " " + s.textContent).join("; ")`)
 	if want := "key package; com /* one; com // <b>two</b>; com end */; key func; name a; key func; name b; key string; key return; str \"x\"; key const; num 1"; got != want {
@@ -48,7 +48,7 @@ func TestPageHighlightsDiffs(t *testing.T) {
 		t.Errorf("%d parts of what stays plain", n)
 	}
 	for _, scheme := range []string{"light", "dark"} {
-		p.scheme(scheme)
+		p.Scheme(scheme)
 		p.look("diff-" + scheme)
 		p.axe("diff " + scheme)
 	}

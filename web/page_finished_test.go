@@ -48,7 +48,7 @@ func TestPageFinishedWork(t *testing.T) {
 			p := openTab(t, startChromium(t, true), width, 844)
 			p.loggedIn(base)
 			eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-			p.until(`document.querySelectorAll(".card.folded").length === 25`)
+			p.Until(`document.querySelectorAll(".card.folded").length === 25`)
 			var even, odd []string
 			for i := range 25 {
 				if i%2 == 0 {
@@ -64,29 +64,29 @@ func TestPageFinishedWork(t *testing.T) {
 			if high := eval[float64](p, `Math.max(...[...document.querySelectorAll(".card.folded")].map((c) => c.getBoundingClientRect().height))`); high > 44 {
 				t.Errorf("a line is %v pixels high", high)
 			}
-			p.shot(fmt.Sprint("finished-", width))
+			p.Picture(fmt.Sprint("finished-", width))
 			tones := eval[string](p, `["f0", "f2", "f4"].map((id) => { const s = document.querySelector("#card-" + id + " .pill"); return s.textContent + " " + s.dataset.tone; }).join("; ")`)
 			if tones != "Done good; Stopped flat; Tests fail warn" {
 				t.Errorf("outcomes read %q", tones)
 			}
 			p.openLine("f4")
-			p.until(cardOf("f4") + `.querySelector(".line-open").getAttribute("aria-expanded") === "true"`)
-			p.shot(fmt.Sprint("finished-open-", width))
+			p.Until(cardOf("f4") + `.querySelector(".line-open").getAttribute("aria-expanded") === "true"`)
+			p.Picture(fmt.Sprint("finished-open-", width))
 			p.axe("finished work")
 			p.openLine("f0")
 			eval[bool](p, `(`+cardOf("f4")+`.querySelector(".line-open").click(), true)`)
-			p.until(`!` + cardOf("f4") + `.querySelector(".card-body").checkVisibility()`)
+			p.Until(`!` + cardOf("f4") + `.querySelector(".card-body").checkVisibility()`)
 
 			find := func(label, value, event, want string) {
 				t.Helper()
 				eval[bool](p, fmt.Sprintf(`(() => { const f = [...document.querySelectorAll(".work-tools label")].find((l) => l.querySelector(".sr").textContent === %q).querySelector("input");
 				  f.value = %q; f.dispatchEvent(new Event(%q)); return true; })()`, label, value, event))
-				p.until(shownWork + ` === ` + fmt.Sprintf("%q", want))
+				p.Until(shownWork + ` === ` + fmt.Sprintf("%q", want))
 			}
 			find("Find work", "result 24", "input", "f24")
-			p.shows("1 of 25")
+			p.Shows("1 of 25")
 			find("Find work", "nothing like this", "input", "")
-			p.shows("No matches.")
+			p.Shows("No matches.")
 			find("Find work", "", "input", strings.Replace(want, "f0", "f0+", 1))
 			find("Find work", "failed", "input", "f4")
 			find("Find work", "stopped", "input", "f2")
@@ -102,29 +102,29 @@ func TestPageFinishedWork(t *testing.T) {
 // putsAway: what runs stands above, and stays open when it ends while somebody looks; what is over is put away and
 // brought back, on every device.
 func (p *tab) putsAway(w *world, base string, feed *testFeed) {
-	p.t.Helper()
+	p.T.Helper()
 	runs := handoff.Record{ID: "r", Server: "laptop", ThreadID: "t-notes", Title: "release notes", Prompt: "Go on.", State: handoff.StatusStarted, CreatedAt: time.Now()}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
-	p.until(shownWork + `.startsWith("r+; # bigpc auth refactor; f0+")`)
-	p.click("Clear finished")
-	p.until(shownWork + ` === "r+"`)
-	p.until(`document.querySelector(".toast")?.textContent.includes("It stays in the history.")`)
-	p.click("Undo")
-	p.until(shownWork + `.includes("; f24")`)
-	p.click("Clear finished")
-	p.until(shownWork + ` === "r+"`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+	p.Until(shownWork + `.startsWith("r+; # bigpc auth refactor; f0+")`)
+	p.Click("Clear finished")
+	p.Until(shownWork + ` === "r+"`)
+	p.Until(`document.querySelector(".toast")?.textContent.includes("It stays in the history.")`)
+	p.Click("Undo")
+	p.Until(shownWork + `.includes("; f24")`)
+	p.Click("Clear finished")
+	p.Until(shownWork + ` === "r+"`)
 	eval[bool](p, `(document.querySelector("#card-r").focus(), true)`)
-	waitFor(p.t, func() bool { // it was put away twice, and brought back between
+	waitFor(p.T, func() bool { // it was put away twice, and brought back between
 		log := strings.Join(w.log(), "\n")
 		return strings.Count(log, "put owner") == 3
 	})
 	runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
-	p.until(shownWork + ` === "r+"`)
-	p.until(`document.activeElement.id === "card-r"`) // it moved, and the keyboard with it
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+	p.Until(shownWork + ` === "r+"`)
+	p.Until(`document.activeElement.id === "card-r"`) // it moved, and the keyboard with it
 	w.change(func(w *world) { w.records = append([]handoff.Record{runs}, w.records...) })
 	p.open(base + "/?again") // on every device, and after a reload
-	p.until(shownWork + ` === "r"`)
+	p.Until(shownWork + ` === "r"`)
 }
 
 // TestPageClearsEverywhere: what is put away on one device goes from the list of another at once, and comes back there.
@@ -138,12 +138,12 @@ func TestPageClearsEverywhere(t *testing.T) {
 	for _, p := range []*tab{desk, phone} {
 		p.loggedIn(base)
 		eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-		p.until(`document.querySelectorAll(".card.folded").length === 5`)
+		p.Until(`document.querySelectorAll(".card.folded").length === 5`)
 	}
-	phone.click("Clear finished")
-	desk.until(`document.querySelectorAll(".card").length === 0`)
-	phone.click("Undo")
-	desk.until(`document.querySelectorAll(".card.folded").length === 5`)
+	phone.Click("Clear finished")
+	desk.Until(`document.querySelectorAll(".card").length === 0`)
+	phone.Click("Undo")
+	desk.Until(`document.querySelectorAll(".card.folded").length === 5`)
 	desk.quiet()
 	phone.quiet()
 }
@@ -160,19 +160,19 @@ func TestPagePausedWork(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-	p.until(shownWork + `.startsWith("f0+")`)
-	p.until(cardOf("f0") + `.querySelector(".pill").textContent === "Paused"`)
-	p.shows("paused, because the work before it was stopped")
-	p.shot("paused")
+	p.Until(shownWork + `.startsWith("f0+")`)
+	p.Until(cardOf("f0") + `.querySelector(".pill").textContent === "Paused"`)
+	p.Shows("paused, because the work before it was stopped")
+	p.Picture("paused")
 	p.axe("paused work")
 	p.pressIn("f0", "Continue")
-	p.shows("Resumed on bigpc.")
+	p.Shows("Resumed on bigpc.")
 	p.pressIn("f0", "Drop")
-	p.shows("Dropped.")
+	p.Shows("Dropped.")
 	dropped := w.records[0]
 	dropped.Paused, dropped.Error = false, nil
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "f0", Record: &dropped})
-	p.until(shownWork + `.startsWith("# bigpc auth refactor; f0")`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "f0", Record: &dropped})
+	p.Until(shownWork + `.startsWith("# bigpc auth refactor; f0")`)
 	log := strings.Join(w.log(), "\n")
 	if !strings.Contains(log, "f0  ") || !strings.Contains(log, "stop owner f0") {
 		t.Errorf("asked %s", log)

@@ -20,13 +20,13 @@ func TestPageForcedColours(t *testing.T) {
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	params := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, params)
 		return err
 	}))
 	p.loggedIn(base)
-	p.until(`matchMedia("(forced-colors: active)").matches && document.querySelector(".question:not(.settling)")`)
-	p.shot("forced")
+	p.Until(`matchMedia("(forced-colors: active)").matches && document.querySelector(".question:not(.settling)")`)
+	p.Picture("forced")
 	const looks = `((a, b) => a && b && a.backgroundColor !== b.backgroundColor && a.color !== b.color)(...%s.map((s) => { const e = document.querySelector(s); return e && getComputedStyle(e); }))`
 	for what, pair := range map[string]string{
 		"Allow once": `[".question-buttons [data-decision=accept]", ".question-buttons [data-decision=decline]"]`,
@@ -43,8 +43,8 @@ func TestPageForcedColours(t *testing.T) {
 	if gone := eval[[]string](p, `[...document.querySelectorAll(".lamp, .plug, .pill")].filter((e) => e.checkVisibility()).filter((e) => { const s = getComputedStyle(e), b = getComputedStyle(document.body).backgroundColor; return s.backgroundColor === b && s.borderStyle === "none" && !e.textContent; }).map((e) => e.className)`); len(gone) > 0 {
 		t.Errorf("not seen any more: %q", gone)
 	}
-	p.size(390, 844)
-	p.hit(`document.querySelector('[data-go="work"]')`)
-	p.shot("forced-phone")
+	p.Size(390, 844)
+	p.Hit(`document.querySelector('[data-go="work"]')`)
+	p.Picture("forced-phone")
 	p.quiet()
 }

@@ -18,27 +18,27 @@ func TestPagePalette(t *testing.T) {
 	open := func(words string) {
 		t.Helper()
 		eval[bool](p, `document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }))`)
-		p.until(`document.querySelector("#palette").open && document.activeElement.id === "palette-field"`)
-		p.press(words)
-		p.until(`document.querySelectorAll("#palette-list li").length > 0`)
+		p.Until(`document.querySelector("#palette").open && document.activeElement.id === "palette-field"`)
+		p.Press(words)
+		p.Until(`document.querySelectorAll("#palette-list li").length > 0`)
 	}
 	open("run the tests")
-	p.until(`document.querySelectorAll("#palette-list li").length === 1`)
-	p.scheme("light")
+	p.Until(`document.querySelectorAll("#palette-list li").length === 1`)
+	p.Scheme("light")
 	p.look("palette")
 	p.axe("palette")
-	p.press("\r")
-	p.until(`document.activeElement.id === "card-h3" && location.hash === "#work/h3"`)
+	p.Press("\r")
+	p.Until(`document.activeElement.id === "card-h3" && location.hash === "#work/h3"`)
 	open("machine mini")
-	p.press("\r")
-	p.until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
+	p.Press("\r")
+	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
 	open("rate limits")
-	p.press("\r")
-	p.shows("Show earlier lines (31 or more)")
-	p.press("\x1b")
+	p.Press("\r")
+	p.Shows("Show earlier lines (31 or more)")
+	p.Press("\x1b")
 	open("settings")
-	p.press("\r")
-	p.until(`document.body.dataset.area === "settings"`)
+	p.Press("\r")
+	p.Until(`document.body.dataset.area === "settings"`)
 	p.quiet()
 }
 
@@ -52,16 +52,16 @@ func TestPageAddresses(t *testing.T) {
 	p.loggedIn(base)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.openLine("h3")
-	p.until(`location.hash === "#work/h3"`)
+	p.Until(`location.hash === "#work/h3"`)
 	p.open(base + "/?again#work/h3")
-	p.until(cardOf("h3") + `.querySelector(".card-body").checkVisibility() && document.activeElement.id === "card-h3"`)
+	p.Until(cardOf("h3") + `.querySelector(".card-body").checkVisibility() && document.activeElement.id === "card-h3"`)
 	p.open(base + "/?again#sessions/bigpc/t-auth")
-	p.until(`document.querySelector("#reader").open`)
-	p.shows("One test fails: a token that has expired")
-	p.press("\x1b")
-	p.until(`location.hash === "#sessions"`)
+	p.Until(`document.querySelector("#reader").open`)
+	p.Shows("One test fails: a token that has expired")
+	p.Press("\x1b")
+	p.Until(`location.hash === "#sessions"`)
 	p.open(base + "/?again#work/gone")
-	p.shows("That work is not here any more.")
+	p.Shows("That work is not here any more.")
 	p.quiet()
 }
 
@@ -73,19 +73,19 @@ func TestPageKeysGoThroughTheWork(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling)")`)
-	p.press("j", "j")
-	p.until(`document.activeElement === document.querySelectorAll("#work .line-open")[1]`)
-	p.press("k")
-	p.until(`document.activeElement === document.querySelectorAll("#work .line-open")[0]`)
-	p.press("a")
-	p.until(`document.activeElement.dataset.decision === "accept"`)
-	p.press("d")
-	p.until(`document.activeElement.dataset.decision === "decline"`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
+	p.Press("j", "j")
+	p.Until(`document.activeElement === document.querySelectorAll("#work .line-open")[1]`)
+	p.Press("k")
+	p.Until(`document.activeElement === document.querySelectorAll("#work .line-open")[0]`)
+	p.Press("a")
+	p.Until(`document.activeElement.dataset.decision === "accept"`)
+	p.Press("d")
+	p.Until(`document.activeElement.dataset.decision === "decline"`)
 	if strings.Contains(strings.Join(w.log(), ";"), "decide") {
 		t.Error("a letter alone decided")
 	}
-	p.press("\r")
+	p.Press("\r")
 	w.logged(t, "decide owner q1 decline")
 	p.quiet()
 }
@@ -94,12 +94,12 @@ func TestPageKeysGoThroughTheWork(t *testing.T) {
 func TestPageChoosesWhereWordsGo(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.until(`[...document.querySelectorAll("#say-to option")].map((o) => o.textContent).join("; ") ===
+	p.Until(`[...document.querySelectorAll("#say-to option")].map((o) => o.textContent).join("; ") ===
 	  "the machine I name; bigpc, in auth refactor; bigpc, in a new session; laptop, in release notes; laptop, in a new session; mini, in a new session"`)
 	eval[bool](p, `(document.querySelector("#say-to").value = "new laptop", true)`)
 	p.types("run the tests")
-	p.until(`far.events.some((e) => e.item?.content[0].text === "In a new session on laptop, run the tests")`)
-	p.until(`document.querySelector("#say-to").value === ""`)
+	p.Until(`far.events.some((e) => e.item?.content[0].text === "In a new session on laptop, run the tests")`)
+	p.Until(`document.querySelector("#say-to").value === ""`)
 	p.quiet()
 }
 
@@ -108,12 +108,12 @@ func TestPageShowsACallElsewhere(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
 	eval[bool](p, `(window.other = window.open(location.href), true)`)
-	p.until(`other.document.querySelector("#app:not([hidden]) .machine")`)
+	p.Until(`other.document.querySelector("#app:not([hidden]) .machine")`)
 	p.types("Hello there.")
-	p.until(`far.channel?.readyState === "open" && far.events.length > 1`)
+	p.Until(`far.channel?.readyState === "open" && far.events.length > 1`)
 	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.find((e) => e.item).item }), far.say({ type: "response.output_text.done", item_id: "a1", text: "Good day." }), true)`)
-	p.until(`[...other.document.querySelectorAll(".line-text")].map((e) => e.textContent).join(" ") === "Hello there. Good day."`)
-	p.until(`other.document.querySelector("#status-text").textContent === "Not in a call"`)
+	p.Until(`[...other.document.querySelectorAll(".line-text")].map((e) => e.textContent).join(" ") === "Hello there. Good day."`)
+	p.Until(`other.document.querySelector("#status-text").textContent === "Not in a call"`)
 	waitFor(t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -128,11 +128,11 @@ func TestPageShowsACallElsewhere(t *testing.T) {
 func TestPageStaysCalm(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
 	eval[bool](p, `([{ type: "conversation.item.added", item: { id: "u1", type: "message", role: "user", content: [{ type: "input_audio" }] } },
 	  { type: "conversation.item.input_audio_transcription.failed", item_id: "u1" }].forEach(far.say), true)`)
-	p.until(`document.querySelector("#status-detail").textContent === "That could not be understood; say it again."`)
+	p.Until(`document.querySelector("#status-detail").textContent === "That could not be understood; say it again."`)
 	if eval[bool](p, `Boolean(document.querySelector(".line.you"))`) {
 		t.Error("it left a bubble")
 	}
@@ -145,7 +145,7 @@ func TestPageStaysCalm(t *testing.T) {
 		w.records[len(w.records)-1].Outcome = handoff.OutcomeResult
 	})
 	p.open(p.base() + "/?again")
-	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#needs").hidden`)
+	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#needs").hidden`)
 }
 
 // base is where the page is.

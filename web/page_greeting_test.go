@@ -15,29 +15,29 @@ func TestPageGreets(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
 	eval[bool](p, ownPeer)
-	p.click("Call")
-	p.until(`far.types() === "session.update response.create"`)
+	p.Click("Call")
+	p.Until(`far.types() === "session.update response.create"`)
 	if got := eval[string](p, `far.events[1].response.instructions`); got != "Greet the caller in one short sentence and ask what they want done. Call no tool." {
 		t.Errorf("it asks for %q", got)
 	}
 	eval[bool](p, `([{ type: "response.output_audio_transcript.done", item_id: "a1", transcript: "Hello, what shall be done?" }].forEach(far.say), true)`)
-	p.shows("Hello, what shall be done?")
+	p.Shows("Hello, what shall be done?")
 	if !eval[bool](p, `!document.querySelector("#chips").classList.contains("strip") && document.querySelectorAll(".chip").length === 3`) {
 		t.Error("a greeting folds the sentences to try")
 	}
 	eval[bool](p, lose)
-	p.until(`far.asked === "call_id=rtc_1" && far.types() === "session.update response.create session.update"`)
-	p.click("Hang up")
-	p.status("Not in a call")
+	p.Until(`far.asked === "call_id=rtc_1" && far.types() === "session.update response.create session.update"`)
+	p.Click("Hang up")
+	p.Status("Not in a call")
 
 	record := w.records[0]
 	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
-	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &record})
-	p.until(`document.querySelector("#card-h1").textContent.includes("Done")`)
-	p.click("Call")
-	p.until(`far.calls === 2 && far.types().endsWith("session.update session.update")`)
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Fix it", "\r")
-	p.until(`far.types().endsWith("session.update session.update conversation.item.create response.create")`)
+	w.feed("owner").Publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	p.Until(`document.querySelector("#card-h1").textContent.includes("Done")`)
+	p.Click("Call")
+	p.Until(`far.calls === 2 && far.types().endsWith("session.update session.update")`)
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Fix it", "\r")
+	p.Until(`far.types().endsWith("session.update session.update conversation.item.create response.create")`)
 	p.quiet()
 }

@@ -39,9 +39,9 @@ func TestPageHistory(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
 	w.change(workedYesterday)
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Good morning", "\r")
-	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Good morning", "\r")
+	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	eval[bool](p, `(far.say({ type: "response.output_text.done", item_id: "a1", text: "Good morning to you." }), true)`)
 	w.logged(t, "said owner")
 	waitFor(t, func() bool {
@@ -49,45 +49,45 @@ func TestPageHistory(t *testing.T) {
 		defer w.mu.Unlock()
 		return len(w.desk.said) == 2
 	})
-	p.click("History")
-	p.until(`document.querySelectorAll("#history .past-line").length === 2 && document.querySelectorAll("#history .day").length === 2`)
+	p.Click("History")
+	p.Until(`document.querySelectorAll("#history .past-line").length === 2 && document.querySelectorAll("#history .day").length === 2`)
 	for _, text := range []string{"Good morning to you.", "auth refactor", "Run the tests.", "Done"} {
-		p.shows(text)
+		p.Shows(text)
 	}
 	// What is saved is what is found.
 	eval[bool](p, `(window.saved = [], URL.createObjectURL = (blob) => { blob.text().then((t) => saved.push(t)); return "blob:none"; }, HTMLAnchorElement.prototype.click = function () { saved.push(this.download); }, true)`)
-	p.click("Save as Markdown")
-	p.until(`saved.length === 2`)
+	p.Click("Save as Markdown")
+	p.Until(`saved.length === 2`)
 	for _, want := range []string{"**You**", ": Good morning", "> **bigpc** · auth refactor", "> Done: All 42 tests pass.", "the whole answer", "````\n$ go test ./...\n```\nok 42\n````", "```diff\na.go\n@@ -1 +1 @@\n-var a\n+const b\n```"} {
 		if text := eval[string](p, `saved.join("\n")`); !strings.Contains(text, want) {
 			t.Errorf("the Markdown lacks %q: %s", want, text)
 		}
 	}
-	p.click("Save as JSON")
-	p.until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).find((s) => s.work?.items)?.work.items[1].changes[0].diff.includes("const b")`)
-	p.do(chromedp.Focus(chromedp.ID("history-search")))
-	p.press("t", "o", " ", "y", "o", "u")
+	p.Click("Save as JSON")
+	p.Until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).find((s) => s.work?.items)?.work.items[1].changes[0].diff.includes("const b")`)
+	p.Do(chromedp.Focus(chromedp.ID("history-search")))
+	p.Press("t", "o", " ", "y", "o", "u")
 	w.logged(t, "conversation owner to you")
-	p.until(`document.querySelectorAll("#history .past-line").length === 1`)
+	p.Until(`document.querySelectorAll("#history .past-line").length === 1`)
 	// Turned off, nothing more is told.
 	eval[bool](p, `(document.querySelector("#history input[type=checkbox]").click(), true)`)
 	eval[bool](p, `(far.say({ type: "response.output_text.done", item_id: "a2", text: "A secret." }), true)`)
-	p.until(`document.querySelector("#transcript").textContent.includes("A secret.")`)
+	p.Until(`document.querySelector("#transcript").textContent.includes("A secret.")`)
 	eval[bool](p, `(document.querySelector("#history input[type=checkbox]").click(), far.say({ type: "response.output_text.done", item_id: "a3", text: "No secret." }), true)`)
 	waitFor(t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return len(w.desk.said) == 3 && w.desk.said[2].Text == "No secret."
 	})
-	p.click("Delete what was said…")
-	p.until(`document.querySelector("#confirm").open && document.activeElement.textContent === "Cancel"`)
-	p.press("\x1b")
-	p.until(`!document.querySelector("#confirm").open`)
+	p.Click("Delete what was said…")
+	p.Until(`document.querySelector("#confirm").open && document.activeElement.textContent === "Cancel"`)
+	p.Press("\x1b")
+	p.Until(`!document.querySelector("#confirm").open`)
 	if strings.Contains(strings.Join(w.log(), ";"), "drop owner") {
 		t.Error("it was deleted though nobody agreed")
 	}
-	p.click("Delete what was said…")
-	p.click("Delete it")
+	p.Click("Delete what was said…")
+	p.Click("Delete it")
 	w.logged(t, "drop owner")
 	w.mu.Lock()
 	if n := len(w.desk.said); n != 0 {
@@ -106,27 +106,27 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.click("History")
-	p.until(`document.querySelectorAll("#history .past-work").length === 3`)
+	p.Click("History")
+	p.Until(`document.querySelectorAll("#history .past-work").length === 3`)
 	const tones = `[...document.querySelectorAll(".past-work .pill")].map((p) => p.dataset.tone).join(" ")`
 	if got := eval[string](p, tones); got != "plain warn flat" {
 		t.Errorf("where it is not known how the tests ended, and where they failed: %q", got)
 	}
-	p.shows("Tests fail")
+	p.Shows("Tests fail")
 	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
-	p.shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
-	p.until(tones + ` === "good warn flat"`) // what it ran tells
-	p.click("What it did (2)")
+	p.Shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
+	p.Until(tones + ` === "good warn flat"`) // what it ran tells
+	p.Click("What it did (2)")
 	for _, text := range []string{"the whole answer", "go test ./...", "ok 42", "+const b"} {
-		p.shows(text)
+		p.Shows(text)
 	}
 	eval[bool](p, `(document.querySelectorAll(".past-work > summary")[2].click(), true)`)
-	p.until(`((text) => text.includes("it was not begun") && !text.includes("paused"))(document.querySelectorAll(".past-work")[2].textContent)`)
+	p.Until(`((text) => text.includes("it was not begun") && !text.includes("paused"))(document.querySelectorAll(".past-work")[2].textContent)`)
 	for _, scheme := range []string{"light", "dark"} {
-		p.scheme(scheme)
-		p.until(`document.querySelector("#history .tok-key")`)
+		p.Scheme(scheme)
+		p.Until(`document.querySelector("#history .tok-key")`)
 		for _, size := range []struct{ width, height int64 }{{390, 844}, {844, 390}, {1024, 700}, {1440, 900}} {
-			p.size(size.width, size.height)
+			p.Size(size.width, size.height)
 			p.look(fmt.Sprint("history-", scheme, size.width))
 			p.axe("history")
 			lines := eval[string](p, `["", ".button"].map((which) => new Set([...document.querySelectorAll("#history .tools > *" + which)].map((e) => e.getBoundingClientRect().top)).size).join()`)
@@ -170,18 +170,18 @@ func TestPageHelp(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.click("Help")
-	p.shows("Questions of agents come first")
-	p.scheme("light")
+	p.Click("Help")
+	p.Shows("Questions of agents come first")
+	p.Scheme("light")
 	p.look("help")
-	p.click("When something does not work")
-	p.shows("UDP does not get through.")
+	p.Click("When something does not work")
+	p.Shows("UDP does not get through.")
 	for i := range eval[int](p, `document.querySelectorAll(".help-names button").length`) {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector("#help .scroll").scrollTo(0, 1e6), document.querySelectorAll(".help-names button")[%d].click(), true)`, i))
-		p.until(fmt.Sprintf(`document.querySelector(".help-text h3").textContent === document.querySelectorAll(".help-names button")[%d].textContent && document.querySelector("#help .scroll").scrollTop === 0`, i))
+		p.Until(fmt.Sprintf(`document.querySelector(".help-text h3").textContent === document.querySelectorAll(".help-names button")[%d].textContent && document.querySelector("#help .scroll").scrollTop === 0`, i))
 		p.axe("help")
 		for _, width := range []int64{390, 1280} {
-			p.size(width, 844)
+			p.Size(width, 844)
 			p.look(fmt.Sprint("help-", i, "-", width))
 		}
 	}
@@ -201,12 +201,12 @@ func TestPageBeginsWithWhatWasSaid(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll("#transcript .line").length === 2`)
+	p.Until(`document.querySelectorAll("#transcript .line").length === 2`)
 	if got := eval[string](p, `[...document.querySelectorAll("#transcript .line")].map((l) => l.textContent).join("; ")`); !strings.Contains(got, "Run the tests.") || strings.Index(got, "All tests pass.") < strings.Index(got, "Run the tests.") {
 		t.Errorf("the conversation reads %q", got)
 	}
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "n", text: "And now?" }), dispatch({ type: "delivery", id: "n", delivery: "sent" }), true))`)
-	p.until(`document.querySelector("#transcript .line:last-child").textContent.includes("And now?")`)
+	p.Until(`document.querySelector("#transcript .line:last-child").textContent.includes("And now?")`)
 	w.logged(t, "said owner 1") // what is new alone
 	w.change(func(w *world) {
 		if n := len(w.desk.said); n != 4 {

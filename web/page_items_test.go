@@ -20,8 +20,8 @@ func TestPageReadsWhatWorkDid(t *testing.T) {
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.shows("--- PASS: TestTokenExpiry")
-	p.shows("I need your permission to push.")
+	p.Shows("--- PASS: TestTokenExpiry")
+	p.Shows("I need your permission to push.")
 	read := func() (ids []string) {
 		for _, line := range w.log() {
 			if id, ok := strings.CutPrefix(line, "handoff owner "); ok {
@@ -39,15 +39,15 @@ func TestPageReadsWhatWorkDid(t *testing.T) {
 		t.Error("the list has the whole answer")
 	}
 	p.openLine("h3")
-	p.until(card + `.querySelector("summary").textContent === "What it did (1)"`)
-	p.click("Show all of it")
-	p.shows(tail)
-	p.until(card + `.querySelector(".card-body > .button").hidden`)
-	p.click("What it did (1)")
-	p.shows("token_test.go:88: expired token accepted")
+	p.Until(card + `.querySelector("summary").textContent === "What it did (1)"`)
+	p.Click("Show all of it")
+	p.Shows(tail)
+	p.Until(card + `.querySelector(".card-body > .button").hidden`)
+	p.Click("What it did (1)")
+	p.Shows("token_test.go:88: expired token accepted")
 	item := handoff.RecordItem{ID: "i4", Kind: handoff.ItemCommand, Text: "go vet ./...", State: "running"}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h1", Item: &item})
-	p.shows("go vet ./...")
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h1", Item: &item})
+	p.Shows("go vet ./...")
 	if got := read(); !slices.Equal(got, []string{"h1", "h2", "h3"}) {
 		t.Errorf("read %q, want each once", got)
 	}

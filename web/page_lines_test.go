@@ -44,9 +44,9 @@ func TestPageBusyDay(t *testing.T) {
 	busyDay(w, 45, 500)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.do(atFirst(`window.stalls = []; new PerformanceObserver((l) => window.stalls.push(...l.getEntries().map((e) => e.duration))).observe({ type: "longtask", buffered: true })`))
+	p.Do(atFirst(`window.stalls = []; new PerformanceObserver((l) => window.stalls.push(...l.getEntries().map((e) => e.duration))).observe({ type: "longtask", buffered: true })`))
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll("#cards .card").length === 45`)
+	p.Until(`document.querySelectorAll("#cards .card").length === 45`)
 	if got := eval[string](p, `[...document.querySelectorAll("#cards .card")].filter((c) => Math.round(c.getBoundingClientRect().height) !== 44).map((c) => c.id).join()`); got != "" {
 		t.Errorf("not 44 pixels high: %s", got)
 	}
@@ -58,27 +58,27 @@ func TestPageBusyDay(t *testing.T) {
 		t.Errorf("%d finished pieces and headings are drawn at first", drawn)
 	}
 	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {768, 1024}, {390, 844}, {360, 640}} {
-		p.size(size[0], size[1])
+		p.Size(size[0], size[1])
 		for _, scheme := range []string{"light", "dark"} {
-			p.scheme(scheme)
+			p.Scheme(scheme)
 			eval[bool](p, `(document.querySelector("[data-go=work]").click(), document.querySelector(".work .scroll").scrollTo(0, 0), `+frames+`)`)
 			p.look(fmt.Sprintf("busy-%d-%s", size[0], scheme))
 		}
 		eval[bool](p, `(document.querySelector("#finished").scrollIntoView(), `+frames+`)`)
 		p.look(fmt.Sprintf("busy-%d-finished", size[0]))
 	}
-	p.size(1440, 900)
-	p.scheme("light")
+	p.Size(1440, 900)
+	p.Scheme("light")
 	p.axe("a busy day")
 	// As one scrolls, there is the rest.
-	p.until(`(document.querySelector(".work .scroll").scrollTo(0, 0), document.querySelector(".work .scroll").scrollTo(0, 1e6), document.querySelectorAll("#finished .card").length === 500)`)
+	p.Until(`(document.querySelector(".work .scroll").scrollTo(0, 0), document.querySelector(".work .scroll").scrollTo(0, 1e6), document.querySelectorAll("#finished .card").length === 500)`)
 	eval[bool](p, `(document.querySelector(".work .scroll").scrollTo(0, 0), window.stalls.length = 0, true)`)
 	feed := w.feed("owner")
 	for i := range 100 {
 		r := handoff.Record{ID: fmt.Sprint("n", i), Server: "bigpc", Prompt: fmt.Sprintf("More work, %d", i), State: handoff.StatusStarted, CreatedAt: time.Now()}
-		feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: r.ID, Record: &r})
+		feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: r.ID, Record: &r})
 	}
-	p.until(`document.querySelectorAll("#cards .card").length === 145`)
+	p.Until(`document.querySelectorAll("#cards .card").length === 145`)
 	t.Logf("stalls while 100 arrive: %v", eval[[]float64](p, `stalls`))
 	p.quiet()
 }
@@ -91,14 +91,14 @@ func TestPageLineOpens(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll("#cards .card.folded").length === 5 && !document.querySelector("#cards .card-foot")`)
+	p.Until(`document.querySelectorAll("#cards .card.folded").length === 5 && !document.querySelector("#cards .card-foot")`)
 	p.openLine("r2")
-	p.until(cardOf("r2") + `.querySelector(".output")?.checkVisibility()`)
+	p.Until(cardOf("r2") + `.querySelector(".output")?.checkVisibility()`)
 	if got := eval[bool](p, cardOf("r2")+`.querySelector(".card-prompt").checkVisibility()`); got {
 		t.Error("the request is told twice")
 	}
 	eval[bool](p, `(`+cardOf("r2")+`.querySelector(".line-open").click(), true)`)
-	p.until(`!` + cardOf("r2") + `.querySelector(".card-body").checkVisibility()`)
+	p.Until(`!` + cardOf("r2") + `.querySelector(".card-body").checkVisibility()`)
 	p.quiet()
 }
 
@@ -113,11 +113,11 @@ func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
 	p.loggedIn(base)
 	cards := eval[int](p, `document.querySelectorAll(".card").length`)
 	added := handoff.Record{ID: "a1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: handoff.WhyAdded, Prompt: "And compare with last week.", State: handoff.StatusStarted, CreatedAt: time.Now()}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
-	p.until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” on its way"`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
+	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” on its way"`)
 	added.State, added.Outcome, added.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(time.Now())
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
-	p.until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” heard just now"`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
+	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” heard just now"`)
 	if got := eval[string](p, `document.querySelectorAll(".card").length + document.querySelector("#urgent").textContent`); !strings.HasPrefix(got, fmt.Sprint(cards)) || strings.Contains(got, "Done") {
 		t.Errorf("it is told as work of its own: %q", got)
 	}
@@ -140,14 +140,14 @@ func TestPageQueue(t *testing.T) {
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(shownWork + ` === "h1+; w0; w1"`)
+	p.Until(shownWork + ` === "h1+; w0; w1"`)
 	if got := eval[string](p, `[...document.querySelectorAll(".line-stop")].map((b) => b.textContent).join()`); got != "Stop the work,Drop,Drop" {
 		t.Errorf("it offers %s", got)
 	}
 	p.openLine("w0")
-	p.until(cardOf("w0") + `.querySelector(".card-foot").checkVisibility()`)
-	p.scheme("light")
-	p.shot("queue")
+	p.Until(cardOf("w0") + `.querySelector(".card-foot").checkVisibility()`)
+	p.Scheme("light")
+	p.Picture("queue")
 	drop := func(id string) {
 		w.change(func(w *world) {
 			for i := range w.records {
@@ -158,31 +158,31 @@ func TestPageQueue(t *testing.T) {
 		})
 	}
 	p.pressIn("w0", "Reword")
-	p.until(`document.activeElement.value === "Then run the tests."`)
+	p.Until(`document.activeElement.value === "Then run the tests."`)
 	eval[bool](p, `(document.activeElement.value = "Then run the slow tests.", true)`)
 	drop("w0") // which is what stopping it will do
-	p.press("\r")
+	p.Press("\r")
 	w.logged(t, "stop owner w0")
 	w.logged(t, "Then run the slow tests.")
 	gone := w.records[1]
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w0", Record: &gone})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w0", Record: &gone})
 	// Words of work that had begun meanwhile are not given twice.
 	third := handoff.Record{ID: "w2", Server: "bigpc", ThreadID: "t-auth", Prompt: "And deploy.", Waits: "ours", State: handoff.StatusAccepted, CreatedAt: now.Add(time.Minute)}
 	w.change(func(w *world) { w.records = append([]handoff.Record{third}, w.records...) })
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w2", Record: &third})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w2", Record: &third})
 	p.openLine("w1")
 	w.change(func(w *world) {
 		w.records[1].State, w.records[1].Outcome, w.records[1].EndedAt = handoff.StatusDelivered, handoff.OutcomeInterrupted, new(time.Now())
 	})
 	p.pressIn("w1", "Move to the end")
-	p.shows("It had begun already, and was stopped.")
+	p.Shows("It had begun already, and was stopped.")
 	if strings.Contains(strings.Join(w.log(), "\n"), "Then push.") {
 		t.Error("work that had begun was given again")
 	}
 	p.pressIn("w1", "Begin now")
-	p.shows("This stops what runs there")
-	p.click("Cancel")
-	p.until(`!document.querySelector("#confirm").open`)
+	p.Shows("This stops what runs there")
+	p.Click("Cancel")
+	p.Until(`!document.querySelector("#confirm").open`)
 	p.quiet()
 }
 
@@ -200,15 +200,15 @@ func TestPageOutcomesTellTheTruth(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll(".card").length === 6`)
+	p.Until(`document.querySelectorAll(".card").length === 6`)
 	pill := func(id string) string {
 		return eval[string](p, `((s) => s.textContent + " " + s.dataset.tone)(`+cardOf(id)+`.querySelector(".pill"))`)
 	}
 	if got := pill("f0") + "; " + pill("f4"); got != "Declined flat; Tests fail warn" {
 		t.Errorf("they read %s", got)
 	}
-	p.until(cardOf("f3") + `.querySelector(".line-came").textContent === "attempt 2 · Result 3."`)
+	p.Until(cardOf("f3") + `.querySelector(".line-came").textContent === "attempt 2 · Result 3."`)
 	p.openLine("f3")
-	p.until(cardOf("f3") + `.querySelector(".added[aria-label='Earlier attempts']").textContent === "Attempt 1, 1 hour ago: The agent stopped working."`)
+	p.Until(cardOf("f3") + `.querySelector(".added[aria-label='Earlier attempts']").textContent === "Attempt 1, 1 hour ago: The agent stopped working."`)
 	p.quiet()
 }

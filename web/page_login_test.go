@@ -36,12 +36,12 @@ func TestPageTellsAnImpostorNothing(t *testing.T) {
 	s.Close() // the stream ends with the process
 	waitFor(t, func() bool { return asked.Load() > 2 })
 	p.open(base + "/?again")
-	p.shows("Another program answers at Switchboard's address.")
+	p.Shows("Another program answers at Switchboard's address.")
 	if carried := heard.Load(); carried != nil {
 		t.Errorf("it heard %s", carried)
 	}
 	other.Store(false)
-	p.shows("No machines.") // the page goes on trying
+	p.Shows("No machines.") // the page goes on trying
 }
 
 // Two tabs of a browser show the same, and one of them alone holds a stream; when it goes, the other takes over.
@@ -55,21 +55,21 @@ func TestPageTabsShareAStream(t *testing.T) {
 	feed := w.feed("owner")
 	waitFor(t, func() bool { return feed.listening() == 1 })
 	eval[bool](first, `(window.second = open("/"), true)`)
-	first.until(`second.document.querySelectorAll(".card").length === 4`)
+	first.Until(`second.document.querySelectorAll(".card").length === 4`)
 	rename := func(title string) {
 		record := w.records[0]
 		record.Title, record.Items = title, nil
-		feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: record.ID, Record: &record})
+		feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: record.ID, Record: &record})
 	}
 	rename("renamed once")
-	first.shows("renamed once")
+	first.Shows("renamed once")
 	// The other window may be too low to show all of the page.
-	first.until(`second.document.body.textContent.includes("renamed once")`)
+	first.Until(`second.document.body.textContent.includes("renamed once")`)
 	waitFor(t, func() bool { return feed.listening() == 1 }) // a second one would stay
 	eval[bool](first, `(second.close(), true)`)              // whichever tab held it
-	first.until(`second.closed`)
+	first.Until(`second.closed`)
 	rename("renamed twice")
-	first.shows("renamed twice")
+	first.Shows("renamed twice")
 	waitFor(t, func() bool { return feed.listening() == 1 })
 }
 
@@ -85,18 +85,18 @@ func TestPageLogins(t *testing.T) {
 		r.Header.Set("Origin", base)
 		r.Header.Set("User-Agent", "Mozilla/5.0 (iPhone) Safari/600")
 	})
-	p.click("Settings")
-	p.shows("Safari on iPhone")
-	p.shows("this one")
-	p.click("Log out Safari on iPhone at " + strings.TrimPrefix(base, "http://"))
-	p.until(`!document.querySelector("#logins-list").innerText.includes("iPhone")`)
+	p.Click("Settings")
+	p.Shows("Safari on iPhone")
+	p.Shows("this one")
+	p.Click("Log out Safari on iPhone at " + strings.TrimPrefix(base, "http://"))
+	p.Until(`!document.querySelector("#logins-list").innerText.includes("iPhone")`)
 	if status := phone.use(s, func(r *http.Request) { r.Host = strings.TrimPrefix(base, "http://") }); status != http.StatusUnauthorized {
 		t.Errorf("the phone: %d", status)
 	}
-	p.click("Log out here")
-	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.Click("Log out here")
+	p.Until(`document.querySelector("#login:not([hidden])")`)
 	p.look("logged-out")
 	p.open(base + "/?again")
-	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.Until(`document.querySelector("#login:not([hidden])")`)
 	p.quiet()
 }

@@ -54,9 +54,9 @@ func TestPageCallIsBlocked(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, blocked)
-	p.click("Call")
-	p.shows("The sound connection did not come up.")
-	p.status("Not in a call")
+	p.Click("Call")
+	p.Shows("The sound connection did not come up.")
+	p.Status("Not in a call")
 	if calls := eval[int](p, `far.calls`); calls != 1 {
 		t.Errorf("%d calls", calls)
 	}
@@ -68,24 +68,24 @@ func TestPageCallComesBackClean(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
 	eval[bool](p, ownPeer)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
-	p.status("bigpc and laptop are working")
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
+	p.Status("bigpc and laptop are working")
 	eval[bool](p, `([{ type: "response.created" }, { type: "output_audio_buffer.started" }, { type: "input_audio_buffer.speech_started" },
 	  { type: "response.output_audio_transcript.delta", item_id: "a9", delta: "Half a sen" }].forEach(far.say), true)`)
-	p.status("Listening")
-	p.shows("Half a sen")
+	p.Status("Listening")
+	p.Shows("Half a sen")
 	eval[bool](p, lose)
-	p.until(`far.asked === "call_id=rtc_1" && far.channel.readyState === "open" && far.events.length`)
-	p.status("bigpc and laptop are working")
-	p.shows("stopped")
+	p.Until(`far.asked === "call_id=rtc_1" && far.channel.readyState === "open" && far.events.length`)
+	p.Status("bigpc and laptop are working")
+	p.Shows("stopped")
 	if got := strings.Join(w.log(), ";"); strings.Contains(got, "hangup") {
 		t.Errorf("it was hung up: %s", got)
 	}
 	eval[bool](p, `(far.live = "", true)`) // it is over there
 	eval[bool](p, lose)
-	p.until(`far.calls === 2 && far.asked === "rejoin=1" && far.channel.readyState === "open"`)
-	p.status("bigpc and laptop are working")
+	p.Until(`far.calls === 2 && far.asked === "rejoin=1" && far.channel.readyState === "open"`)
+	p.Status("bigpc and laptop are working")
 	p.quiet()
 }
 
@@ -94,15 +94,15 @@ func TestPageCallEndsWhileConnecting(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.ends = true)`)
-	p.click("Call")
-	p.shows("The call was ended by the other side.")
-	p.status("Not in a call")
+	p.Click("Call")
+	p.Shows("The call was ended by the other side.")
+	p.Status("Not in a call")
 	if eval[bool](p, `document.body.innerText.includes("firewall")`) {
 		t.Error("a firewall is blamed")
 	}
 	eval[bool](p, `(far.ends = false, true)`)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
 	p.quiet()
 }
 
@@ -111,15 +111,15 @@ func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.gone = true)`)
-	p.click("Call")
-	p.until(`document.querySelector(".toast") && !document.querySelector("#status-text").textContent.includes("Connecting")`)
+	p.Click("Call")
+	p.Until(`document.querySelector(".toast") && !document.querySelector("#status-text").textContent.includes("Connecting")`)
 	if text := eval[string](p, `document.querySelector(".toast").innerText`); !strings.Contains(text, "The call was ended by the other side.") {
 		t.Errorf("it says %q", text)
 	}
-	p.status("Not in a call")
+	p.Status("Not in a call")
 	eval[bool](p, `(far.gone = false, true)`)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
 	p.quiet()
 }
 
@@ -134,15 +134,15 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	const pills = `[...new Set([...document.querySelectorAll(".machine .pill")].map((e) => e.textContent))].join()`
-	p.until(pills + `.includes("Working")`)
+	p.Until(pills + `.includes("Working")`)
 	o.begin()
-	p.shows("The connection to Switchboard is lost.")
-	p.until(pills + ` === "Unknown"`)
+	p.Shows("The connection to Switchboard is lost.")
+	p.Until(pills + ` === "Unknown"`)
 	if eval[bool](p, `[...document.querySelectorAll(".machine-doing, .machine-problem")].some((e) => e.checkVisibility())`) {
 		t.Error("it tells what the machines do")
 	}
 	o.end()
-	p.until(pills + `.includes("Working")`)
+	p.Until(pills + `.includes("Working")`)
 }
 
 // After an outage the history is read again by itself. While it lasts, work tells when it was seen last and offers
@@ -157,24 +157,24 @@ func TestPageOutage(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	eval[bool](p, otherSide)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
-	p.until(`document.querySelector("#status").dataset.tone !== "wait"`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
+	p.Until(`document.querySelector("#status").dataset.tone !== "wait"`)
 	eval[bool](p, `(far.live = "", far.channel.close(), true)`)
-	p.until(`[...document.querySelectorAll(".line.note")].at(-1)?.textContent.startsWith("The call was ended by the other side.")`)
+	p.Until(`[...document.querySelectorAll(".line.note")].at(-1)?.textContent.startsWith("The call was ended by the other side.")`)
 	o.begin()
-	p.shows("The connection to Switchboard is lost.")
-	p.until(cardOf("h1") + `.querySelector(".pill").textContent.startsWith("Last seen ")`)
+	p.Shows("The connection to Switchboard is lost.")
+	p.Until(cardOf("h1") + `.querySelector(".pill").textContent.startsWith("Last seen ")`)
 	if got := eval[string](p, `[...document.querySelectorAll(".card:not(.over) :is(.line-stop, .card-foot button), #stop-all, .question button:not([aria-disabled])")].filter((b) => b.checkVisibility()).map((b) => b.textContent).join()`); got != "" {
 		t.Errorf("it offers %s", got)
 	}
-	p.scheme("light")
-	p.shot("outage")
-	p.hit(`document.querySelector("[data-go=history]")`)
-	p.shows("This is read as soon as it is back.")
+	p.Scheme("light")
+	p.Picture("outage")
+	p.Hit(`document.querySelector("[data-go=history]")`)
+	p.Shows("This is read as soon as it is back.")
 	o.end()
-	p.until(`document.querySelectorAll("#history .past-work").length === 3`)
-	p.until(cardOf("h1") + `.querySelector(".pill").textContent === "Working"`)
+	p.Until(`document.querySelectorAll("#history .past-work").length === 3`)
+	p.Until(cardOf("h1") + `.querySelector(".pill").textContent === "Working"`)
 }
 
 // "Show" on a machine that is lost leads to it.
@@ -188,9 +188,9 @@ func TestPageShowsTheLostMachine(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.click("Show mini is offline")
-	p.until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
-	p.until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
+	p.Click("Show mini is offline")
+	p.Until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
+	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
 	p.quiet()
 }
 
@@ -249,13 +249,13 @@ func TestPageAsksForMissingWorkAgain(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.shows("What was going on before the restart cannot be read yet.")
+	p.Shows("What was going on before the restart cannot be read yet.")
 	if eval[bool](p, `document.querySelector("#no-work").checkVisibility()`) {
 		t.Error("it says that there is no work")
 	}
-	p.shot("incomplete")
+	p.Picture("incomplete")
 	w.change(func(w *world) { w.records, w.unread = former, nil })
-	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#banner").textContent === ""`)
+	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#banner").textContent === ""`)
 	p.quiet()
 }
 
@@ -274,17 +274,17 @@ func TestPageWaitsForTheWork(t *testing.T) {
 		})
 	})
 	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.do(atFirst(watchDevice))
+	p.Do(atFirst(watchDevice))
 	p.open(base)
-	p.until(`document.querySelector("#login:not([hidden])")`)
-	p.enter(ownerKey)
-	p.until(`document.querySelector("#app:not([hidden]) .machine")`)
-	p.click("Settings") // before a press browsers keep a page silent
+	p.Until(`document.querySelector("#login:not([hidden])")`)
+	p.EnterKey(ownerKey)
+	p.Until(`document.querySelector("#app:not([hidden]) .machine")`)
+	p.Click("Settings") // before a press browsers keep a page silent
 	if !eval[bool](p, `document.querySelector("#no-work").hidden`) {
 		t.Error("it says that there is no work")
 	}
 	close(told)
-	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#urgent").textContent`)
+	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#urgent").textContent`)
 	eval[bool](p, frames)
 	if got := eval[string](p, `device.tones.join()`); got != "" {
 		t.Errorf("it rings: %s", got)

@@ -33,43 +33,43 @@ func TestPageNeedsYou(t *testing.T) {
 	_, base := serve(t, w, nil)
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 390, 844)
-	p.do(badged())
+	p.Do(badged())
 	p.loggedIn(base)
 	count := func(want string) {
 		t.Helper()
-		p.until(`document.querySelector("#needs-title").textContent === "Needs you (` + want + `)"`)
-		p.until(`document.title.startsWith("(` + want + `) ") && document.querySelector("#work-count").textContent === "` + want + `" && window.badge === ` + want)
+		p.Until(`document.querySelector("#needs-title").textContent === "Needs you (` + want + `)"`)
+		p.Until(`document.title.startsWith("(` + want + `) ") && document.querySelector("#work-count").textContent === "` + want + `" && window.badge === ` + want)
 	}
 	count("3") // the question, f1, and mini, which also explains its own failure
-	p.shows("3 need you · laptop asks to run git push")
-	p.click("Review")
+	p.Shows("3 need you · laptop asks to run git push")
+	p.Click("Review")
 	rows := eval[[]string](p, `[...document.querySelectorAll(".alert")].map((e) => e.innerText.replace(/\s+/g, " "))`)
 	want := []string{"“session t1” on bigpc failed The work on bigpc failed. Show Dismiss", "mini is offline Nothing answers at its address; its agent server may not run. Show Dismiss"}
 	if !slices.Equal(rows, want) {
 		t.Errorf("rows: %q", rows)
 	}
-	p.scheme("light")
-	p.shot("needs-phone")
-	p.click("Show “session t1” on bigpc failed")
-	p.until(`document.activeElement.id === "card-f1"`)
-	p.click("Dismiss “session t1” on bigpc failed")
+	p.Scheme("light")
+	p.Picture("needs-phone")
+	p.Click("Show “session t1” on bigpc failed")
+	p.Until(`document.activeElement.id === "card-f1"`)
+	p.Click("Dismiss “session t1” on bigpc failed")
 	count("2")
-	p.click("Dismiss mini is offline")
+	p.Click("Dismiss mini is offline")
 	count("1")
-	p.until(`!document.querySelector("#alerts").checkVisibility()`)
+	p.Until(`!document.querySelector("#alerts").checkVisibility()`)
 	p.open(base + "/?again") // it stays away
 	count("1")
 	health := func(h handoff.Health) {
 		w.change(func(w *world) { w.servers[2].Health = h })
-		feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
+		feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 	}
 	health(handoff.HealthUp)
-	p.until(`document.querySelector("#machine-mini").closest(".machine").querySelector(".pill").textContent === "Ready"`)
+	p.Until(`document.querySelector("#machine-mini").closest(".machine").querySelector(".pill").textContent === "Ready"`)
 	health(handoff.HealthDown)
 	count("2")
-	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
 	count("1")
-	p.until(`document.title === "(1) mini is offline · Switchboard"`)
+	p.Until(`document.title === "(1) mini is offline · Switchboard"`)
 	p.quiet()
 }
 
@@ -82,7 +82,7 @@ func TestPageQuestionIsSeenEverywhere(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1440, 900)
 	p.loggedIn(base)
 	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {768, 1024}, {390, 844}, {360, 640}} {
-		p.size(size[0], size[1])
+		p.Size(size[0], size[1])
 		for _, area := range []string{"talk", "work", "fleet", "sessions", "history", "settings", "help"} {
 			eval[bool](p, `(document.querySelector("[data-go=`+area+`]").click(), `+frames+`)`)
 			seen := `(document.querySelector(".attention").checkVisibility() || ((q) => q.checkVisibility() && q.getBoundingClientRect().top < innerHeight)(document.querySelector(".question")))`
@@ -90,9 +90,9 @@ func TestPageQuestionIsSeenEverywhere(t *testing.T) {
 				t.Errorf("%v, %s: the question is not seen", size, area)
 			}
 		}
-		p.shot(fmt.Sprint("strip-", size[0]))
-		p.click("Review")
-		p.until(`document.activeElement.closest(".question").checkVisibility()`)
+		p.Picture(fmt.Sprint("strip-", size[0]))
+		p.Click("Review")
+		p.Until(`document.activeElement.closest(".question").checkVisibility()`)
 		if high := eval[float64](p, `document.querySelector(".question").getBoundingClientRect().height`); high > 220 {
 			t.Errorf("%v: its card is %v pixels high", size, high)
 		}
@@ -133,8 +133,8 @@ func TestPageTellsTheRisk(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
-	p.shows("Declined in 25 minutes if nobody answers.")
+	p.Shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
+	p.Shows("Declined in 25 minutes if nobody answers.")
 	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Offline "!";Tests fail "✗";Working "●"` {
 		t.Errorf("words and marks: %q", marks)
 	}

@@ -11,8 +11,8 @@ import (
 
 // notifications sets what the person said to the browser's own question.
 func (p *tab) notifications(setting browser.PermissionSetting) {
-	p.t.Helper()
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	p.T.Helper()
+	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: setting, BrowserContextID: chromedp.FromContext(ctx).BrowserContextID})
 		return err
 	}))
@@ -29,24 +29,24 @@ func TestPageAsksToNotify(t *testing.T) {
 	p.notifications(browser.PermissionSettingDenied)
 	p.loggedIn(base)
 	eval[bool](p, `(document.querySelector("[data-go=settings]").click(), true)`)
-	p.shows("This browser blocks them for this page.")
-	p.scheme("light")
+	p.Shows("This browser blocks them for this page.")
+	p.Scheme("light")
 	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
 	eval[bool](p, `(`+box+`.focus(), true)`)
 	p.look("notify-blocked")
 	p.notifications(browser.PermissionSettingPrompt)
-	p.shows("They come when an agent asks")
+	p.Shows("They come when an agent asks")
 	eval[bool](p, `(Notification.requestPermission = () => new Promise((answer) => { window.answer = answer; }), true)`)
-	p.press(" ")
-	p.shows("Your browser asks whether this page may notify you.")
+	p.Press(" ")
+	p.Shows("Your browser asks whether this page may notify you.")
 	p.look("notify-asked")
 	eval[bool](p, `(answer("default"), true)`)
-	p.shows("The browser's question was closed without an answer.")
-	p.until(`!` + box + `.checked && document.activeElement === ` + box)
+	p.Shows("The browser's question was closed without an answer.")
+	p.Until(`!` + box + `.checked && document.activeElement === ` + box)
 	p.notifications(browser.PermissionSettingGranted)
-	p.press(" ")
+	p.Press(" ")
 	eval[bool](p, `(PushManager.prototype.subscribe = () => Promise.reject(new Error()), answer("granted"), true)`)
-	p.shows("The browser's push service does not answer.")
-	p.until(`!` + box + `.checked && document.activeElement === ` + box)
+	p.Shows("The browser's push service does not answer.")
+	p.Until(`!` + box + `.checked && document.activeElement === ` + box)
 	p.look("notify-no-service")
 }

@@ -42,13 +42,13 @@ func TestPageNotificationIsPressed(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.do(allow(browser.PermissionTypeNotifications))
+	p.Do(allow(browser.PermissionTypeNotifications))
 	eval[bool](p, pushService)
-	p.click("Settings")
+	p.Click("Settings")
 	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
-	p.until(`!` + box + `.disabled`)
+	p.Until(`!` + box + `.disabled`)
 	eval[bool](p, `(`+box+`.click(), true)`)
-	p.until(`navigator.serviceWorker.controller?.state === "activated"`)
+	p.Until(`navigator.serviceWorker.controller?.state === "activated"`)
 	worker := p.worker()
 	if shown := eval[string](worker, delivered); shown != "bigpc: auth|May it push?|Open|Decline" {
 		t.Errorf("it shows %q", shown)
@@ -61,10 +61,10 @@ func TestPageNotificationIsPressed(t *testing.T) {
 			return eval[int](worker, `registration.getNotifications().then((all) => all.length)`) == 0
 		})
 		eval[string](worker, delivered)
-		p.click("Help")
-		p.until(`document.body.dataset.area === "help"`)
+		p.Click("Help")
+		p.Until(`document.body.dataset.area === "help"`)
 		eval[bool](worker, pressed+`("`+action+`")`)
-		p.until(`document.body.dataset.area === "work"`)
+		p.Until(`document.body.dataset.area === "work"`)
 	}
 	for _, line := range w.log() {
 		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " "+string(handoff.DecisionDecline)) {
@@ -88,25 +88,25 @@ func allow(what ...browser.PermissionType) chromedp.Action[chromedp.Void] {
 
 // worker is the service worker of the tab's page; scripts run in its scope.
 func (p *tab) worker() *tab {
-	p.t.Helper()
+	p.T.Helper()
 	var ctx context.Context
-	waitFor(p.t, func() bool {
-		targets, err := chromedp.Targets(p.ctx)
+	waitFor(p.T, func() bool {
+		targets, err := chromedp.Targets(p.Ctx)
 		if err != nil {
-			p.t.Fatal(err)
+			p.T.Fatal(err)
 		}
 		for _, info := range targets {
-			if info.Type == "service_worker" && info.BrowserContextID == chromedp.FromContext(p.ctx).BrowserContextID {
+			if info.Type == "service_worker" && info.BrowserContextID == chromedp.FromContext(p.Ctx).BrowserContextID {
 				var cancel context.CancelFunc
-				ctx, cancel = chromedp.NewContext(p.ctx, chromedp.WithTargetID(info.TargetID))
-				p.t.Cleanup(cancel)
+				ctx, cancel = chromedp.NewContext(p.Ctx, chromedp.WithTargetID(info.TargetID))
+				p.T.Cleanup(cancel)
 				return true
 			}
 		}
 		return false
 	})
 	if err := chromedp.Do(ctx); err != nil { // it is attached for as long as this context, not that of the first script
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
-	return &tab{webtest.Attach(ctx, p.t), p.t, ctx}
+	return &tab{webtest.Attach(ctx, p.T)}
 }

@@ -26,14 +26,14 @@ func TestPageNotifications(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	eval[bool](p, pushService)
-	p.click("Settings")
+	p.Click("Settings")
 	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
-	p.until(`!` + box + `.disabled`)
+	p.Until(`!` + box + `.disabled`)
 	eval[bool](p, `(`+box+`.click(), true)`)
 	w.logged(t, "subscribe owner https://push.example.com/abc PPP AAA true")
-	p.until(box + `.checked && !` + box + `.disabled && wish.userVisibleOnly && wish.applicationServerKey.length === 87`)
+	p.Until(box + `.checked && !` + box + `.disabled && wish.userVisibleOnly && wish.applicationServerKey.length === 87`)
 	// The worker runs: it is what shows the notification.
-	p.until(`navigator.serviceWorker.controller`)
+	p.Until(`navigator.serviceWorker.controller`)
 	notices := eval[[]string](p, `import("/page/notices.js").then(({ noticeOf }) => [JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "Done.", id: "h1" }), "null", "<b>"]
 	  .map(noticeOf).map((n) => [n.title, n.body, n.tag, n.data.question, n.requireInteraction, ...n.actions.map((a) => a.action)].join("|")))`)
 	want := []string{"bigpc: auth|May it push?|q1|q1|true|open|decline", "bigpc|Done.|h1||false|open", "Switchboard|Something needs you.|switchboard||false|open", "Switchboard|Something needs you.|switchboard||false|open"}
@@ -59,7 +59,7 @@ func TestPageNotifications(t *testing.T) {
 	}
 	eval[bool](p, `(`+box+`.click(), true)`)
 	w.logged(t, "unsubscribe owner https://push.example.com/abc")
-	p.until(`!` + box + `.checked`)
+	p.Until(`!` + box + `.checked`)
 	for _, line := range w.log() {
 		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " decline") {
 			t.Errorf("something was allowed: %s", line)

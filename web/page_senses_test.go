@@ -35,7 +35,7 @@ func openWatched(t *testing.T, w *world) *tab {
 	t.Helper()
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.do(atFirst(watchDevice))
+	p.Do(atFirst(watchDevice))
 	p.loggedIn(base)
 	return p
 }
@@ -48,25 +48,25 @@ func TestPageInTheHand(t *testing.T) {
 	p := openWatched(t, w)
 	eval[bool](p, otherSide)
 	eval[bool](p, listenMic)
-	p.click("Call")
-	p.until(`far.types() === "session.update response.create" && ` + micOn)
-	p.until(`device.locks.length === 1 && device.locks[0].kind === "screen"`)
-	p.until(`navigator.mediaSession.playbackState === "playing" && navigator.mediaSession.metadata.title === "In a call"`)
+	p.Click("Call")
+	p.Until(`far.types() === "session.update response.create" && ` + micOn)
+	p.Until(`device.locks.length === 1 && device.locks[0].kind === "screen"`)
+	p.Until(`navigator.mediaSession.playbackState === "playing" && navigator.mediaSession.metadata.title === "In a call"`)
 	eval[bool](p, `(device.keys.togglemicrophone(), true)`)
-	p.status("Muted")
-	p.until(`!` + micOn)
+	p.Status("Muted")
+	p.Until(`!` + micOn)
 	eval[bool](p, `(device.keys.togglemicrophone(), true)`)
-	p.until(micOn)
+	p.Until(micOn)
 	for _, key := range []string{"pause", "stop"} {
 		eval[bool](p, `(far.events.length = 0, device.keys.`+key+`(), true)`)
-		p.until(`far.types() === "output_audio_buffer.clear"`)
+		p.Until(`far.types() === "output_audio_buffer.clear"`)
 	}
 	// A page that was hidden has lost the screen, and asks again when it is back.
 	eval[bool](p, `(device.locks[0].lose(), document.dispatchEvent(new Event("visibilitychange")), true)`)
-	p.until(`device.locks.length === 2 && device.locks[1].held`)
+	p.Until(`device.locks.length === 2 && device.locks[1].held`)
 	eval[bool](p, `(device.keys.hangup(), true)`)
-	p.status("Not in a call")
-	p.until(`!device.locks[1].held && navigator.mediaSession.playbackState === "none" && !navigator.mediaSession.metadata`)
+	p.Status("Not in a call")
+	p.Until(`!device.locks[1].held && navigator.mediaSession.playbackState === "none" && !navigator.mediaSession.metadata`)
 	eval[bool](p, `(document.dispatchEvent(new Event("visibilitychange")), true)`)
 	if n := eval[int](p, `device.locks.length`); n != 2 {
 		t.Errorf("after the call the screen was asked for %d times", n-2)
@@ -81,34 +81,34 @@ func TestPageSounds(t *testing.T) {
 	question := w.questions[0]
 	w.questions = nil
 	p := openWatched(t, w)
-	p.click("Settings") // before a press browsers keep a page silent
+	p.Click("Settings") // before a press browsers keep a page silent
 	feed := w.feed("owner")
 	end := func(record handoff.Record, outcome handoff.Outcome) {
 		record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, outcome, new(time.Now())
-		feed.publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+		feed.Publish(handoff.PageEvent{Kind: "handoff", Record: &record})
 	}
 	const tones = `device.tones.splice(0).join()`
 	heard := func(what, want string) {
 		t.Helper()
-		p.until(`device.tones.length === 2`)
+		p.Until(`device.tones.length === 2`)
 		if got := eval[string](p, tones); got != want {
 			t.Errorf("%s sounds as %s", what, got)
 		}
 	}
-	feed.publish(handoff.PageEvent{Kind: "question", Question: &question})
+	feed.Publish(handoff.PageEvent{Kind: "question", Question: &question})
 	heard("a question", "660,880")
 	end(w.records[0], handoff.OutcomeResult)
 	heard("an end", "523,659")
 	end(w.records[1], handoff.OutcomeFailed)
-	p.until(`device.tones.length >= 2`)
+	p.Until(`device.tones.length >= 2`)
 	if got := eval[string](p, tones); !strings.HasPrefix(got, "440,330") {
 		t.Errorf("a failure sounds as %s", got)
 	}
 	eval[bool](p, `([...document.querySelectorAll("#settings .check")].find((l) => l.textContent.startsWith("Sounds")).querySelector("input").click(), true)`)
 	again := question
 	again.ID = "q9"
-	feed.publish(handoff.PageEvent{Kind: "question", Question: &again})
-	p.until(`document.querySelector("#q-q9")`)
+	feed.Publish(handoff.PageEvent{Kind: "question", Question: &again})
+	p.Until(`document.querySelector("#q-q9")`)
 	if got := eval[string](p, tones); got != "" {
 		t.Errorf("turned off, it sounds as %s", got)
 	}
@@ -171,5 +171,5 @@ func TestPageWorker(t *testing.T) {
 	}
 	// What it says to the page brings the page there.
 	eval[bool](p, `(navigator.serviceWorker.dispatchEvent(new MessageEvent("message", { data: { go: "work" } })), true)`)
-	p.until(`location.hash === "#work"`)
+	p.Until(`location.hash === "#work"`)
 }

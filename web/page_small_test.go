@@ -24,18 +24,18 @@ func TestPageLoadedDuringWork(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	const pill = `document.querySelector("#machine-bigpc").closest(".machine").querySelector(".pill").textContent`
-	p.until(pill + ` === "Working"`)
-	p.click("Recent sessions")
-	p.shows("4 minutes ago")
+	p.Until(pill + ` === "Working"`)
+	p.Click("Recent sessions")
+	p.Shows("4 minutes ago")
 	w.mu.Lock()
 	w.servers[0].Working = nil
 	w.sessions.Items[0].Age = "a moment ago"
 	record := w.records[0]
 	w.mu.Unlock()
 	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
-	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &record})
-	p.until(pill + ` === "Ready"`)
-	p.shows("a moment ago")
+	w.feed("owner").Publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	p.Until(pill + ` === "Ready"`)
+	p.Shows("a moment ago")
 	p.quiet()
 }
 
@@ -58,13 +58,13 @@ func TestPageBoundsLongTexts(t *testing.T) {
 			t.Errorf("%d lines: cut %v", lines, cut)
 		}
 	}
-	p.hit(`document.querySelector('[data-go="work"]')`)
-	p.until(`document.querySelector(".card-prompt").textContent.length > 9000`)
+	p.Hit(`document.querySelector('[data-go="work"]')`)
+	p.Until(`document.querySelector(".card-prompt").textContent.length > 9000`)
 	if high := eval[float64](p, `document.querySelector(".card-prompt").closest(".card").getBoundingClientRect().height`); high > 900 {
 		t.Errorf("the card is %v pixels high", high)
 	}
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "`+strings.ReplaceAll(log, "\n", `\n`)+`" }), true))`)
-	p.until(`document.querySelector(".line.you")`)
+	p.Until(`document.querySelector(".line.you")`)
 	eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
 	if high := eval[float64](p, `document.querySelector(".line.you").getBoundingClientRect().height`); high > 600 || high < 100 {
 		t.Errorf("the line is %v pixels high", high)
@@ -80,7 +80,7 @@ func TestPageChipsStay(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
-	p.until(`document.querySelector("#chips.strip")`)
+	p.Until(`document.querySelector("#chips.strip")`)
 	if tops := eval[int](p, `new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size`); tops != 1 {
 		t.Errorf("the sentences stand in %d rows, above the conversation", tops)
 	}
@@ -97,23 +97,23 @@ func TestPageChipsStay(t *testing.T) {
 	})([%d, () => [...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().left)])`
 	const nextStands = `((c, room) => c.left >= room.left && c.right <= room.right && Math.abs(c.left - room.left - parseFloat(getComputedStyle(document.querySelector("#chips")).paddingLeft)) < 2)(document.querySelector(".chip:not(.used)").getBoundingClientRect(), document.querySelector("#chips").getBoundingClientRect())`
 	for i := range 2 {
-		p.until(nextStands)
+		p.Until(nextStands)
 		if moved := eval[string](p, fmt.Sprintf(taps, 0)); moved != "" {
 			t.Errorf("the sentences moved: %s", moved)
 		}
-		p.until(fmt.Sprintf(`document.querySelectorAll(".chip").length === %d`, 2-i)) // it goes for good, once no second tap is to be feared
+		p.Until(fmt.Sprintf(`document.querySelectorAll(".chip").length === %d`, 2-i)) // it goes for good, once no second tap is to be feared
 		if i > 0 {
 			break
 		}
-		p.until(nextStands) // the next step comes by itself
-		p.shot("story-row")
-		p.click("Show all sentences to try")
-		p.until(`document.querySelector("#story-all").ariaExpanded === "true" && new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size === 2`)
-		p.shot("story-list")
-		p.click("Show less")
+		p.Until(nextStands) // the next step comes by itself
+		p.Picture("story-row")
+		p.Click("Show all sentences to try")
+		p.Until(`document.querySelector("#story-all").ariaExpanded === "true" && new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size === 2`)
+		p.Picture("story-list")
+		p.Click("Show less")
 	}
 	eval[bool](p, `(document.querySelector(".chip").click(), true)`)
-	p.until(`!document.querySelector("#story-all").checkVisibility()`) // all were tried
+	p.Until(`!document.querySelector("#story-all").checkVisibility()`) // all were tried
 }
 
 // A long story scrolls beside a conversation without a bar of its own: two side by side look broken.
@@ -128,12 +128,12 @@ func TestPageStoryHasNoBar(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1440, 900)
 	p.loggedIn(base)
 	p.talk(sceneTalk)
-	p.until(`document.querySelector("#chips.strip") && document.querySelector("#chips").scrollHeight > document.querySelector("#chips").clientHeight`)
+	p.Until(`document.querySelector("#chips.strip") && document.querySelector("#chips").scrollHeight > document.querySelector("#chips").clientHeight`)
 	if bar := eval[string](p, `getComputedStyle(document.querySelector("#chips")).scrollbarWidth`); bar != "none" { // no browser without a window shows one
 		t.Errorf("its bar is %s", bar)
 	}
-	p.tabTo("Sentence 8") // the keyboard reaches what is out of sight
-	p.until(`((c, room) => c.bottom <= room.bottom)(document.activeElement.getBoundingClientRect(), document.querySelector("#chips").getBoundingClientRect())`)
+	p.TabTo("Sentence 8") // the keyboard reaches what is out of sight
+	p.Until(`((c, room) => c.bottom <= room.bottom)(document.activeElement.getBoundingClientRect(), document.querySelector("#chips").getBoundingClientRect())`)
 }
 
 // On a phone a question that opens does not move the sentences to try, in their list or in their row.
@@ -150,18 +150,18 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 	for i, size := range [][2]int64{{390, 844}, {844, 390}, {390, 844}, {844, 390}} {
 		if i == 2 {
 			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
-			p.until(`document.querySelector("#chips.strip")`)
+			p.Until(`document.querySelector("#chips.strip")`)
 		}
-		p.size(size[0], size[1])
+		p.Size(size[0], size[1])
 		before := eval[string](p, tops)
-		w.feed("owner").publish(handoff.PageEvent{Kind: "question", Question: &question})
-		p.until(`document.querySelector("#attention").checkVisibility()`)
-		p.shot("attention-" + strconv.Itoa(i))
+		w.feed("owner").Publish(handoff.PageEvent{Kind: "question", Question: &question})
+		p.Until(`document.querySelector("#attention").checkVisibility()`)
+		p.Picture("attention-" + strconv.Itoa(i))
 		if now := eval[string](p, tops); now != before {
 			t.Errorf("at %v, round %d: %s, then %s", size, i, before, now)
 		}
-		w.feed("owner").publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
-		p.until(`!document.querySelector("#attention").checkVisibility()`)
+		w.feed("owner").Publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
+		p.Until(`!document.querySelector("#attention").checkVisibility()`)
 	}
 }
 
@@ -176,9 +176,9 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 	p.loggedIn(base)
 	const dispatch = `import("/page/store.js").then(({ dispatch }) => (%s, true))`
 	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "typed", id: "x", text: "Hello" }), dispatch({ type: "call", patch: { phase: "live", mic: "on" } })`))
-	p.until(`document.querySelector("#chips.strip")`)
+	p.Until(`document.querySelector("#chips.strip")`)
 	const top = `document.querySelector("#chips").getBoundingClientRect().top`
-	p.status("Listening")
+	p.Status("Listening")
 	before := eval[float64](p, top)
 	for _, s := range []struct{ change, status string }{
 		{`dispatch({ type: "call", patch: { muted: true } })`, "Muted"},
@@ -187,7 +187,7 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 		{`dispatch({ type: "event", event: { kind: "handoff", record: { id: "h1", server: "bigpc", state: "started", created_at: new Date().toISOString(), prompt: "x" } } }), dispatch({ type: "voice", event: { type: "response.done", response: { id: "r1", output: [] } } })`, "bigpc is working"},
 	} {
 		eval[bool](p, fmt.Sprintf(dispatch, s.change))
-		p.status(s.status)
+		p.Status(s.status)
 		if now := eval[float64](p, top); now != before {
 			t.Errorf("%s: the row moved by %v pixels", s.status, now-before)
 		}
@@ -205,14 +205,14 @@ func TestPageLandscapePhone(t *testing.T) {
 	for _, text := range []string{"Press Call", "Hello there."} { // and what a newcomer is told first
 		if text == "Hello there." {
 			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "live", mic: "on" } }), [{ type: "response.output_audio_transcript.delta", item_id: "a0", delta: "Hello there." }].forEach((event) => dispatch({ type: "voice", event })), true))`)
-			p.shows(text)
+			p.Shows(text)
 		}
-		p.scheme("light")
-		p.shot("landscape-first")
-		p.until(fmt.Sprintf(`((r) => r.height > 10 && r.top >= 40 && r.bottom <= document.querySelector("#chips").getBoundingClientRect().top)([...document.querySelectorAll(".hello p:not(.hello-title), .line-text")].filter((e) => e.checkVisibility() && e.textContent.includes(%q))[0]?.getBoundingClientRect() ?? {})`, text)) // in the picture
+		p.Scheme("light")
+		p.Picture("landscape-first")
+		p.Until(fmt.Sprintf(`((r) => r.height > 10 && r.top >= 40 && r.bottom <= document.querySelector("#chips").getBoundingClientRect().top)([...document.querySelectorAll(".hello p:not(.hello-title), .line-text")].filter((e) => e.checkVisibility() && e.textContent.includes(%q))[0]?.getBoundingClientRect() ?? {})`, text)) // in the picture
 	}
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
-	p.until(`!document.querySelector("#start").hidden`)
+	p.Until(`!document.querySelector("#start").hidden`)
 	const cut = `["#say", ".composer button", "#start", "#sound", "#status-text"].filter((s) => { const r = document.querySelector(s).getBoundingClientRect(); return r.height < 10 || r.top < 0 || r.bottom > innerHeight || r.right > innerWidth; }).join()`
 	for _, when := range []string{"before", "in a call"} {
 		if got := eval[string](p, cut); got != "" && when == "before" || strings.ReplaceAll(got, "#start", "") != "" {
@@ -224,20 +224,20 @@ func TestPageLandscapePhone(t *testing.T) {
 		if wide := eval[float64](p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 			t.Errorf("%s: %v pixels too wide", when, wide)
 		}
-		p.scheme("light")
-		p.shot("landscape-" + strings.ReplaceAll(when, " ", "-"))
+		p.Scheme("light")
+		p.Picture("landscape-" + strings.ReplaceAll(when, " ", "-"))
 		if when == "before" {
 			p.talk(sceneTalk)
-			p.until(`!document.querySelector("#hangup").hidden`)
+			p.Until(`!document.querySelector("#hangup").hidden`)
 		}
 	}
 	if high := eval[float64](p, `(document.querySelector("#status-text").textContent = "bigpc waits for you", document.querySelector("#status-text").clientHeight)`); high > 30 {
 		t.Errorf("what happens in the call takes %v pixels", high)
 	}
-	p.size(667, 375)
-	p.hit(`document.querySelector('[data-go="work"]')`)
-	p.until(`document.querySelector(".card").checkVisibility()`)
-	p.shot("landscape-work")
+	p.Size(667, 375)
+	p.Hit(`document.querySelector('[data-go="work"]')`)
+	p.Until(`document.querySelector(".card").checkVisibility()`)
+	p.Picture("landscape-work")
 	if gap := eval[float64](p, `document.querySelector(".work .area-head").getBoundingClientRect().top - document.querySelector(".areas").getBoundingClientRect().top`); gap > 10 {
 		t.Errorf("%v pixels are empty above the question", gap)
 	}
@@ -257,29 +257,29 @@ func TestPageKeepsTheConversation(t *testing.T) {
 		handoff.Fault(handoff.CodeNotFound, "such call", "").Reply(rw, false)
 	}
 	w.mu.Unlock()
-	p.do(chromedp.Focus(chromedp.ID("say")))
-	p.press("Hello there", "\r")
-	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Press("Hello there", "\r")
+	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	eval[bool](p, `([{ type: "response.output_text.done", item_id: "a1", text: "One two three four five six seven eight nine ten eleven twelve." },
 	  { type: "conversation.item.truncated", item_id: "a1", audio_end_ms: 1000 }].forEach(far.say), true)`)
-	p.shows("stopped")
+	p.Shows("stopped")
 	if text := eval[string](p, `document.querySelector(".line.voice .line-text").innerText`); text != "One two three" {
 		t.Errorf("of an interrupted answer it shows %q", text)
 	}
-	p.click("Show all of it")
-	p.shows("nine ten eleven twelve.")
-	p.scheme("light")
-	p.shot("interrupted")
+	p.Click("Show all of it")
+	p.Shows("nine ten eleven twelve.")
+	p.Scheme("light")
+	p.Picture("interrupted")
 	p.open(eval[string](p, `location.href`))
-	p.shows("Hello there")
-	p.shows("One two three")
-	p.status("Reconnecting…")
-	p.shot("rejoining")
+	p.Shows("Hello there")
+	p.Shows("One two three")
+	p.Status("Reconnecting…")
+	p.Picture("rejoining")
 	if query := <-asked; query != "call_id=rtc_1" {
 		t.Errorf("it asked for %q", query)
 	}
-	p.shows("The call ended while the page was away.")
-	p.status("Not in a call")
+	p.Shows("The call ended while the page was away.")
+	p.Status("Not in a call")
 	if strings.Contains(strings.Join(w.log(), ";"), "hangup") {
 		t.Error("it hung up")
 	}
@@ -299,8 +299,8 @@ func TestPageSearchFieldsFit(t *testing.T) {
 	for _, place := range []string{"work", "sessions", "history"} {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector('[data-go="%s"]').click(), true)`, place))
 		for _, size := range [][2]int64{{390, 844}, {844, 390}, {667, 375}} {
-			p.size(size[0], size[1])
-			p.until(fmt.Sprintf(`document.querySelector("#%s-search").checkVisibility()`, place))
+			p.Size(size[0], size[1])
+			p.Until(fmt.Sprintf(`document.querySelector("#%s-search").checkVisibility()`, place))
 			if room := eval[float64](p, fmt.Sprintf(`((e, is, pen) => {
 			  pen.font = is.font;
 			  return e.clientWidth - parseFloat(is.paddingLeft) - parseFloat(is.paddingRight) - pen.measureText(e.placeholder).width;

@@ -18,7 +18,7 @@ func TestPageModules(t *testing.T) {
 	p.open(base)
 	for _, row := range slices.Concat(stateRows, wordRows) {
 		t.Run(row.name, func(t *testing.T) {
-			p.t = t
+			p.T = t
 			const help = `const run = (...events) => { let s = m.talkStart; for (const [type, e] of events) s = m.reduceTalk(s, { type: "voice", event: { type, ...e } }); return s.entries.map((e) => [e.who, e.text, e.state].join(":")); };
 			const feed = (...events) => events.reduce((s, event) => m.reduceWork(s, { type: "event", event }), m.workStart);`
 			got := eval[json.RawMessage](p, `import("/page/`+row.module+`.js").then((m) => { `+help+` return `+row.expression+`; })`)

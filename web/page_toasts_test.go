@@ -32,23 +32,23 @@ func TestPageToastsCoverNothing(t *testing.T) {
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1440, 900)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling)")`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
 	p.talk(sceneTalk)
 	eval[bool](p, `import("/page/store.js").then(({ toast }) => {
 	  toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started.", action: { label: "Try again", run() {} } });
 	  toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", action: { label: "Move the call here", run() {} } });
 	  return true;
 	})`)
-	p.until(`document.querySelectorAll(".toast").length === 2`)
-	p.scheme("light")
+	p.Until(`document.querySelectorAll(".toast").length === 2`)
+	p.Scheme("light")
 	for _, size := range [][2]int64{{390, 844}, {320, 640}, {844, 390}, {1024, 700}, {900, 1100}, {1440, 900}, {1920, 1080}} {
-		p.size(size[0], size[1])
+		p.Size(size[0], size[1])
 		for _, area := range []string{"talk", "work", "fleet", "sessions", "settings"} {
 			eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), `+frames+`)`, area))
 			if got := eval[string](p, covered); got != "" {
 				t.Errorf("%v, %s: %s", size, area, got)
 			}
-			p.shot(fmt.Sprintf("toasts-%d-%s", size[0], area))
+			p.Picture(fmt.Sprintf("toasts-%d-%s", size[0], area))
 		}
 	}
 }
@@ -59,14 +59,14 @@ func TestPageToastsLeave(t *testing.T) {
 	w := newWorld()
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.do(atFirst(`window.late = []; ((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 20000 ? late.push(f) : real(f, ms, ...rest)); })(window.setTimeout)`))
+	p.Do(atFirst(`window.late = []; ((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 20000 ? late.push(f) : real(f, ms, ...rest)); })(window.setTimeout)`))
 	p.loggedIn(base)
 	eval[bool](p, `import("/page/store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`)
-	p.until(`document.querySelectorAll(".toast").length === 2 && late.length === 2`)
-	p.press("\x1b")
-	p.until(`[...document.querySelectorAll(".toast-text")].map((e) => e.textContent).join() === "Put away."`)
+	p.Until(`document.querySelectorAll(".toast").length === 2 && late.length === 2`)
+	p.Press("\x1b")
+	p.Until(`[...document.querySelectorAll(".toast-text")].map((e) => e.textContent).join() === "Put away."`)
 	eval[bool](p, `(late[0](), true)`)
-	p.until(`!document.querySelector(".toast")`)
+	p.Until(`!document.querySelector(".toast")`)
 	p.quiet()
 }
 
@@ -78,14 +78,14 @@ func TestPageLowScreen(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1024, 700)
 	p.loggedIn(base)
-	p.click("Machines")
-	p.until(`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`)
-	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Machines"`)
-	p.scheme("light")
+	p.Click("Machines")
+	p.Until(`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`)
+	p.Until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Machines"`)
+	p.Scheme("light")
 	p.look("low-machines")
-	p.hit(`document.querySelector("[data-go=home]")`)
-	p.until(`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`)
-	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.firstChild.textContent).join() === "Now"`)
+	p.Hit(`document.querySelector("[data-go=home]")`)
+	p.Until(`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`)
+	p.Until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.firstChild.textContent).join() === "Now"`)
 	p.look("low-work")
 }
 
@@ -93,12 +93,12 @@ func TestPageLowScreen(t *testing.T) {
 func TestPageShutdownIsToldOnce(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.click("Call")
-	p.until(`far.channel?.readyState === "open"`)
-	p.status("bigpc and laptop are working")
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
+	p.Status("bigpc and laptop are working")
 	eval[bool](p, `(far.say({ type: "error", error: { code: "shutdown", message: "Switchboard is shutting down.", next: "Call again in a moment." } }), far.channel.close(), true)`)
-	p.status("Not in a call")
-	p.until(`document.querySelector(".toast")`)
+	p.Status("Not in a call")
+	p.Until(`document.querySelector(".toast")`)
 	if got := eval[string](p, `[...document.querySelectorAll(".toast-words")].map((t) => t.innerText.replace(/\s+/g, " ")).join("; ")`); got != "Switchboard is shutting down. Call again in a moment." {
 		t.Errorf("it tells %q", got)
 	}

@@ -32,31 +32,31 @@ type place struct {
 
 // walk goes through all that the keyboard reaches, once around, and holds each to a focus that is seen.
 func (p *tab) walk(name string) []string {
-	p.t.Helper()
+	p.T.Helper()
 	eval[bool](p, `((document.querySelector("#login").checkVisibility() ? document.querySelector("#login-key") : document.querySelector("#badge")).focus(), window.walked = [], true)`) // the first that can have it
 	var names []string
 	for range 150 {
 		if len(names) > 0 {
-			p.press("\t")
+			p.Press("\t")
 		}
 		again := eval[bool](p, `walked.includes(document.activeElement) || !walked.push(document.activeElement)`)
 		at := eval[place](p, where)
 		if at.At == "" { // the browser's own controls; after them it begins anew
-			p.press("\t")
+			p.Press("\t")
 			again, at = true, eval[place](p, where)
 		}
 		if again {
 			if at.At != names[0] || at.Wrong != "" {
-				p.t.Errorf("%s: after all it comes to %s %s", name, at.At, at.Wrong)
+				p.T.Errorf("%s: after all it comes to %s %s", name, at.At, at.Wrong)
 			}
 			return names
 		}
 		names = append(names, at.At)
 		if at.Wrong != "" && len(names) > 1 { // the first was not reached by a key; it is at the end
-			p.t.Errorf("%s: %s %s", name, at.At, at.Wrong)
+			p.T.Errorf("%s: %s %s", name, at.At, at.Wrong)
 		}
 	}
-	p.t.Errorf("%s: the keyboard comes to no end: %q", name, names)
+	p.T.Errorf("%s: the keyboard comes to no end: %q", name, names)
 	return names
 }
 
@@ -71,28 +71,28 @@ func TestPageKeyboardWalk(t *testing.T) {
 			w.questions, w.records = nil, nil
 			_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 			p := openTab(t, startChromium(t, true), size[0], size[1])
-			p.scheme("light")
+			p.Scheme("light")
 			p.open(base)
-			p.shows("Or enter a key,")
+			p.Shows("Or enter a key,")
 			p.reaches("login", "Key or code <input>", "Open <button>")
 			p.loggedIn(base)
 			p.reaches("empty", "Message <textarea>", "Call <button>")
 			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
-			p.status("Connecting…")
+			p.Status("Connecting…")
 			p.reaches("connecting", "Mute <button>", "Cancel <button>", "Sound <button>")
 			w.change(func(w *world) { w.questions, w.records = questions, records })
 			p.loggedInAgain(base)
 			p.talk(sceneTalk)
 			p.reaches("call", "Stop talking <button>", "Hang up <button>")
 			eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-			p.until(`document.querySelector(".question:not(.settling)")`)
+			p.Until(`document.querySelector(".question:not(.settling)")`)
 			p.reaches("question", "Allow once <button>", "Decline <button>")
 			eval[bool](p, `([...document.querySelectorAll(".card details:not([open]) > summary")].forEach((s) => s.click()), document.querySelector(".card.over .line-open").click(), true)`)
-			p.until(`document.querySelector(".card.over:not(.folded) .card-foot")`)
+			p.Until(`document.querySelector(".card.over:not(.folded) .card-foot")`)
 			p.reaches("work opened", "Decline <button>", "Do it again <button>")
 			for _, area := range []string{"fleet", "sessions", "history", "settings", "help"} {
 				eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
-				p.until(`document.querySelector("#` + area + `").checkVisibility() && (document.body.dataset.area !== "help" || document.querySelector(".help-text h3, .help-text h4"))`)
+				p.Until(`document.querySelector("#` + area + `").checkVisibility() && (document.body.dataset.area !== "help" || document.querySelector(".help-text h3, .help-text h4"))`)
 				p.reaches(area, "Hang up <button>")
 			}
 		})
@@ -101,16 +101,16 @@ func TestPageKeyboardWalk(t *testing.T) {
 
 // loggedInAgain loads the page anew.
 func (p *tab) loggedInAgain(base string) {
-	p.t.Helper()
+	p.T.Helper()
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
-	p.do(chromedp.Navigate("about:blank"))
+	p.Do(chromedp.Navigate("about:blank"))
 	p.open(base)
-	p.until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelector(".card")`)
+	p.Until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelector(".card")`)
 }
 
 // reaches walks a state and holds that these are met, in this order.
 func (p *tab) reaches(state string, want ...string) {
-	p.t.Helper()
+	p.T.Helper()
 	names := p.walk(state)
 	i := 0
 	for _, name := range names {
@@ -119,14 +119,14 @@ func (p *tab) reaches(state string, want ...string) {
 		}
 	}
 	if i < len(want) {
-		p.t.Errorf("%s: the keyboard does not reach %q: %q", state, want[i], names)
+		p.T.Errorf("%s: the keyboard does not reach %q: %q", state, want[i], names)
 	}
 }
 
 // at waits until the keyboard is at what an expression finds, where it is seen.
 func (p *tab) at(found string) {
-	p.t.Helper()
-	p.until(`document.activeElement === ` + found + ` && document.activeElement.checkVisibility()`)
+	p.T.Helper()
+	p.Until(`document.activeElement === ` + found + ` && document.activeElement.checkVisibility()`)
 }
 
 // Escape closes what was opened, and the keyboard is back where it opened it.
@@ -142,29 +142,29 @@ func TestPageEscapeReturns(t *testing.T) {
 		{`document.querySelector("#badge")`, "#simulated"}, {`document.querySelector("#sound")`, "#sound-menu"}, {`document.querySelector("#call-time")`, "#call-sheet"}, {`document.querySelector("#more-open")`, "#more"},
 	} {
 		if o.opened == "#more" {
-			p.size(390, 844)
+			p.Size(390, 844)
 		}
 		eval[bool](p, `(`+o.opener+`.focus(), true)`)
-		p.press("\r")
-		p.until(`document.querySelector("` + o.opened + `").matches(":popover-open")`)
-		p.press("\t\x1b")
-		p.until(`!document.querySelector("` + o.opened + `").matches(":popover-open")`)
+		p.Press("\r")
+		p.Until(`document.querySelector("` + o.opened + `").matches(":popover-open")`)
+		p.Press("\t\x1b")
+		p.Until(`!document.querySelector("` + o.opened + `").matches(":popover-open")`)
 		p.at(o.opener)
 	}
-	p.size(1280, 800)
+	p.Size(1280, 800)
 	eval[bool](p, `(document.querySelector("#sound").focus(), true)`)
-	p.press("?")
-	p.until(`document.querySelector("#keys-sheet").open`)
-	p.press("\x1b")
-	p.until(`!document.querySelector("#keys-sheet").open`)
+	p.Press("?")
+	p.Until(`document.querySelector("#keys-sheet").open`)
+	p.Press("\x1b")
+	p.Until(`!document.querySelector("#keys-sheet").open`)
 	p.at(`document.querySelector("#sound")`)
-	p.click("Recent sessions")
-	p.shows("auth-refactor")
+	p.Click("Recent sessions")
+	p.Shows("auth-refactor")
 	eval[bool](p, `(document.querySelector(".session").focus(), true)`)
-	p.press("\r")
-	p.shows("Show earlier lines (31 or more)")
-	p.press("\x1b")
-	p.until(`!document.querySelector("#reader").open`)
+	p.Press("\r")
+	p.Shows("Show earlier lines (31 or more)")
+	p.Press("\x1b")
+	p.Until(`!document.querySelector("#reader").open`)
 	p.at(`document.querySelector(".session")`)
 }
 
@@ -177,35 +177,35 @@ func TestPageListsKeepTheKeyboard(t *testing.T) {
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling)")`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
 	w.mu.Lock()
 	question, record := w.questions[0], w.records[0]
 	w.mu.Unlock()
 	// A question that goes.
 	eval[bool](p, `(document.querySelector(".question button").focus(), true)`)
-	w.feed("owner").publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
-	p.until(`!document.querySelector(".question")`)
+	w.feed("owner").Publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
+	p.Until(`!document.querySelector(".question")`)
 	p.at(`document.querySelector("#work-title")`)
 	// Work that ends: its card goes from one list to another.
 	eval[bool](p, `([...document.querySelectorAll(".card:not(.over) .card-foot button")].find((b) => b.checkVisibility()).focus(), true)`)
 	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
 	before := eval[int](p, `document.querySelectorAll(".card:not(.over)").length`)
-	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &record})
-	p.until(fmt.Sprintf(`document.querySelectorAll(".card:not(.over)").length === %d`, before-1))
-	p.until(`document.querySelector("#work").contains(document.activeElement)`)
+	w.feed("owner").Publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	p.Until(fmt.Sprintf(`document.querySelectorAll(".card:not(.over)").length === %d`, before-1))
+	p.Until(`document.querySelector("#work").contains(document.activeElement)`)
 	// A message that is put away: back to where the keyboard came from, or to the page's main part.
 	eval[bool](p, `(document.querySelector("#sound").focus(), import("/page/store.js").then(({ toast }) => (["Something.", "More."].forEach((text) => toast(text, { action: { label: "Do it", run() {} } })), true)))`) // one with a deed stays
-	p.until(`document.querySelectorAll(".toast").length === 2`)
+	p.Until(`document.querySelectorAll(".toast").length === 2`)
 	eval[bool](p, `(document.querySelector(".toast [aria-label=Dismiss]").focus(), true)`)
-	p.press("\r")
-	p.until(`document.querySelectorAll(".toast").length === 1`)
+	p.Press("\r")
+	p.Until(`document.querySelectorAll(".toast").length === 1`)
 	p.at(`document.querySelector("#sound")`)
 	// A session that leaves the list.
-	p.click("Sessions")
-	p.until(`document.querySelectorAll("#sessions .row").length === 2`)
+	p.Click("Sessions")
+	p.Until(`document.querySelectorAll("#sessions .row").length === 2`)
 	eval[bool](p, `([...document.querySelectorAll("#sessions .row button")].find((b) => b.textContent === "Archive").focus(), true)`)
-	p.press("\r")
-	p.until(`document.querySelectorAll("#sessions .row").length === 1`)
-	p.until(`document.querySelector("#sessions").contains(document.activeElement)`)
+	p.Press("\r")
+	p.Until(`document.querySelectorAll("#sessions .row").length === 1`)
+	p.Until(`document.querySelector("#sessions").contains(document.activeElement)`)
 	p.quiet()
 }

@@ -79,17 +79,17 @@ func TestPageWeighsLittle(t *testing.T) {
 	})
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.open(base)
-	p.until(`document.querySelector("#login:not([hidden])")`)
-	p.enter(ownerKey)
-	p.until(`document.querySelectorAll(".card").length === 4`)
-	p.until(`document.querySelector(".tok-key")`) // the colours of code, which are loaded when they are seen
+	p.Until(`document.querySelector("#login:not([hidden])")`)
+	p.EnterKey(ownerKey)
+	p.Until(`document.querySelectorAll(".card").length === 4`)
+	p.Until(`document.querySelector(".tok-key")`) // the colours of code, which are loaded when they are seen
 	asked, bytes := count.take()
 	t.Logf("cold: %d bytes in %q", bytes, asked)
 	if len(asked) > 6 || bytes > 130<<10 {
 		t.Errorf("cold: %d bytes in %d requests", bytes, len(asked))
 	}
 	p.open(base + "/?warm")
-	p.until(`document.querySelectorAll(".card").length === 4`)
+	p.Until(`document.querySelectorAll(".card").length === 4`)
 	if asked, bytes = count.take(); len(asked) != 1 || bytes > 8<<10 {
 		t.Errorf("warm: %d bytes in %q", bytes, asked)
 	}
@@ -105,9 +105,9 @@ func TestPageStandsStill(t *testing.T) {
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
 		p := openTab(t, startChromium(t, true), size[0], size[1])
 		p.loggedIn(base)
-		p.do(atFirst(`window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) { window.moved += e.value; (window.movers ??= []).push(...e.sources.map((s) => (s.node?.id || s.node?.className || s.node?.nodeName) + " " + Math.round(s.previousRect.top) + " to " + Math.round(s.currentRect.top))); } }).observe({ type: "layout-shift", buffered: true })`))
+		p.Do(atFirst(`window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) { window.moved += e.value; (window.movers ??= []).push(...e.sources.map((s) => (s.node?.id || s.node?.className || s.node?.nodeName) + " " + Math.round(s.previousRect.top) + " to " + Math.round(s.currentRect.top))); } }).observe({ type: "layout-shift", buffered: true })`))
 		p.open(base + "/?again")
-		p.until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelectorAll(".card").length === 4`)
+		p.Until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelectorAll(".card").length === 4`)
 		eval[bool](p, frames)
 		if moved := eval[float64](p, `moved`); moved > 0.02 {
 			t.Errorf("%v: layout shift %v: %q", size, moved, eval[[]string](p, `movers`))

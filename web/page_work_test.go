@@ -17,32 +17,32 @@ func TestPageLogin(t *testing.T) {
 	s, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.open(base + "/#login=WRONG")
-	p.shows("is over: each counts once, for ten minutes")
+	p.Shows("is over: each counts once, for ten minutes")
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}
 	if focus := eval[string](p, `document.activeElement.id`); focus != "login-key" {
 		t.Errorf("the focus is on %q", focus)
 	}
-	p.press("nope", "\r")
-	p.until(`!document.querySelector("#login-form button").disabled && document.querySelector("#login-error").textContent`)
+	p.Press("nope", "\r")
+	p.Until(`!document.querySelector("#login-form button").disabled && document.querySelector("#login-error").textContent`)
 	eval[bool](p, `(document.querySelector("#login-key").value = "", true)`)
-	p.press(ownerKey, "\r")
-	p.shows("No machines.")
+	p.Press(ownerKey, "\r")
+	p.Shows("No machines.")
 	if eval[bool](p, `document.cookie !== ""`) {
 		t.Error("there is a cookie")
 	}
 	p.open(base + "/?again") // the token is enough
-	p.shows("No machines.")
+	p.Shows("No machines.")
 	w.change(func(w *world) { w.kept = nil }) // logged out from elsewhere
 	p.open(base + "/?gone")
-	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.Until(`document.querySelector("#login:not([hidden])")`)
 	code, err := s.NewCode("owner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.open(base + "/#login=" + code)
-	p.shows("No machines.")
+	p.Shows("No machines.")
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}
@@ -62,47 +62,47 @@ func TestPageShowsWhatHappens(t *testing.T) {
 		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Tests fail",
 		"Offline", "Session: auth refactor", "Session in api: rate limits", "bigpc goes on working. laptop waits for you.",
 	} {
-		p.shows(text)
+		p.Shows(text)
 	}
 	const evil = `<img src=x onerror="document.title='owned'"><b>bold</b>`
 	record := handoff.Record{ID: "h9", Server: "bigpc", Title: "auth refactor", Why: "continued", Prompt: evil, State: handoff.StatusDispatching, CreatedAt: w.records[0].CreatedAt.AddDate(0, 0, 1)}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
-	p.until(`document.querySelector(".card").id === "card-h9" && document.querySelector(".card .pill").textContent === "Working"`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	p.Until(`document.querySelector(".card").id === "card-h9" && document.querySelector(".card .pill").textContent === "Working"`)
 	if got := eval[string](p, `document.querySelector(".card-prompt").textContent`); got != evil {
 		t.Errorf("the prompt reads %q", got)
 	}
 	record.State = handoff.StatusStarted
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
 	item := handoff.RecordItem{ID: "i1", Kind: handoff.ItemCommand, Text: "make test", State: "running"}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
-	feed.publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: "ok  one\n"})
-	feed.publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: evil})
-	p.until(`document.querySelector(".card .output")?.textContent.startsWith("ok  one\n<img")`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: "ok  one\n"})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: evil})
+	p.Until(`document.querySelector(".card .output")?.textContent.startsWith("ok  one\n<img")`)
 	lost := handoff.RecordItem{ID: "i2", Kind: handoff.ItemMessage, Text: "half a sentence", State: "running"}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &lost})
-	p.shows("half a sentence")
-	feed.publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: "h9", ItemID: "i2"})
-	p.until(`!document.body.innerText.includes("half a sentence")`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &lost})
+	p.Shows("half a sentence")
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: "h9", ItemID: "i2"})
+	p.Until(`!document.body.innerText.includes("half a sentence")`)
 	item.State, item.Exit, item.Output = "failed", new(2), "make: *** [test] Error 2\n"
-	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
-	p.shows("failed (exit 2)")
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
+	p.Shows("failed (exit 2)")
 	record.State, record.Outcome, record.Text = handoff.StatusCompleted, handoff.OutcomeResult, "Two tests `fail`.\n\n```\nTestA\n```\n`"+evil+"`"
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
-	p.shows("Two tests fail.")
-	p.until(cardOf("h9") + `.querySelector("details").open === false`)
-	p.until(cardOf("h9") + `.querySelector(".answer .block").textContent === "TestA" && ` + cardOf("h9") + `.querySelector(".answer p code").textContent === "fail"`)
-	p.until(`document.querySelector("#urgent").textContent === "Done on bigpc."`)
-	p.until(`[...document.querySelectorAll(".card")].every((c) => !c.querySelector("img, b")) && document.title !== "owned"`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	p.Shows("Two tests fail.")
+	p.Until(cardOf("h9") + `.querySelector("details").open === false`)
+	p.Until(cardOf("h9") + `.querySelector(".answer .block").textContent === "TestA" && ` + cardOf("h9") + `.querySelector(".answer p code").textContent === "fail"`)
+	p.Until(`document.querySelector("#urgent").textContent === "Done on bigpc."`)
+	p.Until(`[...document.querySelectorAll(".card")].every((c) => !c.querySelector("img, b")) && document.title !== "owned"`)
 
 	w.change(func(w *world) {
 		w.stickies = w.stickies[2:]
 		w.servers[2].Health = handoff.HealthUp
 	})
-	feed.publish(handoff.PageEvent{Kind: handoff.EventSticky})
-	feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
-	p.until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Offline")`)
-	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
-	p.until(`!document.querySelector(".question") && document.title.startsWith("(1) Work failed on mini")`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	p.Until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Offline")`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
+	p.Until(`!document.querySelector(".question") && document.title.startsWith("(1) Work failed on mini")`)
 	p.quiet()
 }
 
@@ -114,8 +114,8 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question")`)
-	p.until(`document.querySelector("#urgent").textContent.includes("git push origin")`)
+	p.Until(`document.querySelector(".question")`)
+	p.Until(`document.querySelector("#urgent").textContent.includes("git push origin")`)
 	decided := func() (n int) {
 		for _, line := range w.log() {
 			if strings.HasPrefix(line, "decide ") {
@@ -125,23 +125,23 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 		return n
 	}
 	w.change(func(w *world) { w.onDecide = func() error { return <-answer } })
-	p.tabTo("Allow once")
-	p.until(`document.querySelector(".question:not(.settling)")`) // a card just drawn takes no press
-	p.press("\r")
-	p.shows("Sending your answer…")
-	p.press("\r", " ")
-	p.tabTo("Decline")
-	p.press("\r")
+	p.TabTo("Allow once")
+	p.Until(`document.querySelector(".question:not(.settling)")`) // a card just drawn takes no press
+	p.Press("\r")
+	p.Shows("Sending your answer…")
+	p.Press("\r", " ")
+	p.TabTo("Decline")
+	p.Press("\r")
 	answer <- handoff.Fault(handoff.CodeOverloaded, "laptop", "")
-	p.shows("laptop has too much to do right now.")
+	p.Shows("laptop has too much to do right now.")
 	if n := decided(); n != 1 {
 		t.Errorf("%d answers went out, want 1: %q", n, w.log())
 	}
-	p.until(`!document.querySelector(".question [aria-disabled]")`) // it can be tried again
-	p.press("\r")
+	p.Until(`!document.querySelector(".question [aria-disabled]")`) // it can be tried again
+	p.Press("\r")
 	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
-	p.shows("That question is no longer open.")
-	p.until(`!document.querySelector(".question")`)
+	p.Shows("That question is no longer open.")
+	p.Until(`!document.querySelector(".question")`)
 	want := []string{"decide owner q1 accept", "decide owner q1 decline"}
 	var got []string
 	for _, line := range w.log() {
@@ -163,7 +163,7 @@ func TestPageMovedQuestionTakesNoPress(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling)")`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
 	eval[bool](p, `(() => {
 	  const button = (decision) => document.querySelector("[data-decision=" + decision + "]");
 	  document.querySelector("#questions").before(Object.assign(document.createElement("p"), { textContent: "a line above it" }));
@@ -187,12 +187,12 @@ func TestPageHidesNothingInACommand(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	const want = "rm -rf ⟨U+202E⟩/cod⟨U+202C⟩ #⟨U+200B⟩ safe\n\nls"
-	p.until(`document.querySelector(".question-command")`)
+	p.Until(`document.querySelector(".question-command")`)
 	if got := eval[string](p, `document.querySelector(".question-command").textContent`); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	p.click("Review")
-	p.until(`document.querySelector(".question").checkVisibility()`)
+	p.Click("Review")
+	p.Until(`document.querySelector(".question").checkVisibility()`)
 }
 
 func TestPageStopsWork(t *testing.T) {
@@ -205,14 +205,14 @@ func TestPageStopsWork(t *testing.T) {
 	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "bigpc", "") })
 	at := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Fix the failing"))`
 	stop := `[...(` + at + `?.querySelectorAll(".line-stop") ?? [])].find((b) => b.textContent === "Stop the work")`
-	p.until(stop)
+	p.Until(stop)
 	eval[bool](p, `(`+stop+`.click(), true)`)
-	p.shows("bigpc is not answering.")
-	p.until(at + `.querySelector(".pill").textContent === "Working"`)
+	p.Shows("bigpc is not answering.")
+	p.Until(at + `.querySelector(".pill").textContent === "Working"`)
 	w.change(func(w *world) { w.fail = nil })
-	p.click("Stop all work (2)")
-	p.until(at + `.querySelector(".pill").textContent === "Stopping…"`)
-	p.until(`document.querySelectorAll(".line-stop[aria-disabled]").length === 2 && document.querySelectorAll(".card").length === 4`)
+	p.Click("Stop all work (2)")
+	p.Until(at + `.querySelector(".pill").textContent === "Stopping…"`)
+	p.Until(`document.querySelectorAll(".line-stop[aria-disabled]").length === 2 && document.querySelectorAll(".card").length === 4`)
 	stops := func() int { return strings.Count(strings.Join(w.log(), ";"), "stop owner ") }
 	waitFor(t, func() bool { return stops() >= 3 }) // the one that failed and the two of all
 	if stops() != 3 {
@@ -227,23 +227,23 @@ func TestPageFleet(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.tabTo("Recent sessions")
-	p.press("\r")
-	p.shows("Find out why the upload test fails")
-	p.shows("working")
-	p.press("\t", "\t", "\r")
-	p.shows("Show earlier lines (31 or more)")
-	p.shows("One test fails")
-	p.tabTo("Continue this session")
-	p.press("\r")
-	p.until(`document.activeElement.id === "say" && document.activeElement.value.startsWith("On bigpc, continue “Find out why")`)
+	p.TabTo("Recent sessions")
+	p.Press("\r")
+	p.Shows("Find out why the upload test fails")
+	p.Shows("working")
+	p.Press("\t", "\t", "\r")
+	p.Shows("Show earlier lines (31 or more)")
+	p.Shows("One test fails")
+	p.TabTo("Continue this session")
+	p.Press("\r")
+	p.Until(`document.activeElement.id === "say" && document.activeElement.value.startsWith("On bigpc, continue “Find out why")`)
 	w.change(func(w *world) {
 		w.sessions = handoff.SessionList{Errors: []handoff.ServerProblem{{Server: "mini", Code: handoff.CodeUnreachable, Message: "mini is not answering."}}}
 	})
 	eval[bool](p, `(document.querySelectorAll(".opener")[2].click(), true)`)
-	p.until(`document.querySelectorAll(".recent")[2].textContent.includes("mini is not answering.")`)
-	p.click("Unpin rate limits on bigpc/api")
-	p.until(`!document.body.innerText.includes("rate limits")`)
+	p.Until(`document.querySelectorAll(".recent")[2].textContent.includes("mini is not answering.")`)
+	p.Click("Unpin rate limits on bigpc/api")
+	p.Until(`!document.body.innerText.includes("rate limits")`)
 	if got := w.log(); !strings.Contains(strings.Join(got, ";"), "clear owner bigpc/api") {
 		t.Errorf("asked %q", got)
 	}
@@ -284,19 +284,19 @@ func TestPageComesBack(t *testing.T) {
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll(".card").length === 4`)
+	p.Until(`document.querySelectorAll(".card").length === 4`)
 	down.Store(true)
 	cut()
-	p.shows("The connection to Switchboard is lost.")
+	p.Shows("The connection to Switchboard is lost.")
 	record := handoff.Record{ID: "h8", Server: "bigpc", Prompt: "While you were away.", State: handoff.StatusStarted}
-	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h8", Record: &record})
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h8", Record: &record})
 	down.Store(false)
-	p.shows("While you were away.")
-	p.until(`!document.querySelector("#banner").textContent`)
+	p.Shows("While you were away.")
+	p.Until(`!document.querySelector("#banner").textContent`)
 	w.change(func(w *world) { w.records = w.records[:1] })
 	s.streams.mu.Lock()
 	s.streams.life = "restarted"
 	s.streams.mu.Unlock()
 	cut()
-	p.until(`document.querySelectorAll(".card").length === 1`)
+	p.Until(`document.querySelectorAll(".card").length === 1`)
 }
