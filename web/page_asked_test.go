@@ -27,7 +27,7 @@ func TestPageAsked(t *testing.T) {
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll("#cards .card").length === 3`)
+	p.Until(`document.querySelectorAll("#cards .card").length === 3`)
 	const lines = `[...document.querySelectorAll("#cards .card")].map((c) => [c.id, c.querySelector(".line-came").textContent, c.classList.contains("under")].join("; ")).join("\n")`
 	const want = "card-mine; ; false\ncard-first; asked by claude-code; false\ncard-theirs; asked by codex; true"
 	if got := eval[string](p, lines); got != want {
