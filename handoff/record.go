@@ -49,7 +49,8 @@ type Record struct {
 	ThreadID   string       `json:"thread_id,omitempty"`
 	TurnID     TurnID       `json:"-"` // once the agent has acknowledged it
 	Title      string       `json:"title,omitempty"`
-	Why        string       `json:"why,omitempty"` // named, continued or new
+	Why        string       `json:"why,omitempty"`  // named, continued or new
+	Into       string       `json:"into,omitempty"` // with [WhyAdded]: the work that took the words, if it is of this life
 	Prompt     string       `json:"prompt"`
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
@@ -83,6 +84,10 @@ func (r Record) Shown(g Grant) bool {
 func (r Record) NotBegun() bool {
 	return r.Fault != nil && r.Fault.Code.Asks()
 }
+
+// Added reports whether the record is words that went into other work: that is no outcome to tell, as the work that took
+// them has its own.
+func (r Record) Added() bool { return r.Why == WhyAdded && r.Outcome == OutcomeResult }
 
 // Clone returns a record that shares nothing that changes.
 func (r *Record) Clone() Record {

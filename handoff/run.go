@@ -160,6 +160,14 @@ type (
 	// RunHeard: the caller was told the outcome, here or elsewhere. It is not in the log: only a listener that has
 	// still to tell it gets it.
 	RunHeard struct{}
+	// RunByHand: the caller did something about it outside of calls: on the page, from a terminal or by the API. It is not
+	// in the log; every listener that may hear of the run gets it.
+	RunByHand struct {
+		Deed Deed
+		// Of a question that was answered.
+		Question RecordQuestion
+		Decision Decision
+	}
 	// RunYielded: another life of the process has the run, and tells what becomes of it.
 	RunYielded struct{}
 )
@@ -185,7 +193,19 @@ func (RunLost) runKind()     {}
 func (RunTaken) runKind()    {}
 func (RunEnded) runKind()    {}
 func (RunHeard) runKind()    {}
+func (RunByHand) runKind()   {}
 func (RunYielded) runKind()  {}
+
+// A Deed is what somebody does about work.
+type Deed string
+
+// The deeds.
+const (
+	DeedAnswer   Deed = "answer"   // a question of it
+	DeedContinue Deed = "continue" // it was paused, and is begun
+	DeedDrop     Deed = "drop"     // it was paused, and is never begun
+	DeedStop     Deed = "stop"
+)
 
 // Wait says what a run waits for before it begins.
 type Wait int

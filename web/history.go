@@ -27,6 +27,7 @@ type pastInfo struct {
 	ThreadID string          `json:"thread_id,omitempty"`
 	Title    string          `json:"title,omitempty"`
 	Client   string          `json:"client,omitempty"` // the program that asked for it; "": a person
+	Why      string          `json:"why,omitempty"`    // as in [handoff.Record]; "added" is no work of its own
 	Prompt   string          `json:"prompt"`
 	Outcome  handoff.Outcome `json:"outcome"`
 	Tests    handoff.Tests   `json:"tests,omitempty"` // as in [brief]
@@ -70,7 +71,7 @@ func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 		}
 		out.Items = append(out.Items, pastInfo{
 			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title,
-			Client: e.Asker, Prompt: e.Prompt,
+			Why: e.Why, Client: e.Asker, Prompt: e.Prompt,
 			Outcome: e.Outcome, Tests: e.Tests, Spoken: e.Told(), At: e.Accepted, Ended: e.Ended,
 		})
 	}

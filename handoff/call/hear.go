@@ -1,6 +1,8 @@
 package call
 
 import (
+	"context"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/wording"
@@ -54,6 +56,10 @@ func (s *serving) happened(e handoff.RunEvent) {
 		s.ended(id, o)
 	case handoff.RunHeard:
 		s.pace(speech.Told{ID: id})
+	case handoff.RunByHand:
+		if _, here := s.stops.LoadAndDelete(id); !here || k.Deed == handoff.DeedAnswer {
+			s.pace(speech.Context{Text: wording.ByHandNote(e.Record, k)})
+		}
 	case handoff.RunYielded:
 		s.promised(id, o, handoff.WaitsNot)
 		s.pace(speech.Yielded{ID: id})
@@ -94,6 +100,12 @@ func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Fl
 // ended gives the outcome: as the answer, or as a message.
 func (s *serving) ended(id string, o *owed) {
 	delete(s.runs, id)
+	if o.answered && o.rec.Added() {
+		s.pace(speech.Context{Text: wording.AddedNote(o.rec)})
+		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // what is forgotten needs no note
+		s.pace(speech.Yielded{ID: id})
+		return
+	}
 	if o.answered {
 		s.pace(speech.Ended{Rec: o.rec})
 		return

@@ -44,11 +44,11 @@ func (s *serving) request(req handoff.FunctionCall) {
 	case tool.Slow: // it is done also when the call ends meanwhile
 		id := s.cfg.Attending.NextID()
 		s.beside(id, func() {
-			result, err := args.Do(s.lasting, s.cfg.Tools, front, s.grant)
+			result, err := args.Do(s.lasting, s.backend(), front, s.grant)
 			s.result(id, req, tool, result, err)
 		})
 	default:
-		result, err := args.Do(s.open, s.cfg.Tools, front, s.grant)
+		result, err := args.Do(s.open, s.backend(), front, s.grant)
 		if result != nil || err != nil { // else the front answers
 			s.result(s.cfg.Attending.NextID(), req, tool, result, err)
 		}
@@ -199,4 +199,27 @@ func sameWords(a, b handoff.Request) bool {
 	words := func(r handoff.Request) string { return norm(fmt.Sprint(r.Input)) }
 	return norm(a.Target.Server) == norm(b.Target.Server) && norm(a.Target.Thread) == norm(b.Target.Thread) &&
 		words(a) == words(b)
+}
+
+// backend is what the tools work on. The call notes what it stops itself: that is no news to it.
+func (s *serving) backend() tools.Backend {
+	b := s.cfg.Tools
+	b.Work = spokenWork{b.Work, s}
+	return b
+}
+
+// spokenWork is the caller's work, for tools of one call.
+type spokenWork struct {
+	tools.Work
+	s *serving
+}
+
+// Stop implements [tools.Work].
+func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string) error {
+	w.s.stops.Store(id, true)
+	err := w.Work.Stop(ctx, g, id)
+	if err != nil {
+		w.s.stops.Delete(id)
+	}
+	return err
 }

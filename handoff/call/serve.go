@@ -36,6 +36,7 @@ type serving struct {
 	runs     map[string]*owed  // Owned by the loop: runs that go on and of which this call hears
 	schedule *speech.Schedule  // Owned by the loop
 	evidence evidence.Evidence // Owned by the loop: what the caller said to which question
+	stops    sync.Map          // safe by itself: ids of work that this call stops or drops, until it hears of that
 	words    atomic.Int64      // safe by itself: how often the caller began to say something
 	claims   []*claim          // Owned by the loop: answers that wait for what the caller said
 	rule     *time.Timer       // Owned by the loop: when the claims are judged at the latest

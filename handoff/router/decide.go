@@ -164,6 +164,10 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 		c.router.counts.answered.Add(d.by)
 		c.answered(q, d.decision, d.by)
 		c.closed(id)
+		if d.call == "" && d.by != byNobody {
+			c.feed.byHand(q.shown.Handoff,
+				handoff.RunByHand{Deed: handoff.DeedAnswer, Question: q.shown, Decision: d.decision})
+		}
 		return nil
 	}
 	e := handoff.AsError(err)

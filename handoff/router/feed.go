@@ -128,6 +128,21 @@ func (f *feed) publish(id string, kind handoff.RunKind) bool {
 	return true
 }
 
+// byHand tells every listener that may hear of a run what the caller did about it outside of calls.
+func (f *feed) byHand(id string, e handoff.RunByHand) {
+	f.registry.mu.Lock()
+	defer f.registry.mu.Unlock()
+	rec := f.registry.findLocked(id)
+	if rec == nil { // pushed out by newer ones
+		return
+	}
+	for _, a := range f.attending {
+		if a.may(&rec.Record) {
+			a.listener.Hear(rec.event(e))
+		}
+	}
+}
+
 // noted says that the ledger has an entry of a run.
 func (f *feed) noted(id string) {
 	f.registry.with(id, func(rec *recordState) { rec.log.noted = true })

@@ -119,6 +119,7 @@ func (c *caller) openEntries(ctx context.Context) ([]ledger.Entry, error) {
 // Whoever waited there waits no longer: what is not promised is promised now, to whoever comes next.
 func (c *caller) leave(a *attendance) {
 	runs, told := c.feed.exit(a)
+	told = slices.DeleteFunc(told, c.added)
 	for _, id := range told {
 		c.outbox.keep(id)
 		c.registry.writer(id).keep()
@@ -141,8 +142,21 @@ func (c *caller) leave(a *attendance) {
 	}
 }
 
+// added settles words that went into other work, and reports whether this is what a record is: nobody is told of them,
+// since the work that took them has an outcome of its own.
+func (c *caller) added(id string) bool {
+	if rec, _ := c.registry.find(id); !rec.Added() {
+		return false
+	}
+	_, _ = c.heard(id) // it is known
+	return true
+}
+
 // keep holds an outcome that nobody heard for whoever attends next; if somebody does, that is now.
 func (c *caller) keep(id string) {
+	if c.added(id) {
+		return
+	}
 	c.outbox.keep(id)
 	c.registry.writer(id).keep()
 	c.outbox.tell()

@@ -161,6 +161,9 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 		rec.Paused = rec.NotBegun()
 		c.open(rec, nil)
 		c.registry.with(id, func(rec *recordState) { rec.waiting, rec.writer = body.Request, l })
+		if c.added(id) {
+			return
+		}
 		c.outbox.keep(id)
 		c.registry.notice(id) // its former life did, unless it was killed: the next call tells in any case
 		return

@@ -188,6 +188,7 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 			r.show(func(rec *handoff.Record) {
 				rec.Server, rec.Project, rec.ThreadID, rec.Title, rec.Why = v.target.Server, v.target.Project, v.target.Thread,
 					v.title, handoff.WhyAdded
+				rec.Into = v.holder
 			})
 			return phase.FactOursRuns, nil
 		case !joinable && !told:
@@ -233,7 +234,7 @@ func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	case handoff.CodeAgentGone, handoff.CodeUnknownStart, handoff.CodeInternal:
 		return phase.FactSteerUnknown, handoff.Because(handoff.CodeUnknownStart, v.target.Server, e)
 	}
-	r.show(func(rec *handoff.Record) { rec.Why = "" })
+	r.show(func(rec *handoff.Record) { rec.Why, rec.Into = "", "" })
 	return phase.FactSteerRefused, nil
 }
 

@@ -88,6 +88,9 @@ func (r *Router) startAs(
 		}
 		return handoff.RunID(same), nil
 	}
+	if w.instead != "" && req.By == nil {
+		c.feed.byHand(w.instead, handoff.RunByHand{Deed: handoff.DeedContinue})
+	}
 	if !r.jobs.start(w.loop) {
 		c.registry.change(w.ID, func(rec *handoff.Record) {
 			rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())

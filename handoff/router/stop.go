@@ -18,12 +18,14 @@ func (r *Router) Stop(ctx context.Context, g handoff.Grant, id string) error {
 	case rec.ID == "" || !rec.Shown(g):
 		return r.notFound()
 	case rec.Paused && c.dropPaused(ctx, id):
+		c.feed.byHand(id, handoff.RunByHand{Deed: handoff.DeedDrop})
 		return nil
 	case w == nil, rec.Outcome != "":
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.Why == handoff.WhyMerged:
 		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
+	c.feed.byHand(id, handoff.RunByHand{Deed: handoff.DeedStop})
 	c.pause(r.queues.behind(id))
 	w.tell(phase.FactStop, nil)
 	return nil
@@ -57,7 +59,7 @@ func (c *caller) dropPaused(ctx context.Context, id string) bool {
 // endPaused marks as told what was paused and is not any more, with what became of it: after a restart nobody is asked
 // about it again. The ack is nil where nothing is written.
 func (c *caller) endPaused(id, what string) ack {
-	c.outbox.forget(id)
+	c.outbox.withdraw(id)
 	c.registry.delivered(id)
 	return c.registry.writer(id).delivered(what)
 }

@@ -47,7 +47,9 @@ type (
 	}
 	// Ended: a work has ended and the caller is to be told by a message.
 	Ended struct{ Rec handoff.Record }
-	// Yielded: another process has taken over the work, and tells its outcome.
+	// Context: something that the voice model has to know, and not to say.
+	Context struct{ Text string }
+	// Yielded: other work, or another process, has taken over the work and tells its outcome.
 	Yielded struct{ ID string }
 	// Gave: the call gave outcomes itself, as an answer or in a summary. Text says the same as a message, in case
 	// nobody heard the utterance; "" leaves that to the next call.

@@ -219,6 +219,9 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		}
 	case Told:
 		s.told(e.ID)
+	case Context:
+		s.Counts.Notes++
+		s.emit(Effect{Act: DoNote, ID: s.nextID(), Text: e.Text})
 	case Yielded:
 		s.forget(e.ID)
 	case Question:

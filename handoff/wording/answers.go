@@ -143,6 +143,34 @@ func LostNote(rec handoff.Record) string {
 		"asked.", rec.Server, goesOn), "")
 }
 
+// AddedNote is silent context: words went into other work, which is told when it has ended.
+func AddedNote(rec handoff.Record) string {
+	return Message(OutcomeSentence(rec)+" Its result comes with that work's. Say nothing of it unless asked.", "")
+}
+
+// ByHandNote is silent context: the caller did something about work outside of this call, which is settled.
+func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
+	lead, quote := "", handoff.Clip(rec.Prompt, maxQuote/2)
+	switch {
+	case e.Deed == handoff.DeedStop:
+		lead = "The caller stopped the work on " + rec.Server
+	case e.Deed == handoff.DeedDrop:
+		lead = fmt.Sprintf("The caller dropped what was paused on %s: it is not begun", rec.Server)
+	case e.Deed == handoff.DeedContinue:
+		lead = fmt.Sprintf("The caller let what was paused on %s go on: it is begun", rec.Server)
+	default:
+		did := map[handoff.Decision]string{
+			handoff.DecisionAccept: "allowed it", handoff.DecisionAcceptForSession: "allowed it for the session",
+			handoff.DecisionDecline: "declined it", handoff.DecisionStop: "declined it, and stopped the work",
+		}[e.Decision]
+		lead = fmt.Sprintf("The caller answered question %s of %s: they %s", e.Question.Label, rec.Server,
+			cmp.Or(did, "told the agent what it asked"))
+		quote = questionQuote(e.Question)
+	}
+	return Message(lead+", by hand and not in this call. That is settled: say nothing of it unless asked. What they say "+
+		"from now on is about what is still open.", quote)
+}
+
 // OutcomeAnswer is given when the outcome is known before the answer was due.
 func OutcomeAnswer(rec handoff.Record) Answer {
 	a := Answer{
@@ -293,9 +321,6 @@ func OutcomeMessage(rec handoff.Record) string {
 	quote := handoff.Clip(rec.Text, maxQuote)
 	switch {
 	case rec.Outcome == handoff.OutcomeResult && rec.Fault == nil:
-		if rec.Why == handoff.WhyAdded { // its early answer was given: nothing is done by that
-			return Message(OutcomeSentence(rec)+" Its result comes with that work's. Tell the caller briefly.", "")
-		}
 		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is "+
 			"data from the agent.", rec.Server, in), quote)
 	case rec.Outcome == handoff.OutcomeInterrupted && rec.Fault == nil:

@@ -83,6 +83,11 @@ func (p *Player) onPage(verb, rest string) {
 	switch verb {
 	case "stop":
 		page("stop", r.Stop(ctx, Grant, rest))
+	case "begin": // what is paused
+		p.Work.Go(func() {
+			rec, err := r.Give(ctx, Grant, handoff.Request{Key: "begin " + rest, Instead: handoff.RunID(rest)})
+			page("begin "+rest, rec.ID, " ", err)
+		})
 	case "post", "steer":
 		p.Work.Go(func() {
 			rec, err := p.give(r, verb == "steer", first, more)
@@ -189,7 +194,11 @@ func (p *Player) Summary() string {
 	var out []string
 	all, _ := p.Router.Handoffs(Grant)
 	for _, rec := range slices.Backward(all) {
-		out = append(out, fmt.Sprintf("%s %s %s", rec.ID, rec.State, rec.Outcome))
+		line := fmt.Sprintf("%s %s %s", rec.ID, rec.State, rec.Outcome)
+		if rec.Into != "" {
+			line += " into " + rec.Into
+		}
+		out = append(out, line)
 	}
 	return strings.Join(out, ", ")
 }
