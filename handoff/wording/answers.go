@@ -153,22 +153,22 @@ func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
 	lead, quote := "", handoff.Clip(rec.Prompt, maxQuote/2)
 	switch {
 	case e.Deed == handoff.DeedStop:
-		lead = "The caller stopped the work on " + rec.Server
+		lead = "stopped the work on " + rec.Server
 	case e.Deed == handoff.DeedDrop:
-		lead = fmt.Sprintf("The caller dropped what was paused on %s: it is not begun", rec.Server)
+		lead = fmt.Sprintf("dropped what was paused on %s: it is not begun", rec.Server)
 	case e.Deed == handoff.DeedContinue:
-		lead = fmt.Sprintf("The caller let what was paused on %s go on: it is begun", rec.Server)
+		lead = fmt.Sprintf("let what was paused on %s go on: it is begun", rec.Server)
 	default:
 		did := map[handoff.Decision]string{
 			handoff.DecisionAccept: "allowed it", handoff.DecisionAcceptForSession: "allowed it for the session",
 			handoff.DecisionDecline: "declined it", handoff.DecisionStop: "declined it, and stopped the work",
 		}[e.Decision]
-		lead = fmt.Sprintf("The caller answered question %s of %s: they %s", e.Question.Label, rec.Server,
+		lead = fmt.Sprintf("answered question %s of %s: they %s", e.Question.Label, rec.Server,
 			cmp.Or(did, "told the agent what it asked"))
 		quote = questionQuote(e.Question)
 	}
-	return Message(lead+", by hand and not in this call. That is settled: say nothing of it unless asked. What they say "+
-		"from now on is about what is still open.", quote)
+	return Message(fmt.Sprintf("By hand, and not in this call, the caller %s. That is settled: say nothing of it unless asked. "+
+		"What they say from now on is about what is still open.", lead), quote)
 }
 
 // OutcomeAnswer is given when the outcome is known before the answer was due.
