@@ -6,8 +6,10 @@ const (
 	// maxSound and maxSoundBytes bound the caller's sound that is kept; the oldest goes first.
 	maxSound      = 30 * time.Second
 	maxSoundBytes = 2 << 20
-	// idleSound is how much is kept while nobody speaks: a sentence is heard as one some time after it began.
-	idleSound = time.Second
+	// idleSound and idleSoundBytes bound what is kept while nobody speaks: a sentence is heard as one some time after it
+	// began. PCM16 at 24 kHz is 64 KiB a second in events.
+	idleSound      = time.Second
+	idleSoundBytes = 128 << 10
 )
 
 // A Sound is what a model was given of the caller's sound and has made nothing of yet: appends, and the commits and
@@ -28,13 +30,13 @@ type piece struct {
 
 // Add keeps an append. speaks: the caller does, or nobody detects whether they do.
 func (s *Sound) Add(now time.Time, event []byte, speaks bool) {
-	most := idleSound
+	most, bytes := idleSound, idleSoundBytes
 	if speaks {
-		most = maxSound
+		most, bytes = maxSound, maxSoundBytes
 	}
 	s.push(now, event, false)
 	for s.first < len(s.pieces)-1 {
-		if oldest := s.pieces[s.first]; now.Sub(oldest.at) <= most && len(s.text)-s.from <= maxSoundBytes {
+		if oldest := s.pieces[s.first]; now.Sub(oldest.at) <= most && len(s.text)-s.from <= bytes {
 			break
 		}
 		s.shift()
