@@ -24,8 +24,8 @@ type Sound struct {
 // A piece is one event.
 type piece struct {
 	size int
-	at   time.Time
-	mark bool // a commit or a clear
+	at   int64 // in nanoseconds of Unix: a time holds a pointer
+	mark bool  // a commit or a clear
 }
 
 // Add keeps an append. speaks: the caller does, or nobody detects whether they do.
@@ -34,9 +34,10 @@ func (s *Sound) Add(now time.Time, event []byte, speaks bool) {
 	if speaks {
 		most, bytes = maxSound, maxSoundBytes
 	}
-	s.push(now, event, false)
+	at := now.UnixNano()
+	s.push(at, event, false)
 	for s.first < len(s.pieces)-1 {
-		if oldest := s.pieces[s.first]; now.Sub(oldest.at) <= most && len(s.text)-s.from <= bytes {
+		if oldest := s.pieces[s.first]; time.Duration(at-oldest.at) <= most && len(s.text)-s.from <= bytes {
 			break
 		}
 		s.shift()
@@ -44,15 +45,15 @@ func (s *Sound) Add(now time.Time, event []byte, speaks bool) {
 }
 
 // Mark keeps a commit or a clear.
-func (s *Sound) Mark(now time.Time, event []byte) { s.push(now, event, true) }
+func (s *Sound) Mark(now time.Time, event []byte) { s.push(now.UnixNano(), event, true) }
 
-func (s *Sound) push(now time.Time, event []byte, mark bool) {
-	if s.from > 4096 && 2*s.from >= len(s.text) {
+func (s *Sound) push(at int64, event []byte, mark bool) {
+	if s.from > 4096 && 3*s.from >= 2*len(s.text) {
 		s.text = append(s.text[:0], s.text[s.from:]...)
 		s.pieces = append(s.pieces[:0], s.pieces[s.first:]...)
 		s.first, s.from = 0, 0
 	}
-	s.text, s.pieces = append(s.text, event...), append(s.pieces, piece{len(event), now, mark})
+	s.text, s.pieces = append(s.text, event...), append(s.pieces, piece{len(event), at, mark})
 }
 
 func (s *Sound) shift() {
@@ -77,14 +78,14 @@ func (s *Sound) Since() time.Time {
 	if s.first == len(s.pieces) {
 		return time.Time{}
 	}
-	return s.pieces[s.first].at
+	return time.Unix(0, s.pieces[s.first].at)
 }
 
 // Events returns what is kept, each event a copy, and when it came.
 func (s *Sound) Events() (all [][]byte, at []time.Time) {
 	from := s.from
 	for _, p := range s.pieces[s.first:] {
-		all, at = append(all, append([]byte(nil), s.text[from:from+p.size]...)), append(at, p.at)
+		all, at = append(all, append([]byte(nil), s.text[from:from+p.size]...)), append(at, time.Unix(0, p.at))
 		from += p.size
 	}
 	return all, at
