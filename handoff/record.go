@@ -85,8 +85,8 @@ func (r Record) NotBegun() bool {
 	return r.Fault != nil && r.Fault.Code.Asks()
 }
 
-// Added reports whether the record is words that went into other work: that is no outcome to tell, as the work that took
-// them has its own.
+// Added reports whether the record is words that went into other work: that is no outcome to tell, as the work that
+// took them has its own.
 func (r Record) Added() bool { return r.Why == WhyAdded && r.Outcome == OutcomeResult }
 
 // Clone returns a record that shares nothing that changes.

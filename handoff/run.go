@@ -160,8 +160,8 @@ type (
 	// RunHeard: the caller was told the outcome, here or elsewhere. It is not in the log: only a listener that has
 	// still to tell it gets it.
 	RunHeard struct{}
-	// RunByHand: the caller did something about it outside of calls: on the page, from a terminal or by the API. It is not
-	// in the log; every listener that may hear of the run gets it.
+	// RunByHand: the caller did something about it outside of calls: on the page, from a terminal or by the API. It is
+	// not in the log; every listener that may hear of the run gets it.
 	RunByHand struct {
 		Deed Deed
 		// Of a question that was answered.
