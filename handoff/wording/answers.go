@@ -167,8 +167,8 @@ func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
 			cmp.Or(did, "told the agent what it asked"))
 		quote = questionQuote(e.Question)
 	}
-	return Message(fmt.Sprintf("By hand, and not in this call, the caller %s. That is settled: say nothing of it unless asked. "+
-		"What they say from now on is about what is still open.", lead), quote)
+	return Message(fmt.Sprintf("By hand, and not in this call, the caller %s. That is settled: say nothing of it unless "+
+		"asked. What they say from now on is about what is still open.", lead), quote)
 }
 
 // OutcomeAnswer is given when the outcome is known before the answer was due.
