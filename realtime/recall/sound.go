@@ -6,8 +6,8 @@ const (
 	// maxSound and maxSoundBytes bound the caller's sound that is kept; the oldest goes first.
 	maxSound      = 30 * time.Second
 	maxSoundBytes = 2 << 20
-	// idleSound and idleSoundBytes bound what is kept while nobody speaks: a sentence is heard as one some time after it
-	// began. PCM16 at 24 kHz is 64 KiB a second in events.
+	// idleSound and idleSoundBytes bound what is kept while nobody speaks: a sentence is heard as one some time after
+	// it began. PCM16 at 24 kHz is 64 KiB a second in events.
 	idleSound      = time.Second
 	idleSoundBytes = 128 << 10
 )
