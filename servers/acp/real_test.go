@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 
 // TestReal: two real agents, offline, with a model that is made up. They ask before they run a command although by
 // themselves they do not, and what was said is found again by their next process. They need the npm packages
-// @agentclientprotocol/claude-agent-acp and opencode-ai where make test installs packages, or where ACP_PROGRAMS says.
+// @agentclientprotocol/claude-agent-acp and opencode-ai, which make test installs.
 func TestReal(t *testing.T) {
 	t.Run("claude-agent-acp", func(t *testing.T) {
 		home := t.TempDir()
@@ -45,12 +44,12 @@ func TestReal(t *testing.T) {
 
 // installed returns the path of a program of the npm packages.
 func installed(t *testing.T, name string) string {
-	path, err := filepath.Abs(filepath.Join(cmp.Or(os.Getenv("ACP_PROGRAMS"), "../../.tools/node_modules"), name))
+	path, err := filepath.Abs("../../.tools/node_modules/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("the agent is not installed: ", err)
+		t.Fatalf("the agent is not installed: %v (make test installs it into .tools)", err)
 	}
 	return path
 }
