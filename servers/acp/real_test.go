@@ -17,7 +17,7 @@ import (
 
 // TestReal: two real agents, offline, with a model that is made up. They ask before they run a command although by
 // themselves they do not, and what was said is found again by their next process. They need the npm packages
-// @agentclientprotocol/claude-agent-acp and opencode-ai, which make test installs.
+// @agentclientprotocol/claude-agent-acp and opencode-linux-x64, which make test installs.
 func TestReal(t *testing.T) {
 	t.Run("claude-agent-acp", func(t *testing.T) {
 		home := t.TempDir()
