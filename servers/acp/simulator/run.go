@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -217,9 +218,7 @@ func (t *turn) called(u object, ended bool) {
 	}
 	if ended {
 		whole := object{}
-		for k, v := range u {
-			whole[k] = v
-		}
+		maps.Copy(whole, u)
 		whole["sessionUpdate"] = "tool_call"
 		t.record(record{call: whole})
 	}
@@ -371,9 +370,7 @@ func (t *turn) hang() {
 	tell := func(kind, status string) {
 		u["sessionUpdate"], u["status"] = kind, status
 		own := object{}
-		for k, v := range u {
-			own[k] = v
-		}
+		maps.Copy(own, u)
 		t.called(own, false)
 	}
 	tell("tool_call", "in_progress")
