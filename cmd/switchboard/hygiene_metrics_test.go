@@ -22,6 +22,7 @@ var noCounters = map[string]string{
 var elsewhere = map[string]string{
 	"switchboard_redis_":   "the store is SQLite",
 	"switchboard_notices_": "no webhook is configured",
+	"switchboard_acp_":     "there is no machine of this kind",
 }
 
 // queues are all buffered channels that hold more than one, by package and bound: what happens when one is

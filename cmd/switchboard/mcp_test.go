@@ -102,7 +102,7 @@ func TestMCP(t *testing.T) {
 			_, figures := r.ask(http.MethodGet, "/metrics", "")
 			for want, in := range map[string][]byte{
 				`"client":"some-agent","server":"bigpc"`:                            audit,
-				`"client":"some-agent","prompt":"push it"`:                          history,
+				`"client":"some-agent","why":"continued","prompt":"push it"`:        history,
 				`switchboard_mcp_calls_total{outcome="asked",tool="codex"} 1`:       figures,
 				`switchboard_mcp_calls_total{outcome="done",tool="list_servers"} 1`: figures,
 				`switchboard_mcp_calls_total{outcome="refused",tool="codex"} 1`:     figures,

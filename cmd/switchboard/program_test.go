@@ -95,7 +95,7 @@ func TestProgramStarts(t *testing.T) {
 		t.Fatalf("login: %d %s", code, text)
 	}
 	_, secret, ok := strings.Cut(strings.TrimSpace(login.out.String()), base+"/#login=")
-	if !ok || len(secret) < 16 {
+	if !ok || len(secret) != 8 {
 		t.Fatalf("the link: %s", login.out.String())
 	}
 	if status := postLogin(t, base, `{"code":"`+secret+`"}`); status != http.StatusOK {
