@@ -183,9 +183,14 @@ function showWork(id) {
   go("work");
   showAll(id);
   at("work", id);
-  const card = byId(`card-${id}`);
-  card?.scrollIntoView({ block: "nearest" });
-  card?.focus({ preventScroll: true });
+  const found = () => { // what is hidden takes no focus
+    const card = byId(`card-${id}`);
+    card?.scrollIntoView({ block: "nearest" });
+    card?.focus({ preventScroll: true });
+  };
+  const drawn = () => !byId("app").hidden && (byId(`card-${id}`) || !get().work.records[id]);
+  if (drawn()) found();
+  else waitFor(drawn, found);
 }
 
 // Brings what needs the person into sight, the first question first.
