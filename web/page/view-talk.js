@@ -181,7 +181,10 @@ function storyRow(chips) {
     const at = next.getBoundingClientRect();
     chips.scrollTo({ left: chips.scrollLeft + at.left - room.left - parseFloat(paddingLeft), top: chips.scrollTop + at.top - room.top - parseFloat(paddingTop), behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   };
-  all.addEventListener("click", () => turn(!open));
+  all.addEventListener("click", () => {
+    clearTimeout(timer); // what the person wants stays
+    turn(!open);
+  });
   new ResizeObserver(bring).observe(chips);
   return (folded) => {
     show(all, folded);
