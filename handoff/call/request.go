@@ -95,8 +95,7 @@ func (f *functionCall) SetLevel(_ context.Context, g handoff.Grant, level handof
 }
 
 // Give implements [tools.Front]: it begins the work, and what happens to the run answers the function call. The same
-// words again, while the first are still being worked on and the caller has said nothing since, are the voice model
-// repeating itself.
+// words again, while the first are still being worked on, are the voice model repeating itself.
 func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
 	s := f.s
 	if id := s.repeated(req); id != "" && req.Instead == "" {
@@ -112,6 +111,7 @@ func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Re
 	id, err := s.cfg.Runs.Start(ctx, g, req)
 	switch {
 	case err == nil:
+		s.overtake(req)
 		s.runs[string(id)] = &owed{req: f.req, asked: req, began: now}
 		s.pace(speech.Began{ID: string(id), Server: req.Target.Server})
 		if req.Mode == handoff.ModeAside { // its answer may take a while: until then the caller is not left in silence
@@ -179,26 +179,51 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	})
 }
 
-// repeated returns the run that goes on and was asked for with the same words, if the caller has not spoken since.
+// repeated returns the run that goes on and was asked for with the same words. A caller who says them once more means
+// the work that runs; for once more after it there is queue_next. So it does not matter whether they have spoken since,
+// and a model that goes on in another session, and hears again what it heard before, starts nothing twice. Only when
+// something else came in between, and the caller has spoken, are the words new ones: "push it", "wait, don't", "push it".
 func (s *serving) repeated(req handoff.Request) string {
 	for id, o := range s.runs {
-		if o.req.CallID != "" && sameWords(o.asked, req) && !s.heard.spokeSince(o.began) {
+		if o.req.CallID == "" || !sameWords(o.asked, req) {
+			continue
+		}
+		_, stopped := s.stops.Load(id)
+		if !(o.overtaken || stopped) || !s.heard.spokeSince(o.began) {
 			return id
 		}
 	}
 	return ""
 }
 
+// overtake marks the runs to whose server the caller gives something else.
+func (s *serving) overtake(req handoff.Request) {
+	if req.Mode == handoff.ModeAside {
+		return
+	}
+	server := func(r handoff.Request) string {
+		name, _, _ := strings.Cut(r.Target.Server, "/")
+		return normal(name)
+	}
+	for _, o := range s.runs {
+		if server(o.asked) == server(req) && !sameWords(o.asked, req) {
+			o.overtaken = true
+		}
+	}
+}
+
+// normal is a text without case, spaces and punctuation.
+func normal(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}), " ")
+}
+
 // sameWords compares what was asked, but for case, spaces and punctuation.
 func sameWords(a, b handoff.Request) bool {
-	norm := func(s string) string {
-		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsNumber(r)
-		}), " ")
-	}
-	words := func(r handoff.Request) string { return norm(fmt.Sprint(r.Input)) }
-	return norm(a.Target.Server) == norm(b.Target.Server) && norm(a.Target.Thread) == norm(b.Target.Thread) &&
-		words(a) == words(b)
+	words := func(r handoff.Request) string { return normal(fmt.Sprint(r.Input)) }
+	return normal(a.Target.Server) == normal(b.Target.Server) && normal(a.Target.Thread) == normal(b.Target.Thread) &&
+		a.Mode == b.Mode && words(a) == words(b)
 }
 
 // backend is what the tools work on. The call notes what it stops itself: that is no news to it.

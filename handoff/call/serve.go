@@ -50,7 +50,9 @@ type owed struct {
 	began    time.Time
 	answered bool // the function call has its output
 	noted    bool // the ledger has an entry
-	rec      handoff.Record
+	// something else was done about it or given to its server since: the same words again may undo that
+	overtaken bool
+	rec       handoff.Record
 }
 
 func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {

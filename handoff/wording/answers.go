@@ -343,8 +343,8 @@ func OutcomeMessage(rec handoff.Record) string {
 func RepeatedAnswer(rec handoff.Record) Answer {
 	a := Answer{
 		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
-		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it " +
-			"again, the caller has to ask again.",
+		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. Only " +
+			"if the caller wants it done once more after that, call queue_next.",
 	}
 	switch {
 	case rec.Outcome != "": // which is told once
@@ -359,7 +359,7 @@ func RepeatedAnswer(rec handoff.Record) Answer {
 	}
 	if a.Status != "started" {
 		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result " +
-			"comes by itself. To do it once more, the caller has to ask again."
+			"comes by itself. Only if the caller wants it done once more after that, call queue_next."
 	}
 	return a
 }
