@@ -47,6 +47,7 @@ type edgeStore interface {
 type frontStore interface {
 	sessions.Conversations
 	sessions.Documents
+	sessions.Machines
 }
 
 // stageStore is what the service does with a store.

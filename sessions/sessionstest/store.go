@@ -32,6 +32,7 @@ type Edge interface {
 type Front interface {
 	sessions.Conversations
 	sessions.Documents
+	sessions.Machines
 }
 
 // A Ledger is a ledger with its history.
@@ -72,6 +73,9 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	"conversations": {
 		"pages": testSaidPages, "search": testSaidSearch, "is kept once and apart": testSaidOnce,
 		"is bounded": testSaidBounded,
+	},
+	"machines": {
+		"one life": testMachineLife, "what is no machine is refused": testNoMachines,
 	},
 	"documents": {
 		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,

@@ -1,0 +1,54 @@
+package sessionstest
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+	"time"
+
+	"switchboard/sessions"
+)
+
+// machine builds a machine whose key is this byte, again and again.
+func machine(key byte, name string) sessions.Machine {
+	joined := time.Date(2026, 5, 4, 12, 0, int(key), 0, time.UTC)
+	return sessions.Machine{Key: bytes.Repeat([]byte{key}, 32), Name: name, Joined: joined, Body: []byte(`{"a": "ü \u0000"}`)}
+}
+
+func wantMachines(t *testing.T, s Store, want ...sessions.Machine) {
+	t.Helper()
+	got, err := s.Machines(t.Context())
+	if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+		t.Fatalf("there are %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func testMachineLife(t *testing.T, s Store) {
+	wantMachines(t, s)
+	mini, mac := machine(2, "mini"), machine(1, "mac \x00 ü")
+	must(t, s.PutMachine(t.Context(), mini))
+	must(t, s.PutMachine(t.Context(), mac))
+	wantMachines(t, s, mac, mini) // the one that joined first first
+	mini.Name, mini.Body = "studio", []byte("{}")
+	must(t, s.PutMachine(t.Context(), mini))
+	wantMachines(t, s, mac, mini)
+	for i, want := range []bool{true, false} {
+		if ok, err := s.DropMachine(t.Context(), mac.Key); err != nil || ok != want {
+			t.Fatalf("dropped for the %d. time: %v, %v", i+1, ok, err)
+		}
+	}
+	wantMachines(t, s, mini)
+}
+
+func testNoMachines(t *testing.T, s Store) {
+	short, nameless, large, torn := machine(1, "a"), machine(1, ""), machine(1, "a"), machine(1, "a")
+	short.Key = short.Key[:31]
+	large.Body = append(bytes.Repeat([]byte(" "), sessions.MaxMachine), "{}"...)
+	torn.Body = []byte(`{"a"`)
+	for _, m := range []sessions.Machine{short, nameless, large, torn} {
+		if err := s.PutMachine(t.Context(), m); err == nil {
+			t.Errorf("kept %q with a key of %d and a body of %d bytes", m.Name, len(m.Key), len(m.Body))
+		}
+	}
+	wantMachines(t, s)
+}
