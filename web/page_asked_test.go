@@ -8,7 +8,7 @@ import (
 )
 
 // TestPageAsked: a line tells which program asked for the work, and work that an agent asked for stands under that
-// agent's, while both are open.
+// agent's, finished or not.
 func TestPageAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -19,17 +19,24 @@ func TestPageAsked(t *testing.T) {
 			State: handoff.StatusStarted, CreatedAt: now.Add(-age),
 		}
 	}
+	over := func(rec handoff.Record) handoff.Record {
+		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(rec.CreatedAt.Add(time.Minute))
+		return rec
+	}
 	w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp}}
 	w.records = []handoff.Record{
 		work("mine", "", "", time.Minute), work("theirs", "codex-mcp-client", "first", 2*time.Minute),
 		work("first", "claude-code", "", 3*time.Minute),
+		over(work("ended", "codex-mcp-client", "first", 4*time.Minute)),
+		over(work("past", "codex-mcp-client", "long-past", 5*time.Minute)), over(work("long-past", "", "", 6*time.Minute)),
 	}
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.Until(`document.querySelectorAll("#cards .card").length === 3`)
-	const lines = `[...document.querySelectorAll("#cards .card")].map((c) => [c.id, c.querySelector(".line-came").textContent, c.classList.contains("under")].join("; ")).join("\n")`
-	const want = "card-mine; ; false\ncard-first; asked by claude-code; false\ncard-theirs; asked by codex; true"
+	p.Until(`document.querySelectorAll(".card").length === 6`)
+	const lines = `[...document.querySelectorAll(".card")].map((c) => [c.id, c.querySelector(".line-came").textContent, c.classList.contains("under")].join("; ")).join("\n")`
+	const want = "card-mine; ; false\ncard-first; asked by claude-code; false\ncard-theirs; asked by codex; true" +
+		"\ncard-ended; asked by codex; true\ncard-long-past; ; false\ncard-past; asked by codex; true"
 	if got := eval[string](p, lines); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -23,7 +23,7 @@ func workedYesterday(w *world) {
 		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsUnknown, Spoken: "All 42 tests pass."},
 	}, {
 		Key: "k2", Accepted: at.Add(-time.Minute), Ended: at,
-		Facts: ledger.Facts{Target: handoff.Target{Server: "laptop"}, Title: "uploads", Prompt: "Run them here too.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsFailed, Spoken: "One test fails."},
+		Facts: ledger.Facts{Target: handoff.Target{Server: "laptop"}, Title: "uploads", Prompt: "Run them here too.", Asker: "codex-mcp-client", Outcome: handoff.OutcomeResult, Tests: handoff.TestsFailed, Spoken: "One test fails."},
 	}, {
 		Key: "k3", Accepted: at.Add(-2 * time.Minute), Ended: at,
 		Facts: ledger.Facts{Target: handoff.Target{Server: "laptop"}, Title: "uploads", Prompt: "Then push.", Outcome: handoff.OutcomeCancelled, Code: handoff.CodePaused, Spoken: handoff.Fault(handoff.CodePaused, "laptop", "").Spoken()},
@@ -58,7 +58,7 @@ func TestPageHistory(t *testing.T) {
 	eval[bool](p, `(window.saved = [], URL.createObjectURL = (blob) => { blob.text().then((t) => saved.push(t)); return "blob:none"; }, HTMLAnchorElement.prototype.click = function () { saved.push(this.download); }, true)`)
 	p.Click("Save as Markdown")
 	p.Until(`saved.length === 2`)
-	for _, want := range []string{"**You**", ": Good morning", "> **bigpc** · auth refactor", "> Done: All 42 tests pass.", "the whole answer", "````\n$ go test ./...\n```\nok 42\n````", "```diff\na.go\n@@ -1 +1 @@\n-var a\n+const b\n```"} {
+	for _, want := range []string{"**You**", ": Good morning", "> **bigpc** · auth refactor", "> Done: All 42 tests pass.", ", asked by codex): the whole prompt", "the whole answer", "````\n$ go test ./...\n```\nok 42\n````", "```diff\na.go\n@@ -1 +1 @@\n-var a\n+const b\n```"} {
 		if text := eval[string](p, `saved.join("\n")`); !strings.Contains(text, want) {
 			t.Errorf("the Markdown lacks %q: %s", want, text)
 		}

@@ -187,18 +187,11 @@ function inTurn(open) {
   return [...rows, ...[...bySession.values()].flat()];
 }
 
-// Work that an agent asked for stands below the work of that agent, while both are open.
-function underAsker(rows) {
-  const here = new Set(rows.map((r) => r.id));
-  const asked = Map.groupBy(rows.filter((r) => here.has(r.parent)), (r) => r.parent);
-  const withAsked = (r) => [r, ...(asked.get(r.id) ?? []).flatMap(withAsked)];
-  return rows.filter((r) => !here.has(r.parent)).flatMap(withAsked);
-}
-
 /**
  * The work as it is listed, as far as it has all of some words: what is not finished, newest first, what waits below
- * what it waits for, what an agent asked for below that agent's work, then the finished by session, { key, server, title, items }, the session whose work ended last
- * first. `parts` is what `attached` gives.
+ * what it waits for, then the finished by session, { key, server, title, items }, the session whose work ended last
+ * first. What an agent asked for stands below that agent's work, finished or not; work that is not finished never
+ * stands among the finished. `under` has the ids of what stands so. `parts` is what `attached` gives.
  */
 export function listed(work, words = "", parts = attached(work)) {
   const within = new Set([...parts.values()].flatMap((p) => [...p.added, ...p.tries]));
@@ -206,11 +199,16 @@ export function listed(work, words = "", parts = attached(work)) {
   const fits = (r) => !want.length || ((text) => want.every((w) => text.includes(w)))(wordsOf(r));
   const all = newestFirst(work).filter((r) => !within.has(r) && !away(work, r));
   const found = all.filter(fits);
+  const open = inTurn(found.filter((r) => !over(r)));
   const done = found.filter(over).sort((a, b) => (endOf(a) < endOf(b) ? 1 : endOf(a) > endOf(b) ? -1 : 0));
-  const groups = Map.groupBy(done, sessionOf);
+  const byId = new Map(found.map((r) => [r.id, r]));
+  const asked = Map.groupBy([...open, ...done].filter((r) => byId.has(r.parent) && (over(r) || !over(byId.get(r.parent)))), (r) => r.parent);
+  const under = new Set([...asked.values()].flat().map((r) => r.id));
+  const withAsked = (r) => [r, ...(asked.get(r.id) ?? []).flatMap(withAsked)];
+  const groups = Map.groupBy(done.filter((r) => !under.has(r.id)), sessionOf);
   return {
-    all, open: underAsker(inTurn(found.filter((r) => !over(r)))),
-    groups: [...groups].map(([key, items]) => ({ key, server: items[0].server, title: items.find((r) => r.title)?.title ?? "", items })),
+    all, under, open: open.filter((r) => !under.has(r.id)).flatMap(withAsked),
+    groups: [...groups].map(([key, own]) => ({ key, server: own[0].server, title: own.find((r) => r.title)?.title ?? "", items: own.flatMap(withAsked) })),
   };
 }
 

@@ -9,7 +9,7 @@ import { toastProblem } from "./store.js";
 import { fillAnswers, showProblem, shownSteps } from "./view-card.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { answerWords, clockWords, localMoment, outcomeWords, workFacts } from "./words.js";
+import { answerWords, askedBy, clockWords, localMoment, outcomeWords, workFacts } from "./words.js";
 
 const pause = 300;
 const mostPages = 60; // of each kind, in what is saved
@@ -185,7 +185,7 @@ export function asMarkdown(all) {
 }
 
 function workMarkdown(w, time) {
-  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${time}): ${w.prompt}\n\n${outcomeWords(w).text}${w.spoken ? `: ${w.spoken}` : ""}`;
+  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${[time, askedBy(w)].filter(Boolean).join(", ")}): ${w.prompt}\n\n${outcomeWords(w).text}${w.spoken ? `: ${w.spoken}` : ""}`;
   const answers = (w.answers ?? []).map((a) => `- ${answerWords(a)}`).join("\n");
   return ["", quoted(head), ...stepsOf(w).map(stepMarkdown), answers, w.text && w.text !== w.spoken ? quoted(w.text) : ""].filter((t, i) => !i || t).join("\n\n").slice(1);
 }

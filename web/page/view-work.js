@@ -54,27 +54,30 @@ export function workView(acts, hue) {
     state = now;
     const { work } = state;
     const parts = attached(work);
-    const { all, open, groups } = listed(work, filter.words, parts);
+    const { all, open, under, groups } = listed(work, filter.words, parts);
     const questions = openQuestions(work);
     const asked = new Set(questions.map((q) => q.handoff));
     for (const r of all) {
       if (!over(r)) seen.add(r.id);
       else if (seen.delete(r.id)) fresh = r.id;
     }
-    for (const r of open) if (!first.has(r.id)) first.set(r.id, open.length <= openAtOnce && !r.waits);
+    const goesOn = open.filter((r) => !over(r));
+    for (const r of goesOn) if (!first.has(r.id)) first.set(r.id, goesOn.length <= openAtOnce && !r.waits);
     const clock = Math.floor(Date.now() / tick);
     const gone = state.feed === "lost" ? state.seen : 0;
     const queues = Map.groupBy(open.filter((r) => r.waits), (r) => `${r.server} ${r.thread_id}`);
-    const here = new Set(open.map((r) => r.id));
     const one = (record, named = true) => ({
-      record, named, under: !over(record) && here.has(record.parent), seen: gone, clock, part: parts.get(record.id), waiting: asked.has(record.id), stopping: work.stopping[record.id], read: work.read[record.id], unread: unread(work, record),
+      record, named, under: under.has(record.id), seen: gone, clock, part: parts.get(record.id), waiting: asked.has(record.id), stopping: work.stopping[record.id], read: work.read[record.id], unread: unread(work, record),
       alone: (queues.get(`${record.server} ${record.thread_id}`)?.length ?? 0) < 2,
       open: opened.get(record.id) ?? (over(record) ? record.id === fresh : first.get(record.id)),
     });
     const at = document.activeElement;
     few = atOnce;
     list(cards, inTime(open.map((r) => one(r))));
-    const rows = groups.flatMap((g) => [...(g.items.length > 1 ? [{ heading: g.key, server: g.server, text: g.title || "no session" }] : []), ...g.items.map((r) => one(r, g.items.length === 1))]);
+    const rows = groups.flatMap((g) => {
+      const alone = g.items.filter((r) => !under.has(r.id)).length === 1;
+      return [...(alone ? [] : [{ heading: g.key, server: g.server, text: g.title || "no session" }]), ...g.items.map((r) => one(r, alone || under.has(r.id)))];
+    });
     list(finished, inTime(rows.slice(0, most)));
     cancelAnimationFrame(soon);
     if (few < 0) soon = requestAnimationFrame(draw);
