@@ -150,15 +150,18 @@ func scriptedVoice(t testing.TB) modelPlan { return hurriedVoice(t, 8) }
 func hurriedVoice(t testing.TB, hurry float64) modelPlan {
 	t.Helper()
 	l := loopback(t)
-	model := simulator.New(simulator.Config{Hurry: hurry, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
-		moves := simulator.Repeat(h) // what came in the meantime is said first
-		for _, text := range h.Texts {
-			if tool, args, ok := strings.Cut(text, " {"); ok {
-				moves = append(moves, simulator.Call{Tool: tool, Arguments: "{" + args})
-			}
-		}
-		return moves
-	}}})
+	model := simulator.New(simulator.Config{Hurry: hurry, Script: &simulator.Script{Else: toolsAsTyped}})
 	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
 	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+}
+
+// toolsAsTyped calls a tool when the caller says "TOOL {arguments}", and repeats what it is told otherwise.
+func toolsAsTyped(h simulator.Heard) []simulator.Move {
+	moves := simulator.Repeat(h) // what came in the meantime is said first
+	for _, text := range h.Texts {
+		if tool, args, ok := strings.Cut(text, " {"); ok {
+			moves = append(moves, simulator.Call{Tool: tool, Arguments: "{" + args})
+		}
+	}
+	return moves
 }

@@ -182,7 +182,7 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 // repeated returns the run that goes on and was asked for with the same words. A caller who says them once more means
 // the work that runs; for once more after it there is queue_next. So it does not matter whether they have spoken since,
 // and a model that goes on in another session, and hears again what it heard before, starts nothing twice. Only when
-// something else came in between, and the caller has spoken, are the words new ones: "push it", "wait, don't", "push it".
+// something else came in between, and the caller has spoken, are they new ones: "push it", "wait, don't", "push it".
 func (s *serving) repeated(req handoff.Request) string {
 	for id, o := range s.runs {
 		if o.req.CallID == "" || !sameWords(o.asked, req) {
