@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -56,12 +57,16 @@ type connector struct {
 	dials   uint64               // Owned by run: attempts so far
 	lost    time.Time            // Owned by run: when the last connection was lost
 
+	ended chan struct{}           // closed when run has returned
+	after <-chan struct{}         // Set once: closed when it may run; nil: at once
+	leave context.CancelCauseFunc // Guarded by Fleet.mu: ends run
+
 	dialed, failed, losses atomic.Uint64 // attempts, those that failed, and connections lost
 }
 
 func newConnector(spec Spec, log *zap.Logger, changed func()) *connector {
 	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed,
-		wake: make(chan struct{}, 1)}
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), leave: func(error) {}}
 	k.now.Store(&view{health: handoff.HealthConnecting, trying: true, next: make(chan struct{})})
 	return k
 }
@@ -132,6 +137,9 @@ func (k *connector) run(ctx context.Context) {
 		}
 		if ctx.Err() != nil {
 			stopped := handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
+			if errors.Is(context.Cause(ctx), errRemoved) {
+				stopped = handoff.Fault(handoff.CodeUnknownServer, k.spec.Name, "")
+			}
 			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, note: k.now.Load().note, fault: stopped,
 				ended: true})
 			return
@@ -214,10 +222,7 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before && !justLost):
 			return nil, k.unreachable(v, "")
 		case hurry && !v.trying:
-			select {
-			case k.wake <- struct{}{}:
-			default:
-			}
+			k.hurry()
 		}
 		select {
 		case <-v.next:
@@ -229,11 +234,19 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 	}
 }
 
+// hurry cuts the wait before the next attempt short.
+func (k *connector) hurry() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
 // unreachable names the server and says why it cannot be used.
 func (k *connector) unreachable(v *view, detail string) *handoff.Error {
 	switch {
 	case v.ended:
-		return handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
+		return v.fault
 	case v.fault != nil && needsSomebody(v.fault.Code):
 		return v.fault
 	case v.fault != nil && v.fault.Code == handoff.CodeUnreachable && v.fault.Detail != "":
@@ -295,7 +308,7 @@ func problem(fault *handoff.Error) string {
 // Metrics yields how the servers are, and what became of connections to them.
 func (f *Fleet) Metrics() iter.Seq[handoff.Metric] {
 	var all []iter.Seq[handoff.Metric]
-	for _, k := range f.connectors {
+	for _, k := range f.now.Load().connectors {
 		up := 0
 		if k.now.Load().health == handoff.HealthUp {
 			up = 1

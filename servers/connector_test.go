@@ -53,7 +53,7 @@ func start(t *testing.T, f *Fleet) {
 	})
 }
 
-func health(f *Fleet) handoff.Health { return f.connectors[0].now.Load().health }
+func health(f *Fleet) handoff.Health { return f.now.Load().connectors[0].now.Load().health }
 
 func TestConnectionIsKeptWarm(t *testing.T) {
 	withServer(t, &fakeServer{}, func(t *testing.T, s *fakeServer, f *Fleet) {
@@ -88,7 +88,7 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 		if n := len(tries); n < 15 || n > 35 {
 			t.Errorf("%d attempts in five minutes", n)
 		}
-		if v := f.connectors[0].now.Load(); v.health != handoff.HealthDown ||
+		if v := f.now.Load().connectors[0].now.Load(); v.health != handoff.HealthDown ||
 			problem(v.fault) != "nothing is listening there" {
 			t.Errorf("%s: %s", v.health, problem(v.fault))
 		}
@@ -127,7 +127,7 @@ func TestConnectionThatNeverHolds(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
 		}
-		if v := f.connectors[0].now.Load(); v.health != handoff.HealthDown || problem(v.fault) != "the connection was lost" {
+		if v := f.now.Load().connectors[0].now.Load(); v.health != handoff.HealthDown || problem(v.fault) != "the connection was lost" {
 			t.Errorf("%s: %s", v.health, problem(v.fault))
 		}
 		start := time.Now()

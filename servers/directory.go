@@ -98,8 +98,9 @@ func (f *Fleet) cached(server string) listing {
 
 // findThread resolves a thread name in a place. A full id may come from the last list; everything else needs a
 // fresh one, because a newer thread may fit as well.
-func (f *Fleet) findThread(ctx context.Context, g handoff.Grant, at place, said string) (string, *handoff.Error) {
-	k := f.byName[at.server]
+func (f *Fleet) findThread(
+	ctx context.Context, g handoff.Grant, k *connector, at place, said string,
+) (string, *handoff.Error) {
 	if t, ok := byID(said, f.seen(ctx, g, at.server, f.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
@@ -173,14 +174,15 @@ func (f *Fleet) title(t handoff.Target) string {
 // Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
 // time.
 func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerInfo {
-	connectors := f.allowed(g)
+	now := f.now.Load()
+	connectors := now.allowed(g)
 	infos := make([]handoff.ServerInfo, len(connectors))
 	var asks sync.WaitGroup
 	for i, k := range connectors {
 		v := k.now.Load()
 		infos[i] = handoff.ServerInfo{
 			Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health,
-			Projects: f.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version, Note: v.note,
+			Projects: now.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version, Note: v.note,
 		}
 		if v.health != handoff.HealthUp {
 			infos[i].Problem = problem(v.fault)
@@ -213,14 +215,15 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 
 // Sessions implements [handoff.Directory]: all servers at once, each with its own deadline.
 func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
-	asked := f.allowed(g)
+	registered := f.now.Load()
+	asked := registered.allowed(g)
 	var within place
 	if strings.TrimSpace(q.Server) != "" {
 		var fault *handoff.Error
-		if within, fault = f.book(g).resolve(q.Server); fault != nil {
+		if within, fault = registered.book(g).resolve(q.Server); fault != nil {
 			return handoff.SessionList{}, fault
 		}
-		asked = []*connector{f.byName[within.server]}
+		asked = []*connector{registered.byName[within.server]}
 	}
 	lists := make([][]named, len(asked))
 	faults := make([]*handoff.Error, len(asked))
@@ -308,9 +311,13 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if limit <= 0 {
 		limit = handoff.DefaultReadLines
 	}
+	k, fault := f.now.Load().connector(target.Server)
+	if fault != nil {
+		return handoff.Transcript{}, fault
+	}
 	ctx, cancel := context.WithTimeout(ctx, waitConnecting)
 	defer cancel()
-	link, fault := f.byName[target.Server].link(ctx, true)
+	link, fault := k.link(ctx, true)
 	if fault != nil {
 		return handoff.Transcript{}, fault
 	}
@@ -318,8 +325,7 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if err != nil {
 		return handoff.Transcript{}, f.name(err, target)
 	}
-	if fault := f.byName[target.Server].checkWithin(target.Project, text.Thread.Dir,
-		sayable(text.Thread.Title)); fault != nil {
+	if fault := k.checkWithin(target.Project, text.Thread.Dir, sayable(text.Thread.Title)); fault != nil {
 		return handoff.Transcript{}, fault
 	}
 	return handoff.Transcript{

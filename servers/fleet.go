@@ -3,11 +3,8 @@ package servers
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,20 +28,18 @@ type Config struct {
 
 // A Fleet is all servers. It implements [handoff.Fleet] and [handoff.Directory].
 type Fleet struct {
-	log        *zap.Logger           // Set once
-	names      *namebook             // Set once
-	connectors []*connector          // Set once: in configured order
-	byName     map[string]*connector // Set once
-	told       func()                // Set once: Config.Changed
-	changes    chan struct{}         // capacity 1: full means that a call is due already
+	log     *zap.Logger              // Set once
+	now     atomic.Pointer[registry] // written by New and Change
+	told    func()                   // Set once: Config.Changed
+	changes chan struct{}            // capacity 1: full means that a call is due already
 
 	hidden func(c handoff.Caller, server, thread string) bool                     // Set once: Config.Hidden
 	byAPI  func(context.Context, handoff.Caller) func(server, thread string) bool // Set once: Config.ByAPI
 
 	mu    sync.Mutex
-	books map[string]*namebook // Guarded by mu: the names of each set of servers that a grant has
-	lists map[string]listing   // Guarded by mu: the newest list of each server, by name
-	wider map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
+	start func(*connector)   // Guarded by mu: starts a connector; nil unless Run runs
+	lists map[string]listing // Guarded by mu: the newest list of each server, by name
+	wider map[string]listing // Guarded by mu: all threads of a server, as far as they were looked through lately
 }
 
 // New checks the servers and makes a fleet. Nothing is connected before [Fleet.Run].
@@ -54,12 +49,9 @@ func New(c Config) (*Fleet, error) {
 	}
 	f := &Fleet{
 		log:     c.Log,
-		names:   newNamebook(c.Specs),
-		byName:  map[string]*connector{},
 		told:    c.Changed,
 		changes: make(chan struct{}, 1),
 		hidden:  c.Hidden,
-		books:   map[string]*namebook{},
 		lists:   map[string]listing{},
 		wider:   map[string]listing{},
 		byAPI:   c.ByAPI,
@@ -75,77 +67,12 @@ func New(c Config) (*Fleet, error) {
 	if f.log == nil {
 		f.log = zap.NewNop()
 	}
+	var connectors []*connector
 	for _, s := range c.Specs {
-		k := newConnector(s, f.log, f.change)
-		f.connectors = append(f.connectors, k)
-		f.byName[s.Name] = k
+		connectors = append(connectors, newConnector(s, f.log, f.change))
 	}
+	f.now.Store(newRegistry(connectors))
 	return f, nil
-}
-
-// check reports every fault of the specs at once.
-func check(specs []Spec) error {
-	var faults []error
-	owners := map[string]string{} // spoken form -> server
-	claim := func(server, what, name string) {
-		said := keys(words(name))
-		if len(said) == 0 || strings.Contains(name, "/") {
-			faults = append(faults, fmt.Errorf("server %q: %s %q must have a letter or figure and no slash", server, what, name))
-			return
-		}
-		for _, key := range said {
-			if owner, taken := owners[key]; taken && owner != server {
-				faults = append(faults, fmt.Errorf("server %q: %s %q is also a name of server %q", server, what, name, owner))
-				return
-			}
-			owners[key] = server
-		}
-	}
-	var seen []string
-	for _, s := range specs {
-		if slices.Contains(seen, s.Name) {
-			faults = append(faults, fmt.Errorf("server %q is there twice", s.Name))
-			continue
-		}
-		seen = append(seen, s.Name)
-		if s.Dial == nil {
-			faults = append(faults, fmt.Errorf("server %q: no way to dial it", s.Name))
-		}
-		claim(s.Name, "name", s.Name)
-		for _, alias := range s.Aliases {
-			claim(s.Name, "alias", alias)
-		}
-		spoken := map[string]string{}
-		for project := range s.Projects {
-			said := keys(words(project))
-			if len(said) == 0 || strings.Contains(project, "/") {
-				faults = append(faults,
-					fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
-				continue
-			}
-			if other, taken := spoken[said[0]]; taken {
-				first, second := min(project, other), max(project, other)
-				faults = append(faults, fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, first, second))
-			}
-			spoken[said[0]] = project
-		}
-	}
-	return errors.Join(faults...)
-}
-
-// Run connects to every server at once and keeps the connections until ctx ends. It returns nil when
-// they are closed.
-func (f *Fleet) Run(ctx context.Context) error {
-	var work, tell sync.WaitGroup
-	stop := make(chan struct{})
-	tell.Go(func() { f.tell(stop) })
-	for _, k := range f.connectors {
-		work.Go(func() { k.run(ctx) })
-	}
-	work.Wait()
-	close(stop)
-	tell.Wait()
-	return nil
 }
 
 // change notes that a health has changed.
@@ -173,19 +100,21 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 // passes untouched, also when its server is down; where it is of another project, that shows at the latest when
 // it is attached.
 func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	at, fault := f.place(g, t)
+	now := f.now.Load()
+	at, fault := now.place(g, t)
 	if fault != nil {
 		return handoff.Target{}, fault
 	}
+	k := now.byName[at.server]
 	resolved := handoff.Target{Server: at.server, Project: at.project}
-	thread, done := f.byName[at.server].spec.fullThread(t.Thread)
+	thread, done := k.spec.fullThread(t.Thread)
 	if done && f.hidden(g.Caller, at.server, thread) {
 		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
 	}
 	if known, ok := byID(thread, f.cached(at.server).threads); done && ok { // else attaching it tells
-		fault = f.byName[at.server].checkWithin(at.project, known.Dir, sayable(spokenTitle(known)))
+		fault = k.checkWithin(at.project, known.Dir, sayable(spokenTitle(known)))
 	} else if !done {
-		thread, fault = f.findThread(ctx, g, at, t.Thread)
+		thread, fault = f.findThread(ctx, g, k, at, t.Thread)
 	}
 	if fault != nil {
 		return handoff.Target{}, fault
@@ -194,26 +123,12 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 	return resolved, nil
 }
 
-// place resolves the server and project of a target.
-func (f *Fleet) place(g handoff.Grant, t handoff.Target) (place, *handoff.Error) {
-	names := f.book(g)
-	at, fault := names.resolve(t.Server)
-	if fault != nil || strings.TrimSpace(t.Project) == "" {
-		return at, fault
-	}
-	named, fault := names.project(at.server, t.Project)
-	if fault == nil && at.project != "" && at != named {
-		return place{}, handoff.Fault(handoff.CodeMalformed, "two projects are named", "")
-	}
-	return named, fault
-}
-
 // Attach implements [handoff.Fleet]. A connection lost meanwhile is waited for once: attaching runs
 // nothing and may be repeated.
 func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	k := f.byName[t.Server]
-	if k == nil {
-		return handoff.Attached{}, f.names.unknown(t.Server)
+	k, fault := f.now.Load().connector(t.Server)
+	if fault != nil {
+		return handoff.Attached{}, fault
 	}
 	if t.Thread == "" || t.Thread == handoff.NewThread {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
@@ -270,15 +185,16 @@ func (f *Fleet) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.
 func (f *Fleet) create(
 	ctx context.Context, t handoff.Target, with func(Conn, context.Context, string) (handoff.Attached, error),
 ) (handoff.Attached, error) {
-	k := f.byName[t.Server]
-	if k == nil {
-		return handoff.Attached{}, f.names.unknown(t.Server)
+	now := f.now.Load()
+	k, fault := now.connector(t.Server)
+	if fault != nil {
+		return handoff.Attached{}, fault
 	}
 	dir := k.spec.Dir
 	if t.Project != "" {
 		var ok bool
 		if dir, ok = k.spec.Projects[t.Project]; !ok {
-			_, fault := f.names.project(t.Server, t.Project)
+			_, fault := now.names.project(k.spec.Name, t.Project)
 			return handoff.Attached{}, fault
 		}
 	}
@@ -314,10 +230,10 @@ func (f *Fleet) ForkEphemeral(ctx context.Context, t handoff.Target, last handof
 func (f *Fleet) fork(
 	ctx context.Context, t handoff.Target, with func(Conn) (handoff.Attached, error),
 ) (handoff.Attached, error) {
-	k := f.byName[t.Server]
+	k, fault := f.now.Load().connector(t.Server)
 	switch {
-	case k == nil:
-		return handoff.Attached{}, f.names.unknown(t.Server)
+	case fault != nil:
+		return handoff.Attached{}, fault
 	case t.Thread == "" || t.Thread == handoff.NewThread:
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
 	}
@@ -394,7 +310,7 @@ func (f *Fleet) name(err error, t handoff.Target) *handoff.Error {
 
 // Registered implements [handoff.Registrar].
 func (f *Fleet) Registered(server string) handoff.Registered {
-	k := f.byName[server]
+	k := f.now.Load().byName[server]
 	if k == nil {
 		return handoff.Registered{Names: []string{server}}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -12,7 +11,7 @@ import (
 
 // Machines tells people about the servers of a grant, in configured order.
 func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
-	connectors := f.allowed(g)
+	connectors := f.now.Load().allowed(g)
 	all := make([]handoff.Machine, len(connectors))
 	for i, k := range connectors {
 		v := k.now.Load()
@@ -82,7 +81,7 @@ func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, 
 
 // allowedOne finds a server of a grant by its name alone.
 func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
-	k := f.byName[name]
+	k := f.now.Load().byName[name]
 	if k == nil || !g.AllowsServer(name) {
 		return nil, handoff.Fault(handoff.CodeUnknownServer, handoff.Clip(name, 80), "")
 	}
@@ -90,33 +89,6 @@ func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
 }
 
 // What a grant does not allow is as if it did not exist: its names are unknown, and its sessions are in no list.
-
-// book returns the names that a grant may use. There are as many books as configured grants differ.
-func (f *Fleet) book(g handoff.Grant) *namebook {
-	if g.Servers == nil {
-		return f.names
-	}
-	key := strings.Join(slices.Sorted(slices.Values(g.Servers)), "/")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b := f.books[key]
-	if b == nil {
-		var specs []Spec
-		for _, k := range f.connectors {
-			if g.AllowsServer(k.spec.Name) {
-				specs = append(specs, k.spec)
-			}
-		}
-		b = newNamebook(specs)
-		f.books[key] = b
-	}
-	return b
-}
-
-// allowed returns the servers that a grant may use.
-func (f *Fleet) allowed(g handoff.Grant) []*connector {
-	return slices.DeleteFunc(slices.Clone(f.connectors), func(k *connector) bool { return !g.AllowsServer(k.spec.Name) })
-}
 
 // seen returns the threads of a server that the caller may know of, and marks those that programs made.
 func (f *Fleet) seen(ctx context.Context, g handoff.Grant, server string, threads []named) []named {

@@ -1,0 +1,232 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"switchboard/handoff"
+)
+
+// A registry is the servers that there are at one time, and their names. It is replaced, never changed.
+type registry struct {
+	names      *namebook             // Set once
+	connectors []*connector          // Set once: in configured order
+	byName     map[string]*connector // Set once: by names and aliases
+
+	mu    sync.Mutex
+	books map[string]*namebook // Guarded by mu: the names of each set of servers that a grant has
+}
+
+func newRegistry(connectors []*connector) *registry {
+	r := &registry{
+		names: newNamebook(specsOf(connectors)), connectors: connectors, byName: map[string]*connector{},
+		books: map[string]*namebook{},
+	}
+	for _, k := range connectors {
+		for _, alias := range k.spec.Aliases {
+			r.byName[alias] = k // work that was given under it goes on
+		}
+	}
+	for _, k := range connectors {
+		r.byName[k.spec.Name] = k
+	}
+	return r
+}
+
+func specsOf(connectors []*connector) []Spec {
+	var specs []Spec
+	for _, k := range connectors {
+		specs = append(specs, k.spec)
+	}
+	return specs
+}
+
+// book returns the names that a grant may use. There are as many books as configured grants differ.
+func (r *registry) book(g handoff.Grant) *namebook {
+	if g.Servers == nil {
+		return r.names
+	}
+	key := strings.Join(slices.Sorted(slices.Values(g.Servers)), "/")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.books[key]
+	if b == nil {
+		b = newNamebook(specsOf(r.allowed(g)))
+		r.books[key] = b
+	}
+	return b
+}
+
+// allowed returns the servers that a grant may use.
+func (r *registry) allowed(g handoff.Grant) []*connector {
+	return slices.DeleteFunc(slices.Clone(r.connectors), func(k *connector) bool { return !g.AllowsServer(k.spec.Name) })
+}
+
+// place resolves the server and project of a target.
+func (r *registry) place(g handoff.Grant, t handoff.Target) (place, *handoff.Error) {
+	names := r.book(g)
+	at, fault := names.resolve(t.Server)
+	if fault != nil || strings.TrimSpace(t.Project) == "" {
+		return at, fault
+	}
+	named, fault := names.project(at.server, t.Project)
+	if fault == nil && at.project != "" && at != named {
+		return place{}, handoff.Fault(handoff.CodeMalformed, "two projects are named", "")
+	}
+	return named, fault
+}
+
+// connector returns the server of a resolved name.
+func (r *registry) connector(name string) (*connector, *handoff.Error) {
+	if k := r.byName[name]; k != nil {
+		return k, nil
+	}
+	return nil, r.names.unknown(name)
+}
+
+// errRemoved is why a connector ends whose server was taken out of the fleet.
+var errRemoved = errors.New("the server was removed")
+
+// Change takes servers out of the fleet and puts others in, in the place of those with the same names. Either all of
+// that is done, or nothing and the error says what is wrong. Servers that stay keep their connections, and with these
+// their work.
+func (f *Fleet) Change(drop []string, put []Spec) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old := f.now.Load()
+	added := map[string]*connector{}
+	for _, s := range put {
+		added[s.Name] = newConnector(s, f.log, f.change)
+	}
+	var all, gone []*connector
+	for _, k := range old.connectors {
+		next := added[k.spec.Name]
+		if next == nil && !slices.Contains(drop, k.spec.Name) {
+			all = append(all, k)
+			continue
+		}
+		gone = append(gone, k)
+		if next != nil {
+			next.after = k.ended
+			all = append(all, next)
+		}
+	}
+	for _, s := range put {
+		if !slices.Contains(all, added[s.Name]) {
+			all = append(all, added[s.Name])
+		}
+	}
+	if err := check(specsOf(all)); err != nil {
+		return err
+	}
+	if len(added) != len(put) {
+		return errors.New("a server is there twice")
+	}
+	f.now.Store(newRegistry(all))
+	for _, k := range gone {
+		delete(f.lists, k.spec.Name)
+		delete(f.wider, k.spec.Name)
+		k.leave(errRemoved)
+	}
+	for _, k := range added {
+		if f.start != nil {
+			f.start(k)
+		}
+	}
+	f.change()
+	return nil
+}
+
+// Retry connects to a server soon that is waited for, because something says that it is back.
+func (f *Fleet) Retry(server string) {
+	if k := f.now.Load().byName[server]; k != nil {
+		k.hurry()
+	}
+}
+
+// Run connects to every server at once and keeps the connections until ctx ends. It returns nil when
+// they are closed.
+func (f *Fleet) Run(ctx context.Context) error {
+	var work, tell sync.WaitGroup
+	stop := make(chan struct{})
+	tell.Go(func() { f.tell(stop) })
+	f.mu.Lock()
+	f.start = func(k *connector) {
+		own, leave := context.WithCancelCause(ctx)
+		k.leave = leave
+		work.Go(func() {
+			defer leave(nil)
+			defer close(k.ended)
+			if k.after != nil {
+				<-k.after // what was there before has what this one needs
+			}
+			k.run(own)
+		})
+	}
+	for _, k := range f.now.Load().connectors {
+		f.start(k)
+	}
+	f.mu.Unlock()
+	<-ctx.Done()
+	f.mu.Lock()
+	f.start = nil
+	f.mu.Unlock()
+	work.Wait()
+	close(stop)
+	tell.Wait()
+	return nil
+}
+
+// check reports every fault of the specs at once.
+func check(specs []Spec) error {
+	var faults []error
+	owners := map[string]string{} // spoken form -> server
+	claim := func(server, what, name string) {
+		said := keys(words(name))
+		if len(said) == 0 || strings.Contains(name, "/") {
+			faults = append(faults, fmt.Errorf("server %q: %s %q must have a letter or figure and no slash", server, what, name))
+			return
+		}
+		for _, key := range said {
+			if owner, taken := owners[key]; taken && owner != server {
+				faults = append(faults, fmt.Errorf("server %q: %s %q is also a name of server %q", server, what, name, owner))
+				return
+			}
+			owners[key] = server
+		}
+	}
+	var seen []string
+	for _, s := range specs {
+		if slices.Contains(seen, s.Name) {
+			faults = append(faults, fmt.Errorf("server %q is there twice", s.Name))
+			continue
+		}
+		seen = append(seen, s.Name)
+		if s.Dial == nil {
+			faults = append(faults, fmt.Errorf("server %q: no way to dial it", s.Name))
+		}
+		claim(s.Name, "name", s.Name)
+		for _, alias := range s.Aliases {
+			claim(s.Name, "alias", alias)
+		}
+		spoken := map[string]string{}
+		for project := range s.Projects {
+			said := keys(words(project))
+			if len(said) == 0 || strings.Contains(project, "/") {
+				faults = append(faults,
+					fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
+				continue
+			}
+			if other, taken := spoken[said[0]]; taken {
+				first, second := min(project, other), max(project, other)
+				faults = append(faults, fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, first, second))
+			}
+			spoken[said[0]] = project
+		}
+	}
+	return errors.Join(faults...)
+}

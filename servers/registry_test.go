@@ -1,0 +1,129 @@
+package servers
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// names lists the servers of a fleet.
+func names(f *Fleet) (all []string) {
+	for _, m := range f.Machines(handoff.Grant{}) {
+		all = append(all, m.Name)
+	}
+	return all
+}
+
+func code(err error) handoff.Code {
+	if err == nil {
+		return ""
+	}
+	return handoff.AsError(err).Code
+}
+
+// TestChange: servers come and go while the fleet runs, and what stays keeps its connection.
+func TestChange(t *testing.T) {
+	stays, goes, comes := &fakeServer{}, &fakeServer{}, &fakeServer{}
+	bubble(t, func(t *testing.T) {
+		told := 0
+		f := runChanged(t, func() { told++ }, Spec{Name: "bigpc", Dial: stays.dial}, Spec{Name: "attic", Dial: goes.dial})
+		synctest.Wait()
+		before := told
+		must(t, f.Change([]string{"attic"}, []Spec{{Name: "mini", Aliases: []string{"studio"}, Dial: comes.dial, IsThread: isThread}}))
+		synctest.Wait()
+		if open, all := stays.connections(); open != 1 || all != 1 {
+			t.Errorf("bigpc: %d of %d connections", open, all)
+		}
+		if open, all := goes.connections(); open != 0 || all != 1 {
+			t.Errorf("attic: %d of %d connections", open, all)
+		}
+		if told == before {
+			t.Error("nobody was told")
+		}
+		for server, want := range map[string]handoff.Code{"mini": "", "studio": "", "attic": handoff.CodeUnknownServer} {
+			if _, err := f.Attach(t.Context(), handoff.Target{Server: server, Thread: idAuth}); code(err) != want {
+				t.Errorf("%s: %v, want %q", server, err, want)
+			}
+			if _, err := f.Resolve(t.Context(), handoff.Grant{}, handoff.Target{Server: server}); code(err) != want {
+				t.Errorf("resolve %s: %v, want %q", server, err, want)
+			}
+		}
+	})
+}
+
+// TestChangeIsWhole: a change that would be wrong is refused, and nothing of it is done.
+func TestChangeIsWhole(t *testing.T) {
+	s := &fakeServer{}
+	bubble(t, func(t *testing.T) {
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		synctest.Wait()
+		for _, put := range [][]Spec{
+			{{Name: "mini", Dial: s.dial}, {Name: "Big-PC", Dial: s.dial}},
+			{{Name: "mini"}},
+			{{Name: "mini", Dial: s.dial}, {Name: "mini", Dial: s.dial}},
+		} {
+			if err := f.Change([]string{"attic"}, put); err == nil {
+				t.Errorf("accepted %v", put)
+			}
+		}
+		synctest.Wait()
+		if open, all := s.connections(); open != 1 || all != 1 || len(names(f)) != 1 {
+			t.Errorf("%d of %d connections, servers %v", open, all, names(f))
+		}
+	})
+}
+
+// TestChangeReplaces: the next server of a name is dialled when the one before it is closed, and keeps its place.
+func TestChangeReplaces(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		old, next := &fakeServer{}, &fakeServer{}
+		open := 0
+		f := run(t, Spec{Name: "bigpc", Dial: old.dial}, Spec{Name: "laptop", Dial: noDial})
+		synctest.Wait()
+		must(t, f.Change(nil, []Spec{{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
+			open, _ = old.connections()
+			return next.dial(ctx)
+		}}}))
+		synctest.Wait()
+		if n, _ := next.connections(); n != 1 || open != 0 || names(f)[0] != "bigpc" {
+			t.Errorf("%d connections, %d of the former while dialing, servers %v", n, open, names(f))
+		}
+	})
+}
+
+// TestRemovedWhileAsked: who waits for a server that is removed hears that there is none.
+func TestRemovedWhileAsked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &fakeServer{delay: time.Hour}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		asked := make(chan error, 1)
+		go func() {
+			_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
+			asked <- err
+		}()
+		synctest.Wait()
+		must(t, f.Change([]string{"bigpc"}, nil))
+		if err := <-asked; code(err) != handoff.CodeUnknownServer {
+			t.Errorf("told %v", err)
+		}
+	})
+}
+
+// TestRetry: a server that is waited for is tried soon when something says that it is back.
+func TestRetry(t *testing.T) {
+	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
+		time.Sleep(5 * time.Minute)
+		s.set(func() { s.refuse = nil })
+		for _, name := range []string{"nobody", "bigpc"} {
+			f.Retry(name)
+		}
+		time.Sleep(redials.First)
+		synctest.Wait()
+		if health(f) != handoff.HealthUp {
+			t.Errorf("it is %s", health(f))
+		}
+	})
+}
