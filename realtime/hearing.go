@@ -73,7 +73,11 @@ func (h *hearing) soundOfClient(event []byte) {
 		h.speeches.appended = h.clock.at
 	}
 	if h.keeps {
-		h.kept.Add(h.clock.at, event, h.settings.manual || h.saying.floor.Speaking())
+		most := h.settings.padding + detectLag // a sentence is told of some time after it began
+		if h.settings.manual || h.saying.floor.Speaking() {
+			most = recall.MaxSound
+		}
+		h.kept.Add(h.clock.at, event, most)
 	}
 	h.legs.toModel(event)
 }

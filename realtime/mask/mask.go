@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unique"
 
 	"github.com/tidwall/gjson"
 
@@ -32,7 +33,7 @@ type Mask struct {
 // where the client has none; "" for none.
 func New(ids *events.Names, tools []handoff.Tool, instructions string) *Mask {
 	return &Mask{
-		ids: ids, items: newItems(), session: session{tools: tools, guide: instructions},
+		ids: ids, items: newItems(), session: session{tools: tools, guide: instructions, set: unique.Make("")},
 		special: map[string][]string{}, pairs: map[string]pair{}, owned: map[string][]string{}, out: map[string]bool{},
 		renewed: map[string]bool{},
 	}

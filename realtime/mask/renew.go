@@ -2,6 +2,7 @@ package mask
 
 import (
 	"encoding/json"
+	"unique"
 
 	"github.com/tidwall/gjson"
 
@@ -23,8 +24,8 @@ func (m *Mask) Renew(event []byte) (updates [][]byte) {
 	}
 	s.updates, s.now = nil, s.base
 	s.remember(gjson.GetBytes(event, "session"))
-	if s.set != "" {
-		updates = append(updates, s.inherit(m.ids.Next(), s.set))
+	if set := s.set.Value(); set != "" {
+		updates = append(updates, s.inherit(m.ids.Next(), set))
 	}
 	for _, u := range waiting {
 		s.now = u.change.apply(s.now)
@@ -49,7 +50,7 @@ func (m *Mask) Deleted(item string) { m.items.remove(item) }
 func (s *session) settle(u update) {
 	s.base = u.after
 	if gjson.Parse(u.got).IsObject() {
-		s.set = merge(s.set, u.got)
+		s.set = unique.Make(merge(s.set.Value(), u.got))
 	}
 }
 
@@ -69,8 +70,8 @@ func (s *session) withoutVoice(refused update, ids *events.Names) [][]byte {
 	if !gjson.Get(refused.got, voice).Exists() {
 		return nil
 	}
-	s.set = string(events.Remove([]byte(refused.got), voice))
-	return [][]byte{s.inherit(ids.Next(), s.set)}
+	s.set = unique.Make(string(events.Remove([]byte(refused.got), voice)))
+	return [][]byte{s.inherit(ids.Next(), s.set.Value())}
 }
 
 // sameConversation names the conversation as the client knows it in an event of a response.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/tidwall/gjson"
 
@@ -46,7 +47,7 @@ type session struct {
 	deaf     bool // the model refused our transcription
 	toolless bool // the model refused our tools
 
-	set     string                                 // what of all updates is in force, as one session, raw; "" for none
+	set     unique.Handle[string]                  // of all updates what is in force, raw, "" for none; shared by like calls
 	first   struct{ session, conversation string } // the ids that the client knows; "" for not yet
 	known   string                                 // the session as the model told it last, raw
 	answers bool                                   // the model has answered an update: what it has not answered is not in force

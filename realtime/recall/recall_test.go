@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -250,20 +251,20 @@ func TestSound(t *testing.T) {
 	}
 	for i := range 100 { // nobody speaks: the newest second
 		now = now.Add(100 * time.Millisecond)
-		s.Add(now, []byte{byte('a' + i%26)}, false)
+		s.Add(now, []byte{byte('a' + i%26)}, time.Second)
 	}
 	if n := len(kept()); n != 11 || now.Sub(s.Since()) != time.Second {
 		t.Errorf("%d pieces", n)
 	}
 	for range 100 { // somebody does
 		now = now.Add(100 * time.Millisecond)
-		s.Add(now, []byte("S"), true)
+		s.Add(now, []byte("S"), MaxSound)
 	}
 	if got := kept(); len(got) != 111 || !strings.HasSuffix(got, strings.Repeat("S", 100)) {
 		t.Errorf("%d pieces", len(got))
 	}
 	s.Mark(now, []byte("C"))
-	s.Add(now, []byte("t"), true)
+	s.Add(now, []byte("t"), MaxSound)
 	if s.Taken(); kept() != "t" {
 		t.Errorf("after its commit %s", kept())
 	}
@@ -272,9 +273,74 @@ func TestSound(t *testing.T) {
 	}
 	for range 100 {
 		now = now.Add(time.Second)
-		s.Add(now, make([]byte, 100<<10), true)
+		s.Add(now, make([]byte, 100<<10), MaxSound)
 	}
 	if n := len(kept()); n > maxSoundBytes+100<<10 || n < maxSoundBytes-100<<10 {
 		t.Errorf("%d bytes", n)
+	}
+}
+
+// The ring keeps what a plain list would, over any order of appends, marks and confirmations.
+func TestSoundKeepsItsOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for seed := range 50 {
+		var (
+			s    Sound
+			now  = time.Unix(0, 0)
+			want [][]byte
+			at   []time.Time
+			mark []bool
+		)
+		for step := range 400 {
+			now = now.Add(time.Duration(random.IntN(200)) * time.Millisecond)
+			event := bytes.Repeat([]byte{byte(step)}, random.IntN(3000))
+			marks := false
+			switch random.IntN(40) {
+			case 0:
+				s.Taken()
+				end := slices.Index(mark, true) + 1
+				if end == 0 {
+					end = len(want)
+				}
+				want, at, mark = want[end:], at[end:], mark[end:]
+				continue
+			case 1:
+				marks = true
+				s.Mark(now, event)
+			default:
+				most := time.Duration(random.IntN(3)) * time.Second
+				s.Add(now, event, most)
+				for len(at) > 0 && at[0].Before(now.Add(-most)) {
+					want, at, mark = want[1:], at[1:], mark[1:]
+				}
+			}
+			want, at, mark = append(want, event), append(at, now), append(mark, marks)
+		}
+		got, when := s.Events()
+		if !slices.EqualFunc(got, want, bytes.Equal) || !slices.EqualFunc(when, at, time.Time.Equal) {
+			t.Fatalf("seed %d: %d events kept, not %d", seed, len(got), len(want))
+		}
+	}
+}
+
+// A silent call holds little memory, and one that spoke for long gives it back.
+func TestSoundMemory(t *testing.T) {
+	var s Sound
+	now := time.Unix(0, 0)
+	add := func(n int, most time.Duration) {
+		for range n {
+			now = now.Add(20 * time.Millisecond)
+			s.Add(now, make([]byte, 1340), most)
+		}
+	}
+	if add(5000, 600*time.Millisecond); len(s.ring) > 48<<10 {
+		t.Errorf("a silent call holds %d bytes", len(s.ring))
+	}
+	if add(5000, MaxSound); s.size < 1500*1340 {
+		t.Errorf("%d bytes of long speech", s.size)
+	}
+	s.Taken()
+	if add(100, 600*time.Millisecond); len(s.ring) > 48<<10 {
+		t.Errorf("after long speech %d bytes are held", len(s.ring))
 	}
 }

@@ -1,92 +1,119 @@
 package recall
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
-	// maxSound and maxSoundBytes bound the caller's sound that is kept; the oldest goes first.
-	maxSound      = 30 * time.Second
+	// MaxSound and maxSoundBytes bound the caller's sound that is kept; the oldest goes first.
+	MaxSound      = 30 * time.Second
 	maxSoundBytes = 2 << 20
-	// idleSound and idleSoundBytes bound what is kept while nobody speaks: a sentence is heard as one some time after
-	// it began. PCM16 at 24 kHz is 64 KiB a second in events.
-	idleSound      = time.Second
-	idleSoundBytes = 128 << 10
+	// soundStep is what the memory for sound grows by, in bytes, up to soundAtRest; from there on it doubles. What is
+	// larger is given back when nothing is kept.
+	soundStep   = 8 << 10
+	soundAtRest = 64 << 10
 )
 
 // A Sound is what a model was given of the caller's sound and has made nothing of yet: appends, and the commits and
 // clears among them, until the model confirms one. The zero value is empty.
 type Sound struct {
-	text   []byte  // the events, one behind the other
-	pieces []piece // oldest first, from first on
-	first  int     // those before it are forgotten
-	from   int     // where the text of the first begins
+	ring   []byte  // the text of the events, one behind the other
+	from   int     // where that of the oldest begins
+	size   int     // of all, in bytes
+	pieces []piece // oldest first
 }
 
 // A piece is one event.
 type piece struct {
-	size int
 	at   int64 // in nanoseconds of Unix: a time holds a pointer
-	mark bool  // a commit or a clear
+	size int32
+	mark bool // a commit or a clear
 }
 
-// Add keeps an append. speaks: the caller does, or nobody detects whether they do.
-func (s *Sound) Add(now time.Time, event []byte, speaks bool) {
-	most, bytes := idleSound, idleSoundBytes
-	if speaks {
-		most, bytes = maxSound, maxSoundBytes
-	}
-	at := now.UnixNano()
-	s.push(at, event, false)
-	for s.first < len(s.pieces)-1 {
-		if oldest := s.pieces[s.first]; time.Duration(at-oldest.at) <= most && len(s.text)-s.from <= bytes {
+// Add keeps an append, and of those before it what came within the duration most, at most [MaxSound].
+func (s *Sound) Add(now time.Time, event []byte, most time.Duration) {
+	oldest, forgotten := now.Add(-min(most, MaxSound)).UnixNano(), 0
+	for _, p := range s.pieces {
+		if p.at >= oldest && s.size <= maxSoundBytes {
 			break
 		}
-		s.shift()
+		s.skip(p)
+		forgotten++
 	}
+	s.pieces = slices.Delete(s.pieces, 0, forgotten)
+	s.push(now, event, false)
 }
 
 // Mark keeps a commit or a clear.
-func (s *Sound) Mark(now time.Time, event []byte) { s.push(now.UnixNano(), event, true) }
+func (s *Sound) Mark(now time.Time, event []byte) { s.push(now, event, true) }
 
-func (s *Sound) push(at int64, event []byte, mark bool) {
-	if s.from > 4096 && 3*s.from >= 2*len(s.text) {
-		s.text = append(s.text[:0], s.text[s.from:]...)
-		s.pieces = append(s.pieces[:0], s.pieces[s.first:]...)
-		s.first, s.from = 0, 0
+func (s *Sound) push(now time.Time, event []byte, mark bool) {
+	if need := s.size + len(event); need > len(s.ring) {
+		steps := (need + soundStep - 1) / soundStep * soundStep
+		if need > soundAtRest {
+			steps = max(steps, 2*len(s.ring))
+		}
+		bigger := make([]byte, steps)
+		s.copyOut(bigger, s.from, s.size)
+		s.ring, s.from = bigger, 0
 	}
-	s.text, s.pieces = append(s.text, event...), append(s.pieces, piece{len(event), at, mark})
+	if len(event) > 0 {
+		end := (s.from + s.size) % len(s.ring)
+		copy(s.ring, event[copy(s.ring[end:], event):])
+	}
+	s.size += len(event)
+	s.pieces = append(s.pieces, piece{now.UnixNano(), int32(len(event)), mark})
 }
 
-func (s *Sound) shift() {
-	s.from += s.pieces[s.first].size
-	s.first++
+// copyOut copies size bytes of the ring.
+func (s *Sound) copyOut(to []byte, from, size int) {
+	if size > 0 {
+		n := copy(to[:size], s.ring[from:])
+		copy(to[n:size], s.ring)
+	}
+}
+
+// skip takes the oldest piece's text out of the ring.
+func (s *Sound) skip(p piece) {
+	s.size -= int(p.size)
+	if s.from += int(p.size); s.from >= len(s.ring) {
+		s.from -= len(s.ring)
+	}
 }
 
 // Taken takes the model's word that it has made an item of the sound, or thrown it away: that is all up to the first
 // commit or clear, or all where it detects turns itself.
 func (s *Sound) Taken() {
-	for s.first < len(s.pieces) {
-		mark := s.pieces[s.first].mark
-		if s.shift(); mark {
+	for i, p := range s.pieces {
+		if s.skip(p); p.mark {
+			s.pieces = slices.Delete(s.pieces, 0, i+1)
 			return
 		}
 	}
-	*s = Sound{text: s.text[:0], pieces: s.pieces[:0]}
+	if s.pieces = s.pieces[:0]; len(s.ring) > soundAtRest {
+		*s = Sound{}
+	}
 }
 
 // Since returns when the oldest that is kept came; zero: nothing is.
 func (s *Sound) Since() time.Time {
-	if s.first == len(s.pieces) {
+	if len(s.pieces) == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, s.pieces[s.first].at)
+	return time.Unix(0, s.pieces[0].at)
 }
 
 // Events returns what is kept, each event a copy, and when it came.
 func (s *Sound) Events() (all [][]byte, at []time.Time) {
 	from := s.from
-	for _, p := range s.pieces[s.first:] {
-		all, at = append(all, append([]byte(nil), s.text[from:from+p.size]...)), append(at, time.Unix(0, p.at))
-		from += p.size
+	for _, p := range s.pieces {
+		event := make([]byte, p.size)
+		s.copyOut(event, from, len(event))
+		all, at = append(all, event), append(at, time.Unix(0, p.at))
+		if from += len(event); from >= len(s.ring) {
+			from -= len(s.ring)
+		}
 	}
 	return all, at
 }
