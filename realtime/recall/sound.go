@@ -6,9 +6,11 @@ import (
 )
 
 const (
-	// MaxSound and maxSoundBytes bound the caller's sound that is kept; the oldest goes first.
-	MaxSound      = 30 * time.Second
-	maxSoundBytes = 2 << 20
+	// MaxSound bounds the caller's sound that is kept; the oldest goes first.
+	MaxSound = 30 * time.Second
+	// soundBytes bounds the events of a second of it: PCM16 at 24 kHz in base64. A line that stood still brings
+	// seconds at once.
+	soundBytes = 72 << 10
 	// soundStep is what the memory for sound grows by, in bytes, up to soundAtRest; from there on it doubles. What is
 	// larger is given back when nothing is kept.
 	soundStep   = 8 << 10
@@ -33,9 +35,10 @@ type piece struct {
 
 // Add keeps an append, and of those before it what came within the duration most, at most [MaxSound].
 func (s *Sound) Add(now time.Time, event []byte, most time.Duration) {
-	oldest, forgotten := now.Add(-min(most, MaxSound)).UnixNano(), 0
+	most = min(most, MaxSound)
+	oldest, bytes, forgotten := now.Add(-most).UnixNano(), int(most.Milliseconds())*soundBytes/1000, 0
 	for _, p := range s.pieces {
-		if p.at >= oldest && s.size <= maxSoundBytes {
+		if p.at >= oldest && s.size <= bytes {
 			break
 		}
 		s.skip(p)
