@@ -48,6 +48,7 @@ type frontStore interface {
 	sessions.Conversations
 	sessions.Documents
 	sessions.Machines
+	sessions.Apps
 }
 
 // stageStore is what the service does with a store.

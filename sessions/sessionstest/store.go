@@ -25,6 +25,7 @@ type Store interface {
 type Edge interface {
 	sessions.Logins
 	Secrets
+	sessions.Apps
 	Front
 }
 
@@ -65,6 +66,10 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	"logins": {
 		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds,
 		"minutes add up": testSpend,
+	},
+	"apps": {
+		"one life": testAppLife, "principals are apart": testAppsApart, "ended is none": testAppEnds,
+		"a credential is used once": testAppOnce, "a principal has so many": testAppsBounded,
 	},
 	"secrets": {
 		"is found by its sum": testSecretFound, "ended is none": testSecretEnds,

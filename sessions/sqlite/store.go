@@ -66,6 +66,7 @@ type Store struct {
 	conversations
 	documents
 	machines
+	apps
 	upkeep
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to own the upkeep
@@ -91,7 +92,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{
 		file: f, handoffs: handoffs{file: f}, stickies: stickies{f}, credentials: credentials{f},
-		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, upkeep: upkeep{file: f}, turn: make(chan struct{}, 1),
+		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f},
+		upkeep: upkeep{file: f}, turn: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s.close = sync.OnceValue(func() error {

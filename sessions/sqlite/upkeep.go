@@ -107,6 +107,7 @@ func (s *upkeep) sweep(ctx context.Context) error {
 			{"DELETE FROM stickies WHERE changed <= ?", now.Add(-sessions.StickyFor).UnixMilli()},
 			{"DELETE FROM logins WHERE ends <= ?", now.UnixNano()},
 			{"DELETE FROM secrets WHERE ends <= ?", now.UnixNano()},
+			{"DELETE FROM apps WHERE ends <= ?", now.UnixNano()},
 			{"DELETE FROM documents WHERE ends <= ?", now.UnixMilli()},
 			{"DELETE FROM spent WHERE changed <= ?", now.Add(-sessions.SpentFor).UnixMilli()},
 		} {
