@@ -49,6 +49,9 @@ type Said struct {
 	At   time.Time // when its sound had been heard to the end (or to the cut); zero: it may be that nothing was
 	Cut  bool      // the caller or the client interrupted it
 	Text string    // what that response said, as the voice model tells; "" where it does not
+
+	Share float64 // with Cut: how much of the sound that there was had been heard, 0 to 1; 0 where nobody can tell
+	Made  bool    // with Cut: the voice model had made the response to its end
 }
 
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.

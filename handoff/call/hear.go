@@ -16,6 +16,9 @@ func (s *serving) happened(e handoff.RunEvent) {
 		o = &owed{answered: true} // older than the call, or its outcome was told
 	}
 	o.rec, o.noted = e.Record, e.Noted
+	if s.runs[id] == o {
+		s.pace(speech.Waits{ID: id, On: e.Record.Waits != ""})
+	}
 	switch k := e.Kind.(type) {
 	case handoff.RunPlaced:
 		s.pace(speech.Began{ID: id, Server: e.Record.Server, Title: e.Record.Title, Answered: o.answered})

@@ -40,9 +40,7 @@ func (s *serving) opened(q handoff.OpenQuestion) {
 func (s *serving) questionClosed(id handoff.QuestionID) {
 	s.evidence.Closed(id, time.Now())
 	s.pace(speech.QuestionClosed{ID: id})
-	if len(s.claims) > 0 {
-		s.judge(time.Now())
-	}
+	s.judgeAll()
 }
 
 // Answer implements [tools.Front] with what the voice model says that the caller answered. It decides nothing by
@@ -63,6 +61,13 @@ func (f *functionCall) Answer(
 	}})
 	s.judge(now)
 	return nil, nil
+}
+
+// judgeAll rules on the claims that wait, if any do.
+func (s *serving) judgeAll() {
+	if len(s.claims) > 0 {
+		s.judge(time.Now())
+	}
 }
 
 // judge rules on the claims that wait, again with everything that is heard.

@@ -41,6 +41,8 @@ func (s *serving) request(req handoff.FunctionCall) {
 	switch {
 	case err != nil:
 		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
+	case tool.Name == tools.StopWork && s.heard.hushed:
+		s.answer(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
 	case tool.Slow: // it is done also when the call ends meanwhile
 		id := s.cfg.Attending.NextID()
 		s.beside(id, func() {

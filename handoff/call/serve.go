@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/consent"
 	"switchboard/handoff/evidence"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/wording"
@@ -31,6 +32,7 @@ type serving struct {
 	lasting context.Context // Set once: of what is finished although the call has ended
 
 	over     bool              // Owned by the loop: the call has ended
+	loud     bool              // Owned by the loop: somebody speaks, or is about to
 	heard    hearing           // Owned by the loop
 	seen     handoff.IDSet     // Owned by the loop: call ids of function calls, to tell one that is delivered twice
 	runs     map[string]*owed  // Owned by the loop: runs that go on and of which this call hears
@@ -89,7 +91,10 @@ func (s *serving) take(e handoff.Event) {
 	case handoff.Spoke:
 		s.words.Add(1)
 		s.heard.began(e.At)
+		s.heard.over, s.heard.hushed = s.loud, false
 		s.evidence.Spoke(e)
+	case handoff.Quiet:
+		s.loud = !e.On
 	case handoff.Heard:
 		if e.Typed && e.Began.IsZero() {
 			e.Began = time.Now()
@@ -100,6 +105,10 @@ func (s *serving) take(e handoff.Event) {
 		}
 		s.heard.add(e, time.Now())
 		s.evidence.Heard(e)
+		s.heard.hushed = s.heard.over && !e.Typed && consent.Hush(e.Text)
+		s.pace(meant(e))
+		s.judgeAll()
+		return
 	case handoff.Said:
 		s.evidence.Said(e)
 	case handoff.CallEnded:
@@ -107,9 +116,19 @@ func (s *serving) take(e handoff.Event) {
 		return
 	}
 	s.pace(e)
-	if len(s.claims) > 0 {
-		s.judge(time.Now())
+	s.judgeAll()
+}
+
+// meant is what the schedule is told of something that the caller said. What they type is never a mere backchannel.
+func meant(e handoff.Heard) speech.Event {
+	switch {
+	case e.Typed:
+	case consent.Backchannel(e.Text):
+		return speech.Backchannel{}
+	case consent.Hush(e.Text):
+		return speech.Hush{Began: e.Began}
 	}
+	return e
 }
 
 // welcomeBack tells what ended while nobody listened, as one message.
@@ -194,8 +213,10 @@ const (
 // A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is
 // in it: transcripts of their speech and text they typed, never what was put into the conversation by somebody else.
 type hearing struct {
-	words []string  // oldest first, at most maxWords
-	spoke time.Time // the newest beginning of anything they said
+	words  []string  // oldest first, at most maxWords
+	spoke  time.Time // the newest beginning of anything they said
+	over   bool      // they began it while somebody spoke
+	hushed bool      // and it only asked for quiet
 }
 
 // add takes a finalized utterance.

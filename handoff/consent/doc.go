@@ -47,6 +47,8 @@
 //	doubt     asks, sets a condition, goes further than the question, or is somebody else's
 //	none      as the whole reply it is no yes, although its words are: "sure, sure"
 //	means X   in English only: the words of a command that mean the act X
+//	back      what listeners say while somebody speaks, and no reply to a question: "I see"; see [Backchannel]
+//	hush      asks for quiet, as the whole of what is said: "stop talking"; see [Hush]
 //
 // Two marks have a meaning: (a|b) is a choice, so that "(it|they) may (|now) go" are four phrases, and @ is the name
 // of the machine.
@@ -61,6 +63,7 @@
 //     another time or another person goes. So does the sound of somebody who has just understood ("ah", "oh", and "äh",
 //     which reads the same without its accent): "ah, okay" allows nothing.
 //   - no, wait, doubt: are the common words there? A missing one makes a reply unclear, so nothing is allowed by it.
+//   - back: does it never ask, deny or order anything? hush: does it never mean the work?
 //
 // A phrase is missing on purpose where it is not plain: the question is asked again. To add a language, add a file
 // with the sections of the others; the tests hold it to the same rules.

@@ -45,6 +45,7 @@ var sections = map[string]kind{
 	"no": kindNo, "wait": kindWait, "doubt": kindDoubt, "none": kindNone, "alone": kindAlone,
 	"order X": kindYes | kindNamed, "thing X": kindNamed,
 	"name X": kindOther, "number X": kindOther, "means X": kindOther, "ending": kindOther,
+	"back": kindOther, "hush": kindOther,
 }
 
 // A language is what one word file says. Phrases are folded as replies are. Set once.
@@ -57,6 +58,8 @@ type language struct {
 	numbers map[string][]string // how a number is said, by its digits
 	means   map[string]string   // the act that a command word stands for
 	endings []string            // what is written to a machine's name: "de"
+	back    map[string]bool     // what listeners say: "mm-hmm"; no part of a reply to a question
+	hush    map[string]bool     // what asks for quiet: "stop talking"; likewise
 }
 
 // The languages. Each is built when it is first needed: English by the first reply, the others by the first that
@@ -91,7 +94,8 @@ func mustParse(code string, scratch *listing) *language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments that begin with a #.
 // Scratch is empty before and afterwards.
 func parseLanguage(code, text string, scratch *listing) (*language, error) {
-	l := &language{code: code, names: map[string][]string{}, numbers: map[string][]string{}, means: map[string]string{}}
+	l := &language{code: code, names: map[string][]string{}, numbers: map[string][]string{}, means: map[string]string{},
+		back: map[string]bool{}, hush: map[string]bool{}}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -128,6 +132,10 @@ func parseLanguage(code, text string, scratch *listing) (*language, error) {
 				l.numbers[of] = append(l.numbers[of], hear(string(phrase)).joined)
 			case "means X":
 				l.means[string(phrase)] = of
+			case "back":
+				l.back[string(phrase)] = true
+			case "hush":
+				l.hush[string(phrase)] = true
 			default:
 				scratch.add(of, phrase, does)
 			}

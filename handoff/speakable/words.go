@@ -185,6 +185,20 @@ func CutSentence(s string, limit int) string {
 	return head
 }
 
+// meaningful is how many bytes the first sentence of something has at least: "Okay." is none.
+const meaningful = 12
+
+// FirstSentence returns the beginning of a text up to the end of its first sentence that says something, or "" where no
+// sentence of it ends.
+func FirstSentence(s string) string {
+	for i := meaningful - 1; i < len(s); i++ {
+		if sentenceEnd(s, i) {
+			return s[:i+1]
+		}
+	}
+	return ""
+}
+
 // abbreviations end with a dot that ends no sentence. Set once.
 var abbreviations = map[string]bool{
 	"e.g": true, "i.e": true, "etc": true, "vs": true, "approx": true, "cf": true, "no": true, "mr": true, "mrs": true,

@@ -22,6 +22,11 @@ type (
 	AnsweredEvent struct{ ID string }
 	// Lookup: a request that began no work is open, such as a list or a look into a session; or a side question.
 	Lookup struct{ ID, Server string }
+	// Waits: a work waits for another one to end, or no longer does.
+	Waits struct {
+		ID string
+		On bool
+	}
 	// Doing: the agent began an item.
 	Doing struct {
 		ID   string
@@ -64,6 +69,11 @@ type (
 	Concerned struct{ ID string }
 	// LevelSet: the caller wants to hear more or less.
 	LevelSet struct{ Level handoff.SpeechLevel }
+	// Backchannel: what the caller said was no word, or only showed that they listen. It takes the place of
+	// [handoff.Heard].
+	Backchannel struct{}
+	// Hush: the caller asked for quiet, and for nothing else. Likewise. Began is when they began to.
+	Hush struct{ Began time.Time }
 	// Sentence: the caller's sentence was over at this time. The voice tells it with a request.
 	Sentence struct{ At time.Time }
 	// Wake: the time of the last [DoWake] has come. An extra one does no harm.

@@ -2,9 +2,11 @@ package speech
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/speakable"
 	"switchboard/handoff/wording"
 )
 
@@ -61,17 +63,17 @@ func (s *Schedule) fly(f *delivery) {
 }
 
 // say proposes an utterance and watches it.
-func (s *Schedule) say(f *delivery) {
+func (s *Schedule) say(f *delivery, text string) {
 	f.IDs = append(f.IDs, s.nextID())
-	s.emit(Effect{Act: DoSay, class: f.class, ID: f.IDs[len(f.IDs)-1], Text: f.text, Works: f.works, Question: f.question})
+	s.emit(Effect{Act: DoSay, class: f.class, ID: f.IDs[len(f.IDs)-1], Text: text, Works: f.works, Question: f.question})
 	if len(f.IDs) == 1 {
 		s.fly(f)
 	}
-	f.at, f.cut = s.now, false
+	f.at, f.stopped = s.now, time.Time{}
 }
 
-// said takes what was heard of an utterance. Of one outcome that was cut, anything heard is enough: the caller knows
-// that there is one and asks for the rest.
+// said takes what was heard of an utterance. An outcome that was interrupted before its meaning had been heard is still
+// to be told.
 func (s *Schedule) said(e handoff.Said) {
 	i := slices.IndexFunc(s.deliveries, func(f *delivery) bool { return slices.Contains(f.IDs, e.ID) })
 	if i < 0 {
@@ -82,9 +84,15 @@ func (s *Schedule) said(e handoff.Said) {
 	if e.Cut {
 		s.Counts.Cut++
 	}
-	several := len(f.works) > 1 && f.text != "" && len(f.IDs) < maxTellings // of which some were perhaps not come to
-	if f.class == classFinal && e.Cut && (e.At.IsZero() || several) {
-		f.cut = true
+	if f.class == classFinal && e.Cut && (e.At.IsZero() || !understood(e, len(f.works) > 1)) {
+		f.stopped, f.heard = s.now, ""
+		if !e.At.IsZero() {
+			f.stopped, f.heard = e.At, heardOf(e)
+		}
+		f.vague = e.At.IsZero()
+		if len(f.IDs) >= maxOffers { // it stays in the outbox
+			s.deliveries = slices.Delete(s.deliveries, i, i+1)
+		}
 		return
 	}
 	s.deliveries = slices.Delete(s.deliveries, i, i+1)
@@ -116,18 +124,62 @@ func (s *Schedule) expire() {
 		s.Counts.Lost++
 		return true
 	})
+	if !s.quiet || s.invited {
+		return
+	}
 	for _, f := range s.deliveries {
-		if s.quiet && !s.invited && f.again(s.now) {
+		switch {
+		case f.class != classFinal || f.text == "":
+		case !f.stopped.IsZero():
+			s.offer(f)
+		case len(f.IDs) < maxTellings && s.now.Sub(f.at) >= finalAgain:
 			s.Counts.Lost++
-			f.text = wording.AgainMessage(f.text)
-			s.say(f)
+			s.say(f, wording.AgainMessage(f.text))
 		}
 	}
 }
 
-// again reports whether an outcome must be said once more.
-func (f *delivery) again(now time.Time) bool {
-	return f.class == classFinal && f.text != "" && len(f.IDs) < maxTellings && (f.cut || now.Sub(f.at) >= finalAgain)
+// offer tells an outcome again that was interrupted, in the way that fits what the caller said then: after a backchannel
+// it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a word, it waits
+// until they have said something else.
+func (s *Schedule) offer(f *delivery) {
+	since := f.stopped.Add(-cutLag)
+	spoke, worded, hushed := !s.voiced.Before(since), !s.worded.Before(since), !s.hushed.Before(since)
+	switch {
+	case f.vague:
+		if len(f.IDs) < maxTellings {
+			s.say(f, wording.AgainMessage(f.text))
+		}
+	case spoke && s.wordless && s.now.Sub(s.since) < wordsWait:
+	case worded && s.since.Before(s.worded) && s.now.Sub(s.worded) < wordsWait: // written words are answered first
+	case worded && s.worded.After(s.hushed), spoke && s.wordless:
+		s.say(f, wording.ResumeMessage(f.text))
+	case spoke && !hushed:
+		s.say(f, wording.GoOnMessage(f.text, f.heard))
+	}
+}
+
+// understood reports whether the meaning of what was interrupted had been heard: its first sentence whole, or 80 % of
+// its sound. Of several outcomes the first sentence tells one at most.
+func understood(e handoff.Said, several bool) bool {
+	if e.Made && e.Share >= 0.8 {
+		return true
+	}
+	first := speakable.FirstSentence(e.Text)
+	return !several && first != "" && len(heardOf(e)) >= len(first)
+}
+
+// heardOf returns as much of what a response said as had been heard, to the last whole word.
+func heardOf(e handoff.Said) string {
+	n := int(e.Share * float64(len(e.Text)))
+	if n >= len(e.Text) {
+		return e.Text
+	}
+	head := strings.ToValidUTF8(e.Text[:max(n, 0)], "")
+	if i := strings.LastIndexByte(head, ' '); i > 0 && e.Text[n] != ' ' {
+		head = head[:i]
+	}
+	return strings.TrimSpace(head)
 }
 
 // askQuestions announces each question by an utterance of its own, so that it can be told which of them
@@ -148,7 +200,7 @@ func (s *Schedule) askQuestions() {
 		q.times++
 		q.at, s.asked = s.now, s.now
 		s.Counts.Questions++
-		s.say(&delivery{class: classUrgent, question: q.ID, text: q.text})
+		s.say(&delivery{class: classUrgent, question: q.ID, text: q.text}, q.text)
 	}
 }
 
@@ -201,7 +253,12 @@ func (s *Schedule) tellFinals() {
 	if len(s.finals) == 0 {
 		return
 	}
-	if !s.quiet && len(s.finals) < maxHeldFinals && s.now.Sub(s.finals[0].at) < urgentHold {
+	age := s.now.Sub(s.finals[0].at)
+	switch {
+	case len(s.finals) >= maxHeldFinals:
+	case !s.quiet && age < urgentHold:
+		return
+	case s.quiet && age < finalsTogether && s.running(): // another one may end just now
 		return
 	}
 	f := &delivery{class: classFinal}
@@ -211,7 +268,12 @@ func (s *Schedule) tellFinals() {
 	}
 	f.text, s.finals = wording.FinalsMessage(ended), nil
 	s.Counts.Finals += len(f.works)
-	s.say(f)
+	s.say(f, f.text)
+}
+
+// running reports whether a work may end any moment.
+func (s *Schedule) running() bool {
+	return slices.ContainsFunc(s.works, func(w *pacedWork) bool { return !w.waits && !s.waitsForCaller(w) })
 }
 
 // fill breaks the silence of a lookup whose request came without a word.
@@ -229,7 +291,7 @@ func (s *Schedule) fill() {
 	if slow != nil && !slices.ContainsFunc(s.deliveries, underWay) {
 		s.Counts.Fillers++
 		s.spoke = s.now
-		s.say(&delivery{class: classSpeakable, text: wording.FillerMessage(slow.server)})
+		s.say(&delivery{class: classSpeakable}, wording.FillerMessage(slow.server))
 	}
 }
 
@@ -276,7 +338,7 @@ func (s *Schedule) speak() {
 	}
 	if len(news) > 0 {
 		s.spoke = s.now
-		s.say(&delivery{class: classSpeakable, text: wording.NewsMessage(news)})
+		s.say(&delivery{class: classSpeakable}, wording.NewsMessage(news))
 	}
 }
 
@@ -348,12 +410,19 @@ func (s *Schedule) arm() {
 		}
 	}
 	if len(s.finals) > 0 {
+		if s.quiet && s.running() {
+			consider(s.finals[0].at.Add(finalsTogether))
+		}
 		consider(s.finals[0].at.Add(urgentHold))
 	}
 	for _, f := range s.deliveries {
 		switch f.class {
 		case classFinal:
 			consider(f.at.Add(finalAgain))
+			if !f.stopped.IsZero() && s.quiet {
+				consider(s.since.Add(wordsWait))
+				consider(s.worded.Add(wordsWait))
+			}
 		case classSpeakable:
 			consider(f.at.Add(deliveryWait))
 		}

@@ -34,6 +34,12 @@ const (
 	questionRest = 10 * time.Second
 	// deliveryWait is how long something speakable may be on its way before it counts as lost.
 	deliveryWait = 30 * time.Second
+	// finalsTogether is how long after an outcome another one may come to be told with it, while other work runs.
+	finalsTogether = 2 * time.Second
+	// wordsWait is how long quiet waits for the words with which the caller interrupted an outcome.
+	wordsWait = 1500 * time.Millisecond
+	// cutLag is how much later than the caller began to speak what they interrupt stops.
+	cutLag = time.Second
 	// finalAgain is when an outcome that nobody confirmed is said again.
 	finalAgain = time.Minute
 	// heartbeatTogether lets a heartbeat that is nearly due ride on another.
@@ -54,7 +60,8 @@ const (
 	maxHeldRemarks   = 4   // a work; when full the oldest goes: it is in the context as a note
 	MaxPacedNotes    = 40  // a work; later remarks do not become notes, so that they do not fill the model's context
 	maxDeliveries    = 192 // said and not confirmed: more than each open question twice; see fly
-	maxTellings      = 2   // an outcome, a question: never more often
+	maxTellings      = 2   // an outcome that nobody confirmed, a question: never more often
+	maxOffers        = 4   // an outcome that was interrupted: then it waits for the next call
 	maxLost          = 2   // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
 )
 
@@ -108,6 +115,10 @@ type Schedule struct {
 	since      time.Time   // quiet began
 	epoch      int         // the caller's utterances so far
 	sentence   time.Time   // when their last one was known to be over; zero while they speak
+	voiced     time.Time   // when they last began to speak
+	wordless   bool        // the words of that have not come
+	worded     time.Time   // when they began to say what was no backchannel and no hush
+	hushed     time.Time   // when they last began to ask for quiet
 	spoke      time.Time   // the last speakable thing was said
 	asked      time.Time   // the last question was said
 	lost       int         // speakable things in a row that nobody confirmed
@@ -125,6 +136,7 @@ type pacedWork struct {
 	ID, server, title string
 	began             time.Time
 	answered          bool
+	waits             bool      // for another one to end
 	heartbeats        int       // heartbeats so far
 	heartbeatAt       time.Time // the next one
 	doing             string    // what it does, in words
@@ -173,7 +185,9 @@ type delivery struct {
 	question handoff.QuestionID
 	text     string
 	at       time.Time // last said
-	cut      bool      // nothing of it was heard
+	stopped  time.Time // it was interrupted before its meaning had been heard; zero: it was not
+	vague    bool      // perhaps nothing of it had been heard then
+	heard    string    // as much of it as had been heard then
 	answer   bool      // to a request: its first utterance is not taken back
 }
 
@@ -193,12 +207,19 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case handoff.Spoke:
 		s.heardCaller()
 		s.setQuiet(false)
-		s.sentence = time.Time{}
+		s.sentence, s.voiced, s.wordless = time.Time{}, e.At, true
 	case handoff.Heard:
 		if e.Typed {
 			s.heardCaller()
 		}
-		s.sentence = now
+		s.sentence, s.wordless = now, false
+		if s.worded = e.Began; e.Began.IsZero() {
+			s.worded = now
+		}
+	case Backchannel:
+		s.sentence, s.wordless = now, false
+	case Hush:
+		s.sentence, s.wordless, s.hushed = now, false, e.Began
 	case handoff.Quiet:
 		s.invited = e.Invited
 		s.setQuiet(e.On)
@@ -244,6 +265,10 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.answered(e.ID)
 	case Began:
 		s.began(e)
+	case Waits:
+		if w := s.work(e.ID); w != nil {
+			w.waits = e.On
+		}
 	case Doing:
 		if w := s.work(e.ID); w != nil {
 			if words := wording.DoingWords(e.Kind, e.Text); words != "" && words != w.doing {

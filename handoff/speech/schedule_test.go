@@ -22,7 +22,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // wants follows each line, indented; it is the golden part. Between the lines time passes: the wakes that
 // the schedule asked for come by themselves and are golden too. Events:
 //
-//	level LEVEL | spoke | heard | typed | quiet on|off|invited | said ID|last [cut|unheard] | hangup
+//	level LEVEL | spoke | heard | typed | murmur | hush | quiet on|off|invited | hangup
+//	said ID|last [cut|unheard [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more of it was to be made)
 //	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
 //	question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
 
@@ -160,6 +161,10 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 		return handoff.Spoke{At: now}, nil
 	case "heard", "typed":
 		return handoff.Heard{Text: "words", Typed: word[0] == "typed", Began: now}, nil
+	case "murmur":
+		return Backchannel{}, nil
+	case "hush":
+		return Hush{Began: now}, nil
 	case "quiet":
 		return handoff.Quiet{On: word[1] != "off", Invited: word[1] == "invited"}, nil
 	case "said":
@@ -167,6 +172,9 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 		if word[2] == "unheard" {
 			said.At = time.Time{}
 		}
+		share, text, _ := strings.Cut(word[3], " ")
+		said.Share, _ = strconv.ParseFloat(strings.TrimSuffix(share, "+"), 64)
+		said.Made, said.Text = share != "" && !strings.HasSuffix(share, "+"), text
 		return said, nil
 	case "sentence":
 		return Sentence{now}, nil

@@ -18,7 +18,14 @@ func (w *speechWorld) act() {
 	case 1, 2:
 		if w.caller {
 			w.caller = false
-			w.give(handoff.Heard{Text: "words", Began: w.now})
+			switch w.pick(4) {
+			case 0:
+				w.give(Backchannel{})
+			case 1:
+				w.give(Hush{Began: w.now})
+			default:
+				w.give(handoff.Heard{Text: "words", Began: w.now})
+			}
 			w.hush()
 		}
 	case 3, 4, 5:
@@ -68,13 +75,20 @@ func (w *speechWorld) finishModel(cut bool) {
 		if unheard {
 			said.At = time.Time{}
 		}
+		meant := !cut
+		if cut && x.class == classFinal {
+			said.Text, said.Made = "The work on it is done now. There is a little more of it to be told to them.", w.pick(2) == 0
+			said.Share = float64(w.pick(11)) / 10
+			meant = said.Made && said.Share >= 0.8 || len(x.Works) == 1 && said.Share >= 0.4
+			meant = meant || w.finals[x.Works[0]].told >= maxOffers // then it is left to the next call
+		}
 		if _, flies := w.flying[id]; flies {
 			w.silence = 0
 			if x.class == classSpeakable {
 				w.spokenAt = w.now
 			}
 		}
-		if !unheard || x.class != classFinal {
+		if !unheard && meant || x.class != classFinal {
 			delete(w.flying, id)
 		}
 		if q := w.questions[x.Question]; q != nil {

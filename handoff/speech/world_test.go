@@ -167,7 +167,7 @@ func (w *speechWorld) said(x Effect) {
 			f := w.finals[id]
 			f.told++
 			held = max(held, w.now.Sub(f.ended))
-			if f.told > 2 || f.given > 0 {
+			if f.told > maxOffers || f.given > 0 {
 				w.fail("outcome of %s told too often", id)
 			}
 		}
@@ -246,7 +246,8 @@ func (w *speechWorld) bounds() {
 func (w *speechWorld) alive() {
 	w.t.Helper()
 	for _, f := range w.schedule.finals {
-		if w.quiet || w.now.Sub(f.at) >= urgentHold {
+		held := w.now.Sub(f.at)
+		if w.quiet && (held >= finalsTogether || len(w.schedule.works) == 0) || held >= urgentHold {
 			w.fail("outcome of %s is held for %v, quiet %v", f.rec.ID, w.now.Sub(f.at), w.quiet)
 		}
 	}

@@ -339,6 +339,15 @@ func OutcomeMessage(rec handoff.Record) string {
 	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", OutcomeSentence(rec), next), quote)
 }
 
+// HushAnswer answers a wish to stop work that was only a wish for quiet.
+func HushAnswer() Answer {
+	return Answer{
+		Status: "done", Say: "",
+		Note: "Nothing was stopped: while you speak, a plain \"stop\" only means that you shall be quiet. Say nothing more " +
+			"now. Call stop_work when the caller says that the work shall stop.",
+	}
+}
+
 // RepeatedAnswer answers a request that the voice model made twice.
 func RepeatedAnswer(rec handoff.Record) Answer {
 	a := Answer{

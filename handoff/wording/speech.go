@@ -94,6 +94,37 @@ func AgainMessage(text string) string {
 	return Message(lead+" Leave it out if you have told it already.", quote)
 }
 
+// WasSaying begins what tells an outcome again that was interrupted.
+const WasSaying = "I was saying: "
+
+// ResumeMessage tells in short what was interrupted.
+func ResumeMessage(text string) string {
+	lead, quote := SplitMessage(text)
+	return Message(lead+" You were interrupted while you told this, and the caller has not heard it. So tell it in one short "+
+		"sentence that begins in their language like "+handoff.Encode(WasSaying)+", unless you have told it since.", quote)
+}
+
+// goOnAfter stands in a message before the words after which it goes on.
+const goOnAfter = " go on at once from where you were cut, and do not begin again. The last words heard were "
+
+// GoOnMessage goes on with what was cut although the caller only listened. Heard is what they had heard of it.
+func GoOnMessage(text, heard string) string {
+	lead, quote := SplitMessage(text)
+	const maxHeard = 80 // bytes, the last words are enough
+	if n := len(heard) - maxHeard; n > 0 {
+		_, heard, _ = strings.Cut(strings.ToValidUTF8(heard[n:], ""), " ")
+	}
+	return Message(lead+" You were cut off while you told this, although the caller only showed that they listen. So"+
+		goOnAfter+handoff.Encode(heard)+".", quote)
+}
+
+// GoesOnAfter returns the words after which a message goes on; false: it is none that does.
+func GoesOnAfter(text string) (heard string, ok bool) {
+	lead, _ := SplitMessage(text)
+	_, rest, found := strings.Cut(lead, goOnAfter)
+	return heard, found && json.Unmarshal([]byte(strings.TrimSuffix(rest, ".")), &heard) == nil
+}
+
 // AskAgainMessage repeats a question that nobody answered.
 func AskAgainMessage(text string) string {
 	lead, quote := SplitMessage(text)

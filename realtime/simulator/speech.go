@@ -40,8 +40,17 @@ func spokenMessage(text string) string {
 	if strings.Contains(lead, "can only be answered on the machine") { // what follows tells where
 		n = 2
 	}
+	if strings.Contains(lead, strings.TrimSpace(wording.WasSaying)) && quote != "" {
+		return wording.WasSaying + sentences(spokenQuote(quote), 1)
+	}
 	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, n))
-	return strings.TrimSpace(lead + " " + spokenQuote(quote))
+	all := strings.TrimSpace(lead + " " + spokenQuote(quote))
+	if heard, ok := wording.GoesOnAfter(text); ok {
+		if _, rest, found := strings.Cut(all, heard); found && strings.TrimSpace(rest) != "" {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return all
 }
 
 func spokenQuote(quote string) string { return sentences(speakable.Speakable(inShell(quote), 600), 2) }

@@ -65,7 +65,7 @@ func (p *Player) Perform(verb, rest string) {
 	case "quiet":
 		p.Voice().events <- handoff.Quiet{On: rest == "on"}
 	case "said", "cut": // what a deaf voice was given last
-		p.Voice().confirm(verb == "cut")
+		p.Voice().confirm(verb == "cut", rest)
 	case "lose":
 		p.World.lose(rest)
 	case "hangup":

@@ -85,15 +85,21 @@ func (v *Voice) tell(u handoff.Utterance) {
 	}
 }
 
-// confirm has a deaf voice model say what it was given last, or begin to.
-func (v *Voice) confirm(cut bool) {
+// confirm has a deaf voice model say what it was given last, or begin to: then how names the share that was heard, and
+// the words, of which there is no more. What is not cut before its meaning was heard is told.
+func (v *Voice) confirm(cut bool, how string) {
 	v.mu.Lock()
 	u := v.last
 	v.mu.Unlock()
+	said := handoff.Said{ID: u.ID, At: time.Now(), Cut: cut, Made: how != ""}
+	if how != "" {
+		share, words, _ := strings.Cut(how, " ")
+		said.Share, said.Text = v.world.Share(share), words
+	}
 	if !cut {
 		v.tell(u)
 	}
-	v.events <- handoff.Said{ID: u.ID, At: time.Now(), Cut: cut}
+	v.events <- said
 }
 
 // speak takes the time of words that are said.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -127,6 +128,15 @@ func (w *World) Duration(s string) time.Duration {
 		w.T.Fatal(err)
 	}
 	return d
+}
+
+// Share reads a number from 0 to 1, or fails the test.
+func (w *World) Share(s string) float64 {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return n
 }
 
 // Join adds a machine.
