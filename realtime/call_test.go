@@ -265,7 +265,7 @@ func TestBargeIn(t *testing.T) {
 		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`), began("r1", tag), audio("r1", 10*time.Second))
 		s.wait(time.Second)
 		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, done("r1", tag, "cancelled"))
-		s.wantHeard(handoff.Said{ID: "n", At: time.Now(), Cut: true}) // they heard it until they spoke
+		s.wantHeard(handoff.Said{ID: "n", At: time.Now(), Cut: true, Share: 0.1}) // they heard it until they spoke
 		s.fromClient(`{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":10}`)
 		s.say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
 		s.fromModel(`{"type":"input_audio_buffer.speech_stopped"}`, began("r2", ""), done("r2", "", "completed"))

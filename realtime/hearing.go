@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -64,7 +65,10 @@ type hearing struct {
 }
 
 // saidWords is what a response said, as the model wrote it down.
-type saidWords struct{ response, text string }
+type saidWords struct {
+	response, text string
+	whole          bool // the model made the response to its end
+}
 
 // soundOfClient passes the caller's sound on, and follows its clock.
 func (h *hearing) soundOfClient(event []byte) {
@@ -258,8 +262,11 @@ func (h *hearing) lose(response string) { h.lost[response], h.muted[response] = 
 func (h *hearing) given(s handoff.Said, response string, vague bool) {
 	for _, w := range h.said {
 		if w.response == response {
-			s.Text = w.text
+			s.Text, s.Made = w.text, s.Cut && w.whole
 		}
+	}
+	if s.Cut {
+		s.Share = h.playback.share(response, len(s.Text))
 	}
 	if !vague && (response == "" || response != h.unsaid) {
 		s.At = h.playback.at(time.Now(), response)
@@ -325,7 +332,8 @@ func (h *hearing) keepWords(response gjson.Result) {
 	}
 	text := strings.Join(said, " ")
 	text = strings.Clone(strings.ToValidUTF8(text[:min(len(text), maxWords)], ""))
-	h.said = append(h.said, saidWords{response.Get("id").String(), text})
+	whole := cmp.Or(response.Get("status").String(), events.StatusCompleted) == events.StatusCompleted
+	h.said = append(h.said, saidWords{response.Get("id").String(), text, whole})
 	if n := len(h.said) - maxSaid; n > 0 {
 		h.said = slices.Delete(h.said, 0, n)
 	}

@@ -11,6 +11,9 @@ import (
 // aWord is how much sound of what was cut tells anybody anything.
 const aWord = 500 * time.Millisecond
 
+// spokenRate is how many bytes of words a voice speaks in a second, rather too few: English has about 15.
+const spokenRate = 13
+
 // strayLag is how much later than it was over the end of sound is noticed that belongs to no known response.
 const strayLag = 500 * time.Millisecond
 
@@ -28,15 +31,17 @@ type playback struct {
 
 // A playing is one response that sounds, or may.
 type playing struct {
-	aside       bool        // out of band: barge-in does not cancel it
-	items       []string    // that it sounds for
-	sounds      bool        // some was sent
-	from, until time.Time   // estimates, once it sounds
-	made        bool        // no more sound will come
-	done        bool        // the floor knows that it is
-	over        bool        // nothing more of it will be heard
-	heard       floor.Heard // once over
-	at          time.Time   // when it was over
+	aside       bool          // out of band: barge-in does not cancel it
+	items       []string      // that it sounds for
+	sounds      bool          // some was sent
+	from, until time.Time     // estimates, once it sounds
+	sent        time.Duration // of its sound, so far
+	got         time.Duration // of it, that was heard; once over
+	made        bool          // no more sound will come
+	done        bool          // the floor knows that it is
+	over        bool          // nothing more of it will be heard
+	heard       floor.Heard   // once over
+	at          time.Time     // when it was over
 }
 
 func newPlayback(told bool) playback { return playback{told: told, voices: map[string]*playing{}} }
@@ -71,6 +76,7 @@ func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (h
 		v.sounds, v.from = true, from
 	}
 	v.until = p.sound.until
+	v.sent += time.Duration(bytes) * time.Millisecond / time.Duration(rate)
 	if n := len(v.items); len(item) <= events.MaxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
 		v.items = append(v.items, string(item))
 	}
@@ -149,7 +155,33 @@ func (p *playback) forget(response string) {
 }
 
 // end notes what was heard of a response at last.
-func (v *playing) end(f floor.Heard, at time.Time) { v.over, v.heard, v.at = true, f, at }
+func (v *playing) end(f floor.Heard, at time.Time) {
+	v.over, v.heard, v.at = true, f, at
+	if !v.from.IsZero() && v.got == 0 {
+		v.got = max(0, at.Sub(v.from))
+	}
+}
+
+// share returns how much of the sound of a response that is over was heard, of as much as there was, from 0 to 1. Of
+// one that somebody else plays only the time is known: then it is estimated from the length of its words, which are
+// spoken at spokenRate.
+func (p *playback) share(response string, words int) float64 {
+	v := p.voices[response]
+	if v == nil || !v.over {
+		return 0
+	}
+	whole := v.sent
+	if whole == 0 {
+		whole = time.Duration(words) * time.Second / spokenRate
+	}
+	switch {
+	case v.heard == floor.HeardWhole:
+		return 1
+	case whole == 0 || v.heard == floor.HeardNothing:
+		return 0
+	}
+	return min(1, v.got.Seconds()/whole.Seconds())
+}
 
 // drain returns what was heard to its end by now, in order, as far as it is estimated.
 func (p *playback) drain(now time.Time) []floor.Played {
@@ -220,6 +252,7 @@ func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []fl
 	return p.collect(func(id string, v *playing) {
 		switch {
 		case id != response:
+			return
 		case ms <= 0, cut && ms < aWord.Milliseconds():
 			v.end(floor.HeardNothing, now)
 		case cut:
@@ -227,6 +260,7 @@ func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []fl
 		default:
 			v.end(floor.HeardWhole, now)
 		}
+		v.got = time.Duration(ms) * time.Millisecond
 	})
 }
 

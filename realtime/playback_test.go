@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -273,4 +274,50 @@ func TestSoundOfAResponseWhoseEndIsForgotten(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestShareOfWhatWasCut holds what the router is told of speech that was cut: how much of its sound was heard, whether
+// that was all that was to come, and its words.
+func TestShareOfWhatWasCut(t *testing.T) {
+	const words = "41 of 42 tests pass. One fails."
+	for name, c := range map[string]struct {
+		status   string
+		performs bool
+		share    float64
+	}{
+		"made to its end":            {"completed", false, 0.3},
+		"cancelled":                  {"cancelled", false, 0.3},
+		"performed, made to its end": {"completed", true, 0.25},
+		"performed, and cancelled":   {"cancelled", true, 0.25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := newWire()
+				on := leg(client)
+				if c.performs {
+					on = performing{client}
+				}
+				s := newStageFor(t, client, on)
+				s.open(freshSession)
+				s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+				sent := s.model.sent()
+				tag := tagIn(sent[len(sent)-1])
+				s.fromModel(began("r1", tag), audio("r1", 4*time.Second), audio("r1", 6*time.Second))
+				s.wait(3 * time.Second)
+				s.router.heard()
+				s.fromModel(`{"type":"input_audio_buffer.speech_started"}`)
+				if c.performs {
+					s.fromClient(heardOf("r1", 2500, true))
+				}
+				s.fromModel(done("r1", tag, c.status, `{"id":"i","type":"message","role":"assistant",`+
+					`"content":[{"type":"output_audio","transcript":"`+words+`"}]}`))
+				want := handoff.Said{ID: "n", At: s.began.Add(3 * time.Second), Cut: true, Text: words, Share: c.share,
+					Made: c.status == "completed"}
+				if heard := s.router.heard(); !slices.Contains(heard, handoff.Event(want)) {
+					t.Errorf("%+v, not %+v", heard, want)
+				}
+				s.close()
+			})
+		})
+	}
 }
