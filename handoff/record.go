@@ -50,11 +50,12 @@ type Record struct {
 	TurnID     TurnID       `json:"-"` // once the agent has acknowledged it
 	Title      string       `json:"title,omitempty"`
 	Why        string       `json:"why,omitempty"`  // named, continued or new
-	Into       string       `json:"into,omitempty"` // with [WhyAdded]: the work that took the words, if it is of this life
+	Into       string       `json:"into,omitempty"` // with [WhyAdded]: the work that took the words
 	Prompt     string       `json:"prompt"`
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
 	Waits      string       `json:"waits,omitempty"`  // not begun: what it comes after, ours or theirs
+	Place      int          `json:"place,omitempty"`  // with Waits: its turn, once somebody has moved it or another; 0: last
 	State      Status       `json:"state"`
 	Outcome    Outcome      `json:"outcome,omitempty"`
 	Text       string       `json:"text,omitempty"`   // the agent's whole answer
@@ -69,6 +70,7 @@ type Record struct {
 	Answers     []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
 	Unkept      bool           `json:"-"`                 // it is forgotten once it was heard
 	Paused      bool           `json:"paused,omitempty"`  // it was not begun, and is when the caller says so; see NotBegun
+	WentOn      bool           `json:"went_on,omitempty"` // it was paused, and other work was begun in its place
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 }

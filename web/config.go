@@ -106,8 +106,9 @@ type routedWork interface {
 	Runs
 }
 
-// routedNews is what callers are told.
+// routedNews is what waits for its turn, and what callers are told.
 type routedNews interface {
+	Queue
 	Outbox
 	Feeds
 }

@@ -152,6 +152,10 @@ func (w *world) Stop(_ context.Context, c handoff.Grant, id string) error {
 	return w.called("stop", c.Caller.String(), id)
 }
 
+func (w *world) Move(_ context.Context, c handoff.Grant, id, before string) error {
+	return w.called("move", c.Caller.String(), id, before)
+}
+
 func (w *world) Questions(c handoff.Grant) []handoff.RecordQuestion {
 	w.mu.Lock()
 	defer w.mu.Unlock()

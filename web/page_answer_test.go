@@ -133,7 +133,7 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	w.records = nil
 	for i, c := range []handoff.Record{
 		{State: handoff.StatusAccepted, Waits: "ours"}, {State: handoff.StatusDispatching, Waits: "theirs", Why: "continued"},
-		{State: handoff.StatusDelivered, Outcome: handoff.OutcomeResult, Why: "added"}, {State: handoff.StatusStarted, Why: "merged"}, {State: handoff.StatusStarted, Why: "copy"},
+		{State: handoff.StatusDelivered, Outcome: handoff.OutcomeResult, Why: "added", Into: "e"}, {State: handoff.StatusStarted, Why: "merged"}, {State: handoff.StatusStarted, Why: "copy"},
 	} {
 		c.ID, c.Server, c.ThreadID, c.Prompt, c.CreatedAt = string(rune('a'+i)), "bigpc", "t", "go on", time.Now().Add(-time.Duration(i)*time.Minute)
 		if c.Outcome != "" {
@@ -154,5 +154,5 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	p.Until(cardOf("d") + `.querySelector(".added").textContent.startsWith("Added: “go on” heard")`)
+	p.Until(cardOf("e") + `.querySelector(".added").textContent.startsWith("Added: “go on” heard")`)
 }

@@ -124,8 +124,8 @@ func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
 	p.quiet()
 }
 
-// What waits stands below what it waits for, in its turn. It is dropped, not stopped, and can be worded anew, put
-// behind the others, and begun at once.
+// What waits stands below what it waits for, in its turn. It is dropped, not stopped, and can be worded anew
+// and begun at once.
 func TestPageQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -164,6 +164,7 @@ func TestPageQueue(t *testing.T) {
 	p.Press("\r")
 	w.logged(t, "stop owner w0")
 	w.logged(t, "Then run the slow tests.")
+	w.logged(t, "move owner h1 w1") // in its turn
 	gone := w.records[1]
 	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w0", Record: &gone})
 	// Words of work that had begun meanwhile are not given twice.
@@ -174,11 +175,13 @@ func TestPageQueue(t *testing.T) {
 	w.change(func(w *world) {
 		w.records[1].State, w.records[1].Outcome, w.records[1].EndedAt = handoff.StatusDelivered, handoff.OutcomeInterrupted, new(time.Now())
 	})
-	p.pressIn("w1", "Move to the end")
+	p.pressIn("w1", "Reword")
+	p.Press("\r")
 	p.Shows("It had begun already, and was stopped.")
 	if strings.Contains(strings.Join(w.log(), "\n"), "Then push.") {
 		t.Error("work that had begun was given again")
 	}
+	p.pressIn("w1", "Cancel") // its words are still there
 	p.pressIn("w1", "Begin now")
 	p.Shows("This stops what runs there")
 	p.Click("Cancel")

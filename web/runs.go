@@ -22,6 +22,12 @@ type Runs interface {
 	Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
 }
 
+// Queue is the order of what waits.
+type Queue interface {
+	// Move puts work that waits before other work that waits there, or behind all of it: "".
+	Move(ctx context.Context, g handoff.Grant, id, before string) error
+}
+
 // give gives work to an agent.
 func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
@@ -85,6 +91,17 @@ func (wk work) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 		return err
 	}
 	return accepted(w, record)
+}
+
+// move changes the order of what waits in one session.
+func (wk work) move(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Before string `json:"before"` // the work that it is put before; "": behind all that waits there
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	return done(w, wk.router.Move(r.Context(), g, r.PathValue("id"), body.Before))
 }
 
 // heard notes that somebody was told the outcome of work, so that no call tells it again.

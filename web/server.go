@@ -115,6 +115,7 @@ func (s *Server) routes(cfg Config) {
 		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, tools.Status, s.streams.work},
 		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, tools.Codex, work.steer},
 		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, tools.StopWork, work.stop},
+		{"POST /fleet/handoffs/{id}/move", accessCaller, maxJSON, tools.QueueNext, work.move},
 		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, tools.Status, work.heard},
 		{"GET /fleet/cleared", accessCaller, 0, tools.Status, work.cleared},
 		{"PUT /fleet/cleared", accessCaller, maxJSON, tools.Status, work.setCleared},

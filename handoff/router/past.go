@@ -11,6 +11,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/wording"
 )
 
 // maxRecalled is how many pieces of work that are history a caller gets back after a restart, the newest.
@@ -31,6 +32,7 @@ type deeds struct {
 	Spoken  string                 `json:"spoken,omitempty"`
 	Error   *handoff.RecordError   `json:"error,omitempty"`
 	Unheard []string               `json:"unheard,omitempty"` // see [handoff.Record.Undelivered]
+	Into    string                 `json:"into,omitempty"`    // see [handoff.Record.Into]
 }
 
 // deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
@@ -38,7 +40,7 @@ type deeds struct {
 func deedsOf(rec handoff.Record) string {
 	d := deeds{
 		Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error,
-		Unheard: rec.Undelivered,
+		Unheard: rec.Undelivered, Into: rec.Into,
 	}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
@@ -83,6 +85,7 @@ func remember(rec *handoff.Record, b ledger.Body) {
 		rec.CreatedAt = d.Asked
 	}
 	rec.Usage, rec.Answers, rec.Spoken, rec.Undelivered = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken), d.Unheard
+	rec.Into = d.Into
 	if d.Error != nil {
 		rec.Error = d.Error
 		if rec.Fault != nil {
@@ -129,6 +132,7 @@ func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record
 	remember(&rec, body)
 	if rec.NotBegun() { // nobody is asked about it any more
 		rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
+		rec.WentOn = rec.Spoken == wording.WentOn
 		if rec.Spoken != "" {
 			rec.Error = &handoff.RecordError{Code: e.Code, Message: rec.Spoken}
 		}

@@ -64,6 +64,7 @@ func TestRecall(t *testing.T) {
 		Answers:     []handoff.RecordAnswer{{By: handoff.ByPage, Command: "git push", At: began}},
 		Error:       &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"},
 		Undelivered: []string{"and push it"},
+		Into:        "former-1",
 	})
 	for i := range maxRecalled + 5 {
 		n := maxRecalled + 5 - i // the newest first
@@ -120,7 +121,7 @@ func TestRecall(t *testing.T) {
 	}
 	if rec.Usage.Input != 7 || !slices.Equal(rec.Undelivered, []string{"and push it"}) ||
 		rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" ||
-		!rec.EndedAt.Equal(began.Add(10*time.Second)) {
+		rec.Into != "former-1" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
 		t.Errorf("%+v", rec)
 	}
 	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text ||

@@ -40,6 +40,41 @@ func TestQueuesAreTakenInOrder(t *testing.T) {
 	}
 }
 
+// TestQueueOrder: who waits is moved among its own, those of others keep their turn, and what does not wait there any
+// more moves nothing.
+func TestQueueOrder(t *testing.T) {
+	c, other := handoff.Caller{Principal: "owner"}, handoff.Caller{Principal: "else"}
+	own := map[string]bool{"holds": true, "a": true, "b": true, "c": true, "elsewhere": true}
+	for _, row := range []struct{ id, before, own, all string }{
+		{"c", "a", "[c a b]", "[c x a b]"}, {"a", "", "[b c a]", "[b x c a]"}, {"b", "a", "[b a c]", "[b x a c]"},
+		{"c", "b", "[a c b]", "[a x c b]"}, {"a", "c", "[b a c]", "[b x a c]"}, {"a", "x", "[]", "[a x b c]"},
+		{"x", "a", "[]", "[a x b c]"}, {"a", "a", "[]", "[a x b c]"}, {"a", "holds", "[]", "[a x b c]"},
+		{"holds", "a", "[]", "[a x b c]"}, {"b", "elsewhere", "[]", "[a x b c]"}, {"gone", "", "[]", "[a x b c]"},
+	} {
+		l := NewQueues()
+		l.take("k", "holds", c)
+		l.take("other", "holds-other", c)
+		l.look("other", "elsewhere", c)
+		first := l.look("k", "a", c)
+		l.look("k", "x", other)
+		l.look("k", "b", c)
+		l.look("k", "c", c)
+		if got := fmt.Sprint(l.move(row.id, row.before, own)); got != row.own {
+			t.Errorf("%s before %q: %s, want %s", row.id, row.before, got, row.own)
+		}
+		if got := fmt.Sprint(l.all["k"].waiting); got != row.all {
+			t.Errorf("%s before %q: the queue is %s, want %s", row.id, row.before, got, row.all)
+		}
+		select {
+		case <-first.changed: // the first one may be another
+		default:
+			if row.own != "[]" {
+				t.Error("nobody looks again")
+			}
+		}
+	}
+}
+
 // TestQueuesUnderLoad holds that never two hold a queue, that everybody gets it, and that nothing is kept.
 func TestQueuesUnderLoad(t *testing.T) {
 	l := NewQueues()

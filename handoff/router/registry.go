@@ -25,6 +25,8 @@ type registry struct {
 
 	opening sync.Mutex // held while a run is added, so that its key is looked for and taken in one; before mu
 
+	moving sync.Mutex // held while what waits is put in another order and shown so; before mu
+
 	mu       sync.Mutex
 	records  []*recordState    // Guarded by mu: oldest first
 	byKey    map[string]string // Guarded by mu: record ids, by the key of their ledger entry

@@ -299,7 +299,7 @@ func (r *run) showWaits() bool {
 	if after == r.rec.Waits {
 		return false
 	}
-	r.show(func(rec *handoff.Record) { rec.Waits = after })
+	r.show(func(rec *handoff.Record) { rec.Waits, rec.Place = after, 0 })
 	return true
 }
 
@@ -308,7 +308,7 @@ func (r *run) advance(s handoff.Status) {
 	r.show(func(rec *handoff.Record) {
 		rec.State, rec.TurnID = s, r.turn
 		if s != handoff.StatusDispatching {
-			rec.Waits = ""
+			rec.Waits, rec.Place = "", 0
 		}
 	})
 }

@@ -75,7 +75,7 @@ func (g *registry) closePaused(id, instead string) {
 				rec.Fault, rec.Error = nil, nil
 				return
 			}
-			rec.Spoken = wording.WentOn
+			rec.Spoken, rec.WentOn = wording.WentOn, true
 			rec.Error = &handoff.RecordError{Code: rec.Fault.Code, Message: wording.WentOn}
 		})
 	}

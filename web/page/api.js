@@ -148,6 +148,8 @@ const given = (path, value) => {
 export const give = (work) => given("/fleet/handoffs", work);
 /** Gives more words to work that runs. */
 export const steer = (id, prompt) => given(`/fleet/handoffs/${part(id)}/steer`, { prompt });
+/** Puts work that waits before other work that waits there; "": behind all of it. */
+export const move = (id, before) => post(`/fleet/handoffs/${part(id)}/move`, { before });
 export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
 /** Until when finished work was put away, as a time; "": it was not. */
 export const cleared = () => json("/fleet/cleared").then((answer) => answer.at ?? "");

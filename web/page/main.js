@@ -247,7 +247,11 @@ async function setLevel(level) {
   await api.setLevel(level).catch(toastProblem);
 }
 
-function wireKeys() {
+function wireKeys(move) {
+  const moved = (by) => { // the piece that the keyboard is at
+    const card = document.activeElement.closest(".card");
+    if (card) move(card.id.slice("card-".length), by);
+  };
   const sheet = byId("keys-sheet");
   byId("keys-list").append(...keysOf().flatMap(([key, what]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: what })]));
   dress(byId("keys-close"), "close", "");
@@ -261,6 +265,8 @@ function wireKeys() {
     decline: () => review("decline"),
     down: () => step(1),
     up: () => step(-1),
+    later: () => moved(1),
+    sooner: () => moved(-1),
     type: () => {
       go("talk");
       byId("say").focus();
@@ -310,7 +316,7 @@ function wire() {
   wirePlaces();
   onThing(showThing);
   palette({ work: showWork, machine: showMachine, session: (t) => openSession({ server: t.server.split("/")[0], id: t.thread_id, title: t.title }), commands }, get, hue);
-  wireKeys();
+  wireKeys(done.move);
   addEventListener("pagehide", () => {
     if (call.idle) dropCall(); // it may have been kept for a page that did not come
     const kept = call.idle || talk.keep();

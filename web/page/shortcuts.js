@@ -8,6 +8,8 @@ const keys = {
   d: ["D", "Go to Decline; Enter declines", "decline"],
   j: ["J", "Next piece of work; Enter opens it", "down"],
   k: ["K", "Piece of work before it", "up"],
+  "shift j": ["⇧ J", "Move waiting work down", "later"],
+  "shift k": ["⇧ K", "Move waiting work up", "sooner"],
   c: ["C", "Call", "call"],
   h: ["H", "Hang up", "hangUp"],
   "/": ["/", "Type", "type"],
@@ -23,7 +25,8 @@ const typing = (el) => el.isContentEditable || /^(input|textarea|select)$/i.test
 export function shortcuts(acts, enabled) {
   document.addEventListener("keydown", (e) => {
     if (!enabled() || e.ctrlKey || e.altKey || e.metaKey || e.repeat || typing(e.target) || document.querySelector("dialog[open]")) return;
-    const [, , act] = keys[e.key.toLowerCase()] ?? [];
+    const key = e.key.toLowerCase();
+    const [, , act] = (e.shiftKey && keys[`shift ${key}`]) || keys[key] || [];
     if (!act) return;
     e.preventDefault();
     acts[act]();

@@ -129,9 +129,9 @@ const handlers = {
   closed,
 };
 
-/** The work, newest first. */
+/** The work, newest first. What was paused and went on as work of its own is that work. */
 export const newestFirst = (work) =>
-  Object.values(work.records).sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1));
+  Object.values(work.records).filter((r) => !r.went_on).sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1));
 
 const endOf = (r) => r.ended_at ?? r.created_at;
 
@@ -163,7 +163,7 @@ export function attached(work) {
   const newest = new Map(); // by what was asked where: the newest piece
   const runs = Map.groupBy(all.filter((r) => r.why !== "added"), sessionOf);
   for (const r of all) {
-    const host = r.why === "added" && runs.get(sessionOf(r))?.find((h) => h.created_at <= r.created_at && (!h.ended_at || h.ended_at >= r.created_at));
+    const host = r.why === "added" && (work.records[r.into] ?? runs.get(sessionOf(r))?.find((h) => h.created_at <= r.created_at && (!h.ended_at || h.ended_at >= r.created_at)));
     if (host) put(host.id, "added", r);
     if (r.why === "added") continue;
     const key = `${r.server} ${r.project ?? ""} ${r.prompt}`;
@@ -175,9 +175,21 @@ export function attached(work) {
   return of;
 }
 
-// What waits stands below what it waits for, in the order in which it is begun.
+/** What waits, in the order in which it is begun: what nobody has moved comes last, as it was asked for. */
+export const queued = (open) => open.filter((r) => r.waits && !r.paused).reverse().sort((a, b) => (a.place || Infinity) - (b.place || Infinity) || 0);
+
+/** What waits in the session of a piece of work, in its turn. */
+export const queueOf = (work, r) => queued(newestFirst(work).filter((o) => !ended(o) && sessionOf(o) === sessionOf(r)));
+
+/** The turns of all that waits, { at, of } by id. */
+export function turnsOf(work) {
+  const queues = Map.groupBy(queued(newestFirst(work).filter((r) => !ended(r))), sessionOf);
+  return new Map([...queues.values()].flatMap((q) => q.map((r, i) => [r.id, { at: i + 1, of: q.length }])));
+}
+
+// What waits stands below what it waits for, in its turn.
 function inTurn(open) {
-  const waiting = open.filter((r) => r.waits && !r.paused).reverse();
+  const waiting = queued(open);
   const bySession = Map.groupBy(waiting, sessionOf);
   const rows = open.filter((r) => !waiting.includes(r)).flatMap((r) => {
     const behind = bySession.get(sessionOf(r)) ?? [];

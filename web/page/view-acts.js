@@ -1,6 +1,6 @@
 // What a person does with a piece of work: more words for it while it runs, and its answer once it has ended.
 
-import { fitHeight, h, setText, show } from "./dom.js";
+import { fitHeight, h, keepFocus, setText, show } from "./dom.js";
 import { ended } from "./state-work.js";
 import { hasVoices } from "./speech.js";
 
@@ -12,8 +12,8 @@ const ways = {
 
 /**
  * Makes the actions of a card. `acts`: more(id, way, text), again(id), copy(id), aloud(id), session(id), of work that is
- * paused begin(id) and drop(id), and of work that waits reword(id, text), last(id), which puts it behind what else waits
- * there, and beginNow(id).
+ * paused begin(id) and drop(id), and of work that waits beginNow(id) and move(id, by), which changes its turn: -1 and 1 by
+ * one, Infinity to the end.
  */
 export function cardActs(id, acts) {
   const button = (text, act, look = "") => h("button", { class: `button small ${look}`, type: "button", text, on: { click: act } });
@@ -26,7 +26,7 @@ export function cardActs(id, acts) {
   const openers = Object.entries(ways).map(([name, w]) => [name, button(w.button, () => open(name === way ? "" : name))]);
   const over = [button("Copy", () => acts.copy(id)), button("Read aloud", () => acts.aloud(id)), button("Do it again", () => acts.again(id))];
   const paused = [button("Drop", () => acts.drop(id)), button("Continue", () => acts.begin(id), "primary")];
-  const waits = [button("Begin now", () => acts.beginNow(id)), button("Move to the end", () => acts.last(id))];
+  const waits = [button("Begin now", () => acts.beginNow(id)), ...[["Move up", -1], ["Move down", 1], ["Move to the end", Infinity]].map(([text, by]) => button(text, () => acts.move(id, by)))];
   const session = button("Open the session", () => acts.session(id));
 
   function open(name) {
@@ -64,15 +64,20 @@ export function cardActs(id, acts) {
   const el = h("footer", { class: "card-foot" }, session, ...over, ...paused, ...openers.map(([, b]) => b), ...waits, form);
   return {
     el,
-    /** alone: nothing else waits in its session; seen: Switchboard is gone, and nothing can be done. */
-    update(r, { seen, alone }) {
+    /** turn: its place among what waits in its session, { at, of }; seen: Switchboard is gone, and nothing can be done. */
+    update(r, { seen, turn }) {
       show(el, !seen);
       const done = ended(r);
       const queued = !done && Boolean(r.waits);
       prompt = r.prompt;
       for (const [name, b] of openers) show(b, !done && (name === "reword" ? queued : Boolean(r.thread_id) && !queued));
       show(waits[0], queued && r.waits === "ours");
-      show(waits[1], queued && !alone);
+      const [, up, down, last] = waits;
+      keepFocus(() => {
+        show(up, queued && turn.at > 1);
+        show(down, queued && turn.at < turn.of);
+        show(last, queued && turn.at < turn.of - 1);
+      });
       if ((done || queued !== (way === "reword")) && way) open("");
       const [copy, aloud, again] = over;
       show(copy, done && Boolean(r.text));

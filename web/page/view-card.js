@@ -5,7 +5,7 @@ import { ended, over, steps as stepsOf } from "./state-work.js";
 import { cardActs } from "./view-acts.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { ago, answerWords, askedBy, briefly, outcomeWords, placeWords, stepWords, took, workFacts, workWords } from "./words.js";
+import { ago, answerWords, askedBy, briefly, outcomeWords, placeWords, stepWords, took, turnWords, workFacts, workWords } from "./words.js";
 
 /**
  * Makes a card. `acts` as in cardActs, and resend(id, i), read(id), opened(id, on): it was opened or closed. What is inside
@@ -30,8 +30,8 @@ export function workCard({ record }, hue, acts) {
   return {
     el,
     update(now) {
-      const { record: r, waiting, stopping, read, open, seen, named, part, clock, under } = now;
-      const key = [waiting, stopping, read, open, seen, named, clock, under, now.unread].join();
+      const { record: r, waiting, stopping, read, open, seen, named, part, clock, under, turn } = now;
+      const key = [waiting, stopping, read, open, seen, named, clock, under, turn.at, turn.of, now.unread].join();
       if (last?.record === r && last.part === part && shown === key) return;
       [last, shown] = [now, key];
       const words = workWords(r, waiting, stopping, seen);
@@ -39,7 +39,7 @@ export function workCard({ record }, hue, acts) {
       const answer = ended(r) ? r.text || (r.outcome === "result" && r.spoken) || r.error?.message || "" : "";
       setText(asked, short(r.prompt));
       setText(came, [askedBy(r), attempts(part) && `attempt ${attempts(part) + 1}`, r.tests === "failed" && "tests fail",
-        ended(r) ? short(answer) : r.waits ? placeWords(r) : doing && stepWords(doing)].filter(Boolean).join(" · "));
+        ended(r) ? short(answer) : r.waits ? turnWords(turn) || placeWords(r) : doing && stepWords(doing)].filter(Boolean).join(" · "));
       const since = Date.parse(r.ended_at ?? r.created_at);
       setText(when, briefly(since, Date.now()));
       setAttr(when, "title", `${ended(r) ? "ended" : r.waits ? "asked" : "began"} ${ago(since, Date.now())}`);
@@ -86,7 +86,7 @@ function insideOf(id, body, acts) {
   const details = h("details", { class: "did" }, h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), stepsTitle), reading, steps, answers);
   details.addEventListener("toggle", () => { if (details.open && !has) acts.read(id); });
   body.append(meta, prompt, added, details, answer, problem, unheard, tries, whole, foot.el);
-  return ({ record: r, waiting, read, unread: more, open, seen, part, alone }) => {
+  return ({ record: r, waiting, read, unread: more, open, seen, part, turn }) => {
     if (wasEnded === null) details.open = !ended(r);
     else if (ended(r) && !wasEnded && !touched) details.open = false;
     wasEnded = ended(r);
@@ -96,7 +96,7 @@ function insideOf(id, body, acts) {
     fillAnswer(answer, r);
     show(problem, Boolean(r.error));
     if (r.error) showProblem(problem, r);
-    foot.update(r, { waiting, seen, alone });
+    foot.update(r, { seen, turn });
     fillAnswers(answers, r.answers ?? []);
     fillUnheard(unheard, r, acts.resend);
     fillAdded(added, part?.added ?? []);

@@ -1,7 +1,7 @@
 // The work: what is not finished on top, below it what is, a line each, by session.
 
 import { byId, h, keyed, setText, show } from "./dom.js";
-import { attached, listed, newestEnd, openQuestions, over, running, unread } from "./state-work.js";
+import { attached, listed, newestEnd, openQuestions, over, running, turnsOf, unread } from "./state-work.js";
 import { workCard } from "./view-card.js";
 
 const drawn = 50; // finished pieces that are drawn at first, and with each step as one scrolls
@@ -9,6 +9,8 @@ const atOnce = 25; // cards that are made in one frame
 const ahead = 600; // pixels before the end of the list
 const openAtOnce = 3; // pieces that are not finished and open by themselves
 const tick = 10_000; // ms for which a line's times hold
+
+const none = { at: 0, of: 0 };
 
 const worthFinding = 10; // pieces of work, from which on there is a field to find one
 const standing = ["working", "waiting", "done", "failed", "stopped"];
@@ -65,10 +67,10 @@ export function workView(acts, hue) {
     for (const r of goesOn) if (!first.has(r.id)) first.set(r.id, goesOn.length <= openAtOnce && !r.waits);
     const clock = Math.floor(Date.now() / tick);
     const gone = state.feed === "lost" ? state.seen : 0;
-    const queues = Map.groupBy(open.filter((r) => r.waits), (r) => `${r.server} ${r.thread_id}`);
+    const turns = turnsOf(work);
     const one = (record, named = true) => ({
       record, named, under: under.has(record.id), seen: gone, clock, part: parts.get(record.id), waiting: asked.has(record.id), stopping: work.stopping[record.id], read: work.read[record.id], unread: unread(work, record),
-      alone: (queues.get(`${record.server} ${record.thread_id}`)?.length ?? 0) < 2,
+      turn: turns.get(record.id) ?? none,
       open: opened.get(record.id) ?? (over(record) ? record.id === fresh : first.get(record.id)),
     });
     const at = document.activeElement;

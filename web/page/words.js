@@ -113,6 +113,9 @@ const waits = { __proto__: null, ours: "comes after your other work there", thei
 export const placeWords = (record) =>
   (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it cannot be told whether it ran" : "") : waits[record.waits]) || why[record.why] || "";
 
+/** The turn of work that waits with others, { at, of }; "": it waits alone. */
+export const turnWords = ({ at, of }) => (of > 1 ? `${at} of ${of} in line` : "");
+
 /** How a question can be answered but by the buttons and fields of its card. */
 export function voiceWords(q, inCall) {
   if (q.voice) return `…or say ${q.words ? "it" : "yes or no"}${inCall ? "" : " in a call"}.`;

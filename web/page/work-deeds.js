@@ -2,8 +2,10 @@
 
 import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
-import { ended } from "./state-work.js";
+import { byId, setText } from "./dom.js";
+import { ended, queueOf } from "./state-work.js";
 import { dispatch, get, toast, toastProblem } from "./store.js";
+import { turnWords } from "./words.js";
 
 const patience = 15_000; // ms, for work to be stopped
 
@@ -11,7 +13,7 @@ const patience = 15_000; // ms, for work to be stopped
 async function moreWork(id, way, text, lost) {
   const r = get().work.records[id];
   try {
-    if (way === "reword") return await again(id, text, lost);
+    if (way === "reword") return await reword(id, text, lost);
     if (way === "steer") await api.steer(id, text);
     else await api.give({ server: where(r), thread_id: r.thread_id, prompt: text, mode: "next" });
   } catch (error) {
@@ -32,10 +34,11 @@ async function dropped(id) {
   return false;
 }
 
-// Gives what waits anew, at the end of what waits there. Words that were dropped and not taken are in the box.
-async function again(id, text, lost) {
-  const r = await wholeOf(get().work.records[id]);
-  const prompt = text ?? r.prompt;
+// Gives what waits anew with other words, in its turn. Words that were dropped and not taken are in the box.
+async function reword(id, prompt, lost) {
+  const r = get().work.records[id];
+  const queue = queueOf(get().work, r);
+  const next = queue[queue.findIndex((o) => o.id === id) + 1]?.id;
   try {
     if (!(await dropped(id))) return false;
   } catch (error) {
@@ -43,12 +46,28 @@ async function again(id, text, lost) {
     return false;
   }
   try {
-    await api.give({ server: where(r), thread_id: r.thread_id, prompt, mode: "next" });
+    const anew = await api.give({ server: where(r), thread_id: r.thread_id, prompt, mode: "next" });
+    if (next) await api.move(anew.id, next).catch(() => {}); // it has begun, or the next one has
     return true;
   } catch (error) {
     toastProblem(error);
     lost(`On ${r.server}: ${prompt}`);
     return false;
+  }
+}
+
+// Changes the turn of what waits: by so many places, at most to either end.
+async function move(id, by) {
+  const r = get().work.records[id];
+  const queue = r?.waits && !r.paused ? queueOf(get().work, r).map((o) => o.id) : [];
+  const to = Math.max(0, Math.min(queue.length - 1, queue.indexOf(id) + by));
+  const others = queue.filter((o) => o !== id);
+  if (!others.length || queue[to] === id) return;
+  try {
+    await api.move(id, others[to] ?? "");
+    setText(byId("urgent"), `${turnWords({ at: to + 1, of: queue.length })} on ${r.server}`); // who sees it needs no word
+  } catch (error) {
+    toastProblem(error);
   }
 }
 
@@ -98,7 +117,7 @@ export function deeds({ stop, session, aloud, lost }) {
   return {
     stop,
     more: (id, way, text) => moreWork(id, way, text, lost),
-    last: (id) => again(id, undefined, lost),
+    move,
     beginNow,
     // What is paused is begun in its place and with its words.
     begin: (id) => api.give({ begin: id }).then(() => toast(`Resumed on ${work(id).server}.`, { tone: "info" }), toastProblem),
