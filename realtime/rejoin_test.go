@@ -335,3 +335,16 @@ func TestBrowserThatCloses(t *testing.T) {
 	}
 	rtctest.Gone(t, again.Over, "the channel")
 }
+
+// A browser cannot read the answer to an upgrade: who asks for it is told first which call it is in.
+func TestSocketIsToldItsCall(t *testing.T) {
+	h := heldHouse(t)
+	client, response := h.dial(comesBack + "&events=handoff")
+	model := <-h.model.conns
+	if e := expect(t, client, events.TypeCall); callPath+gjson.Get(e, "call_id").String() != response.Header.Get("Location") {
+		t.Errorf("told %s", e)
+	}
+	expect(t, client, events.TypeSessionCreated)
+	closes(t, client, websocket.CloseNormalClosure)
+	_ = model.Close()
+}

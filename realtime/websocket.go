@@ -93,6 +93,9 @@ func (f *Front) openWebSocket(
 	}
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
 		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
+		if query.Get("events") == "handoff" { // a browser cannot read the answer to an upgrade
+			client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
+		}
 		if c.session.opening = first; first != nil {
 			c.mask.Await()
 		}

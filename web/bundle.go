@@ -16,11 +16,13 @@ import (
 var (
 	sheets  = regexp.MustCompile(`(?m)^\s*<link rel="stylesheet" href="page/([^"]+)">\n`)
 	scripts = regexp.MustCompile(`<script type="module" src="page/main.js"></script>`)
+	worklet = regexp.MustCompile(`<meta name="worklet" content="page/pcm.js">`)
 )
 
 // bundle puts the page's modules into one script and its style sheets into one sheet, without what only people read,
 // and has index.html load these. Their names change with what is in them, so that browsers keep them and never ask
-// again. What is loaded late, such as the colours of code, stays a script of its own. The modules stay beside them.
+// again. What is loaded late, such as the colours of code, stays a script of its own, and so does what runs in the
+// thread of sound (pcm.js). The modules stay beside them.
 func bundle(files map[string]file) error {
 	index := string(files["index.html"].body)
 	made, err := scriptsOf(files)
@@ -36,7 +38,7 @@ func bundle(files map[string]file) error {
 		return err
 	}
 	made["page-"+sumOf(css.Code)[:8]+".css"] = css.Code
-	var script, sheet string
+	var script, sheet, sound string
 	for name, body := range made {
 		f := newFile(name, body)
 		f.lasting = true
@@ -44,6 +46,8 @@ func bundle(files map[string]file) error {
 		switch {
 		case strings.HasPrefix(name, "main-"):
 			script = fmt.Sprintf(`<script type="module" src="page/%s"></script>`, name)
+		case strings.HasPrefix(name, "pcm-"):
+			sound = fmt.Sprintf(`<meta name="worklet" content="page/%s">`, name)
 		case strings.HasPrefix(name, "page-"):
 			sheet = fmt.Sprintf(`  <link rel="stylesheet" href="page/%s">`+"\n", name)
 		}
@@ -56,11 +60,12 @@ func bundle(files map[string]file) error {
 		first = false
 		return sheet
 	})
+	index = worklet.ReplaceAllLiteralString(index, sound)
 	files["index.html"] = newFile("index.html", []byte(scripts.ReplaceAllLiteralString(index, script)))
 	return nil
 }
 
-// scriptsOf bundles main.js, by name.
+// scriptsOf bundles main.js and pcm.js, by name.
 func scriptsOf(files map[string]file) (map[string][]byte, error) {
 	embedded := api.Plugin{Name: "embedded", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -75,7 +80,7 @@ func scriptsOf(files map[string]file) (map[string][]byte, error) {
 		})
 	}}
 	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{"main.js"}, Outdir: "/page", EntryNames: "[name]-[hash]", ChunkNames: "part-[hash]",
+		EntryPoints: []string{"main.js", "pcm.js"}, Outdir: "/page", EntryNames: "[name]-[hash]", ChunkNames: "part-[hash]",
 		Bundle: true, Splitting: true, Format: api.FormatESModule, Plugins: []api.Plugin{embedded}, LogLevel: api.LogLevelSilent,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsInline,
 	})

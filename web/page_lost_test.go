@@ -60,7 +60,7 @@ func TestPageCallIsBlocked(t *testing.T) {
 	if calls := eval[int](p, `far.calls`); calls != 1 {
 		t.Errorf("%d calls", calls)
 	}
-	p.quiet()
+	p.Quiet("WebSocket connection") // which was tried, too: there is nobody
 }
 
 // What the voice was doing is over when a lost call comes back. It is the same call, or another where that has ended.

@@ -62,6 +62,9 @@ const (
 	TypeResponse       = "response." // prefix of all about one
 )
 
+// TypeCall tells a client which call its WebSocket is, call_id, before anything else: one that asks for ?events=handoff.
+const TypeCall = "handoff.call"
+
 // Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
 const (
 	// TypePlayed says what was heard of a response: response_id, audio_ms, and cut.

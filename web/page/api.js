@@ -17,13 +17,18 @@ const odd = { code: "internal", message: "Switchboard gave an answer that this p
 
 const impostor = { code: "impostor", message: "Another program answers at Switchboard's address.", next: "It was told nothing. Start Switchboard again; this page goes on trying." };
 
+// The header with the login, once the other side has shown that it is Switchboard.
+const carried = () => held.header(proof).catch((error) => {
+  throw error instanceof held.Impostor ? new Problem(impostor, 0) : error;
+});
+
 /** Sends a request with the login, once the other side has shown that it is Switchboard. */
 export async function request(path, { headers, ...rest } = {}) {
-  const login = await held.header(proof).catch((error) => {
-    throw error instanceof held.Impostor ? new Problem(impostor, 0) : error;
-  });
-  return send(path, { ...rest, headers: { ...headers, ...login } });
+  return send(path, { ...rest, headers: { ...headers, ...await carried() } });
 }
+
+/** The token of the login, for a WebSocket, once the other side has shown that it is Switchboard. */
+export const token = () => carried().then((login) => login.Authorization?.split(" ")[1] ?? "");
 
 /** Sends a request without the login. */
 async function send(path, { method = "GET", body, headers, ...rest }) {

@@ -1,7 +1,10 @@
-// One call at a time: the microphone, the peer connection, the data channel, and what is sent over it.
+// One call at a time: the microphone, the line that carries its sound and events, and what is sent over it.
 
 import * as api from "./api.js";
 import { openMicrophone } from "./audio.js";
+import { PeerLine } from "./line-peer.js";
+import { SocketLine } from "./line-socket.js";
+import { blocked, endedThere } from "./lines.js";
 import { left } from "./one-call.js";
 import { ending } from "./voice-errors.js";
 
@@ -10,14 +13,13 @@ const measuring = 2000; // how often the connection is looked at
 const asking = 1000; // how often it is asked meanwhile whether the call still lives
 const interrupted = 6000; // how long a broken connection may mend itself
 const retries = [0, 500, 2000, 4000, ...Array(14).fill(8000)]; // the call waits for two minutes
-const endedThere = "The call was ended by the other side.";
 
 /** A random id of a conversation item. */
 const itemId = () => "item_" + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 export class Call {
-  #peer = null;
-  #channel = null;
+  #line = null;
+  #bySocket = false; // WebRTC does not get through on this network
   #waiting = []; // { id, text }: typed, and not sent yet; it outlives a call that did not come up or was lost
   #mic = null; // MediaStream
   #id = "";
@@ -38,6 +40,7 @@ export class Call {
    */
   constructor(parts) {
     Object.assign(this, parts);
+    addEventListener("online", () => { if (this.idle) this.#bySocket = false; }); // it may be another network
   }
 
   get idle() {
@@ -70,13 +73,14 @@ export class Call {
 
   /** What the next page needs to come back to this call; null: there is none to come back to. */
   get place() {
-    return this.idle || !this.#id ? null : { id: this.#id, mic: Boolean(this.#mic) };
+    return this.idle || !this.#id ? null : { id: this.#id, mic: Boolean(this.#mic), socket: this.#bySocket };
   }
 
   /** Comes back to the call that the page before this one was in. */
-  async rejoin({ id, mic }) {
+  async rejoin({ id, mic, socket }) {
     if (!this.idle) return;
     const life = ++this.#life;
+    this.#bySocket = Boolean(socket);
     this.#said = true; // it goes on
     this.patch({ phase: "reconnecting" });
     if (mic) await this.#openMic(life);
@@ -94,10 +98,10 @@ export class Call {
     if (this.idle) return;
     const id = this.#id;
     left(id);
-    const peer = this.#peer;
-    if (id) this.#peer = null; // told first, then closed: else the call is gone before it is told
+    const line = this.#line;
+    if (id) this.#line = null; // told first, then closed: else the call is gone before it is told
     this.#finish();
-    if (id) await api.hangup(id).catch(() => {}).finally(() => peer?.close()); // it is over here; there it ends by itself soon
+    if (id) await api.hangup(id).catch(() => {}).finally(() => line?.close()); // it is over here; there it ends by itself soon
   }
 
   /** Lets the voice model go, without waiting for an answer. */
@@ -138,7 +142,7 @@ export class Call {
     await this.#openMic(this.#life);
     if (this.#mic && this.state().call.phase === "live") this.#configure(); // from now on the voice talks
     const track = this.#mic?.getAudioTracks()[0] ?? null;
-    await this.#peer?.getTransceivers()[0]?.sender.replaceTrack(track).catch(() => {});
+    await this.#line?.setTrack(track);
   }
 
   /** Brings the microphone in line with mute, push-to-talk and reading aloud. */
@@ -181,57 +185,63 @@ export class Call {
     this.patch({ mic: "refused", micReason: "it was unplugged." });
   }
 
-  // Opens a call, or comes back to the one with this id.
+  // Opens a call, or comes back to the one with this id. Where WebRTC does not get through, a call over a WebSocket
+  // takes its place.
   async #connect(life, id) {
-    const peer = new RTCPeerConnection();
-    this.#peer = peer;
-    this.#silent = Boolean(id); // it may have been told to write
-    // An audio section without a track: the microphone may come later without another offer.
-    const sound = peer.addTransceiver("audio", { direction: "sendrecv" });
-    await sound.sender.replaceTrack(this.#mic?.getAudioTracks()[0] ?? null);
-    const channel = peer.createDataChannel("oai-events");
-    this.#channel = channel;
-    const opening = Promise.withResolvers();
-    opening.promise.catch(() => {}); // it may end before anybody waits for it
-    const over = () => opening.reject(Object.assign(new Error(endedThere), { next: "Call again when you like." }));
-    channel.onopen = opening.resolve;
-    channel.onmessage = ({ data }) => { if (life === this.#life) this.#receive(data); };
-    channel.onclose = () => {
-      over();
-      this.#closed(life, peer);
-    };
-    peer.ontrack = ({ track }) => this.#play(track);
+    if (!this.#bySocket) {
+      try {
+        await this.#bring(life, PeerLine, id);
+        return;
+      } catch (error) {
+        if (!error.blocked || life !== this.#life) throw error;
+      }
+      this.leave();
+      this.#drop();
+      this.#bySocket = true;
+      id = "";
+    }
+    try {
+      await this.#bring(life, SocketLine, id);
+    } catch (error) {
+      if (!id) this.#bySocket = false; // WebRTC is answered with why there is no call
+      throw error;
+    }
+  }
+
+  async #bring(life, Line, id) {
     let up = false;
-    peer.onconnectionstatechange = () => {
-      if (peer.connectionState === "closed") over();
-      if (peer.connectionState === "failed" && !up) opening.reject(blocked());
-      else this.#watch(life, peer);
-    };
-    await peer.setLocalDescription(await peer.createOffer());
+    const mine = (f) => (...a) => { if (life === this.#life && line === this.#line) f(...a); };
+    const line = this.#line = new Line({
+      event: mine((text) => this.#receive(text)),
+      stream: mine((stream) => this.#play(stream)),
+      state: mine((state) => { if (up) this.#watch(life, state); }), // before, who waits for it is told
+      closed: mine(() => this.#closed()),
+    });
+    this.#silent = Boolean(id); // it may have been told to write
     this.#aborter = new AbortController();
-    const answer = await api.offer(peer.localDescription.sdp, this.#aborter.signal, id);
+    const answer = await line.call(this.#mic?.getAudioTracks()[0] ?? null, id, this.#aborter.signal);
     if (life !== this.#life) {
       if (answer.id) api.hangup(answer.id).catch(() => {});
       return;
     }
     this.#id = answer.id;
-    this.patch({ id: answer.id, telephone: !/opus\/48000/i.test(answer.sdp) });
-    await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
-    const watch = setInterval(async () => { if (!(await api.lives(answer.id))) over(); }, asking);
-    await within(opening.promise, patience).finally(() => clearInterval(watch));
+    this.patch({ id: answer.id, telephone: answer.telephone, socket: this.#bySocket });
+    await answer.start();
+    const watch = setInterval(async () => { if (!(await api.lives(answer.id))) line.over(); }, asking);
+    await within(line.opened, patience).finally(() => clearInterval(watch));
     up = true;
     if (life !== this.#life) return;
     this.patch({ phase: "live" });
     this.#configure();
-    this.#measure(peer);
+    this.#measure(line);
   }
 
   // Tells how good the connection is, as long as it is this one.
-  #measure(peer) {
+  #measure(line) {
     const timer = setInterval(async () => {
-      if (peer !== this.#peer) return clearInterval(timer);
-      const report = await peer.getStats().catch(() => null);
-      if (report && peer === this.#peer) this.onStats(report);
+      if (line !== this.#line) return clearInterval(timer);
+      const report = await line.report();
+      if (report && line === this.#line) this.onStats(report);
     }, measuring);
   }
 
@@ -248,8 +258,8 @@ export class Call {
     this.#sendWaiting();
   }
 
-  #play(track) {
-    this.remote.srcObject = new MediaStream([track]);
+  #play(stream) {
+    this.remote.srcObject = stream;
     this.remote.play().catch((error) => {
       if (error.name === "NotAllowedError") this.onBlocked();
     });
@@ -266,23 +276,22 @@ export class Call {
     this.onEvent(event);
   }
 
-  #watch(life, peer) {
-    if (life !== this.#life || peer !== this.#peer) return;
+  #watch(life, state) {
     clearTimeout(this.#timer);
-    if (peer.connectionState === "failed") this.#reconnect(life);
-    if (peer.connectionState === "disconnected") {
+    if (state === "failed") this.#reconnect(life);
+    if (state === "disconnected") {
       this.patch({ phase: "reconnecting" });
       this.#timer = setTimeout(() => this.#reconnect(life), interrupted);
     }
-    if (peer.connectionState === "connected" && this.#channel?.readyState === "open") this.patch({ phase: "live" });
+    if (state === "connected" && this.#line.open) this.patch({ phase: "live" });
   }
 
   // The other side ended the call in good order.
-  #closed(life, peer) {
-    if (life !== this.#life || peer !== this.#peer || this.state().call.phase !== "live") return;
+  #closed() {
+    if (this.state().call.phase !== "live") return;
     const why = this.#why;
     this.#finish();
-    this.onProblem(why?.message || endedThere, why?.next || "Call again when you like.");
+    this.onProblem(why?.message || endedThere().message, why?.next || "Call again when you like.");
   }
 
   async #reconnect(life) {
@@ -330,18 +339,16 @@ export class Call {
     if (event) this.#write(event);
   }
 
-  // Reports whether an event went out; it does not once the channel has closed under us.
+  // Reports whether an event went out; it does not once the line has closed under us.
   #write(event) {
-    if (this.#channel?.readyState !== "open") return false;
-    this.#channel.send(JSON.stringify(event));
-    return true;
+    return this.#line?.write(event) ?? false;
   }
 
   #drop() {
     clearTimeout(this.#timer);
     this.#aborter?.abort();
-    this.#peer?.close();
-    this.#peer = this.#channel = this.#aborter = null;
+    this.#line?.close();
+    this.#line = this.#aborter = null;
     this.#id = "";
     this.#silent = false;
     this.#why = null;
@@ -360,9 +367,6 @@ export class Call {
 }
 
 const stop = (stream) => stream?.getTracks().forEach((t) => t.stop());
-
-// Why a call ends whose sound and events do not come up.
-const blocked = () => Object.assign(new Error("The sound connection did not come up."), { next: "A firewall may be in the way; see media in the configuration." });
 
 function within(promise, ms) {
   let timer;

@@ -70,7 +70,7 @@ export function factWords({ facts, call, voice }, at) {
   return [
     ["In the call", time],
     ["Voice", voice.simulated ? "simulated" : [voice.model, voice.host].filter(Boolean).join(" at ")],
-    ["Connection", facts.rtt === null ? "" : `${Math.round(facts.rtt)} ms, ${facts.lost > 0 ? `${(facts.lost * 100).toFixed(1)} % lost` : "nothing lost"}`],
+    ["Connection", call.socket ? "over HTTPS: nothing else gets through" : facts.rtt === null ? "" : `${Math.round(facts.rtt)} ms, ${facts.lost > 0 ? `${(facts.lost * 100).toFixed(1)} % lost` : "nothing lost"}`],
     ["Last answer", facts.answered ? `answered in ${Math.max(0.1, facts.answered / 1000).toFixed(1)} s` : ""],
     ["Cost so far", costWords(facts, voice)],
   ].filter(([, value]) => value);

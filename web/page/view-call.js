@@ -9,7 +9,7 @@ import { callWords } from "./words.js";
 
 /** Wires the controls. `acts`: start, hangUp, mute, hold(on), quiet, useMic, settings (object), changed(name). */
 export function callView(acts) {
-  const el = Object.fromEntries(["status", "status-text", "status-detail", "start", "mute", "hold", "quiet", "hangup", "sound", "hangup-hint", "meter", "telephone"]
+  const el = Object.fromEntries(["status", "status-text", "status-detail", "start", "mute", "hold", "quiet", "hangup", "sound", "hangup-hint", "meter", "telephone", "by-socket"]
     .map((id) => [id.replace(/-(.)/g, (_, c) => c.toUpperCase()), byId(id)]));
   let now;
   dress(el.sound, "sound", "Sound");
@@ -37,6 +37,7 @@ export function callView(acts) {
     const talks = talk.speaking || talk.responding;
     show(el.hangup, inCall);
     setText(el.hangupHint, inCall && running(state.work).length > 0 ? "Hanging up does not stop the work." : "");
+    show(el.bySocket, call.phase === "live" && call.socket);
     show(el.telephone, call.phase === "live" && call.telephone && hasMic);
     show(el.meter, call.phase === "live" && call.mic === "on");
     dress(el.start, "phone", "Call");
