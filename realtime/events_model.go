@@ -148,10 +148,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeTextDelta, events.TypeSpokenDelta:
 		h.voice(responseOf(event), kind == events.TypeTextDelta)
 	case events.TypeTranscribed:
-		c.report(handoff.Heard{ // also where it was no word: then no more is to come of it
-			Text:  strings.TrimSpace(gjson.GetBytes(event, "transcript").String()),
-			Began: h.speeches.worded(gjson.GetBytes(event, "item_id").String()),
-		})
+		h.worded(strings.TrimSpace(gjson.GetBytes(event, "transcript").String()), gjson.GetBytes(event, "item_id").String())
 	case events.TypeCommitted:
 		h.speech = ""
 		h.kept.Taken()

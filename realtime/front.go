@@ -40,6 +40,8 @@ type Config struct {
 	// Tools returns what the voice model gets in the calls of a grant beside the client's own tools, and
 	// instructions for clients that bring none, or "". Nil: nothing.
 	Tools func(handoff.Grant) (tools []handoff.Tool, instructions string)
+	// Backchannel reports whether words only show that somebody listens. Nil: no words do.
+	Backchannel func(words string) bool
 	// Media says where WebRTC clients are served.
 	Media rtc.Config
 	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
@@ -85,6 +87,9 @@ func NewFront(c Config) (*Front, error) {
 	}
 	if c.Tools == nil {
 		c.Tools = func(handoff.Grant) ([]handoff.Tool, string) { return nil, "" }
+	}
+	if c.Backchannel == nil {
+		c.Backchannel = func(string) bool { return false }
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
@@ -150,7 +155,7 @@ func (f *Front) admit(
 	grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call),
 ) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
-	c.legs.model.host, c.legs.hold = f.model.Host, hold
+	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.model.Host, hold, f.config.Backchannel
 	prepare(c)
 	f.mu.Lock()
 	defer f.mu.Unlock()

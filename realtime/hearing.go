@@ -40,6 +40,8 @@ type hearing struct {
 	saying   *saying
 	attached *attached // Set once, before begin: the provider carries the caller's leg; nil: we do
 
+	backchannel func(words string) bool // Set once, before begin: whether words only show that somebody listens; nil: none do
+
 	settings settings // as the client asked for them last
 	inForce  settings // as the model said last
 
@@ -169,6 +171,16 @@ func (h *hearing) callerSpeaks(event []byte) {
 	if !h.settings.patient {
 		h.cut(func(string, *playing) bool { return true })
 	}
+}
+
+// worded reports what the caller said, also where it was no word: then no more is to come of it. A leg that lowers its
+// sound learns whether that interrupts.
+func (h *hearing) worded(text, item string) {
+	if h.legs.performs {
+		backchannel := text == "" || h.backchannel != nil && h.backchannel(text)
+		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "backchannel": backchannel}))
+	}
+	h.report(handoff.Heard{Text: text, Began: h.speeches.worded(item)})
 }
 
 // mark keeps a commit or a clear of the client among the sound.

@@ -24,6 +24,9 @@ const (
 	maxOfferParts   = 8
 )
 
+// lowers is the query parameter of a client that lowers the sound itself while its person speaks into it.
+const lowers = "lowers"
+
 // An rtcOffer is what a client posts to begin a call.
 type rtcOffer struct {
 	rtc.Offer
@@ -130,6 +133,7 @@ func readOffer(w http.ResponseWriter, r *http.Request, grant handoff.Grant) (rtc
 	if fault == nil {
 		fault = offer.Check()
 	}
+	offer.Lowers = r.URL.Query().Get(lowers) == "1"
 	offer.configure(grant.Session, r.URL.Query().Get("model"))
 	return offer, fault
 }

@@ -26,7 +26,7 @@ func TestPageGreets(t *testing.T) {
 		t.Error("a greeting folds the sentences to try")
 	}
 	eval[bool](p, lose)
-	p.Until(`far.asked === "call_id=rtc_1" && far.types() === "session.update response.create session.update"`)
+	p.Until(`far.asked === "call_id=rtc_1&lowers=1" && far.types() === "session.update response.create session.update"`)
 	p.Click("Hang up")
 	p.Status("Not in a call")
 

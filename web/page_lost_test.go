@@ -76,7 +76,7 @@ func TestPageCallComesBackClean(t *testing.T) {
 	p.Status("Listening")
 	p.Shows("Half a sen")
 	eval[bool](p, lose)
-	p.Until(`far.asked === "call_id=rtc_1" && far.channel.readyState === "open" && far.events.length`)
+	p.Until(`far.asked === "call_id=rtc_1&lowers=1" && far.channel.readyState === "open" && far.events.length`)
 	p.Status("bigpc and laptop are working")
 	p.Shows("stopped")
 	if got := strings.Join(w.log(), ";"); strings.Contains(got, "hangup") {
@@ -84,7 +84,7 @@ func TestPageCallComesBackClean(t *testing.T) {
 	}
 	eval[bool](p, `(far.live = "", true)`) // it is over there
 	eval[bool](p, lose)
-	p.Until(`far.calls === 2 && far.asked === "rejoin=1" && far.channel.readyState === "open"`)
+	p.Until(`far.calls === 2 && far.asked === "rejoin=1&lowers=1" && far.channel.readyState === "open"`)
 	p.Status("bigpc and laptop are working")
 	p.quiet()
 }

@@ -61,6 +61,13 @@ func TestPageInTheHand(t *testing.T) {
 		eval[bool](p, `(far.events.length = 0, device.keys.`+key+`(), true)`)
 		p.Until(`far.types() === "output_audio_buffer.clear"`)
 	}
+	// The voice is lowered while somebody speaks into it, and cut by the other side where that goes on.
+	for _, end := range []string{"input_audio_buffer.speech_stopped", "output_audio_buffer.cleared"} {
+		eval[bool](p, `([{ type: "output_audio_buffer.started" }, { type: "input_audio_buffer.speech_started" }].forEach(far.say), true)`)
+		p.Until(`document.getElementById("remote").volume < 0.5`)
+		eval[bool](p, `(far.say({ type: "`+end+`" }), true)`)
+		p.Until(`document.getElementById("remote").volume === 1`)
+	}
 	// A page that was hidden has lost the screen, and asks again when it is back.
 	eval[bool](p, `(device.locks[0].lose(), document.dispatchEvent(new Event("visibilitychange")), true)`)
 	p.Until(`device.locks.length === 2 && device.locks[1].held`)

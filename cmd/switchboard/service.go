@@ -15,6 +15,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
+	"switchboard/handoff/consent"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
@@ -138,7 +139,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
-		Tools: tools.For, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
+		Tools: tools.For, Backchannel: consent.Backchannel, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err

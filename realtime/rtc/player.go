@@ -48,6 +48,8 @@ type player struct {
 	tails     int                  // Set once: frames of silence that follow speech
 	tail      int                  // frames of silence still to send
 	patient   bool                 // the caller's speech does not interrupt
+	lowers    bool                 // Set once: the client lowers the sound into which somebody speaks
+	low       *lowered             // nil: nobody speaks into it, or it was cut
 	formats   formats              // of the model's sound
 	dropped   int                  // bytes that found the queue full
 	frame     [frameBytes]byte
@@ -131,9 +133,13 @@ func (p *player) fromModel(event []byte) effects {
 	case events.TypeDone:
 		pass.add(p.finish(gjson.GetBytes(event, "response.id").String()))
 	case events.TypeSpeechStarted:
-		if !p.patient {
-			pass.add(p.cut())
+		pass.add(p.spokenInto())
+	case events.TypeSpeechStopped:
+		if p.low != nil {
+			p.low.stopped = true
 		}
+	case events.TypeWords:
+		return p.understand(gjson.GetBytes(event, "backchannel").Bool())
 	case events.TypeOutputClear: // somebody beside the client asks for it
 		return p.clear()
 	case events.TypeError:
@@ -250,6 +256,7 @@ func (p *player) report(response string, cut bool) (t effects) {
 
 // next returns the frame that is due, which is valid until the next call, or nil when there is none now.
 func (p *player) next() (frame []byte, follows effects) {
+	follows = p.yield()
 	for len(p.queue) > 0 {
 		s := p.queue[0]
 		if n := s.take(p.frame[:]); n > 0 {
@@ -318,22 +325,34 @@ func (s *sound) take(frame []byte) (n int) {
 
 // clear is the client's output_audio_buffer.clear. It is always confirmed.
 func (p *player) clear() effects {
-	t := p.cut()
+	t := p.cut(all)
 	if len(t.down) == 0 {
 		t.down = append(t.down, p.buffer(typeBufferCleared, p.newest))
 	}
 	return t
 }
 
-// cut drops what waits, tells the model how much of each item was heard, and the client that its buffer is
-// empty if it was told that it is not.
-func (p *player) cut() (t effects) {
+// all picks every response to be cut.
+func all(string) bool { return true }
+
+// cut drops, of the responses that which picks, what waits, tells the model how much of each item was heard, and the
+// client that its buffer is empty if it was told that it is not.
+func (p *player) cut(which func(response string) bool) (t effects) {
 	var reports effects
+	p.low = nil
 	for response := range p.live {
-		p.muted[response] = true
-		reports.add(p.report(response, true))
+		if which(response) {
+			p.muted[response] = true
+			reports.add(p.report(response, true))
+		}
 	}
+	var kept []*sound
 	for _, s := range p.queue {
+		if !which(s.response) {
+			kept = append(kept, s)
+			continue
+		}
+		p.queued -= s.left()
 		reports.add(p.report(s.response, s.left() > 0 || !s.ended))
 		if s.ended && !p.live[s.response] {
 			delete(p.responses, s.response)
@@ -352,7 +371,7 @@ func (p *player) cut() (t effects) {
 			t.down = append(t.down, p.buffer(typeBufferCleared, s.response))
 		}
 	}
-	p.queue, p.queued = nil, 0
+	p.queue = kept
 	t.add(reports)
 	return t
 }

@@ -62,6 +62,10 @@ func (d *deck) do(line string) {
 		d.told(d.p.fromClient([]byte(rest)))
 		return
 	}
+	if line == lowering {
+		d.p.lowers = true
+		return
+	}
 	var frames int
 	if n, _ := fmt.Sscanf(line, "play %d", &frames); n == 1 {
 		for range frames {
@@ -88,7 +92,16 @@ func making(response string) string {
 	return `{"type":"response.created","response":{"id":"` + response + `","conversation_id":"c"}}`
 }
 
-const spokenTo = `{"type":"input_audio_buffer.speech_started"}`
+const (
+	spokenTo  = `{"type":"input_audio_buffer.speech_started"}`
+	spokenOut = `{"type":"input_audio_buffer.speech_stopped"}`
+	lowering  = "lowers" // the client does
+)
+
+// meant is what the call made of the caller's words.
+func meant(backchannel bool) string {
+	return fmt.Sprintf(`{"type":"switchboard.words","backchannel":%t}`, backchannel)
+}
 
 // patient is a session that speech does not interrupt.
 const patient = `{"type":"switchboard.session.updated",` +
@@ -162,6 +175,28 @@ var playerCases = []struct {
 			"up conversation.item.truncate i 140"}, 7},
 	{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
 		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
+	{"lowered: a murmur cuts nothing", []string{lowering, making("r"), sounds("r", "i", 2000, 1), made("r"), "play 10", spokenTo,
+		"play 20", spokenOut, "play 30", meant(true), "play 60"},
+		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
+			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped",
+			"down output_audio_buffer.stopped r"}, 100 + shortTail},
+	{"lowered: who goes on speaking interrupts after 700 ms", []string{lowering, making("r"), sounds("r", "i", 4000, 1),
+		"play 10", spokenTo, "play 35", "play 20"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 900"}, 45 + shortTail},
+	{"lowered: a short word interrupts once it is known, and its answer is heard", []string{lowering, making("r"),
+		sounds("r", "i", 4000, 1), made("r"), "play 10", spokenTo, "play 20", spokenOut, making("s"), sounds("s", "j", 200, 2),
+		"play 10", meant(false), made("s"), "play 20"},
+		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
+			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped", "down response.created",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 800", "down response.done",
+			"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 40 + 10 + shortTail},
+	{"lowered: nothing that has not begun to sound", []string{lowering, making("r"), spokenTo, sounds("r", "i", 120, 1), "play 2"},
+		[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
+	{"lowered: the client clears", []string{lowering, making("r"), sounds("r", "i", 2000, 1), "play 10", spokenTo, "play 5",
+		`<{"type":"output_audio_buffer.clear"}`, "play 50"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 300"}, 15 + shortTail},
 	{"the client clears",
 		[]string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
 		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r",
@@ -389,7 +424,7 @@ func TestPlayerIsBounded(t *testing.T) {
 func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
 	d := newDeck()
 	d.do(sounds("r", "i", 40, 1))
-	up := d.p.cut().up
+	up := d.p.cut(all).up
 	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.Next(), narrow),
 		"event_id").String()
 	if !strings.HasPrefix(cut, "sb_rtc_") || !strings.HasPrefix(format, "sb_rtc_") || cut == format {

@@ -64,10 +64,29 @@ export function calling({ settings, remote }) {
         break;
       case "input_audio_buffer.speech_started":
         aloud.stop();
+        if (get().talk.speaking) lower();
+        break;
+      case "input_audio_buffer.speech_stopped":
+      case "output_audio_buffer.started":
+      case "output_audio_buffer.stopped":
+      case "output_audio_buffer.cleared":
+        raise();
         break;
       case "error":
         voiceErrors(event.error, toast);
     }
+  }
+
+  // The voice is lowered while somebody speaks into it, and cut only by what goes on (realtime/rtc/lower.go).
+  let lowered = 0;
+  function lower() {
+    clearTimeout(lowered);
+    remote.volume = 0.25;
+    lowered = setTimeout(raise, 1000); // a word of the other side may have been lost
+  }
+  function raise() {
+    clearTimeout(lowered);
+    remote.volume = 1;
   }
 
   // Opens a call, unless one is held elsewhere: then it is offered to move it here and to do `then`.

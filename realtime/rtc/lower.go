@@ -1,0 +1,66 @@
+package rtc
+
+import "time"
+
+// lowFrames is for how long a client that lowers the sound hears it on while somebody speaks into it. A backchannel is
+// over by then: "mm-hmm" takes 200 to 400 ms, and voice detection needs half a second of silence to end it, but as long
+// to begin it.
+const lowFrames = int(700 * time.Millisecond / frameTime)
+
+// A lowered is what the caller says into sound, until it is known whether it interrupts. The client plays the sound more
+// quietly meanwhile, so that whoever wants to interrupt notices that they are heard.
+type lowered struct {
+	frames  int             // that were due since they began
+	stopped bool            // they have ended; their words are waited for, and the sound goes on
+	into    map[string]bool // the responses that sounded or were being made
+}
+
+// spokenInto notes that the caller began to speak. It interrupts at once, unless the client lowers the sound: then what
+// goes on for lowFrames does, and what was no backchannel.
+func (p *player) spokenInto() effects {
+	switch {
+	case p.patient:
+		return effects{}
+	case !p.lowers || len(p.queue) == 0 || !p.queue[0].started:
+		return p.cut(all)
+	case p.low == nil:
+		p.low = &lowered{into: map[string]bool{}}
+		for response := range p.live {
+			p.low.into[response] = true
+		}
+		for _, s := range p.queue {
+			p.low.into[s.response] = true
+		}
+	}
+	p.low.frames, p.low.stopped = 0, false
+	return effects{}
+}
+
+// yield counts a frame, and cuts what the caller has spoken into for long enough.
+func (p *player) yield() effects {
+	if p.low == nil || p.low.stopped {
+		return effects{}
+	}
+	if p.low.frames++; p.low.frames <= lowFrames {
+		return effects{}
+	}
+	return p.interrupt()
+}
+
+// understand takes what the call made of the caller's words.
+func (p *player) understand(backchannel bool) effects {
+	switch {
+	case p.low == nil:
+		return effects{}
+	case backchannel:
+		p.low = nil
+		return effects{}
+	}
+	return p.interrupt()
+}
+
+// interrupt cuts what the caller spoke into, and leaves what the model says to their words.
+func (p *player) interrupt() effects {
+	into := p.low.into
+	return p.cut(func(response string) bool { return into[response] })
+}
