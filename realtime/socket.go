@@ -329,7 +329,7 @@ func (s *socket) farewell() {
 			return
 		}
 	}
-	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, s.EndedAt().Add(outbound.CloseGrace))
+	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, time.Time{}) // out bounds it, as the rest
 	_ = s.out.drain(s.patience)
 }
 

@@ -220,6 +220,7 @@ func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 		s.End(nil) // as Run does then
 		s.out.hurry(time.Now().Add(patience))
 		go s.Run(func([]byte) {})
+		time.Sleep(2 * outbound.CloseGrace) // the far end is slow, and out was given the time for it
 		wantNumbered(t, far, 0, events)
 		expectClose(t, far, 4001)
 		s.Close(nil)
