@@ -88,6 +88,9 @@ type Limits struct {
 	Calls             int // calls open at the same time
 	MinutesPerDay     int // minutes in calls, in a day of UTC
 	HandoffsPerMinute int
+
+	DollarsPerDay  float64 // what the voice model may cost, in a day of UTC
+	DollarsPerCall float64 // the same in one call
 }
 
 // AllowsServer reports whether a server may be used, by its canonical name.

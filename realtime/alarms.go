@@ -21,6 +21,7 @@ const (
 	alarmHold     // the client does not come back
 	alarmSideband // what the provider plays must be over
 	alarmGuard    // what let the call in may have been taken away
+	alarmParting  // the money is used up, and nobody was told so
 	alarmRenew    // the next step to another session of the model
 	alarmKinds
 )
@@ -61,6 +62,8 @@ func (c *Call) ring(now time.Time) {
 			c.seek(now)
 		case alarmHold:
 			c.end(nil)
+		case alarmParting:
+			c.end(c.parting.why)
 		case alarmBegin:
 			if !c.mask.Begun() {
 				c.end(c.legs.modelGone("it began no session"))

@@ -46,6 +46,7 @@ type Call struct {
 	past    chan struct{}       // closed when the loop has ended; cause is set then
 	pass    *admission          // Set once, by serve
 	running *sync.WaitGroup     // Set once, by serve: its legs and what looks for it
+	model   string              // the voice model's name, as it was told last; Guarded by mu
 	besides int                 // sockets beside the client; Guarded by the front's mu
 
 	mu      sync.Mutex
@@ -68,6 +69,7 @@ type core struct {
 	counts  counts
 	ended   bool
 	cause   *handoff.Error
+	parting parting
 }
 
 // log returns a logger that names the call. It is not kept: a call writes few lines, and a logger takes 2 KB.
@@ -84,6 +86,9 @@ func (k *core) end(cause *handoff.Error) {
 func (k *core) report(e handoff.Event) {
 	if full := k.pending.add(e, &k.counts); full {
 		k.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
+	}
+	if said, is := e.(handoff.Said); is && said.ID == partingID && k.parting.why != nil {
+		k.end(k.parting.why)
 	}
 }
 

@@ -110,6 +110,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case events.TypeSessionCreated:
 		c.legs.model.denied = nil
+		c.model = cmp.Or(gjson.GetBytes(event, "session.model").String(), c.model)
 		c.session.learn(event)
 		c.plan(gjson.GetBytes(event, "session"))
 		c.alarms[alarmOpening].at = time.Now().Add(openingLimit)
@@ -124,6 +125,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		if h.began(r, aside); !aside {
 			s.began(r.Get("id").String(), tag)
 		}
+		c.buysNoMore(r.Get("id").String())
 	case events.TypeDone:
 		c.finished(gjson.GetBytes(event, "response"))
 	case events.TypeOutputAdded:
@@ -175,6 +177,7 @@ func responseOf(event []byte) string { return gjson.GetBytes(event, "response_id
 func (c *Call) finished(r gjson.Result) {
 	h, tag, id, status := &c.hearing, events.TagOf(r), r.Get("id").String(), r.Get("status").String()
 	now := time.Now()
+	c.charge(r)
 	h.playback.complete(id)
 	h.overhear(now, h.playback.drain(now)) // first: it may have been heard before it is done
 	defer h.playback.done(id)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/models"
 	"switchboard/realtime/outbound"
 	"switchboard/realtime/rtc"
 )
@@ -44,8 +45,12 @@ type Config struct {
 	Backchannel func(words string) bool
 	// Media says where WebRTC clients are served.
 	Media rtc.Config
-	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
-	Minutes Minutes
+	// Spending keeps how long each caller was in calls and what they cost, where that has a limit. Nil: it has none.
+	Spending Spending
+	// Tariff is what the models at ModelURL cost.
+	Tariff models.Tariff
+	// Billed keeps the bill of a call that has ended, if its responses used anything. It may wait. Nil: nobody does.
+	Billed func(context.Context, Bill) error
 	// Hold is how long a call waits for a client that vanished, if that said it comes back. Zero: not at all.
 	Hold time.Duration
 	// Log may be nil.
@@ -100,7 +105,8 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(),
-		quota:  &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}},
+		quota: &quota{spending: c.Spending, tariff: c.Tariff, billed: c.Billed, log: c.Log,
+			open: map[string]int{}},
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
 		bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit,
 		calls: map[string]*Call{}, attached: map[string]attachment{},
@@ -156,6 +162,7 @@ func (f *Front) admit(
 ) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.model.Host, hold, f.config.Backchannel
+	c.model = f.config.Model
 	prepare(c)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -92,7 +92,7 @@ func (n *frontCounts) dialled(reached bool) {
 func (f *Front) Metrics() iter.Seq[handoff.Metric] {
 	n := f.counts
 	return handoff.JoinMetrics(n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total",
-		"Calls that ended although nobody hung up, by reason.", "code"), f.media.Metrics())
+		"Calls that ended although nobody hung up, by reason.", "code"), f.quota.used.metrics(), f.media.Metrics())
 }
 
 func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {

@@ -1,7 +1,9 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/models"
 )
 
 const (
@@ -22,16 +25,20 @@ const (
 	callsRetry = 30 * time.Second
 )
 
-// Minutes keeps how long each name was in calls on a day of UTC ("2026-11-22"): it adds d, which may be 0, and
-// returns the day's total. Its methods may be used from any goroutine.
-type Minutes interface {
-	Spend(ctx context.Context, name, day string, d time.Duration) (total time.Duration, err error)
+// Spending keeps what each name spent on a day of UTC ("2026-11-22"): it adds an amount, which may be 0, and returns
+// the day's total. Time in calls is in nanoseconds, money in [handoff.Money]. Its methods may be used from any
+// goroutine.
+type Spending interface {
+	Spend(ctx context.Context, name, day string, amount int64) (total int64, err error)
 }
 
 // A quota counts the calls of callers and keys. Its methods may be used from any goroutine.
 type quota struct {
-	minutes Minutes     // Set once; nil: minutes are not counted
-	log     *zap.Logger // Set once
+	spending Spending                          // Set once; nil: neither minutes nor the money of a day are counted
+	tariff   models.Tariff                     // Set once
+	billed   func(context.Context, Bill) error // Set once; nil: nobody keeps what calls cost
+	used     used                              // safe by itself
+	log      *zap.Logger                       // Set once
 
 	mu   sync.Mutex
 	open map[string]int // Guarded by mu: open calls by name
@@ -42,6 +49,8 @@ type share struct {
 	name   string
 	limits handoff.Limits
 	owed   time.Duration // not yet written down
+	paid   handoff.Money // of the call, written down
+	day    handoff.Money // the day's total as it was read last
 }
 
 // An admission lets one call be. Owned by the goroutine that carries the call.
@@ -49,6 +58,7 @@ type admission struct {
 	quota  *quota        // Set once
 	shares []*share      // Set once: of the caller and of the key
 	left   chan struct{} // closed when it was given back
+	bill   bill          // safe by itself
 }
 
 // sharesOf are the names that a call counts for. A caller without a name has no limits that could hold them.
@@ -66,7 +76,8 @@ func sharesOf(g handoff.Grant) []*share {
 // enter lets a call begin, before anything is dialled for it. An error has code [handoff.CodeLimited], or
 // [handoff.CodeStoreDown] where nobody knows how many minutes are left.
 func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handoff.Error) {
-	p := &admission{quota: q, shares: sharesOf(g), left: make(chan struct{})}
+	p := &admission{quota: q, shares: sharesOf(g), left: make(chan struct{}),
+		bill: bill{charged: make(chan struct{}, 1), bill: Bill{Caller: g.Caller, Began: time.Now()}}}
 	q.mu.Lock()
 	for _, s := range p.shares {
 		if n := s.limits.Calls; n > 0 && q.open[s.name] >= n {
@@ -81,12 +92,12 @@ func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handof
 	}
 	q.mu.Unlock()
 	left, err := p.spend(ctx, 0)
-	var fault *handoff.Error
-	switch {
+	fault, unpaid := p.pay(ctx)
+	switch err = errors.Join(err, unpaid); {
 	case err != nil:
 		fault = handoff.Because(handoff.CodeStoreDown, "", err)
-	case left <= 0:
-		fault = usedUp()
+	case left <= 0 || fault != nil:
+		fault = cmp.Or(fault, usedUp())
 		now := time.Now().UTC()
 		fault.Retry = now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)
 	default:
@@ -110,6 +121,7 @@ func usedUp() *handoff.Error {
 // leave gives the pass back, once.
 func (p *admission) leave() {
 	defer close(p.left)
+	p.tell()
 	p.quota.mu.Lock()
 	defer p.quota.mu.Unlock()
 	for _, s := range p.shares {
@@ -126,7 +138,7 @@ const endless = time.Duration(1<<63 - 1)
 // be written is owed.
 func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Duration, err error) {
 	left = endless
-	if p.quota.minutes == nil {
+	if p.quota.spending == nil {
 		return left, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterWait)
@@ -137,19 +149,19 @@ func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Du
 			continue
 		}
 		s.owed += took
-		total, failed := p.quota.minutes.Spend(ctx, s.name, day, s.owed)
+		total, failed := p.quota.spending.Spend(ctx, s.name, day, int64(s.owed))
 		if failed != nil {
 			err = failed
 			continue
 		}
 		s.owed = 0
-		left = min(left, time.Duration(s.limits.MinutesPerDay)*time.Minute-total)
+		left = min(left, time.Duration(s.limits.MinutesPerDay)*time.Minute-time.Duration(total))
 	}
 	return left, err
 }
 
-// meter writes down how long a call takes, tells the caller a minute before the day's minutes run out, and
-// ends the call when they have. It returns when ctx ends. A store that is away ends no call.
+// meter writes down how long a call takes and what it costs, tells the caller a minute before the day's minutes run
+// out, and ends the call when they or its money have. It returns when ctx ends. A store that is away ends no call.
 func (p *admission) meter(ctx context.Context, c *Call) {
 	since, told := time.Now(), false
 	tick := time.NewTimer(0) // the first look tells how much is left
@@ -158,17 +170,22 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 		over := false
 		select {
 		case <-tick.C:
+		case <-p.bill.charged:
 		case <-ctx.Done():
 			over = true
 		}
 		now := time.Now()
 		left, err := p.spend(ctx, now.Sub(since))
 		since = now
-		if err != nil {
-			p.quota.log.Warn("minutes of a call not written down", zap.Error(err))
+		spent, unpaid := p.pay(ctx)
+		if err = errors.Join(err, unpaid); err != nil {
+			p.quota.log.Warn("minutes or cost of a call not written down", zap.Error(err))
+		}
+		if spent != nil {
+			c.part(spent)
 		}
 		switch {
-		case over, left == endless && err == nil:
+		case over, left == endless && err == nil && !p.limited():
 			return
 		case left <= 0:
 			c.halt(usedUp())

@@ -20,20 +20,20 @@ import (
 // book keeps minutes in memory.
 type book struct {
 	mu   sync.Mutex
-	days map[string]time.Duration // Guarded by mu: by name and day
-	down bool                     // Guarded by mu
+	days map[string]int64 // Guarded by mu: by name and day
+	down bool             // Guarded by mu
 }
 
-func (b *book) Spend(_ context.Context, name, day string, d time.Duration) (time.Duration, error) {
+func (b *book) Spend(_ context.Context, name, day string, amount int64) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		return 0, errors.New("away")
 	}
 	if b.days == nil {
-		b.days = map[string]time.Duration{}
+		b.days = map[string]int64{}
 	}
-	b.days[name+" "+day] += d
+	b.days[name+" "+day] += amount
 	return b.days[name+" "+day], nil
 }
 
@@ -43,7 +43,7 @@ func (b *book) set(down bool) {
 	b.down = down
 }
 
-func newQuota(m Minutes) *quota { return &quota{minutes: m, log: nopLog(), open: map[string]int{}} }
+func newQuota(m Spending) *quota { return &quota{spending: m, log: nopLog(), open: map[string]int{}} }
 
 // TestOpenCalls: so many calls of one caller, and so many of one key with all its callers.
 func TestOpenCalls(t *testing.T) {
@@ -103,8 +103,8 @@ func TestMinutes(t *testing.T) {
 		go func() { defer close(metered); p.meter(metering, s.call) }()
 
 		time.Sleep(100 * time.Second)
-		if total, _ := b.Spend(t.Context(), "caller owner", began.UTC().Format(time.DateOnly), 0); total < 80*time.Second {
-			t.Errorf("%v written down after 100 s", total)
+		if total, _ := b.Spend(t.Context(), "caller owner", began.UTC().Format(time.DateOnly), 0); time.Duration(total) < 80*time.Second {
+			t.Errorf("%v written down after 100 s", time.Duration(total))
 		}
 		b.set(true) // it is away for a while: the call goes on
 		time.Sleep(15 * time.Second)

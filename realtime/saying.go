@@ -199,6 +199,7 @@ func (s *saying) confirm(u *utterance) {
 // tell gives the floor an event and does what it decides.
 func (s *saying) tell(e floor.Event) {
 	for _, x := range s.floor.Step(e) {
+		s.parts(x)
 		switch x.Kind {
 		case floor.EffectAsk:
 			s.deliver(x.Utterances)

@@ -26,8 +26,9 @@ type Logins interface {
 	loginKeeper
 	// DropLogin forgets a login of a principal; false when there is none with this id.
 	DropLogin(ctx context.Context, principal, id string) (bool, error)
-	// Spend adds time in calls of a name to a day ("2006-01-02") and returns the day's sum; d may be 0 to read it.
-	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
+	// Spend adds an amount of a name to a day ("2006-01-02") and returns the day's sum; 0 reads it. The name says whose
+	// it is and of what: time in calls in nanoseconds, money in billionths of a dollar.
+	Spend(ctx context.Context, name, day string, amount int64) (int64, error)
 }
 
 // A loginKeeper keeps logins until they end.
@@ -39,7 +40,7 @@ type loginKeeper interface {
 	Logins(ctx context.Context, principal string) ([]Login, error)
 }
 
-// SpentFor is how long the minutes of a day are kept after the last that were added.
+// SpentFor is how long the sums of a day are kept after they last grew.
 const SpentFor = 48 * time.Hour
 
 // SortLogins puts the one that was used last first.

@@ -14,11 +14,14 @@ const (
 	MaxSaidPage  = 100     // lines that are given or taken at once
 )
 
+// WhoCall is the Who of a line that tells of a call which is over; no page makes one.
+const WhoCall = "call"
+
 // A Said is one line of a caller's conversations.
 type Said struct {
 	ID   string    `json:"id"` // the same line twice is kept once
 	At   time.Time `json:"at"`
-	Who  string    `json:"who"` // you or voice
+	Who  string    `json:"who"` // you, voice or [WhoCall]
 	Text string    `json:"text"`
 }
 

@@ -179,6 +179,8 @@ type Prices struct {
 	AudioIn     float64 `json:"audio_in"`
 	AudioCached float64 `json:"audio_cached"`
 	AudioOut    float64 `json:"audio_out"`
+	ImageIn     float64 `json:"image_in"`
+	ImageCached float64 `json:"image_cached"`
 }
 
 // Config is what a [Server] is made of.

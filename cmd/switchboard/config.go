@@ -63,14 +63,17 @@ type modelSettings struct {
 	Key secret `yaml:"-"` // what is sent to URL
 }
 
-// priceSettings are what model.name costs, in US dollars for a million tokens.
+// priceSettings are what model.name costs, in US dollars for a million tokens; where the server is not OpenAI's, any
+// model of it. Its fields are those of [models.Prices].
 type priceSettings struct {
-	TextIn      float64 `yaml:"text_in" unset:"OpenAI's, for gpt-realtime-2.1 there" doc:"what a million tokens of text that the voice model reads cost, in US dollars; with prices the page tells the cost of a call, without them its tokens"`
+	TextIn      float64 `yaml:"text_in" unset:"OpenAI's, for its models" doc:"what a million tokens of text that the voice model reads cost, in US dollars; with prices the page tells the cost of a call, without them its tokens"`
 	TextCached  float64 `yaml:"text_cached" unset:"likewise" doc:"of text that it has read before"`
 	TextOut     float64 `yaml:"text_out" unset:"likewise" doc:"of text that it writes"`
 	AudioIn     float64 `yaml:"audio_in" unset:"likewise" doc:"of sound that it hears"`
 	AudioCached float64 `yaml:"audio_cached" unset:"likewise" doc:"of sound that it has heard before"`
 	AudioOut    float64 `yaml:"audio_out" unset:"likewise" doc:"of sound that it speaks"`
+	ImageIn     float64 `yaml:"image_in" unset:"likewise" doc:"of pictures that it sees"`
+	ImageCached float64 `yaml:"image_cached" unset:"likewise" doc:"of pictures that it has seen before"`
 }
 
 // defaults returns the settings when nothing is set.
@@ -85,7 +88,8 @@ func defaults() settings {
 }
 
 const (
-	openAIURL     = "wss://api.openai.com/v1/realtime"
+	openAIHost    = "api.openai.com"
+	openAIURL     = "wss://" + openAIHost + "/v1/realtime"
 	defaultModel  = "gpt-realtime-2.1"
 	openAIKey     = "OPENAI_API_KEY"
 	ownerKey      = "SWITCHBOARD_KEY"

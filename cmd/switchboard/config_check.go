@@ -56,6 +56,7 @@ func (c *checker) all() {
 	c.redis()
 	c.keys()
 	c.model()
+	c.money()
 	c.manners()
 	for i := range c.s.Servers {
 		if path := elem("servers", i); c.places[path] != codexFlag {
@@ -200,7 +201,7 @@ func (c *checker) model() {
 		return
 	}
 	here := servers.Loopback(u.Hostname())
-	isOpenAI := u.Hostname() == "api.openai.com"
+	isOpenAI := m.isOpenAI()
 	switch {
 	case u.Scheme == "ws" && !here:
 		c.bad("model.url", "must be wss: the key and what you say would go there in the clear")

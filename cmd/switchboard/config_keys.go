@@ -51,6 +51,9 @@ type limitSettings struct {
 	Calls             int `yaml:"calls" doc:"calls that each caller, and each key, may have open at a time; 0: any number"`
 	MinutesPerDay     int `yaml:"minutes_per_day" doc:"minutes that each may spend in calls in a day of UTC; work goes on after them; 0: any number"`
 	HandoffsPerMinute int `yaml:"handoffs_per_minute" doc:"how often each may give work in a minute; 0: any number"`
+
+	DollarsPerDay  float64 `yaml:"dollars_per_day" unset:"any amount" doc:"dollars (US) that the voice model may cost each in a day of UTC; the call in which they are used up says so and ends; needs model.prices where the model is not OpenAI's"`
+	DollarsPerCall float64 `yaml:"dollars_per_call" unset:"any amount" doc:"the same for one call"`
 }
 
 // keyLimitSettings bound what all callers of a key use together. Its fields are those of [limitSettings].
@@ -58,6 +61,9 @@ type keyLimitSettings struct {
 	Calls             int `yaml:"calls" unset:"as limits.calls" doc:"calls that all callers of this key may have open at a time"`
 	MinutesPerDay     int `yaml:"minutes_per_day" unset:"as limits.minutes_per_day" doc:"minutes that they may spend in calls in a day, together"`
 	HandoffsPerMinute int `yaml:"handoffs_per_minute" unset:"as limits.handoffs_per_minute" doc:"how often they may give work in a minute, together"`
+
+	DollarsPerDay  float64 `yaml:"dollars_per_day" unset:"as limits.dollars_per_day" doc:"dollars that their calls may cost in a day, together"`
+	DollarsPerCall float64 `yaml:"dollars_per_call" unset:"as limits.dollars_per_call" doc:"dollars that one of their calls may cost"`
 }
 
 func (l limitSettings) limits() handoff.Limits { return handoff.Limits(l) }
@@ -118,14 +124,18 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	k.Instructions = from.Instructions || owner && !c.isSet(path+".instructions")
 	k.Metrics = from.Metrics || owner && !c.isSet(path+".metrics")
 	k.Limits, k.KeyLimits = c.s.Limits.limits(), limitSettings(from.Limits).limits()
-	for name, field := range map[string][2]*int{
-		"calls":               {&k.KeyLimits.Calls, &k.Limits.Calls},
-		"minutes_per_day":     {&k.KeyLimits.MinutesPerDay, &k.Limits.MinutesPerDay},
-		"handoffs_per_minute": {&k.KeyLimits.HandoffsPerMinute, &k.Limits.HandoffsPerMinute},
-	} {
-		if !c.isSet(path + ".limits." + name) {
-			*field[0] = *field[1]
-		}
+	own, all := &k.KeyLimits, k.Limits
+	unless(c, path+".limits.calls", &own.Calls, all.Calls)
+	unless(c, path+".limits.minutes_per_day", &own.MinutesPerDay, all.MinutesPerDay)
+	unless(c, path+".limits.handoffs_per_minute", &own.HandoffsPerMinute, all.HandoffsPerMinute)
+	unless(c, path+".limits.dollars_per_day", &own.DollarsPerDay, all.DollarsPerDay)
+	unless(c, path+".limits.dollars_per_call", &own.DollarsPerCall, all.DollarsPerCall)
+}
+
+// unless gives a setting that nobody set its value.
+func unless[T any](c *checker, path string, setting *T, value T) {
+	if !c.isSet(path) {
+		*setting = value
 	}
 }
 

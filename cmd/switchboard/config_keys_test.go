@@ -12,13 +12,13 @@ import (
 func TestWhatKeysMay(t *testing.T) {
 	s, err := everythingWorld().load(t)
 	must(t, err)
-	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9}
+	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9, DollarsPerDay: 7, DollarsPerCall: 1}
 	for i, want := range []web.Key{
 		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true,
 			Metrics: true, Limits: top, KeyLimits: top},
 		{Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
 			Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top,
-			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60}},
+			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60, DollarsPerDay: 2.5, DollarsPerCall: 1}},
 		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top,
 			KeyLimits: top},
 	} {

@@ -179,6 +179,12 @@ func mannerProblems() []problemCase {
 			"switchboard.yaml:2:37: model.prices.text_in must be a number from 0 to 1000000, not -1",
 			"switchboard.yaml:2:51: model.prices.text_out must be a number from 0 to 1000000, not free",
 			"switchboard.yaml:2:68: model.prices.audio_out must be a number from 0 to 1000000, not 2e9"}},
+		{"money of a model that nobody knows", "model: {url: 'ws://127.0.0.1:1/v1/realtime', name: m}\nlimits: {dollars_per_day: 5, dollars_per_call: 0}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {dollars_per_call: 1}}\n", []string{
+			"switchboard.yaml:2:27: limits.dollars_per_day: nobody knows what m at 127.0.0.1:1 costs: set model.prices",
+			"switchboard.yaml:4:62: keys[0].limits.dollars_per_call: nobody knows what m at 127.0.0.1:1 costs: set model.prices"}},
+		{"no money", "limits: {dollars_per_day: much, dollars_per_call: -1}\n", []string{
+			"switchboard.yaml:1:27: limits.dollars_per_day must be a number from 0 to 1000000, not much",
+			"switchboard.yaml:1:51: limits.dollars_per_call must be a number from 0 to 1000000, not -1"}},
 		{"no times", "approvals:\n  ask_again: 60\n  give_up: soon\n", []string{
 			"switchboard.yaml:2:14: approvals.ask_again must be a time such as 60s or 30m, not a number",
 			`switchboard.yaml:3:12: approvals.give_up: "soon" is not a time such as 60s or 30m`}},

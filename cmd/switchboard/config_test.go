@@ -110,10 +110,10 @@ redis: redis://u:s3cret@127.0.0.1:6379/0
 keys:
   - {principal: owner, key_file: keys/owner.key}
   - {principal: assistant, key_env: ASSISTANT_KEY, names_callers: true, servers: [bigpc, far], tools: [codex, status],
-     approve: true, metrics: true, instructions: true, limits: {calls: 50, handoffs_per_minute: 0}}
+     approve: true, metrics: true, instructions: true, limits: {calls: 50, handoffs_per_minute: 0, dollars_per_day: 2.5}}
   - {principal: guest, key_sha256: ABCDEF11f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e5641769299}
-model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY, aliases: {gpt-realtime: some-model}}
-limits: {calls: 2, minutes_per_day: 60, handoffs_per_minute: 9}
+model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY, aliases: {gpt-realtime: some-model}, prices: {audio_out: 20}}
+limits: {calls: 2, minutes_per_day: 60, handoffs_per_minute: 9, dollars_per_day: 7, dollars_per_call: 1}
 speech: {updates: chatty}
 approvals: {ask_again: 45s, give_up: 1h}
 work: {silence: 90s, patience: 15m}

@@ -51,6 +51,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 		d.store(ctx)
 		d.programs()
 		d.voice(ctx)
+		d.voiceEnds(time.Now())
 		d.machines(ctx)
 		d.microphone()
 		d.webhook(ctx)
@@ -197,6 +198,13 @@ func bounds(l handoff.Limits) string {
 		}
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s calls, %s minutes a day, %s handoffs a minute", number(l.Calls), number(l.MinutesPerDay),
+	text := fmt.Sprintf("%s calls, %s minutes a day, %s handoffs a minute", number(l.Calls), number(l.MinutesPerDay),
 		number(l.HandoffsPerMinute))
+	if l.DollarsPerDay > 0 {
+		text += fmt.Sprintf(", $%.2f a day", l.DollarsPerDay)
+	}
+	if l.DollarsPerCall > 0 {
+		text += fmt.Sprintf(", $%.2f a call", l.DollarsPerCall)
+	}
+	return text
 }

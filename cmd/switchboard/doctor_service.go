@@ -6,11 +6,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 
 	"switchboard/realtime"
+	"switchboard/realtime/models"
 	"switchboard/servers"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sqlite"
@@ -139,6 +142,38 @@ func (d *doctor) voice(ctx context.Context) {
 		return
 	}
 	d.ok("voice", "%s at %s lets us in; nothing was said, so nothing is billed", m.Name, hostOf(m.URL))
+}
+
+// endsSoon is how long before its end a voice model is to be replaced.
+const endsSoon = 90 * 24 * time.Hour
+
+// voiceEnds tells of voice models in the settings that OpenAI ends: the one that calls get, and those that aliases mean.
+func (d *doctor) voiceEnds(now time.Time) {
+	m := d.s.Model
+	if !m.isOpenAI() {
+		return
+	}
+	named := map[string]string{m.Name: "model.name"}
+	for alias, name := range m.Aliases {
+		if _, known := named[name]; !known {
+			named[name] = fmt.Sprintf("the alias %q in model.aliases", alias)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		known, _ := models.Known(name)
+		if known.Ends.IsZero() {
+			continue
+		}
+		day, next := known.Ends.Format(time.DateOnly), fmt.Sprintf("set %s to %s", named[name], known.Next)
+		switch {
+		case !now.Before(known.Ends):
+			d.mend("voice model", fmt.Sprintf("OpenAI ended %s on %s", name, day), next)
+		case now.Add(endsSoon).After(known.Ends):
+			d.mend("voice model", fmt.Sprintf("OpenAI ends %s on %s", name, day), next)
+		default:
+			d.ok("voice model", "OpenAI ends %s on %s; until then, %s", name, day, next)
+		}
+	}
 }
 
 // microphone tells which pages may use one: browsers give it to https, and to this machine's own.

@@ -192,3 +192,35 @@ func TestDoctorCertificate(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorVoiceEnds: a voice model that OpenAI ends is told of, with its day and what takes its place; soon before it
+// is to be mended. One of the same name elsewhere is none of OpenAI's.
+func TestDoctorVoiceEnds(t *testing.T) {
+	t.Parallel()
+	old := modelSettings{URL: openAIURL, Name: "gpt-realtime-2025-08-28"}
+	aliased := modelSettings{URL: openAIURL, Name: defaultModel, Aliases: map[string]string{"mini": "gpt-realtime-mini"}}
+	const mended = "\n                     → set model.name to gpt-realtime-2.1\n"
+	for _, c := range []struct {
+		m    modelSettings
+		day  string
+		says string
+	}{
+		{old, "2026-10-01", "ok    voice model    OpenAI ends gpt-realtime-2025-08-28 on 2027-01-20; until then, set model.name to gpt-realtime-2.1\n"},
+		{old, "2026-11-25", "mend  voice model    OpenAI ends gpt-realtime-2025-08-28 on 2027-01-20" + mended},
+		{old, "2027-01-19", "mend  voice model    OpenAI ends gpt-realtime-2025-08-28 on 2027-01-20" + mended},
+		{old, "2027-01-20", "mend  voice model    OpenAI ended gpt-realtime-2025-08-28 on 2027-01-20" + mended},
+		{aliased, "2027-02-01", "mend  voice model    OpenAI ended gpt-realtime-mini on 2027-01-20\n" +
+			"                     → set the alias \"mini\" in model.aliases to gpt-realtime-2.1-mini\n"},
+		{modelSettings{URL: openAIURL, Name: defaultModel}, "2030-01-01", ""},
+		{modelSettings{URL: "wss://voice.example.com/v1/realtime", Name: "gpt-realtime"}, "2030-01-01", ""},
+		{modelSettings{Name: "gpt-realtime"}, "2030-01-01", ""},
+	} {
+		now, err := time.Parse(time.DateOnly, c.day)
+		must(t, err)
+		var out syncBuffer
+		d := &doctor{out: &out, s: &settings{Model: c.m}}
+		if d.voiceEnds(now); out.String() != c.says {
+			t.Errorf("%s on %s: %q, want %q", c.m.Name, c.day, out.String(), c.says)
+		}
+	}
+}

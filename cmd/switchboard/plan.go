@@ -24,7 +24,7 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
 		Redis: s.Redis.Reveal(), History: time.Duration(s.History.Keep), StateDir: state, Media: s.media(),
 		Model: modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal(), Aliases: s.Model.Aliases,
-			Prices: s.Model.prices()},
+			Tariff: s.Model.tariff()},
 		Updates: handoff.SpeechLevel(s.Speech.Updates), AskAgain: time.Duration(s.Approvals.AskAgain),
 		GiveUp:  time.Duration(s.Approvals.GiveUp),
 		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
@@ -40,18 +40,6 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 	}
 	p.Keys = keys
 	return p, nil
-}
-
-// prices are those of the settings, else what OpenAI asks for the model that is used by default
-// (developers.openai.com/api/docs/models/gpt-realtime-2.1); nil: nobody knows.
-func (m modelSettings) prices() *web.Prices {
-	switch given := web.Prices(m.Prices); {
-	case given != web.Prices{}:
-		return &given
-	case m.URL == openAIURL && m.Name == defaultModel:
-		return &web.Prices{TextIn: 4, TextCached: 0.40, TextOut: 24, AudioIn: 32, AudioCached: 0.40, AudioOut: 64}
-	}
-	return nil
 }
 
 // localCodex checks that --codex finds its program, and uses a codex that is installed when there is a key

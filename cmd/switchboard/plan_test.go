@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchboard/realtime/models"
 	"switchboard/servers"
 	"switchboard/servers/responses"
-	"switchboard/web"
 )
 
 func found(string) (string, error)    { return "/bin/codex", nil }
@@ -89,23 +89,31 @@ func TestWhoseWorkEndsWithUs(t *testing.T) {
 	}
 }
 
-// What a call costs is known for the model that is used by default at OpenAI, and where the prices are given.
+// What a call costs is known for the models of OpenAI, and where the prices are given. The page is told that of the
+// model which calls have by default.
 func TestPrices(t *testing.T) {
+	listed, _ := models.Known(defaultModel)
+	mini, _ := models.Known("gpt-realtime-mini")
+	dearest, given := models.Dearest(), models.Prices{AudioOut: 20}
+	elsewhere := "wss://voice.example.com/v1/realtime"
 	for _, c := range []struct {
-		name string
-		m    modelSettings
-		want *web.Prices
+		name        string
+		m           modelSettings
+		want, other *models.Prices // of the model, and of another one that a client names
 	}{
-		{"by default", modelSettings{URL: openAIURL, Name: defaultModel},
-			&web.Prices{TextIn: 4, TextCached: 0.4, TextOut: 24, AudioIn: 32, AudioCached: 0.4, AudioOut: 64}},
-		{"another model", modelSettings{URL: openAIURL, Name: "other"}, nil},
-		{"another place", modelSettings{URL: "wss://voice.example.com/v1/realtime", Name: defaultModel}, nil},
-		{"simulated", modelSettings{Name: defaultModel}, nil},
-		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: priceSettings{AudioOut: 20}},
-			&web.Prices{AudioOut: 20}},
+		{"by default", modelSettings{URL: openAIURL, Name: defaultModel}, &listed.Prices, &dearest},
+		{"a smaller one", modelSettings{URL: openAIURL + "?x=1", Name: "gpt-realtime-mini"}, &mini.Prices, &dearest},
+		{"one that is not listed", modelSettings{URL: openAIURL, Name: "other"}, &dearest, &dearest},
+		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: priceSettings(given)}, &given, &dearest},
+		{"another place", modelSettings{URL: elsewhere, Name: defaultModel}, nil, nil},
+		{"given for another place", modelSettings{URL: elsewhere, Name: "m", Prices: priceSettings(given)}, &given, &given},
+		{"simulated", modelSettings{Name: defaultModel}, nil, nil},
+		{"given for a simulated one", modelSettings{Name: defaultModel, Prices: priceSettings(given)}, &given, &given},
 	} {
-		if got := c.m.prices(); !cmp.Equal(got, c.want) {
-			t.Errorf("%s: %+v", c.name, got)
+		for name, want := range map[string]*models.Prices{c.m.Name: c.want, "gpt-realtime-9": c.other} {
+			if got := pagePrices(modelPlan{Name: name, Tariff: c.m.tariff()}); !cmp.Equal((*models.Prices)(got), want) {
+				t.Errorf("%s, %s: %+v", c.name, name, got)
+			}
 		}
 	}
 }

@@ -18,7 +18,9 @@ import (
 	"switchboard/handoff/consent"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
 	"switchboard/realtime"
+	"switchboard/realtime/models"
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
 	"switchboard/servers/responses"
@@ -62,7 +64,7 @@ type plan struct {
 type modelPlan struct {
 	URL, Name, Key string
 	Aliases        map[string]string
-	Prices         *web.Prices // nil: unknown
+	Tariff         models.Tariff
 }
 
 // notifyPlan is where callers are told who are in no call; without a URL nowhere. Token may be nil.
@@ -139,7 +141,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
-		Tools: tools.For, Backchannel: consent.Backchannel, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
+		Tools: tools.For, Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
+		Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
@@ -227,6 +230,29 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call
 		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Work: runs, Questions: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
+}
+
+// billed keeps what a call has cost in its caller's history; who has no name has none.
+func (s *service) billed(ctx context.Context, b realtime.Bill) error {
+	if b.Caller.Nameless() {
+		return nil
+	}
+	return s.store.AddSaid(ctx, b.Caller, []sessions.Said{{ID: "call " + b.Call, At: b.Began.Add(b.Took), Who: sessions.WhoCall,
+		Text: callWords(b)}})
+}
+
+// callWords tells of a call that is over: "A call of 12 minutes, about $1.48".
+func callWords(b realtime.Bill) string {
+	cost := fmt.Sprintf("about %s", b.Cost)
+	switch {
+	case b.Priced && b.Cost == 0:
+		cost = "at no cost"
+	case !b.Priced:
+		cost = fmt.Sprintf("%d tokens", b.Tokens.Sum())
+	case b.Cost < handoff.Dollar/200:
+		cost = b.Cost.String()
+	}
+	return fmt.Sprintf("A call of %s, %s", wording.AgeWords(b.Took), cost)
 }
 
 // mcp serves the table of tools to other agents.

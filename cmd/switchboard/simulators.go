@@ -49,7 +49,7 @@ func (s *simulators) fill(p *plan) error {
 		if err != nil {
 			return err
 		}
-		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name}
+		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff}
 	}
 	if len(p.Servers) > 0 {
 		return nil
@@ -118,7 +118,7 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 
 // voiceInfo is what the page tells about the voice.
 func (s *simulators) voiceInfo(m modelPlan) web.VoiceInfo {
-	info := web.VoiceInfo{Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: m.Prices, Chips: []web.Chip{}}
+	info := web.VoiceInfo{Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: pagePrices(m), Chips: []web.Chip{}}
 	if !s.voice || !s.machines { // the sentences speak of the simulated machines
 		return info
 	}

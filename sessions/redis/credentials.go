@@ -67,11 +67,11 @@ func (s credentials) DropLogin(ctx context.Context, principal, id string) (bool,
 	return n > 0, s.fault(err)
 }
 
-// Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
-func (s credentials) Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error) {
+// Spend adds an amount to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
+func (s credentials) Spend(ctx context.Context, name, day string, amount int64) (int64, error) {
 	key := s.key(url.QueryEscape(name), "spent:"+url.QueryEscape(day))
-	sum, err := spendScript.Run(ctx, s.client, []string{key}, int64(d), sessions.SpentFor.Milliseconds()).Int64()
-	return time.Duration(sum), s.fault(err)
+	sum, err := spendScript.Run(ctx, s.client, []string{key}, amount, sessions.SpentFor.Milliseconds()).Int64()
+	return sum, s.fault(err)
 }
 
 // The keys: a principal's logins by id, and each login by the sum of its token.

@@ -99,17 +99,19 @@ func testLoginEnds(t *testing.T, s Store) {
 func testSpend(t *testing.T, s Store) {
 	for i, step := range []struct {
 		name, day string
-		d, want   time.Duration
+		amount    int64
+		want      int64
 	}{
 		{"owner", "2026-11-22", 0, 0},
-		{"owner", "2026-11-22", time.Minute + time.Nanosecond, time.Minute + time.Nanosecond},
-		{"owner", "2026-11-22", 59 * time.Minute, time.Hour + time.Nanosecond},
-		{"owner", "2026-11-23", time.Second, time.Second},
-		{"key:0123456789ab", "2026-11-22", time.Second, time.Second},
+		{"owner", "2026-11-22", 60_000_000_001, 60_000_000_001},
+		{"owner", "2026-11-22", 59 * 60_000_000_000, 3_600_000_000_001},
+		{"owner", "2026-11-23", 1_000_000_000, 1_000_000_000},
+		{"key:0123456789ab", "2026-11-22", 1_000_000_000, 1_000_000_000},
+		{"dollars of owner", "2026-11-22", 60, 60},
 		{"owner/", "2026-11-22", 0, 0},
-		{"owner", "2026-11-22", 0, time.Hour + time.Nanosecond},
+		{"owner", "2026-11-22", 0, 3_600_000_000_001},
 	} {
-		if got, err := s.Spend(t.Context(), step.name, step.day, step.d); err != nil || got != step.want {
+		if got, err := s.Spend(t.Context(), step.name, step.day, step.amount); err != nil || got != step.want {
 			t.Fatalf("step %d: %v, %v, want %v", i, got, err, step.want)
 		}
 	}

@@ -66,15 +66,15 @@ func (s credentials) DropLogin(ctx context.Context, principal, id string) (bool,
 	return s.changed(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
 }
 
-// Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
-func (s credentials) Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error) {
+// Spend adds an amount to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
+func (s credentials) Spend(ctx context.Context, name, day string, amount int64) (int64, error) {
 	var total int64
 	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		return tx.QueryRowContext(ctx, "INSERT INTO spent (name, day, total, changed) VALUES (?, ?, ?, ?) "+
 			"ON CONFLICT (name, day) DO UPDATE SET total = total + excluded.total, changed = excluded.changed RETURNING total",
-			name, day, int64(d), time.Now().UnixMilli()).Scan(&total)
+			name, day, amount, time.Now().UnixMilli()).Scan(&total)
 	})
-	return time.Duration(total), err
+	return total, err
 }
 
 // PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has

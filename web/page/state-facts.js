@@ -6,7 +6,7 @@ export const factsStart = {
   begun: false, // since then the voice model has begun an answer
   answered: 0, // how long the last answer took to begin, at least 1 ms; 0: none has
   tokens: 0, // of the responses that were seen
-  used: { text_in: 0, text_cached: 0, text_out: 0, audio_in: 0, audio_cached: 0, audio_out: 0 }, // the same by kind; null: not told
+  used: { text_in: 0, text_cached: 0, text_out: 0, audio_in: 0, audio_cached: 0, audio_out: 0, image_in: 0, image_cached: 0 }, // the same by kind; null: not told
   rtt: null, // ms
   lost: null, // share of packets
 };
@@ -42,10 +42,11 @@ function ofVoice(facts, event, at) {
 function added(used, { input_token_details: into, output_token_details: out }) {
   if (!used || !into || !out) return null;
   const cached = into.cached_tokens_details ?? { text_tokens: into.cached_tokens };
-  const [text, audio] = [cached.text_tokens ?? 0, cached.audio_tokens ?? 0];
+  const [text, audio, image] = [cached.text_tokens ?? 0, cached.audio_tokens ?? 0, cached.image_tokens ?? 0];
   const one = {
     text_in: (into.text_tokens ?? 0) - text, text_cached: text, text_out: out.text_tokens ?? 0,
     audio_in: (into.audio_tokens ?? 0) - audio, audio_cached: audio, audio_out: out.audio_tokens ?? 0,
+    image_in: (into.image_tokens ?? 0) - image, image_cached: image,
   };
   return Object.fromEntries(Object.keys(used).map((kind) => [kind, used[kind] + Math.max(0, one[kind])]));
 }
@@ -54,7 +55,7 @@ const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD"
 
 /** What a call has cost so far, in words: money where the prices are known, else tokens. */
 export function costWords({ tokens, used }, { simulated, prices }) {
-  if (simulated) return "no cost";
+  if (simulated && !prices) return "no cost";
   if (!tokens) return "";
   if (!prices || !used) return `${tokens.toLocaleString("en")} tokens`;
   const cost = Object.keys(used).reduce((sum, kind) => sum + used[kind] * prices[kind] / 1e6, 0);

@@ -121,7 +121,9 @@ async function readWhole(all) {
 
 const clock = (at) => h("time", { class: "quiet-text", datetime: at, title: localMoment(at), text: clockWords(at) });
 
-const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
+const callRow = (line) => h("li", { class: "past-line past-call" }, clock(line.at), h("p", { class: "quiet-text", text: line.text }));
+
+const lineRow = (line) => (line.who === "call" ? callRow(line) : h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text })));
 
 function workRow(w, hue) {
   const { text, tone } = outcomeWords(w);
@@ -178,7 +180,8 @@ export function asMarkdown(all) {
     const at = localMoment(f.at);
     if (at.slice(0, 10) !== day) out.push(`\n## ${(day = at.slice(0, 10))}`);
     const time = `${at.slice(11, 16)} ${at.slice(19)}`;
-    if (f.line) out.push(`\n**${f.line.who === "you" ? "You" : "Voice"}** (${time}): ${f.line.text}`);
+    if (f.line?.who === "call") out.push(`\n*${f.line.text}* (${time})`);
+    else if (f.line) out.push(`\n**${f.line.who === "you" ? "You" : "Voice"}** (${time}): ${f.line.text}`);
     else out.push(workMarkdown(f.work, time));
   }
   return `${out.join("\n")}\n`.replaceAll("\r", "");

@@ -1,0 +1,195 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
+	"switchboard/realtime/models"
+)
+
+const (
+	// partingID names the sentence after which a call ends whose money is used up.
+	partingID = "money-used-up"
+	// partingLimit bounds how long a call waits until that was heard: what it has paid for may still sound, and the
+	// caller may speak. Nothing else is bought meanwhile.
+	partingLimit = 10 * time.Second
+)
+
+// A Bill is what the voice model's responses used in one call, with all its sessions.
+type Bill struct {
+	Call   string
+	Caller handoff.Caller
+	Began  time.Time
+	Took   time.Duration
+	Tokens models.Tokens
+	Cost   handoff.Money
+	Priced bool // the prices are known; else Cost is less than was paid
+}
+
+// A bill grows while its call goes on. Its methods may be used from any goroutine.
+type bill struct {
+	charged chan struct{} // holds one token while there is something new on it
+
+	mu   sync.Mutex
+	bill Bill // Guarded by mu
+}
+
+// charge adds what a response used.
+func (p *admission) charge(model, call string, usage []byte) {
+	tokens := models.Read(usage)
+	if tokens.Sum() == 0 {
+		return
+	}
+	prices, priced := p.quota.tariff.Of(model)
+	cost := prices.Cost(tokens)
+	p.bill.mu.Lock()
+	b := &p.bill.bill
+	b.Priced = priced && (b.Priced || b.Tokens.Sum() == 0)
+	b.Call, b.Tokens, b.Cost = call, b.Tokens.Add(tokens), b.Cost+cost
+	p.bill.mu.Unlock()
+	p.quota.used.add(tokens, cost)
+	select {
+	case p.bill.charged <- struct{}{}:
+	default: // it will be looked at
+	}
+}
+
+func (b *bill) now() Bill {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bill
+}
+
+// pay writes down what the call has cost by now, and returns why it may cost no more; nil: it may. What cannot be
+// written is owed, and counts.
+func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterWait)
+	defer cancel()
+	cost, day := p.bill.now().Cost, time.Now().UTC().Format(time.DateOnly)
+	for _, s := range p.shares {
+		if most := s.limits.DollarsPerCall; most > 0 && cost >= handoff.Dollars(most) {
+			spent = handoff.Fault(handoff.CodeLimited, "the money for this call is used up", "")
+		}
+		most := s.limits.DollarsPerDay
+		if most == 0 || p.quota.spending == nil {
+			continue
+		}
+		total, failed := p.quota.spending.Spend(ctx, "dollars of "+s.name, day, int64(cost-s.paid))
+		if failed != nil {
+			err = errors.Join(err, failed)
+		} else {
+			s.paid, s.day = cost, handoff.Money(total)
+		}
+		if s.day+cost-s.paid >= handoff.Dollars(most) {
+			spent = handoff.Fault(handoff.CodeLimited, "the money of today is used up", "")
+		}
+	}
+	return spent, err
+}
+
+// limited reports whether money is counted for the call.
+func (p *admission) limited() bool {
+	return slices.ContainsFunc(p.shares, func(s *share) bool {
+		return s.limits.DollarsPerCall > 0 || s.limits.DollarsPerDay > 0 && p.quota.spending != nil
+	})
+}
+
+// tell gives the bill of a call that has ended to who keeps it.
+func (p *admission) tell() {
+	b := p.bill.now()
+	if p.quota.billed == nil || b.Tokens.Sum() == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), meterWait) // the call has ended, and its context
+	defer cancel()
+	b.Took = time.Since(b.Began)
+	if err := p.quota.billed(ctx, b); err != nil {
+		p.quota.log.Warn("cost of a call not written down", zap.Error(err))
+	}
+}
+
+// A parting is how a call ends whose money is used up: the caller is told, and nothing else is bought.
+type parting struct {
+	why *handoff.Error // nil: it goes on
+	ask string         // the ask that says so, "" before
+}
+
+// part ends the call after one more sentence.
+func (c *Call) part(why *handoff.Error) {
+	c.do(func() {
+		if c.parting.why != nil {
+			return
+		}
+		c.parting.why = why
+		c.alarms[alarmParting].at = time.Now().Add(partingLimit)
+		c.saying.say(handoff.Utterance{ID: partingID, Floor: handoff.FloorAsk,
+			Text: "The money that may be spent on calls is used up: this call ends after what you say now. Tell the caller " +
+				"so in one short sentence, and that work which runs goes on and is told in the next call. Call no tool."})
+	})
+}
+
+// buysNoMore cancels a response that begins although the money is used up.
+func (c *Call) buysNoMore(id string) {
+	if c.parting.why == nil || c.parting.ask != "" && c.saying.floor.AskOf(id) == c.parting.ask {
+		return
+	}
+	c.hearing.mute(id)
+	c.legs.toModel(events.Cancel(c.ids.Next(), id))
+}
+
+// parts notes which ask carries the last sentence of a call.
+func (s *saying) parts(x floor.Effect) {
+	if x.Ask != "" && slices.Contains(x.Utterances, partingID) {
+		s.parting.ask = x.Ask
+	}
+}
+
+// charge puts what a response used on the bill.
+func (c *Call) charge(response gjson.Result) {
+	if c.pass != nil {
+		c.pass.charge(c.model, c.id, []byte(response.Get("usage").Raw))
+	}
+}
+
+// used is what all calls used since the process began. Its methods may be used from any goroutine.
+type used struct {
+	mu     sync.Mutex
+	tokens models.Tokens // Guarded by mu
+	cost   handoff.Money // Guarded by mu
+}
+
+func (u *used) add(tokens models.Tokens, cost handoff.Money) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.tokens, u.cost = u.tokens.Add(tokens), u.cost+cost
+}
+
+func (u *used) metrics() iter.Seq[handoff.Metric] {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	t := u.tokens
+	all := []handoff.Metric{{Name: "switchboard_voice_cost_dollars_total",
+		Help: "What the responses of the voice model cost, as far as its prices are known.", Value: u.cost.Dollars()}}
+	for _, k := range []struct {
+		kind string
+		n    int64
+	}{
+		{"text_in", t.TextIn}, {"text_cached", t.TextCached}, {"text_out", t.TextOut},
+		{"audio_in", t.AudioIn}, {"audio_cached", t.AudioCached}, {"audio_out", t.AudioOut},
+		{"image_in", t.ImageIn}, {"image_cached", t.ImageCached},
+	} {
+		all = append(all, handoff.NewMetric("switchboard_voice_tokens_total",
+			"Tokens of the voice model's responses, by kind.", k.n, "kind", k.kind))
+	}
+	return slices.Values(all)
+}

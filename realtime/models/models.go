@@ -1,0 +1,71 @@
+// Package models knows of voice models what their makers publish: what they cost, until when they are there, and which
+// takes their place. It is pure.
+//
+// It must not know a call, a limit or the clock: who counts and who compares dates does that.
+package models
+
+import (
+	"strings"
+	"time"
+)
+
+// A Model is a voice model of OpenAI.
+type Model struct {
+	Name   string
+	Prices Prices
+	Ends   time.Time // the day on which it is shut down, in UTC; zero: none is announced
+	Next   string    // the model that OpenAI recommends in its place; "" where Ends is zero
+}
+
+// Prices of developers.openai.com/api/docs/models/NAME and the pricing page, read in November 2026: text and sound in,
+// cached and out, and pictures in and cached.
+var (
+	full     = Prices{TextIn: 4, TextCached: 0.40, TextOut: 24, AudioIn: 32, AudioCached: 0.40, AudioOut: 64, ImageIn: 5, ImageCached: 0.50}
+	earlier  = Prices{TextIn: 4, TextCached: 0.40, TextOut: 16, AudioIn: 32, AudioCached: 0.40, AudioOut: 64, ImageIn: 5, ImageCached: 0.50}
+	smallest = Prices{TextIn: 0.60, TextCached: 0.06, TextOut: 2.40, AudioIn: 10, AudioCached: 0.30, AudioOut: 20, ImageIn: 0.80, ImageCached: 0.08}
+)
+
+// shutdown is when OpenAI ends its first generation of realtime models (developers.openai.com/api/docs/deprecations,
+// read in November 2026; notices of resellers say the day before).
+var shutdown = time.Date(2027, time.January, 20, 0, 0, 0, 0, time.UTC)
+
+// known are the voice models of OpenAI. Set once.
+var known = []Model{
+	{Name: "gpt-realtime-2.1", Prices: full},
+	{Name: "gpt-realtime-2.1-mini", Prices: smallest},
+	{Name: "gpt-realtime-2", Prices: full},
+	{Name: "gpt-realtime-1.5", Prices: earlier},
+	{Name: "gpt-realtime", Prices: earlier, Ends: shutdown, Next: "gpt-realtime-2.1"},
+	{Name: "gpt-realtime-mini", Prices: smallest, Ends: shutdown, Next: "gpt-realtime-2.1-mini"},
+}
+
+// Known finds a model of OpenAI by its name, or that of a snapshot of it: "gpt-realtime-2025-08-28".
+func Known(name string) (Model, bool) {
+	for _, m := range known {
+		if rest, is := strings.CutPrefix(name, m.Name); is && (rest == "" || isDate(rest)) {
+			return m, true
+		}
+	}
+	return Model{}, false
+}
+
+// isDate reports whether the end of a name is the date of a snapshot.
+func isDate(rest string) bool {
+	_, err := time.Parse("-"+time.DateOnly, rest)
+	return err == nil
+}
+
+// Dearest are the highest prices of any model, kind by kind: what a model may cost of which nobody knows.
+func Dearest() Prices {
+	var most Prices
+	for _, m := range known {
+		p := m.Prices
+		most = Prices{
+			TextIn: max(most.TextIn, p.TextIn), TextCached: max(most.TextCached, p.TextCached),
+			TextOut: max(most.TextOut, p.TextOut), AudioIn: max(most.AudioIn, p.AudioIn),
+			AudioCached: max(most.AudioCached, p.AudioCached), AudioOut: max(most.AudioOut, p.AudioOut),
+			ImageIn: max(most.ImageIn, p.ImageIn), ImageCached: max(most.ImageCached, p.ImageCached),
+		}
+	}
+	return most
+}

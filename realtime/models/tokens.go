@@ -1,0 +1,120 @@
+package models
+
+import (
+	"encoding/json"
+	"math"
+
+	"switchboard/handoff"
+)
+
+// Prices are what a model costs, in US dollars for a million tokens. Cached is what it was given before.
+type Prices struct {
+	TextIn, TextCached, TextOut    float64
+	AudioIn, AudioCached, AudioOut float64
+	ImageIn, ImageCached           float64
+}
+
+// Tokens are what responses used, by kind. None of them is negative.
+type Tokens struct {
+	TextIn, TextCached, TextOut    int64
+	AudioIn, AudioCached, AudioOut int64
+	ImageIn, ImageCached           int64
+}
+
+// maxTokens bounds each number of one response: more is no answer of a model, and must not end a sum.
+const maxTokens = 100_000_000
+
+// Read returns the tokens of one response from its usage, raw; "" or what cannot be read is none. A server that tells
+// of no kinds is taken to have sent and heard sound alone, which costs most.
+func Read(usage []byte) Tokens {
+	var u struct {
+		InputTokens  int64  `json:"input_tokens"`
+		OutputTokens int64  `json:"output_tokens"`
+		In           *input `json:"input_token_details"`
+		Out          *struct {
+			Text  int64 `json:"text_tokens"`
+			Audio int64 `json:"audio_tokens"`
+		} `json:"output_token_details"`
+	}
+	if len(usage) == 0 || json.Unmarshal(usage, &u) != nil {
+		return Tokens{}
+	}
+	t := Tokens{AudioIn: u.InputTokens, AudioOut: u.OutputTokens}
+	if u.In != nil {
+		cached := kinds{Text: u.In.CachedTokens}
+		if u.In.Cached != nil {
+			cached = *u.In.Cached
+		}
+		cached = kinds{sane(cached.Text), sane(cached.Audio), sane(cached.Image)}
+		t.TextIn, t.TextCached = u.In.Text-cached.Text, cached.Text
+		t.AudioIn, t.AudioCached = u.In.Audio-cached.Audio, cached.Audio
+		t.ImageIn, t.ImageCached = u.In.Image-cached.Image, cached.Image
+	}
+	if u.Out != nil {
+		t.TextOut, t.AudioOut = u.Out.Text, u.Out.Audio
+	}
+	return Tokens{
+		TextIn: sane(t.TextIn), TextCached: sane(t.TextCached), TextOut: sane(t.TextOut),
+		AudioIn: sane(t.AudioIn), AudioCached: sane(t.AudioCached), AudioOut: sane(t.AudioOut),
+		ImageIn: sane(t.ImageIn), ImageCached: sane(t.ImageCached),
+	}
+}
+
+type kinds struct {
+	Text  int64 `json:"text_tokens"`
+	Audio int64 `json:"audio_tokens"`
+	Image int64 `json:"image_tokens"`
+}
+
+// input is what went into a response; what was cached is a part of it.
+type input struct {
+	kinds
+
+	CachedTokens int64  `json:"cached_tokens"`
+	Cached       *kinds `json:"cached_tokens_details"`
+}
+
+func sane(n int64) int64 { return min(max(n, 0), maxTokens) }
+
+// Add returns the sum of two.
+func (t Tokens) Add(o Tokens) Tokens {
+	return Tokens{
+		TextIn: t.TextIn + o.TextIn, TextCached: t.TextCached + o.TextCached, TextOut: t.TextOut + o.TextOut,
+		AudioIn: t.AudioIn + o.AudioIn, AudioCached: t.AudioCached + o.AudioCached, AudioOut: t.AudioOut + o.AudioOut,
+		ImageIn: t.ImageIn + o.ImageIn, ImageCached: t.ImageCached + o.ImageCached,
+	}
+}
+
+// Sum returns how many there are of all kinds.
+func (t Tokens) Sum() int64 {
+	return t.TextIn + t.TextCached + t.TextOut + t.AudioIn + t.AudioCached + t.AudioOut + t.ImageIn + t.ImageCached
+}
+
+// Cost returns what tokens cost.
+func (p Prices) Cost(t Tokens) handoff.Money {
+	dollars := (p.TextIn*float64(t.TextIn) + p.TextCached*float64(t.TextCached) + p.TextOut*float64(t.TextOut) +
+		p.AudioIn*float64(t.AudioIn) + p.AudioCached*float64(t.AudioCached) + p.AudioOut*float64(t.AudioOut) +
+		p.ImageIn*float64(t.ImageIn) + p.ImageCached*float64(t.ImageCached)) / 1e6
+	return handoff.Money(math.Round(min(dollars, 1e6) * float64(handoff.Dollar)))
+}
+
+// A Tariff is what the models of one server cost.
+type Tariff struct {
+	Own  map[string]Prices // by the name of a model, before what is known of it
+	List bool              // the server is OpenAI's, so what is known of models holds
+	Else *Prices           // of every other model; nil: it costs nothing
+}
+
+// Of returns what a model costs, by the name that it has there; false: nothing.
+func (t Tariff) Of(model string) (Prices, bool) {
+	if own, is := t.Own[model]; is {
+		return own, true
+	}
+	if m, is := Known(model); is && t.List {
+		return m.Prices, true
+	}
+	if t.Else == nil {
+		return Prices{}, false
+	}
+	return *t.Else, true
+}
