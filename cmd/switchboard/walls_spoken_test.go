@@ -20,7 +20,7 @@ func TestSpokenYesOverALostSession(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		lost time.Duration // in the course of the yes, of whose sound there is a second; 0: before it
-	}{{"before the yes", 0}, {"in the yes", 600 * time.Millisecond}} {
+	}{{"before the yes", 0}, {"in the yes", 880 * time.Millisecond}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			now, state := make(chan simulator.Event), t.TempDir()
