@@ -90,6 +90,19 @@ type Utterance struct {
 	Tells  []string // the work whose outcome it tells; for who watches what is said, not for who says it
 }
 
+// A BrokenCall is a call that ended without its caller's will, as their next call is told of it.
+type BrokenCall struct {
+	Began time.Time
+	Ended time.Time  // zero: not known, Switchboard ended with it
+	Lines []SaidLine // what was said last, oldest first, bounded by who gives them; nil: not known any more
+}
+
+// A SaidLine is what the caller or the voice said.
+type SaidLine struct {
+	Caller bool
+	Text   string
+}
+
 // CallInfo is a live call as lists give it.
 type CallInfo struct {
 	ID    string    `json:"id"`

@@ -107,19 +107,25 @@ func (f *Front) serveAttached(
 		_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
 	})
 	begins, state := func(fault *handoff.Error) { begun <- fault }, &attached{}
+	over := func(*Call) {}
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()
 		c := f.admit(grant, id, 0, p, model, func(c *Call) {
 			c.attach(state)
 			c.session.begins, begins = begins, nil
+			c.earlier = state.earlier
 		})
 		if left() { // after the dial, before there was a call to hang up
 			c.hangUp()
+		}
+		if grant.Page && !in {
+			over = f.remember(staying, c) // of the page's alone: other clients go without a goodbye
 		}
 		began := time.Now()
 		// How the call ended was logged by the call.
 		_ = f.serve(ctx, c, p, model, pass)
 		if in = in || c.mask.Begun(); !in || !c.wasLost() {
+			over(c)
 			return
 		}
 		if time.Since(began) > steady {
@@ -128,7 +134,9 @@ func (f *Front) serveAttached(
 		if c.mask.Begun() {
 			state = c.leftOpen()
 		}
-		model, tries = f.rejoin(staying, id, header, tries)
+		if model, tries = f.rejoin(staying, id, header, tries); model == nil {
+			over(c)
+		}
 	}
 }
 
@@ -210,10 +218,11 @@ const (
 
 // An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
 type attached struct {
-	orphans []string  // requests of a lost socket that have no output, for all that is known
-	tells   bool      // the provider tells when its sound begins and stops
-	until   time.Time // when it will have played what it said, as far as that is estimated
-	spoke   time.Time // when the caller began to speak last
+	orphans []string           // requests of a lost socket that have no output, for all that is known
+	earlier []handoff.SaidLine // what was said over lost sockets
+	tells   bool               // the provider tells when its sound begins and stops
+	until   time.Time          // when it will have played what it said, as far as that is estimated
+	spoke   time.Time          // when the caller began to speak last
 }
 
 // attach makes the call one that the provider carries, before it begins. Its own instructions stand.
@@ -229,7 +238,7 @@ func (c *Call) wasLost() bool {
 
 // leftOpen is what the next socket of a lost call begins with.
 func (c *Call) leftOpen() *attached {
-	next := &attached{}
+	next := &attached{earlier: c.lastLines()}
 	for id, r := range c.saying.requests {
 		if !r.answered {
 			next.orphans = append(next.orphans, id)

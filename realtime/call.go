@@ -48,6 +48,7 @@ type Call struct {
 	running *sync.WaitGroup     // Set once, by serve: its legs and what looks for it
 	model   string              // the voice model's name, as it was told last; Guarded by mu
 	besides int                 // sockets beside the client; Guarded by the front's mu
+	wished  bool                // Owned by run: somebody hung up, and did not vanish
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; run's alone once the call has ended
@@ -57,6 +58,7 @@ type Call struct {
 	hearing hearing
 	session session
 	renewal renewal
+	earlier []handoff.SaidLine // what was said before the socket of this attached call, while it had others
 }
 
 // A core is what the owners of a call's state share.
@@ -361,6 +363,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		case <-w.model.Ending():
 			c.do(func() { c.departed(w.model) })
 		case why := <-c.stop:
+			c.wished = why == nil
 			end(why)
 		case <-left:
 			end(handoff.Fault(handoff.CodeInternal, "", "the router left the call"))

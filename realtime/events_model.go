@@ -73,7 +73,7 @@ func (c *Call) readModel(kind string, event []byte) {
 			c.mask.Answers(r.Get("id").String(), c.saying.floor.Untagged())
 		}
 	}
-	if c.legs.heirs {
+	if c.legs.heirs || c.hearing.attached != nil {
 		c.renewal.recall.FromModel(kind, event)
 		c.followItems(kind, event)
 	}

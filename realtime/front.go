@@ -53,6 +53,8 @@ type Config struct {
 	Billed func(context.Context, Bill) error
 	// Hold is how long a call waits for a client that vanished, if that said it comes back. Zero: not at all.
 	Hold time.Duration
+	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
+	Broken Broken
 	// Log may be nil.
 	Log *zap.Logger
 }
@@ -178,6 +180,10 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	c.pass, c.running = p, &running
 	during, over := context.WithCancel(ctx)
 	c.renewal.spawn = func(work func(context.Context)) { running.Go(func() { work(during) }) }
+	if c.hearing.attached == nil {
+		over := f.remember(during, c)
+		defer func() { over(c) }()
+	}
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })
 	running.Go(func() { model.Run(c.takeFrom(model)) })

@@ -138,11 +138,11 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	runs = router.NewRouter(routing)
-	calls := s.calls(p, fleet, runs)
+	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
 		Tools: tools.For, Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
-		Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
+		Media: p.Media, Hold: callHold, Broken: broken, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
-		Router:  runs, Store: s.store, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
+		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
 		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})

@@ -51,6 +51,18 @@ type frontStore interface {
 	sessions.Apps
 }
 
+// An edgeMemory is a store for the edge: who deletes what they said and heard deletes also what calls know of it.
+type edgeMemory struct {
+	store
+	broken *sessions.BrokenCalls
+}
+
+// DropSaid implements [sessions.Conversations].
+func (m edgeMemory) DropSaid(ctx context.Context, c handoff.Caller) error {
+	m.broken.Forget(c)
+	return m.store.DropSaid(ctx, c)
+}
+
 // stageStore is what the service does with a store.
 type stageStore interface {
 	Run(ctx context.Context) error

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/mask"
 )
@@ -395,6 +396,21 @@ func message(role, text string) events.Object {
 	}
 	return events.Object{"type": events.ItemMessage, "role": role,
 		"content": []events.Object{{"type": kind, "text": text}}}
+}
+
+// Last returns what was said last, at most so many lines of so many bytes, oldest first: no notes, no calls.
+func (r *Recall) Last(lines, size int) []handoff.SaidLine {
+	var all []handoff.SaidLine
+	for _, it := range slices.Backward(r.items) {
+		if it.kind != events.ItemMessage || it.role == "system" || it.text == "" {
+			continue
+		}
+		if all = append(all, handoff.SaidLine{Caller: it.role == "user", Text: handoff.Clip(it.text, size)}); len(all) == lines {
+			break
+		}
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // Transcript returns these items as one text, for a model that does not take them as they are; "": there is nothing to

@@ -85,6 +85,7 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	"documents": {
 		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,
 		"an owner has so many": testDocumentsBounded, "levels": testLevels,
+		"calls that broke off": testBroken,
 	},
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/realtime/simulator"
+)
+
+// TestNextCallKnowsTheConversation: Switchboard is restarted in the middle of a call. The next call is told when that
+// broke off, with the last that was said as far as the page had it kept, and the one after it is told nothing.
+func TestNextCallKnowsTheConversation(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, store string) {
+		state, notes := t.TempDir(), make(chan string, 16)
+		l := loopback(t)
+		model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
+			notes <- strings.Join(h.Messages, "\n")
+			return toolsAsTyped(h)
+		}}})
+		background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
+		again := func() *running {
+			return start(t, func(p *plan) {
+				p.StateDir, p.Redis = state, store
+				p.Model = modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+			})
+		}
+		told := func(r *running) (note string) { // in the first sentences of a call
+			p := r.call()
+			for range 5 {
+				p.say("go on")
+				note += <-notes
+			}
+			return note
+		}
+		r := again()
+		p := r.call()
+		p.say("hello")
+		if first := <-notes; first != "" {
+			t.Errorf("the first call is told %q", first)
+		}
+		line := func(id, who, text string) map[string]string {
+			return map[string]string{"id": id, "who": who, "text": text, "at": time.Now().UTC().Format(time.RFC3339Nano)}
+		}
+		lines, err := json.Marshal(map[string]any{"lines": []any{line("1", "you", "run the tests"), line("2", "voice", "One fails.")}})
+		must(t, err)
+		r.post("/fleet/conversation", string(lines))
+		r.stop()
+		r = again()
+		if note := told(r); !strings.Contains(note, "broke off") || !strings.Contains(note, `The caller: "run the tests"`) ||
+			!strings.Contains(note, `You: "One fails."`) {
+			t.Errorf("the next call is told %q", note)
+		}
+		for _, c := range items[struct{ ID string }](r, "/fleet/calls") {
+			if status, body := r.ask("DELETE", fmt.Sprint("/fleet/calls/", c.ID), ""); status/100 != 2 {
+				t.Errorf("%d %s", status, body)
+			}
+		}
+		until(t, "no call", func() bool { return len(items[struct{ ID string }](r, "/fleet/calls")) == 0 })
+		r.stop()
+		if note := told(again()); note != "" {
+			t.Errorf("after one that was hung up: %q", note)
+		}
+	})
+}

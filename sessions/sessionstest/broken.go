@@ -1,0 +1,58 @@
+package sessionstest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// testBroken: a call that broke off is known to the next one, once, of each caller; its words after a restart only as
+// far as they are history.
+func testBroken(t *testing.T, s Store) {
+	ctx, other := t.Context(), handoff.Caller{Principal: owner.Principal, User: "somebody"}
+	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
+	calls := sessions.NewBrokenCalls(s, s)
+	begin := func(b *sessions.BrokenCalls, c handoff.Caller) string {
+		t.Helper()
+		last, there, err := b.Begin(ctx, c, began)
+		must(t, err)
+		text := fmt.Sprint(there)
+		for _, l := range last.Lines {
+			text += fmt.Sprintf(" %t:%s", l.Caller, l.Text)
+		}
+		return text
+	}
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	broken := &handoff.BrokenCall{Began: began, Ended: time.Now(), Lines: []handoff.SaidLine{{Caller: true, Text: "words"}}}
+	want("at first", begin(calls, owner), "false")
+	want("beside an open one", begin(calls, owner), "false")
+	must(t, calls.End(ctx, owner, nil))
+	must(t, calls.End(ctx, owner, broken))
+	want("of somebody", begin(calls, other), "false")
+	want("after one that broke off", begin(calls, owner), "true true:words")
+	want("a second time", begin(calls, owner), "false")
+	must(t, calls.End(ctx, owner, nil))
+	must(t, calls.End(ctx, owner, nil))
+	want("after one that was hung up", begin(calls, owner), "false")
+	must(t, calls.End(ctx, owner, broken))
+
+	want("after a restart, without history", begin(sessions.NewBrokenCalls(s, s), owner), "true")
+	say(t, s, owner, sessions.Said{ID: "old", At: began.Add(-time.Minute), Who: "you", Text: "before the call"},
+		sessions.Said{ID: "1", At: began, Who: "you", Text: "run it"},
+		sessions.Said{ID: "2", At: began.Add(time.Second), Who: "voice", Text: "It runs."})
+	want("after a kill, with history", begin(sessions.NewBrokenCalls(s, s), owner), "true true:run it false:It runs.")
+	must(t, s.DropSaid(ctx, owner))
+	again := sessions.NewBrokenCalls(s, s)
+	want("after history was deleted", begin(again, owner), "true")
+	must(t, again.End(ctx, owner, broken))
+	again.Forget(owner)
+	want("after it was, in this life", begin(again, owner), "true")
+}
