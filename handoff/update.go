@@ -171,6 +171,10 @@ const (
 	// The audit alone knows these.
 	DecisionWords    Decision = "words"    // an answer in words
 	DecisionWithheld Decision = "withheld" // what was written down before did not go out, or did not count
+	// Of a program elsewhere, which Client names: a person let it in or did not, or what it was given ended.
+	DecisionLetIn      Decision = "let_in"
+	DecisionKeepOut    Decision = "keep_out"
+	DecisionDisconnect Decision = "disconnect"
 )
 
 func (Started) agentUpdate()        {}

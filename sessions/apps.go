@@ -10,8 +10,8 @@ import (
 	"switchboard/handoff"
 )
 
-// An App is a program elsewhere that a person lets act for them, by OAuth. Of its credentials only sums are kept: it has
-// an access token, and one credential with which it gets the next one, first a code and then refresh tokens.
+// An App is a program elsewhere that a person lets act for them, by OAuth. Of its credentials only sums are kept: it
+// has an access token, and one credential with which it gets the next one, first a code and then refresh tokens.
 type App struct {
 	ID        string // names it in lists and in its credentials: 12 letters and digits
 	Principal string

@@ -38,6 +38,7 @@ type auth struct {
 	codes   codes
 	logins  Logins       // Set once
 	secrets Secrets      // Set once
+	apps    oauthTokens  // Set once: nil: no program is let in by OAuth
 	access  accessPolicy // Set once
 	log     *zap.Logger  // Set once
 }
@@ -144,6 +145,9 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if strings.HasPrefix(text, secretPrefix) {
 		return a.bySecret(r, text, now)
 	}
+	if a.isAppToken(text) {
+		return a.byApp(r, text)
+	}
 	if !strings.HasPrefix(text, tokenPrefix) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")
 	}
@@ -169,6 +173,9 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 
 // revoked reports whether what let a request in has ended since, as an error; nil: not that anybody knew.
 func (a *auth) revoked(r *http.Request) error {
+	if text, _ := carriedKey(r); a.isAppToken(text) {
+		return a.appRevoked(r, text)
+	}
 	if _, err := a.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
 		return err
 	}

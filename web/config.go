@@ -135,9 +135,15 @@ type pageStore interface {
 
 // accessStore is who may come in.
 type accessStore interface {
+	loginStore
+	Secrets
+	AppList
+}
+
+// loginStore is the pages that logged in.
+type loginStore interface {
 	Logins
 	LoginList
-	Secrets
 }
 
 // Fleet is the machines and the sessions on them.
@@ -195,6 +201,7 @@ type Config struct {
 	Push      Push
 	Responses Mounted // nil: there is none
 	MCP       Mounted // nil: there is none
+	OAuth     OAuth   // nil: there is none, and no document of it
 	// MCPPipe serves MCP to a program on this machine, a message a line, until it closes the connection or ctx ends.
 	MCPPipe func(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error
 

@@ -43,6 +43,7 @@ type world struct {
 	kept        []sessions.Login                      // Guarded by mu: newest use first
 	secrets     map[[sha256.Size]byte]sessions.Secret // Guarded by mu
 	mostSecrets int                                   // Guarded by mu: how many are kept
+	apps        []sessions.App                        // Guarded by mu
 	failLogins  error                                 // Guarded by mu: what the store of logins returns
 	desk        desk                                  // Guarded by mu
 	archived    []handoff.SessionInfo                 // Guarded by mu
@@ -246,6 +247,12 @@ func (w *world) DropLogin(_ context.Context, principal, id string) (bool, error)
 	return len(w.kept) < before, w.failLogins
 }
 
+func (w *world) Apps(_ context.Context, principal string) ([]sessions.App, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.apps), func(a sessions.App) bool { return a.Principal != principal }), w.failLogins
+}
+
 func (w *world) Feed(g handoff.Grant) *handoff.Feed { return &w.feed(g.Caller.Principal).Feed }
 
 func (w *world) Servers(_ context.Context, c handoff.Grant) []handoff.ServerInfo {
@@ -269,10 +276,6 @@ func (w *world) Sessions(_ context.Context, c handoff.Grant, q handoff.SessionQu
 		if q.Server == "" || s.Server == q.Server {
 			out.Items = append(out.Items, s)
 		}
-	}
-	out.Items = out.Items[min(q.Skip, len(out.Items)):]
-	if left := len(out.Items) - q.Limit; q.Limit > 0 && left > 0 {
-		out.Items, out.More = out.Items[:q.Limit], left
 	}
 	return out, err
 }

@@ -89,6 +89,11 @@ func (p pages) asset(w http.ResponseWriter, r *http.Request, _ handoff.Grant) er
 	return p.file(w, r, r.PathValue("file"))
 }
 
+// authorize serves the page on which a person lets a program in.
+func (p pages) authorize(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	return p.file(w, r, "authorize.html")
+}
+
 // worker serves the service worker, whose scope is the whole page.
 func (p pages) worker(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	return p.file(w, r, "worker.js")

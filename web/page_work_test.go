@@ -21,13 +21,13 @@ func TestPageLogin(t *testing.T) {
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}
-	if focus := eval[string](p, `document.activeElement.id`); focus != "login-code" {
+	if focus := eval[string](p, `document.activeElement.id`); focus != "login-key" {
 		t.Errorf("the focus is on %q", focus)
 	}
-	p.EnterKey("nope")
+	p.Press("nope", "\r")
 	p.Until(`!document.querySelector("#login-form button").disabled && document.querySelector("#login-error").textContent`)
 	eval[bool](p, `(document.querySelector("#login-key").value = "", true)`)
-	p.EnterKey(ownerKey)
+	p.Press(ownerKey, "\r")
 	p.Shows("No machines.")
 	if eval[bool](p, `document.cookie !== ""`) {
 		t.Error("there is a cookie")

@@ -48,6 +48,7 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 type decisionInfo struct {
 	Server   string           `json:"server"`
 	Thread   string           `json:"thread_id"`
+	Client   string           `json:"client,omitempty"` // the program that asked for the work, or that was let in
 	Decision handoff.Decision `json:"decision"`
 	Risk     string           `json:"risk"`
 	By       string           `json:"by"`
@@ -66,8 +67,8 @@ func (q questions) decisions(w http.ResponseWriter, r *http.Request, g handoff.G
 	}
 	items := []decisionInfo{}
 	for _, d := range records {
-		if g.AllowsServer(d.Server) {
-			items = append(items, decisionInfo{d.Server, d.Thread, d.Decision, d.Tier, d.By, d.At})
+		if d.Server == "" || g.AllowsServer(d.Server) {
+			items = append(items, decisionInfo{d.Server, d.Thread, d.Client, d.Decision, d.Tier, d.By, d.At})
 		}
 	}
 	return writeJSON(w, http.StatusOK, listOf(items))

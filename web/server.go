@@ -31,11 +31,13 @@ type Server struct {
 	bodies  *bodies          // Set once
 	rates   Rates            // Set once
 	scrape  http.Handler     // Set once: nil: there are no metrics
-	ready   func(context.Context) error
-	refused *handoff.Tally[handoff.Code] // Set once: requests, by code
-	log     *zap.Logger                  // Set once
-	closing sync.Once
-	closed  chan struct{} // closed by Close
+	// challenge is what /mcp answers with to who may not come in. Set once: "": nothing.
+	challenge string
+	ready     func(context.Context) error
+	refused   *handoff.Tally[handoff.Code] // Set once: requests, by code
+	log       *zap.Logger                  // Set once
+	closing   sync.Once
+	closed    chan struct{} // closed by Close
 }
 
 // access says what a route asks of a visitor.
@@ -66,7 +68,7 @@ func (s *Server) routes(cfg Config) {
 	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
 	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
 	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
-	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice}
+	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Voice}
 	work := work{cfg.Router, cfg.Store, backend}
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
@@ -139,6 +141,7 @@ func (s *Server) routes(cfg Config) {
 	}
 	s.mount(cfg.Responses, maxResponse, apiTool)
 	s.mount(cfg.MCP, maxRun, func(string) string { return "" }) // each of its tools asks the grant
+	s.letIn(cfg)
 	if cfg.MCPPipe != nil {
 		s.handle(route{"GET /mcp/pipe", accessCaller, 0, "", s.whileGranted(mcpPipe(cfg.MCPPipe))})
 	}
@@ -274,6 +277,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := handoff.AsError(err)
 	if r.URL.Path == "/mcp" { // clients of MCP take the header for an invitation to OAuth
 		w.Header()["Www-Authenticate"] = nil
+		if s.challenge != "" && e.Meaning().HTTP == http.StatusUnauthorized {
+			w.Header().Set("Www-Authenticate", s.challenge)
+		}
 	}
 	e.Reply(w, false)
 	s.refused.Add(e.Code)

@@ -34,6 +34,7 @@ type settings struct {
 	Work           workSettings     `yaml:"work"`
 	History        historySettings  `yaml:"history"`
 	Notify         notifySettings   `yaml:"notify"`
+	MCP            mcpSettings      `yaml:"mcp"`
 	Servers        []servers.Spec   `yaml:"servers"`
 
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
@@ -44,6 +45,11 @@ type settings struct {
 type tlsSettings struct {
 	CertFile string `yaml:"cert_file" doc:"certificate chain, PEM"`
 	KeyFile  string `yaml:"key_file" doc:"its private key, PEM"`
+}
+
+// mcpSettings is how other agents come in.
+type mcpSettings struct {
+	OAuth bool `yaml:"oauth" unset:"false" doc:"a person may let programs elsewhere use /mcp, on a page of its own, by OAuth; for clients that take no key, such as ChatGPT. Needs public_url, unless Switchboard listens on this machine alone"`
 }
 
 // mediaSettings is where WebRTC sound flows.

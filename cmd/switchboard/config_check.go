@@ -49,6 +49,7 @@ func (c *checker) bad(path, format string, args ...any) {
 func (c *checker) all() {
 	c.listen()
 	c.publicURL()
+	c.mcp()
 	c.tls()
 	if udp := c.s.Media.UDP; udp.IsValid() && udp.Port() == 0 {
 		c.bad("media.udp", "needs a port")
@@ -121,6 +122,14 @@ func (c *checker) publicURL() {
 		c.bad("public_url", "must be scheme and host alone, such as https://bigpc.example.ts.net")
 	case u.Scheme != "https" && (u.Scheme != "http" || !servers.Loopback(u.Hostname())):
 		c.bad("public_url", "must be https: browsers give no microphone to other pages")
+	}
+}
+
+// mcp: tokens are bound to one address, which clients elsewhere must reach over https.
+func (c *checker) mcp() {
+	host, _, err := net.SplitHostPort(c.s.Listen)
+	if c.s.MCP.OAuth && c.s.PublicURL == "" && err == nil && !servers.Loopback(host) {
+		c.bad("mcp.oauth", "needs public_url, the https address at which programs elsewhere reach this page")
 	}
 }
 

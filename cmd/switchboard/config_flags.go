@@ -49,6 +49,7 @@ type options struct {
 	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its outcome."`
 	Stop     stopVerb     `cmd:"" group:"Of the running Switchboard" help:"Stop work."`
 	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
+	Apps     appsVerb     `cmd:"" group:"Of the running Switchboard" help:"Show programs elsewhere that were let in, or disconnect one."`
 	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show what agents ask, or answer it."`
 
 	verb  string
@@ -178,7 +179,7 @@ func hideFlags(app *kong.Kong, verb string) {
 	case "simulate":
 		names = append(names, "config", "listen")
 		fallthrough
-	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer":
+	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer", "apps":
 		names = append(names, "redis", "model-url", "model", "codex", "version")
 	}
 	for _, f := range app.Model.Flags {

@@ -125,7 +125,7 @@ func TestMCPKeys(t *testing.T) {
 	few.Servers, few.Tools = []string{"laptop"}, []string{"codex", "list_servers"}
 	r := start(t, func(p *plan) { p.Keys = append(p.Keys, few) })
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
-		"/mcp/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		"/mcp/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/oauth/authorize", "/oauth/token"} {
 		if status, _ := r.ask(http.MethodGet, path, ""); status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, status)
 		}

@@ -28,6 +28,7 @@ import (
 	"switchboard/web"
 	"switchboard/web/mcp"
 	"switchboard/web/metrics"
+	"switchboard/web/oauth"
 	webresponses "switchboard/web/responses"
 )
 
@@ -56,8 +57,10 @@ type plan struct {
 	AskAgain, GiveUp  time.Duration       // 0: as the router has them
 	Silence, Patience time.Duration       // likewise
 	Notify            notifyPlan
-	Hurry             float64       // makes what is simulated so many times faster; 0 is as is
-	Wall              time.Duration // how long a session of the simulated voice lasts; 0: an hour
+	OAuth             bool              // programs elsewhere may be let in
+	Documents         http.RoundTripper // fetches what those say of themselves; nil: over the public network alone
+	Hurry             float64           // makes what is simulated so many times faster; 0 is as is
+	Wall              time.Duration     // how long a session of the simulated voice lasts; 0: an hour
 }
 
 // modelPlan is the voice model; without a URL it is simulated.
@@ -151,6 +154,13 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	agentFront := s.mcp(fleet, runs)
+	var programs web.OAuth
+	if s.describe(p, sims, listen.Addr()); p.OAuth {
+		programs = oauth.New(oauth.Config{
+			Issuer: strings.TrimSuffix(s.address, "/"), Apps: s.store, Audit: s.audit, Transport: p.Documents,
+			Log: s.log.Named("oauth"),
+		})
+	}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
 	var scraped http.Handler
@@ -158,12 +168,12 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
 		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
-		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
+		OAuth: programs, Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, front, limited, s.edge)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}),
 		append(sims.stages, stage{"sessions", s.store.Run})...)
@@ -171,7 +181,6 @@ func (s *service) build(ctx context.Context, p plan) error {
 		stage{"voice", front.Run}); err != nil {
 		return err
 	}
-	s.describe(p, sims, listen.Addr())
 	return nil
 }
 

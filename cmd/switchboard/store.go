@@ -38,9 +38,15 @@ type pastStore interface {
 
 // edgeStore is what the edge needs of a store.
 type edgeStore interface {
+	credentialStore
+	frontStore
+}
+
+// credentialStore is who may come in.
+type credentialStore interface {
 	sessions.Logins
 	web.Secrets
-	frontStore
+	sessions.Apps
 }
 
 // frontStore is what fronts keep.
@@ -48,7 +54,6 @@ type frontStore interface {
 	sessions.Conversations
 	sessions.Documents
 	sessions.Machines
-	sessions.Apps
 }
 
 // An edgeMemory is a store for the edge: who deletes what they said and heard deletes also what calls know of it.

@@ -42,12 +42,12 @@ type sessionsVerb struct {
 	reachFlags
 	Server string `arg:"" optional:"" name:"machine" help:"The machine to ask; else all."`
 	Query  string `short:"q" placeholder:"WORDS" help:"Words of the title or of what was asked first."`
-	Limit  int    `placeholder:"N" help:"How many to show, the newest; 10 without it."`
+	Limit  int    `placeholder:"N" help:"How many to show."`
 }
 
 // Help shows examples.
 func (sessionsVerb) Help() string {
-	return examples("switchboard sessions", "switchboard sessions bigpc --query auth", "switchboard sessions --limit 500")
+	return examples("switchboard sessions", "switchboard sessions bigpc --query auth")
 }
 
 type readVerb struct {
@@ -105,6 +105,18 @@ type statusVerb struct {
 // Help shows examples.
 func (statusVerb) Help() string { return examples("switchboard status", "switchboard status --json") }
 
+type appsVerb struct {
+	reachFlags
+	Revoke string `placeholder:"ID" help:"Disconnect this one instead."`
+}
+
+// Help shows examples.
+func (appsVerb) Help() string {
+	return examples("switchboard apps", "switchboard apps --revoke k7s2mfaq3xbd") +
+		"\n\nPrograms such as ChatGPT are let in on the page, where mcp.oauth is true. Work that one gave goes on when it " +
+		"is disconnected."
+}
+
 type stopVerb struct {
 	reachFlags
 	What string `arg:"" optional:"" name:"work" help:"The work, as \"switchboard work\" names it, or the machine that it runs on. Else what runs."`
@@ -147,7 +159,7 @@ func (o *options) reach() (flags reachFlags, speaks bool) {
 	flags, speaks = map[string]reachFlags{
 		"servers": o.Servers.reachFlags, "sessions": o.Sessions.reachFlags, "read": o.Read.reachFlags,
 		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags, "work": o.Work.reachFlags,
-		"status": o.Status.reachFlags, "stop": o.Stop.reachFlags,
+		"status": o.Status.reachFlags, "stop": o.Stop.reachFlags, "apps": o.Apps.reachFlags,
 	}[o.verb]
 	return flags, speaks
 }
@@ -188,6 +200,11 @@ func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
 		return t.Work(ctx, o.Work.Server, o.Work.Limit)
 	case "status":
 		return t.Status(ctx)
+	case "apps":
+		if o.Apps.Revoke != "" {
+			return t.RevokeApp(ctx, o.Apps.Revoke)
+		}
+		return t.Apps(ctx)
 	case "stop":
 		return t.Stop(ctx, o.Stop.What, o.Stop.All)
 	default:

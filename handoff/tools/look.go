@@ -79,9 +79,7 @@ type SessionsResult struct {
 func (a SessionsArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	list, err := b.Directory.Sessions(ctx, g, handoff.SessionQuery{
-		Server: a.Server, Text: a.Query, Limit: a.Limit, Skip: a.Skip,
-	})
+	list, err := b.Directory.Sessions(ctx, g, handoff.SessionQuery{Server: a.Server, Text: a.Query, Limit: a.Limit})
 	if err != nil {
 		return nil, err
 	}

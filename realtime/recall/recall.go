@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/mask"
 )
@@ -397,20 +398,14 @@ func message(role, text string) events.Object {
 		"content": []events.Object{{"type": kind, "text": text}}}
 }
 
-// A Line is what the caller or the voice said.
-type Line struct {
-	Caller bool
-	Text   string
-}
-
-// Last returns what was said last, at most so many lines, oldest first: no notes, no calls.
-func (r *Recall) Last(lines int) []Line {
-	var all []Line
+// Last returns what was said last, at most so many lines of so many bytes, oldest first: no notes, no calls.
+func (r *Recall) Last(lines, size int) []handoff.SaidLine {
+	var all []handoff.SaidLine
 	for _, it := range slices.Backward(r.items) {
 		if it.kind != events.ItemMessage || it.role == "system" || it.text == "" {
 			continue
 		}
-		if all = append(all, Line{it.role == "user", it.text}); len(all) == lines {
+		if all = append(all, handoff.SaidLine{Caller: it.role == "user", Text: handoff.Clip(it.text, size)}); len(all) == lines {
 			break
 		}
 	}

@@ -113,7 +113,7 @@ func testAppOnce(t *testing.T, s Store) {
 	for n := range 16 {
 		all.Go(func() {
 			next := a
-			next.Next = sha256.Sum256([]byte(fmt.Sprint("of ", n)))
+			next.Next = sha256.Sum256(fmt.Append(nil, "of ", n))
 			if ok, err := s.ChangeApp(context.WithoutCancel(t.Context()), next, a.Next); err != nil {
 				t.Error(err)
 			} else if ok {

@@ -23,10 +23,15 @@ type Store interface {
 
 // An Edge is what the edge asks of a store.
 type Edge interface {
+	Credentials
+	Front
+}
+
+// Credentials is who may come in.
+type Credentials interface {
 	sessions.Logins
 	Secrets
 	sessions.Apps
-	Front
 }
 
 // A Front is what fronts keep.

@@ -94,6 +94,13 @@ export async function logout() {
 }
 export const logins = () => json("/login");
 export const endLogin = (id) => request(`/login/${part(id)}`, { method: "DELETE" });
+/** The programs elsewhere that the person let in. */
+export const apps = () => json("/fleet/apps");
+export const endApp = (id) => request(`/fleet/apps/${part(id)}`, { method: "DELETE" });
+/** Which program asks to be let in, by the query of the address that it opened, and what it could do. */
+export const askFor = (query) => post("/oauth/requests", { query }).then((answer) => answer.json());
+/** Lets it in or not: { allow, answers }. Returns the address that tells it. */
+export const decideFor = (id, decision) => post(`/oauth/requests/${part(id)}`, decision).then((answer) => answer.json()).then((answer) => answer.redirect);
 export const servers = () => json("/fleet/servers");
 /**
  * All work, newest first, without what it did, and whether there may be more that cannot be read now. Reading ends where
@@ -119,8 +126,8 @@ export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);
 export const questions = () => json("/fleet/questions");
 export const stickies = () => json("/fleet/sticky");
 export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);
-/** Sessions of all machines, or of one, that have some words, the newest first: a page after so many. */
-export const allSessions = (server, query, after) => json(`/fleet/sessions?limit=40${after ? `&skip=${after}` : ""}${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
+/** The newest sessions of all machines, or of one, that have some words. */
+export const allSessions = (server, query) => json(`/fleet/sessions?limit=40${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
 export const archive = (server, thread, on) => request(`/fleet/sessions/${part(server)}/${part(thread)}/archive`, on ? { ...jsonBody("POST", {}) } : { method: "DELETE" });
 export const pin = (server, thread, title) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, jsonBody("PUT", { thread_id: thread, title }));
 export const machines = () => json("/fleet/machines");

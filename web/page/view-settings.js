@@ -7,6 +7,7 @@ import { onEnter } from "./places.js";
 import { qrCode } from "./qr.js";
 import { keysOf } from "./shortcuts.js";
 import { get, toastProblem } from "./store.js";
+import { appsPart } from "./view-apps.js";
 import { ago, decidedWords } from "./words.js";
 
 const levels = [
@@ -22,6 +23,7 @@ const testFor = 6000;
 export function settingsView(acts, extra = []) {
   const { settings, changed } = acts;
   const level = choice("level", "How much you hear of work", levels, (value) => acts.level(value));
+  const apps = appsPart();
   const parts = [
     section("Voice", level.el,
       field("Voice", select("voice", voices.map((v) => [v, v ? v[0].toUpperCase() + v.slice(1) : "Default"]))),
@@ -35,8 +37,10 @@ export function settingsView(acts, extra = []) {
     section("Keyboard shortcuts", check("keys", "They work outside of text boxes"), keySheet()),
     ...extra,
     section("Decisions", decisions()),
-    // The list of the logins comes last, because it comes later: it would push away what somebody is about to press.
-    section("Logins", logins(acts)),
+    // The lists of logins and programs come last, because they come later, and at one moment: they would push away what
+    // somebody is about to press.
+    section("Logins", logins(acts, apps)),
+    apps.el,
   ];
   byId("settings").append(
     h("div", { class: "area-head" }, h("h2", { id: "settings-title", class: "area-title", tabindex: "-1", text: "Settings" })),
@@ -94,13 +98,15 @@ function microphoneTest() {
 const keySheet = () => h("dl", { class: "keys" }, ...keysOf().flatMap(([key, what]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: what })]));
 
 // Who is logged in, and the way in for another device.
-function logins(acts) {
+function logins(acts, apps) {
   const list = h("ul", { id: "logins-list", class: "rows plain" });
   const add = h("button", { class: "button", type: "button", text: "Add a device" });
   const code = h("div", { class: "device-code", hidden: true });
   async function fill() {
     try {
-      list.replaceChildren(...(await api.logins()).items.map(row));
+      const [all, programs] = await Promise.all([api.logins(), api.apps().catch(() => ({ items: [] }))]);
+      list.replaceChildren(...all.items.map(row));
+      apps.update(programs.items);
     } catch (error) {
       toastProblem(error);
     }

@@ -253,8 +253,11 @@ export const voiceLimitWords = (level) => limits[level] ?? level;
 const answers = { __proto__: null, accept: "Allowed", accept_for_session: "Allowed for the session", decline: "Declined", stop: "Declined, and stopped" };
 const ways = { __proto__: null, voice: "by voice", typed: "by a typed answer", page: "on the page", api: "by a program", nobody: "because nobody answered" };
 
+const letIn = { __proto__: null, let_in: "Let in", keep_out: "Did not let in", disconnect: "Disconnected" };
+
 /** A decision that was written down. */
-export function decidedWords({ decision, server, risk, by }, title) {
+export function decidedWords({ decision, server, risk, by, client }, title) {
+  if (letIn[decision]) return `${letIn[decision]} the program at ${client.replace(/^https:\/\/([^/]*).*$/, "$1")} ${by === "misuse" ? "because what it was given was used twice or wrongly" : ways[by] ?? by}.`;
   return `${answers[decision] ?? "Answered"} ${ways[by] ?? by} on ${server}${title ? ` in ${title}` : ""}${risk && answers[decision] ? `, ${risk} risk` : ""}.`; // an answer in words is of no risk
 }
 

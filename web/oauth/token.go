@@ -1,0 +1,162 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// maxForm bounds a request for tokens, in bytes.
+const maxForm = 8 << 10
+
+// verifierForm is the form of a PKCE verifier (RFC 7636, 4.1).
+var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+
+// A denial is why a client gets no tokens (RFC 6749, 5.2).
+type denial struct {
+	Code        string `json:"error"`
+	Description string `json:"error_description,omitempty"`
+	status      int
+}
+
+func denied(code, description string) *denial {
+	return &denial{code, description, http.StatusBadRequest}
+}
+
+// ended is the answer to a credential that gives nothing: who has it learns nothing more.
+func ended() *denial {
+	return denied("invalid_grant", "the code or refresh token is wrong, used or too old")
+}
+
+// given are tokens (RFC 6749, 5.1).
+type given struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Expires int    `json:"expires_in"` // seconds
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+}
+
+// ServeToken gives tokens for a code or a refresh token. What a client does wrong it is told; an error is another one.
+func (s *Server) ServeToken(w http.ResponseWriter, r *http.Request) error {
+	tokens, wrong, err := s.token(r)
+	if err != nil {
+		return err
+	}
+	if wrong != nil {
+		s.counts.Add(wasDenied)
+		s.cfg.Log.Info("tokens refused", zap.String("error", wrong.Code))
+		if wrong.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
+		}
+		answer(w, wrong.status, wrong)
+		return nil
+	}
+	answer(w, http.StatusOK, tokens)
+	return nil
+}
+
+func (s *Server) token(r *http.Request) (given, *denial, error) {
+	if !s.tokens.Allow() {
+		return given{}, &denial{"temporarily_unavailable", "too many requests", http.StatusTooManyRequests}, nil
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxForm+1))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return given{}, denied("invalid_request", "the body is not a form"), nil
+	}
+	form, err := values(string(body), maxForm)
+	if err != nil {
+		return given{}, denied("invalid_request", handoff.AsError(err).Spoken()), nil
+	}
+	if form.Get("client_id") == "" || form.Has("client_secret") || form.Has("client_assertion") ||
+		r.Header.Get("Authorization") != "" { // nothing was looked at yet: clients try this first, and then do it right
+		return given{}, &denial{"invalid_client", "clients name themselves by client_id alone", http.StatusUnauthorized}, nil
+	}
+	if form.Has("resource") && !oauthex.MatchesResource(form["resource"], s.resource()) {
+		return given{}, denied("invalid_target", "tokens are for "+s.resource()), nil
+	}
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		return s.exchange(r.Context(), form, form.Get("code"), codeMark)
+	case "refresh_token":
+		return s.exchange(r.Context(), form, form.Get("refresh_token"), refreshMark)
+	}
+	return given{}, denied("unsupported_grant_type", ""), nil
+}
+
+// exchange gives tokens for a credential that counts once.
+func (s *Server) exchange(ctx context.Context, form url.Values, credential, mark string) (given, *denial, error) {
+	a, ok, err := s.appOf(ctx, credential, 2, mark)
+	if err != nil {
+		return given{}, nil, err
+	}
+	shared := ""
+	if ok {
+		shared = credential[len(mark)+idLength:][:textLength]
+	}
+	if !ok || !equal(a.Shared, sumOf(shared)) { // nobody was ever given it
+		return given{}, ended(), nil
+	}
+	if !equal(a.Next, sumOf(credential)) || !fits(a, form) {
+		return given{}, ended(), s.misused(ctx, a)
+	}
+	now, next := time.Now(), a
+	tokens := given{
+		Access: newAccess(a.ID), Type: "Bearer", Expires: int(accessLife / time.Second),
+		Refresh: refreshMark + a.ID + shared + rand.Text(), Scope: Scope,
+	}
+	next.Access, next.AccessEnds, next.Next = sumOf(tokens.Access), now.Add(accessLife), sumOf(tokens.Refresh)
+	next.Redirect, next.Challenge, next.Used, next.Ends = "", "", now, now.Add(appLife)
+	kept, err := s.cfg.Apps.ChangeApp(ctx, next, a.Next)
+	if err != nil {
+		return given{}, nil, err
+	}
+	if !kept { // somebody else used it at the same moment
+		return given{}, ended(), s.misused(ctx, a)
+	}
+	if mark == codeMark {
+		s.counts.Add(wasConnected)
+	} else {
+		s.counts.Add(wasRenewed)
+	}
+	return tokens, nil, nil
+}
+
+// fits reports whether a credential that counts is presented by its client, and a code as it was asked for.
+func fits(a sessions.App, form url.Values) bool {
+	if form.Get("client_id") != a.Client {
+		return false
+	}
+	if a.Redirect == "" {
+		return true
+	}
+	verifier := form.Get("code_verifier")
+	sum := sha256.Sum256([]byte(verifier))
+	return form.Get("redirect_uri") == a.Redirect && verifierForm.MatchString(verifier) &&
+		base64.RawURLEncoding.EncodeToString(sum[:]) == a.Challenge
+}
+
+// misused forgets an app of which somebody holds a credential who should not.
+func (s *Server) misused(ctx context.Context, a sessions.App) error {
+	s.counts.Add(wasMisused)
+	s.cfg.Log.Warn("a code or refresh token was used twice or wrongly; its app is disconnected", zap.String("app", a.ID))
+	_, err := s.cfg.Apps.DropApp(ctx, a.Principal, a.ID)
+	if err != nil {
+		return err
+	}
+	return s.audit(ctx, a.Principal, a.Client, handoff.DecisionDisconnect, "misuse")
+}
