@@ -18,8 +18,8 @@ type Grant struct {
 	Tools []string
 	// Approve says which yes of its holder counts.
 	Approve Approval
-	// Instructions: Switchboard's own instructions may be given to a session that brings none.
-	Instructions bool
+	// Instructions says to which sessions Switchboard's own instructions are given.
+	Instructions Instructing
 	// Metrics: may read what the whole service counts.
 	Metrics bool
 	// Page: it came by a login of the page whose every yes counts, so that an answer is a tap. Anything else is an API.
@@ -53,6 +53,21 @@ func (a Approval) String() string { return approvals[a] }
 
 // InCall reports whether a yes counts that is said or typed in a call.
 func (a Approval) InCall() bool { return a >= ApproveVoice }
+
+// An Instructing says which sessions get instructions of Switchboard's.
+type Instructing int
+
+// Whom Switchboard instructs, from the least on: each includes those before it.
+const (
+	InstructNone  Instructing = iota // no session
+	InstructAdded                    // one that brings its own gets a few words after them
+	InstructAll                      // one that brings none gets the whole
+)
+
+var instructings = []string{"none", "added", "all"}
+
+// String returns the word for it in settings.
+func (i Instructing) String() string { return instructings[i] }
 
 // namelessMark begins the User of a caller whom nobody named. No name that somebody gives begins so.
 const namelessMark = "~"

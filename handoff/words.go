@@ -73,6 +73,12 @@ type Sticky struct {
 	Since  time.Time
 }
 
+// A Guide is what a voice model is told of our tools, beside what they say of themselves. "" is nothing.
+type Guide struct {
+	Whole string // to a session without instructions
+	Added string // to one that has its own, after them
+}
+
 // A Tool is a function the voice model may call.
 type Tool struct {
 	Name        string

@@ -38,9 +38,11 @@ type Config struct {
 	Key string
 	// Router serves every call. Required.
 	Router Router
-	// Tools returns what the voice model gets in the calls of a grant beside the client's own tools, and
-	// instructions for clients that bring none, or "". Nil: nothing.
-	Tools func(handoff.Grant) (tools []handoff.Tool, instructions string)
+	// Tools returns what the voice model gets in the calls of a grant beside the client's own tools, and the guide to
+	// it. Nil: nothing.
+	Tools func(handoff.Grant) ([]handoff.Tool, handoff.Guide)
+	// Effort is how hard the model is to think where a client does not say it itself: "low"; "" leaves it to the model.
+	Effort string
 	// Backchannel reports whether words only show that somebody listens. Nil: no words do.
 	Backchannel func(words string) bool
 	// Media says where WebRTC clients are served.
@@ -93,7 +95,7 @@ func NewFront(c Config) (*Front, error) {
 		return nil, handoff.Fault(handoff.CodeMalformed, "the front", "it has no router")
 	}
 	if c.Tools == nil {
-		c.Tools = func(handoff.Grant) ([]handoff.Tool, string) { return nil, "" }
+		c.Tools = func(handoff.Grant) ([]handoff.Tool, handoff.Guide) { return nil, handoff.Guide{} }
 	}
 	if c.Backchannel == nil {
 		c.Backchannel = func(string) bool { return false }
@@ -165,6 +167,7 @@ func (f *Front) admit(
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.model.Host, hold, f.config.Backchannel
 	c.model = f.config.Model
+	c.mask.Reasons(f.config.Effort)
 	prepare(c)
 	f.mu.Lock()
 	defer f.mu.Unlock()

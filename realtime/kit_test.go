@@ -20,7 +20,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: true}
+var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: handoff.InstructAll}
 
 // Our part of a session, as tests give it.
 const guide = "You are the voice of a test."
@@ -45,10 +45,10 @@ var allTools = func() string {
 
 func toolNames(event, path string) string { return gjson.Get(event, path+".#.name").String() }
 
-func ours(g handoff.Grant) ([]handoff.Tool, string) {
-	instructions := ""
-	if g.Instructions {
-		instructions = guide
+func ours(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
+	instructions := handoff.Guide{}
+	if g.Instructions == handoff.InstructAll {
+		instructions.Whole = guide
 	}
 	return slices.DeleteFunc(slices.Clone(ourTools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }),
 		instructions

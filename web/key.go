@@ -18,13 +18,13 @@ type Key struct {
 
 	// NamesCallers: its requests name their end user, and each has a scope of their own.
 	NamesCallers bool
-	Servers      []string         // canonical names of those that may be used; nil: all
-	Tools        []string         // names of those that may be used; nil: all
-	Approve      handoff.Approval // which yes counts
-	Metrics      bool             // may read /metrics
-	Instructions bool             // ours are given to a session that brings none
-	Limits       handoff.Limits   // of each caller
-	KeyLimits    handoff.Limits   // of all its callers together
+	Servers      []string            // canonical names of those that may be used; nil: all
+	Tools        []string            // names of those that may be used; nil: all
+	Approve      handoff.Approval    // which yes counts
+	Metrics      bool                // may read /metrics
+	Instructions handoff.Instructing // which sessions get instructions of ours
+	Limits       handoff.Limits      // of each caller
+	KeyLimits    handoff.Limits      // of all its callers together
 }
 
 // NewKey returns the key with this text. It may use every server and tool, and no yes of it counts; the rest is to be
@@ -71,6 +71,6 @@ func (k Key) grant() handoff.Grant {
 // page's calls begin with our instructions, which show nothing that the tools do not.
 func (k Key) loginGrant() handoff.Grant {
 	g := k.grant()
-	g.Page, g.Instructions = k.Approve == handoff.ApproveAll, true
+	g.Page, g.Instructions = k.Approve == handoff.ApproveAll, handoff.InstructAll
 	return g
 }

@@ -15,7 +15,7 @@ import (
 // ownersKeys are two keys of the owner: one that may everything, and one of a program that may look at one machine.
 func ownersKeys() (full, program Key) {
 	full, program = NewKey("owner", ownerKey), NewKey("owner", otherKey)
-	full.Approve, full.Metrics, full.Instructions = handoff.ApproveAll, true, true
+	full.Approve, full.Metrics, full.Instructions = handoff.ApproveAll, true, handoff.InstructAll
 	program.Servers, program.Tools = []string{"bigpc"}, []string{tools.ListServers, tools.Status}
 	program.Limits, program.KeyLimits = handoff.Limits{Calls: 1}, handoff.Limits{Calls: 2}
 	return full, program

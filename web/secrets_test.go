@@ -105,7 +105,7 @@ func TestClientSecretOpensNothingElse(t *testing.T) {
 // What a secret allows is what its key allows now, less what only a key or a person may do.
 func TestGrantOfAClientSecret(t *testing.T) {
 	key := NewKey("assistant", otherKey)
-	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{"helper"}, []string{"codex"}, handoff.ApproveAll, true, true
+	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{"helper"}, []string{"codex"}, handoff.ApproveAll, true, handoff.InstructAll
 	key.Limits, key.KeyLimits = handoff.Limits{Calls: 2}, handoff.Limits{Calls: 9}
 	many := key
 	many.Principal, many.NamesCallers = "many", true
@@ -145,7 +145,7 @@ func TestGrantOfAClientSecret(t *testing.T) {
 			if g.Caller.Principal != row.key.Principal || user != row.user || r.Header.Get(callerHeader) != row.model {
 				t.Errorf("caller %+v, the model is told %q", g.Caller, r.Header.Get(callerHeader))
 			}
-			if !g.Secret || g.Approve != handoff.ApproveVoice || g.Metrics || g.Page || !g.Instructions || len(g.Servers) != 1 || len(g.Tools) != 1 || g.Limits != key.Limits || g.KeyLimits != key.KeyLimits || g.Key != key.name() || string(g.Session) != `{"model":"m"}` {
+			if !g.Secret || g.Approve != handoff.ApproveVoice || g.Metrics || g.Page || g.Instructions != handoff.InstructAll || len(g.Servers) != 1 || len(g.Tools) != 1 || g.Limits != key.Limits || g.KeyLimits != key.KeyLimits || g.Key != key.name() || string(g.Session) != `{"model":"m"}` {
 				t.Errorf("grant %+v", g)
 			}
 			s.SetKeys([]Key{NewKey("owner", ownerKey)})

@@ -66,7 +66,14 @@ type modelSettings struct {
 	KeyEnv  string            `yaml:"key_env" unset:"OPENAI_API_KEY, for OpenAI alone" doc:"variable with the key for model.url"`
 	Prices  priceSettings     `yaml:"prices"`
 
+	Reasoning reasoningSettings `yaml:"reasoning"`
+
 	Key secret `yaml:"-"` // what is sent to URL
+}
+
+// reasoningSettings are how the voice model thinks before it speaks.
+type reasoningSettings struct {
+	Effort string `yaml:"effort" unset:"the model's own" doc:"how hard the voice model thinks before it answers, if it can: minimal, low, medium, high or xhigh; more is slower and dearer; what a client asks for wins"`
 }
 
 // priceSettings are what model.name costs, in US dollars for a million tokens; where the server is not OpenAI's, any

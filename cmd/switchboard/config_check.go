@@ -57,6 +57,7 @@ func (c *checker) all() {
 	c.redis()
 	c.keys()
 	c.model()
+	c.reasoning()
 	c.money()
 	c.manners()
 	for i := range c.s.Servers {

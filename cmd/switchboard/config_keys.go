@@ -25,7 +25,7 @@ type keySetting struct {
 	Servers      []string         `yaml:"servers" unset:"all" doc:"machines that may be used, by name"`
 	Tools        []string         `yaml:"tools" unset:"all" doc:"tools that may be used: codex, list_servers, list_sessions, read_session, run_on_server, queue_next, stop_work, status, answer_agent, set_updates, remain_silent"`
 	Approve      approval         `yaml:"approve" unset:"all for owner, else voice; with tools: voice if they include answer_agent, else none" doc:"which yes to what agents ask counts. none: no yes. voice: one said or typed in a call. all: also one by the API and, on a page that logs in with this key, a tap, so give it to nobody but a person. A no always counts. true is all, false is none"`
-	Instructions bool             `yaml:"instructions" unset:"true for owner, else false" doc:"a call that brings no instructions gets those of Switchboard; on the page it always does"`
+	Instructions instructing      `yaml:"instructions" unset:"all for owner, else added" doc:"which calls get instructions of Switchboard. none: no call. added: one that brings its own gets at most 120 words after them. all: also, one that brings none gets the whole of them; on the page it always does. true is all, false is none"`
 	Metrics      bool             `yaml:"metrics" unset:"true for owner, else false" doc:"may read /metrics, the numbers of all callers together"`
 	Limits       keyLimitSettings `yaml:"limits"`
 }
@@ -42,6 +42,22 @@ func (a *approval) UnmarshalText(text []byte) error {
 	var ok bool
 	if a.Approval, ok = words[string(text)]; !ok {
 		return errors.New("no such approval")
+	}
+	return nil
+}
+
+// instructing is a [handoff.Instructing] as it is written: none, added or all. true and false are of earlier versions.
+type instructing struct{ handoff.Instructing }
+
+// UnmarshalText reads the word.
+func (i *instructing) UnmarshalText(text []byte) error {
+	words := map[string]handoff.Instructing{
+		"none": handoff.InstructNone, "added": handoff.InstructAdded, "all": handoff.InstructAll,
+		"false": handoff.InstructNone, "true": handoff.InstructAll,
+	}
+	var ok bool
+	if i.Instructing, ok = words[string(text)]; !ok {
+		return errors.New("no such word")
 	}
 	return nil
 }
@@ -108,7 +124,7 @@ func (c *checker) keys() {
 func (s *settings) ownersKey(text string) web.Key {
 	k := web.NewKey(ownerName, text)
 	k.Servers = s.serversFor(ownerName, nil)
-	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, true, true
+	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, handoff.InstructAll, true
 	k.Limits, k.KeyLimits = s.Limits.limits(), s.Limits.limits()
 	return k
 }
@@ -121,7 +137,10 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	if c.isSet(path + ".approve") {
 		k.Approve = from.Approve.Approval
 	}
-	k.Instructions = from.Instructions || owner && !c.isSet(path+".instructions")
+	k.Instructions = from.Instructions.Instructing
+	if !c.isSet(path + ".instructions") {
+		k.Instructions = usualInstructions(owner)
+	}
 	k.Metrics = from.Metrics || owner && !c.isSet(path+".metrics")
 	k.Limits, k.KeyLimits = c.s.Limits.limits(), limitSettings(from.Limits).limits()
 	own, all := &k.KeyLimits, k.Limits
@@ -137,6 +156,14 @@ func unless[T any](c *checker, path string, setting *T, value T) {
 	if !c.isSet(path) {
 		*setting = value
 	}
+}
+
+// usualInstructions is what a key's sessions are told that says nothing of it.
+func usualInstructions(owner bool) handoff.Instructing {
+	if owner {
+		return handoff.InstructAll
+	}
+	return handoff.InstructAdded
 }
 
 // usualApproval is which yes of a key counts that says nothing of it. Who lists tools means a program: one that has no

@@ -14,10 +14,10 @@ func TestWhatKeysMay(t *testing.T) {
 	must(t, err)
 	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9, DollarsPerDay: 7, DollarsPerCall: 1}
 	for i, want := range []web.Key{
-		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true,
+		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: handoff.InstructAll,
 			Metrics: true, Limits: top, KeyLimits: top},
 		{Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
-			Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top,
+			Approve: handoff.ApproveAll, Instructions: handoff.InstructAll, Metrics: true, Limits: top,
 			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60, DollarsPerDay: 2.5, DollarsPerCall: 1}},
 		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top,
 			KeyLimits: top},
@@ -55,11 +55,11 @@ func TestOwnersKeys(t *testing.T) {
 	must(t, err)
 	for name, tt := range map[string]struct {
 		key     web.Key
-		may     bool
+		may     handoff.Instructing
 		approve handoff.Approval
 	}{
-		"this machine's": {made.Keys[0], true, handoff.ApproveAll}, "variable": {s.Access[0], true, handoff.ApproveAll},
-		"file": {s.Access[1], true, handoff.ApproveAll}, "file, said otherwise": {s.Access[2], false, handoff.ApproveNone},
+		"this machine's": {made.Keys[0], handoff.InstructAll, handoff.ApproveAll}, "variable": {s.Access[0], handoff.InstructAll, handoff.ApproveAll},
+		"file": {s.Access[1], handoff.InstructAll, handoff.ApproveAll}, "file, said otherwise": {s.Access[2], handoff.InstructNone, handoff.ApproveNone},
 	} {
 		if k := tt.key; k.Principal != ownerName || k.Approve != tt.approve || k.Instructions != tt.may || k.Servers != nil ||
 			k.Limits != everything || k.KeyLimits != everything {

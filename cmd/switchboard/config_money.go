@@ -42,6 +42,13 @@ func pagePrices(m modelPlan) *web.Prices {
 	return (*web.Prices)(&prices)
 }
 
+// reasoning checks how the voice model is to think.
+func (c *checker) reasoning() {
+	if effort := c.s.Model.Reasoning.Effort; effort != "" {
+		c.oneOf("model.reasoning.effort", effort, "minimal", "low", "medium", "high", "xhigh")
+	}
+}
+
 // money checks that what is limited can be counted.
 func (c *checker) money() {
 	m := c.s.Model

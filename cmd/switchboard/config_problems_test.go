@@ -46,7 +46,7 @@ func shapeProblems() []problemCase {
 			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
 			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
 		{"merge", "model:\n  <<: {name: a}\n",
-			[]string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, prices`}},
+			[]string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, prices, reasoning`}},
 		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
 			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
 			"switchboard.yaml:2:6: tls must be names and values, not text",
@@ -182,6 +182,10 @@ func mannerProblems() []problemCase {
 		{"money of a model that nobody knows", "model: {url: 'ws://127.0.0.1:1/v1/realtime', name: m}\nlimits: {dollars_per_day: 5, dollars_per_call: 0}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {dollars_per_call: 1}}\n", []string{
 			"switchboard.yaml:2:27: limits.dollars_per_day: nobody knows what m at 127.0.0.1:1 costs: set model.prices",
 			"switchboard.yaml:4:62: keys[0].limits.dollars_per_call: nobody knows what m at 127.0.0.1:1 costs: set model.prices"}},
+		{"effort", "model: {reasoning: {effort: maximal}}\n", []string{
+			`switchboard.yaml:1:29: model.reasoning.effort: "maximal" is unknown; did you mean "minimal"?`}},
+		{"instructions", "keys:\n  - {principal: a, key_env: GOOD, instructions: some}\n", []string{
+			`switchboard.yaml:2:49: keys[0].instructions: "some" is not none, added or all`}},
 		{"no money", "limits: {dollars_per_day: much, dollars_per_call: -1}\n", []string{
 			"switchboard.yaml:1:27: limits.dollars_per_day must be a number from 0 to 1000000, not much",
 			"switchboard.yaml:1:51: limits.dollars_per_call must be a number from 0 to 1000000, not -1"}},

@@ -209,7 +209,7 @@ func written(node ast.Node, t reflect.Type) (string, bool) {
 	case *ast.LiteralNode:
 		return n.Value.Value, true
 	case *ast.BoolNode:
-		return strconv.FormatBool(n.Value), t == reflect.TypeFor[approval]() // as earlier versions wrote it
+		return strconv.FormatBool(n.Value), t == reflect.TypeFor[approval]() || t == reflect.TypeFor[instructing]() // as earlier versions wrote it
 	}
 	return "", false
 }
@@ -454,6 +454,8 @@ func meant(t reflect.Type) string {
 		return "a time such as 60s or 30m"
 	case reflect.TypeFor[approval]():
 		return "none, voice or all"
+	case reflect.TypeFor[instructing]():
+		return "none, added or all"
 	}
 	return ""
 }

@@ -55,11 +55,11 @@ func TestMadeKeys(t *testing.T) {
 	} {
 		keys := (&settings{Access: tc.access}).withMade(made)
 		last, owners := keys[len(keys)-1], keys[len(keys)-2]
-		if len(keys) != tc.want || last.Sum != web.NewKey("", robot).Sum || last.Principal != "robot" || len(last.Tools) != tc.tools || last.Approve != tc.approve || last.Metrics != tc.metrics || last.Instructions {
+		if len(keys) != tc.want || last.Sum != web.NewKey("", robot).Sum || last.Principal != "robot" || len(last.Tools) != tc.tools || last.Approve != tc.approve || last.Metrics != tc.metrics || last.Instructions == handoff.InstructAll {
 			t.Errorf("%s: %+v", name, last)
 		}
 		for of, k := range map[string]web.Key{"made": owners, "this machine's": keys[0]} {
-			if k.Principal != ownerName || k.Approve != handoff.ApproveAll || !k.Metrics || !k.Instructions || k.Tools != nil || (of == "made") != (k.Sum == web.NewKey("", owner).Sum) {
+			if k.Principal != ownerName || k.Approve != handoff.ApproveAll || !k.Metrics || k.Instructions != handoff.InstructAll || k.Tools != nil || (of == "made") != (k.Sum == web.NewKey("", owner).Sum) {
 				t.Errorf("%s, the owner's, %s: %+v", name, of, k)
 			}
 		}

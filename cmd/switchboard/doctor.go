@@ -164,7 +164,7 @@ func (d *doctor) keys() {
 func whatMay(k web.Key) string {
 	parts := []string{
 		"machines " + allOr(k.Servers), "tools " + allOr(k.Tools), "approve " + k.Approve.String(),
-		"instructions " + yesNo(k.Instructions), "metrics " + yesNo(k.Metrics), "each caller " + bounds(k.Limits),
+		"instructions " + k.Instructions.String(), "metrics " + yesNo(k.Metrics), "each caller " + bounds(k.Limits),
 	}
 	if k.KeyLimits != k.Limits {
 		parts = append(parts, "all together "+bounds(k.KeyLimits))

@@ -147,7 +147,8 @@ func (d *doctor) voice(ctx context.Context) {
 // endsSoon is how long before its end a voice model is to be replaced.
 const endsSoon = 90 * 24 * time.Hour
 
-// voiceEnds tells of voice models in the settings that OpenAI ends: the one that calls get, and those that aliases mean.
+// voiceEnds tells of voice models in the settings that OpenAI ends: the one that calls get, and those that aliases
+// mean.
 func (d *doctor) voiceEnds(now time.Time) {
 	m := d.s.Model
 	if !m.isOpenAI() {

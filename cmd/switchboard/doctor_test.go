@@ -124,12 +124,12 @@ func TestDoctorTellsWhatKeysMay(t *testing.T) {
 		"  - {principal: many, key_env: B, names_callers: true, tools: [codex, status], instructions: true}\n",
 		nil, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
 	usual := "each caller 4 calls, 240 minutes a day, 20 handoffs a minute"
-	annas := "machines bigpc, laptop; tools all; approve voice; instructions no; metrics yes; " + usual + "; all together 9 calls, 240 minutes a day, 20 handoffs a minute\n"
+	annas := "machines bigpc, laptop; tools all; approve voice; instructions added; metrics yes; " + usual + "; all together 9 calls, 240 minutes a day, 20 handoffs a minute\n"
 	for about, may := range map[string]string{
-		`owner, by .switchboard login. and the verbs here: `: "machines all; tools all; approve all; instructions yes; metrics yes; " + usual + "\n",
+		`owner, by .switchboard login. and the verbs here: `: "machines all; tools all; approve all; instructions all; metrics yes; " + usual + "\n",
 		`anna [0-9a-f]{12}: `:                                annas,
-		`many [0-9a-f]{12}, for the callers it names: `:      "machines all; tools codex, status; approve none; instructions yes; metrics no; " + usual + "\n",
-		`robot [0-9a-f]{12}, made by .switchboard key.: `:    "machines all; tools all; approve voice; instructions no; metrics no; " + usual + "\n",
+		`many [0-9a-f]{12}, for the callers it names: `:      "machines all; tools codex, status; approve none; instructions all; metrics no; " + usual + "\n",
+		`robot [0-9a-f]{12}, made by .switchboard key.: `:    "machines all; tools all; approve voice; instructions added; metrics no; " + usual + "\n",
 		`anna [0-9a-f]{12}, made by .switchboard key.: `:     annas,
 	} {
 		if !regexp.MustCompile(`(?m)^ok    key +` + about + regexp.QuoteMeta(may)).MatchString(out) {

@@ -437,7 +437,7 @@ func (b *logBuffer) tail(n int) string {
 // ownersTestKey is the owner's, without limits.
 func ownersTestKey() web.Key {
 	k := web.NewKey(ownerName, testKey)
-	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, true, true
+	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, handoff.InstructAll, true
 	return k
 }
 

@@ -139,8 +139,9 @@ func (s *settings) withMade(made []madeKey) []web.Key {
 // termsOf is what a made key may do: what the first key of its principal in the configuration may, and without one
 // use what is for the principal, with a yes in its calls.
 func (s *settings) termsOf(m madeKey) web.Key {
-	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Servers: s.serversFor(m.principal, nil),
-		Limits: s.Limits.limits(), KeyLimits: s.Limits.limits()}
+	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Instructions: usualInstructions(false),
+		Servers: s.serversFor(m.principal, nil),
+		Limits:  s.Limits.limits(), KeyLimits: s.Limits.limits()}
 	if i := slices.IndexFunc(s.Access, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
 		key = s.Access[i]
 	} else if m.principal == ownerName {

@@ -49,7 +49,8 @@ func (s *simulators) fill(p *plan) error {
 		if err != nil {
 			return err
 		}
-		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff}
+		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff,
+			Effort: p.Model.Effort}
 	}
 	if len(p.Servers) > 0 {
 		return nil

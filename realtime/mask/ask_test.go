@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
 )
 
 // sixteen are as many pairs as a response may have, less so many.
@@ -115,7 +117,7 @@ func TestTranscriptionStaysOff(t *testing.T) {
 	if _, updates := early.FromModel("session.created", []byte(freshSession)); len(updates) != 1 {
 		t.Errorf("then %s", updates)
 	}
-	none := New(m.ids, nil, guide)
+	none := New(m.ids, nil, handoff.Guide{Whole: guide})
 	if _, updates := none.FromModel("session.created", []byte(freshSession)); len(updates) != 1 {
 		t.Errorf("without tools %s", updates)
 	}

@@ -17,7 +17,7 @@ const maxReclaims = 32
 // nothing else: its instructions and its transcription stay. It returns an update that changes nothing: its answer
 // describes the session also where a server sends no session.created to a socket that joins.
 func (m *Mask) Join() []byte {
-	m.session.joined, m.session.guide = true, ""
+	m.session.joined, m.session.guide, m.session.added, m.session.effort = true, "", "", ""
 	return m.session.own(m.ids, change{}, events.Object{"type": "realtime"})
 }
 

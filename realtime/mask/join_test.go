@@ -30,7 +30,8 @@ func TestJoin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New(events.NewNames(),
-				[]handoff.Tool{{Name: "codex", Description: "Works.", Parameters: []byte(`{}`), Words: true}}, "our guide")
+				[]handoff.Tool{{Name: "codex", Description: "Works.", Parameters: []byte(`{}`), Words: true}},
+				handoff.Guide{Whole: "our guide", Added: "our guide too"})
 			if got := gjson.GetBytes(m.Join(), "session").Raw; got != `{"type":"realtime"}` {
 				t.Errorf("joins with %s", got)
 			}
@@ -55,7 +56,7 @@ func TestJoin(t *testing.T) {
 
 // Who takes our tools out each time that they are put back wins.
 func TestReclaimEnds(t *testing.T) {
-	m := New(events.NewNames(), []handoff.Tool{{Name: "codex", Description: "Works."}}, "")
+	m := New(events.NewNames(), []handoff.Tool{{Name: "codex", Description: "Works."}}, handoff.Guide{})
 	m.Join()
 	m.Joined()
 	m.FromModel("session.created", []byte(`{"session":{}}`))

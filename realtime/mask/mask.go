@@ -29,11 +29,10 @@ type Mask struct {
 	renewed map[string]bool     // items that a new session was given again and has not confirmed
 }
 
-// New returns a mask that names our events from ids and gives the model these tools. The instructions stand
-// where the client has none; "" for none.
-func New(ids *events.Names, tools []handoff.Tool, instructions string) *Mask {
+// New returns a mask that names our events from ids and gives the model these tools, and the guide to them.
+func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
 	return &Mask{
-		ids: ids, items: newItems(), session: session{tools: tools, guide: instructions, set: unique.Make("")},
+		ids: ids, items: newItems(), session: session{tools: tools, guide: guide.Whole, added: guide.Added, set: unique.Make("")},
 		special: map[string][]string{}, pairs: map[string]pair{}, owned: map[string][]string{}, out: map[string]bool{},
 		renewed: map[string]bool{},
 	}
@@ -52,6 +51,10 @@ func (m *Mask) Open() bool { return m.session.created && !m.session.awaiting }
 
 // Await says, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
 func (m *Mask) Await() { m.session.awaiting = true }
+
+// Reasons says, before the session begins, how hard the model is to think where the client does not say it itself; ""
+// leaves it to the model. One that cannot refuses that alone.
+func (m *Mask) Reasons(effort string) { m.session.effort = effort }
 
 // ForLeg reports whether the newest session.updated answered an update that the client's leg made.
 func (m *Mask) ForLeg() bool { return m.session.forLeg }
@@ -206,7 +209,7 @@ func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
 	r := Refusal{Again: again, Leg: refused.by == byLeg, Heir: refused.by == byHeir}
 	if refused.by == byUs {
 		r.Words = refused.change.transcribing != nil
-		r.Tools = !r.Words
+		r.Tools = !r.Words && !refused.change.reasoning
 	}
 	switch {
 	case refused.by == byUs, refused.by == byHeir, refused.resent:
@@ -357,6 +360,8 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	}
 	if s := &m.session; s.instructing() && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
 		event = restore(event, "response.instructions", s.original.instructions)
+	} else {
+		event = s.unadded(event, "response.instructions")
 	}
 	if kind == events.TypeDone {
 		delete(m.owned, id)

@@ -30,7 +30,9 @@ const freshSession = `{"type":"session.created","event_id":"e0","session":{"type
 	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},` +
 	`"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
 
-func newTestMask() *Mask { return New(events.NewNames(), slices.Clone(ourTools), guide) }
+func newTestMask() *Mask {
+	return New(events.NewNames(), slices.Clone(ourTools), handoff.Guide{Whole: guide})
+}
 
 // newOpenMask is a mask past the beginning of the session, its updates acknowledged.
 func newOpenMask() *Mask {

@@ -38,6 +38,8 @@ const (
 type session struct {
 	tools    []handoff.Tool                       // Set once: ours
 	guide    string                               // Set once: our instructions, where the client has none; or ""
+	added    string                               // Set once: those after the client's; or ""
+	effort   string                               // Set once: of reasoning, where the client does not say it; or ""
 	base     view                                 // as the model has confirmed it
 	updates  []update                             // not answered, oldest first
 	now      view                                 // as it will be once the model has confirmed them
@@ -46,6 +48,8 @@ type session struct {
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
 	toolless bool // the model refused our tools
+	wordless bool // the model refused our words after the client's
+	reasoned bool // the client set the reasoning itself
 
 	set     unique.Handle[string]                  // of all updates what is in force, raw, "" for none; shared by like calls
 	first   struct{ session, conversation string } // the ids that the client knows; "" for not yet
@@ -113,6 +117,10 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 		out = append(out, s.own(ids, change{transcribing: new(true)}, events.Object{"type": "realtime",
 			"audio": events.Object{"input": events.Object{"transcription": json.RawMessage(transcriber)}}}))
 	}
+	if s.effort != "" && !s.reasoned { // by itself, for the same reason
+		out = append(out, s.own(ids, change{reasoning: true}, events.Object{"type": "realtime",
+			"reasoning": events.Object{"effort": s.effort}}))
+	}
 	return out
 }
 
@@ -122,6 +130,8 @@ func (s *session) setTools(ids *events.Names, instructing bool) []byte {
 	fields := events.Object{"type": "realtime", "tools": json.RawMessage(s.join(s.now.tools, c.ours))}
 	if instructing {
 		fields["instructions"] = s.instructions(c.ours)
+	} else if s.now.appended && s.addition(c.ours) != s.addition(s.now.ours) { // a tool has another name
+		fields["instructions"] = s.now.theirs + s.addition(c.ours)
 	}
 	return s.own(ids, c, fields)
 }
@@ -176,7 +186,8 @@ func (s *session) change(event []byte, id string) []byte {
 	u := update{id: id, asked: r.Raw}
 	given := event
 	event = s.changeTools(&u.change, event, r)
-	event, u.change.instructed = s.changeInstructions(event, r)
+	event = s.changeInstructions(&u.change, event, r)
+	s.reasoned = s.reasoned || r.Get("reasoning").Exists()
 	event = events.Remove(event, "session.model") // a running session has one, and refuses all for another
 	event = s.changeTranscription(&u.change, event, r)
 	if u.change.adds() {
@@ -187,16 +198,19 @@ func (s *session) change(event []byte, id string) []byte {
 	return event
 }
 
-// changeInstructions reports whether the client gave instructions. A stored prompt is some: ours leave the model as
-// it was.
-func (s *session) changeInstructions(event []byte, r gjson.Result) ([]byte, bool) {
-	if r.Get("instructions").Exists() || !r.Get("prompt").IsObject() {
-		return event, r.Get("instructions").Exists()
-	}
-	if s.now.instructing {
+// changeInstructions adds our words to the client's instructions. A stored prompt is some, to which nothing can be
+// added: ours leave the model as it was. So do instructions without a word.
+func (s *session) changeInstructions(c *change, event []byte, r gjson.Result) []byte {
+	theirs := r.Get("instructions")
+	c.instructed = theirs.Exists() || r.Get("prompt").IsObject()
+	switch {
+	case theirs.Type == gjson.String && strings.TrimSpace(theirs.Str) != "" && s.added != "" && !s.wordless:
+		c.theirs, c.appended = theirs.Str, true
+		event = events.Set(event, pathInstructions, events.Quote(theirs.Str+s.addition(c.apply(s.now).ours)))
+	case !theirs.Exists() && c.instructed && s.now.instructing:
 		event = events.Set(event, pathInstructions, cmp.Or(s.original.instructions, `""`))
 	}
-	return event, true
+	return event
 }
 
 // changeTools appends ours to the client's tools, or sends the client's again where ours come or go
@@ -225,6 +239,9 @@ func (s *session) changeTools(c *change, event []byte, r gjson.Result) []byte {
 	keeps := !r.Get("instructions").Exists() && !r.Get("prompt").IsObject()
 	if now := s.instructions(ours); s.created && s.now.instructing && keeps && now != s.instructions(s.now.ours) {
 		event = events.Set(event, pathInstructions, events.Quote(now))
+	}
+	if now := s.addition(ours); s.now.appended && keeps && now != s.addition(s.now.ours) {
+		event = events.Set(event, pathInstructions, events.Quote(s.now.theirs+now))
 	}
 	return event
 }
@@ -362,6 +379,8 @@ func (s *session) unmask(event []byte, as view) []byte {
 	}
 	if as.instructing || s.guide != "" && strings.HasPrefix(gjson.GetBytes(event, pathInstructions).String(), s.guide) {
 		event = restore(event, pathInstructions, s.original.instructions)
+	} else {
+		event = s.unadded(event, pathInstructions)
 	}
 	if as.transcribing {
 		event = restore(event, pathTranscription, as.transcription)
@@ -396,12 +415,14 @@ func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refu
 		return &u, s.withoutVoice(u, ids)
 	}
 	s.deaf = s.deaf || u.by == byUs && u.change.transcribing != nil
-	s.toolless = s.toolless || u.by == byUs && u.change.transcribing == nil
+	s.toolless = s.toolless || u.by == byUs && u.change.transcribing == nil && !u.change.reasoning
+	s.wordless = s.wordless || u.change.appended && strings.Contains(fault.Get("param").String(), "instructions")
 	s.rebase()
 	if u.by == byUs {
 		return &u, nil
 	}
-	if u.given != nil && (s.deaf && u.change.transcribes() || s.toolless && len(u.change.ours) > 0) {
+	if u.given != nil && (s.deaf && u.change.transcribes() || s.toolless && len(u.change.ours) > 0 ||
+		s.wordless && u.change.appended) {
 		u.resent, again = true, append(again, s.change(u.given, u.id))
 		s.updates[len(s.updates)-1].by = u.by
 	}
@@ -433,59 +454,4 @@ func (u update) concerns(fault gjson.Result) bool {
 var sessionFields = []string{
 	"session", "audio", "tools", "tool_choice", "instructions", "output_modalities", "voice", "turn_detection",
 	"input_audio_transcription", "input_audio_format", "output_audio_format",
-}
-
-// A view is what differs between what the client set and what the model has.
-type view struct {
-	tools         string   // the client's, a raw array; "" for none given
-	sent          string   // the same as the model has it
-	ours          []string // names of our tools that stand beside them, as the model has them
-	forced        bool     // the client forces a tool choice: ours are left out
-	instructed    bool     // the client gave instructions
-	instructing   bool     // ours stand in their place
-	transcription string   // raw, as the client sees it; "" for absent
-	transcribed   bool     // the client asked for transcription
-	silenced      bool     // the client asked that there be none
-	transcribing  bool     // ours stands in its place
-}
-
-// A change is what one update makes of whatever view is in force. What is nil or false it leaves as it is.
-type change struct {
-	tools         *string  // the client's list
-	forced        *bool    // by the client's tool choice
-	sent          *string  // the list that went to the model, without ours
-	ours          []string // that went with it
-	instructed    bool     // the client gave instructions
-	instructing   bool     // we did
-	transcription *string  // the client's
-	transcribed   bool     // it is on
-	silenced      bool     // it is off
-	transcribing  *bool    // ours is on
-}
-
-// transcribes reports whether it turns our transcription on, and adds whether it brings anything of ours.
-func (c change) transcribes() bool { return c.transcribing != nil && *c.transcribing }
-func (c change) adds() bool        { return c.transcribes() || len(c.ours) > 0 }
-
-func (c change) apply(v view) view {
-	if c.tools != nil {
-		v.tools = *c.tools
-	}
-	if c.forced != nil {
-		v.forced = *c.forced
-	}
-	if c.sent != nil {
-		v.sent, v.ours = *c.sent, c.ours
-	}
-	if c.instructed {
-		v.instructed, v.instructing = true, false
-	}
-	v.instructing = v.instructing || c.instructing
-	if c.transcription != nil {
-		v.transcription, v.transcribed, v.silenced = *c.transcription, c.transcribed, c.silenced
-	}
-	if c.transcribing != nil {
-		v.transcribing = *c.transcribing
-	}
-	return v
 }

@@ -71,9 +71,26 @@ func (s *session) join(tools string, ours []string) string {
 }
 
 // instructions are ours for a model that has our tools under these names.
-func (s *session) instructions(ours []string) string {
+func (s *session) instructions(ours []string) string { return s.guide + s.renames(ours) }
+
+// addition are our words after the client's, for such a model.
+func (s *session) addition(ours []string) string { return s.addedMark() + s.renames(ours) }
+
+// addedMark begins them.
+func (s *session) addedMark() string { return "\n\n" + s.added }
+
+// unadded takes our words out of the client's instructions in an event.
+func (s *session) unadded(event []byte, path string) []byte {
+	text := gjson.GetBytes(event, path).String()
+	if at := strings.LastIndex(text, s.addedMark()); s.added != "" && at >= 0 {
+		return events.Set(event, path, events.Quote(text[:at]))
+	}
+	return event
+}
+
+// renames tells which of these names are not our tools' own.
+func (s *session) renames(ours []string) string {
 	var text strings.Builder
-	text.WriteString(s.guide)
 	for _, name := range ours {
 		if tool := s.tool(name); name != tool.Name {
 			text.WriteString(renamed(tool.Name, name))
