@@ -239,7 +239,7 @@ func (a *auth) byApp(r *http.Request, text string) (handoff.Grant, error) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "a token that is over")
 	}
 	g := key.grant()
-	g.Approve, g.Instructions, g.Metrics = min(app.Approve, key.Approve), false, false
+	g.Approve, g.Instructions, g.Metrics = min(app.Approve, key.Approve), handoff.InstructNone, false
 	return g, nil
 }
 
