@@ -153,6 +153,11 @@ func listenProblems() []problemCase {
 			`switchboard.yaml:1:29: trusted_proxies[1]: "all" is not a network …`}},
 		{"public url", "public_url: http://bigpc.example.com\n",
 			[]string{"switchboard.yaml:1:13: public_url: must be https: …"}},
+		{"programs let in where none can come", "listen: 0.0.0.0:8080\ntrusted_proxies: [10.0.0.0/8]\nkeys:\n" +
+			"  - {principal: owner, key_env: GOOD}\nmcp:\n  oauth: true\n",
+			[]string{"switchboard.yaml:6:10: mcp.oauth: needs public_url, …"}},
+		{"programs let in at a plain address", "public_url: http://bigpc.example.com\nmcp: {oauth: true}\n",
+			[]string{"switchboard.yaml:1:13: public_url: must be https: …"}},
 		{"public path", "public_url: https://bigpc.example.com/page\n",
 			[]string{"switchboard.yaml:1:13: public_url: must be scheme and host alone, …"}},
 		{"half tls", "tls: {cert_file: a.pem}\n",
@@ -392,6 +397,8 @@ func TestOffLoopback(t *testing.T) {
 		"listen: 127.0.0.2:0":               "",
 		"listen: '[::ffff:127.0.0.1]:80'":   "",
 		"public_url: http://localhost:8080": "",
+		"mcp: {oauth: true}":                "",
+		"listen: 0.0.0.0:8080\ntrusted_proxies: [10.0.0.0/8]\npublic_url: https://a.example\nmcp: {oauth: true}\nkeys: [{principal: a, key_env: GOOD}]": "",
 	} {
 		w := file(text)
 		w.env = map[string]string{"GOOD": goodKey, "SWITCHBOARD_KEY": env}

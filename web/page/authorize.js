@@ -46,8 +46,8 @@ async function ask() {
 }
 
 // Who asks: what a program calls itself anybody could; its address is its own.
-const from = ({ host, redirect, local }) => h("p", {}, "The program is the one at ", h("strong", { text: host }), ". Your answer goes to ", h("strong", { text: redirect }),
-  local ? ", a program on this computer. Any program here could say that it is this one: allow it only if you began this yourself." : ".");
+const from = ({ host, redirect, local }) => h("p", {}, "It is the program of ", h("strong", { text: host }), ".", ...(redirect === host ? [] : [" Your answer goes to ", h("strong", { text: redirect }),
+  local ? ", a program on this computer. Any program here could say that it is this one: allow it only if you began this yourself." : "."]));
 
 function deeds({ tools, servers }) {
   const has = (...all) => all.some((t) => tools.includes(t));
@@ -70,7 +70,7 @@ function decide(asked) {
     h("div", {}, h("p", { text: `In your name, ${principal}, it may:` }), h("ul", { class: "deeds" }, ...deeds(asked).map((text) => h("li", { text })))),
     tools.includes("answer_agent") && h("label", { class: "check" }, answers, "Its yes to what agents ask counts, too. What is risky takes your tap on the page in any case."),
     h("p", { class: "quiet-text", text: "You can disconnect it in the settings, at any time." }), error,
-    h("div", { class: "line-of" }, allow, deny));
+    h("div", { class: "consent-acts" }, allow, deny));
   let timer = 0;
   const settle = () => {
     clearTimeout(timer);
