@@ -260,7 +260,7 @@ func TestOAuth(t *testing.T) {
 }
 
 // TestOAuthByPrograms: no program lets another one in: not with a key, nor with a login that a program can make, nor
-// from another page; and a key that is taken away takes along what was let in with it.
+// from another page. What tells the way in is for anybody.
 func TestOAuthByPrograms(t *testing.T) {
 	t.Parallel()
 	voice := ownersTestKey()
