@@ -174,6 +174,8 @@ type VoiceInfo struct {
 	Host      string `json:"host,omitempty"` // of its server
 	Chips     []Chip `json:"chips"`
 
+	Language string `json:"language,omitempty"` // that the voice speaks, as a code; "": the caller's
+
 	Prices *Prices `json:"prices,omitempty"` // nil: unknown, or there are none
 }
 

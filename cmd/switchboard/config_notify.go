@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/wording"
 	"switchboard/servers"
 )
 
 // speechSettings are what callers hear.
 type speechSettings struct {
 	Updates string `yaml:"updates" doc:"how much is said of work that runs, until the caller wants it otherwise: milestones, chatty or quiet"`
+
+	Language string `yaml:"language" unset:"what the caller speaks" doc:"language in which the voice greets, speaks and asks unless the caller speaks another: ar, de, en, es, fr, hi, it, ja, ko, nl, pl, pt, ru, sv, tr, uk or zh; what a browser has set wins for its greeting"`
 }
 
 // approvalSettings are how long a question of an agent waits.
@@ -75,6 +78,9 @@ func (s span) String() string {
 // manners checks how callers are told of things.
 func (c *checker) manners() {
 	c.oneOf("speech.updates", c.s.Speech.Updates, "milestones", "chatty", "quiet")
+	if c.s.Speech.Language != "" {
+		c.oneOf("speech.language", c.s.Speech.Language, wording.Languages()...)
+	}
 	if a := c.s.Approvals; a.AskAgain >= a.GiveUp {
 		at := "approvals.ask_again"
 		if _, set := c.places[at]; !set {

@@ -63,8 +63,8 @@ func shapeProblems() []problemCase {
 // laterProblems are keys of features that do not work yet.
 func laterProblems() []problemCase {
 	return []problemCase{
-		{"later", "speech: {language: en}\n", []string{
-			`switchboard.yaml:1:10: unknown key "language"; there is updates`}},
+		{"later", "speech: {volume: 3}\n", []string{
+			`switchboard.yaml:1:10: unknown key "volume"; there is updates, language`}},
 		{"child environment", `servers:
   - {name: a, kind: codex, command: [codex], env: [GOOD, SWITCHBOARD_KEY, "A=b", "a b", "SWITCHBOARD_X=1"]}
   - {name: b, kind: codex, url: "ws://127.0.0.1:1", env: [GOOD]}
@@ -187,6 +187,8 @@ func mannerProblems() []problemCase {
 		{"money of a model that nobody knows", "model: {url: 'ws://127.0.0.1:1/v1/realtime', name: m}\nlimits: {dollars_per_day: 5, dollars_per_call: 0}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {dollars_per_call: 1}}\n", []string{
 			"switchboard.yaml:2:27: limits.dollars_per_day: nobody knows what m at 127.0.0.1:1 costs: set model.prices",
 			"switchboard.yaml:4:62: keys[0].limits.dollars_per_call: nobody knows what m at 127.0.0.1:1 costs: set model.prices"}},
+		{"language", "speech: {language: klingon}\n", []string{
+			`switchboard.yaml:1:20: speech.language: "klingon" is unknown; there is ar, de, en, es, fr, hi, it, ja, ko, nl, pl, pt, ru, sv, tr, uk, zh`}},
 		{"effort", "model: {reasoning: {effort: maximal}}\n", []string{
 			`switchboard.yaml:1:29: model.reasoning.effort: "maximal" is unknown; did you mean "minimal"?`}},
 		{"instructions", "keys:\n  - {principal: a, key_env: GOOD, instructions: some}\n", []string{

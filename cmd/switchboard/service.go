@@ -54,6 +54,7 @@ type plan struct {
 	Model             modelPlan
 	Servers           []servers.Spec      // none: simulated ones
 	Updates           handoff.SpeechLevel // "": milestones
+	Language          string              // that voices speak; "": the caller's
 	AskAgain, GiveUp  time.Duration       // 0: as the router has them
 	Silence, Patience time.Duration       // likewise
 	Notify            notifyPlan
@@ -145,7 +146,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
-		Tools: tools.For, Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
+		Tools: tools.In(p.Language), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
 		Media: p.Media, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
@@ -169,7 +170,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
 		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
-		OAuth: programs, Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
+		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err

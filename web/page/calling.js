@@ -42,7 +42,7 @@ export function calling({ settings, remote }) {
     input: () => settings.input,
     written: () => get().voice.simulated || !settings.play,
     wishes: () => settings,
-    greeting: () => greeting(get().work, settings.language),
+    greeting: () => greeting(get().work, settings.language || get().voice?.language),
     onStats: (report) => {
       const found = connectionOf(report);
       if (found) dispatch({ type: "connection", ...found });

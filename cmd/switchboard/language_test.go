@@ -1,0 +1,23 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff/wording"
+)
+
+// TestLanguages: a voice can be asked to speak exactly the languages in which a yes can be told.
+func TestLanguages(t *testing.T) {
+	files, err := os.ReadDir("../../handoff/consent/words")
+	must(t, err)
+	var words []string
+	for _, f := range files {
+		words = append(words, strings.TrimSuffix(f.Name(), ".txt"))
+	}
+	if got := wording.Languages(); !slices.Equal(got, words) {
+		t.Errorf("spoken %v, understood %v", got, words)
+	}
+}
