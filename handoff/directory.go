@@ -20,6 +20,7 @@ type SessionQuery struct {
 	Server string
 	Text   string // words to find in titles, labels, directories and branches, any case
 	Limit  int
+	Skip   int `json:",omitempty"` // how many of the newest are left out: those of the pages before
 }
 
 // Health is what is known of a server.

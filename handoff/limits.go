@@ -10,7 +10,8 @@ const (
 	MaxReadJSON      = 8 << 10
 	MaxStatusJSON    = 4 << 10
 	MaxAnswerJSON    = 8 << 10
-	MaxSessions      = 40
+	MaxSessions      = 40     // in one answer
+	MaxSessionsBack  = 20_000 // how far back they are listed at all
 	DefaultSessions  = 10
 	MaxReadLines     = 40
 	MaxReadWhole     = 2000 // lines of a session that a person reads on the page

@@ -18,8 +18,9 @@ const (
 	listWindow   = 100                    // threads asked of each server: more than anybody looks through
 	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
 
-	// Beyond the window threads are looked for only by name. A codex lists 5,000 in a second.
-	searchWindow   = 20_000
+	// Beyond the window threads are looked for only by name, or when somebody pages so far. A codex lists 5,000 in a
+	// second.
+	searchWindow   = handoff.MaxSessionsBack
 	searchTimeout  = 2500 * time.Millisecond
 	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
 )
@@ -233,7 +234,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			lists[i], faults[i] = f.list(ctx, k, listTimeout)
 			byAPI := func(t named) bool { return t.API }
 			if faults[i] == nil &&
-				(q.Text != "" || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
+				(q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
 				lists[i] = f.widen(ctx, k, lists[i]) // what is meant may be older
 			}
 		})
@@ -261,11 +262,11 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			}
 		}
 	}
-	return cut(result, q.Limit), nil
+	return cut(result, q.Skip, q.Limit), nil
 }
 
-// cut sorts newest first, what programs made behind the rest, and keeps limit sessions.
-func cut(list handoff.SessionList, limit int) handoff.SessionList {
+// cut sorts newest first, what programs made behind the rest, and keeps limit sessions after those that are skipped.
+func cut(list handoff.SessionList, skip, limit int) handoff.SessionList {
 	if limit <= 0 {
 		limit = handoff.DefaultSessions
 	}
@@ -276,6 +277,7 @@ func cut(list handoff.SessionList, limit int) handoff.SessionList {
 		}
 		return b.Updated.Compare(a.Updated)
 	})
+	list.Items = list.Items[min(max(skip, 0), len(list.Items)):]
 	if left := len(list.Items) - limit; left > 0 {
 		list.Items, list.More = list.Items[:limit], left
 	}

@@ -99,6 +99,27 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 		}
 		f := run(t, Spec{Name: "a", Dial: a.dial}, Spec{Name: "b", Dial: b.dial})
 		synctest.Wait()
+		var paged []string // all of them, page by page
+		for more := 1; more > 0; {
+			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: 40, Skip: len(paged)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range list.Items {
+				paged = append(paged, s.ID)
+			}
+			if more = list.More; more != 120-len(paged) {
+				t.Fatalf("%d more after %d", more, len(paged))
+			}
+		}
+		for i, id := range paged {
+			if want := fmt.Sprintf("%c%02d", "ab"[i%2], i/2); id != want {
+				t.Errorf("session %d is %s, want %s", i, id, want)
+			}
+		}
+		if list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Skip: 400}); err != nil || len(list.Items) > 0 {
+			t.Errorf("behind the last one: %+v, %v", list, err)
+		}
 		for limit, want := range map[int]int{0: handoff.DefaultSessions, 7: 7, 40: 40, 4000: handoff.MaxSessions,
 			-1: handoff.DefaultSessions} {
 			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: limit})
@@ -107,6 +128,37 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 			}
 			if list.Items[0].ID != "a00" || list.Items[1].ID != "b00" {
 				t.Errorf("limit %d begins with %s, %s", limit, list.Items[0].ID, list.Items[1].ID)
+			}
+		}
+	})
+}
+
+// Sessions are listed to the oldest one, however many a server has.
+func TestSessionsBeyondTheWindow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &fakeServer{}
+		for i := range 2*listWindow + 50 {
+			s.threads = append(s.threads, Thread{ID: fmt.Sprintf("t%03d", i), Title: "Work",
+				Updated: time.Now().Add(-time.Duration(i) * time.Minute)})
+		}
+		f := run(t, Spec{Name: "a", Dial: s.dial})
+		synctest.Wait()
+		for _, limit := range []int{0, 7, 40} {
+			seen := 0
+			for more := 1; more > 0; {
+				list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: limit, Skip: seen})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, it := range list.Items {
+					if want := fmt.Sprintf("t%03d", seen+i); it.ID != want {
+						t.Fatalf("limit %d: %s, want %s", limit, it.ID, want)
+					}
+				}
+				seen, more = seen+len(list.Items), list.More
+			}
+			if seen != len(s.threads) {
+				t.Errorf("limit %d: %d sessions of %d", limit, seen, len(s.threads))
 			}
 		}
 	})

@@ -277,6 +277,10 @@ func (w *world) Sessions(_ context.Context, c handoff.Grant, q handoff.SessionQu
 			out.Items = append(out.Items, s)
 		}
 	}
+	out.Items = out.Items[min(q.Skip, len(out.Items)):]
+	if left := len(out.Items) - q.Limit; q.Limit > 0 && left > 0 {
+		out.Items, out.More = out.Items[:q.Limit], left
+	}
 	return out, err
 }
 

@@ -28,6 +28,7 @@ type fleet struct {
 	tools    tools.Backend // Set once: what the tools look at and act on
 	machines Machines      // Set once
 	stickies Stickies      // Set once
+	past     Past          // Set once
 	voice    VoiceInfo     // Set once
 }
 
@@ -51,10 +52,23 @@ func (f fleet) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	if err != nil {
 		return err
 	}
-	return f.look(
-		w, r, g,
-		&tools.SessionsArguments{Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit},
-	)
+	skip, err := number(r, "skip", handoff.MaxSessionsBack)
+	if err != nil {
+		return err
+	}
+	args := &tools.SessionsArguments{
+		Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit, Skip: skip,
+	}
+	if err := args.Check(); err != nil {
+		return err
+	}
+	found, err := args.Do(r.Context(), f.tools, nil, g)
+	if err != nil {
+		return err
+	}
+	_ = f.past.Recall(r.Context(), g.Caller) // else what was done before a restart is not told yet
+	all, _ := f.tools.Work.Handoffs(g)       // as far as it is known
+	return writeJSON(w, http.StatusOK, withWork(found.(tools.SessionsResult), all))
 }
 
 func (f fleet) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {

@@ -21,8 +21,10 @@ var routeCases = []struct {
 }{
 	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","voice":{"simulated":true,"model":"simulated","chips":[]}}`},
 	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "",
-		`sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[],"say":"I found no sessions."}`},
-	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":10}`, 200, `"items"`},
+		`sessions owner {"Server":"bigpc","Text":"auth","Limit":5};handoffs owner`, 200, `{"items":[],"say":"I found no sessions."}`},
+	{"older sessions", "GET", "/fleet/sessions?skip=40", "", `sessions owner {"Server":"","Text":"","Limit":10,"Skip":40};handoffs owner`, 200, `"items"`},
+	{"skip of words", "GET", "/fleet/sessions?skip=all", "", "", 400, "malformed"},
+	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":10};handoffs owner`, 200, `"items"`},
 	{"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "",
 		`read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
 	{"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "",

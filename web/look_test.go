@@ -90,7 +90,7 @@ func TestPageLooks(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
 				p.Scheme(scheme)
 				p.open(base)
-				p.Shows("Or enter a key,")
+				p.Shows("Or enter the code")
 				p.look(size.name + "-" + scheme + "-login")
 				p.loggedIn(base)
 				p.Until(`document.querySelectorAll(".card").length === 4`)

@@ -46,7 +46,7 @@ func TestPageAxe(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
 				p.Scheme(scheme)
 				p.open(base)
-				p.Shows("Or enter a key,")
+				p.Shows("Or enter the code")
 				p.axe("login")
 				eval[bool](p, `(document.querySelector("h1").append(Object.assign(new Image(), { id: "nameless" })), true)`)
 				if len(p.brokenRules()) == 0 {

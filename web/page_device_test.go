@@ -38,14 +38,15 @@ func TestPageAddsADevice(t *testing.T) {
 	other := openTab(t, browser, 390, 844)
 	other.open(base)
 	other.Until(`document.querySelector("#login:not([hidden])")`)
-	other.EnterKey(strings.ToLower(code))
+	other.Until(`document.querySelector("#login-code")?.type === "text" && document.querySelector("#login-key").type === "password"`) // a code is read as it is typed
+	other.EnterCode(strings.ToLower(code))
 	other.Until(`document.querySelector("#app:not([hidden])")`)
 	other.quiet()
 	// It counts once.
 	again := openTab(t, browser, 390, 844)
 	again.open(base)
 	again.Until(`document.querySelector("#login:not([hidden])")`)
-	again.EnterKey(code)
+	again.EnterCode(code)
 	again.Shows("each counts once, for ten minutes")
 	p.quiet()
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,41 @@ func TestPageSessions(t *testing.T) {
 	p.Until(`document.querySelector("#sessions").checkVisibility()`)
 	p.open(base + "/?again#settings")
 	p.Until(`document.querySelector("#settings").checkVisibility()`)
+	p.quiet()
+}
+
+// Sessions are listed to the oldest one, a page at a time, each with what its last work came to, also where that is older
+// than the work that the page knows.
+func TestPageSessionsToTheOldest(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	first := w.sessions.Items[0]
+	w.sessions = handoff.SessionList{}
+	for i := range 100 {
+		s := first
+		s.ID, s.Title, s.Status = fmt.Sprint("s", i), fmt.Sprint("Session ", i), handoff.SessionIdle
+		w.sessions.Items = append(w.sessions.Items, s)
+	}
+	old := w.records[2]
+	old.ID, old.ThreadID, old.Spoken, old.Items = "h90", "s90", "The benchmarks take 41 ms.\nEach.", nil
+	w.records = append(w.records, old)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	eval[bool](p, `import("/page/store.js").then(({ get }) => delete get().work.records.h90)`) // too old for this page
+	p.Click("Sessions")
+	const rows = `document.querySelectorAll("#sessions .row").length`
+	p.Until(rows + ` === 40`)
+	p.Until(`document.querySelector("#sessions .older").textContent === "Show older (60)"`)
+	eval[bool](p, `(document.querySelector("#sessions .older").click(), true)`)
+	p.Until(rows + ` === 80`)
+	eval[bool](p, `(document.querySelector("#sessions .scroll").scrollTo(0, 1e6), true)`)
+	p.Until(rows + ` === 100 && !document.querySelector("#sessions .older").checkVisibility()`)
+	p.Until(`[...document.querySelectorAll("#sessions .row")].some((r) => r.querySelector(".pill").textContent === "Done" && r.querySelector(".row-last").textContent === "The benchmarks take 41 ms." && r.querySelector(".row-title").textContent === "Session 90")`)
+	p.Click("Archive Session 90")
+	w.logged(t, "archive owner bigpc s90 true")
+	p.Until(rows + ` === 99`) // what was shown stays
 	p.quiet()
 }
 

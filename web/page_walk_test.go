@@ -33,7 +33,7 @@ type place struct {
 // walk goes through all that the keyboard reaches, once around, and holds each to a focus that is seen.
 func (p *tab) walk(name string) []string {
 	p.T.Helper()
-	eval[bool](p, `((document.querySelector("#login").checkVisibility() ? document.querySelector("#login-key") : document.querySelector("#badge")).focus(), window.walked = [], true)`) // the first that can have it
+	eval[bool](p, `((document.querySelector("#login").checkVisibility() ? document.querySelector("#login-code") : document.querySelector("#badge")).focus(), window.walked = [], true)`) // the first that can have it
 	var names []string
 	for range 150 {
 		if len(names) > 0 {
@@ -73,8 +73,8 @@ func TestPageKeyboardWalk(t *testing.T) {
 			p := openTab(t, startChromium(t, true), size[0], size[1])
 			p.Scheme("light")
 			p.open(base)
-			p.Shows("Or enter a key,")
-			p.reaches("login", "Key or code <input>", "Open <button>")
+			p.Shows("Or enter the code")
+			p.reaches("login", "Code <input>", "Key <input>", "Open <button>")
 			p.loggedIn(base)
 			p.reaches("empty", "Message <textarea>", "Call <button>")
 			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)

@@ -21,13 +21,13 @@ func TestPageLogin(t *testing.T) {
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}
-	if focus := eval[string](p, `document.activeElement.id`); focus != "login-key" {
+	if focus := eval[string](p, `document.activeElement.id`); focus != "login-code" {
 		t.Errorf("the focus is on %q", focus)
 	}
-	p.Press("nope", "\r")
+	p.EnterKey("nope")
 	p.Until(`!document.querySelector("#login-form button").disabled && document.querySelector("#login-error").textContent`)
 	eval[bool](p, `(document.querySelector("#login-key").value = "", true)`)
-	p.Press(ownerKey, "\r")
+	p.EnterKey(ownerKey)
 	p.Shows("No machines.")
 	if eval[bool](p, `document.cookie !== ""`) {
 		t.Error("there is a cookie")

@@ -68,7 +68,7 @@ func (s *Server) routes(cfg Config) {
 	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
 	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
 	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
-	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Voice}
+	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice}
 	work := work{cfg.Router, cfg.Store, backend}
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}

@@ -42,12 +42,12 @@ type sessionsVerb struct {
 	reachFlags
 	Server string `arg:"" optional:"" name:"machine" help:"The machine to ask; else all."`
 	Query  string `short:"q" placeholder:"WORDS" help:"Words of the title or of what was asked first."`
-	Limit  int    `placeholder:"N" help:"How many to show."`
+	Limit  int    `placeholder:"N" help:"How many to show, the newest; 10 without it."`
 }
 
 // Help shows examples.
 func (sessionsVerb) Help() string {
-	return examples("switchboard sessions", "switchboard sessions bigpc --query auth")
+	return examples("switchboard sessions", "switchboard sessions bigpc --query auth", "switchboard sessions --limit 500")
 }
 
 type readVerb struct {

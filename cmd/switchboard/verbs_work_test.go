@@ -183,7 +183,7 @@ func TestVerbsWork(t *testing.T) {
 	until(t, "what was behind it", func() bool { return strings.Contains(sh.wants(0, nil, "work"), "Paused") })
 	sh.wants(0, []string{"dropped on bigpc: run the tests"}, "stop", "2")
 	sh.wants(0, []string{"stopped on laptop: go through the notes"}, "stop")
-	until(t, "the end", func() bool { return strings.Count(sh.wants(0, nil, "work"), "Stopped") == 2 })
+	until(t, "the end", func() bool { return strings.Count(sh.wants(0, nil, "work"), "Stopped") == 3 })
 	sh.wants(0, []string{"2 more have ended"}, "work", "--limit", "1")
 	var found struct{ Items []handoff.Record }
 	if out := sh.wants(0, nil, "work", "--json"); json.Unmarshal([]byte(out), &found) != nil || len(found.Items) != 3 {

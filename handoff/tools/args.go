@@ -55,6 +55,7 @@ type SessionsArguments struct {
 	Server string `json:"server,omitempty"`
 	Query  string `json:"query,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // 0: the default
+	Skip   int    `json:"-"`               // see [handoff.SessionQuery]; no model pages
 }
 
 // ReadArguments are the arguments of [ReadSession].

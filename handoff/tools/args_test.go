@@ -89,7 +89,7 @@ func TestArguments(t *testing.T) {
 		{ListServers, ``, ServersArguments{}, "", ""},
 		{ListServers, `{"server":"b"}`, nil, handoff.CodeMalformed, `no argument "server"; there are none`},
 		{ListSessions, `{}`, SessionsArguments{Limit: handoff.DefaultSessions}, "", ""},
-		{ListSessions, `{"server":" b ","query":"auth","limit":3}`, SessionsArguments{"b", "auth", 3}, "", ""},
+		{ListSessions, `{"server":" b ","query":"auth","limit":3}`, SessionsArguments{Server: "b", Query: "auth", Limit: 3}, "", ""},
 		{ListSessions, `{"limit":-1}`, SessionsArguments{Limit: handoff.DefaultSessions}, "", ""},
 		{ListSessions, `{"limit":4000}`, SessionsArguments{Limit: handoff.MaxSessions}, "", ""},
 		{ListSessions, `{"limit":"many"}`, nil, handoff.CodeMalformed,

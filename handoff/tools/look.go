@@ -79,7 +79,9 @@ type SessionsResult struct {
 func (a SessionsArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	list, err := b.Directory.Sessions(ctx, g, handoff.SessionQuery{Server: a.Server, Text: a.Query, Limit: a.Limit})
+	list, err := b.Directory.Sessions(ctx, g, handoff.SessionQuery{
+		Server: a.Server, Text: a.Query, Limit: a.Limit, Skip: a.Skip,
+	})
 	if err != nil {
 		return nil, err
 	}

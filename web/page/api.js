@@ -126,8 +126,8 @@ export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);
 export const questions = () => json("/fleet/questions");
 export const stickies = () => json("/fleet/sticky");
 export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);
-/** The newest sessions of all machines, or of one, that have some words. */
-export const allSessions = (server, query) => json(`/fleet/sessions?limit=40${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
+/** Sessions of all machines, or of one, that have some words, the newest first: a page after so many. */
+export const allSessions = (server, query, after) => json(`/fleet/sessions?limit=40${after ? `&skip=${after}` : ""}${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
 export const archive = (server, thread, on) => request(`/fleet/sessions/${part(server)}/${part(thread)}/archive`, on ? { ...jsonBody("POST", {}) } : { method: "DELETE" });
 export const pin = (server, thread, title) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, jsonBody("PUT", { thread_id: thread, title }));
 export const machines = () => json("/fleet/machines");

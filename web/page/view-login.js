@@ -1,4 +1,4 @@
-// The way in: the code of a link, or a key from the form.
+// The way in: the code of a link, or a code or a key from the form.
 
 import * as api from "./api.js";
 import { byId, setText, show } from "./dom.js";
@@ -11,23 +11,20 @@ export function codeFromAddress() {
   return match[1];
 }
 
-// The code of another device, or a key. A key may look like a code.
-async function enter(text) {
-  const code = text.replace(/[\s-]/g, "").toUpperCase();
-  if (/^[B-Z]{8}$/.test(code)) {
-    try {
-      return await api.login({ code });
-    } catch (error) {
-      if (error.code !== "login_over" || /\s/.test(text.trim())) throw error;
-    }
-  }
-  return api.login({ key: text.trim() });
+const missing = { message: "Enter a code or a key." };
+
+// A code is shown as it is typed; a key stays hidden.
+async function enter(code, key) {
+  if (code.trim()) await api.login({ code: code.replace(/[\s-]/g, "").toUpperCase() });
+  else if (key.trim()) await api.login({ key: key.trim() });
+  else throw missing;
 }
 
 /** Shows the form until a key fits; onIn() follows. `problem` is what went wrong with the link. */
 export function loginView(onIn) {
   const form = byId("login-form");
-  const field = byId("login-key");
+  const code = byId("login-code");
+  const key = byId("login-key");
   const error = byId("login-error");
   form.addEventListener("submit", async (e) => {
     e.preventDefault();
@@ -35,12 +32,12 @@ export function loginView(onIn) {
     button.disabled = true;
     setText(error, "");
     try {
-      await enter(field.value);
-      field.value = "";
+      await enter(code.value, key.value);
+      code.value = key.value = "";
       onIn();
     } catch (problem) {
       setText(error, problem.next ? `${problem.message} ${problem.next}` : problem.message);
-      field.select();
+      (code.value || !key.value ? code : key).select();
     } finally {
       button.disabled = false;
     }
@@ -50,6 +47,6 @@ export function loginView(onIn) {
     show(byId("app"), false);
     show(byId("login"), true);
     setText(error, problem ?? "");
-    field.focus();
+    code.focus();
   };
 }

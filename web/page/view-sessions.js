@@ -9,6 +9,14 @@ import { newestFirst, over } from "./state-work.js";
 import { outcomeWords, sessionPill } from "./words.js";
 
 const pause = 250; // after a letter, before it is looked for
+const ahead = 600; // pixels before the end of the list, at which older ones are read
+
+// Two pages as one; `read`: how many sessions they had. One that was used meanwhile may be on both.
+function joined(before, page) {
+  const read = (before?.read ?? 0) + page.items.length;
+  const known = new Set(before?.items.map((s) => `${s.server} ${s.id}`));
+  return { ...page, read, items: [...(before?.items ?? []), ...page.items.filter((s) => !known.has(`${s.server} ${s.id}`))] };
+}
 
 /** Wires the sessions. `acts`: read(session), fresh(server) begins a new one; stickies() reads those in use; hue(server). */
 export function sessionsView(acts, hue) {
@@ -24,19 +32,28 @@ export function sessionsView(acts, hue) {
       h("label", { class: "tool-field" }, h("span", { class: "sr", text: "Search sessions" }), search),
       h("label", { class: "tool-field narrow" }, h("span", { class: "sr", text: "Machine" }), server), fresh),
     box);
+  const older = h("button", { class: "button small older", type: "button", text: "Show older", hidden: true, on: { click: () => readOlder() } });
+  box.append(older);
+  box.addEventListener("scroll", () => { if (!older.hidden && box.scrollHeight - box.scrollTop - box.clientHeight < ahead) readOlder(); }, { passive: true });
   let found = { items: [] };
   let asked = 0;
+  let reading = false; // what is older
   let timer = 0;
   let failed = false;
 
-  async function read() {
+  // Reads what is there now, as far as `least` sessions were shown.
+  async function read(least = 0) {
     const mine = ++asked;
-    failed = false;
+    failed = reading = false;
     if (!found.items.length) setText(words, "Looking…");
     try {
-      const answer = await api.allSessions(server.value, search.value.trim());
-      if (mine !== asked) return;
-      found = answer;
+      let all, page;
+      do {
+        page = await api.allSessions(server.value, search.value.trim(), all?.read);
+        if (mine !== asked) return;
+        all = joined(all, page);
+      } while (page.more && page.items.length && all.items.length < least);
+      found = all;
     } catch (error) {
       if (mine !== asked) return;
       failed = !error.status || error.status >= 500; // they are read again once Switchboard is back
@@ -44,14 +61,24 @@ export function sessionsView(acts, hue) {
     }
     paint(get());
   }
+  async function readOlder() {
+    if (reading) return;
+    reading = true;
+    const mine = asked;
+    const page = await api.allSessions(server.value, search.value.trim(), found.read).catch(toastProblem);
+    if (mine !== asked) return;
+    reading = false;
+    if (page) found = joined(found, page);
+    paint(get());
+  }
   const soon = () => {
     clearTimeout(timer);
-    timer = setTimeout(read, pause);
+    timer = setTimeout(() => read(), pause);
   };
   search.addEventListener("input", soon);
-  server.addEventListener("change", read);
+  server.addEventListener("change", () => read());
   fresh.addEventListener("click", () => acts.fresh(server.value || get().servers[0]?.name || ""));
-  onEnter("sessions", read);
+  onEnter("sessions", () => read(found.items.length));
 
   async function pin(s, on) {
     const before = get().work.stickies.find((t) => t.server === s.server);
@@ -76,8 +103,9 @@ export function sessionsView(acts, hue) {
     } catch (error) {
       return toastProblem(error);
     }
-    await read();
-    const undo = () => api.archive(s.server, s.id, false).then(read).catch(toastProblem);
+    const shown = found.items.length;
+    await read(shown);
+    const undo = () => api.archive(s.server, s.id, false).then(() => read(shown)).catch(toastProblem);
     toast(`“${s.title || s.label}” is archived.`, { tone: "info", action: { label: "Undo", run: undo } });
   }
 
@@ -97,8 +125,8 @@ export function sessionsView(acts, hue) {
       update({ session, pinned, held, archives, work }) {
         s = session;
         const name = s.title || s.label || "A session without a title";
-        const state = sessionPill(s.status) ?? (work && over(work) ? outcomeWords(work) : undefined);
-        const came = work ? (over(work) ? work.spoken || work.text || work.error?.message : work.prompt) ?? "" : "";
+        const state = sessionPill(s.status) ?? (work ? over(work) && outcomeWords(work) : s.last?.outcome && outcomeWords(s.last));
+        const came = (work ? (over(work) ? work.spoken || work.text || work.error?.message : work.prompt) : s.last?.said) ?? "";
         setText(last, came.trim().split("\n", 1)[0].slice(0, 200));
         show(last, Boolean(last.textContent));
         setText(title, name);
@@ -133,8 +161,9 @@ export function sessionsView(acts, hue) {
     for (const r of newestFirst(state.work)) if (r.why !== "added" && !newest.has(`${r.server} ${r.thread_id}`)) newest.set(`${r.server} ${r.thread_id}`, r);
     keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
-    const more = found.more ? `${found.more} more; search to find them.` : "";
-    setText(words, [...problems, items.length ? more : asked && !problems.length ? "No matches." : ""].filter(Boolean).join(" "));
+    setText(words, [...problems, !items.length && asked && !problems.length ? "No matches." : ""].filter(Boolean).join(" "));
+    show(older, Boolean(found.more));
+    setText(older, `Show older (${found.more})`);
     show(words, Boolean(words.textContent));
   }
   return (state) => {

@@ -95,6 +95,14 @@ func (p *Tab) EnterKey(key string) {
 	p.Press(key, "\r")
 }
 
+// EnterCode puts the code of another device into the login form and sends it.
+func (p *Tab) EnterCode(code string) {
+	p.T.Helper()
+	p.Until(`document.querySelector("#login-code")?.checkVisibility()`)
+	p.Do(chromedp.Focus(chromedp.ID("login-code")))
+	p.Press(code, "\r")
+}
+
 // Status waits until the page writes that the call stands in these words.
 func (p *Tab) Status(text string) {
 	p.T.Helper()

@@ -19,7 +19,14 @@ const maxPage = 100
 // A piece is a piece of work as lists give it.
 type piece struct {
 	handoff.Record
+	outcomeFacts
 	asks bool // it waits for somebody's answer
+}
+
+// outcomeFacts are what else there is to how work ended.
+type outcomeFacts struct {
+	Tests    handoff.Tests
+	Declined bool
 }
 
 // A workPage is one page of work, newest first.
@@ -126,10 +133,21 @@ func (w piece) state() string {
 	case w.Outcome == "":
 		return "Working"
 	}
+	return outcomeWord(w.Outcome, w.outcomeFacts)
+}
+
+// outcomeWord says how work ended, in the words of the page.
+func outcomeWord(o handoff.Outcome, facts outcomeFacts) string {
+	switch {
+	case o == handoff.OutcomeResult && facts.Declined:
+		return "Declined"
+	case o == handoff.OutcomeResult && facts.Tests == handoff.TestsFailed:
+		return "Tests fail"
+	}
 	return map[handoff.Outcome]string{
 		handoff.OutcomeResult: "Done", handoff.OutcomeFailed: "Failed", handoff.OutcomeInterrupted: "Stopped",
-		handoff.OutcomeCancelled: "Not begun", handoff.OutcomeUnknown: "Unclear",
-	}[w.Outcome]
+		handoff.OutcomeCancelled: "Stopped", handoff.OutcomeUnknown: "Unclear",
+	}[o]
 }
 
 // went reports whether a record is no work of its own any more: its words went into other work, or it was paused, and

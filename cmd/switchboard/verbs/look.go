@@ -79,11 +79,50 @@ func (t *Terminal) Sessions(ctx context.Context, server, query string, limit int
 	if limit != 0 {
 		asked.Set("limit", strconv.Itoa(limit))
 	}
-	var found handoff.SessionList
-	return t.show(ctx, "/fleet/sessions?"+asked.Encode(), &found, func() error { return t.writeSessions(found) })
+	var all sessionPage
+	for {
+		var page sessionPage
+		if left := limit - len(all.Items); left > 0 {
+			asked.Set("limit", strconv.Itoa(min(left, handoff.MaxSessions)))
+		}
+		if skip := len(all.Items); skip > 0 {
+			asked.Set("skip", strconv.Itoa(skip))
+		}
+		text, err := t.get(ctx, "/fleet/sessions?"+asked.Encode(), &page)
+		if err != nil {
+			return err
+		}
+		if t.JSON { // a line a page
+			if err := t.line(text); err != nil {
+				return err
+			}
+		}
+		all.Items, all.More, all.Errors = append(all.Items, page.Items...), page.More, page.Errors
+		if page.More == 0 || len(page.Items) == 0 || len(all.Items) >= limit {
+			break
+		}
+	}
+	if t.JSON {
+		return nil
+	}
+	return t.writeSessions(all)
 }
 
-func (t *Terminal) writeSessions(found handoff.SessionList) error {
+// A sessionPage is what the service lists of sessions.
+type sessionPage struct {
+	Items []struct {
+		handoff.SessionInfo
+		Last *struct { // the work that was asked for there last, by the same caller
+			outcomeFacts
+			Outcome handoff.Outcome
+			Said    string
+		}
+	}
+	More   int
+	Errors []handoff.ServerProblem
+}
+
+func (t *Terminal) writeSessions(found sessionPage) error {
 	for _, p := range found.Errors {
 		_, _ = fmt.Fprintln(t.Err, Plain(p.Message)) // the list is what was asked for
 	}
@@ -91,22 +130,25 @@ func (t *Terminal) writeSessions(found handoff.SessionList) error {
 		_, err := fmt.Fprintln(t.Out, "no sessions")
 		return err
 	}
-	w := table(t.Out, "MACHINE", "SESSION", "STATE", "USED", "BRANCH", "DIRECTORY")
+	w := table(t.Out, "MACHINE", "SESSION", "STATE", "USED", "LAST", "BRANCH", "DIRECTORY")
 	for _, s := range found.Items {
 		by := ""
 		if s.API {
 			by = ", by API"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
-			cell(sessionName(s), placeWidth), s.Status, by,
-			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
+		last := "-"
+		if s.Last != nil && s.Last.Outcome != "" {
+			last = outcomeWord(s.Last.Outcome, s.Last.outcomeFacts) + ": " + s.Last.Said
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
+			cell(sessionName(s.SessionInfo), placeWidth), s.Status, by,
+			cell(s.Age, titleWidth), cell(strings.TrimSuffix(last, ": "), placeWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if found.More > 0 {
-		_, _ = fmt.Fprintf(t.Err, "%d more: --query finds some of them, --limit shows up to %d\n", found.More,
-			handoff.MaxSessions)
+		_, _ = fmt.Fprintf(t.Err, "%d more: --limit shows more of them, --query finds some\n", found.More)
 	}
 	return nil
 }
