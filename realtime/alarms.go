@@ -22,6 +22,7 @@ const (
 	alarmSideband // what the provider plays must be over
 	alarmGuard    // what let the call in may have been taken away
 	alarmParting  // the money is used up, and nobody was told so
+	alarmTick     // the next tick of the log
 	alarmRenew    // the next step to another session of the model
 	alarmKinds
 )
@@ -60,6 +61,8 @@ func (c *Call) ring(now time.Time) {
 			c.running.Go(c.guard)
 		case alarmRenew:
 			c.seek(now)
+		case alarmTick:
+			c.tick(now)
 		case alarmHold:
 			c.end(nil)
 		case alarmParting:

@@ -72,6 +72,7 @@ type core struct {
 	ended   bool
 	cause   *handoff.Error
 	parting parting
+	ticked  *ticked // nil: no tick log is kept
 }
 
 // log returns a logger that names the call. It is not kept: a call writes few lines, and a logger takes 2 KB.

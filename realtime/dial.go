@@ -92,7 +92,11 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 	dialer := websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferPool: &f.buffers,
 		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			reach := f.config.Dial
+			if reach == nil {
+				reach = new(net.Dialer).DialContext
+			}
+			conn, err := reach(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}

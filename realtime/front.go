@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -45,6 +46,10 @@ type Config struct {
 	Effort string
 	// Backchannel reports whether words only show that somebody listens. Nil: no words do.
 	Backchannel func(words string) bool
+	// Dial reaches the model's server. Nil: over the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Ticks takes the tick log of a call that has ended, as package ticks writes it. Nil: none is kept.
+	Ticks func(call string, log []byte)
 	// Media says where WebRTC clients are served.
 	Media rtc.Config
 	// Spending keeps how long each caller was in calls and what they cost, where that has a limit. Nil: it has none.
@@ -169,6 +174,9 @@ func (f *Front) admit(
 	c.model = f.config.Model
 	c.mask.Reasons(f.config.Effort)
 	prepare(c)
+	if f.config.Ticks != nil {
+		c.keepTicks()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c
@@ -206,7 +214,27 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 		defer f.mu.Unlock()
 		delete(f.calls, c.id)
 	}()
+	if c.ticked != nil {
+		defer func() { f.config.Ticks(c.id, c.ticked.log.Text()) }()
+	}
 	return c.run(ctx, f.config.Router)
+}
+
+// ServeBooth carries a call of a client in this process, until either end or ctx ends it.
+func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc.Booth) error {
+	pass, fault := f.quota.enter(ctx, grant)
+	if fault != nil {
+		client.Abandon()
+		return fault
+	}
+	defer pass.leave()
+	model, fault := f.dialModel(ctx, "", nil)
+	if fault != nil {
+		client.Abandon()
+		return fault
+	}
+	call := f.admit(grant, newCallID(), 0, client, model, func(c *Call) { c.renews(f.another("", nil)) })
+	return f.serve(ctx, call, client, model, pass)
 }
 
 // Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives

@@ -280,6 +280,7 @@ func (h *hearing) given(s handoff.Said, response string, vague bool) {
 	if s.Cut {
 		s.Share = h.playback.share(response, len(s.Text))
 	}
+	h.saying.got(s)
 	if !vague && (response == "" || response != h.unsaid) {
 		s.At = h.playback.at(time.Now(), response)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -123,6 +122,7 @@ func (s *saying) say(u handoff.Utterance) {
 			return
 		}
 		r.answered = true
+		s.noted("answer", u.CallID)
 		if u.Text == "" { // the model chose to say nothing: that is what its response said
 			s.tell(floor.Spoke{Response: r.response})
 		}
@@ -203,12 +203,14 @@ func (s *saying) tell(e floor.Event) {
 		switch x.Kind {
 		case floor.EffectAsk:
 			s.deliver(x.Utterances)
+			s.asksFor(x.Ask, x.Utterances)
 			id := s.ids.Next()
 			s.sent[id] = sent{kind: sentAsk, what: x.Ask}
 			s.counts.asks++
 			s.legs.toModel(events.Ask(id, x.Ask, s.mask.Forced()))
 		case floor.EffectForward:
 			s.deliver(x.Utterances)
+			s.asksFor(x.Ask, x.Utterances)
 			a := s.asks[x.Ask]
 			s.sent[a.eventID] = sent{kind: sentClientAsk, what: x.Ask, adopted: a.adopted}
 			s.legs.toModel(a.event)
@@ -335,6 +337,9 @@ func (s *saying) given(it events.Item) {
 // began follows the beginning of a response in the conversation.
 func (s *saying) began(response, tag string) {
 	s.accepted(tag)
+	if s.ticked != nil {
+		s.ticked.responses[response] = s.ticked.asks[tag]
+	}
 	s.tell(floor.Created{Response: response, Tag: tag})
 }
 
@@ -405,6 +410,7 @@ func (s *saying) requested(it events.Item, response string, completed bool, aske
 	}
 	s.requests[it.CallID] = &request{response: response}
 	s.counts.requests++
+	s.noted("request", it.CallID)
 	s.tell(floor.Called{Response: response, Call: it.CallID})
 	s.report(handoff.FunctionCall{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments, Asked: asked})
 }
@@ -424,77 +430,4 @@ func (s *saying) hintMore(item, piece string) {
 	if h := s.hints[item]; h != nil && piece != "" && h.add(piece) {
 		s.report(handoff.Hint{CallID: h.call, Tool: h.tool, Partial: string(h.text)})
 	}
-}
-
-// refused handles the model's refusal of an item or an ask, and returns what the client sees of it.
-func (s *saying) refused(x sent, event []byte) []byte {
-	fault := gjson.GetBytes(event, "error")
-	if x.kind != sentItem && fault.Get("code").String() == events.CodeActive {
-		s.tell(floor.Refused{Ask: x.what})
-		return nil
-	}
-	switch x.kind {
-	case sentItem:
-		s.swallow("item refused by the voice model", fault)
-		u := s.utterances[x.what]
-		if u.CallID != "" && !u.reworded { // its request is not known any more
-			u.reworded = true
-			s.sendItem(u, itemPrefix+u.ID+"m")
-			s.tell(floor.Missed{ID: x.what})
-			return nil
-		}
-		u.told = true // it is lost, and stays with the router
-		s.log().Warn("utterance refused by the voice model", zap.String("utterance", x.what))
-		s.tell(floor.Withdrawn{ID: x.what})
-		return nil
-	case sentAsk:
-		s.swallow("response refused by the voice model", fault)
-		s.tell(floor.Rejected{Ask: x.what})
-		return nil
-	}
-	delete(s.asks, x.what)
-	s.mask.Forget(x.what)
-	s.tell(floor.Rejected{Ask: x.what})
-	if x.adopted {
-		return events.Set(event, "error.event_id", "null")
-	}
-	return event
-}
-
-// swallow counts an error of the model that the client does not see, and logs it.
-func (k *core) swallow(message string, fault gjson.Result) {
-	k.counts.swallowed++
-	k.log().Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
-}
-
-// nameless returns the id of the event of ours that an error is about which names none, or "": it says so, or nothing
-// of the client's can be meant.
-func (s *saying) nameless(fault gjson.Result) string {
-	param, message := fault.Get("param").String(), fault.Get("message").String()
-	says := func(field, kind string) bool {
-		return param == field || strings.HasPrefix(param, field+".") || strings.Contains(message, kind)
-	}
-	item, newest := "", 0
-	for id, x := range s.sent {
-		switch {
-		case x.kind != sentItem:
-			if x.what == s.floor.Asked() && says("response", events.TypeCreate) {
-				return id
-			}
-		case s.named(x, message):
-			return id
-		case x.item > s.itemOf && (newest == 0 || x.item < newest):
-			item, newest = id, x.item
-		}
-	}
-	if says("item", events.TypeItemCreate) {
-		return item
-	}
-	return ""
-}
-
-// named reports whether an error's words name an item of ours.
-func (s *saying) named(x sent, message string) bool {
-	u := s.utterances[x.what]
-	return strings.Contains(message, itemPrefix+u.ID) || u.CallID != "" && strings.Contains(message, u.CallID)
 }

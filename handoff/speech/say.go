@@ -139,9 +139,9 @@ func (s *Schedule) expire() {
 	}
 }
 
-// offer tells an outcome again that was interrupted, in the way that fits what the caller said then: after a backchannel
-// it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a word, it waits
-// until they have said something else.
+// offer tells an outcome again that was interrupted, in the way that fits what the caller said then: after a
+// backchannel it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a
+// word, it waits until they have said something else.
 func (s *Schedule) offer(f *delivery) {
 	since := f.stopped.Add(-cutLag)
 	spoke, worded, hushed := !s.voiced.Before(since), !s.worded.Before(since), !s.hushed.Before(since)

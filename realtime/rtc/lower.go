@@ -3,12 +3,12 @@ package rtc
 import "time"
 
 // lowFrames is for how long a client that lowers the sound hears it on while somebody speaks into it. A backchannel is
-// over by then: "mm-hmm" takes 200 to 400 ms, and voice detection needs half a second of silence to end it, but as long
-// to begin it.
+// over by then: "mm-hmm" takes 200 to 400 ms, and voice detection, which needs half a second of silence to end it, as
+// long to begin it.
 const lowFrames = int(700 * time.Millisecond / frameTime)
 
-// A lowered is what the caller says into sound, until it is known whether it interrupts. The client plays the sound more
-// quietly meanwhile, so that whoever wants to interrupt notices that they are heard.
+// A lowered is what the caller says into sound, until it is known whether it interrupts. The client plays the sound
+// more quietly meanwhile, so that whoever wants to interrupt notices that they are heard.
 type lowered struct {
 	frames  int             // that were due since they began
 	stopped bool            // they have ended; their words are waited for, and the sound goes on

@@ -60,7 +60,7 @@ func (m *Model) converse(ctx context.Context, ws *websocket.Conn, id string) {
 	wg.Go(c.read)
 	wg.Go(func() { c.write(cancel) })
 	s := newSession(m.mind(), time.Now(), m.limit)
-	s.hurry = m.hurry
+	s.hurry, s.drawn = m.hurry, m.drawn
 	c.end = c.run(ctx, s)
 	c.deadline.Store(time.Now().Add(endWait).UnixNano())
 	_ = ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also for the write that waits now

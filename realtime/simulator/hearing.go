@@ -136,12 +136,18 @@ func (s *session) commit(id, words string) {
 		return
 	}
 	it.parts[0].Transcript, it.parts[0].heardWords = words, true
-	if words != "" {
-		s.emit("conversation.item.input_audio_transcription.delta", fields{"item_id": id, "content_index": 0, "delta": words})
+	late := time.Duration(0)
+	if s.drawn != nil {
+		late = s.drawn.Words()
 	}
-	s.emit("conversation.item.input_audio_transcription.completed", fields{
-		"item_id": id, "content_index": 0, "transcript": words,
-		"usage": fields{"type": "tokens", "total_tokens": tokens(words), "input_tokens": 0, "output_tokens": tokens(words)},
+	s.after(late, func() {
+		if words != "" {
+			s.emit("conversation.item.input_audio_transcription.delta", fields{"item_id": id, "content_index": 0, "delta": words})
+		}
+		s.emit("conversation.item.input_audio_transcription.completed", fields{
+			"item_id": id, "content_index": 0, "transcript": words,
+			"usage": fields{"type": "tokens", "total_tokens": tokens(words), "input_tokens": 0, "output_tokens": tokens(words)},
+		})
 	})
 }
 
@@ -159,10 +165,34 @@ func (s *session) hear(h Hear) {
 	if s.input.injected != nil {
 		s.injectedEnd()
 	}
+	if s.drawn != nil {
+		s.notice(h)
+		return
+	}
 	s.input.injected = &injected{words: h.Text, began: s.now, until: s.now.Add(h.For)}
 	if s.input.itemID == "" {
 		s.speechStarted(0)
 	}
+}
+
+// notice begins speech of a script as voice detection would notice it: some time after it has begun, and its end after
+// the silence that the session sets.
+func (s *session) notice(h Hear) {
+	onset := s.drawn.Onset()
+	if h.For <= onset {
+		return
+	}
+	began := s.now
+	s.after(onset, func() {
+		set := s.settings.view.Audio.Input.TurnDetection
+		if set == nil {
+			return
+		}
+		s.input.injected = &injected{words: h.Text, began: s.now, until: began.Add(h.For + set.vad().silence)}
+		if s.input.itemID == "" {
+			s.speechStarted(0)
+		}
+	})
 }
 
 // injectedEnd ends speech of a script.

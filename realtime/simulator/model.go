@@ -25,6 +25,7 @@ type Config struct {
 	Log    *zap.Logger   // nil logs nothing
 	Script *Script       // decides instead of the brain; read only from now on
 	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
+	Manner *Manner       // how fast it is; nil: at once. Used by one connection at a time
 	Hurry  float64       // speaks so many times faster than people, for tests; 0 is as they do
 }
 
@@ -33,6 +34,7 @@ type Model struct {
 	log      *zap.Logger        // Set once
 	limit    time.Duration      // Set once
 	hurry    float64            // Set once
+	drawn    *Manner            // Set once
 	script   *scripted          // Set once; nil is the brain
 	now      <-chan Event       // Set once
 	upgrader websocket.Upgrader // Set once
@@ -43,7 +45,7 @@ type Model struct {
 
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
-	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry, calls: map[string]*conn{}}
+	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry, drawn: c.Manner, calls: map[string]*conn{}}
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}

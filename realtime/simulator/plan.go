@@ -22,13 +22,17 @@ const (
 type planner struct {
 	r      *response
 	steps  []step
+	pace   float64       // how many times faster than it is heard sound is sent
 	at     time.Duration // when the next event can be sent
 	played time.Duration // when the sound sent so far has been heard
 }
 
 // plan turns what the mind decided into steps. The response completes after the last.
-func plan(r *response, moves []Move) []step {
-	p := planner{r: r}
+func plan(r *response, moves []Move, drawn *Manner) []step {
+	p := planner{r: r, pace: 1}
+	if drawn != nil {
+		p.at, p.pace = drawn.Answer(), drawn.Pace
+	}
 	for _, m := range moves {
 		ended := false
 		switch m := m.(type) {
@@ -61,6 +65,9 @@ func plan(r *response, moves []Move) []step {
 
 func (p *planner) do(f func(*session, *response)) { p.steps = append(p.steps, step{p.at, f}) }
 
+// sooner returns when sound is sent that is heard at a time after the beginning.
+func (p *planner) sooner(t time.Duration) time.Duration { return time.Duration(float64(t) / p.pace) }
+
 func (p *planner) doAt(at time.Duration, f func(*session, *response)) {
 	p.steps = append(p.steps, step{max(at, p.at), f})
 }
@@ -84,21 +91,21 @@ func (p *planner) say(text string) {
 	total = (total + frameLength - 1) / frameLength * frameLength
 	start := max(p.at, p.played)
 	for i, word := range words {
-		p.doAt(start+total*time.Duration(i)/time.Duration(len(words))-lead, func(s *session, r *response) {
+		p.doAt(start+p.sooner(total*time.Duration(i)/time.Duration(len(words)))-lead, func(s *session, r *response) {
 			r.open.parts[0].Transcript += word
 			s.emit("response.output_audio_transcript.delta", s.at(r, fields{"delta": word}))
 		})
 	}
 	sound := p.r.format.murmur()
 	for t := time.Duration(0); t < total; t += frameLength {
-		p.doAt(start+t-lead, func(s *session, r *response) {
+		p.doAt(start+p.sooner(t)-lead, func(s *session, r *response) {
 			r.open.sent += frameLength
 			s.spoke = true
 			s.emit("response.output_audio.delta", s.at(r, fields{"delta": sound}))
 		})
 	}
 	p.played = start + total
-	p.at = max(p.at, p.played-lead)
+	p.at = max(p.at, start+p.sooner(total)-lead)
 	p.do(func(s *session, r *response) { s.closeItem(r, "completed", false) })
 }
 

@@ -128,7 +128,7 @@ func (s *session) respond(req request) *fault {
 	}
 	s.running = append(s.running, r)
 	s.emit("response.created", fields{"response": r.wire(s)})
-	r.steps = plan(r, moves)
+	r.steps = plan(r, moves, s.drawn)
 	return nil
 }
 

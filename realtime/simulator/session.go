@@ -13,6 +13,7 @@ import (
 type session struct {
 	hurry float64       // Set once: how many times faster than people it speaks
 	mind  mind          // Set once
+	drawn *Manner       // Set once; nil: at once, and sound as fast as it is heard
 	id    string        // Set once
 	conv  string        // Set once: id of the default conversation
 	dies  time.Time     // Set once: the protocol's wall
@@ -27,6 +28,7 @@ type session struct {
 	spoke    bool        // assistant sound was sent
 	owed     bool        // speech ended while a response ran: answer after it
 	answered int         // responses so far, without those out of band
+	later    []pending
 	out      [][]byte
 	end      *ending
 }
@@ -149,7 +151,7 @@ func (s *session) advance(now time.Time) {
 	if i := s.input.injected; i != nil && !now.Before(i.until) {
 		s.injectedEnd()
 	}
-	for s.end == nil && s.playDue() {
+	for s.end == nil && (s.doDue() || s.playDue()) {
 		continue
 	}
 }
@@ -159,6 +161,11 @@ func (s *session) wake() time.Time {
 	at := s.dies
 	if i := s.input.injected; i != nil && i.until.Before(at) {
 		at = i.until
+	}
+	for _, p := range s.later {
+		if p.at.Before(at) {
+			at = p.at
+		}
 	}
 	for _, r := range s.running {
 		if due := r.due(); due.Before(at) {

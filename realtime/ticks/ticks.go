@@ -1,0 +1,135 @@
+// Package ticks is the tick log of a call: who spoke in which 20 ms, and what was open then. From it can be told how a
+// call felt: how soon the caller was answered, who spoke over whom, and how much of each outcome was heard.
+//
+// It must not know calls: it gets each tick as it was, and writes equal ones as one line.
+package ticks
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Every is how long a tick is.
+const Every = 20 * time.Millisecond
+
+// maxLog bounds a log, in bytes. What comes after that is not kept: a call of an hour has about 200 KiB.
+const maxLog = 1 << 20
+
+// A Tick is how a call stood.
+type Tick struct {
+	Caller bool   // speaks, as the voice model noticed
+	Voice  bool   // is heard
+	Open   int    // function calls of ours without an output
+	Tells  string // the work whose outcome the voice tells, separated by commas
+}
+
+// A Note is something that happened at once.
+type Note struct {
+	At   time.Duration // since the call began
+	What string        // request, answer, heard, cut
+	ID   string        // of the request, or of the work
+}
+
+// A Log collects the ticks of one call. It is pure.
+type Log struct {
+	out   bytes.Buffer
+	began time.Time
+	from  int // the first of the ticks that are like last
+	n     int // how many those are
+	last  Tick
+}
+
+// New returns the log of a call that begins now.
+func New(now time.Time) *Log { return &Log{began: now} }
+
+// Add adds the tick of a moment.
+func (l *Log) Add(now time.Time, t Tick) {
+	at := int(now.Sub(l.began) / Every)
+	if l.n > 0 && t == l.last {
+		l.n = at - l.from + 1
+		return
+	}
+	l.flush()
+	l.from, l.n, l.last = at, 1, t
+}
+
+// Note adds what happened at a moment. IDs are without spaces.
+func (l *Log) Note(now time.Time, what, id string) {
+	l.flush()
+	l.line("%d ! %s %s", now.Sub(l.began).Milliseconds(), what, id)
+}
+
+// Text ends the log and returns it: lines "MS xTICKS caller|- voice|- OPEN WORK,…|-" of equal ticks, and "MS ! WHAT ID".
+func (l *Log) Text() []byte {
+	l.flush()
+	return l.out.Bytes()
+}
+
+func (l *Log) flush() {
+	if l.n == 0 {
+		return
+	}
+	mark := func(on bool, name string) string {
+		if on {
+			return name
+		}
+		return "-"
+	}
+	t := l.last
+	tells := t.Tells
+	if tells == "" {
+		tells = "-"
+	}
+	l.line("%d x%d %s %s %d %s", l.from*int(Every.Milliseconds()), l.n, mark(t.Caller, "caller"), mark(t.Voice, "voice"), t.Open,
+		tells)
+	l.from, l.n = l.from+l.n, 0
+}
+
+func (l *Log) line(format string, args ...any) {
+	if l.out.Len() < maxLog {
+		fmt.Fprintf(&l.out, format+"\n", args...)
+	}
+}
+
+// Read reads a log: its ticks, one for each 20 ms from the beginning of the call, and its notes.
+func Read(from io.Reader) (all []Tick, notes []Note, err error) {
+	for lines := bufio.NewScanner(from); lines.Scan(); {
+		f := strings.Fields(lines.Text())
+		if len(f) < 4 {
+			return nil, nil, fmt.Errorf("not a line of a tick log: %q", lines.Text())
+		}
+		ms, wrong := strconv.Atoi(f[0])
+		if wrong != nil {
+			return nil, nil, fmt.Errorf("no time: %q", lines.Text())
+		}
+		if f[1] == "!" {
+			notes = append(notes, Note{time.Duration(ms) * time.Millisecond, f[2], f[3]})
+			continue
+		}
+		n, wrong := strconv.Atoi(strings.TrimPrefix(f[1], "x"))
+		open, bad := strconv.Atoi(f[min(4, len(f)-1)])
+		if len(f) != 6 || wrong != nil || bad != nil || n < 1 || ms/int(Every.Milliseconds())+n > 24*60*60*50 {
+			return nil, nil, fmt.Errorf("not a line of ticks: %q", lines.Text())
+		}
+		t := Tick{Caller: f[2] == "caller", Voice: f[3] == "voice", Open: open, Tells: strings.TrimPrefix(f[5], "-")}
+		for at := ms / int(Every.Milliseconds()); len(all) < at; { // the gaps are as before
+			all = append(all, last(all))
+		}
+		for range n {
+			all = append(all, t)
+		}
+	}
+	return all, notes, nil
+}
+
+func last(all []Tick) Tick {
+	if len(all) == 0 {
+		return Tick{}
+	}
+	return all[len(all)-1]
+}

@@ -1,0 +1,55 @@
+package ticks
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestLog holds that a log is read as it was written, equal ticks as one line.
+func TestLog(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := New(began)
+	want := []Tick{
+		{}, {}, {Caller: true}, {Caller: true, Open: 1}, {Voice: true, Tells: "h-1,h-2"}, {Voice: true, Tells: "h-1,h-2"}, {},
+	}
+	for i, tick := range want {
+		now := began.Add(time.Duration(i) * Every)
+		if i == 3 {
+			l.Note(now, "request", "c1")
+		}
+		l.Add(now, tick)
+	}
+	l.Note(began.Add(200*time.Millisecond), "heard", "h-1")
+	text := string(l.Text())
+	if golden := "0 x2 - - 0 -\n40 x1 caller - 0 -\n60 ! request c1\n60 x1 caller - 1 -\n80 x2 - voice 0 h-1,h-2\n120 x1 - - 0 -\n" +
+		"200 ! heard h-1\n"; text != golden {
+		t.Errorf("%s\nnot\n%s", text, golden)
+	}
+	all, notes, err := Read(bytes.NewReader([]byte(text)))
+	if err != nil || !slices.Equal(all, want) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if !slices.Equal(notes, []Note{{60 * time.Millisecond, "request", "c1"}, {200 * time.Millisecond, "heard", "h-1"}}) {
+		t.Errorf("%+v", notes)
+	}
+}
+
+// TestLogIsBounded holds that a log does not grow without end.
+func TestLogIsBounded(t *testing.T) {
+	l := New(time.Time{})
+	for i := range maxLog / 10 {
+		l.Add(time.Time{}.Add(time.Duration(i)*Every), Tick{Open: i})
+	}
+	if n := len(l.Text()); n > maxLog+100 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+// FuzzRead holds that no text makes the reader panic or take much memory.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("0 x2 - - 0 -\n60 ! request c1\n"))
+	f.Add([]byte("0 x"))
+	f.Fuzz(func(_ *testing.T, text []byte) { _, _, _ = Read(bytes.NewReader(text)) })
+}
