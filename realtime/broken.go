@@ -13,8 +13,8 @@ import (
 )
 
 // Broken remembers, for each caller, the last call that ended without their will: the voice model could not be had any
-// more, their network was lost for too long, or Switchboard ended. Their next call is told of it. Callers without a name
-// are never asked for. It may be used from any goroutine.
+// more, their network was lost for too long, or Switchboard ended. Their next call is told of it. Callers without a
+// name are never asked for. It may be used from any goroutine.
 type Broken interface {
 	// Begin notes that a call is open, and takes what is known of the last one that broke off; false: none did.
 	Begin(ctx context.Context, c handoff.Caller, began time.Time) (handoff.BrokenCall, bool, error)
@@ -84,7 +84,11 @@ func (c *Call) brokeOff(before *handoff.BrokenCall) *handoff.BrokenCall {
 
 // lastLines are what was said last in the call.
 func (c *Call) lastLines() []handoff.SaidLine {
-	return newest(append(c.earlier, c.renewal.recall.Last(brokenLines, brokenText)...))
+	all := c.earlier
+	for _, l := range c.renewal.recall.Last(brokenLines) {
+		all = append(all, handoff.SaidLine{Caller: l.Caller, Text: handoff.Clip(l.Text, brokenText)})
+	}
+	return newest(all)
 }
 
 // newest are as many lines as the next call is told.

@@ -42,7 +42,8 @@
 // the next session: it gets the words instead, also when the client cuts them later. If the next session refuses the
 // voice setting, it is left out; refused items are told as text. Without another session for 15 s, or when a fourth is
 // lost within a minute, the call ends. Limits and order are in renew.go, silence is in socket.go, and what is
-// remembered is in package recall. The next call of the caller is told of one that ended without their will (broken.go).
+// remembered is in package recall. The next call of the caller is told of one that ended without their will: see
+// [Broken].
 //
 // # Calls of the provider
 //

@@ -17,6 +17,7 @@ import (
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
 	"switchboard/realtime/outbound"
+	"switchboard/realtime/rtc"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	// by which a socket takes the place of a call's client. Who does not say so never comes back: many clients end
 	// their calls without a goodbye.
 	rejoins = "rejoin"
+	// restarts is the query parameter of an offer by which a browser keeps its connection, and restarts ICE alone.
+	restarts = "restart"
 	// yieldLimit bounds how long a new call waits for the end of the one that gives way to it.
 	yieldLimit = serveGrace + outbound.CloseGrace
 )
@@ -200,6 +203,10 @@ func (f *Front) serveReoffer(
 		fault.Reply(w, true)
 		return
 	}
+	if r.URL.Query().Get(restarts) == "1" {
+		f.serveRestart(ctx, w, r, c, offer)
+		return
+	}
 	offer.Session = nil
 	l, fault := f.media.NewLeg(offer.Offer, c.log())
 	if fault != nil {
@@ -228,6 +235,27 @@ func (f *Front) serveReoffer(
 		l.Answered()
 	})
 	l.Run(c.takeFrom(l))
+}
+
+// serveRestart answers an offer with which a client that is still in its call takes another way to it. One whose leg has
+// ended comes back with a new one: it is told that this is none (409).
+func (f *Front) serveRestart(ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call, offer rtcOffer) {
+	var l *rtc.Leg
+	c.do(func() { l, _ = c.legs.client.(*rtc.Leg) })
+	if l == nil {
+		handoff.Fault(handoff.CodeConflict, "the connection of this call has ended", "").Reply(w, true)
+		return
+	}
+	gathering, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	answer, fault := l.Restart(gathering, offer.SDP)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	c.log().Debug("client takes another way")
+	replyAnswer(w, c.id, answer)
 }
 
 // replyAnswer answers an offer. A client that is gone does not connect, which ends the leg.

@@ -348,3 +348,49 @@ func TestSocketIsToldItsCall(t *testing.T) {
 	closes(t, client, websocket.CloseNormalClosure)
 	_ = model.Close()
 }
+
+// A browser whose network changed keeps its connection and takes another way: nothing is held, nothing is told, and its
+// events and the voice go on. Where the connection has ended it is told so, and comes back with a new one.
+func TestBrowserTakesAnotherWay(t *testing.T) {
+	h := heldHouse(t)
+	desk := h.desk()
+	b := rtctest.New(t, rtctest.Label)
+	response, answer := post(t, desk+comesBack, "application/sdp", b.Offer())
+	id := strings.TrimPrefix(response.Header.Get("Location"), callPath)
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
+	defer model.Close()
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	for range 3 {
+		expect(t, model, events.TypeSessionUpdate)
+	}
+	response, again := post(t, desk+"?restart=1&call_id="+id, "application/sdp", b.Reoffer())
+	if response.StatusCode != http.StatusCreated || response.Header.Get("Location") != callPath+id {
+		t.Fatalf("%d %s", response.StatusCode, again)
+	}
+	if ufrag(answer) == ufrag(again) || ufrag(again) == "" {
+		t.Error("it is the same way")
+	}
+	b.Accept(again)
+	b.Send(`{"type":"input_audio_buffer.clear"}`)
+	expect(t, model, "input_audio_buffer.clear")
+	send(t, model, `{"type":"rate_limits.updated"}`)
+	rtctest.Event(t, b.Messages, "rate_limits.updated")
+	if n := h.numbers(); n["call_holds_total"] != 0 {
+		t.Errorf("it was held %v times", n["call_holds_total"])
+	}
+	b.HangUp()
+	h.awaitHeld(true)
+	if response, body := post(t, desk+"?restart=1&call_id="+id, "application/sdp",
+		rtctest.GoodOffer); response.StatusCode != http.StatusConflict {
+		t.Errorf("after its end: %d %s", response.StatusCode, body)
+	}
+}
+
+// ufrag is the name of the way in a description of a connection.
+func ufrag(sdp string) string {
+	_, rest, _ := strings.Cut(sdp, "a=ice-ufrag:")
+	name, _, _ := strings.Cut(rest, "\r\n")
+	return name
+}

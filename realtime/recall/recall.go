@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/mask"
 )
@@ -398,14 +397,20 @@ func message(role, text string) events.Object {
 		"content": []events.Object{{"type": kind, "text": text}}}
 }
 
-// Last returns what was said last, at most so many lines of so many bytes, oldest first: no notes, no calls.
-func (r *Recall) Last(lines, size int) []handoff.SaidLine {
-	var all []handoff.SaidLine
+// A Line is what the caller or the voice said.
+type Line struct {
+	Caller bool
+	Text   string
+}
+
+// Last returns what was said last, at most so many lines, oldest first: no notes, no calls.
+func (r *Recall) Last(lines int) []Line {
+	var all []Line
 	for _, it := range slices.Backward(r.items) {
 		if it.kind != events.ItemMessage || it.role == "system" || it.text == "" {
 			continue
 		}
-		if all = append(all, handoff.SaidLine{Caller: it.role == "user", Text: handoff.Clip(it.text, size)}); len(all) == lines {
+		if all = append(all, Line{it.role == "user", it.text}); len(all) == lines {
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pion/ice/v4"
 	"github.com/pion/interceptor"
+	"github.com/pion/interceptor/pkg/report"
 	"github.com/pion/webrtc/v4"
 	"go.uber.org/zap"
 
@@ -116,8 +117,15 @@ func (m *Engine) Start() error {
 				return nil, err
 			}
 		}
-		// Interceptors (NACK, reports, TWCC) are for video; without them a packet costs half.
-		return webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+		// Receiver reports tell a browser what was lost, so that it sends Opus with error correction. The other
+		// interceptors (NACK, TWCC) are for video, and cost with every packet.
+		reports, err := report.NewReceiverInterceptor()
+		if err != nil {
+			return nil, err
+		}
+		under := &interceptor.Registry{}
+		under.Add(reports)
+		return webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(under),
 			webrtc.WithSettingEngine(settings)), nil
 	}
 	var faults [3]error

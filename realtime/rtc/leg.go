@@ -2,6 +2,7 @@ package rtc
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,8 @@ type Leg struct {
 	connect         time.Duration               // Set once: how long connecting may take, from the answer on
 	formatLimit     time.Duration               // Set once: how long the model may take to answer our formats
 	offer           Offer                       // Set once
+
+	restarting sync.Mutex // one exchange of offer and answer at a time
 
 	told chan struct{} // closed when the client has the answer
 	born time.Time     // Set once
@@ -125,6 +128,19 @@ func offerTo[T any](l *Leg, to chan<- T, v T) {
 	case to <- v:
 	case <-l.Ending():
 	}
+}
+
+// Restart takes another offer of the same client, whose network has changed: sound and events go on over the new way,
+// and nothing of the leg begins anew. It returns the answer. Where the leg has gone, or the offer is another client's,
+// an error has code [handoff.CodeMalformed].
+func (l *Leg) Restart(ctx context.Context, offer string) (string, *handoff.Error) {
+	l.restarting.Lock()
+	defer l.restarting.Unlock()
+	err := l.peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer})
+	if err != nil {
+		return "", handoff.Fault(handoff.CodeMalformed, "the offer cannot be answered", err.Error())
+	}
+	return l.Answer(ctx)
 }
 
 // Answer returns the answer with all addresses of ours.

@@ -362,3 +362,18 @@ func TestLegMetrics(t *testing.T) {
 		t.Errorf("%d shortened, %d undelivered", n.shortened, n.undelivered)
 	}
 }
+
+// TestLegReports: a browser learns what of its sound was lost, without which it turns no error correction on.
+func TestLegReports(t *testing.T) {
+	packets, _ := opusPackets(t)
+	l := newLoneOf(t, rtctest.NewOpus, unhurried, channelLabel, false)
+	rtctest.Take(t, l.up, "the formats")
+	<-l.Open
+	clear(packets[5:10])
+	l.SayOpus(packets[:20])
+	for lost := l.Report(); lost != 5; lost = l.Report() { // one may come in between
+		if lost != 0 {
+			t.Fatalf("%d packets lost", lost)
+		}
+	}
+}

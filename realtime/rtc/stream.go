@@ -1,6 +1,7 @@
 package rtc
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -77,17 +78,62 @@ const (
 	// maxLate is how far behind a packet is late, and how far ahead others are missed; farther away, the browser
 	// began to count anew.
 	maxLate = 64
-	// reorderWindow is how many packets may come before one that is missed, until it is given up: 60 ms.
-	reorderWindow = 3
+	// minWait and maxWait bound how much later sound may come before a packet that is missed, until it is given up:
+	// 20 to 200 ms, in ticks. firstWait is how much at first. Every calmAfter packets that came in order it is stepDown
+	// less.
+	minWait, firstWait, maxWait = 20 * bytesPerMS, 60 * bytesPerMS, 200 * bytesPerMS
+	calmAfter                   = 50
+	stepDown                    = 5 * bytesPerMS
 	// fadeBytes is how long lost sound is replaced by what was heard before it, ever softer: 60 ms.
 	fadeBytes = 60 * bytesPerMS
 	// maxEarlySound bounds the sound that waits for the model's formats, in bytes. The oldest is dropped.
 	maxEarlySound = 3000 * bytesPerMS
 )
 
-// A reorderBuffer puts the browser's packets in order. It is pure. There is no jitter buffer: the model's clock
-// is the sound itself. A few packets wait for one that was overtaken; what is lost is concealed with the sound
-// before it, fading, and a pause is silence.
+// A waiting time is how long the buffer waits for a packet that is missed. It is pure, and follows the network: a packet
+// that comes too late, or just in time, makes it as long as that took and a packet more, and while all come in order it
+// shrinks.
+type waitingTime struct {
+	ticks int      // 0: firstWait
+	calm  int      // packets in order since it was changed
+	given []uint16 // packets that were given up, the newest, to tell those that come late from those that come twice
+}
+
+// now returns it in ticks.
+func (w *waitingTime) now() int { return cmp.Or(w.ticks, firstWait) }
+
+// inOrder notes that a packet came when it was expected.
+func (w *waitingTime) inOrder() {
+	if w.calm++; w.calm >= calmAfter {
+		w.calm, w.ticks = 0, max(minWait, w.now()-stepDown)
+	}
+}
+
+// behind notes that a packet came so many ticks behind others.
+func (w *waitingTime) behind(ticks int) {
+	w.calm, w.ticks = 0, max(w.now(), min(maxWait, ticks+frameTicks))
+}
+
+// giveUp notes packets that are not waited for any more.
+func (w *waitingTime) giveUp(from, to uint16) {
+	for n := from; n != to; n++ {
+		w.given = append(w.given, n)
+	}
+	w.given = w.given[max(0, len(w.given)-maxLate):]
+}
+
+// wasGivenUp reports whether a packet is one of those, once.
+func (w *waitingTime) wasGivenUp(sequence uint16) bool {
+	i := slices.Index(w.given, sequence)
+	if i >= 0 {
+		w.given = slices.Delete(w.given, i, i+1)
+	}
+	return i >= 0
+}
+
+// A reorderBuffer is the jitter buffer for the browser's packets: it puts them in order. It is pure. When packets come
+// does not matter, since the model's clock is the sound itself; so nothing is held back but what comes before a packet
+// that is missed. What is lost is concealed with the sound before it, fading, and a pause is silence.
 type reorderBuffer struct {
 	line      line     // Set once
 	decoder   *decoder // Set once: turns packets into PCM as they are taken; nil: their bytes are sound of the line
@@ -95,10 +141,11 @@ type reorderBuffer struct {
 	sequence  uint16  // expected next
 	timestamp uint32  // expected next
 	waiting   []heard // came before what is expected, in order
-	audio     []byte  // not yet taken
-	newest    []byte  // the sound of the last packet in order
-	late      int     // packets dropped
-	lost      int     // packets concealed
+	wait      waitingTime
+	audio     []byte // not yet taken
+	newest    []byte // the sound of the last packet in order
+	late      int    // packets dropped
+	lost      int    // packets concealed
 }
 
 // heard is the sound of one packet.
@@ -114,9 +161,16 @@ func (h *reorderBuffer) add(p heard) {
 	ahead := int16(p.sequence - h.sequence)
 	switch {
 	case h.begun && ahead < 0 && ahead > -maxLate:
-		h.late++
+		if h.late++; h.wait.wasGivenUp(p.sequence) {
+			h.wait.behind(h.span(p.timestamp))
+		}
 		return
 	case !h.begun || ahead == 0:
+		if len(h.waiting) > 0 {
+			h.wait.behind(h.span(p.timestamp))
+		} else {
+			h.wait.inOrder()
+		}
 		h.accept(p)
 	case ahead > 0 && ahead < maxLate:
 		order := func(a, b heard) int { return int(int16(a.sequence - b.sequence)) }
@@ -126,7 +180,7 @@ func (h *reorderBuffer) add(p heard) {
 			return
 		}
 		h.waiting = slices.Insert(h.waiting, at, p)
-		if len(h.waiting) >= reorderWindow {
+		for len(h.waiting) > 0 && h.span(h.timestamp) >= h.wait.now() {
 			h.giveUp()
 		}
 	default: // counted anew
@@ -137,6 +191,15 @@ func (h *reorderBuffer) add(p heard) {
 	for len(h.waiting) > 0 && h.waiting[0].sequence == h.sequence {
 		h.giveUp()
 	}
+}
+
+// span is how much later than a timestamp the newest sound is that came, in ticks.
+func (h *reorderBuffer) span(timestamp uint32) int {
+	newest := h.timestamp - frameTicks
+	if n := len(h.waiting); n > 0 {
+		newest = h.waiting[n-1].timestamp
+	}
+	return int(int32(newest - timestamp))
 }
 
 // giveUp takes the first of those that wait, whatever is missing before it.
@@ -165,6 +228,7 @@ func (h *reorderBuffer) accept(p heard) {
 	if gap := int32(p.timestamp - h.timestamp); h.begun && gap > 0 {
 		missed := int(p.sequence - h.sequence)
 		h.lost += missed
+		h.wait.giveUp(h.sequence, p.sequence)
 		h.fill(int(min(gap, maxGap)), missed > 0)
 	}
 	sound, ticks := p.audio, len(p.audio)

@@ -112,3 +112,53 @@ func TestHearing(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitingTime: packets that come too late make the buffer wait for as long the next time, within bounds; packets
+// that come twice do not, and while all come in order it waits less and less.
+func TestWaitingTime(t *testing.T) {
+	const ms = bytesPerMS
+	h := &reorderBuffer{}
+	add := func(n int) { h.add(heard{uint16(n), uint32(n * frameTicks), make([]byte, frameBytes), false}) }
+	next := 0
+	inOrder := func(n int) {
+		for range n {
+			add(next)
+			next++
+		}
+	}
+	// overtaken lets a packet come behind so many others.
+	overtaken := func(by int) {
+		missed := next
+		next++
+		inOrder(by)
+		add(missed)
+	}
+	for _, row := range []struct {
+		name       string
+		do         func()
+		wait       int // ms
+		late, lost int // since the row before
+	}{
+		{"at first", func() { inOrder(10) }, 60, 0, 0},
+		{"just in time", func() { overtaken(2) }, 60, 0, 0},
+		{"too late", func() { overtaken(4) }, 100, 1, 1},
+		{"as late again", func() { overtaken(4) }, 100, 0, 0},
+		{"twice", func() { add(next - 1); add(next - 1) }, 100, 2, 0},
+		{"far too late", func() { overtaken(30) }, 200, 1, 1},
+		{"lost, and never seen", func() { next++; inOrder(20) }, 200, 0, 1},
+		{"calm for a second", func() { inOrder(calmAfter) }, 195, 0, 0},
+		{"calm for a minute", func() { inOrder(60 * calmAfter) }, 20, 0, 0},
+		{"lost, with no time to lose", func() { next++; inOrder(1) }, 20, 0, 1},
+		{"late", func() { overtaken(2) }, 60, 1, 1},
+	} {
+		late, lost := h.late, h.lost
+		row.do()
+		if got := h.wait.now() / ms; got != row.wait || h.late-late != row.late || h.lost-lost != row.lost {
+			t.Errorf("%s: it waits %d ms, want %d; %d late, want %d; %d lost, want %d", row.name, got, row.wait, h.late-late,
+				row.late, h.lost-lost, row.lost)
+		}
+	}
+	if len(h.wait.given) > maxLate {
+		t.Errorf("%d packets are remembered", len(h.wait.given))
+	}
+}

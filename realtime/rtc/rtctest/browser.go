@@ -14,6 +14,7 @@ import (
 	"github.com/pion/ice/v4"
 	"github.com/pion/interceptor"
 	"github.com/pion/logging"
+	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
 )
@@ -142,6 +143,31 @@ func (b *Browser) Offer() string {
 	return strings.Replace(offer.SDP, "a=max-message-size:1073741823", "a=max-message-size:262144", 1)
 }
 
+// Reoffer returns an offer that restarts ICE, as a browser makes it whose network has changed.
+func (b *Browser) Reoffer() string {
+	b.t.Helper()
+	offer, err := b.peer.CreateOffer(&webrtc.OfferOptions{ICERestart: true})
+	b.must(err)
+	b.must(b.peer.SetLocalDescription(offer))
+	return offer.SDP
+}
+
+// Report waits for a report on what it sends, and returns how many packets that says were lost.
+func (b *Browser) Report() uint32 {
+	b.t.Helper()
+	sender := b.peer.GetSenders()[0]
+	b.must(sender.SetReadDeadline(time.Now().Add(Patience)))
+	for {
+		packets, _, err := sender.ReadRTCP()
+		b.must(err)
+		for _, p := range packets {
+			if r, ok := p.(*rtcp.ReceiverReport); ok && len(r.Reports) > 0 {
+				return r.Reports[0].TotalLost
+			}
+		}
+	}
+}
+
 // Accept takes the answer, and connects.
 func (b *Browser) Accept(answer string) {
 	b.t.Helper()
@@ -170,10 +196,13 @@ func (b *Browser) Say(sound []byte) {
 	}
 }
 
-// SayOpus sends packets of Opus, of 20 ms each.
+// SayOpus sends packets of Opus, of 20 ms each; nil ones are lost.
 func (b *Browser) SayOpus(packets [][]byte) {
 	b.t.Helper()
 	for i, p := range packets {
+		if p == nil {
+			continue
+		}
 		b.must(b.mic.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: uint16(i),
 			Timestamp: uint32(i * 960)}, Payload: p}))
 	}
