@@ -157,7 +157,7 @@ func TestPageCancelsACall(t *testing.T) {
 	p.Until(`document.querySelector(".line.you")`)
 	p.Click("Cancel")
 	p.Status("Not in a call")
-	p.Shows("You stopped the call. What you typed was not said; it is in the box again. Work goes on; its result will be here.")
+	p.Shows("You stopped the call. Your words were not sent; they are back in the text box. Work goes on; its result will be here.")
 	p.Until(`document.querySelector("#say").value === "Hello there"`)
 	if eval[bool](p, `far.calls > 0 || document.body.innerText.includes("You hung up")`) {
 		t.Error("it was never up")

@@ -71,7 +71,7 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-	for button, said := range map[string]string{"Add to it": "Added to the work that runs on bigpc: “x”", "Queue next": "Queued on bigpc, after the work that runs: “x”"} {
+	for button, said := range map[string]string{"Add to it": "Added to the running work on bigpc: “x”", "Queue next": "Queued on bigpc, after the current work: “x”"} {
 		p.pressIn("h1", button)
 		p.Until(`document.activeElement.id === "more-h1"`)
 		p.Press("x", "\r")

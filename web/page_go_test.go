@@ -61,7 +61,7 @@ func TestPageAddresses(t *testing.T) {
 	p.Press("\x1b")
 	p.Until(`location.hash === "#sessions"`)
 	p.open(base + "/?again#work/gone")
-	p.Shows("That work is not here any more.")
+	p.Shows("That work is no longer listed.")
 	p.quiet()
 }
 

@@ -79,14 +79,14 @@ func TestPageHistory(t *testing.T) {
 		defer w.mu.Unlock()
 		return len(w.desk.said) == 3 && w.desk.said[2].Text == "No secret."
 	})
-	p.Click("Delete what was said…")
+	p.Click("Delete conversation…")
 	p.Until(`document.querySelector("#confirm").open && document.activeElement.textContent === "Cancel"`)
 	p.Press("\x1b")
 	p.Until(`!document.querySelector("#confirm").open`)
 	if strings.Contains(strings.Join(w.log(), ";"), "drop owner") {
 		t.Error("it was deleted though nobody agreed")
 	}
-	p.Click("Delete what was said…")
+	p.Click("Delete conversation…")
 	p.Click("Delete it")
 	w.logged(t, "drop owner")
 	w.mu.Lock()

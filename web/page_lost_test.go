@@ -249,7 +249,7 @@ func TestPageAsksForMissingWorkAgain(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.Shows("What was going on before the restart cannot be read yet.")
+	p.Shows("Work from before the restart cannot be read yet.")
 	if eval[bool](p, `document.querySelector("#no-work").checkVisibility()`) {
 		t.Error("it says that there is no work")
 	}

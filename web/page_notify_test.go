@@ -35,7 +35,7 @@ func TestPageAsksToNotify(t *testing.T) {
 	eval[bool](p, `(`+box+`.focus(), true)`)
 	p.look("notify-blocked")
 	p.notifications(browser.PermissionSettingPrompt)
-	p.Shows("They come when an agent asks")
+	p.Shows("You are notified when an agent asks")
 	eval[bool](p, `(Notification.requestPermission = () => new Promise((answer) => { window.answer = answer; }), true)`)
 	p.Press(" ")
 	p.Shows("Your browser asks whether this page may notify you.")

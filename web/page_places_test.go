@@ -67,8 +67,8 @@ func TestPageSessions(t *testing.T) {
 	p.quiet()
 }
 
-// Sessions are listed to the oldest one, a page at a time, each with what its last work came to, also where that is older
-// than the work that the page knows.
+// Sessions are listed to the oldest one, a page at a time, each with what its last work came to, also where that is
+// older than the work that the page knows.
 func TestPageSessionsToTheOldest(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -120,7 +120,7 @@ func TestPageReadsToTheBeginning(t *testing.T) {
 	})
 	p.Until(`(document.querySelector(".earlier")?.click(), document.querySelector("#reader-lines").innerText.includes("very first"))`)
 	p.Shows("The very first words.")
-	p.Shows("This is its beginning.")
+	p.Shows("This is where it begins.")
 }
 
 // How a machine is set up stands on its card, it is asked something now, and one that is down says how to start it.
@@ -169,7 +169,7 @@ func TestPageSettings(t *testing.T) {
 	p.Scheme("light")
 	p.look("settings")
 	p.Click("Test the microphone")
-	p.Shows("Say something: the bars move.")
+	p.Shows("Say something and watch the bars move.")
 	// The wishes go out with the call, and keys steer it.
 	eval[bool](p, `([["Speed", "1.2"], ["Voice", "cedar"]].forEach(([label, value]) => { const s = [...document.querySelectorAll("#settings .field")].find((f) => f.textContent.startsWith(label)).querySelector("select"); s.value = value; s.dispatchEvent(new Event("change")); }), document.activeElement.blur(), true)`)
 	p.Press("c")

@@ -37,7 +37,7 @@ func TestPageKeepsWhatCouldNotBeSent(t *testing.T) {
 	p.Until(`!document.querySelector(".line-fate").checkVisibility()`)
 	// A line that went out and that nothing has answered when the call is lost may have been heard.
 	eval[bool](p, `(far.live = "", far.channel.close(), true)`)
-	p.Shows("Nobody knows whether this was heard.")
+	p.Shows("It is unclear whether this was heard.")
 	p.Click("Send again")
 	p.Until(`far.calls === 2 && ` + said + ` === 2 && document.querySelectorAll(".line.you").length === 1`)
 	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.findLast((e) => e.item).item }), true)`)

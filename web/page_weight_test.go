@@ -51,13 +51,11 @@ func (c *wire) take() (asked []string, bytes int) {
 	return asked, bytes
 }
 
-// The page comes in at most 6 requests and 130 KB; a browser that has it asks for one thing, and the page works.
-func TestPageWeighsLittle(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	scene(w)
-	var count wire
-	_, base := serveBehind(t, w, func(cfg *Config) { cfg.Voice = sceneVoice }, func(next http.Handler) http.Handler {
+// serveBundled serves a world with the page as people load it, and counts what goes over the wire for the page.
+func serveBundled(t *testing.T, w *world) (base string, count *wire) {
+	t.Helper()
+	count = &wire{}
+	_, base = serveBehind(t, w, func(cfg *Config) { cfg.Voice = sceneVoice }, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/" && !strings.HasPrefix(r.URL.Path, "/page/") {
 				next.ServeHTTP(rw, r)
@@ -66,7 +64,7 @@ func TestPageWeighsLittle(t *testing.T) {
 			count.mu.Lock()
 			count.asked = append(count.asked, r.URL.Path)
 			count.mu.Unlock()
-			out := traffic{rw, &count}
+			out := traffic{rw, count}
 			if r.URL.Path != "/" {
 				next.ServeHTTP(out, r)
 				return
@@ -77,6 +75,15 @@ func TestPageWeighsLittle(t *testing.T) {
 			}
 		})
 	})
+	return base, count
+}
+
+// The page comes in at most 6 requests and 130 KB; a browser that has it asks for one thing, and the page works.
+func TestPageWeighsLittle(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	base, count := serveBundled(t, w)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.open(base)
 	p.Until(`document.querySelector("#login:not([hidden])")`)

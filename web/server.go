@@ -235,7 +235,9 @@ func (s *Server) chain(to route) http.Handler {
 			return
 		}
 		body.fit(r.ContentLength)
-		if err := to.serve(w, r, g); err != nil {
+		out, end := packed(w, r)
+		defer end()
+		if err := to.serve(out, r, g); err != nil {
 			s.fail(w, r, err)
 		}
 	})

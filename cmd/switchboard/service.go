@@ -61,6 +61,7 @@ type plan struct {
 	OAuth             bool              // programs elsewhere may be let in
 	Documents         http.RoundTripper // fetches what those say of themselves; nil: over the public network alone
 	Hurry             float64           // makes what is simulated so many times faster; 0 is as is
+	Story             bool              // of the simulated machines, attic is there until it is asked for work
 	Wall              time.Duration     // how long a session of the simulated voice lasts; 0: an hour
 }
 

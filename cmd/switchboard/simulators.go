@@ -56,7 +56,7 @@ func (s *simulators) fill(p *plan) error {
 		return nil
 	}
 	s.machines = true
-	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Log: s.log.Named("simulated machines")})
+	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Story: p.Story, Log: s.log.Named("simulated machines")})
 	for _, m := range world.Machines() {
 		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects,
 			Simulated: true}

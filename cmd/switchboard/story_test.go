@@ -12,11 +12,13 @@ import (
 // a Realtime client, the simulated voice, the router and the simulated machines.
 func TestStory(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 5 })
+	r := start(t, func(p *plan) { p.Hurry, p.Story = 5, true })
+	r.up("bigpc")
 	r.up("laptop")
+	r.up("attic") // as long as nobody asks it for work
 	p := r.call()
 	p.say("Which machines do I have?")
-	p.hear("bigpc and laptop are ready. attic is not answering.")
+	p.hear("bigpc, laptop and attic are ready.")
 	p.say("What was I working on?")
 	p.hear("Auth refactor on bigpc")
 	p.say("Continue the auth session on bigpc and run the tests")
@@ -26,6 +28,9 @@ func TestStory(t *testing.T) {
 	p.say("On laptop, write the release notes")
 	p.say("Ask attic to check the backups")
 	p.hear("attic is not answering")
+	if lost := r.newestOf("backups"); lost.Outcome != handoff.OutcomeFailed || lost.Error.Code != handoff.CodeUnreachable {
+		t.Errorf("what attic was asked: %+v", lost)
+	}
 	var works []handoff.Record
 	until(t, "the release notes", func() bool {
 		works = r.handoffs()

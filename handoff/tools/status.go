@@ -30,14 +30,14 @@ type StatusResult struct {
 
 // StatusWork is what [StatusResult] tells of one piece of work.
 type StatusWork struct {
-	Server   string          `json:"server"`
-	Session  string          `json:"session,omitempty"`
-	For      string          `json:"for,omitempty"`      // how long it has taken, in words
-	Ago      string          `json:"ago,omitempty"`      // when it ended, in words
-	Question string          `json:"question,omitempty"` // the name of what it waits for
-	Begin    string          `json:"begin,omitempty"`    // the name by which what was not begun is begun or dropped
-	Outcome  handoff.Outcome `json:"outcome,omitempty"`
-	Said     string          `json:"said,omitempty"` // the agent's words: data, not instructions
+	Server   string `json:"server"`
+	Session  string `json:"session,omitempty"`
+	For      string `json:"for,omitempty"`      // how long it has taken, in words
+	Ago      string `json:"ago,omitempty"`      // when it ended, in words
+	Question string `json:"question,omitempty"` // the name of what it waits for
+	Begin    string `json:"begin,omitempty"`    // the name by which what was not begun is begun or dropped
+	Outcome  string `json:"outcome,omitempty"`  // as [wording.OutcomeWord] has it
+	Said     string `json:"said,omitempty"`     // the agent's words: data, not instructions
 }
 
 // Do tells what runs, what waits for an answer and what finished lately, in sentences. It needs Work.
@@ -72,7 +72,7 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 			len(ended) < maxFinished:
 			ended = append(ended, rec)
 			out.Finished = append(out.Finished,
-				StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt),
+				StatusWork{Server: rec.Server, Session: rec.Title, Outcome: wording.OutcomeWord(rec.Outcome), Ago: handoff.Ago(now, *rec.EndedAt),
 					Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
@@ -91,7 +91,7 @@ func (r StatusResult) Text() string {
 			var line strings.Builder
 			line.WriteString(w.Server)
 			for _, more := range []struct{ lead, text string }{
-				{", ", w.Session}, {", for ", w.For}, {", ", string(w.Outcome)}, {", ", w.Ago},
+				{", ", w.Session}, {", for ", w.For}, {", ", w.Outcome}, {", ", w.Ago},
 				{"; question ", w.Question}, {"; begin ", w.Begin}, {": ", w.Said},
 			} {
 				if more.text != "" {

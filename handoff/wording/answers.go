@@ -174,7 +174,7 @@ func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
 // OutcomeAnswer is given when the outcome is known before the answer was due.
 func OutcomeAnswer(rec handoff.Record) Answer {
 	a := Answer{
-		Status: statusWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
+		Status: OutcomeWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
 		Say: OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
@@ -233,10 +233,13 @@ const (
 	WasDropped = "It was dropped; nothing was begun."
 )
 
-// statusWord names an outcome as results do.
-func statusWord(o handoff.Outcome) string {
-	if o == handoff.OutcomeResult {
+// OutcomeWord names an outcome as results do: what was stopped is that, before it began or after.
+func OutcomeWord(o handoff.Outcome) string {
+	switch o {
+	case handoff.OutcomeResult:
 		return "done"
+	case handoff.OutcomeInterrupted, handoff.OutcomeCancelled:
+		return "stopped"
 	}
 	return string(o)
 }
@@ -266,7 +269,7 @@ func OutcomeSentence(rec handoff.Record) string {
 		}
 	case handoff.OutcomeCancelled:
 		if rec.Fault == nil {
-			return "Cancelled; nothing was started."
+			return "Stopped; nothing was started."
 		}
 		if rec.Fault.Code == handoff.CodeNotPending {
 			return fmt.Sprintf("Somebody took it out of the queue on %s before it began.", rec.Server)
@@ -403,7 +406,7 @@ func tally(records []handoff.Record, say func(handoff.Record) string) (counted, 
 			how = awayUnbegun
 		}
 		counts[how]++
-		detail := fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
+		detail := fmt.Sprintf("%s, %s: %s", rec.Server, OutcomeWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
 		if rec.NotBegun() {
 			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID,
 				handoff.Clip(rec.Prompt, maxQuote/(2*len(records))))
@@ -437,7 +440,7 @@ func awayVerb(o handoff.Outcome, n int) string {
 	case handoff.OutcomeInterrupted:
 		return was + " stopped"
 	case handoff.OutcomeCancelled:
-		return was + " cancelled"
+		return was + " stopped before it began"
 	case awayUnbegun:
 		return was + " not begun"
 	}
@@ -447,7 +450,7 @@ func awayVerb(o handoff.Outcome, n int) string {
 // Refusal is the output of a request that could not be done.
 func Refusal(e *handoff.Error) Answer {
 	return Answer{
-		Status: statusWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
+		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
 		Say: e.Spoken(), Next: e.Meaning().Next,
 	}
 }

@@ -119,7 +119,7 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []ha
 	}
 	var list []string
 	for _, rec := range ended {
-		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, statusWord(rec.Outcome),
+		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, OutcomeWord(rec.Outcome),
 			handoff.Ago(now, *rec.EndedAt)))
 	}
 	switch {

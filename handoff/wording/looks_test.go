@@ -58,7 +58,7 @@ func TestSummariesThatAreSaid(t *testing.T) {
 		Spoken: "Stopped."}, paused}))
 	if !strings.HasPrefix(lead, "One thing was stopped, one was not begun.") ||
 		!strings.Contains(lead, "stop_work with that name") ||
-		quote != "bigpc, interrupted: Stopped.\n"+`bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
+		quote != "bigpc, stopped: Stopped.\n"+`bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
 		t.Errorf("finals, paused: %q %q", lead, quote)
 	}
 }

@@ -15,7 +15,7 @@ func Chips() []Chip {
 		{Text: "Fix it", Hint: "no machine named: it goes on in the same session"},
 		{Text: "On laptop, write the release notes", Hint: "a second machine works beside the first"},
 		{Text: "Push it from bigpc", Hint: "it asks first: say yes or no, or tap"},
-		{Text: "Ask attic to check the backups", Hint: "that machine is down on purpose"},
+		{Text: "Ask attic to check the backups", Hint: "that machine is lost at this moment, on purpose"},
 		{Text: "Run the benchmarks on bigpc", Hint: "hang up while it runs and call again"},
 	}
 }

@@ -73,12 +73,12 @@ func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
 				"not begun: What waited on bigpc is paused, because the work before it was stopped. It was: run the benchmarks. " +
 				sayPaused, "go on", `>codex{"server":"bigpc","prompt":"run the benchmarks","begin":"h-4"}`},
 		"among others": {"!" + tellsBoth,
-			">say One thing was stopped, one was not begun. bigpc, interrupted: The work on bigpc was stopped. bigpc, not " +
+			">say One thing was stopped, one was not begun. bigpc, stopped: The work on bigpc was stopped. bigpc, not " +
 				"begun: What waited on bigpc is paused, because the work before it was stopped. It was: then push. " + sayPaused,
 			"yes", begins},
 		"before others": {"!" + tellsFirst,
 			">say One thing was stopped, one was not begun. bigpc, not begun: What waited on bigpc is paused, because the " +
-				"work before it was stopped. It was: then push. bigpc, interrupted: The work on bigpc was stopped. " + sayPaused,
+				"work before it was stopped. It was: then push. bigpc, stopped: The work on bigpc was stopped. " + sayPaused,
 			"yes", begins},
 		"told by the state": {"status", ">status{}",
 			`={"running":[],"waiting":[],"finished":[],"paused":[{"server":"bigpc","begin":"h-2","said":"then ` +

@@ -33,6 +33,7 @@ type machine struct {
 	asked  chan asked          // requests of all connections; bounds maxQueued and maxAskedBytes
 	held   atomic.Int64        // bytes in asked
 	calls  chan func()         // unbuffered: run by the loop
+	lost   chan struct{}       // closed by the loop when a machine that leaves is asked for work
 	life   sync.Mutex          // guards ended
 	ended  chan struct{}       // Guarded by life: closed when the loop has ended; nil while it does not run
 	state                      // Owned by loop; while it does not run, by the holder of life
@@ -95,7 +96,7 @@ type timer struct {
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
 	return &machine{
 		about: about, born: time.Now(), speed: c.Speed, script: c.Script, log: log.With(zap.String("server", about.Name)),
-		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()),
+		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()), lost: make(chan struct{}),
 	}
 }
 

@@ -75,6 +75,14 @@ func (m *machine) handle(r asked) {
 		r.conn.send(overloaded.reply(r.id))
 		return
 	}
+	if m.about.Leaves && (r.call == "thread/start" || r.call == "turn/start") {
+		select {
+		case <-m.lost:
+		default:
+			close(m.lost)
+		}
+		return
+	}
 	answer, known := methods[r.call]
 	var no *refusal
 	switch {

@@ -36,12 +36,13 @@ func (w *World) Run(ctx context.Context) error {
 
 // Serve runs one machine and serves it on a listener until ctx ends. It closes the listener and returns
 // nil when every connection has ended. Served again, the machine is as after a crash: its threads are
-// there, its running turns were interrupted.
+// there, its running turns were interrupted. Of a machine that leaves the listener is closed when it is lost.
 func (w *World) Serve(ctx context.Context, machine string, ln net.Listener) error {
 	m := w.find(machine)
 	if m == nil {
 		return errors.Join(fmt.Errorf("there is no simulated machine %q", machine), ln.Close())
 	}
+	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var work sync.WaitGroup
@@ -49,6 +50,14 @@ func (w *World) Serve(ctx context.Context, machine string, ln net.Listener) erro
 	if m.begin() {
 		work.Go(func() { m.loop(ctx) })
 	}
+	work.Go(func() {
+		select {
+		case <-m.lost:
+			cancel()
+			<-whole.Done()
+		case <-ctx.Done():
+		}
+	})
 	visitors := &gate{handler: w.Handler(machine), empty: make(chan struct{})}
 	server := &http.Server{
 		Handler:           visitors,

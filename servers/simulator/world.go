@@ -19,6 +19,8 @@ type Config struct {
 	Log *zap.Logger // nil: nothing is logged
 	// Speed makes everything the agents do so many times faster. 0 is as is.
 	Speed float64
+	// Story has attic be there until it is asked for work. Without it nothing ever listens for attic.
+	Story bool
 	// Script, when set, decides what an agent does for a prompt; nil for what the built-in agent does. It
 	// is called by the machine's loop: it must return at once and must not use the world.
 	Script func(Prompt) []Step
@@ -39,6 +41,7 @@ type Machine struct {
 	Dir      string            // of new threads
 	Projects map[string]string // named directories
 	Down     bool              // nothing listens for it, on purpose
+	Leaves   bool              // it is lost for good once it is asked for work, which it never begins
 }
 
 // A World is a set of simulated machines. What happens on them lasts as long as the world, also while
@@ -62,7 +65,7 @@ func NewWorld(c Config) *World {
 		{Name: "bigpc", Aliases: []string{"big pc", "the desktop"}, Dir: shopDir,
 			Projects: map[string]string{"shop": shopDir}},
 		{Name: "laptop", Dir: notesDir},
-		{Name: "attic", Down: true},
+		{Name: "attic", Down: !c.Story, Leaves: c.Story},
 	} {
 		m := newMachine(about, c, w.log)
 		for _, s := range seeds {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,21 @@ func TestStopAtEveryPoint(t *testing.T) {
 		if thread.Running != "" || thread.Asking {
 			t.Errorf("%+v", thread)
 		}
+	}
+}
+
+// A machine that leaves is there until it is asked for work, and then gone for good: nobody can tell that it began.
+func TestMachineThatLeaves(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Config{Story: true})
+	at := serve(t, w, "attic")
+	c := connect(t, at)
+	c.call("thread/list", `{}`)
+	c.request("thread/start", `{}`)
+	c.ended()
+	if conn, err := net.Dial("tcp", at); err == nil {
+		_ = conn.Close()
+		t.Error("something still listens there")
 	}
 }
 

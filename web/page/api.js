@@ -15,7 +15,7 @@ export class Problem extends Error {
 const lost = { code: "offline", message: "Switchboard is not answering.", next: "Check that it still runs; this page goes on trying." };
 const odd = { code: "internal", message: "Switchboard gave an answer that this page does not understand.", next: "Reload the page." };
 
-const impostor = { code: "impostor", message: "Another program answers at Switchboard's address.", next: "It was told nothing. Start Switchboard again; this page goes on trying." };
+const impostor = { code: "impostor", message: "Another program answers at Switchboard's address.", next: "Nothing was sent to it. Start Switchboard again; this page goes on trying." };
 
 // The header with the login, once the other side has shown that it is Switchboard.
 const carried = () => held.header(proof).catch((error) => {
@@ -103,23 +103,21 @@ export const askFor = (query) => post("/oauth/requests", { query }).then((answer
 export const decideFor = (id, decision) => post(`/oauth/requests/${part(id)}`, decision).then((answer) => answer.json()).then((answer) => answer.redirect);
 export const servers = () => json("/fleet/servers");
 /**
- * All work, newest first, without what it did, and whether there may be more that cannot be read now. Reading ends where
- * the list has moved on meanwhile.
+ * All work, newest first, without what it did, a page at a time: { items, more, incomplete }; incomplete: there may be
+ * more that cannot be read now. Reading ends where the list has moved on meanwhile.
  */
-export async function handoffs() {
-  const items = [];
-  let incomplete = false;
-  for (let more = 1; more && items.length < mostWork;) {
-    const before = items.length ? `&before=${part(items.at(-1).id)}` : "";
-    const page = await json(`/fleet/handoffs?limit=100${before}`).catch((error) => {
-      if (before && error.code === "malformed") return { items: [] };
+export async function* handoffs() {
+  let last = "";
+  for (let more = 1, read = 0; more;) {
+    const page = await json(`/fleet/handoffs?limit=100${last && `&before=${part(last)}`}`).catch((error) => {
+      if (last && error.code === "malformed") return { items: [] };
       throw error;
     });
-    items.push(...page.items);
-    more = page.more;
-    incomplete ||= Boolean(page.incomplete);
+    last = page.items.at(-1)?.id ?? "";
+    read += page.items.length;
+    more = last && read < mostWork ? page.more : 0;
+    yield { ...page, more };
   }
-  return { items, incomplete };
 }
 /** One piece of work with what it did. */
 export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);

@@ -118,7 +118,7 @@ export function calling({ settings, remote }) {
     aloud.stop();
     const { unsent } = call;
     call.hangUp();
-    if (unsent.length) words.splice(1, 0, "What you typed was not said; it is in the box again.");
+    if (unsent.length) words.splice(1, 0, "Your words were not sent; they are back in the text box.");
     note(words.filter(Boolean).join(" "));
     dispatch({ type: "taken-back", ids: unsent.map((w) => w.id) });
     if (unsent.length) prefill([...unsent.map((w) => w.text), byId("say").value].filter(Boolean).join("\n"));

@@ -145,6 +145,7 @@ function reveal() {
   show(byId("opening"), false);
   show(byId("app"), true);
   refresh();
+  api.level().then((level) => dispatch({ type: "level", level }), () => {}); // the usual one is shown
 }
 
 function signedIn() {
@@ -155,7 +156,6 @@ function signedIn() {
   recallTalk();
   talk.recall();
   refresh();
-  api.level().then((level) => dispatch({ type: "level", level }), () => {}); // the usual one is shown
   if (location.hash.length > 1) go(location.hash.slice(1), { remember: false });
   stopFeed();
   stopFeed = follow({ onState: feedState, onReset: () => snapshot(signedOut), onEvent: pageEvent });
@@ -213,7 +213,7 @@ function step(by) {
 
 // Shows what an address names; work is there once it was read.
 function showThing(area, [name, id]) {
-  if (area === "work") waitFor(() => get().work.known, () => (get().work.records[name] ? showWork(name) : toast("That work is not here any more.", { next: "It may be in the history.", tone: "info" })));
+  if (area === "work") waitFor(() => get().work.known && (get().work.whole || get().work.records[name]), () => (get().work.records[name] ? showWork(name) : toast("That work is no longer listed.", { next: "It may be in the history.", tone: "info" })));
   if (area === "fleet") waitFor(() => get().loaded, () => showMachine(name));
   if (area === "sessions" && id) openSession({ server: name, id });
 }
@@ -357,7 +357,7 @@ async function open() {
   }
   for (;;) {
     try {
-      await api.servers();
+      await api.token();
       signedIn();
       return;
     } catch (error) {

@@ -37,10 +37,10 @@ export async function readStickies() {
 }
 
 export async function readServers() {
-  const [{ items, voice }, about] = await Promise.all([api.servers(), api.machines().catch(() => null)]);
+  const { items, voice } = await api.servers();
   for (const s of items) hue(s.name);
-  const machines = about && Object.fromEntries(about.items.map((m) => [m.name, m]));
-  dispatch({ type: "servers", items, voice, machines });
+  dispatch({ type: "servers", items, voice });
+  api.machines().then((about) => dispatch({ type: "machines", machines: Object.fromEntries(about.items.map((m) => [m.name, m])) }), () => {}); // nothing of it is seen at first
 }
 
 export async function readSessions(server) {
@@ -59,14 +59,31 @@ const ofItems = new Set(["item", "delta", "dropped"]);
 
 // What arrives while everything is read anew waits; pieces of text among it are in what is read.
 let waiting = null;
+let latest = null; // of the snapshot that was asked for last
 let askAgain = 0;
-export async function snapshot(signedOut) {
-  const mine = (waiting = []);
+
+// The work before the newest comes in while the page is used. What the feed tells of it meanwhile is newer.
+async function readOlder(pages, newest, counts) {
+  const ids = new Set(newest.map((r) => r.id));
   try {
-    const [work, questions, stickies, cleared] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), api.cleared().catch(() => undefined), readServers()]);
+    for await (const { items, incomplete } of pages) {
+      if (!counts()) return;
+      for (const r of items) ids.add(r.id);
+      dispatch({ type: "older", records: items, incomplete });
+    }
+    if (counts()) dispatch({ type: "all", ids });
+  } catch { /* the connection is gone: once it is back, everything is read anew */ }
+}
+
+export async function snapshot(signedOut) {
+  const mine = (latest = waiting = []);
+  try {
+    const work = api.handoffs();
+    const [{ value: newest }, questions, stickies, cleared] = await Promise.all([work.next(), api.questions(), api.stickies(), api.cleared().catch(() => undefined), readServers()]);
     if (mine !== waiting) return;
     wholes.clear();
-    dispatch({ type: "snapshot", records: work.items, incomplete: work.incomplete, questions: questions.items, stickies: stickies.items, cleared });
+    dispatch({ type: "snapshot", records: newest.items, more: newest.more, incomplete: newest.incomplete, questions: questions.items, stickies: stickies.items, cleared });
+    if (newest.more) readOlder(work, newest.items, () => mine === latest);
   } catch (error) {
     if (mine !== waiting) return;
     if (error.status === 401) return signedOut();

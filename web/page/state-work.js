@@ -8,7 +8,9 @@ export const workStart = {
   records: {}, // by id
   questions: {}, // by id, with `sending`: the decision that is on its way
   stickies: [],
-  known: false, // it was read
+  known: false, // the newest was read
+  whole: true, // so was all before that
+  told: {}, // ids of work that the feed told of before all was read
   incomplete: false, // there may be more, from before a restart
   cleared: "", // finished work that ended until then was put away
   stopping: {}, // ids of work that was told to stop
@@ -25,12 +27,14 @@ export function reduceWork(work, action) {
   switch (action.type) {
     case "snapshot":
       return {
-        ...work, stickies: action.stickies, known: true, incomplete: Boolean(action.incomplete), cleared: action.cleared ?? work.cleared,
-        // What was shown stays until it is read anew.
-        records: Object.fromEntries(action.records.map((r) => [r.id, { ...r, items: r.item_count ? work.records[r.id]?.items : undefined }])),
-        read: Object.fromEntries(action.records.filter((r) => work.records[r.id]?.items).map((r) => [r.id, "stale"])),
+        ...work, ...anew(work, action.records, action.more ? work : workStart),
+        stickies: action.stickies, known: true, whole: !action.more, told: {}, incomplete: Boolean(action.incomplete), cleared: action.cleared ?? work.cleared,
         questions: Object.fromEntries(action.questions.map((q) => [q.id, { ...q, sending: work.questions[q.id]?.sending }])),
       };
+    case "older":
+      return { ...work, ...anew(work, action.records.filter((r) => !work.told[r.id]), work), incomplete: work.incomplete || Boolean(action.incomplete) };
+    case "all": // what is in no page has been let go
+      return { ...work, whole: true, told: {}, records: Object.fromEntries(Object.entries(work.records).filter(([id]) => action.ids.has(id) || work.told[id])) };
     case "cleared":
       return { ...work, cleared: action.at };
     case "stickies":
@@ -56,6 +60,13 @@ export function reduceWork(work, action) {
 
 const unchanged = (work) => work;
 
+// Records as they were read, over the ones that are kept. What was shown of them stays until it is read anew.
+function anew(work, read, kept) {
+  const records = read.map((r) => [r.id, { ...r, items: r.item_count ? work.records[r.id]?.items : undefined }]);
+  const stale = read.filter((r) => work.records[r.id]?.items).map((r) => [r.id, "stale"]);
+  return { records: { ...kept.records, ...Object.fromEntries(records) }, read: { ...kept.read, ...Object.fromEntries(stale) } };
+}
+
 const question = (work, id, change) =>
   work.questions[id] ? { ...work, questions: { ...work.questions, [id]: { ...work.questions[id], ...change } } } : work;
 
@@ -69,7 +80,8 @@ const withRecord = (work, record) => ({ ...work, records: { ...work.records, [re
 // A record on the feed says nothing about its items: those that are here stay.
 function record(work, { record: r }) {
   if (!r) return work;
-  return withRecord(work, { ...r, items: r.items ?? work.records[r.id]?.items, answers: r.answers ?? work.records[r.id]?.answers });
+  const told = work.whole ? work.told : { ...work.told, [r.id]: true };
+  return withRecord({ ...work, told }, { ...r, items: r.items ?? work.records[r.id]?.items, answers: r.answers ?? work.records[r.id]?.answers });
 }
 
 // What was read of one piece. Where it stands is what the feed said last.

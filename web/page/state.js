@@ -44,7 +44,9 @@ export function reduce(state, action) {
     case "feed":
       return { ...state, feed: action.state, seen: action.state === "lost" && state.feed !== "lost" ? action.at : state.seen };
     case "servers":
-      return tidy({ ...state, loaded: true, servers: action.items, machines: action.machines ?? state.machines, voice: { ...start.voice, ...action.voice } });
+      return tidy({ ...state, loaded: true, servers: action.items, voice: { ...start.voice, ...action.voice } });
+    case "machines":
+      return { ...state, machines: action.machines };
     case "level":
       return { ...state, level: action.level };
     case "dismissed":

@@ -5,8 +5,8 @@ import { ended } from "./state-work.js";
 import { hasVoices } from "./speech.js";
 
 const ways = {
-  steer: { button: "Add to it", label: "Add to the work that runs now" },
-  next: { button: "Queue next", label: "Do after this work has ended" },
+  steer: { button: "Add to it", label: "Add to the running work" },
+  next: { button: "Queue next", label: "Do this next" },
   reword: { button: "Reword", label: "Do this instead, in the same session" },
 };
 

@@ -29,7 +29,7 @@ export function historyView({ settings, changed }, hue) {
     h("div", { class: "tools" }, h("label", { class: "tool-field" }, h("span", { class: "sr", text: "Search the history" }), search),
       button("Save as Markdown", () => save("md"), "button"), button("Save as JSON", () => save("json"), "button")),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What was said and done" }, words, list, older,
-      h("div", { class: "history-foot" }, h("label", { class: "check" }, keep, "Keep what is said and heard on this browser"), button("Delete what was said…", drop, "button small danger-quiet"))));
+      h("div", { class: "history-foot" }, h("label", { class: "check" }, keep, "Keep what is said and heard on this browser"), button("Delete conversation…", drop, "button small danger-quiet"))));
 
   let found = []; // { at, line } or { at, work }, newest first
   let next = { said: "", work: "" };
@@ -74,7 +74,7 @@ export function historyView({ settings, changed }, hue) {
     const days = Map.groupBy(found, (f) => new Date(f.at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" }));
     list.replaceChildren(...[...days].map(([day, items]) => h("section", { class: "day" }, h("h3", { class: "day-name", text: day }),
       h("ul", { class: "rows" }, ...items.map((f) => (f.line ? lineRow(f.line) : workRow(f.work, hue)))))));
-    setText(words, found.length ? "" : search.value.trim() ? "No matches." : "Nothing yet. What you say and what your machines do will stand here.");
+    setText(words, found.length ? "" : search.value.trim() ? "No matches." : "Nothing yet. What you say and what your machines do will appear here.");
     show(words, Boolean(words.textContent));
     show(older, next.said !== null || next.work !== null);
   }
@@ -100,7 +100,7 @@ export function historyView({ settings, changed }, hue) {
   }
 
   async function drop() {
-    if (!(await confirmed({ title: "Delete what was said?", text: "This deletes all that was said and heard, on every device, and cannot be undone. What became of your work stays.", yes: "Delete it" }))) return;
+    if (!(await confirmed({ title: "Delete the conversation?", text: "This deletes everything that was said and heard, on every device, and cannot be undone. Your work stays in the history.", yes: "Delete it" }))) return;
     await api.dropSaid().then(() => read(false), toastProblem);
   }
   return ({ feed }) => { if (failed && feed === "live" && document.body.dataset.area === "history") read(false); };

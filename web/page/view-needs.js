@@ -60,4 +60,4 @@ function alertRow(item, hue, acts) {
 const failedWords = (server, what) => `“${what.length > 60 ? `${what.slice(0, 59)}…` : what.replace(/[.!]$/, "")}” on ${server} failed`;
 
 const heldElsewhere = (r) => r.error?.code === "session_in_use";
-const failureWords = (r) => (heldElsewhere(r) ? `${r.error.message} Close it there and do it again, or go on in a copy.` : r.error ? r.error.message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));
+const failureWords = (r) => (heldElsewhere(r) ? `${r.error.message} Close it there and do it again, or go on in a copy.` : r.error ? r.error.message : r.outcome === "unknown" ? "It is not known whether this ran." : sentence(r.spoken || "It failed."));

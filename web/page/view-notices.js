@@ -32,7 +32,7 @@ export function noticesView({ review, untoast, counted, sound }) {
   return (now) => {
     state = now;
     const lost = state.feed === "lost" && "The connection to Switchboard is lost.";
-    const unread = state.work.incomplete && "What was going on before the restart cannot be read yet.";
+    const unread = state.work.incomplete && "Work from before the restart cannot be read yet.";
     setText(banner, lost || unread ? `${lost || unread} Trying again…` : "");
     const wanted = needs(state, Date.now());
     const first = wanted.count ? needWords(wanted) : "";

@@ -3,7 +3,7 @@
 import { h, setText } from "./dom.js";
 import * as notices from "./notices.js";
 
-const usual = "They come when an agent asks and you are in no call, and when work ended that you have not heard of. A question can be declined there, but allowed only on the page.";
+const usual = "You are notified when an agent asks outside a call, and when work ends that you have not heard about. You can decline from a notification, but allow only on the page.";
 const none = "This browser has none here. On an iPhone or iPad, first add the page to the home screen.";
 const blocked = "This browser blocks them for this page. Allow notifications in the site's settings, beside the address, then switch them on.";
 

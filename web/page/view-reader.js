@@ -43,7 +43,7 @@ export function reader(at, goOn) {
     if (current !== session) return;
     const next = steps.find((n) => n > limit);
     const left = read.more && next ? [h("button", { class: "button small earlier", type: "button", text: `Show earlier lines${read.more > 1 ? ` (${read.more} or more)` : ""}`, on: { click: () => earlier(session, next).catch(toastProblem) } })]
-      : [h("p", { class: "quiet-text", text: read.more ? "What is before this is too long for the page." : "This is its beginning." })];
+      : [h("p", { class: "quiet-text", text: read.more ? "Earlier lines are too long to show here." : "This is where it begins." })];
     lines.replaceChildren(...left, ...read.lines.map(row));
     if (!read.lines.length) lines.replaceChildren(h("p", { class: "quiet-text", text: "Nothing was said in it yet." }));
   }

@@ -139,7 +139,7 @@ export function sessionsView(acts, hue) {
         setText(used, pinned ? "Pinned" : "Pin");
         setAttr(used, "aria-pressed", String(pinned));
         setAttr(used, "aria-label", pinned ? `Pinned: ${name} on ${s.server}` : `Pin ${name} on ${s.server}`);
-        setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to unpin it: the next request starts a new session." : "Have what you say to this machine go here");
+        setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to unpin it: the next request starts a new session." : "Send what you say to this machine here");
         away.classList.toggle("unseen", !archives);
         setAttr(away, "aria-label", `Archive ${name}`);
       },

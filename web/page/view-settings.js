@@ -34,7 +34,7 @@ export function settingsView(acts, extra = []) {
     section("Microphone and sounds",
       h("div", { class: "line-of" }, h("button", { class: "button", type: "button", text: "Sound settings", popovertarget: "sound-menu" }), microphoneTest()),
       check("sounds", "Sounds when something asks, ends or fails")),
-    section("Keyboard shortcuts", check("keys", "They work outside of text boxes"), keySheet()),
+    section("Keyboard shortcuts", check("keys", "They work outside text boxes"), keySheet()),
     ...extra,
     section("Decisions", decisions()),
     // The lists of logins and programs come last, because they come later, and at one moment: they would push away what
@@ -81,7 +81,7 @@ function microphoneTest() {
     try {
       const stream = await openMicrophone(JSON.parse(localStorage.getItem("switchboard-sound") ?? "{}").input);
       show(bars, true);
-      setText(words, "Say something: the bars move.");
+      setText(words, "Say something and watch the bars move.");
       const end = meter(stream, [...bars.children]);
       await new Promise((resolve) => setTimeout(resolve, testFor));
       end();

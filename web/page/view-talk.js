@@ -56,7 +56,7 @@ function fateOf(acts) {
       now = e;
       const waits = e.delivery === "waiting" && e.stuck;
       show(el, waits || e.delivery === "unsure");
-      setText(words, waits ? (e.lost ? "Not sent yet. It is sent when Switchboard is back." : "Not sent yet.") : "Nobody knows whether this was heard.");
+      setText(words, waits ? (e.lost ? "Not sent yet. It is sent when Switchboard is back." : "Not sent yet.") : "It is unclear whether this was heard.");
       for (const b of waiting) show(b, waits);
       show(waiting[0], waits && !e.lost);
       show(unsure, e.delivery === "unsure");

@@ -111,7 +111,7 @@ const waits = { __proto__: null, ours: "comes after your other work there", thei
 
 /** Why work went to its session, or what it comes after. */
 export const placeWords = (record) =>
-  (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it cannot be told whether it ran" : "") : waits[record.waits]) || why[record.why] || "";
+  (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it is not known whether it ran" : "") : waits[record.waits]) || why[record.why] || "";
 
 /** The turn of work that waits with others, { at, of }; "": it waits alone. */
 export const turnWords = ({ at, of }) => (of > 1 ? `${at} of ${of} in line` : "");

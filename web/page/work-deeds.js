@@ -20,7 +20,7 @@ async function moreWork(id, way, text, lost) {
     toastProblem(error);
     return false;
   }
-  toast(way === "steer" ? `Added to the work that runs on ${r.server}: “${short(text)}”` : `Queued on ${r.server}, after the work that runs: “${short(text)}”`, { tone: "info" });
+  toast(way === "steer" ? `Added to the running work on ${r.server}: “${short(text)}”` : `Queued on ${r.server}, after the current work: “${short(text)}”`, { tone: "info" });
   return true;
 }
 

@@ -1,0 +1,51 @@
+package web
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// Lists come compressed to who takes that, and say the same; errors, changes and streams do not.
+func TestListsArePacked(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	s := newServer(t, w, nil)
+	ask := func(method, path, encoding string) *http.Response {
+		t.Helper()
+		r := httptest.NewRequest(method, path, nil)
+		r.Host = "127.0.0.1:8080"
+		r.Header.Set("Authorization", "Bearer "+ownerKey)
+		if encoding != "" {
+			r.Header.Set("Accept-Encoding", encoding)
+		}
+		got := httptest.NewRecorder()
+		s.ServeHTTP(got, r)
+		return got.Result()
+	}
+	var plain, packed struct{ Items []brief }
+	if err := json.NewDecoder(ask("GET", "/fleet/handoffs", "").Body).Decode(&plain); err != nil {
+		t.Fatal(err)
+	}
+	got := ask("GET", "/fleet/handoffs", "br, gzip")
+	if h := got.Header; h.Get("Content-Encoding") != "gzip" || h.Get("Content-Length") != "" || h.Get("Vary") == "" {
+		t.Errorf("%v", h)
+	}
+	r, err := gzip.NewReader(got.Body)
+	if err == nil {
+		err = json.NewDecoder(r).Decode(&packed)
+	}
+	if err != nil || len(packed.Items) != len(plain.Items) || len(packed.Items) == 0 {
+		t.Errorf("%d pieces of work, want %d: %v", len(packed.Items), len(plain.Items), err)
+	}
+	for _, c := range [][3]string{
+		{"GET", "/fleet/handoffs", "identity"}, {"GET", "/fleet/handoffs/none", "gzip"}, {"POST", "/fleet/handoffs/h1/stop", "gzip"}, {"GET", "/healthz", "gzip"},
+	} {
+		if got := ask(c[0], c[1], c[2]); got.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%v is compressed", c)
+		}
+	}
+}
