@@ -20,6 +20,7 @@ const (
 	alarmAnswer   // session updates are not answered
 	alarmHold     // the client does not come back
 	alarmSideband // what the provider plays must be over
+	alarmVigil    // nothing was seen of a caller whom the provider carries
 	alarmGuard    // what let the call in may have been taken away
 	alarmParting  // the money is used up, and nobody was told so
 	alarmTick     // the next tick of the log
@@ -56,6 +57,8 @@ func (c *Call) ring(now time.Time) {
 			c.session.unanswered()
 		case alarmSideband:
 			c.hearing.played(now)
+		case alarmVigil:
+			c.renewal.spawn(c.vigil)
 		case alarmGuard:
 			c.alarms[alarmGuard].at = now.Add(guardStep)
 			c.running.Go(c.guard)

@@ -111,6 +111,13 @@ func (f *Front) serveAttached(
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()
 		c := f.admit(grant, id, 0, p, model, func(c *Call) {
+			state.there = func(ctx context.Context) *handoff.Error {
+				l, fault := f.join(ctx, id, header)
+				if fault == nil {
+					l.Abandon()
+				}
+				return fault
+			}
 			c.attach(state)
 			c.session.begins, begins = begins, nil
 			c.earlier = state.earlier
@@ -211,6 +218,8 @@ const (
 	lateStop = 15 * time.Second
 	// detectLag is how long voice detection takes to tell that somebody speaks; nobody counts the caller's sound here.
 	detectLag = 300 * time.Millisecond
+	// vigilAfter is how long nothing is seen of a caller until the provider is asked whether the call is still there.
+	vigilAfter = 5 * time.Minute
 	// longSpeech is how long a caller may speak, beyond [floor.TimerSpeech], until a stop that never came is not
 	// waited for.
 	longSpeech = time.Minute
@@ -218,16 +227,35 @@ const (
 
 // An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
 type attached struct {
-	orphans []string           // requests of a lost socket that have no output, for all that is known
-	earlier []handoff.SaidLine // what was said over lost sockets
-	tells   bool               // the provider tells when its sound begins and stops
-	until   time.Time          // when it will have played what it said, as far as that is estimated
-	spoke   time.Time          // when the caller began to speak last
+	orphans []string                             // requests of a lost socket that have no output, for all that is known
+	earlier []handoff.SaidLine                   // what was said over lost sockets
+	tells   bool                                 // the provider tells when its sound begins and stops
+	until   time.Time                            // when it will have played what it said, as far as that is estimated
+	there   func(context.Context) *handoff.Error // Set once: asks the provider whether it has the call; nil: it is not asked
+	spoke   time.Time                            // when the caller began to speak last
 }
 
 // attach makes the call one that the provider carries, before it begins. Its own instructions stand.
 func (c *Call) attach(state *attached) {
 	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true
+	c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
+}
+
+// vigil asks the provider whether it has the call still: a socket may stay open when the caller has gone, and use up
+// their minutes.
+func (c *Call) vigil(ctx context.Context) {
+	ask := c.hearing.attached.there
+	if ask == nil {
+		return
+	}
+	fault := ask(ctx)
+	c.do(func() {
+		if fault != nil && fault.Code == handoff.CodeNotFound {
+			c.end(c.legs.modelGone("the caller has gone"))
+			return
+		}
+		c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
+	})
 }
 
 // wasLost reports, once the call has ended, whether its socket was lost, and the provider's call may go on.
@@ -256,6 +284,10 @@ func (c *Call) leftOpen() *attached {
 func (c *Call) overlook(kind string, event []byte) {
 	h, now := &c.hearing, time.Now()
 	state := h.attached
+	switch kind {
+	case events.TypeSpeechStarted, events.TypeCommitted, events.TypeTranscribed:
+		c.alarms[alarmVigil].at = now.Add(vigilAfter)
+	}
 	switch kind {
 	case events.TypeSessionCreated:
 		for _, id := range state.orphans {

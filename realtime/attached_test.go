@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,4 +123,59 @@ func TestLongSpeechAtAProvider(t *testing.T) {
 		s.wait(2 * floor.Delay[floor.TimerSpeech])
 		s.wantSent(s.model, "conversation.item.create:message response.create")
 	})
+}
+
+// When nothing is seen of the caller for five minutes the provider is asked whether the call is there; a caller who is
+// quiet stays in it, and one who has gone does not use up an hour.
+func TestVigil(t *testing.T) {
+	for name, c := range map[string]struct {
+		said  time.Duration // when the caller speaks; 0: never
+		after time.Duration // from when on the provider does not know the call
+		asked int
+		ends  time.Duration
+	}{
+		"gone at once":       {0, time.Second, 1, vigilAfter},
+		"quiet, then gone":   {0, 2*vigilAfter + time.Second, 3, 3 * vigilAfter},
+		"speaks, then gone":  {4 * time.Minute, 4*time.Minute + time.Second, 1, 4*time.Minute + vigilAfter},
+		"nobody knows a way": {0, -1, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playAttached(t, func(s *stage) {
+				began, asked := time.Now(), 0
+				s.call.do(func() {
+					s.call.alarms[alarmVigil].at = began.Add(vigilAfter)
+					s.call.renewal.spawn = func(work func(context.Context)) { go work(t.Context()) }
+					s.call.hearing.attached.there = func(context.Context) *handoff.Error {
+						asked++
+						switch since := time.Since(began); {
+						case c.after < 0:
+							return handoff.Fault(handoff.CodeVoiceUnreachable, "", "")
+						case since >= c.after:
+							return handoff.Fault(handoff.CodeNotFound, "such call", "")
+						}
+						return nil
+					}
+				})
+				if c.said > 0 {
+					s.wait(c.said)
+					s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.speech_stopped","item_id":"u1"}`)
+				}
+				if c.ends == 0 {
+					s.wait(time.Hour)
+					if s.call.over.Load() || asked < 10 {
+						t.Errorf("over: %t, asked %d times", s.call.over.Load(), asked)
+					}
+					return
+				}
+				s.wait(c.ends - time.Since(began) - time.Second)
+				if s.call.over.Load() {
+					t.Fatalf("it ended after %v", time.Since(began))
+				}
+				s.wait(2 * time.Second)
+				if !s.call.over.Load() || asked != c.asked {
+					t.Errorf("over: %t, asked %d times", s.call.over.Load(), asked)
+				}
+			})
+		})
+	}
 }

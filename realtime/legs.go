@@ -98,6 +98,7 @@ type legs struct {
 	opened bool          // the client said that it can be reached
 	shown  string        // the session as the client saw it last, raw; "": it saw none yet
 
+	tells  bool  // Set once: the client takes events of ours
 	others []leg // sockets beside the client; replaced, never changed
 	asker  leg   // the socket beside the client whose event is handled; nil: the client's, or none
 }

@@ -95,6 +95,7 @@ func (f *Front) serveOffer(
 	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) {
 		c.renews(f.another(offer.model, r.Header))
 		c.session.begins = func(fault *handoff.Error) { begun <- fault }
+		c.legs.tells = tellsOurs(r.URL.Query())
 		if offer.Session != nil {
 			c.mask.Await()
 		}

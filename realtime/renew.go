@@ -284,6 +284,10 @@ func (c *Call) renew(now time.Time) {
 	}
 	c.counts.renewals++
 	c.log().Info("voice model's session renewed", zap.Bool("planned", planned), zap.Duration("took", took))
+	if c.legs.tells {
+		c.legs.toLeg(events.Encode(events.Object{"type": events.TypeRenewed, "event_id": c.ids.Next(),
+			"took_ms": took.Milliseconds()}))
+	}
 	owed := r.owed
 	r.heir, r.begun, r.fault, r.lost, r.tries, r.owed = nil, nil, nil, time.Time{}, 0, false
 	c.plan(session)

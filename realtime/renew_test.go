@@ -262,6 +262,21 @@ func TestSessionsThatDoNotLast(t *testing.T) {
 	})
 }
 
+// A client that asked for events of ours hears that the session was replaced; every other hears nothing (TestStreams).
+func TestRenewalIsTold(t *testing.T) {
+	playRenewed(t, func(s *stage, h *heirs) {
+		s.call.do(func() { s.call.legs.tells = true })
+		h.lose()
+		s.wait(time.Second)
+		s.wantSent(s.client, "")
+		h.begin(anotherSession)
+		told := s.wantSent(s.client, events.TypeRenewed)[0]
+		if ms := gjson.Get(told, "took_ms").Int(); ms != 1000 {
+			t.Errorf("it is told %s", told)
+		}
+	})
+}
+
 // The provider's own word that the session is as long as it may be is no error of the client's.
 func TestExpiredSession(t *testing.T) {
 	playRenewed(t, func(s *stage, h *heirs) {

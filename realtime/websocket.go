@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func (f *Front) openWebSocket(
 	}
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
 		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
-		if query.Get("events") == "handoff" { // a browser cannot read the answer to an upgrade
+		if c.legs.tells = tellsOurs(query); c.legs.tells { // a browser cannot read the answer to an upgrade
 			client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
 		}
 		if c.session.opening = first; first != nil {
@@ -105,6 +106,9 @@ func (f *Front) openWebSocket(
 		_ = f.serve(ctx, call, client, model, pass) // how the call ended was logged by the call
 	}
 }
+
+// tellsOurs reports whether a client asks for events of ours.
+func tellsOurs(query url.Values) bool { return query.Get("events") == "handoff" }
 
 // at is the header by which the answer to an upgrade names the call of the socket.
 func at(id string) http.Header { return http.Header{"Location": {callPath + id}} }

@@ -35,6 +35,7 @@ type farModel struct {
 	query  chan string
 	refuse int          // an HTTP status instead of the upgrade
 	gone   atomic.Int32 // the same, from now on
+	turned atomic.Int32 // how many were turned away so
 	after  string       // its Retry-After
 	deny   string       // an error instead of a session, after the upgrade
 	think  func()       // comes before the session; or nil
@@ -44,6 +45,7 @@ func newFarModel(t *testing.T) *farModel {
 	m := &farModel{conns: make(chan *websocket.Conn, 8), header: make(chan http.Header, 8), query: make(chan string, 8)}
 	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status := m.gone.Load(); status != 0 {
+			m.turned.Add(1)
 			http.Error(w, "gone", int(status))
 			return
 		}

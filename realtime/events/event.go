@@ -62,8 +62,11 @@ const (
 	TypeResponse       = "response." // prefix of all about one
 )
 
-// TypeCall tells a client which call its WebSocket is, call_id, before anything else: one that asks for ?events=handoff.
-const TypeCall = "handoff.call"
+// Events of ours for clients that ask for them (?events=handoff).
+const (
+	TypeCall    = "handoff.call"    // which call its WebSocket is, call_id, before anything else
+	TypeRenewed = "handoff.renewed" // the model's session was replaced: took_ms without one
+)
 
 // Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
 const (

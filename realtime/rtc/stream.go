@@ -90,8 +90,8 @@ const (
 	maxEarlySound = 3000 * bytesPerMS
 )
 
-// A waiting time is how long the buffer waits for a packet that is missed. It is pure, and follows the network: a packet
-// that comes too late, or just in time, makes it as long as that took and a packet more, and while all come in order it
+// A waitingTime is how long the buffer waits for a packet that is missed. It is pure, and follows the network: a packet
+// that comes too late, or just in time, makes it as long as that took and a packet more; while all come in order it
 // shrinks.
 type waitingTime struct {
 	ticks int      // 0: firstWait

@@ -169,8 +169,8 @@ export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}
 export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });
 
 /** Offers a call, or comes back to the one with this id; returns the answer and the call's id. It is ended by hanging up. */
-export async function offer(sdp, signal, id) {
-  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1"}&lowers=1`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
+export async function offer(sdp, signal, id, restart) {
+  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1&events=handoff"}&lowers=1${restart ? "&restart=1" : ""}`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
   const place = answer.headers.get("Location") ?? "";
   return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1) };
 }

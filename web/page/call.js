@@ -6,12 +6,14 @@ import { PeerLine } from "./line-peer.js";
 import { SocketLine } from "./line-socket.js";
 import { blocked, endedThere } from "./lines.js";
 import { left } from "./one-call.js";
-import { ending } from "./voice-errors.js";
+import { watchNetwork } from "./network.js";
 
 const patience = 15_000; // for sound and events to come up
 const measuring = 2000; // how often the connection is looked at
 const asking = 1000; // how often it is asked meanwhile whether the call still lives
 const interrupted = 6000; // how long a broken connection may mend itself
+const longAway = 60_000; // who was away for longer is asked before a call begins anew
+const endsWith = 2000; // an error that came so shortly before the end of the call is its reason
 const retries = [0, 500, 2000, 4000, ...Array(14).fill(8000)]; // the call waits for two minutes
 
 /** A random id of a conversation item. */
@@ -26,21 +28,23 @@ export class Call {
   #life = 0; // grows with each start and end; what belongs to an older life is dropped
   #timer = 0;
   #aborter = null;
-  #why = null; // the error that ends it
+  #why = null; // the newest error, { error, at }: it may be why the call ends
+  #hurry = () => {}; // ends the wait for the next try to come back
+  #restarting = false;
   #said = false; // something was said in this call before it came up
   #silent = false; // the voice model was told to write
   #gated = false; // the browser reads aloud: its own words must not come back through the microphone
 
   /**
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
-   * events, onSent(id) hears that a typed line went out, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
+   * events, onSent(id) hears that a typed line went out, onProblem(text, next, goOn): goOn(), or undefined, goes on with the call, onMic(stream | null), remote is the audio element, input() the chosen
    * microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
    * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. greeting() is the event that
    * begins a call in which nobody has said anything yet, or null. onStats(report) hears of the connection now and then.
    */
   constructor(parts) {
     Object.assign(this, parts);
-    addEventListener("online", () => { if (this.idle) this.#bySocket = false; }); // it may be another network
+    watchNetwork({ changed: () => this.#moved(), seen: () => this.#hurry(), woke: () => this.#woke() });
   }
 
   get idle() {
@@ -85,6 +89,45 @@ export class Call {
     this.patch({ phase: "reconnecting" });
     if (mic) await this.#openMic(life);
     if (life === this.#life) await this.#comeBack(life, id, false);
+  }
+
+  // The network may be another one: what is up takes the new way, and who waits to come back tries at once.
+  #moved() {
+    if (this.idle) this.#bySocket = false;
+    this.#hurry();
+    if (!this.#line?.open) return;
+    if (this.#line.restart) this.#restart();
+    else this.#reconnect(this.#life);
+  }
+
+  // Where that is not to be had, the connection's own end tells it.
+  async #restart() {
+    const line = this.#line;
+    if (!line.restart || this.#restarting) return;
+    this.#restarting = true;
+    await line.restart(this.#id, this.#aborter.signal).catch(() => {});
+    this.#restarting = false;
+  }
+
+  // The device slept in mid-call: nobody may be there, so the microphone stays closed until somebody says so.
+  #woke() {
+    const { place } = this;
+    if (place?.mic) this.#ask(place);
+  }
+
+  #ask(place) {
+    this.#finish();
+    this.onProblem("You were away, so the microphone is off.", "The call waits for a moment; after that a new one goes on from it.", () => this.#goOn(place));
+  }
+
+  async #goOn({ id, mic, socket }) {
+    if (!this.idle) return;
+    const life = ++this.#life;
+    this.#bySocket = socket;
+    this.#said = true;
+    this.patch({ phase: "reconnecting" });
+    if (mic) await this.#openMic(life);
+    if (life === this.#life) await this.#comeBack(life, id, true);
   }
 
   /** What was typed and waits to be sent: [{ id, text }]. */
@@ -272,7 +315,7 @@ export class Call {
     } catch {
       return; // not ours to judge: the voice model's events are objects
     }
-    if (event.type === "error" && ending(event.error)) this.#why = event.error;
+    if (event.type === "error") this.#why = { error: event.error, at: Date.now() };
     this.onEvent(event);
   }
 
@@ -282,6 +325,7 @@ export class Call {
     if (state === "disconnected") {
       this.patch({ phase: "reconnecting" });
       this.#timer = setTimeout(() => this.#reconnect(life), interrupted);
+      this.#restart();
     }
     if (state === "connected" && this.#line.open) this.patch({ phase: "live" });
   }
@@ -289,7 +333,7 @@ export class Call {
   // The other side ended the call in good order.
   #closed() {
     if (this.state().call.phase !== "live") return;
-    const why = this.#why;
+    const why = this.#why && Date.now() - this.#why.at < endsWith ? this.#why.error : null;
     this.#finish();
     this.onProblem(why?.message || endedThere().message, why?.next || "Call again when you like.");
   }
@@ -302,10 +346,14 @@ export class Call {
 
   // Comes back to a call; where that is over, a new one takes its place, if anew says so.
   async #comeBack(life, id, anew) {
+    const since = Date.now();
     for (const wait of retries) {
       this.#drop();
       this.#id = id; // as long as it may be there
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      await new Promise((resolve) => {
+        this.#hurry = resolve;
+        setTimeout(resolve, wait);
+      });
       if (life !== this.#life) return;
       try {
         await this.#connect(life, id);
@@ -315,6 +363,7 @@ export class Call {
         if (!id || error.status !== 404) continue; // the next try may do it
         if (!anew) break;
         left(id);
+        if (this.#mic && Date.now() - since >= longAway) return this.#ask({ ...this.place, id: "" });
         id = "";
       }
     }

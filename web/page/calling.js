@@ -25,14 +25,15 @@ export function calling({ settings, remote }) {
     remote,
     state: get,
     patch: (patch) => {
+      if (patch.phase === "live" && get().call.phase === "reconnecting") mark();
       if (patch.phase === "live" && !["live", "reconnecting"].includes(get().call.phase)) dispatch({ type: "call-began", at: performance.now() });
       dispatch({ type: "call", patch });
     },
     onEvent: voiceEvent,
     onSent: (id) => dispatch({ type: "delivery", id, delivery: "sent" }),
-    onProblem: (text, next) => {
+    onProblem: (text, next, goOn) => {
       note(text);
-      toast(text, { next });
+      toast(text, goOn ? { next, tone: "info", stays: true, action: { label: "Go on", run: goOn } } : { next });
     },
     onBlocked: () => toast("Your browser holds the sound back.", { tone: "info", action: { label: "Play the voice", run: () => remote.play().catch(() => {}) } }),
     onMic: (stream) => {
@@ -51,7 +52,16 @@ export function calling({ settings, remote }) {
 
   onMirrored((event) => { if (call.idle) dispatch({ type: "mirrored", event }); });
 
+  // Says for a moment that the call goes on over another connection, ours or that of the voice.
+  let marked = 0;
+  function mark() {
+    clearTimeout(marked);
+    dispatch({ type: "call", patch: { renewed: true } });
+    marked = setTimeout(() => dispatch({ type: "call", patch: { renewed: false } }), 8000);
+  }
+
   function voiceEvent(event) {
+    if (event.type === "handoff.renewed") return mark();
     dispatch({ type: "voice", event, at: performance.now() });
     mirror(event);
     const { simulated } = get().voice;
@@ -72,8 +82,8 @@ export function calling({ settings, remote }) {
       case "output_audio_buffer.cleared":
         raise();
         break;
-      case "error":
-        voiceErrors(event.error, toast);
+      case "error": // of one that ends the call its end tells
+        setTimeout(() => { if (!call.idle) voiceErrors(event.error, toast); }, 1000);
     }
   }
 

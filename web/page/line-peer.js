@@ -54,6 +54,19 @@ export class PeerLine {
     }, reaching);
   }
 
+  /** Takes another way to the same call, because the network has changed. Sound and events go on. */
+  async restart(id, signal) {
+    const peer = this.#peer;
+    await peer.setLocalDescription(await peer.createOffer({ iceRestart: true }));
+    try {
+      const answer = await api.offer(peer.localDescription.sdp, signal, id, true);
+      await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+    } catch (error) {
+      await peer.setLocalDescription({ type: "rollback" }).catch(() => {}); // it may be closed
+      throw error;
+    }
+  }
+
   /** The call is over, as far as anybody knows. */
   over() {
     this.#opening.reject(endedThere());

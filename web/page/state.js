@@ -13,6 +13,7 @@ export const callStart = {
   muted: false,
   held: false,
   telephone: false,
+  renewed: false, // for a moment: it goes on over another connection
   socket: false, // its sound goes over a WebSocket: WebRTC does not get through
 };
 
@@ -88,7 +89,7 @@ function reduceCall(state, patch) {
   const call = { ...state.call, ...patch };
   let talk = state.talk;
   const ended = call.phase === "idle" && state.call.phase !== "idle";
-  if (ended) Object.assign(call, { id: "", held: false, muted: false, telephone: false, socket: false });
+  if (ended) Object.assign(call, { id: "", held: false, muted: false, telephone: false, socket: false, renewed: false });
   // A call that comes back after a loss is another one: what the lost one was doing is over.
   if (ended || (state.call.id && call.id !== state.call.id)) talk = reduceTalk(talk, { type: "call-ended" });
   return { ...state, call, talk };

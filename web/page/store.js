@@ -34,8 +34,8 @@ export function onChange(view) {
 let ids = 0;
 
 /** Shows a message. A Problem brings its own next step. */
-export function toast(text, { next = "", tone = "bad", action } = {}) {
-  dispatch({ type: "toast", toast: { id: ++ids, text, next, tone, action } });
+export function toast(text, { next = "", tone = "bad", action, stays = false } = {}) {
+  dispatch({ type: "toast", toast: { id: ++ids, text, next, tone, action, stays } });
 }
 
 export const toastProblem = (error) => toast(error.message, { next: error.next });

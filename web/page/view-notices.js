@@ -89,7 +89,7 @@ function toastCard(t, untoast) {
   const wait = () => clearTimeout(timer);
   const resume = () => {
     wait();
-    timer = setTimeout(away, t.action ? stayToPress : stay);
+    if (!t.stays) timer = setTimeout(away, t.action ? stayToPress : stay);
   };
   resume();
   el.addEventListener("focusin", ({ relatedTarget }) => { if (relatedTarget && !relatedTarget.closest(".toasts")) came = relatedTarget; });

@@ -3,11 +3,8 @@
 // Said by us at a moment when there was nothing left to stop.
 const harmless = new Set(["response_cancel_not_active", "input_audio_buffer_commit_empty"]);
 
-/** Whether an error ends the call that it comes in: the call's end tells it then, and nothing else does. */
-export const ending = (error) => error?.code === "shutdown";
-
 /** Shows an error event through toast(text, options), unless it means nothing to a person. */
 export function voiceErrors(error, toast) {
-  if (!error || harmless.has(error.code) || ending(error)) return;
+  if (!error || harmless.has(error.code)) return;
   toast(error.message || "The voice model reported a problem.", { next: error.next ?? "If it comes again, hang up and call again." });
 }

@@ -16,6 +16,11 @@ export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice
  * of a phone, so that nothing moves when it comes and goes.
  */
 export function callWords(state) {
+  const words = phaseWords(state);
+  return state.call.phase === "live" && state.call.renewed && words.tone !== "warn" ? { ...words, detail: "Reconnected." } : words;
+}
+
+function phaseWords(state) {
   const { call, talk, work, mode } = state;
   const micOff = call.mic === "refused" ? `Microphone off: ${call.micReason}` : "";
   switch (call.phase) {
