@@ -32,6 +32,8 @@ var routeCases = []struct {
 	{"handoffs", "GET", "/fleet/handoffs", "", "handoffs owner", 200, `{"items":[{"id":"h1"`},
 	{"handoff", "GET", "/fleet/handoffs/h1", "", "handoff owner h1", 200, `{"id":"h1"`},
 	{"unknown handoff", "GET", "/fleet/handoffs/h9", "", "handoff owner h9", 404, `not_found`},
+	{"move", "POST", "/fleet/handoffs/h2/move", `{"before":"h1"}`, "move owner h2 h1", 204, ""},
+	{"move to the end", "POST", "/fleet/handoffs/h2/move", `{}`, "move owner h2 ", 204, ""},
 	{"stop", "POST", "/fleet/handoffs/h1/stop", "", "stop owner h1", 204, ""},
 	{"questions", "GET", "/fleet/questions", "", "questions owner", 200, `{"items":[]}`},
 	{"accept", "POST", "/fleet/questions/q1", `{"decision":"accept"}`, "decide owner q1 accept", 204, ""},

@@ -90,6 +90,7 @@ func TestRoutesAskTheTools(t *testing.T) {
 		{"GET", "/fleet/servers", tools.ListServers}, {"GET", "/fleet/sessions", tools.ListSessions},
 		{"GET", "/fleet/sessions/bigpc/t-1", tools.ReadSession}, {"GET", "/fleet/handoffs", tools.Status},
 		{"GET", "/fleet/handoffs/h1", tools.Status}, {"POST", "/fleet/handoffs/h1/stop", tools.StopWork},
+		{"POST", "/fleet/handoffs/h1/move", tools.QueueNext},
 		{"POST", "/fleet/handoffs", tools.Codex, `{"server":"bigpc","prompt":"x"}`},
 		{"POST", "/fleet/handoffs", tools.QueueNext, `{"server":"bigpc","prompt":"x","mode":"next"}`},
 		{"POST", "/fleet/handoffs", tools.RunOnServer, `{"server":"bigpc","prompt":"x","mode":"aside"}`},

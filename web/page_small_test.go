@@ -275,7 +275,7 @@ func TestPageKeepsTheConversation(t *testing.T) {
 	p.Shows("One two three")
 	p.Status("Reconnecting…")
 	p.Picture("rejoining")
-	if query := <-asked; query != "call_id=rtc_1" {
+	if query := <-asked; query != "call_id=rtc_1&lowers=1" {
 		t.Errorf("it asked for %q", query)
 	}
 	p.Shows("The call ended while the page was away.")
