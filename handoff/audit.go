@@ -38,6 +38,8 @@ type AuditRecord struct {
 	By          string     `json:"by"`
 	Transcript  string     `json:"transcript_hash,omitempty"` // [TranscriptHash] of the reply
 	At          time.Time  `json:"at"`
+	// Act is what was done or refused where it is no answer to an agent: a machine that joined, say. "": it is one.
+	Act string `json:"act,omitempty"`
 }
 
 // CommandHash binds a decision to what was asked: the server, the connection over which it was

@@ -287,6 +287,8 @@ func problem(fault *handoff.Error) string {
 		return "it did not accept Switchboard's token: correct its token_file or token_env"
 	case fault.Code == handoff.CodeOutdated:
 		return fault.Detail
+	case fault.Code == handoff.CodeUnreachable && strings.HasPrefix(detail, "its machine"):
+		return fault.Detail
 	case strings.HasPrefix(detail, "read token"):
 		return "its token cannot be read: look at its token_file or token_env"
 	case fault.Code == handoff.CodeShutdown:

@@ -53,13 +53,14 @@ type Spec struct {
 
 	Own Settings // those of its kind; nil: none are needed, as where Dial is given
 
-	Dir        string          // directory of new threads, "" for the server's own default
-	Host       string          // where it runs, as people may name it; "" when that says nothing
-	Remote     bool            // its directories are on another machine
-	Program    string          // that is started here; "" for none
-	EndsWithUs bool            // its work ends with this process, as that of what is simulated does
-	Credential Credential      // that it is told
-	About      handoff.Machine // what people are shown of it; its Name, Directory, VoiceApprovals and times are filled in
+	Dir        string                   // directory of new threads, "" for the server's own default
+	Host       string                   // where it runs, as people may name it; "" when that says nothing
+	Remote     bool                     // its directories are on another machine
+	Program    string                   // that is started here; "" for none
+	EndsWithUs bool                     // its work ends with this process, as that of what is simulated does
+	Credential Credential               // that it is told
+	About      handoff.Machine          // what people are shown of it; its Name, Directory, VoiceApprovals and times are filled in
+	Show       func(m *handoff.Machine) // adds to About what changes; nil: nothing does
 	Simulated  bool
 
 	Dial     Dial

@@ -27,6 +27,9 @@ func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 		default:
 			m.Seen = v.lost
 		}
+		if k.spec.Show != nil {
+			k.spec.Show(&m)
+		}
 		all[i] = m
 	}
 	return all

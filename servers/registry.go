@@ -97,34 +97,9 @@ var errRemoved = errors.New("the server was removed")
 func (f *Fleet) Change(drop []string, put []Spec) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old := f.now.Load()
-	added := map[string]*connector{}
-	for _, s := range put {
-		added[s.Name] = newConnector(s, f.log, f.change)
-	}
-	var all, gone []*connector
-	for _, k := range old.connectors {
-		next := added[k.spec.Name]
-		if next == nil && !slices.Contains(drop, k.spec.Name) {
-			all = append(all, k)
-			continue
-		}
-		gone = append(gone, k)
-		if next != nil {
-			next.after = k.ended
-			all = append(all, next)
-		}
-	}
-	for _, s := range put {
-		if !slices.Contains(all, added[s.Name]) {
-			all = append(all, added[s.Name])
-		}
-	}
-	if err := check(specsOf(all)); err != nil {
+	all, gone, added, err := f.changed(drop, put)
+	if err != nil {
 		return err
-	}
-	if len(added) != len(put) {
-		return errors.New("a server is there twice")
 	}
 	f.now.Store(newRegistry(all))
 	for _, k := range gone {
@@ -139,6 +114,34 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	}
 	f.change()
 	return nil
+}
+
+// Check reports what is wrong with a change, and makes none.
+func (f *Fleet) Check(drop []string, put []Spec) error {
+	_, _, _, err := f.changed(drop, put)
+	return err
+}
+
+// changed returns the servers that there are after a change, those that go, and those that come.
+func (f *Fleet) changed(drop []string, put []Spec) (all, gone, added []*connector, err error) {
+	for _, s := range put {
+		added = append(added, newConnector(s, f.log, f.change))
+	}
+	left := slices.Clone(added)
+	for _, k := range f.now.Load().connectors {
+		i := slices.IndexFunc(left, func(next *connector) bool { return next.spec.Name == k.spec.Name })
+		switch {
+		case i >= 0:
+			left[i].after = k.ended
+			all, gone, left = append(all, left[i]), append(gone, k), slices.Delete(left, i, i+1)
+		case slices.Contains(drop, k.spec.Name):
+			gone = append(gone, k)
+		default:
+			all = append(all, k)
+		}
+	}
+	all = append(all, left...)
+	return all, gone, added, check(specsOf(all))
 }
 
 // Retry connects to a server soon that is waited for, because something says that it is back.

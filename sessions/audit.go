@@ -206,8 +206,8 @@ func (a *Audit) Close() error {
 	return a.dir.close()
 }
 
-// Decisions returns what a caller decided, the newest first, at most limit: out of the newest file and the full one
-// before it. It may be used while others append.
+// Decisions returns what a caller answered to agents, the newest first, at most limit: out of the newest file and the
+// full one before it. It may be used while others append.
 func (a *Audit) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error) {
 	full, err := a.dir.full()
 	if err != nil {
@@ -243,7 +243,8 @@ func (a *Audit) decisionsIn(name, who string) ([]handoff.AuditRecord, error) {
 	for in.Scan() {
 		var line auditLine
 		var rec handoff.AuditRecord
-		if json.Unmarshal(in.Bytes(), &line) == nil && json.Unmarshal(line.Record, &rec) == nil && rec.Who == who {
+		if json.Unmarshal(in.Bytes(), &line) == nil && json.Unmarshal(line.Record, &rec) == nil && rec.Who == who &&
+			rec.Act == "" {
 			found = append(found, rec)
 		}
 	}

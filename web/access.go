@@ -28,12 +28,13 @@ type visitor struct {
 	unsafe  bool // a method that changes something, or a WebSocket
 	carried bool // the key is carried in the request itself: a bearer header or a subprotocol
 	api     bool // it asks for something under /v1/
+	line    bool // it is a machine that comes to keep a line
 }
 
 func newVisitor(r *http.Request) visitor {
 	v := visitor{
 		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
-		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead || isUpgrade(r), api: isAPI(r.URL.Path),
+		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead || isUpgrade(r), api: isAPI(r.URL.Path), line: r.URL.Path == linePath,
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -53,11 +54,17 @@ func (p accessPolicy) check(v visitor) error {
 	switch {
 	case len(p.proxies) > 0 && !v.peer.IsLoopback() && !within(p.proxies, v.peer): // nobody but it and this machine
 		return handoff.Fault(handoff.CodeForbidden, "a connection past the proxy", "peer is not in trusted_proxies")
-	case v.api:
+	case v.line && len(v.origins) > 0:
+		return handoff.Fault(handoff.CodeForbidden, "a line of a machine from a page", "it has an origin")
+	case v.api, v.line:
 		return nil
 	}
 	return p.atHome(v)
 }
+
+// linePath is where machines keep their lines. A machine proves itself who it is, wherever it reaches us; every browser
+// sends an Origin with a WebSocket.
+const linePath = "/node"
 
 // atHome returns why the visitor is not our own page, or a program on it.
 func (p accessPolicy) atHome(v visitor) error {

@@ -201,6 +201,12 @@ type Config struct {
 	Levels    Levels
 	Decisions Decisions
 	Push      Push
+	Joining   Joining
+	// Line takes the line of a machine; known is called once that has proved who it is.
+	Line func(w http.ResponseWriter, r *http.Request, known func()) error
+	// Owner is the principal who lets machines in, and Address is where they come: what whoever is inside is told.
+	Owner     string
+	Address   func() string
 	Responses Mounted // nil: there is none
 	MCP       Mounted // nil: there is none
 	OAuth     OAuth   // nil: there is none, and no document of it
@@ -228,7 +234,7 @@ type Config struct {
 func New(cfg Config) (*Server, error) {
 	for name, part := range map[string]any{
 		"Router": cfg.Router, "Store": cfg.Store, "Fleet": cfg.Fleet, "Front": cfg.Front, "Calls": cfg.Calls,
-		"Levels": cfg.Levels, "Decisions": cfg.Decisions, "Push": cfg.Push,
+		"Levels": cfg.Levels, "Decisions": cfg.Decisions, "Push": cfg.Push, "Joining": cfg.Joining,
 	} {
 		if part == nil {
 			return nil, fmt.Errorf("web: the configuration has no %s", name)

@@ -366,7 +366,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Router: w, Store: w, Fleet: w, Front: w, Calls: w, Levels: w, Decisions: w, Push: w, Listen: listen,
+		Router: w, Store: w, Fleet: w, Front: w, Calls: w, Levels: w, Decisions: w, Push: w, Joining: w, Owner: "owner", Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

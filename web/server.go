@@ -73,6 +73,7 @@ func (s *Server) routes(cfg Config) {
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
 	pushes := pushes{cfg.Push, &s.auth}
+	joining := machines{cfg.Joining, cfg.Line, s.access, cfg.Owner, cfg.Address}
 	for _, r := range []route{
 		{"GET /{$}", accessPublic, 0, "", s.pages.page},
 		{"GET /page/{file}", accessPublic, 0, "", s.pages.asset},
@@ -101,6 +102,10 @@ func (s *Server) routes(cfg Config) {
 
 		{"GET /fleet/servers", accessCaller, 0, tools.ListServers, fleet.servers},
 		{"GET /fleet/machines", accessCaller, 0, tools.ListServers, fleet.listMachines},
+		{"POST /fleet/machines", accessCaller, maxJSON, "", joining.invite},
+		{"DELETE /fleet/machines/{server}", accessCaller, maxJSON, "", joining.remove},
+		{"POST /fleet/machines/{server}/rename", accessCaller, maxJSON, "", joining.rename},
+		{"GET /node", accessPublic, 0, "", joining.takeLine},
 		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, tools.ListServers, fleet.testMachine},
 		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, fleet.sessions},
 		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, tools.ReadSession, fleet.session},

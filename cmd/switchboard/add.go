@@ -46,7 +46,7 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	entry, err := a.entry(kinds(nil))
+	entry, err := a.entry(kinds(nil, nil))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	s, err := settingsOf(o, env, file, after, kinds(nil))
+	s, err := settingsOf(o, env, file, after, kinds(nil, nil))
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s was left as it is, because with %s it would be wrong", file, a.Name), err)
 	}
@@ -149,7 +149,7 @@ func scalar(text string) string {
 
 // insertServer puts a server behind the others of a file, and changes nothing else in it: comments stay where they are.
 func insertServer(file string, text []byte, entry []string) ([]byte, error) {
-	was := &decoder{file: file, kinds: kinds(nil)}
+	was := &decoder{file: file, kinds: kinds(nil, nil)}
 	before := defaults()
 	if was.decode(text, &before); len(was.found) > 0 {
 		return nil, was.found.sorted()
@@ -176,7 +176,7 @@ func insertServer(file string, text []byte, entry []string) ([]byte, error) {
 		added.WriteString(margin + mark + line + "\n")
 	}
 	after := []byte(strings.Join(slices.Concat(lines[:at], []string{added.String()}, lines[at:]), ""))
-	is := &decoder{file: file, kinds: kinds(nil)}
+	is := &decoder{file: file, kinds: kinds(nil, nil)}
 	now := defaults()
 	is.decode(after, &now)
 	n := len(before.Servers)

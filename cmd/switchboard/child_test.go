@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ func TestMain(m *testing.M) {
 	redisLease = 500 * time.Millisecond // who was killed is not waited for any longer
 	if to := os.Getenv(relayEnv); to != "" {
 		relay(to)
+		return
+	}
+	if to := os.Getenv(fakeCodexEnv); to != "" {
+		fakeCodex(to)
 		return
 	}
 	if os.Getenv(childEnv) != "" {
@@ -51,6 +56,7 @@ type site struct {
 	config string   // path of the configuration
 	state  string   // XDG_STATE_HOME
 	redis  string   // URL; "" is the file in the state directory
+	listen string   // where it listens; "": on any port
 	env    []string // besides ours
 }
 
@@ -58,7 +64,10 @@ type site struct {
 func newSite(t testing.TB, voice, redis string, servers map[string]string) *site {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nlimits: {calls: 0, minutes_per_day: 0, handoffs_per_minute: 0}\nservers:\n", voice))
+	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nlimits: {calls: 0, minutes_per_day: 0, handoffs_per_minute: 0}\n", voice))
+	if len(servers) > 0 {
+		text.WriteString("servers:\n")
+	}
 	for name, at := range servers {
 		if strings.HasPrefix(at, "ws://") {
 			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, url: %q}\n", name, at))
@@ -121,7 +130,7 @@ func (s *site) launch() *child {
 		running: running{t: s.t, logs: &logBuffer{}}, out: &syncBuffer{}, done: make(chan struct{}),
 		mark: fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano()),
 	}
-	args := []string{"--listen", "127.0.0.1:0", "--config", s.config}
+	args := []string{"--listen", cmp.Or(s.listen, "127.0.0.1:0"), "--config", s.config}
 	if s.redis != "" {
 		args = append(args, "--redis", s.redis)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/servers"
+	"switchboard/servers/joined"
 	"switchboard/sessions"
 	"switchboard/web"
 )
@@ -39,6 +40,8 @@ type settings struct {
 
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
 	File   string    `yaml:"-"` // the file that was read, or ""
+
+	Lines *joined.Lines `yaml:"-"` // that servers are reached by whose machines joined
 }
 
 // tlsSettings is the certificate of our own listener.
@@ -123,7 +126,12 @@ func loadSettings(o *options, env func(string) string) (*settings, error) {
 			return nil, problems{{at, "read the configuration: " + err.Error()}}
 		}
 	}
-	return settingsOf(o, env, file, data, kinds(nil))
+	lines := new(joined.Lines)
+	s, err := settingsOf(o, env, file, data, kinds(nil, lines))
+	if err == nil {
+		s.Lines = lines
+	}
+	return s, err
 }
 
 // codexFlag is the place of the server that --codex adds.

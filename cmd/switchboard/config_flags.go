@@ -37,6 +37,8 @@ type options struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
+	Join     joinVerb     `cmd:"" group:"On another machine" help:"Join a Switchboard elsewhere with this machine and its agents."`
+	Leave    leaveVerb    `cmd:"" group:"On another machine" help:"Leave the Switchboard that was joined."`
 	Audit    struct{}     `cmd:"" help:"Say whether the audit of decisions is as it was written."`
 	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for tests of others."`
 	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is well, for containers."`
@@ -48,6 +50,9 @@ type options struct {
 	Work     workVerb     `cmd:"" group:"Of the running Switchboard" help:"Show work: what runs, waits or is paused, and what ended lately."`
 	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its outcome."`
 	Stop     stopVerb     `cmd:"" group:"Of the running Switchboard" help:"Stop work."`
+	Invite   inviteVerb   `cmd:"" group:"Of the running Switchboard" help:"Print the command with which another machine joins."`
+	Remove   removeVerb   `cmd:"" group:"Of the running Switchboard" help:"Forget a machine that joined."`
+	Rename   renameVerb   `cmd:"" group:"Of the running Switchboard" help:"Give a machine that joined another name."`
 	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
 	Apps     appsVerb     `cmd:"" group:"Of the running Switchboard" help:"Show programs elsewhere that were let in, or disconnect one."`
 	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show what agents ask, or answer it."`
@@ -174,12 +179,13 @@ func (switchMapper) IsBool() bool { return true }
 func hideFlags(app *kong.Kong, verb string) {
 	var names []string
 	switch verb {
-	case "init", "add", "login", "key", "audit", "mcp":
+	case "init", "add", "login", "key", "audit", "mcp", "join", "leave":
 		names = append(names, "listen", "redis", "model-url", "model", "codex", "version")
 	case "simulate":
 		names = append(names, "config", "listen")
 		fallthrough
-	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer", "apps":
+	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer", "apps", "invite",
+		"remove", "rename":
 		names = append(names, "redis", "model-url", "model", "codex", "version")
 	}
 	for _, f := range app.Model.Flags {

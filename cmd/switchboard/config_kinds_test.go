@@ -67,10 +67,10 @@ func (p *pigeon) Open(_ context.Context, end servers.End) (servers.Wire, error) 
 
 // withAbacus are the kinds of the program and one more, with one more transport.
 func withAbacus() []servers.Kind {
-	ways := append(transports(), servers.Transport{Row: "loft", New: func() servers.Way { return new(pigeon) }, Takes: func(address string) (string, bool) {
+	ways := append(transports(nil), servers.Transport{Row: "loft", New: func() servers.Way { return new(pigeon) }, Takes: func(address string) (string, bool) {
 		return strings.CutPrefix(address, "loft:")
 	}})
-	return append(kinds(nil), servers.Kind{
+	return append(kinds(nil, nil), servers.Kind{
 		Name: "abacus", Takes: servers.Taking(ways), New: func() servers.Settings { return &abacus{ways: servers.NewWays(ways)} },
 		Dial: func(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 			return func(ctx context.Context) (*servers.Link, error) {

@@ -63,7 +63,7 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 		var doc strings.Builder
 		doc.WriteString(field.Tag.Get("doc"))
 		if at == "servers[].kind" {
-			for i, k := range kinds(nil) {
+			for i, k := range kinds(nil, nil) {
 				doc.WriteString([]string{": ", ", or "}[min(i, 1)] + k.Name + ", " + k.Doc)
 			}
 		}
@@ -75,7 +75,7 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 // kindRows lists what servers have by their kind.
 func kindRows(path string) []settingRow {
 	var rows []settingRow
-	for _, k := range kinds(nil) {
+	for _, k := range kinds(nil, nil) {
 		for _, part := range k.New().Rows() {
 			for _, row := range fieldRows(path, reflect.ValueOf(part).Elem()) {
 				row.doc = k.Name + ": " + row.doc

@@ -203,7 +203,7 @@ func TestMissingToken(t *testing.T) {
 	agents := responses.NewAgents(threads.NewMemory())
 	for i, want := range []string{"read token: open ", "read key: the environment has no NOT_SET"} {
 		server := s.Servers[i]
-		kind, _ := kindNamed(kinds(agents), server.Kind)
+		kind, _ := kindNamed(kinds(agents, nil), server.Kind)
 		dial, _ := kind.Dial(server, zap.NewNop())
 		_, err := dial(t.Context())
 		if e := handoff.AsError(err); e.Code != handoff.CodeUnreachable || !strings.Contains(err.Error(), want) {

@@ -143,7 +143,7 @@ func (d *doctor) dialAll(
 	agents := responses.NewAgents(threads.NewMemory())
 	var specs []servers.Spec
 	for _, s := range d.s.Servers {
-		if kind, ok := kindNamed(kinds(agents), s.Kind); ok && !d.missing(s) {
+		if kind, ok := kindNamed(kinds(agents, nil), s.Kind); ok && !d.missing(s) {
 			s.Dial, _ = kind.Dial(s, zap.NewNop())
 			specs = append(specs, s)
 		}

@@ -6,26 +6,28 @@ import (
 	"switchboard/servers"
 	"switchboard/servers/acp"
 	"switchboard/servers/codex"
+	"switchboard/servers/joined"
 	"switchboard/servers/responses"
 	"switchboard/servers/transport"
 )
 
 // transports are the ways to reach agent servers that kinds share. One more is one more line.
-func transports() []servers.Transport {
+func transports(lines *joined.Lines) []servers.Transport {
 	return []servers.Transport{
 		transport.ByURL(),
 		transport.ByUnix(),
+		joined.Transport(lines, false),
 		transport.ByCommand(),
 	}
 }
 
 // kinds are the kinds of agent servers that there are. One more is one more line. Who only reads a configuration
-// has no agents.
-func kinds(agents *responses.Agents) []servers.Kind {
+// has no agents and no lines.
+func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
 	return []servers.Kind{
-		codex.Kind(transports()...),
+		codex.Kind(transports(lines)...),
 		agents.Kind(),
-		acp.Kind(transport.ByCommand()),
+		acp.Kind(joined.Transport(lines, true), transport.ByCommand()),
 	}
 }
 

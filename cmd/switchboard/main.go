@@ -20,6 +20,7 @@ import (
 
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
+	"switchboard/servers/joined"
 	"switchboard/servers/responses/sandbox"
 	"switchboard/sessions"
 )
@@ -28,6 +29,7 @@ import (
 const (
 	exitFailed   = 1 // it could not start, or it broke
 	exitSettings = 2 // the settings are wrong
+	exitRefused  = 6 // the Switchboard that was joined does not take this machine any more
 )
 
 func main() {
@@ -56,6 +58,10 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 		return initVerb(o, stdout)
 	case "add":
 		return o.Add.do(o, env, stdout)
+	case "join":
+		return o.Join.do(ctx, env, stdout, stderr)
+	case "leave":
+		return o.Leave.do(ctx, env, stdout, stderr)
 	case "doctor":
 		return doctorVerb(ctx, o, env, stdout)
 	case "health":
@@ -104,6 +110,7 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 func exitCode(err error, stderr io.Writer) int {
 	outcome, ended := errors.AsType[outcomeError](err)
 	_, wrong := errors.AsType[problems](err)
+	refusal, refused := errors.AsType[joined.Refusal](err)
 	switch {
 	case err == nil:
 		return 0
@@ -118,6 +125,9 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitSettings
 	}
 	_, _ = fmt.Fprintln(stderr, "switchboard:", verbs.Plain(words(err)))
+	if refused && refusal.Final() {
+		return exitRefused
+	}
 	return exitFailed
 }
 

@@ -28,7 +28,7 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		Updates: handoff.SpeechLevel(s.Speech.Updates), Language: s.Speech.Language, AskAgain: time.Duration(s.Approvals.AskAgain),
 		GiveUp:  time.Duration(s.Approvals.GiveUp),
 		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
-		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers,
+		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers, Lines: s.Lines,
 		OAuth: s.MCP.OAuth, Story: true,
 	}
 	p.Made = func() ([]web.Key, error) {

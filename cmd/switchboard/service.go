@@ -23,6 +23,7 @@ import (
 	"switchboard/realtime/models"
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
+	"switchboard/servers/joined"
 	"switchboard/servers/responses"
 	"switchboard/sessions"
 	"switchboard/web"
@@ -53,6 +54,7 @@ type plan struct {
 	Made              func() ([]web.Key, error) // reads Keys again, with those that were made meanwhile; nil: they stay
 	Model             modelPlan
 	Servers           []servers.Spec      // none: simulated ones
+	Lines             *joined.Lines       // of machines that joined; nil: those of Servers have none
 	Updates           handoff.SpeechLevel // "": milestones
 	Language          string              // that voices speak; "": the caller's
 	AskAgain, GiveUp  time.Duration       // 0: as the router has them
@@ -119,6 +121,11 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
+	fleets := &joiningFleet{}
+	machines, err := s.joined(ctx, &p, agents, fleets)
+	if err != nil {
+		return err
+	}
 	sims := &simulators{log: s.log, agents: agents}
 	err = sims.fill(&p)
 	s.opened = append(s.opened, sims.listeners...)
@@ -132,6 +139,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	fleets.begin(fleet, p.Servers)
 	s.test, s.machines = fleet.Test, fleet.Machines
 	counts := router.NewCounts(fleet)
 	routing := router.Config{
@@ -171,14 +179,15 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
 		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Joining: joining{machines}, Line: machines.ServeHTTP, Owner: ownerName, Address: func() string { return s.address },
 		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge, machines)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
-	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}),
+	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", machines.Run}),
 		append(sims.stages, stage{"sessions", s.store.Run})...)
 	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run},
 		stage{"voice", front.Run}); err != nil {
@@ -217,7 +226,7 @@ func (s *service) fleet(
 ) (*servers.Fleet, error) {
 	var specs []servers.Spec
 	for _, spec := range p.Servers {
-		kind, ok := kindNamed(kinds(agents), spec.Kind)
+		kind, ok := kindNamed(kinds(agents, p.Lines), spec.Kind)
 		if !ok {
 			return nil, fmt.Errorf("server %q: there is no kind %q", spec.Name, spec.Kind)
 		}

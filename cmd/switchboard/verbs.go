@@ -130,6 +130,35 @@ func (stopVerb) Help() string {
 		"paused; paused work that is stopped is dropped."
 }
 
+type inviteVerb struct {
+	reachFlags
+	Name string `arg:"" help:"What you will call the machine."`
+}
+
+// Help shows examples.
+func (inviteVerb) Help() string {
+	return examples("switchboard invite mini") +
+		"\n\nThe command that it prints works once, within ten minutes, on any machine that reaches this one. With a key, it " +
+		"takes one of the owner that says approve: all."
+}
+
+type removeVerb struct {
+	reachFlags
+	Name string `arg:"" name:"machine" help:"The machine. Its agents go on there, and it does not come back."`
+}
+
+// Help shows examples.
+func (removeVerb) Help() string { return examples("switchboard remove mini") }
+
+type renameVerb struct {
+	reachFlags
+	Name string `arg:"" name:"machine" help:"The machine."`
+	To   string `arg:"" name:"name" help:"What you will call it. Its former name still means it."`
+}
+
+// Help shows examples.
+func (renameVerb) Help() string { return examples("switchboard rename mini studio") }
+
 type answerVerb struct {
 	reachFlags
 	Words []string `arg:"" optional:"" name:"answer" help:"The question, unless only one waits, and yes, no, stop or your words. Without any, shows what waits."`
@@ -160,6 +189,7 @@ func (o *options) reach() (flags reachFlags, speaks bool) {
 		"servers": o.Servers.reachFlags, "sessions": o.Sessions.reachFlags, "read": o.Read.reachFlags,
 		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags, "work": o.Work.reachFlags,
 		"status": o.Status.reachFlags, "stop": o.Stop.reachFlags, "apps": o.Apps.reachFlags,
+		"invite": o.Invite.reachFlags, "remove": o.Remove.reachFlags, "rename": o.Rename.reachFlags,
 	}[o.verb]
 	return flags, speaks
 }
@@ -205,6 +235,12 @@ func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
 			return t.RevokeApp(ctx, o.Apps.Revoke)
 		}
 		return t.Apps(ctx)
+	case "invite":
+		return t.Invite(ctx, o.Invite.Name)
+	case "remove":
+		return t.Remove(ctx, o.Remove.Name)
+	case "rename":
+		return t.Rename(ctx, o.Rename.Name, o.Rename.To)
 	case "stop":
 		return t.Stop(ctx, o.Stop.What, o.Stop.All)
 	default:

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"switchboard/servers/joined"
+	"switchboard/servers/joined/host"
+	"switchboard/sessions"
+)
+
+type joinVerb struct {
+	URL       string   `arg:"" optional:"" name:"url" help:"The Switchboard to join, as \"switchboard invite\" printed it there. Without it, goes on with the one that was joined."`
+	Code      string   `arg:"" optional:"" help:"The code of the invitation: it works once, within ten minutes."`
+	Service   bool     `help:"Run from now on by itself, also after a restart of this machine: as a systemd user unit, or a launchd agent."`
+	Agents    []string `placeholder:"NAME,…" help:"The agents that may be used: codex. Else those that are installed."`
+	Dirs      []string `name:"dir" placeholder:"DIR,…" help:"The directories that they may be used in. Else all."`
+	Ceiling   string   `placeholder:"SANDBOX" help:"The loosest sandbox that may run here: read-only, workspace-write or danger-full-access."`
+	NoAnswers bool     `help:"What agents ask here is answered here alone: a yes from elsewhere does not count."`
+}
+
+// Help shows examples.
+func (joinVerb) Help() string {
+	return examples("switchboard join https://bigpc.tail1234.ts.net CODE",
+		"switchboard join https://bigpc.tail1234.ts.net CODE --service --ceiling workspace-write --dir ~/src",
+		"switchboard join") +
+		"\n\nNo port is opened here. What may be done is written to a file, which this verb names; the other side cannot " +
+		"loosen it. Agents go on working when the line is lost. \"switchboard leave\" ends all of it."
+}
+
+type leaveVerb struct{}
+
+// Help shows examples.
+func (leaveVerb) Help() string { return examples("switchboard leave") }
+
+// machineFile is what the owner of a machine that joined allows, as its file has it.
+type machineFile struct {
+	Agents      []machineAgent `yaml:"agents"`
+	Directories []string       `yaml:"directories"`
+	Ceiling     string         `yaml:"ceiling"`
+	NoAnswers   bool           `yaml:"no_answers"`
+}
+
+// machineAgent is an agent in that file.
+type machineAgent struct {
+	Name    string   `yaml:"name"`
+	Kind    string   `yaml:"kind"`
+	Command []string `yaml:"command"`
+	Env     []string `yaml:"env"`
+}
+
+// machineDir is where a machine that joined keeps what is its own.
+func machineDir(env func(string) string) (string, error) {
+	state, err := sessions.StateDir(env)
+	return filepath.Join(state, "machine"), err
+}
+
+// policyPath is the file of the machine's owner.
+func policyPath(env func(string) string) (string, error) {
+	if dir := env("XDG_CONFIG_HOME"); dir != "" {
+		return filepath.Join(dir, "switchboard", "machine.yaml"), nil
+	}
+	home := env("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(home, ".config", "switchboard", "machine.yaml"), nil
+}
+
+// readPolicy reads what the owner of this machine allows. All that is wrong is told at once.
+func readPolicy(path string) (host.Policy, error) {
+	p := host.Policy{Answers: true}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return p, err
+	}
+	d := &decoder{file: path}
+	var file machineFile
+	d.decode(text, &file)
+	bad := func(setting, format string, args ...any) {
+		at, ok := d.places[setting]
+		if !ok {
+			at = place{path, 1, 1}
+		}
+		d.add(at, format, args...)
+	}
+	for i, a := range file.Agents {
+		at := elem("agents", i)
+		known := slices.Contains(host.Usual(), a.Name)
+		switch {
+		case !plainName.MatchString(a.Name):
+			bad(at, "an agent needs a name of A-Z a-z 0-9 . _ -")
+		case !known && (a.Kind != "codex" || len(a.Command) == 0):
+			bad(at, "%s needs kind: codex and a command; only %s go without", a.Name, strings.Join(host.Usual(), ", "))
+		}
+		p.Agents = append(p.Agents, host.Setting(a))
+	}
+	for i, dir := range file.Directories {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return p, err
+			}
+			dir = filepath.Join(home, rest)
+		}
+		if !filepath.IsAbs(dir) {
+			bad(elem("directories", i), "%q must be an absolute path", dir)
+		}
+		p.Dirs = append(p.Dirs, dir)
+	}
+	if file.Ceiling != "" && !slices.Contains(host.Ceilings, file.Ceiling) {
+		bad("ceiling", "%q is unknown%s", file.Ceiling, suggest(file.Ceiling, host.Ceilings))
+	}
+	p.Ceiling, p.Answers = file.Ceiling, !file.NoAnswers
+	if len(d.found) > 0 {
+		return p, d.found.sorted()
+	}
+	return p, nil
+}
+
+// policyText is a new file of the machine's owner.
+func (j joinVerb) policyText() (string, error) {
+	var text strings.Builder
+	text.WriteString("# What a Switchboard elsewhere may do on this machine. It cannot loosen this; `switchboard join` reads it " +
+		"when it starts.\n")
+	option := func(line, unset string, set bool) {
+		if !set {
+			line = "# " + unset
+		}
+		text.WriteString(line + "\n")
+	}
+	var agents []string
+	for _, a := range j.Agents {
+		if !slices.Contains(host.Usual(), a) {
+			return "", typed("--agents " + a + " is none of " + strings.Join(host.Usual(), ", ") + "; another one is named with its command in the file")
+		}
+		agents = append(agents, "{name: "+a+"}")
+	}
+	option("agents: ["+strings.Join(agents, ", ")+"]",
+		"agents: [{name: codex}, {name: newer, kind: codex, command: [/opt/codex, app-server]}]   # else those that are installed",
+		len(agents) > 0)
+	var dirs []string
+	for _, dir := range j.Dirs {
+		at, err := filepath.Abs(dir)
+		if err != nil {
+			return "", err
+		}
+		dirs = append(dirs, scalar(at))
+	}
+	option("directories: ["+strings.Join(dirs, ", ")+"]", "directories: [/home/me/src]   # else all", len(dirs) > 0)
+	if j.Ceiling != "" && !slices.Contains(host.Ceilings, j.Ceiling) {
+		return "", typed(fmt.Sprintf("--ceiling %q is unknown%s", j.Ceiling, suggest(j.Ceiling, host.Ceilings)))
+	}
+	option("ceiling: "+j.Ceiling, "ceiling: workspace-write   # the loosest sandbox; else any", j.Ceiling != "")
+	option("no_answers: true", "no_answers: true   # a yes to what agents ask counts only here", j.NoAnswers)
+	return text.String(), nil
+}
+
+// policy reads the file of the machine's owner, and makes it first where it is missing.
+func (j joinVerb) policy(path string) (host.Policy, error) {
+	text, err := j.policyText()
+	if err != nil {
+		return host.Policy{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return host.Policy{}, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		_, err = f.WriteString(text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return host.Policy{}, err
+		}
+	case !errors.Is(err, fs.ErrExist):
+		return host.Policy{}, err
+	case len(j.Agents)+len(j.Dirs)+len(j.Ceiling) > 0 || j.NoAnswers:
+		if is, err := os.ReadFile(path); err != nil || string(is) != text {
+			return host.Policy{}, fmt.Errorf("%s says already what may be done here: change it there", path)
+		}
+	}
+	return readPolicy(path)
+}
+
+// do joins a Switchboard, or goes on with the one that was joined.
+func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stderr io.Writer) error {
+	if (j.URL == "") != (j.Code == "") {
+		return typed("join takes the address and the code, as `switchboard invite` prints them, or neither")
+	}
+	dir, err := machineDir(env)
+	if err != nil {
+		return err
+	}
+	file, err := policyPath(env)
+	if err != nil {
+		return err
+	}
+	policy, err := j.policy(file)
+	if err != nil {
+		return err
+	}
+	say := func(line string) { _, _ = fmt.Fprintln(stdout, line) } // who does not see it misses nothing else
+	log := newLog(stderr)
+	h, err := host.Open(host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Told: say, Log: log})
+	if err != nil {
+		return err
+	}
+	opened := true
+	defer func() {
+		if opened {
+			_ = h.Close() // the end of the process gives it back too
+		}
+	}()
+	at, there, err := host.ReadPlace(dir)
+	switch {
+	case err != nil:
+		return err
+	case j.URL != "":
+		invitation, err := joined.ParseInvitation(j.Code)
+		if err != nil {
+			return typed(err.Error())
+		}
+		if there && at.URL != strings.TrimSuffix(j.URL, "/") {
+			return fmt.Errorf("this machine has joined %s: `switchboard leave` ends that", at.URL)
+		}
+		if at, err = h.Join(ctx, strings.TrimSuffix(j.URL, "/"), invitation); err != nil {
+			return err
+		}
+		say(fmt.Sprintf("%s has joined %s. What may be done here is in %s; `switchboard leave` ends it.", at.Name, at.URL, file))
+	case !there:
+		return errors.New("this machine has joined no Switchboard: `switchboard invite NAME` there prints the command for it")
+	}
+	if j.Service {
+		opened = false
+		if err := h.Close(); err != nil { // the service takes it
+			return err
+		}
+		return installUnit(ctx, env, say)
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // of a terminal that closes; agents go on
+	defer stop()
+	return h.Run(ctx, at)
+}
+
+// do ends what join began.
+func (leaveVerb) do(ctx context.Context, env func(string) string, stdout, stderr io.Writer) error {
+	dir, err := machineDir(env)
+	if err != nil {
+		return err
+	}
+	at, there, err := host.ReadPlace(dir)
+	if err != nil {
+		return err
+	}
+	removed, err := removeUnit(ctx, env)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return errors.New("this machine has joined no Switchboard")
+	}
+	h, err := host.Open(host.Config{Dir: dir, Told: func(string) {}, Log: newLog(stderr)})
+	if err != nil {
+		return fmt.Errorf("%w: end that first", err)
+	}
+	defer func() { _ = h.Close() }() // the end of the process gives it back too
+	line := fmt.Sprintf("%s has left %s, and its agents have ended", at.Name, at.URL)
+	if err := h.Leave(ctx, at); err != nil {
+		line += fmt.Sprintf("; %s was not told (%v): `switchboard remove %s` forgets it there", at.URL, err, at.Name)
+	}
+	if removed != "" {
+		line += "; " + removed + " is gone"
+	}
+	_, err = fmt.Fprintln(stdout, line)
+	return err
+}

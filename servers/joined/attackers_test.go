@@ -1,0 +1,163 @@
+package joined
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// TestAttackers: nobody else is let in, and each try is audited.
+func TestAttackers(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		try  func(t *testing.T, s *service, mini, own ed25519.PrivateKey, used *Invitation) error
+		want error // nil: any
+		act  string
+	}{
+		{"a used code", func(t *testing.T, s *service, _, own ed25519.PrivateKey, used *Invitation) error {
+			_, err := Visit{URL: s.url, Key: own, Invitation: used, About: codex}.Open(t.Context())
+			return err
+		}, RefusedCode, "machine: refused: used or unknown code"},
+		{"a guessed code", func(t *testing.T, s *service, _, own ed25519.PrivateKey, used *Invitation) error {
+			guess := *used
+			guess.Secret[0]++
+			_, err := Visit{URL: s.url, Key: own, Invitation: &guess, About: codex}.Open(t.Context())
+			return err
+		}, RefusedCode, "machine: refused: used or unknown code"},
+		{"an old code", func(t *testing.T, s *service, _, own ed25519.PrivateKey, _ *Invitation) error {
+			i := s.invite(t, "late")
+			s.mu.Lock()
+			s.waiting[len(s.waiting)-1].until = time.Now()
+			s.mu.Unlock()
+			_, err := Visit{URL: s.url, Key: own, Invitation: i, About: codex}.Open(t.Context())
+			return err
+		}, RefusedCode, "machine: refused: used or unknown code"},
+		{"no code", func(t *testing.T, s *service, _, own ed25519.PrivateKey, _ *Invitation) error {
+			_, err := Visit{URL: s.url, Key: own, Service: s.key.Public().(ed25519.PublicKey), About: codex}.Open(t.Context())
+			return err
+		}, RefusedKey, "machine: refused: unknown key"},
+		{"a stolen public key", func(t *testing.T, s *service, mini, own ed25519.PrivateKey, _ *Invitation) error {
+			return s.impersonate(t, mini.Public().(ed25519.PublicKey), own)
+		}, nil, "machine: refused: handshake"},
+		{"a replayed handshake", func(t *testing.T, s *service, mini, _ ed25519.PrivateKey, _ *Invitation) error {
+			v := Visit{Key: mini, Service: s.key.Public().(ed25519.PublicKey), Name: "mini", About: codex}
+			err := s.replay(t, v)
+			lines := s.counts.opened.Load()
+			serve(t, s.open(t, v)) // what was recorded took the place of the line that it had
+			until(t, "its line", func() bool { return s.counts.opened.Load() > lines })
+			return err
+		}, nil, "machine: refused: handshake"},
+		{"another machine's name", func(t *testing.T, s *service, _, own ed25519.PrivateKey, _ *Invitation) error {
+			mac := s.open(t, Visit{Key: own, Invitation: s.invite(t, "mac"), About: codex})
+			_, err := Visit{URL: s.url, Key: own, Service: mac.Service, Name: "mini", About: codex}.Open(t.Context())
+			return err
+		}, RefusedName, "machine mini: refused: another machine's name"},
+		{"the name of a machine without its key", func(t *testing.T, s *service, _, own ed25519.PrivateKey, _ *Invitation) error {
+			_, err := Visit{URL: s.url, Key: own, Service: s.key.Public().(ed25519.PublicKey), Name: "mini", About: codex}.Open(t.Context())
+			return err
+		}, RefusedKey, "machine mini: refused: unknown key"},
+		{"a wrong fingerprint", func(t *testing.T, s *service, _, own ed25519.PrivateKey, _ *Invitation) error {
+			i := s.invite(t, "other")
+			i.Fingerprint[0]++
+			_, err := Visit{URL: s.url, Key: own, Invitation: i, About: codex}.Open(t.Context())
+			if name, ok := s.spend(i.Secret[:]); !ok || name != "other" {
+				t.Error("the code went to a stranger")
+			}
+			return err
+		}, errStranger, "machine: refused: handshake"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s, mini, own := fresh(t), newKey(t), newKey(t)
+			used := s.invite(t, "mini")
+			serve(t, s.open(t, Visit{Key: mini, Invitation: used, About: codex}))
+			until(t, "mini", func() bool { return s.counts.lines.Load() == 1 })
+			err := row.try(t, s, mini, own, used)
+			if err == nil || row.want != nil && !errors.Is(err, row.want) {
+				t.Errorf("it was told %v, want %v", err, row.want)
+			}
+			until(t, "its record", func() bool { return slices.Contains(s.memory.audited(), row.act) })
+			for _, one := range s.sorted() {
+				if one.Name == "mini" && !sameKey(one.Key, mini.Public().(ed25519.PublicKey)) {
+					t.Error("mini has another key")
+				}
+			}
+			s.says(t, "mini", "still here")
+		})
+	}
+}
+
+// raw opens a WebSocket to a service.
+func (s *service) raw(t *testing.T) *socket {
+	t.Helper()
+	conn, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+Path, nil)
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return newSocket(conn)
+}
+
+// impersonate shows the certificate of a public key, and signs with another one.
+func (s *service) impersonate(t *testing.T, victim ed25519.PublicKey, own ed25519.PrivateKey) error {
+	t.Helper()
+	shown, err := certificate(own)
+	must(t, err)
+	forged := bytes.Replace(shown.Certificate[0], own.Public().(ed25519.PublicKey), victim, 1)
+	conn := tls.Client(s.raw(t), secured(tls.Certificate{Certificate: [][]byte{forged}, PrivateKey: liar{own, victim}},
+		func(ed25519.PublicKey) error { return nil }))
+	if err := conn.Handshake(); err != nil {
+		return err
+	}
+	var answer welcome
+	return errors.Join(writeFrame(conn, hello{Name: "mini", About: codex}), readFrame(conn, &answer))
+}
+
+// A liar signs with its own key and shows another one.
+type liar struct {
+	ed25519.PrivateKey
+	shown ed25519.PublicKey
+}
+
+func (l liar) Public() any { return l.shown }
+
+// A recorder is a connection that keeps what is written to it.
+type recorder struct {
+	net.Conn
+	sent [][]byte
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.sent = append(r.sent, bytes.Clone(p))
+	return r.Conn.Write(p)
+}
+
+// replay lets a machine shake hands, and then sends what it sent once more.
+func (s *service) replay(t *testing.T, v Visit) error {
+	t.Helper()
+	own, err := certificate(v.Key)
+	must(t, err)
+	first := &recorder{Conn: s.raw(t)}
+	conn := tls.Client(first, secured(own, v.isService))
+	must(t, conn.Handshake())
+	var answer welcome
+	must(t, errors.Join(writeFrame(conn, hello{Name: v.Name, About: v.About}), readFrame(conn, &answer)))
+	must(t, conn.Close())
+	again := s.raw(t)
+	for _, part := range first.sent {
+		if _, err := again.Write(part); err != nil {
+			return err
+		}
+	}
+	must(t, again.SetDeadline(time.Now().Add(patience)))
+	_, err = io.Copy(io.Discard, again) // until it is ended
+	return errors.Join(err, errors.New("it was ended"))
+}

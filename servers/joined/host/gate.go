@@ -1,0 +1,386 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/servers"
+)
+
+// A gate stands between the service and a Codex app-server, and passes what is on a short list: the methods that give,
+// follow and stop work, with the parameters that they have there. Who could call any method could run commands past
+// every sandbox and question.
+type gate struct {
+	policy Policy
+
+	mu      sync.Mutex
+	watched map[string]string // Guarded by mu: requests whose answer tells of a session, by id; the value is the method
+	threads map[string]error  // Guarded by mu: why no work may begin in a session; nil: it may
+}
+
+// Bounds of what a gate remembers. Beyond them the connection ends, and its next one begins with nothing.
+const (
+	maxWatched = 1000
+	maxThreads = 10_000
+)
+
+// passes are the methods that may be called, with their parameters. Set once.
+var passes = map[string][]string{
+	"initialize":         {"clientInfo", "capabilities"},
+	"initialized":        {},
+	"thread/start":       {"cwd", "model", "approvalPolicy", "sandbox", "ephemeral"},
+	"thread/resume":      {"threadId", "excludeTurns", "initialTurnsPage"},
+	"thread/fork":        {"threadId", "lastTurnId", "excludeTurns", "ephemeral"},
+	"thread/unsubscribe": {"threadId"},
+	"thread/list":        {"limit", "cursor", "sourceKinds", "useStateDbOnly", "sortKey", "sortDirection", "modelProviders"},
+	"thread/read":        {"threadId"},
+	"thread/turns/list":  {"threadId", "cursor", "limit", "itemsView"},
+	"thread/items/list":  {"threadId", "turnId", "limit", "sortDirection", "cursor"},
+	"thread/archive":     {"threadId"},
+	"thread/unarchive":   {"threadId"},
+	"turn/start":         {"threadId", "input", "clientUserMessageId", "additionalContext"},
+	"turn/steer":         {"threadId", "expectedTurnId", "input", "clientUserMessageId", "additionalContext"},
+	"turn/interrupt":     {"threadId", "turnId"},
+}
+
+// tells are the methods whose answer tells where a session is and what it may do. Set once.
+var tells = []string{"thread/start", "thread/resume", "thread/fork"}
+
+var (
+	errMethod    = errors.New("this machine lets no such request through")
+	errUnknown   = errors.New("the session is not open here")
+	errLooser    = errors.New("the owner of this machine allows no sandbox so loose")
+	errNoAnswers = errors.New("the owner of this machine answers agents there alone")
+)
+
+// A frame is what the gate looks at in a message.
+type frame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+}
+
+// fromService judges a message to the app-server. An error says why it does not pass.
+func (g *gate) fromService(data []byte) (frame, error) {
+	var f frame
+	if err := json.Unmarshal(data, &f); err != nil {
+		return f, errMethod
+	}
+	if f.Method == "" {
+		return f, g.answers(f)
+	}
+	var given map[string]json.RawMessage
+	if len(f.Params) > 0 && json.Unmarshal(f.Params, &given) != nil {
+		return f, errMethod
+	}
+	known, ok := passes[f.Method]
+	if !ok {
+		return f, errMethod
+	}
+	for name := range given {
+		if !slices.Contains(known, name) {
+			return f, errMethod
+		}
+	}
+	if err := g.mayCall(f); err != nil {
+		return f, err
+	}
+	if slices.Contains(tells, f.Method) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if len(g.watched) >= maxWatched {
+			return f, io.ErrShortBuffer
+		}
+		g.watched[string(f.ID)] = f.Method
+	}
+	return f, nil
+}
+
+// mayCall judges the parameters of a method that may be called.
+func (g *gate) mayCall(f frame) error {
+	var p struct {
+		Cwd      string `json:"cwd"`
+		Sandbox  string `json:"sandbox"`
+		ThreadID string `json:"threadId"`
+		Input    []struct {
+			Type string `json:"type"`
+		} `json:"input"`
+	}
+	if len(f.Params) > 0 && json.Unmarshal(f.Params, &p) != nil {
+		return errMethod
+	}
+	switch f.Method {
+	case "thread/start":
+		if p.Sandbox != "" && !g.policy.mayRun(p.Sandbox) {
+			return errLooser
+		}
+		if p.Cwd != "" {
+			return g.policy.mayBeIn(p.Cwd)
+		}
+	case "turn/start", "turn/steer":
+		for _, part := range p.Input {
+			if part.Type != "text" && part.Type != "image" { // others name files of this machine
+				return errMethod
+			}
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if why, known := g.threads[p.ThreadID]; !known || why != nil {
+			return cmpError(why, errUnknown)
+		}
+	}
+	return nil
+}
+
+func cmpError(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// answers judges an answer to what the app-server asked. A no always passes.
+func (g *gate) answers(f frame) error {
+	if g.policy.Answers || len(f.Result) == 0 {
+		return nil
+	}
+	var r struct {
+		Decision string `json:"decision"`
+		Action   string `json:"action"`
+	}
+	if json.Unmarshal(f.Result, &r) == nil &&
+		(slices.Contains([]string{"decline", "cancel"}, r.Decision) || r.Decision == "" &&
+			slices.Contains([]string{"decline", "cancel"}, r.Action)) {
+		return nil
+	}
+	return errNoAnswers
+}
+
+// watches reports whether an answer is waited for that tells of a session.
+func (g *gate) watches() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.watched) > 0
+}
+
+// fromAgent reads what an answer of the app-server tells of a session.
+func (g *gate) fromAgent(data []byte) {
+	var f frame
+	if json.Unmarshal(data, &f) != nil || f.Method != "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, watched := g.watched[string(f.ID)]; !watched {
+		return
+	}
+	delete(g.watched, string(f.ID))
+	var r struct {
+		Thread  struct{ ID string }
+		Cwd     string
+		Sandbox struct{ Type string }
+	}
+	if json.Unmarshal(f.Result, &r) != nil || r.Thread.ID == "" || len(g.threads) >= maxThreads {
+		return
+	}
+	var why error
+	if !g.policy.mayRun(r.Sandbox.Type) {
+		why = errLooser
+	} else {
+		why = g.policy.mayBeIn(r.Cwd)
+	}
+	g.threads[r.Thread.ID] = why
+}
+
+// gated returns the service's end of a connection to an app-server through a gate.
+func gated(agent net.Conn, policy Policy) net.Conn {
+	near, far := net.Pipe()
+	g := &gate{policy: policy, watched: map[string]string{}, threads: map[string]error{}}
+	go func() { // ends with either end
+		defer func() { _ = agent.Close() }() // they are gone either way
+		defer func() { _ = far.Close() }()
+		serveOne(far, func(service *websocket.Conn) { g.between(service, agent) })
+	}()
+	return near
+}
+
+// serveOne serves one WebSocket on a connection.
+func serveOne(conn net.Conn, serve func(*websocket.Conn)) {
+	l := &oneConn{conn: make(chan net.Conn, 1), done: make(chan struct{})}
+	l.conn <- conn
+	upgrader := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10}
+	server := &http.Server{ReadHeaderTimeout: startWithin, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			defer l.end()
+			service, err := upgrader.Upgrade(w, r, nil)
+			if err != nil {
+				return // it was answered
+			}
+			defer func() { _ = service.Close() }() // it is gone either way
+			serve(service)
+		})}
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			l.end()
+		}
+	}
+	_ = server.Serve(l) // until the one connection has ended
+}
+
+// oneConn is a listener that gives one connection, and then waits for its end.
+type oneConn struct {
+	conn chan net.Conn
+	done chan struct{}
+	once sync.Once
+}
+
+func (l *oneConn) end() { l.once.Do(func() { close(l.done) }) }
+
+// Accept implements [net.Listener].
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (l *oneConn) Close() error { l.end(); return nil }
+
+// Addr implements [net.Listener].
+func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "unix"} }
+
+// between passes messages between the service and an app-server until either ends.
+func (g *gate) between(service *websocket.Conn, conn net.Conn) {
+	dialer := websocket.Dialer{
+		HandshakeTimeout: startWithin, ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		NetDial: func(string, string) (net.Conn, error) { return conn, nil },
+	}
+	agent, _, err := dialer.Dial("ws://localhost/", nil)
+	if err != nil {
+		return
+	}
+	end := sync.OnceFunc(func() {
+		_ = agent.Close() // they are gone either way
+		_ = service.Close()
+	})
+	defer end()
+	toService := make(chan struct{}, 1) // whose token is in it writes a message to the service
+	toService <- struct{}{}
+	var both sync.WaitGroup
+	both.Go(func() {
+		defer end()
+		g.toAgent(service, agent, toService)
+	})
+	both.Go(func() {
+		defer end()
+		g.toService(agent, service, toService)
+	})
+	both.Wait()
+}
+
+// toAgent passes on what may pass of what the service sends, and answers the rest itself.
+func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) {
+	service.SetReadLimit(servers.MaxFrame + 64<<10)
+	for {
+		kind, data, err := service.ReadMessage()
+		if err != nil || kind != websocket.TextMessage {
+			return
+		}
+		f, refused := g.fromService(data)
+		if errors.Is(refused, io.ErrShortBuffer) {
+			return
+		}
+		if refused == nil {
+			if agent.WriteMessage(websocket.TextMessage, data) != nil {
+				return
+			}
+			continue
+		}
+		if len(f.ID) == 0 {
+			continue // nobody waits
+		}
+		if f.Method == "" { // the agent waits for an answer, and gets a no
+			no, _ := json.Marshal(map[string]any{"id": f.ID, "result": map[string]any{
+				"decision": "decline", "action": "decline", "answers": map[string]any{},
+			}})
+			if agent.WriteMessage(websocket.TextMessage, no) != nil {
+				return
+			}
+			continue
+		}
+		answer, err := json.Marshal(map[string]any{
+			"id": f.ID, "error": map[string]any{"code": refusedCode, "message": refused.Error()},
+		})
+		if err != nil {
+			return
+		}
+		<-toService
+		err = service.WriteMessage(websocket.TextMessage, answer)
+		toService <- struct{}{}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// refusedCode is that of an invalid request in JSON-RPC.
+const refusedCode = -32600
+
+// writeWithin is how long a message may take to leave.
+const writeWithin = 30 * time.Second
+
+// toService passes on what the app-server sends. Only answers that tell of a session are looked at.
+func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
+	for {
+		kind, r, err := agent.NextReader()
+		if err != nil {
+			return
+		}
+		if kind != websocket.TextMessage {
+			continue
+		}
+		var data []byte
+		if g.watches() {
+			if data, err = io.ReadAll(io.LimitReader(r, servers.MaxFrame)); err != nil {
+				return
+			}
+			g.fromAgent(data) // one that is longer tells nothing, and no work begins there
+		}
+		<-turn
+		err = pass(service, data, r)
+		turn <- struct{}{}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// pass writes a message that begins with data and goes on with the rest.
+func pass(to *websocket.Conn, data []byte, rest io.Reader) error {
+	if err := to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+		return err
+	}
+	w, err := to.NextWriter(websocket.TextMessage)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, rest); err != nil {
+		return err
+	}
+	return w.Close()
+}

@@ -1,0 +1,420 @@
+package joined
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// patience bounds a wait that only a failure makes so long.
+const patience = time.Minute
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A memory is a store, an audit and a fleet.
+type memory struct {
+	mu      sync.Mutex
+	kept    map[string]Record // Guarded by mu
+	servers []string          // Guarded by mu
+	acts    []string          // Guarded by mu: what was audited
+	refuse  error             // Guarded by mu: what the store gives
+}
+
+func (s *memory) PutMachine(_ context.Context, r Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse == nil {
+		s.kept[string(r.Key)] = r
+	}
+	return s.refuse
+}
+
+func (s *memory) Machines(context.Context) (all []Record, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.kept {
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func (s *memory) DropMachine(_ context.Context, key []byte) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, was := s.kept[string(key)]
+	delete(s.kept, string(key))
+	return was, nil
+}
+
+func (s *memory) Audit(_ context.Context, r handoff.AuditRecord) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who, _, _ := strings.Cut(r.Who, " ")
+	s.acts = append(s.acts, strings.TrimSpace(who+" "+r.Server)+": "+r.Act)
+	return nil
+}
+
+func (s *memory) Check(_ []string, put []servers.Spec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, spec := range put {
+		if spec.Name == "bigpc" {
+			return errors.New("bigpc is there")
+		}
+	}
+	return nil
+}
+
+func (s *memory) Change(drop []string, put []servers.Spec) error {
+	if err := s.Check(drop, put); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, spec := range put {
+		drop = append(drop, spec.Name)
+	}
+	s.servers = slices.DeleteFunc(s.servers, func(name string) bool { return slices.Contains(drop, name) })
+	for _, spec := range put {
+		s.servers = append(s.servers, spec.Name)
+	}
+	slices.Sort(s.servers)
+	return nil
+}
+
+func (s *memory) Retry(string) {}
+
+func (s *memory) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.servers)
+}
+
+func (s *memory) audited() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.acts)
+}
+
+// A service takes lines in a test.
+type service struct {
+	*Machines
+	memory *memory
+	key    ed25519.PrivateKey
+	url    string
+}
+
+// newService starts a service that remembers what is in a memory.
+func newService(t *testing.T, with *memory, key ed25519.PrivateKey) *service {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	lines := new(Lines)
+	m, err := Open(ctx, Config{Key: key, Store: with, Fleet: with, Auditor: with, Log: zap.NewNop(),
+		Spec: func(s Server) (servers.Spec, error) { return servers.Spec{Name: s.Name, Aliases: s.Aliases}, nil },
+	}, lines)
+	must(t, err)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := m.ServeHTTP(w, r, func() {}); err != nil {
+			handoff.AsError(err).Reply(w, false)
+		}
+	}))
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-ended)
+		web.Close()
+	})
+	return &service{m, with, key, web.URL}
+}
+
+func newKey(t *testing.T) ed25519.PrivateKey {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	must(t, err)
+	return key
+}
+
+func fresh(t *testing.T) *service {
+	t.Helper()
+	return newService(t, &memory{kept: map[string]Record{}}, newKey(t))
+}
+
+// invite makes an invitation for a name.
+func (s *service) invite(t *testing.T, name string) *Invitation {
+	t.Helper()
+	i, err := s.Invite(t.Context(), handoff.Caller{Principal: "owner"}, name)
+	must(t, err)
+	i, err = ParseInvitation(i.String())
+	must(t, err)
+	return &i
+}
+
+var codex = About{Agents: []Agent{{Name: "codex", Kind: "codex"}}}
+
+// open opens a line that is closed with the test.
+func (s *service) open(t *testing.T, v Visit) *Door {
+	t.Helper()
+	v.URL = s.url
+	door, err := v.Open(t.Context())
+	must(t, err)
+	t.Cleanup(func() { _ = door.Close() })
+	return door
+}
+
+// serve serves echoes of its agents on a line until the test ends.
+func serve(t *testing.T, door *Door) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = door.Serve(ctx, func(_ context.Context, agent string) (net.Conn, error) {
+			if agent != "codex" {
+				return nil, errors.New("no agent " + agent)
+			}
+			far, near := net.Pipe()
+			go func() {
+				defer near.Close()
+				_, _ = near.Write([]byte("I am " + agent + ". "))
+				_, _ = io.Copy(near, near)
+			}()
+			return far, nil
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func (s *service) says(t *testing.T, server, words string) {
+	t.Helper()
+	conn, err := s.lines.Dial(t.Context(), server)
+	must(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte(words))
+	must(t, err)
+	want := "I am codex. " + words
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+		t.Errorf("%s says %q, %v", server, got, err)
+	}
+}
+
+// TestJoin: a machine joins with an invitation, its agent is dialled through its line, and it comes back without one,
+// also to the next life of the service.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
+	serve(t, door)
+	if door.Name != "mini" || !sameKey(door.Service, s.key.Public().(ed25519.PublicKey)) {
+		t.Fatalf("it is %q", door.Name)
+	}
+	until(t, "mini", func() bool { return slices.Equal(s.memory.names(), []string{"mini"}) })
+	until(t, "its line", func() bool {
+		conn, err := s.lines.Dial(t.Context(), "mini")
+		return err == nil && conn.Close() == nil
+	})
+	s.says(t, "mini", strings.Repeat("0123456789", 100_000))
+	must(t, door.Close())
+	until(t, "the loss", func() bool {
+		_, err := s.lines.Dial(t.Context(), "mini")
+		return err != nil && strings.HasPrefix(handoff.AsError(err).Detail, "its machine is asleep or offline since ")
+	})
+	next := newService(t, s.memory, s.key)
+	if specs := next.Specs(); len(specs) != 1 || specs[0].Name != "mini" {
+		t.Errorf("the next life has %v", specs)
+	}
+	serve(t, next.open(t, Visit{Key: key, Service: door.Service, Name: "mini", About: codex}))
+	until(t, "its line", func() bool {
+		conn, err := next.lines.Dial(t.Context(), "mini")
+		return err == nil && conn.Close() == nil
+	})
+	next.says(t, "mini", "again")
+	want := []string{"owner mini: invited", "machine mini: joined"}
+	if got := s.memory.audited(); !slices.Equal(got, want) {
+		t.Errorf("audited %q, want %q", got, want)
+	}
+}
+
+// TestOnlyItsAgents: a line leads to the agents of its machine and nowhere else.
+func TestOnlyItsAgents(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	serve(t, s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini"), About: codex}))
+	until(t, "its line", func() bool { return s.counts.lines.Load() == 1 })
+	s.mu.Lock()
+	own := s.all[slices.Collect(func(yield func(string) bool) {
+		for key := range s.all {
+			yield(key)
+		}
+	})[0]].line
+	s.mu.Unlock()
+	for _, name := range []string{"", "claude", "127.0.0.1:22", "/var/run/docker.sock", "../codex", strings.Repeat("x", maxFrame)} {
+		if conn, err := own.open(t.Context(), name); err == nil {
+			_ = conn.Close()
+			t.Errorf("%.40q was reached", name)
+		}
+	}
+	s.says(t, "mini", "still here")
+}
+
+// TestAgentsKeepTheirNames: the first agent has the machine's name, and agents that come and go change no other's.
+func TestAgentsKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	claude := Agent{Name: "claude", Kind: "acp"}
+	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: About{Agents: []Agent{claude}}})
+	serve(t, door)
+	both := About{Agents: []Agent{codex.Agents[0], claude}}
+	for _, step := range []struct {
+		about About
+		want  []string
+	}{
+		{both, []string{"mini", "mini-codex"}}, {codex, []string{"mini-codex"}}, {About{}, nil}, {both, []string{"mini", "mini-codex"}},
+		{About{Agents: []Agent{claude, claude, {Name: "../x", Kind: "acp"}}}, []string{"mini"}},
+	} {
+		must(t, door.Tell(step.about))
+		until(t, strings.Join(step.want, ", "), func() bool { return slices.Equal(s.memory.names(), step.want) })
+	}
+}
+
+// TestRenameAndRemove: a machine is found under its former name too, also by itself, and one that was removed is told
+// so.
+func TestRenameAndRemove(t *testing.T) {
+	t.Parallel()
+	s, key, owner := fresh(t), newKey(t), handoff.Caller{Principal: "owner"}
+	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
+	serve(t, door)
+	until(t, "its line", func() bool { return s.counts.lines.Load() == 1 })
+	must(t, s.Rename(t.Context(), owner, "mini", "studio"))
+	if got := s.Specs(); len(got) != 1 || got[0].Name != "studio" || !slices.Equal(got[0].Aliases, []string{"mini"}) {
+		t.Errorf("it is %+v", got)
+	}
+	s.says(t, "studio", "renamed")
+	for _, name := range []string{"bigpc", "", "a/b", strings.Repeat("x", 41)} {
+		if err := s.Rename(t.Context(), owner, "studio", name); err == nil {
+			t.Errorf("renamed %q", name)
+		}
+	}
+	if _, err := s.Invite(t.Context(), owner, "mini"); err == nil {
+		t.Error("its former name was given away")
+	}
+	if again := s.open(t, Visit{Key: key, Service: door.Service, Name: "mini", About: codex}); again.Name != "studio" {
+		t.Errorf("it is told %q", again.Name)
+	}
+	must(t, s.Remove(t.Context(), owner, "studio"))
+	if _, err := (Visit{URL: s.url, Key: key, Service: door.Service, Name: "studio", About: codex}).Open(t.Context()); !errors.Is(err, RefusedKey) {
+		t.Errorf("after it was removed: %v", err)
+	}
+	if names := s.memory.names(); len(names) > 0 {
+		t.Errorf("there are %v", names)
+	}
+	if err := s.Remove(t.Context(), owner, "studio"); handoff.AsError(err).Code != handoff.CodeNotFound {
+		t.Errorf("removed again: %v", err)
+	}
+}
+
+// TestLeave: a machine that leaves is forgotten.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
+	must(t, door.Close())
+	s.open(t, Visit{Key: key, Service: door.Service, Leave: true})
+	if names, all := s.memory.names(), s.sorted(); len(names)+len(all) > 0 {
+		t.Errorf("there are %v, %v", names, all)
+	}
+	who := "machine mini: left"
+	if got := s.memory.audited(); !slices.Contains(got, who) {
+		t.Errorf("audited %q, not %q", got, who)
+	}
+}
+
+// TestJoinedAgain: whoever lost the answer may ask again, and a name that cannot be had joins nobody.
+func TestJoinedAgain(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	i := s.invite(t, "mini")
+	s.open(t, Visit{Key: key, Invitation: i, About: codex})
+	if door := s.open(t, Visit{Key: key, Invitation: i, About: codex}); door.Name != "mini" {
+		t.Errorf("it is %q", door.Name)
+	}
+	v := Visit{URL: s.url, Key: key, Invitation: s.invite(t, "studio"), About: codex}
+	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedTwice) {
+		t.Errorf("under another name: %v", err)
+	}
+	if _, err := s.Invite(t.Context(), handoff.Caller{}, "bigpc"); handoff.AsError(err).Code != handoff.CodeConflict {
+		t.Errorf("the name of another server: %v", err)
+	}
+	s.memory.mu.Lock()
+	s.memory.refuse = errors.New("the disk is full")
+	s.memory.mu.Unlock()
+	v = Visit{URL: s.url, Key: newKey(t), Invitation: s.invite(t, "late"), About: codex}
+	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedForNow) || slices.Contains(s.memory.names(), "late") {
+		t.Errorf("with a store that is full: %v, %v", err, s.memory.names())
+	}
+}
+
+func TestLoadKey(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key.pem")
+	made, err := LoadKey(path)
+	must(t, err)
+	if read, err := LoadKey(path); err != nil || !read.Equal(made) {
+		t.Errorf("read another key, %v", err)
+	}
+}
+
+func TestCheckURL(t *testing.T) {
+	t.Parallel()
+	for address, ok := range map[string]bool{
+		"https://bigpc.ts.net": true, "https://bigpc:8443/": true, "http://127.0.0.1:8080": true, "http://[::1]:8080": true,
+		"http://localhost:1": true, "http://bigpc:8080": false, "ws://127.0.0.1:1": false, "bigpc": false,
+		"https://me@bigpc": false, "": false, "http://127.0.0.1.example.com": false,
+	} {
+		if err := CheckURL(address); (err == nil) != ok {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func FuzzParseInvitation(f *testing.F) {
+	f.Add(Invitation{}.String())
+	f.Add(hex.EncodeToString(make([]byte, 26)))
+	f.Fuzz(func(t *testing.T, code string) {
+		i, err := ParseInvitation(code)
+		if back, again := ParseInvitation(i.String()); err == nil && (again != nil || back != i) {
+			t.Errorf("%q is %v and then %v", code, i, back)
+		}
+	})
+}

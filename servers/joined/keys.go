@@ -1,0 +1,153 @@
+package joined
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base32"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Bounds of an invitation.
+const (
+	InvitationLife = 10 * time.Minute
+	maxInvitations = 16 // that wait; the oldest goes
+
+	secretBytes      = 10 // 80 bits, for ten minutes
+	fingerprintBytes = 16 // of the SHA-256 of the service's public key
+)
+
+// An Invitation lets a machine in, once. It also says whom the machine lets in.
+type Invitation struct {
+	Secret      [secretBytes]byte
+	Fingerprint [fingerprintBytes]byte
+}
+
+var codeLetters = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// String returns the code that is given to the machine: 42 letters and digits.
+func (i Invitation) String() string {
+	return strings.ToLower(codeLetters.EncodeToString(append(i.Secret[:], i.Fingerprint[:]...)))
+}
+
+// ParseInvitation reads a code.
+func ParseInvitation(code string) (Invitation, error) {
+	var i Invitation
+	raw, err := codeLetters.DecodeString(strings.ToUpper(strings.TrimSpace(code)))
+	if err != nil || len(raw) != secretBytes+fingerprintBytes {
+		return i, errors.New("that is no code of an invitation: copy the whole command that `switchboard invite` printed")
+	}
+	copy(i.Secret[:], raw)
+	copy(i.Fingerprint[:], raw[secretBytes:])
+	return i, nil
+}
+
+// Fingerprint names a public key in an invitation.
+func Fingerprint(key ed25519.PublicKey) (print [fingerprintBytes]byte) {
+	sum := sha256.Sum256(key)
+	copy(print[:], sum[:])
+	return print
+}
+
+const keyBlock = "PRIVATE KEY"
+
+// LoadKey reads the private key in a file, which is made with mode 0600 if it is missing.
+func LoadKey(path string) (ed25519.PrivateKey, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeKey(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%s holds no key", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, ok := parsed.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s holds no Ed25519 key", path)
+	}
+	return key, nil
+}
+
+// makeKey puts a new key into its place, whole or not at all.
+func makeKey(path string) (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
+	err = pem.Encode(f, &pem.Block{Type: keyBlock, Bytes: raw})
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, err
+	}
+	return key, os.Rename(f.Name(), path)
+}
+
+// certificate wraps a key for TLS. Only its key says anything.
+func certificate(key ed25519.PrivateKey) (tls.Certificate, error) {
+	now := time.Now()
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(100, 0, 0),
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, err
+}
+
+// protocol is what both ends of a line speak inside TLS.
+const protocol = "switchboard-machine/1"
+
+// errStranger is why a machine ends a handshake.
+var errStranger = errors.New("what answers there is not the Switchboard that the invitation is from")
+
+// secured are the settings of TLS at one end. known judges the other end by its key.
+func secured(own tls.Certificate, known func(ed25519.PublicKey) error) *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+		ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
+		InsecureSkipVerify: true, // a certificate is a key here, which VerifyConnection knows
+		VerifyConnection: func(state tls.ConnectionState) error {
+			key, err := peerKey(state)
+			if err != nil {
+				return err
+			}
+			return known(key)
+		},
+	}
+}
+
+// peerKey is the key that the other end has proved.
+func peerKey(state tls.ConnectionState) (ed25519.PublicKey, error) {
+	if len(state.PeerCertificates) != 1 || state.NegotiatedProtocol != protocol {
+		return nil, errors.New("the other end speaks something else")
+	}
+	key, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("the other end has another kind of key")
+	}
+	return key, nil
+}
+
+// sameKey compares public keys.
+func sameKey(a, b ed25519.PublicKey) bool { return bytes.Equal(a, b) }

@@ -1,0 +1,109 @@
+package joined
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"switchboard/handoff"
+)
+
+// A line is a connection that a machine keeps to the service.
+type line struct {
+	session *yamux.Session // Set once
+}
+
+// open opens a stream to an agent.
+func (l *line) open(ctx context.Context, agent string) (net.Conn, error) {
+	raw, err := l.session.OpenStream()
+	if err != nil {
+		return nil, err
+	}
+	stream := stream{raw}
+	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
+	err = errors.Join(stream.SetDeadline(time.Now().Add(openTimeout)), writeFrame(stream, opening{agent}))
+	var answer opened
+	if err == nil {
+		err = readFrame(stream, &answer)
+	}
+	if err == nil && answer.Error != "" {
+		err = errors.New(handoff.Clip(answer.Error, maxText))
+	}
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err = errors.Join(err, stream.SetDeadline(time.Time{})); err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	return stream, nil
+}
+
+// Lines are how the agents of machines that joined are reached. The zero value has none. It is safe for concurrent use.
+type Lines struct {
+	mu   sync.Mutex
+	ends map[string]end // Guarded by mu: by the server's name
+}
+
+// An end is where a server is reached.
+type end struct {
+	agent string
+	line  *line     // nil: its machine is not connected
+	lost  time.Time // when it was connected last; zero: not in this life
+}
+
+// put says that servers are reached by a line; nil: that their machine is not connected.
+func (l *Lines) put(all []Server, by *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ends == nil {
+		l.ends = map[string]end{}
+	}
+	for _, s := range all {
+		e := end{agent: s.Agent.Name, line: by, lost: l.ends[s.Name].lost}
+		if by == nil && l.ends[s.Name].line != nil {
+			e.lost = time.Now()
+		}
+		l.ends[s.Name] = e
+	}
+}
+
+// drop forgets servers.
+func (l *Lines) drop(names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.ends {
+		if slices.Contains(names, name) {
+			delete(l.ends, name)
+		}
+	}
+}
+
+// Dial opens a connection to the agent that a server of the fleet is. An error is a [*handoff.Error].
+func (l *Lines) Dial(ctx context.Context, server string) (net.Conn, error) {
+	l.mu.Lock()
+	to, known := l.ends[server]
+	l.mu.Unlock()
+	var why string
+	switch {
+	case !known:
+		why = fmt.Sprintf("its machine has not joined: `switchboard invite %s` prints the command that does it there", server)
+	case to.line == nil && to.lost.IsZero():
+		why = "its machine is asleep or offline: it has not come back since Switchboard was started"
+	case to.line == nil:
+		why = "its machine is asleep or offline since " + to.lost.Format("15:04")
+	default:
+		conn, err := to.line.open(ctx, to.agent)
+		if err == nil {
+			return conn, nil
+		}
+		why = err.Error()
+	}
+	return nil, handoff.Fault(handoff.CodeUnreachable, server, why)
+}

@@ -1,0 +1,353 @@
+package joined
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// A Record is a machine as it is kept. Its fields are those of a machine in the store.
+type Record struct {
+	Key    []byte
+	Name   string
+	Joined time.Time
+	Body   []byte
+}
+
+// Store keeps machines, by their keys.
+type Store interface {
+	PutMachine(ctx context.Context, r Record) error
+	Machines(ctx context.Context) ([]Record, error)
+	DropMachine(ctx context.Context, key []byte) (bool, error)
+}
+
+// Fleet is where the agents of machines are servers.
+type Fleet interface {
+	Check(drop []string, put []servers.Spec) error
+	Change(drop []string, put []servers.Spec) error
+	Retry(server string)
+}
+
+// Config is what [Machines] are made of.
+type Config struct {
+	Key   ed25519.PrivateKey // the service's own, which invitations name
+	Store Store
+	Fleet Fleet
+	// Spec makes the server of an agent. An error says that there is none of that kind, or that its name is taken.
+	Spec    func(s Server) (servers.Spec, error)
+	Auditor handoff.Auditor
+	Log     *zap.Logger
+}
+
+// A Server is an agent of a machine that joined, as one of the fleet.
+type Server struct {
+	Name    string   // in the fleet
+	Aliases []string // what it was called before, and how else it is said
+	Machine string
+	Agent   Agent
+	Ceiling string // the loosest sandbox that the machine's owner allows; "": any
+}
+
+// Machines are those that joined. They are safe for concurrent use.
+type Machines struct {
+	cfg   Config
+	tls   *tls.Config        // Set once
+	lines *Lines             // Set once: what agents are dialled through
+	turn  chan struct{}      // holds one while nobody changes which machines there are: that asks the store
+	open  sync.WaitGroup     // lines; entered under mu unless ended
+	life  context.Context    // Set once: ends when lines must
+	end   context.CancelFunc // Set once: ends life
+
+	counts counts
+
+	mu      sync.Mutex
+	ended   bool                // Guarded by mu: no line is taken any more
+	shaking int                 // Guarded by mu: handshakes under way
+	all     map[string]*machine // Guarded by mu: by key, in hex
+	waiting []invited           // Guarded by mu: oldest first
+	told    []time.Time         // Guarded by mu: when refusals were audited lately
+}
+
+// A machine is one that joined.
+type machine struct {
+	Record
+	kept kept
+	line *line     // nil: it is not connected
+	seen time.Time // when its last line was lost; zero: it had none in this life
+}
+
+// kept is what the body of a record has.
+type kept struct {
+	Former  []string          `json:"former,omitempty"` // names that it had, at most maxFormer
+	Servers map[string]string `json:"servers"`          // by agent: its name in the fleet without the machine's; "": just that
+	About   About             `json:"about"`
+}
+
+// invited is an invitation that waits.
+type invited struct {
+	sum   [sha256.Size]byte // of its secret
+	name  string
+	until time.Time
+}
+
+// counts are for operators.
+type counts struct {
+	lines   atomic.Int64
+	opened  atomic.Uint64
+	refused atomic.Uint64
+}
+
+const (
+	maxFormer   = 8
+	maxMachines = 100
+	maxShaking  = 32
+	maxRefusals = 30 // audited in an hour, beyond which they are only counted
+)
+
+var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
+
+// Open reads which machines joined. Their lines are taken until [Machines.Run] has ended.
+func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
+	own, err := certificate(cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machines{
+		cfg: cfg, tls: secured(own, func(ed25519.PublicKey) error { return nil }), // the hello tells who is refused, and why
+		lines: lines, turn: make(chan struct{}, 1), all: map[string]*machine{},
+	}
+	m.life, m.end = context.WithCancel(context.Background())
+	m.turn <- struct{}{}
+	records, err := cfg.Store.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		one := &machine{Record: r}
+		if err := json.Unmarshal(r.Body, &one.kept); err != nil {
+			return nil, fmt.Errorf("what is known of the machine %s cannot be read: %w", r.Name, err)
+		}
+		m.all[hex.EncodeToString(r.Key)] = one
+		lines.put(m.serversOf(one), nil)
+	}
+	return m, nil
+}
+
+// Specs are the servers of the machines that joined. One that cannot be made is left out, and logged.
+func (m *Machines) Specs() []servers.Spec {
+	var all []servers.Spec
+	for _, one := range m.sorted() {
+		specs, err := m.specs(m.serversOf(one))
+		if err != nil {
+			m.cfg.Log.Warn("a machine is left out", zap.String("machine", one.Name), zap.Error(err))
+			continue
+		}
+		all = append(all, specs...)
+	}
+	return all
+}
+
+func (m *Machines) specs(all []Server) ([]servers.Spec, error) {
+	var specs []servers.Spec
+	for _, s := range all {
+		spec, err := m.cfg.Spec(s)
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+// sorted returns copies of the machines, the one that joined first first.
+func (m *Machines) sorted() []*machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*machine
+	for _, one := range m.all {
+		clone := *one
+		all = append(all, &clone)
+	}
+	slices.SortFunc(all, func(a, b *machine) int { return a.Joined.Compare(b.Joined) })
+	return all
+}
+
+// serversOf are the servers that a machine's agents are. The first agent that a machine ever had is called as the
+// machine is; each other one has its own name behind that. An agent keeps its name when others come and go.
+func (m *Machines) serversOf(one *machine) []Server {
+	var all []Server
+	for _, a := range one.kept.About.Agents {
+		name := func(machine string) string {
+			if suffix := one.kept.Servers[a.Name]; suffix != "" {
+				return machine + "-" + suffix
+			}
+			return machine
+		}
+		s := Server{Name: name(one.Name), Machine: one.Name, Agent: a, Ceiling: one.kept.About.Ceiling}
+		for _, former := range one.kept.Former {
+			s.Aliases = append(s.Aliases, name(former))
+		}
+		if one.kept.Servers[a.Name] != "" {
+			s.Aliases = append(s.Aliases, a.Name+" on "+one.Name)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// named gives the agents of a machine their names.
+func (k kept) named(about About) kept {
+	servers := map[string]string{}
+	taken := false // the machine's own name
+	for agent, suffix := range k.Servers {
+		servers[agent] = suffix
+		taken = taken || suffix == ""
+	}
+	for _, a := range about.Agents {
+		if _, known := servers[a.Name]; known {
+			continue
+		}
+		servers[a.Name] = a.Name
+		if !taken {
+			servers[a.Name], taken = "", true
+		}
+	}
+	k.Servers, k.About = servers, about
+	return k
+}
+
+// changes runs one change of which machines there are at a time. None is begun once ctx has ended.
+func (m *Machines) changes(ctx context.Context, change func() error) error {
+	select {
+	case <-m.turn:
+		defer func() { m.turn <- struct{}{} }()
+		return change()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// replace puts what is known of a machine into the place of what was, everywhere or nowhere. drop are servers of it
+// that may be gone then. It is called in changes.
+func (m *Machines) replace(ctx context.Context, was *machine, is machine) error {
+	var drop []string
+	if was != nil {
+		for _, s := range m.serversOf(was) {
+			drop = append(drop, s.Name)
+		}
+	}
+	all := m.serversOf(&is)
+	specs, err := m.specs(all)
+	if err != nil {
+		return err
+	}
+	if is.Body, err = json.Marshal(is.kept); err != nil {
+		return err
+	}
+	if err := m.cfg.Fleet.Change(drop, specs); err != nil {
+		return handoff.Fault(handoff.CodeConflict, "the name "+is.Name, err.Error())
+	}
+	if err := m.cfg.Store.PutMachine(ctx, is.Record); err != nil {
+		var names []string
+		for _, s := range all {
+			names = append(names, s.Name)
+		}
+		var back []servers.Spec
+		if was != nil {
+			back, _ = m.specs(m.serversOf(was)) // they could be made before
+		}
+		return errors.Join(err, m.cfg.Fleet.Change(names, back))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lines.drop(drop)
+	if was != nil {
+		is.line, is.seen = was.line, was.seen
+	}
+	m.lines.put(all, is.line)
+	m.all[hex.EncodeToString(is.Key)] = &is
+	return nil
+}
+
+// find returns the machine that has a key, or nil. What it points to is replaced, never changed.
+func (m *Machines) find(key []byte) *machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[hex.EncodeToString(key)]
+}
+
+// called returns the machine of a name, or that has a server of that name.
+func (m *Machines) called(name string) (*machine, error) {
+	for _, one := range m.sorted() {
+		is := func(s Server) bool { return s.Name == name }
+		if one.Name == name || slices.ContainsFunc(m.serversOf(one), is) {
+			return one, nil
+		}
+	}
+	return nil, handoff.Fault(handoff.CodeNotFound, "a machine "+handoff.Clip(name, 80)+" that joined", "")
+}
+
+// Invite makes an invitation for a machine that will have a name.
+func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (Invitation, error) {
+	if !machineName.MatchString(name) {
+		return Invitation{}, handoff.Malformed("name",
+			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
+	}
+	all := m.sorted()
+	if slices.ContainsFunc(all, func(one *machine) bool { return one.Name == name || slices.Contains(one.kept.Former, name) }) {
+		return Invitation{}, handoff.Fault(handoff.CodeConflict, "the name "+name, "a machine that joined has it")
+	}
+	if len(all) >= maxMachines {
+		return Invitation{}, handoff.Fault(handoff.CodeLimited, "100 machines", "")
+	}
+	// Whether the rest of the fleet leaves it the name is tried now, when somebody sees the answer.
+	spec, err := m.cfg.Spec(Server{Name: name, Machine: name, Agent: Agent{Name: "codex", Kind: "codex"}})
+	if err != nil {
+		return Invitation{}, err
+	}
+	if err := m.cfg.Fleet.Check(nil, []servers.Spec{spec}); err != nil {
+		return Invitation{}, handoff.Fault(handoff.CodeConflict, "the name "+name, err.Error())
+	}
+	i := Invitation{Fingerprint: Fingerprint(m.cfg.Key.Public().(ed25519.PublicKey))}
+	_, _ = rand.Read(i.Secret[:]) // it never fails
+	if err := m.audit(ctx, by.String(), name, "invited"); err != nil {
+		return Invitation{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = append(m.waiting, invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)})
+	m.waiting = m.waiting[max(len(m.waiting)-maxInvitations, 0):]
+	return i, nil
+}
+
+// spend uses an invitation up, and returns the name that it is for.
+func (m *Machines) spend(secret []byte) (name string, ok bool) {
+	sum := sha256.Sum256(secret)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = slices.DeleteFunc(m.waiting, func(i invited) bool { return !time.Now().Before(i.until) })
+	for n, i := range m.waiting {
+		if subtle.ConstantTimeCompare(i.sum[:], sum[:]) == 1 {
+			m.waiting = slices.Delete(m.waiting, n, n+1)
+			return i.name, true
+		}
+	}
+	return "", false
+}
