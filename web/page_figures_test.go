@@ -57,7 +57,7 @@ func TestPageFigures(t *testing.T) {
 	base, _ := serveBundled(t, w)
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.Do(atFirst(shownAt), webtest.Call(performance.Enable, performance.EnableParams{}), webtest.Call(network.Enable, network.EnableParams{}))
+	p.Do(atFirst(shownAt), webtest.Call(performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}), webtest.Call(network.Enable, network.EnableParams{}))
 	p.open(base)
 	p.EnterKey(ownerKey)
 	const all = `document.querySelectorAll("#cards .card").length === 21 && document.querySelectorAll("#finished .card").length > 20`
@@ -76,6 +76,7 @@ func TestPageFigures(t *testing.T) {
 	}
 
 	eval[bool](p, `(stalls.length = 0, true)`)
+	before, _, _ := p.busy()
 	for i := range 100 {
 		more := w.records[i%21]
 		more.ID, more.Prompt, more.CreatedAt, more.Items = fmt.Sprint("new", i), fmt.Sprint("One more, ", i), time.Now(), nil
@@ -83,7 +84,8 @@ func TestPageFigures(t *testing.T) {
 	}
 	p.Until(`document.querySelectorAll("#cards .card").length === 121`)
 	eval[bool](p, frames)
-	t.Logf("100 more arrive: stalls of %v ms", eval[[]int](p, `stalls`))
+	after, _, _ := p.busy()
+	t.Logf("100 more arrive: %.2f s of CPU, stalls of %v ms", after-before, eval[[]int](p, `stalls`))
 
 	slow := &network.Conditions{Latency: 150, DownloadThroughput: 1.6e6 / 8, UploadThroughput: 750e3 / 8}
 	p.Do(webtest.Call(network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{slow}}))

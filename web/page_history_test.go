@@ -175,7 +175,7 @@ func TestPageHelp(t *testing.T) {
 	p.Scheme("light")
 	p.look("help")
 	p.Click("When something does not work")
-	p.Shows("UDP does not get through.")
+	p.Shows("UDP does not get through")
 	for i := range eval[int](p, `document.querySelectorAll(".help-names button").length`) {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector("#help .scroll").scrollTo(0, 1e6), document.querySelectorAll(".help-names button")[%d].click(), true)`, i))
 		p.Until(fmt.Sprintf(`document.querySelector(".help-text h3").textContent === document.querySelectorAll(".help-names button")[%d].textContent && document.querySelector("#help .scroll").scrollTop === 0`, i))
