@@ -249,6 +249,9 @@ func (p *playback) lose(now time.Time) []floor.Played {
 
 // hear takes what a performer reports of a response.
 func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
+	if cut { // what comes next is heard at once
+		p.sound.clear()
+	}
 	return p.collect(func(id string, v *playing) {
 		switch {
 		case id != response:

@@ -143,8 +143,7 @@ func (s *Schedule) expire() {
 // backchannel it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a
 // word, it waits until they have said something else.
 func (s *Schedule) offer(f *delivery) {
-	since := f.stopped.Add(-cutLag)
-	spoke, worded, hushed := !s.voiced.Before(since), !s.worded.Before(since), !s.hushed.Before(since)
+	spoke, worded, hushed := s.voiced.After(f.at), s.worded.After(f.at), s.hushed.After(f.at)
 	switch {
 	case f.vague:
 		if len(f.IDs) < maxTellings {

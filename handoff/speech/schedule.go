@@ -38,8 +38,6 @@ const (
 	finalsTogether = 2 * time.Second
 	// wordsWait is how long quiet waits for the words with which the caller interrupted an outcome.
 	wordsWait = 1500 * time.Millisecond
-	// cutLag is how much later than the caller began to speak what they interrupt stops.
-	cutLag = time.Second
 	// finalAgain is when an outcome that nobody confirmed is said again.
 	finalAgain = time.Minute
 	// heartbeatTogether lets a heartbeat that is nearly due ride on another.

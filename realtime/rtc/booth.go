@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/realtime/events"
 	"switchboard/realtime/outbound"
 )
 
@@ -15,7 +14,8 @@ type Booth struct {
 	heard  func(now time.Time, response string) // Set once: a frame of a response was played; "": silence after one
 	event  func(event []byte)                   // Set once: takes what the data channel would carry
 	lowers bool                                 // Set once
-	says   chan []byte                          // of the client
+	says   chan []byte                          // events of the client
+	speaks chan []byte                          // its sound
 	done   chan struct{}                        // closed when Run has ended
 }
 
@@ -23,13 +23,18 @@ type Booth struct {
 // [Offer]. Its functions are called by the goroutine of Run.
 func NewBooth(lowers bool, heard func(now time.Time, response string), event func([]byte)) *Booth {
 	return &Booth{Queue: outbound.New(outbound.MaxBytes, nil), heard: heard, event: event, lowers: lowers,
-		says: make(chan []byte), done: make(chan struct{})}
+		says: make(chan []byte), speaks: make(chan []byte), done: make(chan struct{})}
 }
 
-// Say sends an event of the client, or sound of it in an input_audio_buffer.append of µ-law.
-func (b *Booth) Say(event []byte) {
+// Say sends an event of the client.
+func (b *Booth) Say(event []byte) { give(b, b.says, event) }
+
+// Speak sends sound of the client, in µ-law.
+func (b *Booth) Speak(sound []byte) { give(b, b.speaks, sound) }
+
+func give(b *Booth, to chan []byte, what []byte) {
 	select {
-	case b.says <- event:
+	case to <- what:
 	case <-b.done:
 	}
 }
@@ -77,34 +82,22 @@ func (b *Booth) Run(take func(event []byte)) {
 				tell(p.fromModel(event))
 			}
 		case event := <-b.says:
-			if isSound(event) {
-				take(event)
+			tell(p.fromClient(event))
+		case sound := <-b.speaks:
+			if !p.formats.known {
 				continue
 			}
-			tell(p.fromClient(event))
+			sound = p.formats.say(sound)
+			p.listen(sound)
+			take(appendEvent(sound))
 		case now := <-ticker.C:
-			sounding := p.sounding()
 			frame, follows := p.next()
-			if frame == nil || sounding == "" {
-				sounding = p.sounding()
-			}
 			tell(follows)
 			if frame != nil {
-				b.heard(now, sounding)
+				b.heard(now, p.plays)
 			}
 		case <-b.Ending():
 			return
 		}
 	}
-}
-
-// isSound reports whether an event is sound of the caller, which a browser sends beside its events.
-func isSound(event []byte) bool { return events.PeekType(event) == events.TypeAppend }
-
-// sounding returns the response whose frame is due, or "".
-func (p *player) sounding() string {
-	if len(p.queue) == 0 {
-		return ""
-	}
-	return p.queue[0].response
 }

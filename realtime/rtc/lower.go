@@ -11,8 +11,41 @@ const lowFrames = int(700 * time.Millisecond / frameTime)
 // more quietly meanwhile, so that whoever wants to interrupt notices that they are heard.
 type lowered struct {
 	frames  int             // that were due since they began
+	loud    int             // of them, the newest during which they could be heard; -1: nobody listened to that
 	stopped bool            // they have ended; their words are waited for, and the sound goes on
 	into    map[string]bool // the responses that sounded or were being made
+}
+
+// A caller whose sound is this loud still speaks: -40 dBFS, as root mean square of 16 bit samples.
+const loudRMS = 330
+
+// restFrames of quiet are more than stands between two words: who rests so long when lowFrames are over has perhaps only
+// murmured. Voice detection is waited for as long again then.
+const restFrames = int(200 * time.Millisecond / frameTime)
+
+// listen takes sound of the caller as the model gets it.
+func (p *player) listen(sound []byte) {
+	if p.low == nil || len(sound) < 2 {
+		return
+	}
+	sum, n := 0.0, 0
+	add := func(v int16) {
+		sum += float64(v) * float64(v)
+		n++
+	}
+	if p.formats.in.factor == 0 {
+		for _, b := range sound {
+			add(fromMulaw(b))
+		}
+	} else {
+		for i := 0; i+1 < len(sound); i += 2 {
+			add(int16(uint16(sound[i]) | uint16(sound[i+1])<<8))
+		}
+	}
+	p.low.loud = max(p.low.loud, 0)
+	if sum >= loudRMS*loudRMS*float64(n) {
+		p.low.loud = p.low.frames
+	}
 }
 
 // spokenInto notes that the caller began to speak. It interrupts at once, unless the client lowers the sound: then what
@@ -32,7 +65,7 @@ func (p *player) spokenInto() effects {
 			p.low.into[s.response] = true
 		}
 	}
-	p.low.frames, p.low.stopped = 0, false
+	p.low.frames, p.low.loud, p.low.stopped = 0, -1, false
 	return effects{}
 }
 
@@ -41,7 +74,9 @@ func (p *player) yield() effects {
 	if p.low == nil || p.low.stopped {
 		return effects{}
 	}
-	if p.low.frames++; p.low.frames <= lowFrames {
+	p.low.frames++
+	rests := p.low.loud >= 0 && p.low.frames-p.low.loud > restFrames
+	if p.low.frames <= lowFrames || rests && p.low.frames <= 2*lowFrames {
 		return effects{}
 	}
 	return p.interrupt()

@@ -41,6 +41,7 @@ type player struct {
 	cuts      *events.Names        // of truncations
 	queue     []*sound             // still to be heard, oldest first
 	queued    int                  // bytes in it
+	plays     string               // the response of which the last frame was; "": silence
 	live      map[string]bool      // responses that the model is making
 	muted     map[string]bool      // responses that were cut off while being made: what still comes is dropped
 	responses map[string]*response // responses until they are made and the call was told what was heard of them
@@ -261,6 +262,7 @@ func (p *player) next() (frame []byte, follows effects) {
 		s := p.queue[0]
 		if n := s.take(p.frame[:]); n > 0 {
 			p.queued -= n
+			p.plays = s.response
 			p.response(s.response).heard += n
 			if !s.started {
 				s.started, p.newest = true, s.response
@@ -282,7 +284,7 @@ func (p *player) next() (frame []byte, follows effects) {
 			follows.down = append(follows.down, p.buffer(typeBufferStopped, s.response))
 		}
 	}
-	if p.tail > 0 {
+	if p.plays = ""; p.tail > 0 {
 		p.tail--
 		p.formats.silence(p.frame[:])
 		return p.frame[:], follows

@@ -206,7 +206,9 @@ func (r *run) passSound(least int) {
 		return
 	}
 	if sound := r.reorder.take(least); sound != nil {
-		r.pass(appendEvent(r.player.formats.say(sound)))
+		sound = r.player.formats.say(sound)
+		r.player.listen(sound)
+		r.pass(appendEvent(sound))
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *session) appendAudio(frame []byte) *fault {
 func (s *session) listen(samples []int16, f format) int {
 	in, set := &s.input, s.settings.view.Audio.Input.TurnDetection
 	n, change := len(samples), vadNothing
-	if set != nil && in.injected == nil {
+	if set != nil && in.injected == nil && s.drawn == nil { // or else a script says what is speech
 		n, change = in.detector.samples(samples, f.rate(), set.vad())
 	}
 	in.total += f.ticks(n)
@@ -190,7 +190,7 @@ func (s *session) notice(h Hear) {
 		}
 		s.input.injected = &injected{words: h.Text, began: s.now, until: began.Add(h.For + set.vad().silence)}
 		if s.input.itemID == "" {
-			s.speechStarted(0)
+			s.speechStarted(onset)
 		}
 	})
 }
@@ -200,7 +200,9 @@ func (s *session) injectedEnd() {
 	i := s.input.injected
 	s.input.injected = nil
 	if s.settings.view.Audio.Input.TurnDetection != nil {
-		s.input.total += ticksOf(s.now.Sub(i.began))
+		if s.drawn == nil { // or else sound comes beside the script
+			s.input.total += ticksOf(s.now.Sub(i.began))
+		}
 		s.speechStopped(i.words)
 	}
 }

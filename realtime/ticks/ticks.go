@@ -64,7 +64,8 @@ func (l *Log) Note(now time.Time, what, id string) {
 	l.line("%d ! %s %s", now.Sub(l.began).Milliseconds(), what, id)
 }
 
-// Text ends the log and returns it: lines "MS xTICKS caller|- voice|- OPEN WORK,…|-" of equal ticks, and "MS ! WHAT ID".
+// Text ends the log and returns it: lines "MS xTICKS caller|- voice|- OPEN WORK,…|-" of equal ticks, and
+// "MS ! WHAT ID".
 func (l *Log) Text() []byte {
 	l.flush()
 	return l.out.Bytes()

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/call"
+	"switchboard/handoff/call/calltest"
+	"switchboard/handoff/consent"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
+	"switchboard/realtime"
+	"switchboard/realtime/rtc"
+	"switchboard/realtime/simulator"
+)
+
+// A panelist is one conversation of the panel: a caller in a booth, a simulated voice model that notices, answers and
+// writes down as late as the seed says, the whole voice side between them, and agents behind it. Its script is the part
+// "caller" of an archive: lines "WHEN VERB WORDS". WHEN is
+//
+//	MS          since the call began
+//	+MS         since the line before was over
+//	told+MS     since the telling of an outcome began that no line has waited for yet
+//	voice+MS    since the voice began to be heard that is heard now, or the next one
+//	quiet+MS    since nobody spoke any more
+//
+// and VERB says what the caller does, and so what is wanted of the other side:
+//
+//	says        a turn of their own: an answer
+//	barges      they interrupt: the voice stops
+//	murmurs     they show that they listen: the voice goes on
+//	coughs      for so many milliseconds, without a word: likewise
+//	aside       they talk to somebody else: nothing
+//	closes      the voice model's connection is lost
+//	none        nothing: the line only waits
+//	ends        they hang up
+type panelist struct {
+	t      *testing.T
+	random *rand.Rand
+	began  time.Time
+	now    chan simulator.Event
+	speaks atomic.Bool // the caller does
+	over   atomic.Bool
+
+	mu      sync.Mutex
+	tells   bool      // Guarded by mu, as all below: the model begins to tell an outcome
+	frames  []string  // the response that each 20 ms were heard of; "": none
+	voice   string    // the response that is heard
+	voiced  time.Time // since when
+	heard   time.Time // when something was last
+	told    []time.Time
+	cleared map[string]int    // when responses were cut
+	words   map[string]string // what responses say, as far as the model made them
+	made    map[string]bool   // it made them to their end
+	acts    []act
+	log     []byte
+	waited  int // tellings that a line has waited for
+
+	outcomes []outcomeOf // once it is over
+}
+
+// An outcomeOf is one of some work, and whether it counts as told.
+type outcomeOf struct {
+	work string
+	told bool
+}
+
+// An act is something that the caller did, in ticks of 20 ms.
+type act struct {
+	verb, words string
+	from, to    int
+	into        string // the response that was heard then
+}
+
+const tick = 20 * time.Millisecond
+
+func (p *panelist) at() int { return int(time.Since(p.began) / tick) }
+
+// converse plays a conversation, and returns it when it is over.
+func converse(t *testing.T, world, caller []string, seed uint64, lowers bool) *panelist {
+	p := &panelist{t: t, random: rand.New(rand.NewPCG(24, seed)), began: time.Now(), now: make(chan simulator.Event, 64),
+		cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
+	w := newLadderWorld(t, world)
+	r := router.NewRouter(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: "h",
+		Jitter: func(d time.Duration) time.Duration { return d }})
+	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h",
+		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
+	stopRouter := background(t, r.Run)
+	model, lines := newModelOfPanel(p), newPipes()
+	stopModel := background(t, func(ctx context.Context) error { return model.Serve(ctx, lines) })
+	front, err := realtime.NewFront(realtime.Config{
+		ModelURL: "ws://127.0.0.1:1/v1/realtime", Model: simulator.Name, Router: calls, Tools: tools.For, Dial: lines.dial,
+		Backchannel: consent.Backchannel, Log: zap.NewNop(), Ticks: func(_ string, log []byte) { p.log = log },
+	})
+	must(t, err)
+	booth := rtc.NewBooth(lowers, p.hear, p.event)
+	var carried sync.WaitGroup
+	carried.Go(func() { must(t, front.ServeBooth(t.Context(), calltest.Grant, booth)) })
+	carried.Go(func() { p.speak(booth) })
+	for _, line := range caller {
+		p.perform(line)
+	}
+	p.over.Store(true)
+	booth.Close(nil)
+	carried.Wait()
+	synctest.Wait()
+	p.delivered(r)
+	stopRouter()
+	stopModel()
+	w.stop()
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	must(t, front.Run(over)) // it gives its port back
+	return p
+}
+
+// speak sends the sound of the caller, loud while they speak.
+func (p *panelist) speak(booth *rtc.Booth) {
+	const silent, loud = 0xff, 0x9a // of µ-law
+	for ; !p.over.Load(); time.Sleep(2 * tick) {
+		level := byte(silent)
+		if p.speaks.Load() {
+			level = loud
+		}
+		booth.Speak(bytes.Repeat([]byte{level}, 2*160))
+	}
+}
+
+// newModelOfPanel returns the voice model: it gives work to the machine that is named, tells what it is given, and says
+// little else.
+func newModelOfPanel(p *panelist) *simulator.Model {
+	return simulator.New(simulator.Config{Manner: simulator.DrawnManner(p.random),
+		Script: &simulator.Script{Now: p.now, Else: p.answer}})
+}
+
+// reWork is a sentence that gives work to a machine; reTells a message that tells an outcome.
+var (
+	reWork  = regexp.MustCompile(`(?i)^on (\w+),? (.+)$`)
+	reTells = regexp.MustCompile(`(?i)is done|finished|failed|was stopped|while you were away`)
+)
+
+// answer decides what the model says. It is called by the model alone.
+func (p *panelist) answer(h simulator.Heard) (moves []simulator.Move) {
+	for _, text := range h.Texts {
+		m := reWork.FindStringSubmatch(strings.Trim(text, ".!"))
+		switch {
+		case m != nil:
+			if p.random.IntN(2) == 0 {
+				moves = append(moves, simulator.Say{Text: "Okay."})
+			}
+			moves = append(moves, simulator.Call{Tool: tools.Codex,
+				Arguments: fmt.Sprintf(`{"server":%q,"prompt":%q}`, strings.ToLower(m[1]), m[2])})
+		case consent.Backchannel(text):
+			moves = append(moves, p.murmured()...)
+		case consent.Hush(text):
+			moves = append(moves, simulator.Say{Text: "Okay."})
+		case strings.Contains(text, "stop the work"):
+			moves = append(moves, simulator.Call{Tool: tools.StopWork, Arguments: `{}`})
+		default:
+			moves = append(moves, simulator.Say{Text: "It is sunny, and it stays so until the evening."})
+		}
+	}
+	if h.Sound {
+		moves = append(moves, p.murmured()...)
+	}
+	for _, m := range h.Messages {
+		p.mu.Lock()
+		p.tells = p.tells || reTells.MatchString(m)
+		p.mu.Unlock()
+	}
+	if len(h.Messages) > 0 { // what was begun is no news any more
+		h.Outputs = nil
+	}
+	return append(moves, simulator.Repeat(h)...)
+}
+
+// murmured is what a model does that heard nothing worth an answer: most often it knows.
+func (p *panelist) murmured() []simulator.Move {
+	if p.random.IntN(4) > 0 {
+		return []simulator.Move{simulator.Call{Tool: tools.RemainSilent, Arguments: `{}`}}
+	}
+	return []simulator.Move{simulator.Say{Text: "Sure."}}
+}
+
+// hear takes a frame that was played.
+func (p *panelist) hear(now time.Time, response string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at := p.at(); len(p.frames) <= at; {
+		p.frames = append(p.frames, "")
+	}
+	p.frames[p.at()] = response
+	if response == "" {
+		return
+	}
+	if response != p.voice || now.Sub(p.heard) > 200*time.Millisecond {
+		p.voice, p.voiced = response, now
+		if p.tells {
+			p.tells, p.told = false, append(p.told, now)
+		}
+	}
+	p.heard = now
+}
+
+// event takes an event of the data channel.
+func (p *panelist) event(event []byte) {
+	field := func(path string) string { return gjson.GetBytes(event, path).String() }
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch field("type") {
+	case "output_audio_buffer.cleared":
+		p.cleared[field("response_id")] = p.at()
+	case "response.output_audio_transcript.done":
+		p.words[field("response_id")] += field("transcript") + " "
+	case "response.done":
+		p.made[field("response.id")] = field("response.status") == "completed"
+	}
+}
+
+// perform waits until a line's time has come, and does what it says.
+func (p *panelist) perform(line string) {
+	when, rest, _ := strings.Cut(line, " ")
+	verb, words, _ := strings.Cut(rest, " ")
+	p.until(when)
+	lasts := time.Duration(len(strings.Fields(words)))*370*time.Millisecond + 200*time.Millisecond
+	switch verb {
+	case "none", "ends":
+		return
+	case "closes":
+		p.now <- simulator.Close{}
+		return
+	case "coughs":
+		ms, err := strconv.Atoi(words)
+		must(p.t, err)
+		lasts, words = time.Duration(ms)*time.Millisecond, ""
+	case "murmurs":
+		lasts = 250*time.Millisecond + time.Duration(p.random.IntN(200))*time.Millisecond
+	}
+	p.mu.Lock()
+	a := act{verb: verb, words: words, from: p.at()}
+	if time.Since(p.heard) <= 2*tick {
+		a.into = p.voice
+	}
+	p.mu.Unlock()
+	p.now <- simulator.Hear{Text: words, For: lasts}
+	p.speaks.Store(true)
+	time.Sleep(lasts)
+	p.speaks.Store(false)
+	a.to = p.at()
+	p.acts = append(p.acts, a)
+}
+
+// until waits until a time has come.
+func (p *panelist) until(when string) {
+	from, ms, anchored := strings.Cut(when, "+")
+	if !anchored {
+		from, ms = "", when
+	}
+	n, err := strconv.Atoi(ms)
+	must(p.t, err)
+	after := time.Duration(n) * time.Millisecond
+	if !anchored {
+		time.Sleep(time.Until(p.began.Add(after)))
+		return
+	}
+	if from == "" {
+		time.Sleep(after)
+		return
+	}
+	nth := p.waited
+	if from == "told" {
+		p.waited++
+	}
+	for limit := time.Now().Add(3 * time.Minute); time.Now().Before(limit); time.Sleep(tick) {
+		p.mu.Lock()
+		since, ok := p.anchor(from, nth)
+		p.mu.Unlock()
+		if ok && time.Since(since) >= after {
+			return
+		}
+	}
+	p.t.Errorf("nothing came that %q waits for", when)
+}
+
+// anchor returns since when what a line waits for holds. The caller holds mu.
+func (p *panelist) anchor(from string, nth int) (since time.Time, ok bool) {
+	sounds := time.Since(p.heard) <= 2*tick
+	switch from {
+	case "told":
+		if nth < len(p.told) {
+			return p.told[nth], true
+		}
+	case "voice":
+		return p.voiced, sounds
+	case "quiet":
+		return p.heard, !sounds && !p.heard.IsZero()
+	}
+	return time.Time{}, false
+}
+
+// pipes is a listener without a network.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// dial connects to who accepts.
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.conns <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, io.ErrClosedPipe
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// delivered looks which outcomes were told, by the end of the call.
+func (p *panelist) delivered(r *router.Router) {
+	all, err := r.Handoffs(calltest.Grant)
+	must(p.t, err)
+	for _, rec := range all {
+		if rec.Outcome != "" {
+			p.outcomes = append(p.outcomes, outcomeOf{rec.ID, rec.State == handoff.StatusDelivered})
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"switchboard/handoff/call/calltest"
+	"switchboard/handoff/speakable"
+	"switchboard/realtime/ticks"
+)
+
+// A score is what conversations were like, in the terms of the interaction metrics of tau2-bench: how soon the caller is
+// answered, whether the voice yields to who interrupts and goes on through who only listens, and how often it starts over
+// the caller. Beside these stand what Switchboard is for: dead air while a request is open, and outcomes.
+type score struct {
+	responses       []time.Duration // from the end of a turn of the caller to the first sound
+	yields, barges  int             // within two seconds
+	goesOn, murmurs int
+	over            int // the voice began while the caller spoke, 400 ms after they had begun or later
+	dead            int // more than two seconds of silence while a request was open
+	told, outcomes  int // heard: their meaning was
+	twice           int // told again after they had been heard
+	talks           int
+}
+
+func (s *score) add(o score) {
+	s.responses = append(s.responses, o.responses...)
+	s.yields, s.barges = s.yields+o.yields, s.barges+o.barges
+	s.goesOn, s.murmurs = s.goesOn+o.goesOn, s.murmurs+o.murmurs
+	s.over, s.dead, s.twice, s.talks = s.over+o.over, s.dead+o.dead, s.twice+o.twice, s.talks+o.talks
+	s.told, s.outcomes = s.told+o.told, s.outcomes+o.outcomes
+}
+
+// percentile of the times to a response.
+func (s *score) percentile(n int) time.Duration {
+	if len(s.responses) == 0 {
+		return 0
+	}
+	slices.Sort(s.responses)
+	return s.responses[(len(s.responses)-1)*n/100]
+}
+
+func percent(n, of int) float64 {
+	if of == 0 {
+		return 100
+	}
+	return 100 * float64(n) / float64(of)
+}
+
+// String is the table.
+func (s *score) String() string {
+	var out strings.Builder
+	row := func(what, got, aim string) { fmt.Fprintf(&out, "| %-42s | %-20s | %-7s |\n", what, got, aim) }
+	row("conversations", fmt.Sprint(s.talks), "")
+	row("response, p50 / p95", fmt.Sprintf("%.2f s / %.2f s", s.percentile(50).Seconds(), s.percentile(95).Seconds()), "")
+	row("yields to an interruption within 2 s", fmt.Sprintf("%.1f %% of %d", percent(s.yields, s.barges), s.barges), "100 %")
+	row("goes on through backchannels", fmt.Sprintf("%.1f %% of %d", percent(s.goesOn, s.murmurs), s.murmurs), "≥ 95 %")
+	row("starts over the caller", fmt.Sprint(s.over), "0")
+	row("dead air > 2 s while a request is open", fmt.Sprint(s.dead), "0")
+	row("outcomes heard", fmt.Sprintf("%.1f %% of %d", percent(s.told, s.outcomes), s.outcomes), "100 %")
+	row("outcomes told twice", fmt.Sprint(s.twice), "0")
+	return out.String()
+}
+
+// understood reports whether the caller heard the meaning of a response: its first sentence that says something, or four
+// fifths of its sound. It goes by the frames that were played and by the length of the words.
+func (p *panelist) understood(response string, several bool) bool {
+	frames := 0
+	for _, f := range p.frames {
+		if f == response {
+			frames++
+		}
+	}
+	length := func(words string) float64 { return float64(len(strings.Fields(words))) / 2.7 / tick.Seconds() }
+	words := strings.TrimSpace(p.words[response])
+	first := speakable.FirstSentence(words)
+	return p.made[response] && float64(frames) >= 0.79*length(words) ||
+		!several && first != "" && float64(frames) >= 0.95*length(first)
+}
+
+// telling returns the responses that told an outcome, in order. Where one follows another at once the log may be a few
+// ticks late.
+func (p *panelist) telling(all []ticks.Tick, work string) (responses []string) {
+	told, lasted := map[string]int{}, map[string]int{}
+	for at, response := range p.frames {
+		if lasted[response]++; response == "" || at >= len(all) || !slices.Contains(strings.Split(all[at].Tells, ","), work) {
+			continue
+		}
+		if told[response]++; told[response] == 1 {
+			responses = append(responses, response)
+		}
+	}
+	return slices.DeleteFunc(responses, func(r string) bool { return 2*told[r] < lasted[r] })
+}
+
+// judge scores a conversation that is over.
+func (p *panelist) judge(t *testing.T) score {
+	all, _, err := ticks.Read(bytes.NewReader(p.log))
+	must(t, err)
+	s := score{talks: 1}
+	voice := func(at int) string {
+		if at < 0 || at >= len(p.frames) {
+			return ""
+		}
+		return p.frames[at]
+	}
+	for i, a := range p.acts {
+		next := len(p.frames)
+		if i+1 < len(p.acts) {
+			next = p.acts[i+1].from
+		}
+		switch {
+		case a.verb == "says":
+			for at := a.to; at < next; at++ {
+				if voice(at) != "" && voice(at) != a.into {
+					s.responses = append(s.responses, time.Duration(at-a.to)*tick)
+					break
+				}
+			}
+		case a.verb == "barges" && a.into != "":
+			s.barges++
+			if yields := a.from + int(2*time.Second/tick); voice(yields) != a.into && voice(yields+1) != a.into {
+				s.yields++
+			}
+		case (a.verb == "murmurs" || a.verb == "coughs") && a.into != "":
+			s.murmurs++
+			if cut, was := p.cleared[a.into]; !was || cut >= next {
+				s.goesOn++
+			}
+		}
+		if a.verb == "murmurs" || a.verb == "coughs" || a.verb == "aside" {
+			continue
+		}
+		for at := a.from + int(400*time.Millisecond/tick); at < a.to; at++ {
+			if voice(at) != "" && voice(at) != a.into && voice(at) != voice(at-1) {
+				s.over++
+			}
+		}
+	}
+	silent := 0
+	for at, now := range all {
+		speaks := slices.ContainsFunc(p.acts, func(a act) bool { return a.from <= at && at <= a.to })
+		if silent++; now.Open == 0 || speaks || now.Voice || voice(at) != "" {
+			silent = 0
+		}
+		if silent == int(2*time.Second/tick)+1 {
+			s.dead++
+		}
+	}
+	several := map[string]bool{} // responses that tell several outcomes
+	for at, response := range p.frames {
+		several[response] = several[response] || at < len(all) && strings.Contains(all[at].Tells, ",")
+	}
+	for _, o := range p.outcomes {
+		s.outcomes++
+		heard := 0
+		for _, response := range p.telling(all, o.work) {
+			if heard > 0 {
+				s.twice++
+			}
+			if p.understood(response, several[response]) {
+				heard++
+			}
+		}
+		if heard > 0 && o.told {
+			s.told++
+		}
+	}
+	return s
+}
+
+// TestProofPanel plays the conversations of testdata/panel and scores them: each once, or with 20 seeds.
+func TestProofPanel(t *testing.T) {
+	files, err := filepath.Glob("testdata/panel/*.txtar")
+	if err != nil || len(files) < 40 {
+		t.Errorf("found %d conversations, %v", len(files), err)
+	}
+	seeds := 1
+	if soak() {
+		seeds = 20
+	}
+	var mu sync.Mutex
+	var all score
+	t.Run("conversations", func(t *testing.T) {
+		for i, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+				archive, err := txtar.ParseFile(file)
+				must(t, err)
+				parts := map[string][]string{}
+				for _, f := range archive.Files {
+					parts[f.Name] = calltest.Lines(string(f.Data))
+				}
+				for nth := range seeds {
+					seed := nth*len(files) + i
+					synctest.Test(t, func(t *testing.T) {
+						p := converse(t, parts["world"], parts["caller"], uint64(seed), true)
+						s := p.judge(t)
+						if s.yields < s.barges || s.over+s.dead+s.twice > 0 || s.told < s.outcomes || s.goesOn < s.murmurs {
+							t.Logf("seed %d:\n%s%+v\n%s", seed, &s, p.acts, p.log)
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						all.add(s)
+					})
+				}
+			})
+		}
+	})
+	t.Logf("the panel\n%s", &all)
+	if all.yields < all.barges || percent(all.goesOn, all.murmurs) < 95 || all.over+all.dead+all.twice > 0 ||
+		all.told < all.outcomes || all.percentile(95) > 3*time.Second {
+		t.Error("the conversations are not as they should be")
+	}
+}
