@@ -3,8 +3,8 @@ package realtime
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -26,10 +26,13 @@ var redials = []time.Duration{250 * time.Millisecond, time.Second, 2 * time.Seco
 // steady is how long a sideband must have lived for the next loss of one to be the first again.
 const steady = time.Minute
 
-// An attachment is a call of the provider that we are in. Set once.
+// An attachment is a call of the provider that we are in, or about to be. Set once.
 type attachment struct {
 	grant handoff.Grant
 	leave context.CancelFunc // ends it also while its socket is dialled
+	began time.Time          // of a call that we began; zero: somebody else did
+	pass  *admission         // of a call that we began
+	in    chan struct{}      // closed once there is a [Call], or there will be none
 }
 
 // ServeAttach serves POST /v1/realtime/attach to a client that was let in with this grant, and has read the id from its
@@ -47,27 +50,46 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 	f.launch(w, r, func(ctx context.Context, answered func()) {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
-		f.mu.Lock()
-		_, taken := f.attached[id]
-		if _, own := f.calls[id]; own || taken {
-			f.mu.Unlock()
+		a := attachment{grant: grant, leave: leave, in: make(chan struct{})}
+		if !f.attach(id, a) {
 			(&handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}).Reply(w, true)
 			return
 		}
-		f.attached[id] = attachment{grant, leave}
-		f.mu.Unlock()
-		defer func() {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			delete(f.attached, id)
-		}()
+		defer f.detach(id)
 		f.serveAttached(ctx, staying, w, r, grant, id, answered)
 	})
 }
 
-// serveAttached calls answered when the request was answered; w and r are not used after that. It dials again when the
-// socket is lost while the call goes on and nobody left it (staying): to the router that is a next call, in which
-// nothing is said that was heard in this one.
+// attach notes that we are in a call of the provider, or about to be; false: we are already. Who was noted detaches.
+func (f *Front) attach(id string, a attachment) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, taken := f.attached[id]
+	if _, own := f.calls[id]; own || taken {
+		return false
+	}
+	f.attached[id] = a
+	return true
+}
+
+func (f *Front) detach(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.enter(id)
+	delete(f.attached, id)
+}
+
+// enter lets those go on who wait until we are in a call of the provider. The caller holds mu.
+func (f *Front) enter(id string) {
+	if a, ok := f.attached[id]; ok && a.in != nil {
+		close(a.in)
+		a.in = nil
+		f.attached[id] = a
+	}
+}
+
+// serveAttached calls answered when the request was answered; w and r are not used after that. A socket that is dialled
+// again begins, to the router, a next call, in which nothing is said that was heard in this one.
 func (f *Front) serveAttached(
 	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func(),
 ) {
@@ -106,8 +128,16 @@ func (f *Front) serveAttached(
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
 	})
-	begins, state := func(fault *handoff.Error) { begun <- fault }, &attached{}
-	over := func(*Call) {}
+	f.stay(ctx, staying, grant, id, header, model, pass, &attached{}, func(fault *handoff.Error) { begun <- fault })
+}
+
+// stay carries a call of the provider from its socket on, and dials again when that is lost while the call goes on and
+// nobody left it (staying). It reports whether the provider has ended the call. begins hears of the session, or is nil.
+func (f *Front) stay(
+	ctx, staying context.Context, grant handoff.Grant, id string, header http.Header, model connection, pass *admission,
+	state *attached, begins func(*handoff.Error),
+) (over bool) {
+	remembered := func(*Call) {}
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()
 		c := f.admit(grant, id, 0, p, model, func(c *Call) {
@@ -122,18 +152,18 @@ func (f *Front) serveAttached(
 			c.session.begins, begins = begins, nil
 			c.earlier = state.earlier
 		})
-		if left() { // after the dial, before there was a call to hang up
+		if staying.Err() != nil && ctx.Err() == nil { // after the dial, before there was a call to hang up
 			c.hangUp()
 		}
-		if grant.Page && !in {
-			over = f.remember(staying, c) // of the page's alone: other clients go without a goodbye
+		if (grant.Page || state.ours) && !in { // others go without a goodbye
+			remembered = f.remember(staying, c)
 		}
 		began := time.Now()
 		// How the call ended was logged by the call.
 		_ = f.serve(ctx, c, p, model, pass)
 		if in = in || c.mask.Begun(); !in || !c.wasLost() {
-			over(c)
-			return
+			remembered(c)
+			return c.cause != nil && c.cause.Code == handoff.CodeVoiceGone
 		}
 		if time.Since(began) > steady {
 			tries = 0
@@ -142,9 +172,10 @@ func (f *Front) serveAttached(
 			state = c.leftOpen()
 		}
 		if model, tries = f.rejoin(staying, id, header, tries); model == nil {
-			over(c)
+			remembered(c)
 		}
 	}
+	return false
 }
 
 // rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.
@@ -171,12 +202,7 @@ func (f *Front) rejoin(ctx context.Context, id string, header http.Header, tries
 // join opens a sideband: a second socket on the session of a call. OpenAI and Inworld have it at the address of the
 // model with ?call_id= in place of ?model=, with the project's own key, and answer 404 to a call that is not there.
 func (f *Front) join(ctx context.Context, id string, header http.Header) (connection, *handoff.Error) {
-	query := url.Values{}
-	for name, values := range f.model.Query() {
-		if name != "model" {
-			query[name] = values
-		}
-	}
+	query := f.without("model")
 	query.Set("call_id", id)
 	conn, response, err := f.dial(ctx, query, header)
 	if err == nil {
@@ -233,6 +259,9 @@ type attached struct {
 	until   time.Time                            // when it will have played what it said, as far as that is estimated
 	there   func(context.Context) *handoff.Error // Set once: asks the provider whether it has the call; nil: it is not asked
 	spoke   time.Time                            // when the caller began to speak last
+
+	ours  bool     // the call is one of our page: what the caller types comes by [Front.Say]
+	typed []string // the items that came so, newest last
 }
 
 // attach makes the call one that the provider carries, before it begins. Its own instructions stand.
@@ -266,7 +295,7 @@ func (c *Call) wasLost() bool {
 
 // leftOpen is what the next socket of a lost call begins with.
 func (c *Call) leftOpen() *attached {
-	next := &attached{earlier: c.lastLines()}
+	next := &attached{earlier: c.lastLines(), ours: c.hearing.attached.ours}
 	for id, r := range c.saying.requests {
 		if !r.answered {
 			next.orphans = append(next.orphans, id)
@@ -301,7 +330,7 @@ func (c *Call) overlook(kind string, event []byte) {
 			c.session.awaitAnswer()
 		}
 	case events.TypeItemAdded, events.TypeItemCreated:
-		if it := events.ReadItem(gjson.GetBytes(event, "item")); !c.mask.Hidden(it.ID) {
+		if it := events.ReadItem(gjson.GetBytes(event, "item")); !c.mask.Hidden(it.ID) && !slices.Contains(state.typed, it.ID) {
 			c.given(it)
 		}
 	case events.TypeSpokenDelta:

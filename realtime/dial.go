@@ -45,12 +45,7 @@ func azure(model *url.URL) bool {
 // [handoff.CodeVoiceUnreachable], or one that says what the server refused.
 func (f *Front) dialModel(ctx context.Context, model string, client http.Header) (connection, *handoff.Error) {
 	query := f.model.Query()
-	if model == "" {
-		model = f.config.Model
-	} else {
-		model = cmp.Or(f.config.Aliases[model], f.config.Aliases[anyModel], model)
-	}
-	if model != "" {
+	if model = f.modelNamed(model); model != "" {
 		query.Set("model", model)
 	}
 	conn, response, err := f.dial(ctx, query, client)
@@ -58,6 +53,30 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 		return nil, f.unreachable(response, err, query.Get("model"))
 	}
 	return conn, nil
+}
+
+// modelNamed is the model that a client means: the configured one when it names none ("").
+func (f *Front) modelNamed(model string) string {
+	if model == "" {
+		return f.config.Model
+	}
+	return cmp.Or(f.config.Aliases[model], f.config.Aliases[anyModel], model)
+}
+
+// credentials are the headers of a request to the model's server on behalf of a client with these, which may be nil.
+func (f *Front) credentials(client http.Header) http.Header {
+	header := http.Header{}
+	switch {
+	case f.config.Key == "":
+	case azure(f.model) && !strings.HasPrefix(f.config.Key, tokenHead):
+		header.Set("Api-Key", f.config.Key)
+	default:
+		header.Set("Authorization", "Bearer "+f.config.Key)
+	}
+	if id := client.Get(safetyHeader); id != "" {
+		header.Set(safetyHeader, id)
+	}
+	return header
 }
 
 // another opens further sessions of the model that a client asked for.
@@ -75,17 +94,6 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 	defer cancel()
 	target := *f.model
 	target.RawQuery = query.Encode()
-	header := http.Header{}
-	switch {
-	case f.config.Key == "":
-	case azure(f.model) && !strings.HasPrefix(f.config.Key, tokenHead):
-		header.Set("Api-Key", f.config.Key)
-	default:
-		header.Set("Authorization", "Bearer "+f.config.Key)
-	}
-	if id := client.Get(safetyHeader); id != "" {
-		header.Set(safetyHeader, id)
-	}
 	var prompt *promptConn
 	var handshake *handoff.Handshake
 	going := func() bool { return true }
@@ -106,7 +114,7 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 			return handshake, nil
 		},
 	}
-	conn, response, err := dialer.DialContext(ctx, target.String(), header)
+	conn, response, err := dialer.DialContext(ctx, target.String(), f.credentials(client))
 	if err == nil && !going() {
 		_ = conn.Close()
 		err = context.Cause(ctx)
@@ -129,6 +137,11 @@ func (f *Front) unreachable(response *http.Response, err error, model string) *h
 	if !errors.Is(err, websocket.ErrBadHandshake) || response == nil {
 		return handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, err.Error())
 	}
+	return f.declined(response, model)
+}
+
+// declined says why the model's server did not do what it was asked for.
+func (f *Front) declined(response *http.Response, model string) *handoff.Error {
 	e := handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, "it answered "+strconv.Itoa(response.StatusCode))
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -54,6 +54,11 @@
 // call. An update carries the whole list of tools and no version: if another writer sends back an older list with ours
 // in it, our older tools are in force until we send again. One that sends its own tools alone loses none.
 //
+// A client that needs no masking may have its offer sent on to the provider, where that is configured (direct.go): the
+// sound goes between those two, and we join in the same way, from the first moment. Such a call is ours: we began it
+// with our tools and instructions, and hang it up when it ends here. It cannot be rejoined, as the provider ends it
+// with its client's connection. What is typed comes by [Front.Say]: only so does it count as the caller's.
+//
 // What is known of OpenAI's side, and from where:
 //
 //   - The address is that of a new session with ?call_id=, the key is one of the project, and the socket takes and

@@ -52,6 +52,9 @@ type Config struct {
 	Ticks func(call string, log []byte)
 	// Media says where WebRTC clients are served.
 	Media rtc.Config
+	// Direct lets clients that ask for it, and need no masking, exchange their sound with the model's server itself,
+	// where that has calls of WebRTC as OpenAI's has.
+	Direct bool
 	// Spending keeps how long each caller was in calls and what they cost, where that has a limit. Nil: it has none.
 	Spending Spending
 	// Tariff is what the models at ModelURL cost.
@@ -180,6 +183,7 @@ func (f *Front) admit(
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c
+	f.enter(id)
 	return c
 }
 
@@ -266,6 +270,11 @@ func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 		return list
 	}
 	f.mu.Lock()
+	for id, a := range f.attached {
+		if f.calls[id] == nil && !a.began.IsZero() && a.grant.MayEnd(grant) {
+			list = append(list, handoff.CallInfo{ID: id, Began: a.began})
+		}
+	}
 	for id, c := range f.calls {
 		if c.grant.MayEnd(grant) && !c.over.Load() { // one that is over may take a moment to close its far ends
 			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.legs.held.Load()})

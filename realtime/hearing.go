@@ -231,7 +231,8 @@ func (h *hearing) typed(it events.Item) {
 	if it.Kind == events.ItemMessage && it.Role == "user" && it.Text != "" {
 		h.asked = time.Now()
 		// Every socket of a call that the provider carries can write into it.
-		h.report(handoff.Heard{Text: it.Text, Typed: true, Began: h.asked, Loose: h.attached != nil})
+		loose := h.attached != nil && !slices.Contains(h.attached.typed, it.ID)
+		h.report(handoff.Heard{Text: it.Text, Typed: true, Began: h.asked, Loose: loose})
 	}
 }
 

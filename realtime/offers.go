@@ -49,8 +49,13 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 		return
 	}
 	serve := f.serveOffer
-	if r.URL.Query().Has("call_id") {
+	switch {
+	case r.URL.Query().Has("call_id") && f.ofProvider(r.URL.Query().Get("call_id")):
+		serve = f.serveInstead
+	case r.URL.Query().Has("call_id"):
 		serve = f.serveReoffer
+	case f.direct(r):
+		serve = f.serveDirect
 	}
 	f.launch(w, r, func(ctx context.Context, answered func()) { serve(ctx, w, r, grant, offer, answered) })
 }

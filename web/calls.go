@@ -35,6 +35,18 @@ func (c calls) attach(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	return nil
 }
 
+// say takes what was typed in a call whose sound does not go through here.
+func (c calls) say(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		ID   string `json:"id"`
+		Text string `json:"text"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	return done(w, c.live.Say(r.Context(), g, r.PathValue("id"), body.ID, body.Text))
+}
+
 func (c calls) list(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
 	return writeJSON(w, http.StatusOK, listOf(c.live.Calls(g)))
 }

@@ -86,10 +86,12 @@ type Front interface {
 	Hangup(g handoff.Grant, id string) error
 }
 
-// Calls lists the calls of a caller that live, oldest first, and joins one that the voice model's server carries.
+// Calls lists the calls of a caller that live, oldest first, joins one that the voice model's server carries, and takes
+// what is typed in one of the page whose sound does not go through here, as the item with an id.
 type Calls interface {
 	Calls(g handoff.Grant) []handoff.CallInfo
 	ServeAttach(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string)
+	Say(ctx context.Context, g handoff.Grant, id, item, text string) error
 }
 
 // Router is where work, its outcomes and the questions of agents come from.

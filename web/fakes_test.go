@@ -331,6 +331,10 @@ func (w *world) ServeAttach(rw http.ResponseWriter, _ *http.Request, c handoff.G
 	rw.WriteHeader(http.StatusCreated)
 }
 
+func (w *world) Say(_ context.Context, c handoff.Grant, id, item, text string) error {
+	return w.called("say", c.Caller.String(), id, item, text)
+}
+
 func (w *world) Hangup(c handoff.Grant, id string) error {
 	return w.called("hangup", c.Caller.String(), id)
 }

@@ -53,7 +53,7 @@ const otherSide = `(() => {
     if (pc.iceGatheringState !== "complete") await new Promise((done) => { pc.onicegatheringstatechange = () => pc.iceGatheringState === "complete" && done(); });
     const { sdp } = pc.localDescription;
     if (far.gone) pc.close(); // before anything came up
-    return new Response(sdp, { status: 201, headers: { "Content-Type": "application/sdp", Location: "/v1/realtime/calls/rtc_" + far.calls } });
+    return new Response(sdp, { status: 201, headers: { "Content-Type": "application/sdp", Location: "/v1/realtime/calls/rtc_" + far.calls, ...(far.direct && { "Switchboard-Media": "direct" }) } });
   };
   far.say = (event) => far.channel.send(JSON.stringify(event));
   far.types = () => far.events.map((e) => e.type).join(" ");

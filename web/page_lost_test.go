@@ -84,7 +84,7 @@ func TestPageCallComesBackClean(t *testing.T) {
 	}
 	eval[bool](p, `(far.live = "", true)`) // it is over there
 	eval[bool](p, lose)
-	p.Until(`far.calls === 2 && far.asked === "rejoin=1&lowers=1" && far.channel.readyState === "open"`)
+	p.Until(`far.calls === 2 && far.asked === "rejoin=1&events=handoff&media=direct&lowers=1" && far.channel.readyState === "open"`)
 	p.Status("bigpc and laptop are working")
 	p.quiet()
 }

@@ -96,6 +96,7 @@ func (s *Server) routes(cfg Config) {
 		{"POST /v1/realtime/attach", accessCaller, maxJSON, "", calls.attach},
 		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, "", calls.hangup},
 		{"GET /fleet/calls", accessCaller, 0, "", calls.list},
+		{"POST /fleet/calls/{id}/say", accessCaller, maxRun, "", calls.say},
 		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, "", calls.hangup},
 		{"GET /fleet/updates", accessCaller, 0, "", calls.updates},
 		{"PUT /fleet/updates", accessCaller, maxJSON, tools.SetUpdates, calls.setUpdates},

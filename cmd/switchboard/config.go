@@ -67,6 +67,7 @@ type modelSettings struct {
 	Name    string            `yaml:"name" doc:"the voice model; a client's ?model= wins"`
 	Aliases map[string]string `yaml:"aliases" doc:"the names that clients ask for, each with the model it means at model.url; \"*\" is any other"`
 	KeyEnv  string            `yaml:"key_env" unset:"OPENAI_API_KEY, for OpenAI alone" doc:"variable with the key for model.url"`
+	Media   string            `yaml:"media" unset:"direct with OpenAI's, else through" doc:"which way the page's sound takes: direct, to the voice model's server, where that has calls of WebRTC, or through Switchboard; other clients' goes through"`
 	Prices  priceSettings     `yaml:"prices"`
 
 	Reasoning reasoningSettings `yaml:"reasoning"`

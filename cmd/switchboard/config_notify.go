@@ -81,6 +81,9 @@ func (c *checker) manners() {
 	if c.s.Speech.Language != "" {
 		c.oneOf("speech.language", c.s.Speech.Language, wording.Languages()...)
 	}
+	if c.s.Model.Media != "" {
+		c.oneOf("model.media", c.s.Model.Media, mediaDirect, mediaThrough)
+	}
 	if a := c.s.Approvals; a.AskAgain >= a.GiveUp {
 		at := "approvals.ask_again"
 		if _, set := c.places[at]; !set {

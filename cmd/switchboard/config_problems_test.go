@@ -46,7 +46,7 @@ func shapeProblems() []problemCase {
 			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
 			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
 		{"merge", "model:\n  <<: {name: a}\n",
-			[]string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, prices, reasoning`}},
+			[]string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, media, prices, reasoning`}},
 		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
 			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
 			"switchboard.yaml:2:6: tls must be names and values, not text",
@@ -179,6 +179,8 @@ func mannerProblems() []problemCase {
 			[]string{`switchboard.yaml:1:19: speech.updates: "loud" is unknown; there is milestones, chatty, quiet`}},
 		{"speech type", "speech: {updates: true}\n",
 			[]string{"switchboard.yaml:1:19: speech.updates must be text, not true or false; …"}},
+		{"media of the model", "model: {media: sideways}\n",
+			[]string{`switchboard.yaml:1:16: model.media: "sideways" is unknown; there is direct, through`}},
 		{"speech shape", "speech: quiet\n", []string{"switchboard.yaml:1:9: speech must be names and values, not text"}},
 		{"prices", "model:\n  prices: {audio_in: 32.5, text_in: -1, text_out: free, audio_out: 2e9}\n", []string{
 			"switchboard.yaml:2:37: model.prices.text_in must be a number from 0 to 1000000, not -1",

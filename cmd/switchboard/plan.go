@@ -24,7 +24,7 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
 		Redis: s.Redis.Reveal(), History: time.Duration(s.History.Keep), StateDir: state, Media: s.media(),
 		Model: modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal(), Aliases: s.Model.Aliases,
-			Tariff: s.Model.tariff(), Effort: s.Model.Reasoning.Effort},
+			Tariff: s.Model.tariff(), Effort: s.Model.Reasoning.Effort, Direct: s.Model.direct()},
 		Updates: handoff.SpeechLevel(s.Speech.Updates), Language: s.Speech.Language, AskAgain: time.Duration(s.Approvals.AskAgain),
 		GiveUp:  time.Duration(s.Approvals.GiveUp),
 		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
@@ -41,6 +41,18 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 	}
 	p.Keys = keys
 	return p, nil
+}
+
+// The ways of the page's sound.
+const (
+	mediaDirect  = "direct"
+	mediaThrough = "through"
+)
+
+// direct reports whether the page's sound goes to the voice model's server itself: where nobody says otherwise, to
+// OpenAI's.
+func (m modelSettings) direct() bool {
+	return m.Media == mediaDirect || m.Media == "" && m.isOpenAI()
 }
 
 // localCodex checks that --codex finds its program, and uses a codex that is installed when there is a key

@@ -117,3 +117,23 @@ func TestPrices(t *testing.T) {
 		}
 	}
 }
+
+// TestWayOfTheSound: the page's sound goes to OpenAI's models directly, to others where that was asked for.
+func TestWayOfTheSound(t *testing.T) {
+	for _, c := range []struct {
+		url, media string
+		direct     bool
+	}{
+		{openAIURL, "", true}, {openAIURL, mediaThrough, false}, {openAIURL, mediaDirect, true},
+		{"wss://voice.example.com/v1/realtime", "", false}, {"wss://voice.example.com/v1/realtime", mediaDirect, true},
+		{"wss://a.openai.azure.com/openai/v1/realtime", "", false}, {"", "", false}, {"", mediaDirect, true},
+	} {
+		s := defaults()
+		s.Model.URL, s.Model.Media = c.url, c.media
+		p, err := s.plan(t.TempDir(), notFound)
+		must(t, err)
+		if p.Model.Direct != c.direct {
+			t.Errorf("%q, media %q: direct is %v", c.url, c.media, p.Model.Direct)
+		}
+	}
+}

@@ -73,6 +73,7 @@ type modelPlan struct {
 	Aliases        map[string]string
 	Tariff         models.Tariff
 	Effort         string // of reasoning; "": the model's own
+	Direct         bool   // the page's sound goes there itself
 }
 
 // notifyPlan is where callers are told who are in no call; without a URL nowhere. Token may be nil.
@@ -156,7 +157,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
 		Tools: tools.In(p.Language), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
-		Media: p.Media, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
+		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err

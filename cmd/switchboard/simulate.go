@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	"switchboard/realtime/rtc"
 	"switchboard/realtime/simulator"
 	"switchboard/servers/codex"
 	machines "switchboard/servers/simulator"
@@ -38,7 +39,7 @@ func (v simulateVerb) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}()
 	var text strings.Builder
-	voice, err := s.serve("simulated voice", simulator.New(simulator.Config{Hurry: v.Speed, Log: log}).Serve)
+	voice, err := s.serve("simulated voice", carryingVoice(simulator.Config{Hurry: v.Speed, Log: log}, rtc.Config{}))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/realtime/rtc"
 	"switchboard/realtime/simulator"
 	"switchboard/servers"
 	"switchboard/servers/codex"
@@ -44,13 +45,18 @@ type simulators struct {
 func (s *simulators) fill(p *plan) error {
 	if p.Model.URL == "" {
 		s.voice = true
-		model := simulator.New(simulator.Config{Hurry: p.Hurry, Limit: p.Wall, Log: s.log.Named("simulated voice")})
-		address, err := s.serve("simulated voice", model.Serve)
+		log := s.log.Named("simulated voice")
+		voice := simulator.Config{Hurry: p.Hurry, Limit: p.Wall, Log: log}
+		run := simulator.New(voice).Serve
+		if p.Model.Direct {
+			run = carryingVoice(voice, p.Media)
+		}
+		address, err := s.serve("simulated voice", run)
 		if err != nil {
 			return err
 		}
 		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff,
-			Effort: p.Model.Effort}
+			Effort: p.Model.Effort, Direct: p.Model.Direct}
 	}
 	if len(p.Servers) > 0 {
 		return nil
@@ -79,6 +85,28 @@ func (s *simulators) fill(p *plan) error {
 		p.Servers = append(p.Servers, spec)
 	}
 	return nil
+}
+
+// carryingVoice runs a voice model with which browsers can speak themselves, where media says, but at a port of its own.
+func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, net.Listener) error {
+	return func(ctx context.Context, l net.Listener) error {
+		if host, _, err := net.SplitHostPort(media.UDP); err == nil {
+			media.UDP = net.JoinHostPort(host, "0")
+		}
+		engine, err := rtc.Listen(media, c.Log)
+		if err != nil {
+			return err
+		}
+		defer engine.Close()
+		if err := engine.Start(); err != nil {
+			return err
+		}
+		c.Answer = func(ctx context.Context, offer string) (string, simulator.Browser, *handoff.Error) {
+			answer, peer, fault := engine.NewPeer(ctx, offer)
+			return answer, peer, fault
+		}
+		return simulator.New(c).Serve(ctx, l)
+	}
 }
 
 // agent makes an agent of our own for a simulated machine: the model that it asks and the tools that it has are

@@ -43,7 +43,7 @@ func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 		m.log.Debug("voice simulator refused a connection", zap.Error(err))
 		return
 	}
-	c := m.newConn(ws)
+	c := m.overSocket(ws)
 	var wg sync.WaitGroup
 	wg.Go(c.read)
 	wg.Go(func() { c.write(func() { _ = ws.NetConn().Close() }) })

@@ -25,7 +25,8 @@ const (
 
 // conn is one connection: a reader, a writer and the run loop that owns the session.
 type conn struct {
-	ws  *websocket.Conn // Set once; read and written by one goroutine each
+	ws  *websocket.Conn // Set once; read and written by one goroutine each; nil: it is a browser
+	rtc Browser         // Set once; nil: it is a WebSocket
 	now <-chan Event    // Set once
 	in  chan []byte     // Set once: reader to run loop, closed by the reader
 	out chan []byte     // Set once: run loop to writer, closed by converse
@@ -35,39 +36,55 @@ type conn struct {
 	deadline atomic.Int64  // unix nanoseconds for all writes, 0 is none
 	received atomic.Int64  // frames
 	sent     atomic.Int64
-	beside   chan joining // of sockets that join the call
-	others   []*conn      // that joined it. Owned by the run loop
-	sounds   string       // the response whose sound they know of. Owned by the run loop
-	end      ending       // written before out is closed, then read by the writer
-	broken   error        // of reading; written before in is closed
+	hungUp   chan struct{} // holds a token when somebody hangs the call up
+	beside   chan joining  // of sockets that join the call
+	others   []*conn       // that joined it. Owned by the run loop
+	sounds   string        // the response whose sound they know of. Owned by the run loop
+	end      ending        // written before out is closed, then read by the writer
+	broken   error         // of reading; written before in is closed
 }
 
-func (m *Model) newConn(ws *websocket.Conn) *conn {
+func (m *Model) newConn() *conn {
+	return &conn{now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
+		beside: make(chan joining), hungUp: make(chan struct{}, 1)}
+}
+
+// overSocket makes the connection of a WebSocket.
+func (m *Model) overSocket(ws *websocket.Conn) *conn {
 	ws.SetReadLimit(maxFrame)
-	return &conn{ws: ws, now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
-		beside: make(chan joining)}
+	c := m.newConn()
+	c.ws = ws
+	return c
 }
 
-// converse runs the call of this id until it ends, by either side or by the context.
-func (m *Model) converse(ctx context.Context, ws *websocket.Conn, id string) {
+// converse runs the call of this id until it ends, by either side or by the context. It begins with these settings.
+func (m *Model) converse(ctx context.Context, c *conn, id string, first settings) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := m.newConn(ws)
 	m.keep(id, c)
 	defer m.keep(id, nil)
 	m.log.Debug("voice simulator connected")
 	var wg sync.WaitGroup
-	wg.Go(c.read)
-	wg.Go(func() { c.write(cancel) })
-	s := newSession(m.mind(), time.Now(), m.limit)
+	if c.ws != nil {
+		wg.Go(c.read)
+		wg.Go(func() { c.write(cancel) })
+	} else {
+		wg.Go(c.listen)
+		wg.Go(func() { c.play(cancel) })
+	}
+	s := newSession(m.mind(), time.Now(), m.limit, first)
 	s.hurry, s.drawn = m.hurry, m.drawn
 	c.end = c.run(ctx, s)
 	c.deadline.Store(time.Now().Add(endWait).UnixNano())
-	_ = ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also for the write that waits now
+	if c.ws != nil {
+		_ = c.ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also for the write that waits now
+	}
 	close(c.done)
 	close(c.out)
 	wg.Wait()
-	_ = ws.Close()
+	if c.ws != nil {
+		_ = c.ws.Close()
+	}
 	m.log.Debug("voice simulator disconnected", zap.Int("code", c.end.code), zap.String("reason", c.end.text),
 		zap.Int64("received", c.received.Load()), zap.Int64("sent", c.sent.Load()))
 }
@@ -95,6 +112,8 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
 			s.receive(time.Now(), frame)
+		case <-c.hungUp:
+			return ending{code: websocket.CloseNormalClosure, text: "hung up"}
 		case j := <-c.beside:
 			if !c.admit(s, j) {
 				return ending{code: closeTooSlow, text: "too slow"}

@@ -27,6 +27,7 @@ type Config struct {
 	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
 	Manner *Manner       // how fast it is; nil: at once. Used by one connection at a time
 	Hurry  float64       // speaks so many times faster than people, for tests; 0 is as they do
+	Answer Answer        // answers browsers; nil: it has no calls of WebRTC
 }
 
 // A Model is a simulated voice model. It is safe for concurrent use.
@@ -35,17 +36,19 @@ type Model struct {
 	limit    time.Duration      // Set once
 	hurry    float64            // Set once
 	drawn    *Manner            // Set once
+	answer   Answer             // Set once; nil: there are no calls of WebRTC
 	script   *scripted          // Set once; nil is the brain
 	now      <-chan Event       // Set once
 	upgrader websocket.Upgrader // Set once
 
 	mu    sync.Mutex
 	calls map[string]*conn // Guarded by mu: those that run, by id
+	life  *life            // Guarded by mu: of what outlives its request; nil before Serve
 }
 
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
-	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry, drawn: c.Manner, calls: map[string]*conn{}}
+	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer, calls: map[string]*conn{}}
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}
@@ -69,12 +72,16 @@ func New(c Config) *Model {
 	return m
 }
 
-// Handler serves GET /v1/realtime?model=... as WebSocket, whose Location names the call, and joins one with ?call_id=
-// as OpenAI does calls of WebRTC, which this model has none of. A connection ends with its client, or with the
-// context of its request.
+// Handler serves GET /v1/realtime?model=... as WebSocket, whose Location names the call, and joins one with ?call_id=.
+// A connection ends with its client, or with the context of its request. POST /v1/realtime/calls, which begins a call
+// of WebRTC, and .../calls/{id}/hangup are there while Serve runs, if the model was given an [Answer].
 func (m *Model) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
+	if m.answer != nil {
+		mux.HandleFunc("POST /v1/realtime/calls", m.offered)
+		mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", m.hangUp)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusNotFound, "invalid_request_error",
 			"Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... and ?call_id=... alone.")
@@ -97,7 +104,7 @@ func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
 		m.log.Debug("voice simulator refused a connection", zap.Error(err))
 		return
 	}
-	m.converse(r.Context(), ws, id)
+	m.converse(r.Context(), m.overSocket(ws), id, newSettings())
 }
 
 func refuseHTTP(w http.ResponseWriter, status int, kind, message string) {
@@ -120,6 +127,8 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var open gate
+	m.live(&life{ctx: calls, open: &open})
+	defer m.live(nil)
 	inner := m.Handler()
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,

@@ -46,8 +46,8 @@ const (
 )
 
 // newSession greets the client with session.created.
-func newSession(m mind, now time.Time, limit time.Duration) *session {
-	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(limit), limit: limit, settings: newSettings(), hurry: 1}
+func newSession(m mind, now time.Time, limit time.Duration, first settings) *session {
+	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(limit), limit: limit, settings: first, hurry: 1}
 	s.id, s.conv = s.ids.next("sess"), s.ids.next("conv")
 	s.emit("session.created", fields{"session": s.object()})
 	return s

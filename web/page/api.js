@@ -168,12 +168,18 @@ export const setCleared = (at) => request("/fleet/cleared", jsonBody("PUT", { at
 export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}`, text ? { text } : { decision });
 export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });
 
-/** Offers a call, or comes back to the one with this id; returns the answer and the call's id. It is ended by hanging up. */
+/**
+ * Offers a call, or comes back to the one with this id; returns the answer, the call's id, and whether its sound does not
+ * go through Switchboard (direct). It is ended by hanging up.
+ */
 export async function offer(sdp, signal, id, restart) {
-  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1&events=handoff"}&lowers=1${restart ? "&restart=1" : ""}`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
+  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1&events=handoff&media=direct"}&lowers=1${restart ? "&restart=1" : ""}`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
   const place = answer.headers.get("Location") ?? "";
-  return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1) };
+  return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1), direct: answer.headers.get("Switchboard-Media") === "direct" };
 }
+
+/** Says what was typed in a call whose sound does not go through Switchboard, as the item with an id. */
+export const sayIn = (call, id, text) => post(`/fleet/calls/${part(call)}/say`, { id, text });
 
 /** The person's calls, wherever they are: { items: [{ id, began, held? }] }; held: its page is gone, and may come back. */
 export const calls = () => json("/fleet/calls");

@@ -22,6 +22,8 @@ const itemId = () => "item_" + Array.from(crypto.getRandomValues(new Uint8Array(
 export class Call {
   #line = null;
   #bySocket = false; // WebRTC does not get through on this network
+  #direct = false; // the sound does not go through Switchboard: the call ends with its line
+  #saying = false; // something typed is on its way
   #waiting = []; // { id, text }: typed, and not sent yet; it outlives a call that did not come up or was lost
   #mic = null; // MediaStream
   #id = "";
@@ -77,14 +79,14 @@ export class Call {
 
   /** What the next page needs to come back to this call; null: there is none to come back to. */
   get place() {
-    return this.idle || !this.#id ? null : { id: this.#id, mic: Boolean(this.#mic), socket: this.#bySocket };
+    return this.idle || !this.#id ? null : { id: this.#id, mic: Boolean(this.#mic), socket: this.#bySocket, direct: this.#direct };
   }
 
   /** Comes back to the call that the page before this one was in. */
-  async rejoin({ id, mic, socket }) {
+  async rejoin({ id, mic, socket, direct }) {
     if (!this.idle) return;
     const life = ++this.#life;
-    this.#bySocket = Boolean(socket);
+    [this.#bySocket, this.#direct] = [Boolean(socket), Boolean(direct)];
     this.#said = true; // it goes on
     this.patch({ phase: "reconnecting" });
     if (mic) await this.#openMic(life);
@@ -100,10 +102,10 @@ export class Call {
     else this.#reconnect(this.#life);
   }
 
-  // Where that is not to be had, the connection's own end tells it.
+  // Where that is not to be had, as where the sound does not go through Switchboard, the connection's own end tells it.
   async #restart() {
     const line = this.#line;
-    if (!line.restart || this.#restarting) return;
+    if (!line.restart || this.#direct || this.#restarting) return;
     this.#restarting = true;
     await line.restart(this.#id, this.#aborter.signal).catch(() => {});
     this.#restarting = false;
@@ -268,6 +270,7 @@ export class Call {
       return;
     }
     this.#id = answer.id;
+    this.#direct = answer.direct;
     this.patch({ id: answer.id, telephone: answer.telephone, socket: this.#bySocket });
     await answer.start();
     const watch = setInterval(async () => { if (!(await api.lives(answer.id))) line.over(); }, asking);
@@ -344,7 +347,8 @@ export class Call {
     await this.#comeBack(++this.#life, this.#id, true);
   }
 
-  // Comes back to a call; where that is over, a new one takes its place, if anew says so.
+  // Comes back to a call; where that is over, a new one takes its place, if anew says so. A call whose sound does not go
+  // through Switchboard is over with its line: Switchboard begins another one in its place.
   async #comeBack(life, id, anew) {
     const since = Date.now();
     for (const wait of retries) {
@@ -361,7 +365,7 @@ export class Call {
       } catch (error) {
         if (life !== this.#life) return;
         if (!id || error.status !== 404) continue; // the next try may do it
-        if (!anew) break;
+        if (!anew && !this.#direct) break;
         left(id);
         if (this.#mic && Date.now() - since >= longAway) return this.#ask({ ...this.place, id: "" });
         id = "";
@@ -373,12 +377,32 @@ export class Call {
 
   #sendWaiting() {
     if (this.state().call.phase !== "live") return;
+    if (this.#direct) return this.#sendAround(this.#life);
     while (this.#waiting.length) {
       const [{ id, text }] = this.#waiting;
       if (!this.#write({ type: "conversation.item.create", item: { id, type: "message", role: "user", content: [{ type: "input_text", text }] } })) return;
       this.#waiting.shift();
       this.onSent(id);
       this.#write({ type: "response.create" });
+    }
+  }
+
+  // What is typed in a call whose sound does not go through Switchboard goes there all the same: a yes on the line
+  // could be of any program.
+  async #sendAround(life) {
+    if (this.#saying) return;
+    this.#saying = true;
+    try {
+      while (this.#waiting.length && life === this.#life) {
+        const [{ id, text }] = this.#waiting;
+        await api.sayIn(this.#id, id, text);
+        this.#waiting = this.#waiting.filter((w) => w.id !== id);
+        this.onSent(id);
+      }
+    } catch {
+      setTimeout(() => this.#sendWaiting(), asking); // Switchboard comes back to the call, or the call ends
+    } finally {
+      this.#saying = false;
     }
   }
 

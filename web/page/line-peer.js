@@ -44,7 +44,7 @@ export class PeerLine {
     await this.setTrack(track);
     await this.#peer.setLocalDescription(await this.#peer.createOffer());
     const answer = await api.offer(this.#peer.localDescription.sdp, signal, id);
-    return { id: answer.id, telephone: !/opus\/48000/i.test(answer.sdp), start: () => this.#start(answer.sdp) };
+    return { id: answer.id, direct: answer.direct, telephone: !/opus\/48000/i.test(answer.sdp), start: () => this.#start(answer.sdp) };
   }
 
   async #start(sdp) {

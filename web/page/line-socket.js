@@ -62,7 +62,7 @@ export class SocketLine {
     const name = await this.#named.promise.catch(async (error) => {
       throw id && !(await api.lives(id)) ? Object.assign(endedThere(), { status: 404 }) : error;
     });
-    return { id: name, telephone: false, start: async () => this.#start() };
+    return { id: name, direct: false, telephone: false, start: async () => this.#start() };
   }
 
   #start() {

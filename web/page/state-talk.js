@@ -21,7 +21,7 @@ export function reduceTalk(talk, action) {
     case "typed":
       return add({ ...talk, unclear: false }, { id: action.id, who: "you", text: action.text, state: "done", typed: true, delivery: "waiting" });
     case "delivery":
-      return patch(talk, action.id, () => ({ delivery: action.delivery }));
+      return patch(talk, action.id, (e) => (e.delivery ? { delivery: action.delivery } : {})); // it may have arrived before that was known
     case "taken-back":
       return action.ids.reduce(remove, talk);
     case "note":

@@ -1,0 +1,288 @@
+package realtime
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/mask"
+	"switchboard/realtime/rtc"
+)
+
+const (
+	// MediaHeader says in the answer to an offer that the sound does not go through Switchboard: "direct".
+	MediaHeader = "Switchboard-Media"
+	mediaDirect = "direct"
+	// hangupLimit bounds telling the provider that a call is over.
+	hangupLimit = 2 * time.Second
+	// maxTyped bounds the items that are known to be the caller's, for as long as it takes that the model shows them.
+	maxTyped = 64
+)
+
+// itemIDs are those of the API: at most 32 characters.
+var itemIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// joins are the pauses before a call that the provider has just begun is joined, and tried again: it may not be known
+// everywhere at once.
+var joins = []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second}
+
+// direct reports whether the sound of an offered call is to go between its client and the provider: where that is
+// configured, and the client says that it needs no masking.
+func (f *Front) direct(r *http.Request) bool {
+	return f.config.Direct && r.URL.Query().Get("media") == mediaDirect
+}
+
+// serveDirect begins a call at the provider with the client's offer, joins it as [Front.ServeAttach] does, and hangs it
+// up there when it ends here. A provider that has no such calls leaves it to [Front.serveOffer]. It calls answered when
+// the request was answered; w and r are not used after that.
+func (f *Front) serveDirect(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
+) {
+	f.yield(r.Context(), grant)
+	pass, fault := f.quota.enter(r.Context(), grant)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	header := r.Header.Clone()
+	staying, leave := context.WithCancel(ctx)
+	defer leave()
+	dialing, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(staying, cancel)()
+	id, answer, fault := f.begin(dialing, grant, offer, header)
+	if fault != nil && fault.Code == codeNoCalls {
+		pass.leave()
+		f.log.Warn("the voice model's server carries no calls: their sound goes through here", zap.String("detail", fault.Detail))
+		f.serveOffer(ctx, w, r, grant, offer, answered)
+		return
+	}
+	defer pass.leave()
+	if fault != nil {
+		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		fault.Reply(w, true)
+		return
+	}
+	over := false
+	defer func() {
+		if !over {
+			f.release(id)
+		}
+	}()
+	if !f.attach(id, attachment{grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{})}) {
+		(&handoff.Error{Code: handoff.CodeAttached}).Reply(w, true)
+		return
+	}
+	defer f.detach(id)
+	w.Header().Set(MediaHeader, mediaDirect)
+	replyAnswer(w, id, answer)
+	answered()
+	for _, pause := range joins {
+		select {
+		case <-time.After(pause):
+		case <-staying.Done():
+			return
+		}
+		model, fault := f.join(staying, id, header)
+		if fault == nil {
+			over = f.stay(ctx, staying, grant, id, header, model, pass, &attached{ours: true}, nil)
+			return
+		}
+		f.log.Warn("call of the voice model's server not joined",
+			zap.String("call", id), zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+	}
+}
+
+// ofProvider reports whether a call is one that we began at the provider.
+func (f *Front) ofProvider(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.attached[id].began.IsZero()
+}
+
+// serveInstead serves POST /v1/realtime/calls?call_id= of a client that lost a call of the provider, which is over with
+// its connection: another call takes its place, and begins with what was said.
+func (f *Front) serveInstead(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
+) {
+	f.mu.Lock()
+	id := r.URL.Query().Get("call_id")
+	c, a := f.calls[id], f.attached[id]
+	f.mu.Unlock()
+	if c == nil || a.pass == nil || !c.grant.MayJoin(grant) {
+		(&handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}).Reply(w, true)
+		return
+	}
+	c.do(func() {
+		c.legs.left = time.Now() // nobody hung up
+		c.end(nil)
+	})
+	ended, cancel := context.WithTimeout(r.Context(), yieldLimit)
+	defer cancel()
+	select {
+	case <-a.pass.left:
+	case <-ended.Done():
+	}
+	f.serveDirect(ctx, w, r, grant, offer, answered)
+}
+
+// codeNoCalls is the code, for us alone, of a provider that has no calls of WebRTC, or none with this session.
+const codeNoCalls handoff.Code = "no_calls"
+
+// noCalls is what such a provider answers.
+var noCalls = []int{
+	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
+	http.StatusUnprocessableEntity, http.StatusNotImplemented,
+}
+
+// begin has the provider answer an offer. The session begins with our tools: what the caller says before we have joined
+// finds them there. Errors are those of [Front.dialModel], and codeNoCalls.
+func (f *Front) begin(
+	ctx context.Context, grant handoff.Grant, offer rtcOffer, header http.Header,
+) (id, answer string, fault *handoff.Error) {
+	tools, guide := f.config.Tools(grant)
+	model := f.modelNamed(offer.model)
+	session := mask.Begin([]byte(gjson.GetBytes(offer.Session, "session").Raw), tools, guide, f.config.Effort)
+	if model != "" {
+		session = events.Set(session, "model", events.Quote(model))
+	}
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for _, part := range []struct{ name, kind, text string }{
+		{"sdp", "application/sdp", offer.SDP}, {"session", "application/json", string(session)},
+	} {
+		to, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {`form-data; name="` + part.name + `"`}, "Content-Type": {part.kind},
+		})
+		if err == nil {
+			_, err = io.WriteString(to, part.text)
+		}
+		if err != nil {
+			return "", "", handoff.AsError(err) // a buffer takes everything
+		}
+	}
+	_ = form.Close() // likewise
+	ctx, cancel := context.WithTimeout(ctx, f.reach)
+	defer cancel()
+	response, err := f.post(ctx, "", form.FormDataContentType(), &body, header)
+	f.counts.dialled(err == nil && response.StatusCode == http.StatusCreated)
+	if err != nil {
+		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, err.Error())
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode/100 != 2 {
+		fault = f.declined(response, model)
+		if slices.Contains(noCalls, response.StatusCode) {
+			fault.Code = codeNoCalls
+		}
+		return "", "", fault
+	}
+	id = path.Base(response.Header.Get("Location"))
+	sdp, err := io.ReadAll(io.LimitReader(response.Body, rtc.MaxSDP))
+	if err != nil || !callIDs.MatchString(id) || !bytes.HasPrefix(sdp, []byte("v=0")) {
+		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, "its answer to the offer has no SDP, or no id of the call")
+	}
+	if ctx.Err() != nil { // whoever offered has gone
+		f.release(id)
+		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
+	}
+	return id, string(sdp), nil
+}
+
+// release hangs a call up at the provider, which does not know yet that it is over, or knows it already.
+func (f *Front) release(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), hangupLimit)
+	defer cancel()
+	response, err := f.post(ctx, "/"+id+"/hangup", "application/json", strings.NewReader("{}"), nil)
+	if err != nil {
+		f.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(err))
+		return
+	}
+	_ = response.Body.Close()
+}
+
+// post asks the provider for something of its calls. Its answer is not followed elsewhere: the key goes along.
+func (f *Front) post(
+	ctx context.Context, below, kind string, body io.Reader, header http.Header,
+) (*http.Response, error) {
+	to := *f.model
+	to.Scheme = strings.Replace(to.Scheme, "ws", "http", 1)
+	to.Path = strings.TrimSuffix(to.Path, "/") + "/calls" + below
+	to.RawQuery = f.without("model").Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header = f.credentials(header)
+	r.Header.Set("Content-Type", kind)
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return client.Do(r)
+}
+
+// without returns the query of the model's address, but for one parameter.
+func (f *Front) without(name string) url.Values {
+	query := f.model.Query()
+	query.Del(name)
+	return query
+}
+
+// Say takes what the caller typed, as the item with this id, for a call whose sound does not go through here: there
+// anything that its sockets bring could be from any program, and counts as no permission. What comes this way counts as
+// typed by the holder of the grant. It waits until the call was joined. Errors have code [handoff.CodeNotFound] or
+// [handoff.CodeMalformed].
+func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text string) error {
+	if text == "" || !itemIDs.MatchString(item) {
+		return handoff.Fault(handoff.CodeMalformed, "a sentence has an id and a text", "")
+	}
+	f.mu.Lock()
+	a, attached := f.attached[id]
+	f.mu.Unlock()
+	if attached && a.in != nil {
+		select {
+		case <-a.in:
+		case <-ctx.Done():
+		}
+	}
+	f.mu.Lock()
+	c := f.calls[id]
+	f.mu.Unlock()
+	said := false
+	if c != nil && c.grant.MayJoin(grant) {
+		c.do(func() { said = c.types(item, text) })
+	}
+	if !said {
+		return handoff.Fault(handoff.CodeNotFound, "such call", "")
+	}
+	return nil
+}
+
+// types gives the model what the caller typed, and asks for its answer; false: the client's own leg brings that.
+func (c *Call) types(item, text string) bool {
+	state := c.hearing.attached
+	if state == nil || !state.ours {
+		return false
+	}
+	if state.typed = append(state.typed, item); len(state.typed) > maxTyped {
+		state.typed = state.typed[1:]
+	}
+	c.fromClient(events.Encode(events.Object{"type": events.TypeItemCreate, "item": events.Object{
+		"id": item, "type": events.ItemMessage, "role": "user",
+		"content": []events.Object{{"type": "input_text", "text": text}},
+	}}))
+	c.fromClient(events.Encode(events.Object{"type": events.TypeCreate}))
+	return true
+}

@@ -1,0 +1,306 @@
+package realtime
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/rtc"
+	"switchboard/realtime/rtc/rtctest"
+	"switchboard/realtime/simulator"
+)
+
+// A carrier is the simulator as a provider that carries calls of browsers itself, and a front beside that.
+type carrier struct {
+	t     *testing.T
+	front *Front
+	desk  string // where browsers post their offers
+	model string // where the provider's calls are
+}
+
+// carry begins both.
+func carry(t *testing.T, script *simulator.Script, router *listener) *carrier {
+	rtctest.NoLeaks(t)
+	l := listenLocal(t)
+	media, err := rtc.Listen(rtc.Config{}, nopLog())
+	if err == nil {
+		err = media.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &carrier{t: t, model: "http://" + l.Addr().String() + callPath}
+	if p.front, err = NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator",
+		Router: router, Tools: ours, Direct: true, Broken: &notebook{}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 2)
+	model := simulator.New(simulator.Config{Script: script, Hurry: 20,
+		Answer: func(ctx context.Context, offer string) (string, simulator.Browser, *handoff.Error) {
+			answer, peer, fault := media.NewPeer(ctx, offer)
+			return answer, peer, fault
+		}})
+	go func() { ran <- model.Serve(ctx, l) }()
+	go func() { ran <- p.front.Run(ctx) }()
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.front.ServeCalls(w, r, someone) }))
+	p.desk = edge.URL + "/v1/realtime/calls"
+	t.Cleanup(func() {
+		edge.Close()
+		stop()
+		for range 2 {
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		}
+		media.Close()
+	})
+	return p
+}
+
+// call begins a call whose sound goes straight to the provider, and waits until its browser is connected and the front
+// has joined.
+func (p *carrier) call(b *rtctest.Browser) (id string) { return p.callBy(b, "rejoin=1") }
+
+func (p *carrier) callBy(b *rtctest.Browser, query string) (id string) {
+	p.t.Helper()
+	response, answer := post(p.t, p.desk+"?media=direct&"+query, "application/sdp", b.Offer())
+	if response.StatusCode != http.StatusCreated || response.Header.Get(MediaHeader) != mediaDirect {
+		p.t.Fatalf("%d %v %s", response.StatusCode, response.Header, answer)
+	}
+	id = strings.TrimPrefix(response.Header.Get("Location"), callPath)
+	if all := p.front.Calls(someone); len(all) != 1 || all[0].ID != id {
+		p.t.Errorf("calls %+v", all)
+	}
+	b.Accept(answer)
+	created := rtctest.Event(p.t, b.Messages, "session.created")
+	if names := toolNames(created.Raw, "session.tools"); !strings.Contains(names, `"codex"`) ||
+		created.Get("session.instructions").String() != guide || !created.Get("session.audio.input.transcription").IsObject() {
+		p.t.Errorf("the session begins with %s", created)
+	}
+	return id
+}
+
+// said reads the browser's events up to the end of a response with this text.
+func (p *carrier) said(b *rtctest.Browser, text string) {
+	p.t.Helper()
+	for {
+		if e := rtctest.Event(p.t, b.Messages, "response.done"); strings.Contains(e.Get("response.output").Raw, text) {
+			return
+		}
+	}
+}
+
+// TestDirect: the browser talks with the provider itself, and the work is ours as in any call.
+func TestDirect(t *testing.T) {
+	router := &listener{on: works}
+	p := carry(t, testsRun(), router)
+	b := rtctest.NewWide(t, rtctest.Label)
+	id := p.call(b)
+	if err := p.front.Say(t.Context(), someone, id, "item_1", "run the tests on bigpc"); err != nil {
+		t.Fatal(err)
+	}
+	rtctest.Event(t, b.Messages, "output_audio_buffer.started")
+	rtctest.Take(t, b.Packets, "the voice")
+	p.said(b, "They pass.")
+	var words []handoff.Heard
+	var requests []string
+	rtctest.Eventually(t, "what was heard and asked", func() bool {
+		told := false
+		for _, e := range router.heard() {
+			switch e := e.(type) {
+			case handoff.Heard:
+				words = append(words, e)
+			case handoff.FunctionCall:
+				requests = append(requests, e.Tool)
+			case handoff.Said:
+				told = told || strings.HasPrefix(e.ID, "late-")
+			}
+		}
+		return told
+	})
+	if len(words) != 1 || words[0].Text != "run the tests on bigpc" || !words[0].Typed || words[0].Loose {
+		t.Errorf("heard %+v", words)
+	}
+	if !slices.Equal(requests, []string{"codex"}) {
+		t.Errorf("asked for %q", requests)
+	}
+	// What comes on the data channel may be of any program.
+	b.Send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"yes"}]}}`)
+	rtctest.Eventually(t, "what was written", func() bool {
+		return slices.ContainsFunc(router.heard(), func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Text == "yes" && w.Loose })
+	})
+	// The end of the call here is its end there.
+	if err := p.front.Hangup(someone, id); err != nil {
+		t.Fatal(err)
+	}
+	<-b.Over
+	rtctest.Eventually(t, "the end", func() bool { return len(p.front.Calls(someone)) == 0 })
+	rtctest.Eventually(t, "its end at the provider", func() bool {
+		response, _ := post(t, p.model+id+"/hangup", "application/json", "{}")
+		return response.StatusCode == http.StatusNotFound
+	})
+}
+
+// TestDirectBrowserGoes: a browser that hangs up ends the call at the provider, and here with it.
+func TestDirectBrowserGoes(t *testing.T) {
+	p := carry(t, testsRun(), &listener{})
+	b := rtctest.NewWide(t, rtctest.Label)
+	id := p.call(b)
+	rtctest.Eventually(t, "the call to be joined", func() bool {
+		p.front.mu.Lock()
+		defer p.front.mu.Unlock()
+		return p.front.calls[id] != nil
+	})
+	b.CloseChannel()
+	rtctest.Eventually(t, "the end", func() bool { return len(p.front.Calls(someone)) == 0 })
+}
+
+// TestDirectComesBack: a browser that lost its connection gets another call in place of the one that is over with it,
+// and that knows what was said.
+func TestDirectComesBack(t *testing.T) {
+	p := carry(t, testsRun(), &listener{on: works})
+	b := rtctest.NewWide(t, rtctest.Label)
+	id := p.call(b)
+	if err := p.front.Say(t.Context(), someone, id, "item_1", "run the tests on bigpc"); err != nil {
+		t.Fatal(err)
+	}
+	p.said(b, "They pass.")
+	response, _ := post(t, p.desk+"?media=direct&call_id=rtc_0", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
+	if response.StatusCode != http.StatusNotFound {
+		t.Errorf("a call that is not there: %d", response.StatusCode)
+	}
+	again := rtctest.NewWide(t, rtctest.Label)
+	if now := p.callBy(again, "call_id="+id); now == id {
+		t.Error("the provider has the same call twice")
+	}
+	<-b.Over
+	for told := false; !told; {
+		e := rtctest.Event(t, again.Messages, "conversation.item.added")
+		text := e.Get("item.content.0.text").String()
+		told = strings.Contains(text, "run the tests on bigpc") && strings.Contains(text, "They pass.")
+	}
+}
+
+// TestDirectSpoken: the provider hears the caller, and says what was cut off as they spoke.
+func TestDirectSpoken(t *testing.T) {
+	p := carry(t, &simulator.Script{Transcripts: []string{"what is on bigpc?"}, Steps: []simulator.Step{
+		{On: simulator.Text("on bigpc"), Do: []simulator.Move{simulator.Say{Text: "A test runs."}}},
+	}}, &listener{})
+	b := rtctest.New(t, rtctest.Label)
+	p.call(b)
+	b.Say(append(bytes.Repeat([]byte{0x00, 0x80}, 4000), bytes.Repeat([]byte{0xff}, 8000)...)) // loud for a second, then quiet
+	rtctest.Event(t, b.Messages, "input_audio_buffer.speech_started")
+	p.said(b, "A test runs.")
+}
+
+// TestSayIsForDirectCalls: what is typed elsewhere goes into calls whose sound does not come through here, of who may.
+func TestSayIsForDirectCalls(t *testing.T) {
+	p := carry(t, testsRun(), &listener{})
+	id := p.call(rtctest.NewWide(t, rtctest.Label))
+	for what, try := range map[string]struct {
+		grant          handoff.Grant
+		id, item, text string
+		want           handoff.Code
+	}{
+		"another caller":  {handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, id, "item_1", "yes", handoff.CodeNotFound},
+		"another key":     {handoff.Grant{Caller: someone.Caller, Key: "other"}, id, "item_1", "yes", handoff.CodeNotFound},
+		"another call":    {someone, "rtc_0", "item_1", "yes", handoff.CodeNotFound},
+		"no words":        {someone, id, "item_1", "", handoff.CodeMalformed},
+		"a strange id":    {someone, id, "item 1", "yes", handoff.CodeMalformed},
+		"an id too long":  {someone, id, strings.Repeat("i", 33), "yes", handoff.CodeMalformed},
+		"who may, at all": {someone, id, "item_1", "hello", ""},
+	} {
+		code := handoff.Code("")
+		if err := p.front.Say(t.Context(), try.grant, try.id, try.item, try.text); err != nil {
+			code = handoff.AsError(err).Code
+		}
+		if code != try.want {
+			t.Errorf("%s: %q, want %q", what, code, try.want)
+		}
+	}
+	h := newHouse(t)
+	h.call("")
+	if err := h.front.Say(t.Context(), someone, h.front.Calls(someone)[0].ID, "item_1", "yes"); handoff.AsError(err).Code != handoff.CodeNotFound {
+		t.Errorf("a call through here: %v", err)
+	}
+}
+
+// TestDirectRefused: what the provider answers to an offer keeps its meaning; where it has no calls, they go through
+// here. It gets our key and the end user's name, and nobody's answer is followed elsewhere.
+func TestDirectRefused(t *testing.T) {
+	for status, want := range map[int]string{
+		http.StatusUnauthorized: string(handoff.CodeVoiceKey), http.StatusTooManyRequests: string(handoff.CodeVoiceLimit),
+		http.StatusBadGateway: string(handoff.CodeVoiceUnreachable), http.StatusFound: string(handoff.CodeVoiceUnreachable),
+		http.StatusCreated: string(handoff.CodeVoiceUnreachable), http.StatusNotFound: "dialled",
+	} {
+		asked := make(chan string, 2)
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				asked <- "dialled"
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			session := ""
+			if err := r.ParseMultipartForm(1 << 20); err == nil {
+				session = r.FormValue("session")
+			}
+			asked <- strings.Join([]string{r.URL.String(), r.Header.Get("Authorization"), r.Header.Get(safetyHeader),
+				gjson.Get(session, "model").String(), gjson.Get(session, "voice").String(), r.FormValue("sdp")[:3]}, " ")
+			w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
+			w.WriteHeader(status)
+		}))
+		front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime?api-version=1",
+			Model: "m", Key: "sk", Router: &listener{}, Direct: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- front.Run(ctx) }()
+		r := httptest.NewRequest(http.MethodPost, callPath+"?media=direct", strings.NewReader(rtctest.GoodOffer))
+		r.Header.Set(safetyHeader, "alice")
+		w := httptest.NewRecorder()
+		front.ServeCalls(w, r, someone)
+		got := gjson.Get(w.Body.String(), "error.code").String()
+		if first := <-asked; first != "/v1/realtime/calls?api-version=1 Bearer sk alice m  v=0" {
+			t.Errorf("%d: asked %s", status, first)
+		}
+		if want == "dialled" {
+			got = <-asked
+		}
+		if got != want {
+			t.Errorf("%d: %q, want %q: %d %s", status, got, want, w.Code, w.Body)
+		}
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		far.Close()
+	}
+}
+
+// TestThroughUnlessAsked: without a word of the client, or of the configuration, the sound goes through here.
+func TestThroughUnlessAsked(t *testing.T) {
+	for _, direct := range []bool{true, false} {
+		h := newHouseWith(t, func(c *Config) { c.Direct = direct })
+		query := ""
+		if !direct {
+			query = "?media=direct"
+		}
+		b := rtctest.New(t, rtctest.Label)
+		response, answer := post(t, h.desk()+query, "application/sdp", b.Offer())
+		if response.StatusCode != http.StatusCreated || response.Header.Get(MediaHeader) != "" {
+			t.Errorf("%d %v %s", response.StatusCode, response.Header, answer)
+		}
+		model := rtctest.Take(t, h.model.conns, "model")
+		_ = model.Close()
+	}
+}

@@ -1,0 +1,37 @@
+package mask
+
+import (
+	"encoding/json"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// Begin returns the session with which a call of the provider begins that we will join: what its client asked for, a
+// raw session or nil, and beside that our tools, our instructions, effort of reasoning, "" for the model's own, where it
+// says nothing of that, and words of what the caller says. The sound is agreed on elsewhere.
+func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort string) []byte {
+	s := session{tools: tools, guide: guide.Whole, added: guide.Added, created: true}
+	update := events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(`{"type":"realtime"}`)})
+	if len(asked) > 0 {
+		update = events.Set(update, "session", string(asked))
+	}
+	for path, none := range map[string]string{pathTools: "[]", "session.audio": "{}"} {
+		if !gjson.GetBytes(update, path).Exists() {
+			update = events.Set(update, path, none)
+		}
+	}
+	for _, path := range []string{"session.audio.input.format", "session.audio.output.format"} {
+		update = events.Remove(update, path)
+	}
+	update = s.change(update, "")
+	if !s.now.instructed && s.guide != "" {
+		update = events.Set(update, pathInstructions, events.Quote(s.instructions(s.now.ours)))
+	}
+	if effort != "" && !gjson.GetBytes(update, "session.reasoning").Exists() {
+		update = events.Set(update, "session.reasoning", string(events.Encode(events.Object{"effort": effort})))
+	}
+	return []byte(gjson.GetBytes(update, "session").Raw)
+}

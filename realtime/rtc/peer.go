@@ -1,0 +1,68 @@
+package rtc
+
+import (
+	"context"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// A Peer is a browser on WebRTC as the server that makes its voice sees it: a [Leg] that gives and takes events of the
+// Realtime API alone, as a WebSocket would. What a leg and a call say to each other stays in here.
+type Peer struct {
+	leg     *Leg // Set once
+	settled bool // Owned by the sender: the server has answered the formats that the leg asked for
+}
+
+// NewPeer answers an offer. Whoever has the peer calls Run. Errors have code [handoff.CodeMalformed],
+// [handoff.CodeTooLarge] or [handoff.CodeInternal].
+func (m *Engine) NewPeer(ctx context.Context, sdp string) (answer string, p *Peer, fault *handoff.Error) {
+	offer := Offer{SDP: sdp}
+	if fault = offer.Check(); fault != nil {
+		return "", nil, fault
+	}
+	leg, fault := m.NewLeg(offer, m.log)
+	if fault != nil {
+		return "", nil, fault
+	}
+	if answer, fault = leg.Answer(ctx); fault != nil {
+		leg.Abandon()
+		return "", nil, fault
+	}
+	leg.Answered() // it is, in a moment
+	return answer, &Peer{leg: leg}, nil
+}
+
+// Run carries sound and events until the browser has gone or Close was called, and returns when its goroutines have
+// ended. It gives take the events of the browser in order, its sound among them. The first sets the formats of the
+// sound, and comes at once.
+func (p *Peer) Run(take func(event []byte)) {
+	p.leg.Run(func(event []byte) {
+		switch events.PeekType(event) {
+		case events.TypeFormats:
+			take(events.Set(event, "type", events.Quote(events.TypeSessionUpdate)))
+		case events.TypeOpened, events.TypePlayed:
+		default:
+			take(event)
+		}
+	})
+}
+
+// Send enqueues an event for the browser; false: it is too slow. Sound is played. One goroutine may call it.
+func (p *Peer) Send(event []byte) bool {
+	switch events.PeekType(event) {
+	case events.TypeSessionCreated:
+		p.leg.Send(events.Set(event, "type", events.Quote(events.TypeMade)))
+	case events.TypeSessionUpdated:
+		p.leg.Send(events.Set(event, "type", events.Quote(events.TypeChanged)))
+		if !p.settled { // nobody else has asked for anything yet
+			p.settled = true
+			return true
+		}
+	}
+	return p.leg.Send(event)
+}
+
+// Close ends the call of the browser; what was sent before is still delivered. It returns when Run has, which must
+// have been called.
+func (p *Peer) Close() { p.leg.Close(nil) }

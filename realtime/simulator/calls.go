@@ -1,0 +1,160 @@
+package simulator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// A Browser is the far end of a call of WebRTC: it gives and takes events of the protocol, its sound among them, as a
+// WebSocket would.
+type Browser interface {
+	// Run gives take the events of the browser in order until that has gone or Close was called.
+	Run(take func(event []byte))
+	// Send enqueues an event; false: the browser is too slow, or has gone.
+	Send(event []byte) bool
+	// Close ends the call after what was sent, and returns when Run has.
+	Close()
+}
+
+// An Answer answers an SDP offer. Whoever has the browser calls Run. An error is for who made the offer.
+type Answer func(ctx context.Context, offer string) (answer string, b Browser, err *handoff.Error)
+
+// maxOffer bounds an offer with the session that comes along, in bytes.
+const maxOffer = 256 << 10
+
+// A life is that of the calls that outlive their requests. Set once.
+type life struct {
+	ctx  context.Context
+	open *gate
+}
+
+// live begins or ends (nil) the time in which calls of WebRTC can begin.
+func (m *Model) live(l *life) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.life = l
+}
+
+// offered serves POST /v1/realtime/calls: an SDP offer, raw or in a form with a session.
+func (m *Model) offered(w http.ResponseWriter, r *http.Request) {
+	offer, session, err := readOffer(http.MaxBytesReader(w, r.Body, maxOffer), r.Header.Get("Content-Type"))
+	if err != nil {
+		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "The offer cannot be read: "+err.Error())
+		return
+	}
+	if session["model"] == nil && r.URL.Query().Get("model") == "" {
+		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "You must provide a model parameter.")
+		return
+	}
+	first := newSettings()
+	if session != nil {
+		var f *fault
+		if first, f = first.patch(session, false); f != nil {
+			refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", f.message)
+			return
+		}
+	}
+	m.mu.Lock()
+	life := m.life
+	m.mu.Unlock()
+	if life == nil || !life.open.enter() {
+		refuseHTTP(w, http.StatusServiceUnavailable, "server_error", "The simulated voice model is not running.")
+		return
+	}
+	answer, browser, fault := m.answer(r.Context(), offer)
+	if fault != nil {
+		life.open.leave()
+		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", fault.Error())
+		return
+	}
+	id := "rtc_" + rand.Text()
+	c := m.newConn()
+	c.rtc = browser
+	m.keep(id, c) // before anybody knows the id
+	go func() {   // Serve waits for it
+		defer life.open.leave()
+		m.converse(life.ctx, c, id, first)
+	}()
+	w.Header().Set("Content-Type", "application/sdp")
+	w.Header().Set("Location", "/v1/realtime/calls/"+id)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, answer)
+}
+
+// readOffer reads the offer, and the session that comes along; nil: none does.
+func readOffer(body io.Reader, kind string) (offer string, session map[string]any, err error) {
+	kind, params, err := mime.ParseMediaType(kind)
+	if err != nil || kind != "multipart/form-data" {
+		raw, err := io.ReadAll(body)
+		return string(raw), nil, err
+	}
+	form, err := multipart.NewReader(body, params["boundary"]).ReadForm(maxOffer)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = form.RemoveAll() }()
+	part := func(name string) string {
+		if all := form.Value[name]; len(all) > 0 {
+			return all[0]
+		}
+		return ""
+	}
+	if text := part("session"); text != "" {
+		if !readable(text) || !gjson.Parse(text).IsObject() {
+			return "", nil, errSession
+		}
+		err = json.Unmarshal([]byte(text), &session)
+	}
+	return part("sdp"), session, err
+}
+
+var errSession = handoff.Fault(handoff.CodeMalformed, "the session is not a JSON object", "")
+
+// hangUp serves POST /v1/realtime/calls/{id}/hangup.
+func (m *Model) hangUp(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	c := m.calls[r.PathValue("id")]
+	m.mu.Unlock()
+	if c == nil {
+		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "No session found for the provided call_id")
+		return
+	}
+	select {
+	case c.hungUp <- struct{}{}:
+	default: // somebody does already
+	}
+}
+
+// listen moves events of a browser to the run loop until it has gone.
+func (c *conn) listen() {
+	defer close(c.in)
+	c.rtc.Run(func(event []byte) {
+		c.received.Add(1)
+		select {
+		case c.in <- event:
+		case <-c.done:
+		}
+	})
+}
+
+// play sends a browser what the run loop gives, then ends its call.
+func (c *conn) play(lost context.CancelFunc) {
+	for frame := range c.out {
+		c.unsent.Add(-int64(len(frame)))
+		if !c.rtc.Send(frame) {
+			lost()
+			continue
+		}
+		c.sent.Add(1)
+	}
+	c.rtc.Close()
+}

@@ -1,0 +1,49 @@
+package web
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// failing lets every call fail from now on; nil: none.
+func (w *world) failing(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail = err
+}
+
+// TestPageDirect: in a call whose sound does not go through Switchboard, what is typed goes there and not over the
+// line; where a lost call is over, another takes its place, and what waits is said in that, once.
+func TestPageDirect(t *testing.T) {
+	t.Parallel()
+	w, p := openCall(t, true)
+	eval[bool](p, ownPeer)
+	eval[bool](p, `(far.direct = true)`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open" && far.events.length`)
+	p.Status("bigpc and laptop are working")
+	p.types("Yes, push it.")
+	waitFor(t, func() bool {
+		return regexp.MustCompile(`say owner rtc_1 item_[0-9a-f]{24} Yes, push it\.`).MatchString(strings.Join(w.log(), ";"))
+	})
+	if got := eval[string](p, `far.types()`); strings.Contains(got, "item.create") {
+		t.Errorf("it went over the line: %s", got)
+	}
+	w.failing(handoff.Fault(handoff.CodeNotFound, "such call", ""))
+	p.types("Stop the tests.")
+	waitFor(t, func() bool { return strings.Count(strings.Join(w.log(), ";"), "Stop the tests.") > 1 }) // it tries again
+	eval[bool](p, `(far.live = "", true)`)                                                              // it is over there
+	eval[bool](p, lose)
+	p.Until(`far.calls === 2 && far.asked === "rejoin=1&events=handoff&media=direct&lowers=1" && far.channel.readyState === "open"`)
+	w.failing(nil)
+	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "say owner rtc_2 ") })
+	p.Status("bigpc and laptop are working")
+	p.Until(`![...document.querySelectorAll(".line.you")].some((l) => l.textContent.includes("Not sent"))`)
+	if log := strings.Join(w.log(), ";"); strings.Contains(log, "hangup") || strings.Count(log, "Yes, push it.") != 1 {
+		t.Errorf("log %s", log)
+	}
+	p.Quiet("404")
+}
