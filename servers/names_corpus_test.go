@@ -1,0 +1,233 @@
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// A corpus is a fleet, and names that people say for what is in it. Who wrote it had not seen the resolver.
+type corpus struct {
+	specs    []Spec
+	sessions map[string][]Thread // by machine, newest first
+	cases    []spoken
+	now      time.Time
+}
+
+// A spoken name means one thing, none, or several of which one has to be asked for.
+type spoken struct {
+	Kind     string   `json:"kind"` // machine, project, session
+	Said     string   `json:"said"`
+	On       string   `json:"on"`        // the machine that is known already, "" for none
+	Want     []string `json:"want"`      // machines or ids of sessions
+	WantFull []string `json:"want_full"` // machine/project
+	Ask      bool     `json:"ask"`
+	None     bool     `json:"none"`
+	Lang     string   `json:"lang"`
+	Why      string   `json:"why"`
+}
+
+// tuned reports whether the resolver's rules were made with this name before the eyes. The other half was left alone.
+func (c spoken) tuned() bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(c.Said))
+	return h.Sum32()%2 == 0
+}
+
+func readCorpus(t testing.TB) corpus {
+	t.Helper()
+	text, err := os.ReadFile("testdata/names/fleet.json")
+	must(t, err)
+	var fleet struct {
+		Machines []struct {
+			Name    string
+			Aliases []string
+		}
+		Projects []struct{ Machine, Name, Dir string }
+		Sessions []struct {
+			Machine, ID, Title, Branch, Dir string
+			Updated                         time.Time
+		}
+	}
+	must(t, json.Unmarshal(text, &fleet))
+	c := corpus{sessions: map[string][]Thread{}}
+	for _, m := range fleet.Machines {
+		s := Spec{Name: m.Name, Aliases: m.Aliases, Projects: map[string]string{}, Dial: (&fakeServer{}).dial}
+		for _, p := range fleet.Projects {
+			if p.Machine == m.Name {
+				s.Projects[p.Name] = p.Dir
+			}
+		}
+		c.specs = append(c.specs, s)
+	}
+	must(t, check(c.specs))
+	for _, s := range fleet.Sessions {
+		c.sessions[s.Machine] = append(c.sessions[s.Machine],
+			Thread{ID: s.ID, Title: s.Title, Branch: s.Branch, Dir: s.Dir, Updated: s.Updated})
+		if s.Updated.After(c.now) {
+			c.now = s.Updated
+		}
+	}
+	for _, list := range c.sessions {
+		slices.SortFunc(list, func(a, b Thread) int { return b.Updated.Compare(a.Updated) })
+	}
+	text, err = os.ReadFile("testdata/names/cases.jsonl")
+	must(t, err)
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		var one spoken
+		must(t, json.Unmarshal(lines.Bytes(), &one))
+		if one.Kind == "project" {
+			one.Want = one.WantFull
+		}
+		c.cases = append(c.cases, one)
+	}
+	return c
+}
+
+// An outcome is what became of a spoken name.
+type outcome string
+
+const (
+	outFound  outcome = "found"
+	outAsked  outcome = "asked back" // with at most three candidates, what was meant among them
+	outNone   outcome = "refused"    // rightly
+	outMissed outcome = "missed"     // refused or asked back without need or without what was meant
+	outWrong  outcome = "wrong"      // something was taken that was not meant, or without asking
+)
+
+// judge compares what was taken, or was asked about, with what was meant.
+func (c spoken) judge(taken string, asked []string) outcome {
+	meant := func(name string) bool { return slices.Contains(c.Want, name) }
+	switch {
+	case taken != "" && len(c.Want) == 1 && !c.Ask && meant(taken):
+		return outFound
+	case taken != "":
+		return outWrong
+	case c.None && len(asked) == 0:
+		return outNone
+	case c.None || len(asked) == 0 || len(asked) > maxChoices:
+		return outMissed
+	case len(c.Want) <= maxChoices && !slices.ContainsFunc(c.Want, func(w string) bool { return !slices.Contains(asked, w) }),
+		len(c.Want) > maxChoices && !slices.ContainsFunc(asked, func(a string) bool { return !meant(a) }):
+		return outAsked
+	}
+	return outMissed
+}
+
+// hear gives a spoken name to the resolver as the tools do.
+func (c corpus) hear(t testing.TB, book *namebook, one spoken) (taken string, asked []string) {
+	t.Helper()
+	if one.Kind == "session" {
+		return c.hearSession(t, one)
+	}
+	said, name := one.Said, func(at place) string { return at.server }
+	if one.Kind == "project" {
+		name = func(at place) string { return at.server + "/" + at.project }
+		if one.On != "" {
+			said = one.On + "/" + said
+		}
+	} else {
+		name = func(at place) string { return strings.TrimSuffix(at.server+"/"+at.project, "/") }
+	}
+	at, fault := book.resolve(said)
+	if fault == nil {
+		return name(at), nil
+	}
+	if fault.Code == handoff.CodeAmbiguousServer || fault.Near {
+		for _, choice := range fault.Choices {
+			at, fault := book.resolve(choice)
+			if fault != nil {
+				t.Errorf("%q: choice %q leads nowhere", one.Said, choice)
+			}
+			asked = append(asked, name(at))
+		}
+	}
+	return "", asked
+}
+
+func (c corpus) hearSession(t testing.TB, one spoken) (taken string, asked []string) {
+	t.Helper()
+	list := nameSearch{now: c.now}
+	for _, spec := range c.specs {
+		if one.On == "" || one.On == spec.Name {
+			list.list = append(list.list, name(c.sessions[spec.Name])...)
+		}
+	}
+	id, fault := list.find(one.Said)
+	if fault == nil {
+		return id, nil
+	}
+	if fault.Code == handoff.CodeAmbiguousSession || fault.Near {
+		for _, choice := range fault.Choices {
+			id, fault := list.find(choice)
+			if fault != nil {
+				t.Logf("%q: choice %q leads nowhere", one.Said, choice)
+			}
+			asked = append(asked, id)
+		}
+	}
+	return "", asked
+}
+
+// TestNamesAsSpoken scores the resolver with what people say.
+func TestNamesAsSpoken(t *testing.T) {
+	t.Parallel()
+	c := readCorpus(t)
+	book := newNamebook(c.specs)
+	score := map[string]map[outcome]int{}
+	for _, one := range c.cases {
+		taken, asked := c.hear(t, book, one)
+		got := one.judge(taken, asked)
+		half := "other half"
+		if one.tuned() {
+			half = "tuned half"
+		}
+		for _, group := range []string{"all", half, "kind " + one.Kind, "language " + one.Lang} {
+			if score[group] == nil {
+				score[group] = map[outcome]int{}
+			}
+			score[group][got]++
+		}
+		if one.tuned() && testing.Verbose() && (got == outMissed || got == outWrong) {
+			t.Logf("%s: %q on %q: took %q, asked %q, want %q (%s)", got, one.Said, one.On, c.title(taken), c.titles(asked), c.titles(one.Want), one.Why)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(score)) {
+		of := score[group]
+		right := of[outFound] + of[outAsked] + of[outNone]
+		all := right + of[outMissed] + of[outWrong]
+		t.Logf("%-16s %3d of %3d right (%.1f %%): %d found, %d asked back, %d refused; %d missed, %d wrong", group, right, all,
+			100*float64(right)/float64(all), of[outFound], of[outAsked], of[outNone], of[outMissed], of[outWrong])
+	}
+}
+
+func (c corpus) title(id string) string {
+	for machine, list := range c.sessions {
+		for _, s := range list {
+			if s.ID == id {
+				return fmt.Sprintf("%s: %s", machine, s.Title)
+			}
+		}
+	}
+	return id
+}
+
+func (c corpus) titles(ids []string) (out []string) {
+	for _, id := range ids {
+		out = append(out, c.title(id))
+	}
+	return out
+}
+
+var _ context.Context
