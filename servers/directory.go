@@ -88,7 +88,7 @@ func (f *Fleet) ask(
 	default:
 		return nil, false, f.name(err, handoff.Target{Server: k.spec.Name})
 	}
-	return name(threads), err == nil, nil
+	return k.spec.name(threads), err == nil, nil
 }
 
 func (f *Fleet) cached(server string) listing {

@@ -1,9 +1,6 @@
 package servers
 
 import (
-	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,15 +11,6 @@ import (
 
 // maxSpoken bounds a name that somebody says; longer text is never a name.
 const maxSpoken = 200
-
-// numberWords are the numbers that people say inside names ("node two"). Set once.
-var numberWords = map[string]string{
-	"zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
-	"seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
-	"thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16", "seventeen": "17",
-	"eighteen": "18", "nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40",
-	"fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-}
 
 // articles are left out of a name first. Set once.
 var articles = []string{"the", "my", "our", "a", "an"}
@@ -124,52 +112,6 @@ func keys(in []string) []string {
 // overlap reports whether two sets of keys share one.
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(k string) bool { return slices.Contains(b, k) })
-}
-
-// near reports whether two keys differ by so little that a misheard letter explains it. Figures must be the
-// same: node 1 is never node 2. Short names must match.
-func near(a, b string) bool {
-	n := min(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
-	allowed := 0
-	switch {
-	case n >= 8:
-		allowed = 2
-	case n >= 5:
-		allowed = 1
-	}
-	if allowed == 0 || figuresOf(a) != figuresOf(b) {
-		return false
-	}
-	return distance([]rune(a), []rune(b), allowed) <= allowed
-}
-
-// likest returns the names that differ least from what was wanted, at most [maxChoices] of them, if they differ in no
-// more than a third. A name comes with its keys. They are to be asked about: near tells what may be taken.
-func likest(wanted []string, names iter.Seq2[[]string, string]) []string {
-	least := map[string]int{}
-	for has, name := range names {
-		for _, key := range has {
-			for _, w := range wanted {
-				allowed := max(utf8.RuneCountInString(w), utf8.RuneCountInString(key)) / 3
-				d := distance([]rune(w), []rune(key), allowed)
-				if was, known := least[name]; d <= allowed && (!known || d < was) {
-					least[name] = d
-				}
-			}
-		}
-	}
-	found := slices.SortedFunc(maps.Keys(least),
-		func(a, b string) int { return cmp.Or(least[a]-least[b], strings.Compare(a, b)) })
-	return found[:min(len(found), maxChoices)]
-}
-
-func figuresOf(key string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return r
-		}
-		return -1
-	}, key)
 }
 
 // distance counts insertions, deletions, substitutions and swaps of neighbours. Beyond limit it returns

@@ -2,10 +2,12 @@ package servers
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"switchboard/handoff"
 )
@@ -40,16 +42,23 @@ const (
 	ranks
 )
 
+// A heardPlace is one name of a place.
+type heardPlace struct {
+	place
+	spelled
+	alone bool // the name is the project's, without its server's
+}
+
 // A namebook is the resolver's table: every form of every name. It is made once and only read.
 type namebook struct {
 	servers []string                  // Set once: in configured order
 	dirs    map[string][]string       // Set once: projects of each server, sorted
 	index   [ranks]map[string][]place // Set once: places by key
-	all     map[string][]place        // Set once: every key, for near matches
+	heard   []heardPlace              // Set once: every name as it is compared with what was misheard
 }
 
 func newNamebook(specs []Spec) *namebook {
-	b := &namebook{dirs: map[string][]string{}, all: map[string][]place{}}
+	b := &namebook{dirs: map[string][]string{}}
 	for i := range b.index {
 		b.index[i] = map[string][]place{}
 	}
@@ -67,17 +76,23 @@ func (b *namebook) addServer(s Spec) {
 	for _, name := range names {
 		b.add(rankName, words(name), own)
 		b.add(rankLoose, without(words(name), serverFillers), own)
+		b.heard = append(b.heard, heardPlace{place: own, spelled: spelling(name)})
 	}
 	for _, host := range hostNames(s.Host) {
 		b.add(rankHost, words(host), own)
 		b.add(rankLoose, without(words(host), serverFillers), own)
+		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil {
+			b.heard = append(b.heard, heardPlace{place: own, spelled: spelling(host)})
+		}
 	}
 	for _, project := range b.dirs[s.Name] {
 		p, at := words(project), place{server: s.Name, project: project}
 		b.add(rankProject, p, at)
 		b.add(rankLooseAll, without(p, serverFillers), at)
+		b.heard = append(b.heard, heardPlace{place: at, spelled: spelling(project), alone: true})
 		for _, name := range names {
 			n := words(name)
+			b.heard = append(b.heard, heardPlace{place: at, spelled: spelling(project + " " + name)})
 			for _, link := range []string{"on", "at", "in"} {
 				b.add(rankProject, slices.Concat(p, []string{link}, n), at)
 			}
@@ -92,10 +107,8 @@ func (b *namebook) addServer(s Spec) {
 
 func (b *namebook) add(r rank, name []string, at place) {
 	for _, key := range keys(name) {
-		for _, index := range []map[string][]place{b.index[r], b.all} {
-			if !slices.Contains(index[key], at) {
-				index[key] = append(index[key], at)
-			}
+		if !slices.Contains(b.index[r][key], at) {
+			b.index[r][key] = append(b.index[r][key], at)
 		}
 	}
 }
@@ -151,8 +164,50 @@ func (b *namebook) resolve(said string) (place, *handoff.Error) {
 	if server, project, ok := strings.Cut(said, "/"); ok {
 		return b.within(said, server, project)
 	}
-	return b.only(said, b.nearby(append(keys(full), keys(bare)...)))
+	return b.hear(said, slices.Values(b.heard), fit.whole)
 }
+
+// whole and part report whether a name may be taken: all of it was said, or what was said is part of no other.
+func (f fit) whole() bool { return f.full }
+func (f fit) part() bool  { return f.sure && f.exact >= minStem }
+
+// hear finds the place of those names that sounds like what was said. A name that fits enough is taken if it is the
+// only one. Else those that are like it are asked about, at most [maxChoices].
+func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit) bool) (place, *handoff.Error) {
+	if len(said) > maxSpoken {
+		return place{}, b.unknown(said)
+	}
+	ways := hear(said, letters, func(string) bool { return false })
+	fits := map[place]fit{}
+	for name := range names {
+		if f := best(ways, name.spelled, spelled{}); f.better(fits[name.place]) {
+			fits[name.place] = f
+		}
+	}
+	found, sure := likest(fits, enough, func(x, y place) int {
+		server := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server)
+		return cmp.Or(server, strings.Compare(x.project, y.project))
+	})
+	switch {
+	case len(found) == 0:
+		return place{}, b.unknown(said)
+	case sure:
+		return b.only(said, found)
+	}
+	found = slices.DeleteFunc(found, func(at place) bool { // a project that only its machine makes likely
+		own, ok := fits[place{server: at.server}]
+		return at.project != "" && ok && own.score() >= fits[at].score()
+	})
+	fault := handoff.Fault(handoff.CodeUnknownServer, sayable(said), "")
+	fault.Near = true
+	for _, at := range found[:min(len(found), maxChoices)] {
+		fault.Choices = append(fault.Choices, at.say())
+	}
+	return place{}, fault
+}
+
+// letters weighs a word by its length: short ones tell less.
+func letters(w string) float64 { return float64(min(utf8.RuneCountInString(w), 8)) }
 
 // within resolves "server/project" whose parts do not match as a whole.
 func (b *namebook) within(said, server, project string) (place, *handoff.Error) {
@@ -169,44 +224,35 @@ func (b *namebook) within(said, server, project string) (place, *handoff.Error) 
 
 // project finds a project of one server.
 func (b *namebook) project(server, said string) (place, *handoff.Error) {
-	full := words(said)
-	wanted := append(keys(full), keys(without(full, serverFillers))...)
-	var same, similar []place
-	for _, name := range b.dirs[server] {
-		have := keys(words(name))
-		switch at := (place{server: server, project: name}); {
-		case name == said:
-			return at, nil
-		case overlap(have, wanted):
-			same = append(same, at)
-		case slices.ContainsFunc(have, func(k string) bool {
-			return slices.ContainsFunc(wanted, func(w string) bool { return near(k, w) })
-		}):
-			similar = append(similar, at)
-		}
-	}
-	if len(same) == 0 {
-		same = similar
-	}
-	if len(same) > 0 {
-		return b.only(said, same)
-	}
-	choices := []string{server}
-	for _, name := range b.dirs[server] {
-		choices = append(choices, place{server: server, project: name}.say())
-	}
-	return place{}, &handoff.Error{Code: handoff.CodeUnknownServer, Subject: sayable(said), Choices: choices}
-}
-
-// nearby collects every place with a name that was perhaps misheard.
-func (b *namebook) nearby(wanted []string) []place {
+	wanted := append(keys(words(said)), keys(without(words(said), serverFillers))...)
 	var found []place
-	for key, places := range b.all {
-		if slices.ContainsFunc(wanted, func(w string) bool { return near(w, key) }) {
-			found = append(found, places...)
+	for _, name := range b.dirs[server] {
+		at := place{server: server, project: name}
+		if name == said {
+			return at, nil
+		}
+		if overlap(keys(words(name)), wanted) {
+			found = append(found, at)
 		}
 	}
-	return found
+	if len(found) > 0 {
+		return b.only(said, found)
+	}
+	at, fault := b.hear(said, func(yield func(heardPlace) bool) {
+		for _, name := range b.heard {
+			if name.server == server && name.alone && !yield(name) {
+				return
+			}
+		}
+	}, func(f fit) bool { return f.full || f.part() })
+	if fault == nil || fault.Near || fault.Code == handoff.CodeAmbiguousServer {
+		return at, fault
+	}
+	fault.Choices = []string{server}
+	for _, name := range b.dirs[server] {
+		fault.Choices = append(fault.Choices, place{server: server, project: name}.say())
+	}
+	return place{}, fault
 }
 
 // only returns the one place found, or says why there is none.
@@ -229,21 +275,9 @@ func (b *namebook) only(said string, found []place) (place, *handoff.Error) {
 	return place{}, fault
 }
 
-// unknown says that nothing fits, and which names are like it, else which there are. None of them is taken.
+// unknown says that nothing fits, and which names there are.
 func (b *namebook) unknown(said string) *handoff.Error {
 	fault := handoff.Fault(handoff.CodeUnknownServer, sayable(said), "")
-	wanted := keys(without(words(sayable(said)), serverFillers))
-	fault.Choices = likest(wanted, func(yield func([]string, string) bool) {
-		for key, places := range b.all {
-			for _, at := range places {
-				if !yield([]string{key}, at.say()) {
-					return
-				}
-			}
-		}
-	})
-	if fault.Near = len(fault.Choices) > 0; !fault.Near {
-		fault.Choices = slices.Clone(b.servers)
-	}
+	fault.Choices = slices.Clone(b.servers)
 	return fault
 }

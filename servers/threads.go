@@ -1,6 +1,8 @@
 package servers
 
 import (
+	"math"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -23,12 +25,27 @@ type named struct {
 	Thread
 	Label string
 	API   bool // a program made it
+
+	words []string // of the title, numbers in figures
+	whole []string // the keys of label and title
+	bare  []string // the same without fillers
+	title spelled  // as it is compared with what was misheard
+	about spelled  // what else may be said of it: its machine, directory and branch
 }
 
-func name(threads []Thread) []named {
+// name names the threads of a server.
+func (s Spec) name(threads []Thread) []named {
 	out := make([]named, len(threads))
+	machine := strings.Join(append([]string{s.Name}, s.Aliases...), " ")
 	for i, t := range threads {
-		out[i] = named{Thread: t, Label: label(t.Title)}
+		t := named{Thread: t, Label: label(t.Title)}
+		title, label := words(spokenTitle(t)), words(t.Label)
+		t.words = digits(title)
+		t.whole = slices.Concat(keys(label), keys(title))
+		t.bare = slices.Concat(keys(without(label, sessionFillers)), keys(without(title, sessionFillers)))
+		t.title = spelling(spokenTitle(t))
+		t.about = spelling(strings.Join([]string{path.Base(t.Dir), t.Branch, machine}, " ")).single()
+		out[i] = t
 	}
 	return out
 }
@@ -70,24 +87,16 @@ type nameSearch struct {
 // find finds the one thread that a name means: id, start of the id, title or label, words of the title, those
 // with words that tell sessions of one title apart, or nearly the title. It never guesses.
 func (s nameSearch) find(said string) (string, *handoff.Error) {
-	found := s.match(said, searches)
-	switch {
-	case len(found) == 1:
+	found, sure := s.search(said)
+	if sure && len(found) == 1 {
 		return found[0].ID, nil
-	case len(found) > 1:
-		fault := handoff.Fault(handoff.CodeAmbiguousSession, sayable(said), "")
-		fault.Choices = s.apart(found[:min(len(found), maxChoices)])
-		return "", fault
 	}
 	fault := handoff.Fault(handoff.CodeUnknownSession, sayable(said), "")
-	fault.Choices = likest(keys(without(words(sayable(said)), sessionFillers)), func(yield func([]string, string) bool) {
-		for _, t := range s.list {
-			if !yield(slices.Concat(keys(words(t.Label)), keys(words(t.Title))), t.Label) {
-				return
-			}
+	if len(found) > 0 {
+		if fault.Near = !sure; sure {
+			fault.Code = handoff.CodeAmbiguousSession
 		}
-	})
-	if fault.Near = len(fault.Choices) > 0; fault.Near {
+		fault.Choices = s.apart(found[:min(len(found), maxChoices)])
 		return "", fault
 	}
 	for _, t := range s.list {
@@ -101,7 +110,7 @@ func (s nameSearch) find(said string) (string, *handoff.Error) {
 // The ways to mean a thread, the surest first. The first that fits any thread decides.
 const (
 	sureSearches = 3 // these leave no doubt about what was said
-	searches     = 6
+	searches     = 4
 )
 
 // match returns the threads that fit a name in the surest of the first ways in which any does.
@@ -132,44 +141,89 @@ func (s nameSearch) matchers(said string) []func(named) bool {
 		func(t named) bool {
 			return len(said) >= minPrefix && len(t.ID) > len(said) && strings.EqualFold(t.ID[:len(said)], said)
 		},
-		func(t named) bool {
-			return overlap(keys(words(t.Label)), wanted) || overlap(keys(words(t.Title)), wanted)
-		},
-		func(t named) bool {
-			return overlap(keys(without(words(t.Label), sessionFillers)), loose) ||
-				overlap(keys(without(words(t.Title), sessionFillers)), loose)
-		},
-		func(t named) bool { return len(bare) > 0 && hasWords(words(t.Title), digits(bare)) },
+		func(t named) bool { return overlap(t.whole, wanted) },
+		func(t named) bool { return overlap(t.bare, loose) },
 		func(t named) bool { return s.pointsTo(t, full) },
-		func(t named) bool {
-			return slices.ContainsFunc(slices.Concat(keys(words(t.Label)), keys(words(t.Title))), func(have string) bool {
-				return slices.ContainsFunc(slices.Concat(wanted, loose), func(w string) bool { return near(w, have) })
-			})
-		},
 	}
+}
+
+// search returns the threads that a name can mean, and whether the only one is surely meant. A whole title that is
+// part of others too may be theirs.
+func (s nameSearch) search(said string) (found []named, sure bool) {
+	if t, ok := byID(said, s.list); ok {
+		return []named{t}, true
+	}
+	found = s.match(said, searches)
+	likely, sure := s.hear(said)
+	if rest, pronoun := strings.CutSuffix(strings.ToLower(strings.TrimSpace(said)), " one"); !sure && pronoun {
+		if again, surely := s.hear(rest); surely { // "the auth one"
+			likely, sure = again, true
+		}
+	}
+	if len(found) == 0 {
+		return likely, sure
+	}
+	for _, t := range likely {
+		if sure && !slices.ContainsFunc(found, func(f named) bool { return f.ID == t.ID }) {
+			found = append(found, t)
+		}
+	}
+	return found, true
+}
+
+// hear returns the threads whose titles sound like what was said, the likest first, and whether they are so like that
+// the only one is meant. "The latest" of several is the newest.
+func (s nameSearch) hear(said string) (found []named, sure bool) {
+	if len(said) > maxSpoken {
+		return nil, false
+	}
+	common := map[string]int{}
+	for _, t := range s.list {
+		for _, w := range t.title.spans {
+			if w.to-w.from == 1 {
+				common[w.text]++
+			}
+		}
+	}
+	weighs := func(w string) float64 { // by how few titles have it
+		return 1 + math.Log2(float64(len(s.list)+1)/float64(max(common[w], 1+len(s.list)/100)))
+	}
+	ways := hear(said, weighs, func(w string) bool { return common[w] > 0 })
+	fits := make(map[int]fit, len(s.list))
+	for i, t := range s.list {
+		if f := best(ways, t.title, t.about); f.said > 0 {
+			fits[i] = f
+		}
+	}
+	at, sure := likest(fits, func(f fit) bool { return f.full || f.part() }, func(a, b int) int { return a - b })
+	for _, i := range at {
+		found = append(found, s.list[i])
+	}
+	if sure && slices.ContainsFunc(spell(said), func(w word) bool { return slices.Contains(newest, w.text) }) {
+		slices.SortStableFunc(found, func(a, b named) int { return b.Updated.Compare(a.Updated) })
+		if len(found) > 1 && found[0].Updated.After(found[1].Updated) {
+			found = found[:1]
+		}
+	}
+	return found, sure
 }
 
 // pointsTo reports whether some words are of a thread's title and all others of what tells it from its like.
 func (s nameSearch) pointsTo(t named, said []string) bool {
 	said = digits(without(said, apartFillers))
-	title := words(t.Title)
-	if len(title) == 0 {
-		title = words(t.Label)
-	}
-	rest := slices.DeleteFunc(slices.Clone(said), func(w string) bool { return hasWords(title, []string{w}) })
-	if len(rest) == len(said) {
+	rest := slices.DeleteFunc(slices.Clone(said), func(w string) bool { return hasWords(t.words, []string{w}) })
+	if of := len(strings.Join(said, "")) - len(strings.Join(rest, "")); of == 0 || len(rest) == 0 && of < minStem {
 		return false
 	}
 	about := slices.Concat(words(t.Dir), words(t.Branch))
 	for minutes := range 3 { // an age that was said is a little older by now
 		about = append(about, words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated))...)
 	}
-	return hasWords(about, rest)
+	return hasWords(digits(about), rest)
 }
 
 // hasWords reports whether every word wanted is one of the title, or begins one.
 func hasWords(title, wanted []string) bool {
-	title = digits(title)
 	for _, w := range wanted {
 		if !slices.ContainsFunc(title, func(have string) bool {
 			return have == w || len(w) >= minStem && strings.HasPrefix(have, w)
@@ -231,8 +285,8 @@ func spokenTitle(t named) string {
 
 // alone reports whether a name means just this thread.
 func (s nameSearch) alone(t named, said string) bool {
-	found := s.match(said, searches)
-	return len(found) == 1 && found[0].ID == t.ID
+	found, sure := s.search(said)
+	return sure && len(found) == 1 && found[0].ID == t.ID
 }
 
 // differences says in what a thread differs from one of the others.

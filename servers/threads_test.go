@@ -16,7 +16,7 @@ const (
 )
 
 func testThreads() []named {
-	return name([]Thread{
+	return Spec{}.name([]Thread{
 		{ID: idAuth, Title: "Auth refactor"},
 		{ID: "thread_7f3a9c", Title: "Checkout page polish"},
 		{ID: idRelease, Title: "Release notes 2.4"},
@@ -93,7 +93,7 @@ func TestFindThread(t *testing.T) {
 
 // twins are sessions of one title, or of titles that sound the same.
 func twins(now time.Time) nameSearch {
-	return nameSearch{name([]Thread{
+	return nameSearch{Spec{}.name([]Thread{
 		{ID: "01c00000-0000-7000-8000-000000000001", Title: "Checkout flow", Dir: "/src/shop", Branch: "main",
 			Updated: now.Add(-5 * 24 * time.Hour)},
 		{ID: "01c00000-0000-7000-8000-000000000002", Title: "checkout flow!", Dir: "/src/api", Branch: "main",
@@ -180,7 +180,7 @@ func TestSettled(t *testing.T) {
 // TestIDsAreOpaque: ids of another kind are found as they are, also when they differ in case alone.
 func TestIDsAreOpaque(t *testing.T) {
 	t.Parallel()
-	list := name([]Thread{{ID: "resp_Ab1", Title: "Auth refactor"}, {ID: "resp_ab1", Title: "Release notes"},
+	list := Spec{}.name([]Thread{{ID: "resp_Ab1", Title: "Auth refactor"}, {ID: "resp_ab1", Title: "Release notes"},
 		{ID: "7", Title: "Seven dwarfs"}})
 	for said, want := range map[string]string{"resp_Ab1": "resp_Ab1", "resp_ab1": "resp_ab1", " 7 ": "7", "RESP_AB1": ""} {
 		if got, _ := byID(said, list); got.ID != want {
@@ -248,9 +248,9 @@ func FuzzLabels(f *testing.F) {
 	f.Add("Auth refactor", "auth refactor", "Auth refactor 2")
 	f.Add("", "\x00", "日本語のタイトル")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		list := name([]Thread{{ID: "1", Title: a}, {ID: "2", Title: b}, {ID: "3", Title: c}})
+		list := Spec{}.name([]Thread{{ID: "1", Title: a}, {ID: "2", Title: b}, {ID: "3", Title: c}})
 		for _, have := range list {
-			if alone := name([]Thread{have.Thread}); have.Label == "" || len(have.Label) > 400 || have.Label != alone[0].Label {
+			if alone := (Spec{}).name([]Thread{have.Thread}); have.Label == "" || len(have.Label) > 400 || have.Label != alone[0].Label {
 				t.Fatalf("label %q of %q", have.Label, have.Title)
 			}
 		}
