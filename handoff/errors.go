@@ -207,7 +207,7 @@ var Vocabulary = map[Code]Meaning{
 		"Make another with POST /v1/realtime/client_secrets, with a key.", http.StatusUnauthorized, 4401,
 	},
 	CodeLoginOver: {
-		"That link or code is over: each counts once, for ten minutes.",
+		"That link or code no longer works: each works once, within ten minutes.",
 		"`switchboard login` prints a new link; a device that is logged in shows a new code in its settings.",
 		http.StatusForbidden, 0,
 	},
@@ -286,14 +286,14 @@ var Vocabulary = map[Code]Meaning{
 		"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0,
 	},
 	CodeNotGranted: {
-		"This key may not do that: %s.", "Use a key that may; what each may do stands in the configuration of Switchboard.",
+		"This key may not do that: %s.", "Use a key that may; Switchboard's configuration says what each may do.",
 		http.StatusForbidden, 4403,
 	},
 	CodeLimited: {
 		"That is more than is allowed: %s.", "Try again later; work that runs goes on.", http.StatusTooManyRequests, 4429,
 	},
 	CodeInternal: {
-		"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011,
+		"Something went wrong on my side.", "Switchboard's log says more.", http.StatusInternalServerError, 1011,
 	},
 }
 

@@ -19,7 +19,7 @@ const (
 	maxGuesses  = 5                     // wrong codes, after which one that waits is void
 )
 
-// codes are what links and devices log in with: each counts once, for ten minutes, in this process alone. A code is
+// codes are what links and devices log in with: each works once, within ten minutes, in this process alone. A code is
 // short enough to be typed, so it must not be guessed: each wrong code counts against all that wait, whoever they are
 // for, since nobody can tell which one was meant.
 type codes struct {

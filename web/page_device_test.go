@@ -47,7 +47,7 @@ func TestPageAddsADevice(t *testing.T) {
 	again.open(base)
 	again.Until(`document.querySelector("#login:not([hidden])")`)
 	again.EnterCode(code)
-	again.Shows("each counts once, for ten minutes")
+	again.Shows("each works once, within ten minutes")
 	p.quiet()
 }
 

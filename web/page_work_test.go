@@ -17,7 +17,7 @@ func TestPageLogin(t *testing.T) {
 	s, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.open(base + "/#login=WRONG")
-	p.Shows("is over: each counts once, for ten minutes")
+	p.Shows("no longer works: each works once, within ten minutes")
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}

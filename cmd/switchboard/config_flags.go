@@ -29,7 +29,7 @@ type options struct {
 	Serve  struct{} `cmd:"" default:"1" help:"Run Switchboard. This is the default."`
 	Init   struct{} `cmd:"" help:"Write a commented switchboard.yaml to begin with."`
 	Add    addVerb  `cmd:"" help:"Add a machine to switchboard.yaml."`
-	Doctor struct{} `cmd:"" help:"Look at all that Switchboard needs, and tell what to mend, in order."`
+	Doctor struct{} `cmd:"" help:"Check everything that Switchboard needs, and say what to fix, in order."`
 	Login  struct {
 		Name string `arg:"" optional:"" help:"Whose login it is: a principal of keys. Usually the owner's."`
 	} `cmd:"" help:"Print a link that logs a browser in: once, within ten minutes."`
@@ -39,23 +39,23 @@ type options struct {
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
 	Join     joinVerb     `cmd:"" group:"On another machine" help:"Join a Switchboard elsewhere with this machine and its agents."`
 	Leave    leaveVerb    `cmd:"" group:"On another machine" help:"Leave the Switchboard that was joined."`
-	Audit    struct{}     `cmd:"" help:"Say whether the audit of decisions is as it was written."`
-	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for tests of others."`
-	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is well, for containers."`
+	Audit    struct{}     `cmd:"" help:"Check that nobody has changed the audit of decisions."`
+	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for other people's tests."`
+	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is healthy, for containers."`
 
 	Status   statusVerb   `cmd:"" group:"Of the running Switchboard" help:"Say what runs, what waits for you, and what ended lately."`
-	Servers  serversVerb  `cmd:"" aliases:"machines" group:"Of the running Switchboard" help:"Show your machines and how they are."`
+	Servers  serversVerb  `cmd:"" aliases:"machines" group:"Of the running Switchboard" help:"Show your machines and their state."`
 	Sessions sessionsVerb `cmd:"" group:"Of the running Switchboard" help:"Show sessions, the newest first."`
 	Read     readVerb     `cmd:"" group:"Of the running Switchboard" help:"Show what was said in a session."`
 	Work     workVerb     `cmd:"" group:"Of the running Switchboard" help:"Show work: what runs, waits or is paused, and what ended lately."`
-	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its outcome."`
+	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its end."`
 	Stop     stopVerb     `cmd:"" group:"Of the running Switchboard" help:"Stop work."`
 	Invite   inviteVerb   `cmd:"" group:"Of the running Switchboard" help:"Print the command with which another machine joins."`
 	Remove   removeVerb   `cmd:"" group:"Of the running Switchboard" help:"Forget a machine that joined."`
 	Rename   renameVerb   `cmd:"" group:"Of the running Switchboard" help:"Give a machine that joined another name."`
 	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
 	Apps     appsVerb     `cmd:"" group:"Of the running Switchboard" help:"Show programs elsewhere that were let in, or disconnect one."`
-	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show what agents ask, or answer it."`
+	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show the agents' questions, or answer one."`
 
 	verb  string
 	given map[string]bool // names of the flags on the command line

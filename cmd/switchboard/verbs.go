@@ -67,9 +67,9 @@ type handoffVerb struct {
 	Server string   `arg:"" optional:"" name:"machine" help:"The machine, or machine/project."`
 	Prompt []string `arg:"" optional:"" help:"What to do; - reads it from standard input."`
 	Thread string   `short:"t" placeholder:"SESSION" help:"The session to go on with: its name, title or id; or new. Else the one that you last used there."`
-	Next   bool     `xor:"mode" help:"After the work that runs there, not into it."`
-	Aside  bool     `xor:"mode" help:"Beside it, as a question of which nothing is kept."`
-	Key    string   `name:"idempotency-key" placeholder:"NAME" help:"A name of yours for this work: given again with the same words, it is not begun again but followed."`
+	Next   bool     `xor:"mode" help:"After the current work there, not into it."`
+	Aside  bool     `xor:"mode" help:"Beside it, as a side question that is not kept."`
+	Key    string   `name:"idempotency-key" placeholder:"NAME" help:"Your own name for this work: given again with the same words, it is followed and not begun twice."`
 	Follow string   `xor:"what" placeholder:"ID" help:"Show work that was given before; see \"switchboard work\"."`
 	Stop   string   `xor:"what" placeholder:"ID" help:"Stop it, as \"switchboard stop\" does."`
 }
@@ -88,7 +88,7 @@ func (handoffVerb) Help() string {
 type workVerb struct {
 	reachFlags
 	Server string `arg:"" optional:"" name:"machine" help:"The machine whose work to show; else all."`
-	Limit  int    `default:"10" placeholder:"N" help:"How much to show of what has ended."`
+	Limit  int    `default:"10" placeholder:"N" help:"How much finished work to show."`
 }
 
 // Help shows examples.
