@@ -47,8 +47,8 @@ const shownAt = `new MutationObserver((_, o) => {
 window.stalls = [];
 new PerformanceObserver((l) => window.stalls.push(...l.getEntries().map((e) => Math.round(e.duration)))).observe({ type: "longtask", buffered: true })`
 
-// TestPageFigures prints what a day of 521 pieces of work costs the browser: the CPU of a reload, the longest stall when
-// 100 more arrive, and when the page can be used over a slow line. It holds only that all of it is shown: how long that
+// TestPageFigures prints what a day of 521 pieces of work costs the browser: the CPU of a reload, the stalls when 100
+// more arrive, and when the page can be used over a slow line. It holds only that all of it is shown: how long that
 // takes is the machine's.
 func TestPageFigures(t *testing.T) {
 	t.Parallel()
