@@ -253,12 +253,13 @@ const (
 
 // An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
 type attached struct {
-	orphans []string                             // requests of a lost socket that have no output, for all that is known
-	earlier []handoff.SaidLine                   // what was said over lost sockets
-	tells   bool                                 // the provider tells when its sound begins and stops
-	until   time.Time                            // when it will have played what it said, as far as that is estimated
-	there   func(context.Context) *handoff.Error // Set once: asks the provider whether it has the call; nil: it is not asked
-	spoke   time.Time                            // when the caller began to speak last
+	// Set once: asks the provider whether it has the call; nil: it is not asked
+	there   func(context.Context) *handoff.Error
+	orphans []string           // requests of a lost socket that have no output, for all that is known
+	earlier []handoff.SaidLine // what was said over lost sockets
+	tells   bool               // the provider tells when its sound begins and stops
+	until   time.Time          // when it will have played what it said, as far as that is estimated
+	spoke   time.Time          // when the caller began to speak last
 
 	ours  bool     // the call is one of our page: what the caller types comes by [Front.Say]
 	typed []string // the items that came so, newest last

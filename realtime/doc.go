@@ -65,9 +65,9 @@
 //     gives events as any socket of the session does (guide "Webhooks and server-side controls").
 //   - A call that is not there gives 404 call_id_not_found, after seconds (community.openai.com 1396002).
 //   - The socket begins without a session.created (pydantic-ai #6676).
-//   - It may stay open when the caller has gone (openai-agents-js #684). So when nothing was seen of the caller for five
-//     minutes we dial the call once more, and leave it if the provider does not know it any more. Else our part ends
-//     after an hour, when the minutes of the day are used up, or by DELETE.
+//   - It may stay open when the caller has gone (openai-agents-js #684). So when nothing was seen of the caller for
+//     five minutes we dial the call once more, and leave it if the provider does not know it any more. Else our part
+//     ends after an hour, when the minutes of the day are used up, or by DELETE.
 //
 // Inworld has the same addresses. Two things are assumed. First, output_audio_buffer.started, stopped and cleared reach
 // this socket as they reach the peer; without them, sound is taken to last as long as its transcript. Second, close

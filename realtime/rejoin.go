@@ -237,8 +237,8 @@ func (f *Front) serveReoffer(
 	l.Run(c.takeFrom(l))
 }
 
-// serveRestart answers an offer with which a client that is still in its call takes another way to it. One whose leg has
-// ended comes back with a new one: it is told that this is none (409).
+// serveRestart answers an offer with which a client that is still in its call takes another way to it. One whose leg
+// has ended is told so (409), and comes back with a new one.
 func (f *Front) serveRestart(ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call, offer rtcOffer) {
 	var l *rtc.Leg
 	c.do(func() { l, _ = c.legs.client.(*rtc.Leg) })

@@ -18,10 +18,11 @@ func TestNextCallKnowsTheConversation(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store string) {
 		state, notes := t.TempDir(), make(chan string, 16)
 		l := loopback(t)
-		model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
+		note := func(h simulator.Heard) []simulator.Move {
 			notes <- strings.Join(h.Messages, "\n")
 			return toolsAsTyped(h)
-		}}})
+		}
+		model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: note}})
 		background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
 		again := func() *running {
 			return start(t, func(p *plan) {

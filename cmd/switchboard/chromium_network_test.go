@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"switchboard/realtime/simulator"
 )
 
 // TestChromiumAnotherNetwork: when the browser says that the network is another one, the call takes the new way in
@@ -55,4 +60,56 @@ func TestChromiumSlept(t *testing.T) {
 	p.Choose("Hang up")
 	p.Status("Not in a call")
 	p.Quiet(noKeyYet)
+}
+
+// TestChromiumOneEndNotice: when no other session of the voice model is had the call ends, and one notice says why. The
+// next call knows what was said.
+func TestChromiumOneEndNotice(t *testing.T) {
+	t.Parallel()
+	voice, notes := notingVoice(t)
+	address, path, _ := strings.Cut(strings.TrimPrefix(voice.URL, "ws://"), "/")
+	way := newCutter(t, "voice", address)
+	voice.URL = way.at + "/" + path
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 5, voice })
+	p := r.page(startChromium(t, true), 1280, 900)
+	p.Choose("Call")
+	p.Status("Listening")
+	p.says("Remember the blue door")
+	until(t, "the sentence", func() bool { return slices.Contains(notes(), "Remember the blue door") })
+	way.proxy.Stop()
+	p.Status("Not in a call")
+	p.Pictures("network-ended")
+	if n := eval[int](p, `document.querySelectorAll(".toast").length`); n != 1 {
+		t.Errorf("%d notices:\n%s", n, eval[string](p, `document.body.innerText`))
+	}
+	must(t, way.proxy.Start())
+	p.Choose("Call")
+	p.Status("Listening")
+	p.says("Go on")
+	until(t, "the note", func() bool {
+		return slices.ContainsFunc(notes(), func(n string) bool {
+			return strings.Contains(n, "broke off") && strings.Contains(n, `The caller: "Remember the blue door"`)
+		})
+	})
+}
+
+// notingVoice runs a voice model that keeps what it is told.
+func notingVoice(t *testing.T) (modelPlan, func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all []string
+	l := loopback(t)
+	model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{
+		Else: func(h simulator.Heard) []simulator.Move {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(append(all, h.Texts...), h.Messages...)
+			return toolsAsTyped(h)
+		}}})
+	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
+	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
 }
