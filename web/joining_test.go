@@ -18,14 +18,17 @@ func (w *world) Invite(_ context.Context, by handoff.Caller, name string) (strin
 
 // Remove implements [Joining].
 func (w *world) Remove(_ context.Context, _ handoff.Caller, name string) error {
-	if name != "mini" {
+	if name != "mini" && name != "studio" {
 		return handoff.Fault(handoff.CodeNotFound, name, "")
 	}
 	return nil
 }
 
 // Rename implements [Joining].
-func (w *world) Rename(ctx context.Context, by handoff.Caller, name, _ string) error {
+func (w *world) Rename(ctx context.Context, by handoff.Caller, name, to string) error {
+	if to == "taken" {
+		return handoff.Malformed("name", "the name taken is taken")
+	}
 	return w.Remove(ctx, by, name)
 }
 

@@ -373,7 +373,7 @@ func TestJoinedAgain(t *testing.T) {
 	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedTwice) {
 		t.Errorf("under another name: %v", err)
 	}
-	if _, err := s.Invite(t.Context(), handoff.Caller{}, "bigpc"); handoff.AsError(err).Code != handoff.CodeConflict {
+	if _, err := s.Invite(t.Context(), handoff.Caller{}, "bigpc"); handoff.AsError(err).Code != handoff.CodeMalformed {
 		t.Errorf("the name of another server: %v", err)
 	}
 	s.memory.mu.Lock()

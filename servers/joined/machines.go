@@ -262,7 +262,7 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 		return err
 	}
 	if err := m.cfg.Fleet.Change(drop, specs); err != nil {
-		return handoff.Fault(handoff.CodeConflict, "the name "+is.Name, err.Error())
+		return taken(is.Name, err)
 	}
 	if err := m.cfg.Store.PutMachine(ctx, is.Record); err != nil {
 		var names []string
@@ -284,6 +284,11 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 	m.lines.put(all, is.line)
 	m.all[hex.EncodeToString(is.Key)] = &is
 	return nil
+}
+
+// taken says that a name cannot be had.
+func taken(name string, why error) error {
+	return handoff.Malformed("name", "the name "+name+" is taken: "+why.Error())
 }
 
 // find returns the machine that has a key, or nil. What it points to is replaced, never changed.
@@ -312,7 +317,7 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	}
 	all := m.sorted()
 	if slices.ContainsFunc(all, func(one *machine) bool { return one.Name == name || slices.Contains(one.kept.Former, name) }) {
-		return Invitation{}, handoff.Fault(handoff.CodeConflict, "the name "+name, "a machine that joined has it")
+		return Invitation{}, taken(name, errors.New("a machine that joined has it"))
 	}
 	if len(all) >= maxMachines {
 		return Invitation{}, handoff.Fault(handoff.CodeLimited, "100 machines", "")
@@ -323,7 +328,7 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 		return Invitation{}, err
 	}
 	if err := m.cfg.Fleet.Check(nil, []servers.Spec{spec}); err != nil {
-		return Invitation{}, handoff.Fault(handoff.CodeConflict, "the name "+name, err.Error())
+		return Invitation{}, taken(name, err)
 	}
 	i := Invitation{Fingerprint: Fingerprint(m.cfg.Key.Public().(ed25519.PublicKey))}
 	_, _ = rand.Read(i.Secret[:]) // it never fails

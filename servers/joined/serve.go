@@ -140,7 +140,7 @@ func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*ma
 	}
 	if err := m.replace(ctx, was, is); err != nil {
 		m.cfg.Log.Warn("a machine cannot be taken as it is", zap.String("machine", is.Name), zap.Error(err))
-		if handoff.AsError(err).Code == handoff.CodeConflict {
+		if handoff.AsError(err).Code == handoff.CodeMalformed {
 			return nil, RefusedAgents
 		}
 		return nil, err

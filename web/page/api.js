@@ -130,6 +130,10 @@ export const archive = (server, thread, on) => request(`/fleet/sessions/${part(s
 export const pin = (server, thread, title) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, jsonBody("PUT", { thread_id: thread, title }));
 export const machines = () => json("/fleet/machines");
 export const testMachine = (server) => post(`/fleet/machines/${part(server)}/test`).then((answer) => answer.json());
+/** Makes the command with which a machine joins under a name: { command }. */
+export const inviteMachine = (name) => post("/fleet/machines", { name }).then((answer) => answer.json());
+export const renameMachine = (server, name) => post(`/fleet/machines/${part(server)}/rename`, { name });
+export const removeMachine = (server) => request(`/fleet/machines/${part(server)}`, jsonBody("DELETE", {}));
 export const level = () => json("/fleet/updates").then((answer) => answer.level);
 export const setLevel = (level) => request("/fleet/updates", jsonBody("PUT", { level }));
 const asked = (search, before) => `?limit=100${search ? `&search=${part(search)}` : ""}${before ? `&before=${part(before)}` : ""}`;

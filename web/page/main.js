@@ -28,6 +28,7 @@ import { settingsView } from "./view-settings.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
+import { joinView } from "./view-join.js";
 import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
@@ -296,6 +297,7 @@ function wire() {
   const list = workView({ ...done, stopAll, read: readWork, opened: (id, on) => { if (document.body.dataset.area === "work") at("work", ...(on ? [id] : [])); } }, hue);
   showAll = list.reveal;
   onChange(list);
+  onChange(joinView());
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
   onChange(settingsView({ settings, changed, level: setLevel, leaving: () => Promise.all([call.hangUp(), turnOff().catch(() => {})]), signedOut }, [notifyPart()]));

@@ -1,8 +1,9 @@
 // How a machine is set up, whether it answers now, and what to do when it does not.
 
 import * as api from "./api.js";
-import { h, icon, setText, show } from "./dom.js";
+import { h, icon, setAttr, setText, show } from "./dom.js";
 import { toast } from "./store.js";
+import { remove, rename } from "./view-join.js";
 import { ago, approvalWords, sandboxWords, until, voiceLimitWords } from "./words.js";
 
 /** Makes the part of a machine's card that tells how it is set up. */
@@ -15,7 +16,11 @@ export function setup(name) {
   const result = h("span", { class: "quiet-text", role: "status" });
   const test = h("button", { class: "button small", type: "button", text: "Test now", "aria-label": `Test now: ${name}`, on: { click: ask } });
   const line = h("div", { class: "test-line" }, test, result);
-  const more = h("details", { class: "did setup" }, h("summary", {}, icon("chevron"), "How it is set up"), facts, line);
+  const again = h("button", { class: "button small", type: "button", text: "Rename…", on: { click: () => rename(joined) } });
+  const gone = h("button", { class: "button small", type: "button", text: "Remove…", on: { click: () => remove(joined) } });
+  const own = h("div", { class: "test-line", hidden: true }, again, gone);
+  let joined = ""; // the machine, where it joined by itself
+  const more = h("details", { class: "did setup" }, h("summary", {}, icon("chevron"), "How it is set up"), facts, line, own);
   const el = h("div", { class: "setup-box" }, down, more);
 
   async function copied() {
@@ -40,8 +45,12 @@ export function setup(name) {
       const place = isDown ? el : more; // what is down is tested first
       if (line.parentElement !== place) {
         if (isDown) el.insertBefore(line, more);
-        else more.append(line);
+        else more.insertBefore(line, own);
       }
+      joined = about?.machine ?? "";
+      show(own, Boolean(joined));
+      setAttr(again, "aria-label", `Rename ${joined}`);
+      setAttr(gone, "aria-label", `Remove ${joined}`);
       setText(command, about?.start ?? "");
       show(tunnel, /^ws:\/\/(127\.|localhost|\[::1)/.test(about?.address ?? ""));
       const rows = about ? [
@@ -50,6 +59,9 @@ export function setup(name) {
         ["Next try", isDown && about.next_try ? until(Date.parse(about.next_try), now) : ""],
         ["New sessions may", sandboxWords(about.sandbox)], ["They ask", approvalWords(about.approval)],
         ["At most", about.ceiling ? sandboxWords(about.ceiling) : "no other limit"], ["By voice you may allow", voiceLimitWords(about.voice_approvals)],
+        ["Joined", about.joined ? ago(Date.parse(about.joined), now) : ""], ["System", about.system],
+        ["Free space", about.disk_free ? `${Math.round(about.disk_free / 2 ** 30)} GiB` : ""],
+        ["Answers", about.no_yes ? "a yes counts only on the machine itself" : ""],
       ].filter(([, value]) => value) : [];
       const key = JSON.stringify(rows);
       if (facts.dataset.key === key) return;

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -327,7 +328,7 @@ func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) 
 			return
 		}
 		<-toService
-		err = service.WriteMessage(websocket.TextMessage, answer)
+		err = pass(service, answer, strings.NewReader(""))
 		toService <- struct{}{}
 		if err != nil {
 			return

@@ -1,0 +1,163 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newGate(p Policy) *gate {
+	return &gate{policy: p, watched: map[string]string{}, threads: map[string]error{}}
+}
+
+// opens lets a gate see that a session was opened.
+func (g *gate) opens(t *testing.T, thread, cwd, sandbox string) {
+	t.Helper()
+	if _, err := g.fromService([]byte(`{"id":7,"method":"thread/resume","params":{"threadId":"x"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	g.fromAgent(fmt.Appendf(nil, `{"id":7,"result":{"thread":{"id":%q},"cwd":%q,"sandbox":{"type":%q}}}`, thread, cwd, sandbox))
+}
+
+// TestGate: what gives, follows and stops work passes within what the owner allows, and nothing else.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	inside, outside := filepath.Join(root, "src", "api"), filepath.Join(root, "secret")
+	must(t, os.MkdirAll(inside, 0o700))
+	must(t, os.MkdirAll(outside, 0o700))
+	must(t, os.Symlink(outside, filepath.Join(root, "src", "way-out")))
+	p := Policy{Dirs: []string{filepath.Join(root, "src")}, Ceiling: "workspace-write"}
+	for _, row := range []struct {
+		name, message string
+		want          error
+	}{
+		{"hello", `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"switchboard"},"capabilities":{}}}`, nil},
+		{"a list", `{"id":1,"method":"thread/list","params":{"limit":100,"sortKey":"recency_at"}}`, nil},
+		{"a command", `{"id":1,"method":"command/exec","params":{"command":["id"]}}`, errMethod},
+		{"a file", `{"id":1,"method":"fs/readFile","params":{"path":"/etc/passwd"}}`, errMethod},
+		{"settings", `{"id":1,"method":"config/value/write","params":{}}`, errMethod},
+		{"a method in capitals", `{"id":1,"method":"Thread/List","params":{}}`, errMethod},
+		{"two methods", `{"id":1,"method":"command/exec","Method":"thread/list","params":{}}`, nil},
+		{"no JSON", `{`, errMethod},
+		{"a batch", `[{"id":1,"method":"thread/list"}]`, errMethod},
+		{"a parameter more", `{"id":1,"method":"thread/start","params":{"config":{"sandbox_mode":"danger-full-access"}}}`, errMethod},
+		{"a looser sandbox", `{"id":1,"method":"thread/start","params":{"sandbox":"danger-full-access"}}`, errLooser},
+		{"an unknown sandbox", `{"id":1,"method":"thread/start","params":{"sandbox":"none"}}`, errLooser},
+		{"a sandbox", `{"id":1,"method":"thread/start","params":{"sandbox":"workspace-write"}}`, nil},
+		{"a directory", `{"id":1,"method":"thread/start","params":{"cwd":"` + inside + `"}}`, nil},
+		{"another directory", `{"id":1,"method":"thread/start","params":{"cwd":"` + outside + `"}}`, errElsewhere},
+		{"a way out", `{"id":1,"method":"thread/start","params":{"cwd":"` + root + `/src/way-out"}}`, errElsewhere},
+		{"dots", `{"id":1,"method":"thread/start","params":{"cwd":"` + root + `/src/../secret"}}`, errElsewhere},
+		{"a relative directory", `{"id":1,"method":"thread/start","params":{"cwd":"src"}}`, errElsewhere},
+		{"no session", `{"id":1,"method":"turn/start","params":{"threadId":"nobody","input":[]}}`, errUnknown},
+		{"a session", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[{"type":"text","text":"x"}]}}`, nil},
+		{"a session that is looser", `{"id":1,"method":"turn/start","params":{"threadId":"loose","input":[]}}`, errLooser},
+		{"a session of an unknown sandbox", `{"id":1,"method":"turn/start","params":{"threadId":"odd","input":[]}}`, errLooser},
+		{"a session elsewhere", `{"id":1,"method":"turn/start","params":{"threadId":"away","input":[]}}`, errElsewhere},
+		{"words into one", `{"id":1,"method":"turn/steer","params":{"threadId":"loose","input":[]}}`, errLooser},
+		{"a stop", `{"id":1,"method":"turn/interrupt","params":{"threadId":"loose","turnId":"1"}}`, nil},
+		{"a looser turn", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[],"sandboxPolicy":{"type":"dangerFullAccess"}}}`, errMethod},
+		{"a picture of the machine", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[{"type":"localImage","path":"/x"}]}}`, errMethod},
+		{"a yes", `{"id":1,"result":{"decision":"accept"}}`, errNoAnswers},
+		{"a yes for good", `{"id":1,"result":{"decision":"acceptForSession"}}`, errNoAnswers},
+		{"an answer", `{"id":1,"result":{"answers":{"a":{"answers":["yes"]}}}}`, errNoAnswers},
+		{"a yes beside a no", `{"id":1,"result":{"decision":"accept","action":"decline"}}`, errNoAnswers},
+		{"a no", `{"id":1,"result":{"decision":"decline"}}`, nil},
+		{"a stop of a question", `{"id":1,"result":{"decision":"cancel"}}`, nil},
+		{"no answer at all", `{"id":1,"error":{"code":-32000,"message":"no"}}`, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(p)
+			g.opens(t, "good", inside, "workspaceWrite")
+			g.opens(t, "loose", inside, "dangerFullAccess")
+			g.opens(t, "odd", inside, "externalSandbox")
+			g.opens(t, "away", outside, "readOnly")
+			f, err := g.fromService([]byte(row.message))
+			if row.name == "two methods" { // the last one counts, here as everywhere
+				if err == nil && f.Method != "thread/list" {
+					t.Errorf("it passes as %s", f.Method)
+				}
+				return
+			}
+			if !errors.Is(err, row.want) || err != nil && row.want == nil {
+				t.Errorf("%v, want %v", err, row.want)
+			}
+		})
+	}
+	open := newGate(Policy{Answers: true})
+	open.opens(t, "any", outside, "dangerFullAccess")
+	for _, message := range []string{
+		`{"id":1,"method":"turn/start","params":{"threadId":"any","input":[]}}`, `{"id":1,"result":{"decision":"accept"}}`,
+	} {
+		if _, err := open.fromService([]byte(message)); err != nil {
+			t.Errorf("without bounds: %s: %v", message, err)
+		}
+	}
+}
+
+// TestGateBetween: through a gate an app-server sees what may pass and nothing else, the service is told of the rest,
+// and long messages come through.
+func TestGateBetween(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 10)
+	far, near := net.Pipe()
+	go serveOne(far, func(agent *websocket.Conn) {
+		defer close(seen)
+		for {
+			_, data, err := agent.ReadMessage()
+			if err != nil {
+				return
+			}
+			seen <- string(data)
+			long := fmt.Sprintf(`{"id":2,"result":{"text":%q}}`, strings.Repeat("x", 1<<20))
+			if agent.WriteMessage(websocket.TextMessage, []byte(long)) != nil {
+				return
+			}
+		}
+	})
+	conn := gated(near, Policy{})
+	dialer := websocket.Dialer{NetDial: func(string, string) (net.Conn, error) { return conn, nil }}
+	service, _, err := dialer.DialContext(t.Context(), "ws://localhost/", nil)
+	must(t, err)
+	say := func(message string) { must(t, service.WriteMessage(websocket.TextMessage, []byte(message))) }
+	say(`{"id":1,"method":"command/exec","params":{}}`)
+	var refused struct {
+		ID    int
+		Error struct{ Message string }
+	}
+	_, data, err := service.ReadMessage()
+	must(t, err)
+	if err := json.Unmarshal(data, &refused); err != nil || refused.ID != 1 || refused.Error.Message != errMethod.Error() {
+		t.Errorf("told %s, %v", data, err)
+	}
+	say(`{"id":2,"method":"thread/list","params":{}}`)
+	if _, data, err = service.ReadMessage(); err != nil || len(data) < 1<<20 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if first := <-seen; !strings.Contains(first, "thread/list") {
+		t.Errorf("the app-server saw %s", first)
+	}
+	say(`{"id":9,"result":{"decision":"accept"}}`)
+	if second := <-seen; !strings.Contains(second, `"decline"`) {
+		t.Errorf("the app-server saw %s", second)
+	}
+	must(t, service.Close())
+	for range seen { // until its end
+	}
+}

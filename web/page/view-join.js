@@ -1,0 +1,86 @@
+// Machines that join: the command to run there and the wait for it, another name, and forgetting one.
+
+import * as api from "./api.js";
+import { confirmed } from "./confirm.js";
+import { byId, setText, show } from "./dom.js";
+import { toast, toastProblem } from "./store.js";
+
+let waiting = ""; // the machine that was invited
+let renaming = ""; // the machine that gets another name
+
+/** Wires the dialog that adds a machine. */
+export function joinView() {
+  const dialog = byId("join");
+  const field = byId("join-name");
+  byId("add-machine").addEventListener("click", () => open("", "Add a machine", "Show the command"));
+  byId("join-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit(field.value.trim());
+  });
+  byId("join-close").addEventListener("click", () => dialog.close());
+  byId("join-copy").addEventListener("click", () => {
+    navigator.clipboard?.writeText(byId("join-command").textContent).then(() => setText(byId("join-wait"), `Copied. Waiting for ${waiting}…`), () => {});
+  });
+  dialog.addEventListener("close", () => { waiting = ""; });
+  return (state) => {
+    if (!waiting || !state.servers.some((s) => s.name === waiting)) return;
+    const name = waiting;
+    dialog.close();
+    toast(`${name} has joined.`, { tone: "info" });
+  };
+}
+
+/** Asks for another name of a machine that joined. */
+export const rename = (name) => open(name, `Rename ${name}`, "Rename");
+
+/** Forgets a machine that joined, if the person agrees. */
+export async function remove(name) {
+  const text = "It does not come back, unless you invite it again. Work that runs there goes on, and is no longer followed.";
+  if (!(await confirmed({ title: `Remove ${name}?`, text, yes: "Remove it" }))) return;
+  await api.removeMachine(name).then(() => toast(`${name} is removed.`, { tone: "info" }), toastProblem);
+}
+
+function open(old, title, yes) {
+  renaming = old;
+  setText(byId("join-title"), title);
+  setText(byId("join-go"), yes);
+  byId("join-name").value = old;
+  problem("");
+  step(false);
+  byId("join").showModal();
+  byId("join-name").focus();
+}
+
+// Either the name is asked for, or the command is shown.
+function step(invited) {
+  show(byId("join-form"), !invited);
+  show(byId("join-go"), !invited);
+  show(byId("join-steps"), invited);
+  setText(byId("join-close"), invited ? "Close" : "Cancel");
+}
+
+function problem(text) {
+  setText(byId("join-problem"), text);
+  show(byId("join-problem"), Boolean(text));
+}
+
+async function submit(name) {
+  problem("");
+  try {
+    if (renaming) {
+      await api.renameMachine(renaming, name);
+      byId("join").close();
+      toast(`${renaming} is ${name} now.`, { tone: "info" });
+      return;
+    }
+    const { command } = await api.inviteMachine(name);
+    if (!byId("join").open) return; // the person left
+    waiting = name;
+    setText(byId("join-command"), command);
+    setText(byId("join-wait"), `Waiting for ${name}…`);
+    step(true);
+    byId("join-copy").focus();
+  } catch (error) {
+    problem([error.message, error.next].filter(Boolean).join(" "));
+  }
+}
