@@ -87,7 +87,7 @@ func (s *simulators) fill(p *plan) error {
 	return nil
 }
 
-// carryingVoice runs a voice model with which browsers can speak themselves, where media says, but at a port of its own.
+// carryingVoice runs a voice model with which browsers can speak themselves, where media says but at its own port.
 func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, net.Listener) error {
 	return func(ctx context.Context, l net.Listener) error {
 		if host, _, err := net.SplitHostPort(media.UDP); err == nil {

@@ -9,9 +9,9 @@ import (
 	"switchboard/realtime/events"
 )
 
-// Begin returns the session with which a call of the provider begins that we will join: what its client asked for, a
-// raw session or nil, and beside that our tools, our instructions, effort of reasoning, "" for the model's own, where it
-// says nothing of that, and words of what the caller says. The sound is agreed on elsewhere.
+// Begin returns the session with which a call of the provider begins that we will join. It is what the client asked
+// for, a raw session or nil, with our tools. Where that says nothing of them, it has our instructions, our effort of
+// reasoning ("": the model's own) and transcription of the caller. The sound's formats are left out: SDP agrees on them.
 func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort string) []byte {
 	s := session{tools: tools, guide: guide.Whole, added: guide.Added, created: true}
 	update := events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(`{"type":"realtime"}`)})
