@@ -155,9 +155,13 @@ func undouble(text string) string {
 	return string(slices.Compact(letters))
 }
 
+// commonPrefix counts the letters with which two words begin alike.
 func commonPrefix(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
+	n, rest := 0, []rune(b)
+	for _, r := range a {
+		if n == len(rest) || rest[n] != r {
+			break
+		}
 		n++
 	}
 	return n
@@ -374,7 +378,7 @@ func (h *hearing) compare(name, about spelled) fit {
 		set(saidBy, p.said, p.alike)
 		set(theirs, p.name, p.alike)
 		if p.alike >= stem && !p.about {
-			out.exact += len(p.said.text)
+			out.exact += utf8.RuneCountInString(p.said.text)
 		}
 	}
 	out.sure, out.full = true, true
@@ -422,7 +426,9 @@ func (h *hearing) likenesses(n span) []float64 {
 			continue
 		}
 		likeness := alike(s.word, n.word, several || s.to-s.from > 1)
-		if likeness < stem && likeness >= heard && s.to-s.from == 1 && h.right(s.text) {
+		// A word of another name was not misheard: it means this one at most where it is another form of it.
+		form := likeness >= stem && (strings.HasPrefix(s.text, n.text) || strings.HasPrefix(n.text, s.text))
+		if !form && likeness >= heard && s.to-s.from == 1 && h.right(s.text) {
 			likeness = heard - 0.1
 		}
 		if likeness > 0 && out == nil {

@@ -254,3 +254,20 @@ func FuzzResolveServer(f *testing.F) {
 		}
 	})
 }
+
+// TestOtherWordsInOtherScripts: letters count, whatever script they are of and however many bytes they take. Words
+// that only begin alike are other words.
+func TestOtherWordsInOtherScripts(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, said string }{
+		{"база", "банк"}, {"сервер", "серый"}, {"生产服务器", "生产数据库"}, {"prod", "prop"},
+	} {
+		b := newNamebook([]Spec{{Name: row.name}, {Name: "laptop"}})
+		if at, fault := b.resolve(row.said); fault == nil {
+			t.Errorf("%q was taken for %q", row.said, at.server)
+		}
+		if at, fault := b.resolve(row.name); fault != nil || at.server != row.name {
+			t.Errorf("%q: %v %v", row.name, at, fault)
+		}
+	}
+}

@@ -256,3 +256,20 @@ func FuzzLabels(f *testing.F) {
 		}
 	})
 }
+
+// TestFindByWordsOfOthers: a word that is in a title was not misheard, so it does not stand for one that only begins
+// alike. Another form of a word does.
+func TestFindByWordsOfOthers(t *testing.T) {
+	t.Parallel()
+	list := nameSearch{Spec{}.name([]Thread{{ID: "1", Title: "Login page"}, {ID: "2", Title: "Logic tests"}}), time.Now()}
+	for _, said := range []string{"logic page", "login tests"} {
+		if id, fault := list.find(said); fault == nil || !fault.Near {
+			t.Errorf("%q: took %q, %v", said, id, fault)
+		}
+	}
+	for said, want := range map[string]string{"login pages": "1", "logic test": "2"} {
+		if id, fault := list.find(said); id != want {
+			t.Errorf("%q: took %q, %v", said, id, fault)
+		}
+	}
+}
