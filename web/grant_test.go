@@ -127,8 +127,11 @@ func TestRoutesAskTheTools(t *testing.T) {
 // TestEveryRouteAsksATool: a route of the fleet that asks for no tool is open to every key on purpose.
 func TestEveryRouteAsksATool(t *testing.T) {
 	open := []string{
-		"GET /fleet/updates",                           // a setting
-		"GET /fleet/calls", "DELETE /fleet/calls/{id}", // calls of their own
+		"GET /fleet/updates",                                                         // a setting
+		"GET /fleet/calls", "DELETE /fleet/calls/{id}", "POST /fleet/calls/{id}/say", // calls of their own
+		"GET /fleet/apps", "DELETE /fleet/apps/{id}", // programs that they let in
+		"POST /fleet/machines", "DELETE /fleet/machines/{server}", // the owner's alone, which these ask by themselves
+		"POST /fleet/machines/{server}/rename",
 		"GET /fleet/push", "DELETE /fleet/push", // the key of the sender, and their own browser
 		"POST /fleet/handoffs", // asks by its mode
 	}
