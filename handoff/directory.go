@@ -9,7 +9,7 @@ import (
 type Directory interface {
 	Servers(ctx context.Context, g Grant) []ServerInfo
 	// Sessions lists newest first over all servers at once, those that programs made after all others. One that does
-	// not answer in time is named in Errors; the others are complete.
+	// not answer in time is named in Errors, and listed as it answered last; the others are complete.
 	Sessions(ctx context.Context, g Grant, q SessionQuery) (SessionList, error)
 	// Read returns the newest turns of one session, oldest first.
 	Read(ctx context.Context, g Grant, t Target, limit int) (Transcript, error)
@@ -18,9 +18,11 @@ type Directory interface {
 // SessionQuery narrows a list of sessions. Zero values mean everything; Limit is at most 40.
 type SessionQuery struct {
 	Server string
-	Text   string // words to find in titles, labels, directories and branches, any case
-	Limit  int
-	Skip   int `json:",omitempty"` // how many of the newest are left out: those of the pages before
+	// Text is words to find in titles, labels, directories and branches, any case; where none has all of them, what
+	// sounds like them.
+	Text  string
+	Limit int
+	Skip  int `json:",omitempty"` // how many of the newest are left out: those of the pages before
 }
 
 // Health is what is known of a server.

@@ -23,21 +23,47 @@ const (
 	searchWindow   = handoff.MaxSessionsBack
 	searchTimeout  = 2500 * time.Millisecond
 	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
+
+	// A server that did not answer is waited for less, and listed as it was, until it is given its full time again.
+	silentTimeout = 200 * time.Millisecond
+	silentFor     = 30 * time.Second
 )
 
 // A listing is what a server answered last.
 type listing struct {
 	at      time.Time
 	threads []named
+	silent  time.Time // when it was asked with its full time and did not answer in it; zero: it answered since
 }
 
 // list asks a server for its newest threads.
 func (f *Fleet) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
+	began := time.Now()
 	list, _, fault := f.ask(ctx, k, listWindow, timeout)
-	if fault == nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case fault == nil:
 		f.lists[k.spec.Name] = listing{at: time.Now(), threads: list}
+	case time.Since(began) >= listTimeout:
+		last := f.lists[k.spec.Name]
+		last.silent = time.Now()
+		f.lists[k.spec.Name] = last
+	}
+	return list, fault
+}
+
+// listed returns the newest threads of a server. One that was silent lately is not waited for again: while it is
+// silent its last list comes with the fault.
+func (f *Fleet) listed(ctx context.Context, k *connector) ([]named, *handoff.Error) {
+	last := f.cached(k.spec.Name)
+	timeout := listTimeout
+	if time.Since(last.silent) < silentFor {
+		timeout = silentTimeout
+	}
+	list, fault := f.list(ctx, k, timeout)
+	if fault != nil && k.now.Load().health == handoff.HealthUp {
+		return last.threads, fault
 	}
 	return list, fault
 }
@@ -231,7 +257,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	var asks sync.WaitGroup
 	for i, k := range asked {
 		asks.Go(func() {
-			lists[i], faults[i] = f.list(ctx, k, listTimeout)
+			lists[i], faults[i] = f.listed(ctx, k)
 			byAPI := func(t named) bool { return t.API }
 			if faults[i] == nil &&
 				(q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
@@ -241,28 +267,39 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	}
 	asks.Wait()
 	var result handoff.SessionList
-	now := time.Now()
+	var all []named
+	now, labels := time.Now(), map[*connector]map[string]string{}
 	for i, k := range asked {
 		if faults[i] != nil {
 			result.Errors = append(result.Errors, handoff.ServerProblem{
 				Server: k.spec.Name, Code: faults[i].Code, Message: faults[i].Spoken(),
 			})
-			continue
 		}
 		dir := k.spec.Projects[within.project]
 		seen := f.seen(ctx, g, k.spec.Name, lists[i])
-		alike := unlike(seen, now)
-		for _, t := range seen {
-			if inside(t.Dir, dir) && mentions(t, q.Text) {
-				result.Items = append(result.Items, handoff.SessionInfo{
-					ID: t.ID, Label: cmp.Or(alike[t.ID], t.Label), Title: t.Title, Server: k.spec.Name, Directory: t.Dir,
-					Branch: t.Branch, Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated),
-					Status: t.Status, API: t.API,
-				})
-			}
-		}
+		labels[k] = unlike(seen, now)
+		all = append(all, slices.DeleteFunc(slices.Clone(seen), func(t named) bool { return !inside(t.Dir, dir) })...)
+	}
+	for _, t := range sought(all, q.Text, now) {
+		k := registered.byName[t.server]
+		result.Items = append(result.Items, handoff.SessionInfo{
+			ID: t.ID, Label: cmp.Or(labels[k][t.ID], t.Label), Title: t.Title, Server: t.server, Directory: t.Dir,
+			Branch: t.Branch, Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated),
+			Status: t.Status, API: t.API,
+		})
 	}
 	return cut(result, q.Skip, q.Limit), nil
+}
+
+// sought returns the threads in which every word of a query stands. If there is none, the words may have been
+// misheard: then those whose titles sound like them, at most [maxChoices].
+func sought(all []named, text string, now time.Time) []named {
+	found := slices.DeleteFunc(slices.Clone(all), func(t named) bool { return !mentions(t, text) })
+	if len(found) > 0 || strings.TrimSpace(text) == "" {
+		return found
+	}
+	found, _ = nameSearch{all, now}.search(text)
+	return found[:min(len(found), maxChoices)]
 }
 
 // cut sorts newest first, what programs made behind the rest, and keeps limit sessions after those that are skipped.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,6 +132,105 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A server that has fallen silent is waited for once; then it is listed as it was, and named.
+func TestSilentServerIsListedAsItWas(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		now := time.Now()
+		a := &fakeServer{threads: []Thread{{ID: "1", Title: "Auth refactor", Updated: now}}}
+		b := &fakeServer{threads: []Thread{{ID: "2", Title: "Release notes", Updated: now.Add(-time.Hour)}}}
+		f := run(t, Spec{Name: "a", Dial: a.dial}, Spec{Name: "b", Dial: b.dial})
+		synctest.Wait()
+		list := func(want time.Duration, errors int) {
+			t.Helper()
+			start := time.Now()
+			got, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
+			if took := time.Since(start); err != nil || titles(got) != "Auth refactor, Release notes" ||
+				len(got.Errors) != errors || took != want {
+				t.Errorf("%s, %+v after %v, %v", titles(got), got.Errors, took, err)
+			}
+		}
+		list(0, 0)
+		b.set(func() { b.slow = time.Minute })
+		list(listTimeout, 1)
+		list(silentTimeout, 1)
+		list(silentTimeout, 1)
+		time.Sleep(silentFor)
+		list(listTimeout, 1)
+		b.set(func() { b.slow = 0 })
+		list(0, 0)
+		if _, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "b", Thread: "release"}); err != nil {
+			t.Error(err)
+		}
+		b.set(func() { b.slow = time.Minute })
+		if _, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "b", Thread: "release"}); err == nil ||
+			handoff.AsError(err).Code != handoff.CodeUnreachable { // what was listed once may not be what is meant now
+			t.Error(err)
+		}
+	})
+}
+
+// A query that stands nowhere as it is written finds what sounds like it, on any machine.
+func TestSessionsAreSoughtAsSpoken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := &fakeServer{threads: []Thread{{ID: "1", Title: "Sensor logger loses data"}, {ID: "2", Title: "Auth refactor"}}}
+		b := &fakeServer{threads: []Thread{{ID: "3", Title: "Cache invalidation", Dir: "/src/web"}, {ID: "4", Title: "Census"}}}
+		f := run(t, Spec{Name: "a", Dial: a.dial}, Spec{Name: "b", Dial: b.dial})
+		synctest.Wait()
+		for query, want := range map[handoff.SessionQuery]string{
+			{Text: "the censor logger"}:              "Sensor logger loses data",
+			{Text: "cash invalidation"}:              "Cache invalidation",
+			{Text: "cash invalidation", Server: "a"}: "",
+			{Text: "sens"}:                           "Sensor logger loses data",
+			{Text: "mainframe"}:                      "",
+			{Text: " "}:                              "Sensor logger loses data, Auth refactor, Cache invalidation, Census",
+		} {
+			if list, err := f.Sessions(t.Context(), nobody, query); err != nil || titles(list) != want {
+				t.Errorf("%+v: %s, %v", query, titles(list), err)
+			}
+		}
+	})
+}
+
+// BenchmarkSessions lists 5,000 sessions of 20 machines, of which one refuses and one has fallen silent.
+func BenchmarkSessions(b *testing.B) {
+	c := readCorpus(b)
+	var silent *fakeServer
+	for i := range c.specs {
+		s := &fakeServer{}
+		for j := range 250 {
+			s.threads = append(s.threads, Thread{ID: fmt.Sprintf("%d-%d", i, j), Title: c.sessions[""][(i*97+j*7)%2000].Title,
+				Updated: c.now.Add(-time.Duration(j) * time.Minute)})
+		}
+		switch i {
+		case 3:
+			s.refuse = errRefused
+		case 7:
+			silent = s
+		}
+		c.specs[i].Dial = s.dial
+	}
+	f, err := New(Config{Specs: c.specs})
+	must(b, err)
+	ctx, stop := context.WithCancel(b.Context())
+	var work sync.WaitGroup
+	work.Go(func() { _ = f.Run(ctx) })
+	defer work.Wait()
+	defer stop()
+	all := handoff.SessionQuery{Limit: handoff.MaxSessions, Skip: 1000}
+	for range 2 { // the second time it has fallen silent
+		_, err = f.Sessions(b.Context(), nobody, all)
+		must(b, err)
+		silent.set(func() { silent.slow = time.Minute })
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		list, err := f.Sessions(b.Context(), nobody, all)
+		if err != nil || len(list.Errors) != 2 || list.More < 3000 {
+			b.Fatal(len(list.Items), list.More, list.Errors, err)
+		}
+	}
 }
 
 // Sessions are listed to the oldest one, however many a server has.

@@ -26,11 +26,12 @@ type named struct {
 	Label string
 	API   bool // a program made it
 
-	words []string // of the title, numbers in figures
-	whole []string // the keys of label and title
-	bare  []string // the same without fillers
-	title spelled  // as it is compared with what was misheard
-	about spelled  // what else may be said of it: its machine, directory and branch
+	server string
+	words  []string // of the title, numbers in figures
+	whole  []string // the keys of label and title
+	bare   []string // the same without fillers
+	title  spelled  // as it is compared with what was misheard
+	about  spelled  // what else may be said of it: its machine, directory and branch
 }
 
 // name names the threads of a server.
@@ -38,7 +39,7 @@ func (s Spec) name(threads []Thread) []named {
 	out := make([]named, len(threads))
 	machine := strings.Join(append([]string{s.Name}, s.Aliases...), " ")
 	for i, t := range threads {
-		t := named{Thread: t, Label: label(t.Title)}
+		t := named{Thread: t, Label: label(t.Title), server: s.Name}
 		title, label := words(spokenTitle(t)), words(t.Label)
 		t.words = digits(title)
 		t.whole = slices.Concat(keys(label), keys(title))
@@ -153,7 +154,9 @@ func (s nameSearch) search(said string) (found []named, sure bool) {
 	if t, ok := byID(said, s.list); ok {
 		return []named{t}, true
 	}
-	found = s.match(said, searches)
+	if found = s.match(said, searches); len(found) > 1 {
+		return found, true
+	}
 	likely, sure := s.hear(said)
 	if rest, pronoun := strings.CutSuffix(strings.ToLower(strings.TrimSpace(said)), " one"); !sure && pronoun {
 		if again, surely := s.hear(rest); surely { // "the auth one"

@@ -103,7 +103,7 @@ func TestLongEntriesFit(t *testing.T) {
 	}
 }
 
-// At its limit a result is left whole, and one byte above it loses one entry.
+// At its limit a result is left whole, and one byte above it loses one entry. Machines lose what is said of each first.
 func TestResultsAtTheirLimit(t *testing.T) {
 	for tool, result := range many(6, "wörk in 語 und 👩‍🚀") {
 		whole := handoff.Encode(result)
@@ -115,7 +115,11 @@ func TestResultsAtTheirLimit(t *testing.T) {
 		}
 		kept, _ := entries(t, whole)
 		less := (Tool{Limit: len(whole) - 1}).Output(result)
-		if left, more := entries(t, less); len(less) >= len(whole) || left+more != kept || more < 1 || more > 2 {
+		least, most := 1, 2
+		if tool == ListServers {
+			least, most = 0, 0
+		}
+		if left, more := entries(t, less); len(less) >= len(whole) || left+more != kept || more < least || more > most {
 			t.Errorf("%s: %d of %d entries kept, %d more: %s", tool, left, kept, more, less)
 		}
 	}
@@ -153,5 +157,40 @@ func TestWhatStays(t *testing.T) {
 	text, limit := output(t, StopWork, stopAnswer(running, running, "bigpc"))
 	if !json.Valid([]byte(text)) || len(text) > limit {
 		t.Errorf("%s: %d bytes of %d", StopWork, len(text), limit)
+	}
+}
+
+// Twenty machines are all named, with what tells most about them.
+func TestAllMachinesOfALargeFleetAreNamed(t *testing.T) {
+	t.Parallel()
+	tool, err := Find(handoff.Grant{}, ListServers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fleet []handoff.ServerInfo
+	for i := range 20 {
+		fleet = append(fleet, handoff.ServerInfo{
+			Name: fmt.Sprintf("machine-%02d", i), Aliases: []string{"the big one", "tower", "workshop computer"}, Kind: "codex",
+			Health: handoff.HealthUp, Projects: []string{"billing-service", "auth-service", "web-frontend", "game-engine"},
+			Version: "0.169.0", Note: "It edits files in its workspace and asks before anything else.",
+			Working: []string{"Speed up the JSON parser for large files", "Cache invalidation after deploy"},
+		})
+	}
+	out := tool.Output(servers(fleet))
+	var got struct {
+		Items []handoff.ServerInfo
+		More  int
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(out) > 4096 || len(got.Items) != len(fleet) || got.More != 0 {
+		t.Errorf("%d bytes name %d machines and leave out %d", len(out), len(got.Items), got.More)
+	}
+	if it := got.Items[19]; len(it.Projects) == 0 || len(it.Working) == 0 || it.Note != "" {
+		t.Errorf("%+v", it)
+	}
+	if fleet[0].Note == "" || len(fleet[0].Aliases) != 3 {
+		t.Errorf("the fleet itself was changed: %+v", fleet[0])
 	}
 }

@@ -55,6 +55,17 @@ func (r ServersResult) Text() string {
 	return out.left(r.More)
 }
 
+// thinner leaves out what is said of every machine, the least useful first, so that all of them can be named.
+var thinner = []func(*handoff.ServerInfo){
+	func(s *handoff.ServerInfo) { s.Version, s.Note = "", "" },
+	func(s *handoff.ServerInfo) {
+		s.Working, s.Problem = firstClipped(s.Working, 1, maxWord), clip(s.Problem, maxWord)
+	},
+	func(s *handoff.ServerInfo) { s.Aliases = firstClipped(s.Aliases, 1, maxWord/2) },
+	func(s *handoff.ServerInfo) { s.Projects = firstClipped(s.Projects, 3, maxWord/2) },
+	func(s *handoff.ServerInfo) { s.Aliases, s.Projects = nil, firstClipped(s.Projects, 1, maxWord/2) },
+}
+
 func (r ServersResult) within(limit int) Result {
 	r.Items, r.Say = slices.Clone(r.Items), clip(r.Say, maxSummary)
 	for i, it := range r.Items {
@@ -63,6 +74,14 @@ func (r ServersResult) within(limit int) Result {
 		it.Working = firstClipped(it.Working, 3, maxTitle)
 		it.Problem, it.Version, it.Note = clip(it.Problem, maxPath), clip(it.Version, maxWord), clip(it.Note, maxPath)
 		r.Items[i] = it
+	}
+	for _, thin := range thinner {
+		if len(handoff.Encode(r)) <= limit {
+			return r
+		}
+		for i := range r.Items {
+			thin(&r.Items[i])
+		}
 	}
 	return fit(len(r.Items), limit, func(keep int) Result {
 		return ServersResult{Items: r.Items[:keep], More: r.More + len(r.Items) - keep, Say: r.Say}

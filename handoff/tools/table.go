@@ -189,7 +189,7 @@ func workTools() []Tool {
 				"means. Then say a short summary; never read ids aloud.",
 		}},
 			text("server", "Only this machine."),
-			text("query", "Words from the session's title or first request."),
+			text("query", "Words from the session's title or first request, as the caller said them."),
 			count("limit", "Sessions to return.", handoff.MaxSessions),
 		),
 		row[ReadArguments](Tool{ReadOnly: true, Slow: true, Limit: handoff.MaxReadJSON, Tool: handoff.Tool{
