@@ -61,6 +61,7 @@ export function setup(name) {
         ["At most", about.ceiling ? sandboxWords(about.ceiling) : "no other limit"], ["By voice you may allow", voiceLimitWords(about.voice_approvals)],
         ["Joined", about.joined ? ago(Date.parse(about.joined), now) : ""], ["System", about.system],
         ["Free space", about.disk_free ? `${Math.round(about.disk_free / 2 ** 30)} GiB` : ""],
+        ["Battery", about.battery ? `${about.battery} %${about.charging ? ", on mains" : ""}` : ""],
         ["Answers", about.no_yes ? "a yes counts only on the machine itself" : ""],
       ].filter(([, value]) => value) : [];
       const key = JSON.stringify(rows);

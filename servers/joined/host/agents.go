@@ -193,17 +193,21 @@ func (a *agents) end() {
 	}
 }
 
+// codexHome is where Codex keeps what is its own; "": nobody knows.
+func codexHome() string {
+	if home := os.Getenv("CODEX_HOME"); home != "" {
+		return home
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(user, ".codex")
+}
+
 // daemonSocket is where a Codex that its user started as a daemon listens; "": there is none.
 func daemonSocket() string {
-	home := os.Getenv("CODEX_HOME")
-	if home == "" {
-		user, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		home = filepath.Join(user, ".codex")
-	}
-	path := filepath.Join(home, "app-server-control", "app-server-control.sock")
+	path := filepath.Join(codexHome(), "app-server-control", "app-server-control.sock")
 	if about, err := os.Stat(path); err != nil || about.Mode()&os.ModeSocket == 0 || strings.ContainsRune(path, 0) {
 		return ""
 	}

@@ -144,6 +144,11 @@ func (p *process) launch() (exited <-chan error, err error) {
 	if err := os.Remove(p.socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that is gone
 		return nil, err
 	}
+	if home := codexHome(); home != "" { // without it codex does not start, as where it never ran
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			return nil, err
+		}
+	}
 	out, err := p.openLog()
 	if err != nil {
 		return nil, err
