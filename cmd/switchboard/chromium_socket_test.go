@@ -33,11 +33,12 @@ const noUDP = `(() => {
 // cutShort is how often the voice model was told that something was not heard to its end.
 const cutShort = `wire.sent.filter((e) => e.type === "conversation.item.truncate").length`
 
-// TestChromiumWithoutUDP calls where no UDP gets through: after a few seconds the sound goes over a WebSocket by
-// itself, the page says so, and all else is as in any call: also what was heard before the caller interrupted.
+// TestChromiumWithoutUDP calls where no UDP gets through, neither to Switchboard nor to the voice model's server: after
+// a few seconds the sound goes over a WebSocket by itself, the page says so, and all else is as in any call: also what
+// was heard before the caller interrupted.
 func TestChromiumWithoutUDP(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 2 })
+	r := start(t, func(p *plan) { p.Hurry, p.Model.Direct = 2, true })
 	browser := startChromium(t, true)
 	p := &tab{webtest.Open(t, browser, 1280, 900, watcher, noUDP)}
 	link, err := r.link("")

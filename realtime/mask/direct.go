@@ -11,7 +11,7 @@ import (
 
 // Begin returns the session with which a call of the provider begins that we will join. It is what the client asked
 // for, a raw session or nil, with our tools. Where that says nothing of them, it has our instructions, our effort of
-// reasoning ("": the model's own) and transcription of the caller. The sound's formats are left out: SDP agrees on them.
+// reasoning ("": the model's own) and transcription of the caller. Formats of sound are left out: SDP agrees on them.
 func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort string) []byte {
 	s := session{tools: tools, guide: guide.Whole, added: guide.Added, created: true}
 	update := events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(`{"type":"realtime"}`)})
