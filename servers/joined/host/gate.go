@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -60,110 +61,156 @@ var (
 	errUnknown   = errors.New("the session is not open here")
 	errLooser    = errors.New("the owner of this machine allows no sandbox so loose")
 	errNoAnswers = errors.New("the owner of this machine answers agents there alone")
+	errFull      = errors.New("more requests wait for an answer than a gate remembers")
 )
 
-// A frame is what the gate looks at in a message.
+// A frame is a message of the service, as the gate has read it.
 type frame struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
+	id     json.RawMessage
+	method string // "": it is an answer
+	passes []byte // the message that the app-server gets: written anew from what was judged
 }
+
+// fields are those that a message of the service may have. Set once.
+var fields = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+// An object is a JSON object by the exact names of its fields. Go's decoder also fills a field of a struct from one in
+// other letters, which an app-server ignores: it would be judged by what does not count.
+type object map[string]json.RawMessage
+
+// text returns a field that is a text; "" also where it is something else.
+func (o object) text(name string) (text string) {
+	_ = json.Unmarshal(o[name], &text) // what is no text is none that may pass
+	return text
+}
+
+// set puts a value, which can be encoded, into a field.
+func (o object) set(name string, value any) { o[name], _ = json.Marshal(value) }
 
 // fromService judges a message to the app-server. An error says why it does not pass.
 func (g *gate) fromService(data []byte) (frame, error) {
 	var f frame
-	if err := json.Unmarshal(data, &f); err != nil {
+	var message object
+	if json.Unmarshal(data, &message) != nil {
 		return f, errMethod
 	}
-	if f.Method == "" {
-		return f, g.answers(f)
-	}
-	var given map[string]json.RawMessage
-	if len(f.Params) > 0 && json.Unmarshal(f.Params, &given) != nil {
-		return f, errMethod
-	}
-	known, ok := passes[f.Method]
-	if !ok {
-		return f, errMethod
-	}
-	for name := range given {
-		if !slices.Contains(known, name) {
+	f.id, f.method = message["id"], message.text("method")
+	for name := range message {
+		if !slices.Contains(fields, name) {
 			return f, errMethod
 		}
 	}
-	if err := g.mayCall(f); err != nil {
+	if err := g.judge(f, message); err != nil {
 		return f, err
 	}
-	if slices.Contains(tells, f.Method) {
+	f.passes, _ = json.Marshal(message) // what was decoded can be encoded
+	if slices.Contains(tells, f.method) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if len(g.watched) >= maxWatched {
-			return f, io.ErrShortBuffer
+			return f, errFull
 		}
-		g.watched[string(f.ID)] = f.Method
+		g.watched[string(f.id)] = f.method
 	}
 	return f, nil
 }
 
-// mayCall judges the parameters of a method that may be called.
-func (g *gate) mayCall(f frame) error {
-	var p struct {
-		Cwd      string `json:"cwd"`
-		Sandbox  string `json:"sandbox"`
-		ThreadID string `json:"threadId"`
-		Input    []struct {
-			Type string `json:"type"`
-		} `json:"input"`
+// judge judges what a message says, and writes into it what it has read of its params.
+func (g *gate) judge(f frame, message object) error {
+	if _, called := message["method"]; !called {
+		return g.answers(message)
 	}
-	if len(f.Params) > 0 && json.Unmarshal(f.Params, &p) != nil {
+	known, ok := passes[f.method]
+	if !ok || message["result"] != nil || message["error"] != nil {
 		return errMethod
 	}
-	switch f.Method {
-	case "thread/start":
-		if p.Sandbox != "" && !g.policy.mayRun(p.Sandbox) {
-			return errLooser
+	raw, given := message["params"]
+	if !given {
+		return g.mayCall(f.method, nil)
+	}
+	var params object
+	if json.Unmarshal(raw, &params) != nil {
+		return errMethod
+	}
+	for name := range params {
+		if !slices.Contains(known, name) {
+			return errMethod
 		}
-		if p.Cwd != "" {
-			return g.policy.mayBeIn(p.Cwd)
-		}
-	case "turn/start", "turn/steer":
-		for _, part := range p.Input {
-			if part.Type != "text" && part.Type != "image" { // others name files of this machine
-				return errMethod
-			}
-		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if why, known := g.threads[p.ThreadID]; !known || why != nil {
-			return cmpError(why, errUnknown)
-		}
+	}
+	if err := g.mayCall(f.method, params); err != nil {
+		return err
+	}
+	if params != nil {
+		message.set("params", params)
 	}
 	return nil
 }
 
-func cmpError(first, second error) error {
-	if first != nil {
-		return first
+// mayCall judges the parameters of a method that may be called.
+func (g *gate) mayCall(method string, params object) error {
+	for _, name := range []string{"cwd", "sandbox", "threadId"} {
+		if raw, given := params[name]; given && params.text(name) == "" && string(raw) != `""` && string(raw) != "null" {
+			return errMethod
+		}
 	}
-	return second
+	switch method {
+	case "thread/start":
+		if sandbox := params.text("sandbox"); sandbox != "" && !g.policy.mayRun(sandbox) {
+			return errLooser
+		}
+		if cwd := params.text("cwd"); cwd != "" {
+			return g.policy.mayBeIn(cwd)
+		}
+	case "turn/start", "turn/steer":
+		var input []object
+		if raw, given := params["input"]; given && json.Unmarshal(raw, &input) != nil {
+			return errMethod
+		}
+		for _, part := range input {
+			if kind := part.text("type"); kind != "text" && kind != "image" { // others name files of this machine
+				return errMethod
+			}
+		}
+		if input != nil {
+			params.set("input", input)
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		why, known := g.threads[params.text("threadId")]
+		if !known {
+			return errUnknown
+		}
+		return why
+	}
+	return nil
 }
 
-// answers judges an answer to what the app-server asked. A no always passes.
-func (g *gate) answers(f frame) error {
-	if g.policy.Answers || len(f.Result) == 0 {
+// noes are the answers that say no to whatever the app-server asks, and nothing beside it. Set once.
+var noes = []map[string]string{
+	{"decision": `"decline"`}, {"decision": `"cancel"`},
+	{"action": `"decline"`, "content": "null"}, {"action": `"cancel"`, "content": "null"},
+}
+
+// answers judges an answer to what the app-server asked. A no always passes. Which question it is for is not known
+// here: what is a no to one may be a yes to another.
+func (g *gate) answers(message object) error {
+	raw, given := message["result"]
+	if g.policy.Answers || !given {
 		return nil
 	}
-	var r struct {
-		Decision string `json:"decision"`
-		Action   string `json:"action"`
+	var result object
+	if json.Unmarshal(raw, &result) != nil {
+		return errNoAnswers
 	}
-	if json.Unmarshal(f.Result, &r) == nil &&
-		(slices.Contains([]string{"decline", "cancel"}, r.Decision) || r.Decision == "" &&
-			slices.Contains([]string{"decline", "cancel"}, r.Action)) {
-		return nil
+	said := map[string]string{}
+	for name, value := range result {
+		said[name] = string(value)
 	}
-	return errNoAnswers
+	if !slices.ContainsFunc(noes, func(no map[string]string) bool { return maps.Equal(no, said) }) {
+		return errNoAnswers
+	}
+	message.set("result", result)
+	return nil
 }
 
 // watches reports whether an answer is waited for that tells of a session.
@@ -175,7 +222,11 @@ func (g *gate) watches() bool {
 
 // fromAgent reads what an answer of the app-server tells of a session.
 func (g *gate) fromAgent(data []byte) {
-	var f frame
+	var f struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Result json.RawMessage `json:"result"`
+	}
 	if json.Unmarshal(data, &f) != nil || f.Method != "" {
 		return
 	}
@@ -300,29 +351,27 @@ func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) 
 			return
 		}
 		f, refused := g.fromService(data)
-		if errors.Is(refused, io.ErrShortBuffer) {
+		switch {
+		case errors.Is(refused, errFull):
 			return
-		}
-		if refused == nil {
-			if agent.WriteMessage(websocket.TextMessage, data) != nil {
+		case refused == nil:
+			if pass(agent, f.passes, strings.NewReader("")) != nil {
 				return
 			}
 			continue
-		}
-		if len(f.ID) == 0 {
+		case len(f.id) == 0:
 			continue // nobody waits
-		}
-		if f.Method == "" { // the agent waits for an answer, and gets a no
-			no, _ := json.Marshal(map[string]any{"id": f.ID, "result": map[string]any{
-				"decision": "decline", "action": "decline", "answers": map[string]any{},
+		case errors.Is(refused, errNoAnswers): // the agent waits for an answer, and gets a no to whatever it asked
+			no, _ := json.Marshal(map[string]any{"id": f.id, "result": map[string]any{
+				"decision": "decline", "action": "decline", "answers": object{}, "permissions": object{}, "scope": "turn",
 			}})
-			if agent.WriteMessage(websocket.TextMessage, no) != nil {
+			if pass(agent, no, strings.NewReader("")) != nil {
 				return
 			}
 			continue
 		}
 		answer, err := json.Marshal(map[string]any{
-			"id": f.ID, "error": map[string]any{"code": refusedCode, "message": refused.Error()},
+			"id": f.id, "error": map[string]any{"code": refusedCode, "message": refused.Error()},
 		})
 		if err != nil {
 			return
