@@ -267,7 +267,7 @@ func hear(said string, weighs func(string) float64, right func(string) bool) []*
 }
 
 // readings are the ways in which words can be meant: as they are; with names of letters as letters ("gee pee you");
-// with words at the end that sound like a number, or ordinals, as numbers.
+// with words at the end that sound like a number, or ordinals, as numbers; with the fillers.
 func readings(in []word) [][]word {
 	out := [][]word{telling(in)}
 	texts := make([]string, len(in))
