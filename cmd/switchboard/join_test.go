@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/servers/joined/host"
+)
+
+// TestJoinPolicy: the first join writes what its flags allow, the file decides from then on, and whatever is wrong in
+// it is told with its line.
+func TestJoinPolicy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "new", "machine.yaml")
+	j := joinVerb{Agents: []string{"codex"}, Dirs: []string{dir}, Ceiling: "read-only", NoAnswers: true}
+	for range 2 { // the same flags say the same
+		p, err := j.policy(file)
+		if err != nil || len(p.Agents) != 1 || p.Dirs[0] != dir || p.Ceiling != "read-only" || p.Answers {
+			t.Fatalf("%+v, %v", p, err)
+		}
+	}
+	if p, err := (joinVerb{}).policy(file); err != nil || p.Ceiling != "read-only" {
+		t.Errorf("without flags: %+v, %v", p, err)
+	}
+	if _, err := (joinVerb{Ceiling: "danger-full-access"}).policy(file); err == nil {
+		t.Error("a flag loosens what the file says")
+	}
+	open, err := joinVerb{}.policy(filepath.Join(dir, "open.yaml"))
+	if err != nil || !open.Answers || open.Ceiling != "" || open.Agents != nil || open.Dirs != nil {
+		t.Errorf("without anything: %+v, %v", open, err)
+	}
+	for _, bad := range []joinVerb{{Ceiling: "none"}, {Agents: []string{"nobody"}}} {
+		if _, err := bad.policy(filepath.Join(dir, "bad.yaml")); err == nil {
+			t.Errorf("taken: %+v", bad)
+		}
+	}
+	wrong := filepath.Join(dir, "wrong.yaml")
+	write(t, wrong, "agents:\n  - {name: mine}\ndirectories: [src]\nceiling: read-onli\nanswers: yes\n")
+	_, err = readPolicy(wrong)
+	for _, want := range []string{":2:", "mine needs", ":3:", "absolute", ":4:", `did you mean "read-only"`, ":5:", "answers"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+	if len(host.Usual()) == 0 {
+		t.Error("no agent goes without a command")
+	}
+}
+
+// TestJoinUnit: the service begins again unless this machine was refused, leaves agents alone when it ends, and quotes
+// what stands in it.
+func TestJoinUnit(t *testing.T) {
+	t.Parallel()
+	env := func(name string) string { return map[string]string{"PATH": "/a b:/c%d", "SECRET_KEY": "s3cret"}[name] }
+	unit := systemdUnit(`/opt/my "tools"/switchboard`, env)
+	for _, want := range []string{
+		`ExecStart="/opt/my \"tools\"/switchboard" join`, "Restart=always", "RestartPreventExitStatus=6", "KillMode=process",
+		`Environment="PATH=/a b:/c%%d"`, "WantedBy=default.target",
+	} {
+		if !strings.Contains(unit, want+"\n") {
+			t.Errorf("%q is missing in:\n%s", want, unit)
+		}
+	}
+	agent := launchdAgent("/opt/<tools>/switchboard", env)
+	if strings.Contains(unit+agent, "s3cret") {
+		t.Error("a secret is in it")
+	}
+	if !strings.Contains(agent, "<string>/opt/&lt;tools&gt;/switchboard</string><string>join</string>") {
+		t.Errorf("the program is missing in:\n%s", agent)
+	}
+	for d := xml.NewDecoder(strings.NewReader(agent)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
