@@ -40,13 +40,14 @@ func (s *serving) happened(e handoff.RunEvent) {
 		}
 		s.opened(k.Question)
 	case handoff.RunAnswered:
-		o.overtaken = true
+		o.overtake()
 		s.questionClosed(k.Question)
 	case handoff.RunGaveUp:
 		s.tell(id+"-g"+k.Question.Label, wording.GaveUpMessage(k.Question))
 	case handoff.RunSteered:
-		if into := s.runs[string(k.Into)]; into != nil && !sameWords(into.asked, o.asked) {
-			into.overtaken = true
+		if into := s.runs[string(k.Into)]; into != nil {
+			into.overtaken = into.overtaken || !sameWords(into.asked, o.asked)
+			into.added = o.asked
 		}
 		s.pace(speech.Concerned{ID: string(k.Into)})
 	case handoff.RunSilent:
@@ -64,7 +65,7 @@ func (s *serving) happened(e handoff.RunEvent) {
 	case handoff.RunHeard:
 		s.pace(speech.Told{ID: id})
 	case handoff.RunByHand:
-		o.overtaken = true
+		o.overtake()
 		if _, here := s.stops.LoadAndDelete(id); !here || k.Deed == handoff.DeedAnswer {
 			s.pace(speech.Context{Text: wording.ByHandNote(e.Record, k)})
 		}

@@ -2,7 +2,7 @@ package call
 
 import (
 	"context"
-	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -158,12 +158,7 @@ func (s *serving) hint(h handoff.Hint) {
 // waits until the run is noted, too.
 func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	if o := s.runs[run]; o != nil && o.noted {
-		rec := o.rec
-		known, _ := s.cfg.Tools.Work.Handoffs(s.grant) // it was begun in this life
-		if i := slices.IndexFunc(known, func(k handoff.Record) bool { return k.ID == rec.ID }); i >= 0 {
-			rec = known[i]
-		}
-		s.answer(id, req, wording.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(id, req, wording.RepeatedAnswer(s.known(o.rec)).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.beside(id, func() {
@@ -181,24 +176,38 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	})
 }
 
-// repeated returns the run that goes on and was asked for with the same words. A caller who says them once more means
-// the work that runs; for once more after it there is queue_next. So it does not matter whether they have spoken since,
-// and a model that goes on in another session, and hears again what it heard before, starts nothing twice. Only when
-// something else came in between, and the caller has spoken, are they new ones: "push it", "wait, don't", "push it".
+// known returns a record as it is by now.
+func (s *serving) known(rec handoff.Record) handoff.Record {
+	all, _ := s.cfg.Tools.Work.Handoffs(s.grant) // it was begun in this life
+	if i := slices.IndexFunc(all, func(k handoff.Record) bool { return k.ID == rec.ID }); i >= 0 {
+		return all[i]
+	}
+	return rec
+}
+
+// repeated returns the run that goes on and was asked for with the same words, or was given them last. A caller who says
+// them once more means the work that runs; for once more after it there is queue_next. So it does not matter whether
+// they have spoken since, and a model that goes on in another session, and hears again what it heard before, starts
+// nothing twice. Only when something else came in between, and the caller has spoken, are they new ones: "push it",
+// "wait, don't", "push it". So they are for the queue when what was queued with them has begun.
 func (s *serving) repeated(req handoff.Request) string {
 	for id, o := range s.runs {
-		if o.req.CallID == "" || !sameWords(o.asked, req) {
-			continue
-		}
 		_, stopped := s.stops.Load(id)
-		if !(o.overtaken || stopped) || !s.heard.spokeSince(o.began) {
+		begun := func() bool {
+			return o.asked.Mode == handoff.ModeNext && o.noted && s.known(o.rec).State != handoff.StatusAccepted
+		}
+		switch {
+		case sameWords(o.added, req) && !stopped:
+			return id
+		case o.req.CallID == "" || !sameWords(o.asked, req):
+		case !(o.overtaken || stopped || begun()) || !s.heard.spokeSince(o.began):
 			return id
 		}
 	}
 	return ""
 }
 
-// overtake marks the runs to whose server the caller gives something else.
+// overtake notes at the runs of a server that the caller gives it something else than these were given.
 func (s *serving) overtake(req handoff.Request) {
 	if req.Mode == handoff.ModeAside {
 		return
@@ -208,24 +217,43 @@ func (s *serving) overtake(req handoff.Request) {
 		return normal(name)
 	}
 	for _, o := range s.runs {
-		if server(o.asked) == server(req) && !sameWords(o.asked, req) {
-			o.overtaken = true
+		if server(o.asked) != server(req) {
+			continue
+		}
+		o.overtaken = o.overtaken || !sameWords(o.asked, req)
+		if !sameWords(o.added, req) {
+			o.added = handoff.Request{}
 		}
 	}
 }
 
-// normal is a text without case, spaces and punctuation.
+// normal is a name without case, spaces and punctuation.
 func normal(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
 	}), " ")
 }
 
-// sameWords compares what was asked, but for case, spaces and punctuation.
+// joint is a hyphen inside a word, which one writes and another leaves out: "re-run".
+var joint = regexp.MustCompile(`(\pL)[-‐‑](\pL)`)
+
+// essence is what was asked without case and the punctuation of sentences. All other signs are part of the words: "C++"
+// is not "C", and "-1" is not "1".
+func essence(input []handoff.Part) string {
+	text := joint.ReplaceAllString(strings.ToLower(handoff.InputText(input)), "$1 $2")
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("。，、！？¿¡…–—\"“”„«»()", r)
+	})
+	for i, w := range words {
+		words[i] = strings.Trim(strings.TrimRight(strings.ReplaceAll(w, "’", "'"), ".,;:!?'"), "'")
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" || w == "-" }), " ")
+}
+
+// sameWords compares what was asked, and of whom.
 func sameWords(a, b handoff.Request) bool {
-	words := func(r handoff.Request) string { return normal(fmt.Sprint(r.Input)) }
 	return normal(a.Target.Server) == normal(b.Target.Server) && normal(a.Target.Thread) == normal(b.Target.Thread) &&
-		a.Mode == b.Mode && words(a) == words(b)
+		a.Mode == b.Mode && essence(a.Input) == essence(b.Input)
 }
 
 // backend is what the tools work on. The call notes what it stops itself: that is no news to it.

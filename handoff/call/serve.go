@@ -54,8 +54,12 @@ type owed struct {
 	noted    bool // the ledger has an entry
 	// something else was done about it or given to its server since: the same words again may undo that
 	overtaken bool
+	added     handoff.Request // the words that were added to it last, while nothing else came in between
 	rec       handoff.Record
 }
+
+// overtake notes that something else was done about the run.
+func (o *owed) overtake() { o.overtaken, o.added = true, handoff.Request{} }
 
 func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {
 	for {

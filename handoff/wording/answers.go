@@ -371,7 +371,7 @@ func RepeatedAnswer(rec handoff.Record) Answer {
 	}
 	if a.Status != "started" {
 		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result " +
-			"comes by itself. Only if the caller wants it done once more after that, call queue_next."
+			"comes by itself. Only if the caller wants it done once more after that, call queue_next when it has started."
 	}
 	return a
 }
