@@ -16,11 +16,12 @@ type ticked struct {
 	log       *ticks.Log
 	asks      map[string]string // the works that an ask tells, joined, by its tag
 	responses map[string]string // likewise, by response
+	tells     map[string]string // likewise, by utterance: what the model has, keeps no words here
 }
 
 // keepTicks begins the tick log. It is called before the call begins.
 func (c *Call) keepTicks() {
-	c.ticked = &ticked{log: ticks.New(time.Now()), asks: map[string]string{}, responses: map[string]string{}}
+	c.ticked = &ticked{log: ticks.New(time.Now()), asks: map[string]string{}, responses: map[string]string{}, tells: map[string]string{}}
 	c.alarms[alarmTick].at = time.Now().Add(ticks.Every)
 }
 
@@ -57,27 +58,30 @@ func (s *saying) asksFor(tag string, utterances []string) {
 		return
 	}
 	var works []string
-	for _, id := range utterances {
-		works = append(works, s.utterances[id].Tells...)
-	}
 	if len(s.ticked.asks) >= maxTicked {
 		clear(s.ticked.asks)
 		clear(s.ticked.responses)
+		clear(s.ticked.tells)
+	}
+	for _, id := range utterances {
+		if told := s.utterances[id].Tells; len(told) > 0 {
+			s.ticked.tells[id] = strings.Join(told, ",")
+		}
+		if told := s.ticked.tells[id]; told != "" {
+			works = append(works, told)
+		}
 	}
 	s.ticked.asks[tag] = strings.Join(works, ",")
 }
 
 // got notes what became of outcomes that an utterance told.
 func (s *saying) got(said handoff.Said) {
-	u := s.utterances[said.ID]
-	if s.ticked == nil || u == nil {
+	if s.ticked == nil || s.ticked.tells[said.ID] == "" {
 		return
 	}
 	what := "heard"
 	if said.Cut {
 		what = "cut"
 	}
-	for _, work := range u.Tells {
-		s.noted(what, work)
-	}
+	s.noted(what, s.ticked.tells[said.ID])
 }

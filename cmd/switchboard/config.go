@@ -31,6 +31,7 @@ type settings struct {
 	Limits         limitSettings    `yaml:"limits"`
 	Model          modelSettings    `yaml:"model"`
 	Speech         speechSettings   `yaml:"speech"`
+	Debug          debugSettings    `yaml:"debug"`
 	Approvals      approvalSettings `yaml:"approvals"`
 	Work           workSettings     `yaml:"work"`
 	History        historySettings  `yaml:"history"`

@@ -17,6 +17,11 @@ type speechSettings struct {
 	Language string `yaml:"language" unset:"what the caller speaks" doc:"language in which the voice greets, speaks and asks unless the caller speaks another: ar, de, en, es, fr, hi, it, ja, ko, nl, pl, pt, ru, sv, tr, uk or zh; what a browser has set wins for its greeting"`
 }
 
+// debugSettings are for who looks into how calls go.
+type debugSettings struct {
+	Ticks bool `yaml:"ticks" unset:"false" doc:"keep a tick log of each call, in the folder ticks of the state directory: who spoke in which 20 ms, what was open, and which outcome was told; no words"`
+}
+
 // approvalSettings are how long a question of an agent waits.
 type approvalSettings struct {
 	AskAgain span `yaml:"ask_again" doc:"when a question that nobody answers is asked once more; after as long again it goes to notify"`

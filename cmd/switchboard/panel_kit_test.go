@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
@@ -72,6 +72,7 @@ type panelist struct {
 	log     []byte
 	waited  int // tellings that a line has waited for
 
+	newest   []string    // what the model was told last. Owned by the model
 	outcomes []outcomeOf // once it is over
 }
 
@@ -179,13 +180,16 @@ func (p *panelist) answer(h simulator.Heard) (moves []simulator.Move) {
 	if h.Sound {
 		moves = append(moves, p.murmured()...)
 	}
+	switch {
+	case len(h.Messages) > 0: // what was begun is no news any more
+		h.Outputs, p.newest = nil, h.Messages
+	case len(moves)+len(h.Outputs) == 0: // it is asked again for what was cut before a word of it
+		h.Messages = p.newest
+	}
 	for _, m := range h.Messages {
 		p.mu.Lock()
 		p.tells = p.tells || reTells.MatchString(m)
 		p.mu.Unlock()
-	}
-	if len(h.Messages) > 0 { // what was begun is no news any more
-		h.Outputs = nil
 	}
 	return append(moves, simulator.Repeat(h)...)
 }
@@ -220,16 +224,23 @@ func (p *panelist) hear(now time.Time, response string) {
 
 // event takes an event of the data channel.
 func (p *panelist) event(event []byte) {
-	field := func(path string) string { return gjson.GetBytes(event, path).String() }
+	var e struct {
+		Type, Transcript string
+		ID               string `json:"response_id"`
+		Response         struct{ ID, Status string }
+	}
+	if err := json.Unmarshal(event, &e); err != nil {
+		p.t.Error(err)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch field("type") {
+	switch e.Type {
 	case "output_audio_buffer.cleared":
-		p.cleared[field("response_id")] = p.at()
+		p.cleared[e.ID] = p.at()
 	case "response.output_audio_transcript.done":
-		p.words[field("response_id")] += field("transcript") + " "
+		p.words[e.ID] += e.Transcript + " "
 	case "response.done":
-		p.made[field("response.id")] = field("response.status") == "completed"
+		p.made[e.Response.ID] = e.Response.Status == "completed"
 	}
 }
 

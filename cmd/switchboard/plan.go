@@ -29,7 +29,7 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		GiveUp:  time.Duration(s.Approvals.GiveUp),
 		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
 		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers, Lines: s.Lines,
-		OAuth: s.MCP.OAuth, Story: true,
+		OAuth: s.MCP.OAuth, Ticks: s.Debug.Ticks, Story: true,
 	}
 	p.Made = func() ([]web.Key, error) {
 		made, err := readMadeKeys(state)

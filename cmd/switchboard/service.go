@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -50,6 +51,7 @@ type plan struct {
 	Redis             string        // "": a file in the state directory
 	History           time.Duration // how long what was heard is kept; 0: thirty days
 	StateDir          string
+	Ticks             bool // tick logs of calls are kept there
 	Keys              []web.Key
 	Made              func() ([]web.Key, error) // reads Keys again, with those that were made meanwhile; nil: they stay
 	Model             modelPlan
@@ -154,7 +156,12 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	runs = router.NewRouter(routing)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
+	var ticked func(string, []byte)
+	if p.Ticks {
+		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
+	}
 	front, err := realtime.NewFront(realtime.Config{
+		Ticks:    ticked,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
 		Tools: tools.In(p.Language), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),

@@ -19,8 +19,8 @@ type lowered struct {
 // A caller whose sound is this loud still speaks: -40 dBFS, as root mean square of 16 bit samples.
 const loudRMS = 330
 
-// restFrames of quiet are more than stands between two words: who rests so long when lowFrames are over has perhaps only
-// murmured. Voice detection is waited for as long again then.
+// restFrames of quiet are more than stands between two words: who rests so long when lowFrames are over has perhaps
+// only murmured. Voice detection is waited for as long again then.
 const restFrames = int(200 * time.Millisecond / frameTime)
 
 // listen takes sound of the caller as the model gets it.
@@ -48,8 +48,8 @@ func (p *player) listen(sound []byte) {
 	}
 }
 
-// spokenInto notes that the caller began to speak. It interrupts at once, unless the client lowers the sound: then what
-// goes on for lowFrames does, and what was no backchannel.
+// spokenInto notes that the caller began to speak. It interrupts at once, unless the client lowers the sound: then
+// what goes on for lowFrames does, and what was no backchannel.
 func (p *player) spokenInto() effects {
 	switch {
 	case p.patient:

@@ -32,7 +32,7 @@ type Tick struct {
 type Note struct {
 	At   time.Duration // since the call began
 	What string        // request, answer, heard, cut
-	ID   string        // of the request, or of the work
+	ID   string        // of the request, or of the works, separated by commas
 }
 
 // A Log collects the ticks of one call. It is pure.
