@@ -2,6 +2,7 @@ package sessionstest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,11 +20,12 @@ func testBroken(t *testing.T, s Store) {
 		t.Helper()
 		last, there, err := b.Begin(ctx, c, began)
 		must(t, err)
-		text := fmt.Sprint(there)
+		var text strings.Builder
+		fmt.Fprint(&text, there)
 		for _, l := range last.Lines {
-			text += fmt.Sprintf(" %t:%s", l.Caller, l.Text)
+			fmt.Fprintf(&text, " %t:%s", l.Caller, l.Text)
 		}
-		return text
+		return text.String()
 	}
 	want := func(what, got, want string) {
 		t.Helper()
