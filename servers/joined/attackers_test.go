@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
 )
 
 // TestAttackers: nobody else is let in, and each try is audited.
@@ -94,6 +96,60 @@ func TestAttackers(t *testing.T) {
 			}
 			s.says(t, "mini", "still here")
 		})
+	}
+}
+
+// TestNamesOfOthers: a machine takes no server of another one, whatever it calls its agents and in whichever order they
+// come, nor its name while that has no agents.
+func TestNamesOfOthers(t *testing.T) {
+	t.Parallel()
+	s, mini, studio, bare := fresh(t), newKey(t), newKey(t), newKey(t)
+	serve(t, s.open(t, Visit{Key: studio, Invitation: s.invite(t, "mini-studio"), About: codex}))
+	s.open(t, Visit{Key: bare, Invitation: s.invite(t, "bare")})
+	until(t, "mini-studio", func() bool { return s.counts.lines.Load() == 2 })
+
+	both := About{Agents: []Agent{codex.Agents[0], {Name: "studio", Kind: "codex"}}}
+	_, err := Visit{URL: s.url, Key: mini, Invitation: s.invite(t, "mini"), About: both}.Open(t.Context())
+	if !errors.Is(err, RefusedAgents) {
+		t.Errorf("it joined with the name of another machine's server: %v", err)
+	}
+	door := s.open(t, Visit{Key: mini, Invitation: s.invite(t, "mini"), About: codex})
+	serve(t, door)
+	must(t, door.Tell(both))
+	must(t, door.Tell(About{Version: "2", Agents: codex.Agents})) // after which the other was dealt with
+	until(t, "its version", func() bool { return s.find(mini.Public().(ed25519.PublicKey)).kept.About.Version == "2" })
+	s.says(t, "mini-studio", "still here")
+
+	owner := handoff.Caller{Principal: "owner"}
+	if err := s.Rename(t.Context(), owner, "mini", "bare"); err == nil {
+		t.Error("two machines have a name")
+	}
+	first, second := s.invite(t, "twin"), s.invite(t, "twin")
+	s.open(t, Visit{Key: newKey(t), Invitation: first})
+	if _, err := (Visit{URL: s.url, Key: newKey(t), Invitation: second}).Open(t.Context()); !errors.Is(err, RefusedAgents) {
+		t.Errorf("two machines have a name: %v", err)
+	}
+}
+
+// TestLineDuringChange: a line that is lost or opened while what its machine told is being kept stays what it is.
+func TestLineDuringChange(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
+	serve(t, door)
+	until(t, "mini", func() bool { return s.counts.lines.Load() == 1 })
+	s.memory.mu.Lock()
+	s.memory.putting = func() { // the line is lost, and the machine comes back on another one
+		is := s.find(key.Public().(ed25519.PublicKey))
+		s.disconnect(is.Key, is.line)
+	}
+	s.memory.mu.Unlock()
+	must(t, s.Rename(t.Context(), handoff.Caller{Principal: "owner"}, "mini", "studio"))
+	if is := s.find(key.Public().(ed25519.PublicKey)); is.line != nil {
+		t.Error("the line that was lost is its line again")
+	}
+	if _, err := s.lines.Dial(t.Context(), "studio"); err == nil || !strings.Contains(handoff.AsError(err).Detail, "offline") {
+		t.Errorf("it is dialled through a line that was lost: %v", err)
 	}
 }
 

@@ -39,9 +39,16 @@ type memory struct {
 	servers []string          // Guarded by mu
 	acts    []string          // Guarded by mu: what was audited
 	refuse  error             // Guarded by mu: what the store gives
+	putting func()            // Guarded by mu: what happens meanwhile; nil: nothing
 }
 
 func (s *memory) PutMachine(_ context.Context, r Record) error {
+	s.mu.Lock()
+	putting := s.putting
+	s.mu.Unlock()
+	if putting != nil {
+		putting()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse == nil {

@@ -254,6 +254,9 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 		}
 	}
 	all := m.serversOf(&is)
+	if err := m.free(&is, all); err != nil {
+		return err
+	}
 	specs, err := m.specs(all)
 	if err != nil {
 		return err
@@ -278,11 +281,30 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lines.drop(drop)
-	if was != nil {
-		is.line, is.seen = was.line, was.seen
+	if now := m.all[hex.EncodeToString(is.Key)]; now != nil { // its line may be another one than when this began
+		is.line, is.seen = now.line, now.seen
 	}
 	m.lines.put(all, is.line)
 	m.all[hex.EncodeToString(is.Key)] = &is
+	return nil
+}
+
+// free reports whether another machine has a name that this one would have: in the fleet it would be put in the place
+// of that.
+func (m *Machines) free(is *machine, all []Server) error {
+	for _, other := range m.sorted() {
+		if sameKey(other.Key, is.Key) {
+			continue
+		}
+		if other.Name == is.Name || slices.Contains(other.kept.Former, is.Name) {
+			return taken(is.Name, errors.New("another machine has it"))
+		}
+		for _, theirs := range m.serversOf(other) {
+			if slices.ContainsFunc(all, func(own Server) bool { return own.Name == theirs.Name }) {
+				return taken(theirs.Name, errors.New("another machine has it"))
+			}
+		}
+	}
 	return nil
 }
 

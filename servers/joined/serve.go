@@ -274,7 +274,7 @@ func (m *Machines) forget(ctx context.Context, one *machine, who, act string) er
 	delete(m.all, hex.EncodeToString(one.Key))
 	m.lines.drop(names)
 	m.mu.Unlock()
-	if now != nil && now.line != nil && act != "left" { // who leaves hears that it is done
+	if now != nil && now.line != nil { // who leaves hears on another line that it is done
 		_ = now.line.session.Close()
 	}
 	return err
