@@ -101,12 +101,7 @@ func (s *service) joined(
 	if p.Lines == nil {
 		p.Lines = new(joined.Lines)
 	}
-	var configured []servers.Spec
-	for _, spec := range p.Servers {
-		if _, ok := wayOf(spec.Own).(*joined.Way); ok {
-			configured = append(configured, spec)
-		}
-	}
+	configured := slices.Clone(p.Servers)
 	all := kinds(agents, p.Lines)
 	var machines *joined.Machines
 	machines, err = joined.Open(ctx, joined.Config{
@@ -139,14 +134,18 @@ func (s *service) joined(
 	return machines, nil
 }
 
-// machineSpec describes the server of an agent of a machine that joined: as it is configured under its name, else as
-// the machine tells.
+// machineSpec describes the server of an agent of a machine that joined: as an entry of its name says that waits for
+// it, else as the machine tells. The name of any other entry is taken.
 func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Lines) (servers.Spec, error) {
 	i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name })
 	if i >= 0 {
 		spec := configured[i]
+		if _, waits := wayOf(spec.Own).(*joined.Way); !waits {
+			return spec, handoff.Malformed("name", "the name "+of.Name+" is taken: a server that is configured has it")
+		}
 		if spec.Kind != of.Agent.Kind {
-			return spec, fmt.Errorf("%s is configured as kind %s, and its machine brings %s", of.Name, spec.Kind, of.Agent.Kind)
+			return spec, handoff.Malformed("name",
+				fmt.Sprintf("%s is configured as kind %s, and its machine brings %s", of.Name, spec.Kind, of.Agent.Kind))
 		}
 		spec.Aliases = slices.Concat(spec.Aliases, of.Aliases)
 		return spec, nil
