@@ -37,10 +37,46 @@ func (s *serving) request(req handoff.FunctionCall) {
 	if err == nil {
 		args, err = tool.Parse(req.Arguments)
 	}
-	front := &functionCall{s, req}
 	switch {
 	case err != nil:
 		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
+	case tool.Name == tools.StopWork && s.heard.over && s.heard.wordless && len(s.halts) < maxHalts:
+		s.halts = append(s.halts, func() { s.perform(req, tool, args) })
+		s.heard.due = time.Now().Add(haltWait)
+		time.AfterFunc(haltWait, func() { s.box.post((*serving).wordless) })
+	default:
+		s.perform(req, tool, args)
+	}
+}
+
+const (
+	// haltWait is how long a wish to stop work waits for what the caller said while somebody spoke: a plain "stop" is
+	// none. Where no words come it counts.
+	haltWait = 1500 * time.Millisecond
+	// maxHalts bounds such wishes; one more is carried out at once.
+	maxHalts = 8
+)
+
+// halt carries out what waited for the caller's words.
+func (s *serving) halt() {
+	halts := s.halts
+	s.halts = nil
+	for _, do := range halts {
+		do()
+	}
+}
+
+// wordless carries it out where the words were waited for long enough.
+func (s *serving) wordless() {
+	if !time.Now().Before(s.heard.due) {
+		s.halt()
+	}
+}
+
+// perform does what a function call asks for, or begins it.
+func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments) {
+	front := &functionCall{s, req}
+	switch {
 	case tool.Name == tools.StopWork && s.heard.hushed:
 		s.answer(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
 	case tool.Slow: // it is done also when the call ends meanwhile

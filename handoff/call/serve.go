@@ -43,6 +43,7 @@ type serving struct {
 	claims   []*claim          // Owned by the loop: answers that wait for what the caller said
 	rule     *time.Timer       // Owned by the loop: when the claims are judged at the latest
 	wake     *time.Timer       // Owned by the loop: the schedule's
+	halts    []func()          // Owned by the loop: wishes to stop work that wait for what the caller said; see maxHalts
 }
 
 // owed is a run of which a call hears, and what the call owes for it.
@@ -95,7 +96,7 @@ func (s *serving) take(e handoff.Event) {
 	case handoff.Spoke:
 		s.words.Add(1)
 		s.heard.began(e.At)
-		s.heard.over, s.heard.hushed = s.loud, false
+		s.heard.over, s.heard.wordless, s.heard.hushed = s.loud, true, false
 		s.evidence.Spoke(e)
 	case handoff.Quiet:
 		s.loud = !e.On
@@ -109,8 +110,10 @@ func (s *serving) take(e handoff.Event) {
 		}
 		s.heard.add(e, time.Now())
 		s.evidence.Heard(e)
+		s.heard.wordless = s.heard.wordless && e.Typed
 		s.heard.hushed = s.heard.over && !e.Typed && consent.Hush(e.Text)
 		s.pace(meant(e))
+		s.halt()
 		s.judgeAll()
 		return
 	case handoff.Said:
@@ -165,6 +168,7 @@ func (s *serving) hangUp() {
 	if s.over {
 		return
 	}
+	s.halt() // who hangs up asks for no quiet
 	s.over = true
 	s.calls.exit(s.grant.Caller, s.box)
 	for _, do := range s.box.end() {
@@ -217,10 +221,12 @@ const (
 // A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is
 // in it: transcripts of their speech and text they typed, never what was put into the conversation by somebody else.
 type hearing struct {
-	words  []string  // oldest first, at most maxWords
-	spoke  time.Time // the newest beginning of anything they said
-	over   bool      // they began it while somebody spoke
-	hushed bool      // and it only asked for quiet
+	words    []string  // oldest first, at most maxWords
+	spoke    time.Time // the newest beginning of anything they said
+	over     bool      // they began it while somebody spoke
+	wordless bool      // and its words have not come
+	due      time.Time // until then they are waited for
+	hushed   bool      // or it only asked for quiet
 }
 
 // add takes a finalized utterance.

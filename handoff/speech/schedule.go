@@ -211,13 +211,11 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 			s.heardCaller()
 		}
 		s.sentence, s.wordless = now, false
-		if s.worded = e.Began; e.Began.IsZero() {
-			s.worded = now
-		}
+		s.worded = began(e.Began, now)
 	case Backchannel:
 		s.sentence, s.wordless = now, false
 	case Hush:
-		s.sentence, s.wordless, s.hushed = now, false, e.Began
+		s.sentence, s.wordless, s.hushed = now, false, began(e.Began, now)
 	case handoff.Quiet:
 		s.invited = e.Invited
 		s.setQuiet(e.On)
@@ -288,6 +286,14 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	s.noteHeld()
 	s.arm()
 	return s.out
+}
+
+// began is when the caller began to say what was understood now, if nobody knows better.
+func began(known, now time.Time) time.Time {
+	if known.IsZero() {
+		return now
+	}
+	return known
 }
 
 // heardCaller notes that the caller turned to something: what waited may no longer matter, and somebody

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // wants follows each line, indented; it is the golden part. Between the lines time passes: the wakes that
 // the schedule asked for come by themselves and are golden too. Events:
 //
-//	level LEVEL | spoke | heard | typed | murmur | hush | quiet on|off|invited | hangup
+//	level LEVEL | spoke | heard | typed | murmur | hush [sometime] | quiet on|off|invited | hangup
 //	said ID|last [cut|unheard [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more of it was to be made)
 //	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
 //	question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
@@ -164,6 +164,9 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 	case "murmur":
 		return Backchannel{}, nil
 	case "hush":
+		if word[1] == "sometime" {
+			return Hush{}, nil
+		}
 		return Hush{Began: now}, nil
 	case "quiet":
 		return handoff.Quiet{On: word[1] != "off", Invited: word[1] == "invited"}, nil
