@@ -182,7 +182,11 @@ func TestMoneyOfOthers(t *testing.T) {
 		over := l.meter()
 		l.buy("r1", tenth)
 		name, today := "dollars of caller owner", time.Now().UTC().Format(time.DateOnly)
-		if total, _ := l.book.Spend(t.Context(), name, today, int64(handoff.Dollars(0.12))); handoff.Money(total) != handoff.Dollars(0.22) {
+		if total, _ := l.book.Spend(t.Context(), name, today, int64(handoff.Dollars(0.12))); handoff.Money(
+			total,
+		) != handoff.Dollars(
+			0.22,
+		) {
 			t.Errorf("written down: %d", total)
 		}
 		l.model.sent()
@@ -202,7 +206,8 @@ func TestMoneyOfOthers(t *testing.T) {
 			t.Errorf("written down in the end: %d", total)
 		}
 		l.book.set(true)
-		if _, fault := l.quota.enter(t.Context(), grantOf(limits, handoff.Limits{})); fault == nil || fault.Code != handoff.CodeStoreDown {
+		if _, fault := l.quota.enter(t.Context(), grantOf(limits, handoff.Limits{})); fault == nil ||
+			fault.Code != handoff.CodeStoreDown {
 			t.Errorf("without a store: %v", fault)
 		}
 	})

@@ -133,7 +133,11 @@ type awaits struct {
 }
 
 func newCall(
-	grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, handoff.Guide), id string, client, model leg, log *zap.Logger,
+	grant handoff.Grant,
+	tools func(handoff.Grant) ([]handoff.Tool, handoff.Guide),
+	id string,
+	client, model leg,
+	log *zap.Logger,
 ) *Call {
 	own, guide := tools(grant)
 	c := &Call{

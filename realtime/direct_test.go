@@ -50,7 +50,9 @@ func carry(t *testing.T, script *simulator.Script, router *listener) *carrier {
 		}})
 	go func() { ran <- model.Serve(ctx, l) }()
 	go func() { ran <- p.front.Run(ctx) }()
-	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.front.ServeCalls(w, r, someone) }))
+	edge := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.front.ServeCalls(w, r, someone) }),
+	)
 	p.desk = edge.URL + "/v1/realtime/calls"
 	t.Cleanup(func() {
 		edge.Close()
@@ -82,7 +84,9 @@ func (p *carrier) callBy(b *rtctest.Browser, query string) (id string) {
 	b.Accept(answer)
 	created := rtctest.Event(p.t, b.Messages, "session.created")
 	if names := toolNames(created.Raw, "session.tools"); !strings.Contains(names, `"codex"`) ||
-		created.Get("session.instructions").String() != guide || !created.Get("session.audio.input.transcription").IsObject() {
+		created.Get("session.instructions").
+			String() !=
+			guide || !created.Get("session.audio.input.transcription").IsObject() {
 		p.t.Errorf("the session begins with %s", created)
 	}
 	return id
@@ -133,9 +137,14 @@ func TestDirect(t *testing.T) {
 		t.Errorf("asked for %q", requests)
 	}
 	// What comes on the data channel may be of any program.
-	b.Send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"yes"}]}}`)
+	b.Send(
+		`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"yes"}]}}`,
+	)
 	rtctest.Eventually(t, "what was written", func() bool {
-		return slices.ContainsFunc(router.heard(), func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Text == "yes" && w.Loose })
+		return slices.ContainsFunc(
+			router.heard(),
+			func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Text == "yes" && w.Loose },
+		)
 	})
 	// The end of the call here is its end there.
 	if err := p.front.Hangup(someone, id); err != nil {
@@ -173,7 +182,12 @@ func TestDirectComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.said(b, "They pass.")
-	response, _ := post(t, p.desk+"?media=direct&call_id=rtc_0", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
+	response, _ := post(
+		t,
+		p.desk+"?media=direct&call_id=rtc_0",
+		"application/sdp",
+		rtctest.NewWide(t, rtctest.Label).Offer(),
+	)
 	if response.StatusCode != http.StatusNotFound {
 		t.Errorf("a call that is not there: %d", response.StatusCode)
 	}
@@ -196,7 +210,9 @@ func TestDirectSpoken(t *testing.T) {
 	}}, &listener{})
 	b := rtctest.New(t, rtctest.Label)
 	p.call(b)
-	b.Say(append(bytes.Repeat([]byte{0x00, 0x80}, 4000), bytes.Repeat([]byte{0xff}, 8000)...)) // loud for a second, then quiet
+	b.Say(
+		append(bytes.Repeat([]byte{0x00, 0x80}, 4000), bytes.Repeat([]byte{0xff}, 8000)...),
+	) // loud for a second, then quiet
 	rtctest.Event(t, b.Messages, "input_audio_buffer.speech_started")
 	p.said(b, "A test runs.")
 }
@@ -228,7 +244,9 @@ func TestSayIsForDirectCalls(t *testing.T) {
 	}
 	h := newHouse(t)
 	h.call("")
-	if err := h.front.Say(t.Context(), someone, h.front.Calls(someone)[0].ID, "item_1", "yes"); handoff.AsError(err).Code != handoff.CodeNotFound {
+	if err := h.front.Say(t.Context(), someone, h.front.Calls(someone)[0].ID, "item_1", "yes"); handoff.AsError(
+		err,
+	).Code != handoff.CodeNotFound {
 		t.Errorf("a call through here: %v", err)
 	}
 }

@@ -125,8 +125,10 @@ func TestWalls(t *testing.T) {
 				Text: `{"status":"started","server":"bigpc"}`})
 		}
 	}}
-	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router,
-		Tools: ours})
+	front, err := NewFront(
+		Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router,
+			Tools: ours},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,12 @@ type ticked struct {
 
 // keepTicks begins the tick log. It is called before the call begins.
 func (c *Call) keepTicks() {
-	c.ticked = &ticked{log: ticks.New(time.Now()), asks: map[string]string{}, responses: map[string]string{}, tells: map[string]string{}}
+	c.ticked = &ticked{
+		log:       ticks.New(time.Now()),
+		asks:      map[string]string{},
+		responses: map[string]string{},
+		tells:     map[string]string{},
+	}
 	c.alarms[alarmTick].at = time.Now().Add(ticks.Every)
 }
 

@@ -44,12 +44,12 @@ type Settings interface {
 
 // A Spec describes one server of the fleet. What has a tag is configured, whatever its kind.
 type Spec struct {
-	Name           string            `yaml:"name" doc:"what you call the machine"`
-	Aliases        []string          `yaml:"aliases" doc:"what else you call it"`
-	Kind           string            `yaml:"kind" doc:"what runs its agents"`
-	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`
-	VoiceApprovals string            `yaml:"voice_approvals" unset:"medium" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap"`
-	For            []string          `yaml:"for" unset:"everybody" doc:"principals who may use it; for all others it is not there"`
+	Name           string            `yaml:"name"            doc:"what you call the machine"`
+	Aliases        []string          `yaml:"aliases"         doc:"what else you call it"`
+	Kind           string            `yaml:"kind"            doc:"what runs its agents"`
+	Projects       map[string]string `yaml:"projects"        doc:"names for other directories: {api: /home/me/src/api}"`
+	VoiceApprovals string            `yaml:"voice_approvals" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap" unset:"medium"`
+	For            []string          `yaml:"for"             doc:"principals who may use it; for all others it is not there"                           unset:"everybody"`
 
 	Own Settings // those of its kind; nil: none are needed, as where Dial is given
 

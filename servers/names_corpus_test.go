@@ -206,8 +206,18 @@ func TestNamesAsSpoken(t *testing.T) {
 		of := score[group]
 		right := of[outFound] + of[outAsked] + of[outNone]
 		all := right + of[outMissed] + of[outWrong]
-		t.Logf("%-16s %3d of %3d right (%.1f %%): %d found, %d asked back, %d refused; %d missed, %d wrong",
-			group, right, all, 100*float64(right)/float64(all), of[outFound], of[outAsked], of[outNone], of[outMissed], of[outWrong])
+		t.Logf(
+			"%-16s %3d of %3d right (%.1f %%): %d found, %d asked back, %d refused; %d missed, %d wrong",
+			group,
+			right,
+			all,
+			100*float64(right)/float64(all),
+			of[outFound],
+			of[outAsked],
+			of[outNone],
+			of[outMissed],
+			of[outWrong],
+		)
 	}
 }
 

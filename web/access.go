@@ -34,7 +34,8 @@ type visitor struct {
 func newVisitor(r *http.Request) visitor {
 	v := visitor{
 		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
-		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead || isUpgrade(r), api: isAPI(r.URL.Path), line: r.URL.Path == linePath,
+		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead ||
+			isUpgrade(r), api: isAPI(r.URL.Path), line: r.URL.Path == linePath,
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {

@@ -48,7 +48,9 @@ func TestProgramMayNoMore(t *testing.T) {
 	key := NewKey("owner", ownerKey)
 	key.Servers, key.Tools, key.Approve = []string{"bigpc"}, []string{tools.Codex}, handoff.ApproveVoice
 	key.Metrics, key.Instructions, key.Limits = true, handoff.InstructAll, handoff.Limits{Calls: 1}
-	program := &letIn{app: sessions.App{Principal: "owner", Key: sha256.Sum256([]byte(ownerKey)), Approve: handoff.ApproveAll}}
+	program := &letIn{
+		app: sessions.App{Principal: "owner", Key: sha256.Sum256([]byte(ownerKey)), Approve: handoff.ApproveAll},
+	}
 	front := &mcpGrants{}
 	s := newServer(t, newWorld(), func(c *Config) { c.Keys, c.OAuth, c.MCP = []Key{key}, program, front })
 	enters := func(want int) handoff.Grant {
@@ -65,7 +67,9 @@ func TestProgramMayNoMore(t *testing.T) {
 	}
 	g := enters(http.StatusOK)
 	if g.Caller.Principal != "owner" || strings.Join(g.Servers, " ") != "bigpc" || len(g.Tools) != 1 || g.Limits != key.Limits ||
-		g.Approve != handoff.ApproveVoice || g.Metrics || g.Instructions != handoff.InstructNone || g.Page || g.Key != key.name() || g.Revoked() != nil {
+		g.Approve != handoff.ApproveVoice || g.Metrics || g.Instructions != handoff.InstructNone || g.Page ||
+		g.Key != key.name() ||
+		g.Revoked() != nil {
 		t.Errorf("it may %+v", g)
 	}
 	program.app.Approve = handoff.ApproveNone

@@ -27,8 +27,15 @@ func TestBodiesWait(t *testing.T) {
 		s := newServer(t, newWorld(), nil)
 		large := strings.Repeat(" ", smallBody) + `{"server":"bigpc","prompt":"x"}`
 		must(t, s.bodies.room.Acquire(t.Context(), maxBodies-2*int64(len(large))+1))
-		rec := ask(s, http.MethodPost, "/fleet/handoffs", large, func(r *http.Request) { r.Body = io.NopCloser(unread{t}); r.Header.Set("Expect", "100-continue") })
-		if got := codeOf(t, rec); got != handoff.CodeOverloaded || rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") != "5" {
+		rec := ask(
+			s,
+			http.MethodPost,
+			"/fleet/handoffs",
+			large,
+			func(r *http.Request) { r.Body = io.NopCloser(unread{t}); r.Header.Set("Expect", "100-continue") },
+		)
+		if got := codeOf(t, rec); got != handoff.CodeOverloaded || rec.Code != http.StatusServiceUnavailable ||
+			rec.Header().Get("Retry-After") != "5" {
 			t.Errorf("no room: %d %s, Retry-After %q", rec.Code, got, rec.Header().Get("Retry-After"))
 		}
 		if refused := s.bodies.refused.Load(); refused != 1 {
@@ -74,7 +81,10 @@ func TestRateComesBeforeBody(t *testing.T) {
 			t.Errorf("what may be a repetition by its %s is not read", name)
 		}
 	}
-	if rec := ask(s, http.MethodPost, "/fleet/conversation", `{"items":[]}`+strings.Repeat(" ", smallBody), nil); codeOf(t, rec) == handoff.CodeLimited {
+	if rec := ask(s, http.MethodPost, "/fleet/conversation", `{"items":[]}`+strings.Repeat(" ", smallBody), nil); codeOf(
+		t,
+		rec,
+	) == handoff.CodeLimited {
 		t.Error("what gives no work is limited")
 	}
 }

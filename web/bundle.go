@@ -33,7 +33,10 @@ func bundle(files map[string]file) error {
 	for _, m := range sheets.FindAllStringSubmatch(index, -1) {
 		style.Write(files[m[1]].body)
 	}
-	css := api.Transform(style.String(), api.TransformOptions{Loader: api.LoaderCSS, MinifyWhitespace: true, MinifySyntax: true})
+	css := api.Transform(
+		style.String(),
+		api.TransformOptions{Loader: api.LoaderCSS, MinifyWhitespace: true, MinifySyntax: true},
+	)
 	if err := failed("style sheets", css.Errors); err != nil {
 		return err
 	}

@@ -69,7 +69,10 @@ func (c calls) setUpdates(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	if !slices.Contains([]handoff.SpeechLevel{handoff.LevelQuiet, handoff.LevelMilestones, handoff.LevelChatty}, body.Level) {
+	if !slices.Contains(
+		[]handoff.SpeechLevel{handoff.LevelQuiet, handoff.LevelMilestones, handoff.LevelChatty},
+		body.Level,
+	) {
 		return handoff.Fault(handoff.CodeMalformed, "level is quiet, milestones or chatty", "")
 	}
 	return done(w, c.levels.SetLevel(r.Context(), g.Caller, body.Level))

@@ -219,7 +219,10 @@ func (w *world) PutLogin(_ context.Context, l sessions.Login) error {
 func (w *world) Logins(_ context.Context, principal string) ([]sessions.Login, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.kept), func(k sessions.Login) bool { return k.Principal != principal }), w.failLogins
+	return slices.DeleteFunc(
+		slices.Clone(w.kept),
+		func(k sessions.Login) bool { return k.Principal != principal },
+	), w.failLogins
 }
 
 func (w *world) PutSecret(_ context.Context, s sessions.Secret) (bool, error) {
@@ -250,7 +253,10 @@ func (w *world) DropLogin(_ context.Context, principal, id string) (bool, error)
 func (w *world) Apps(_ context.Context, principal string) ([]sessions.App, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.apps), func(a sessions.App) bool { return a.Principal != principal }), w.failLogins
+	return slices.DeleteFunc(
+		slices.Clone(w.apps),
+		func(a sessions.App) bool { return a.Principal != principal },
+	), w.failLogins
 }
 
 func (w *world) Feed(g handoff.Grant) *handoff.Feed { return &w.feed(g.Caller.Principal).Feed }

@@ -56,7 +56,8 @@ func TestExchangedKeyMayNoMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := grantOf(t, s, key)
 			if !slices.Equal(g.Servers, program.Servers) || !slices.Equal(g.Tools, program.Tools) || g.Approve != program.Approve || g.Metrics || g.Page ||
-				g.Key != program.name() || g.Limits != program.Limits || g.KeyLimits != program.KeyLimits {
+				g.Key != program.name() || g.Limits != program.Limits ||
+				g.KeyLimits != program.KeyLimits {
 				t.Errorf("it may %+v", g)
 			}
 			if rec := by(s, "GET", "/metrics", "", key); rec.Code != http.StatusForbidden {
@@ -103,7 +104,8 @@ func TestKeysOwnLogins(t *testing.T) {
 		}
 	}
 	for _, key := range []string{otherKey, login.Token} {
-		if rec := by(s, "DELETE", "/login/"+person.ID, "", key); rec.Code != http.StatusNotFound || person.use(s, nil) != http.StatusOK {
+		if rec := by(s, "DELETE", "/login/"+person.ID, "", key); rec.Code != http.StatusNotFound ||
+			person.use(s, nil) != http.StatusOK {
 			t.Errorf("it ended the owner's login: %d", rec.Code)
 		}
 	}
@@ -114,7 +116,8 @@ func TestKeysOwnLogins(t *testing.T) {
 		t.Errorf("many logins of a program ended the owner's, or are not bounded: %d", len(seen(person.Token)))
 	}
 	last := tokenOf(t, s, byKey(otherKey), nil)
-	if rec := by(s, "DELETE", "/login/"+last.ID, "", person.Token); rec.Code != http.StatusNoContent || last.use(s, nil) != http.StatusUnauthorized {
+	if rec := by(s, "DELETE", "/login/"+last.ID, "", person.Token); rec.Code != http.StatusNoContent ||
+		last.use(s, nil) != http.StatusUnauthorized {
 		t.Errorf("the page does not end what a program began: %d", rec.Code)
 	}
 }

@@ -20,7 +20,9 @@ func TestPageAsked(t *testing.T) {
 		}
 	}
 	over := func(rec handoff.Record) handoff.Record {
-		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(rec.CreatedAt.Add(time.Minute))
+		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(
+			rec.CreatedAt.Add(time.Minute),
+		)
 		return rec
 	}
 	w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp}}

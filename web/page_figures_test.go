@@ -57,7 +57,11 @@ func TestPageFigures(t *testing.T) {
 	base, _ := serveBundled(t, w)
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.Do(atFirst(shownAt), webtest.Call(performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}), webtest.Call(network.Enable, network.EnableParams{}))
+	p.Do(
+		atFirst(shownAt),
+		webtest.Call(performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}),
+		webtest.Call(network.Enable, network.EnableParams{}),
+	)
 	p.open(base)
 	p.EnterKey(ownerKey)
 	const all = `document.querySelectorAll("#cards .card").length === 21 && document.querySelectorAll("#finished .card").length > 20`
@@ -88,7 +92,12 @@ func TestPageFigures(t *testing.T) {
 	t.Logf("100 more arrive: %.2f s of CPU, stalls of %v ms", after-before, eval[[]int](p, `stalls`))
 
 	slow := &network.Conditions{Latency: 150, DownloadThroughput: 1.6e6 / 8, UploadThroughput: 750e3 / 8}
-	p.Do(webtest.Call(network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{slow}}))
+	p.Do(
+		webtest.Call(
+			network.EmulateNetworkConditionsByRule,
+			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{slow}},
+		),
+	)
 	for i := range 2 {
 		p.open(fmt.Sprint(base, "/?slow=", i))
 		p.Until(all + ` && window.shownAt`)

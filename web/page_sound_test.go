@@ -44,7 +44,8 @@ func TestPageHears(t *testing.T) {
 			}
 			var got struct{ MS, RMS, Hertz float64 }
 			must(t, json.Unmarshal([]byte(eval[string](p, hear+fmt.Sprintf(`(%v)`, tone.hertz))), &got))
-			if math.Abs(got.RMS-tone.rms) > 700 || tone.rms > 0 && math.Abs(got.Hertz-tone.hertz) > 3 || got.MS < 950 || got.MS > 1001 {
+			if math.Abs(got.RMS-tone.rms) > 700 || tone.rms > 0 && math.Abs(got.Hertz-tone.hertz) > 3 || got.MS < 950 ||
+				got.MS > 1001 {
 				t.Errorf("a second of %v Hz at %d Hz arrives as %+v, want a loudness of %.0f", tone.hertz, rate, got, tone.rms)
 			}
 		}

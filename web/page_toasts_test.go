@@ -59,9 +59,16 @@ func TestPageToastsLeave(t *testing.T) {
 	w := newWorld()
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.Do(atFirst(`window.late = []; ((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 20000 ? late.push(f) : real(f, ms, ...rest)); })(window.setTimeout)`))
+	p.Do(
+		atFirst(
+			`window.late = []; ((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 20000 ? late.push(f) : real(f, ms, ...rest)); })(window.setTimeout)`,
+		),
+	)
 	p.loggedIn(base)
-	eval[bool](p, `import("/page/store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`)
+	eval[bool](
+		p,
+		`import("/page/store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`,
+	)
 	p.Until(`document.querySelectorAll(".toast").length === 2 && late.length === 2`)
 	p.Press("\x1b")
 	p.Until(`[...document.querySelectorAll(".toast-text")].map((e) => e.textContent).join() === "Put away."`)
@@ -79,13 +86,19 @@ func TestPageLowScreen(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1024, 700)
 	p.loggedIn(base)
 	p.Click("Machines")
-	p.Until(`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`)
+	p.Until(
+		`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`,
+	)
 	p.Until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Machines"`)
 	p.Scheme("light")
 	p.look("low-machines")
 	p.Hit(`document.querySelector("[data-go=home]")`)
-	p.Until(`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`)
-	p.Until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.firstChild.textContent).join() === "Now"`)
+	p.Until(
+		`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`,
+	)
+	p.Until(
+		`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.firstChild.textContent).join() === "Now"`,
+	)
 	p.look("low-work")
 }
 
@@ -96,7 +109,10 @@ func TestPageShutdownIsToldOnce(t *testing.T) {
 	p.Click("Call")
 	p.Until(`far.channel?.readyState === "open"`)
 	p.Status("bigpc and laptop are working")
-	eval[bool](p, `(far.say({ type: "error", error: { code: "shutdown", message: "Switchboard is shutting down.", next: "Call again in a moment." } }), far.channel.close(), true)`)
+	eval[bool](
+		p,
+		`(far.say({ type: "error", error: { code: "shutdown", message: "Switchboard is shutting down.", next: "Call again in a moment." } }), far.channel.close(), true)`,
+	)
 	p.Status("Not in a call")
 	p.Until(`document.querySelector(".toast")`)
 	if got := eval[string](p, `[...document.querySelectorAll(".toast-words")].map((t) => t.innerText.replace(/\s+/g, " ")).join("; ")`); got != "Switchboard is shutting down. Call again in a moment." {

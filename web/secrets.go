@@ -75,7 +75,15 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 		}
 	}
 	c.made.Add(1)
-	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, c.model))})
+	return writeJSON(
+		w,
+		http.StatusOK,
+		map[string]any{
+			"value":      text,
+			"expires_at": ends.Unix(),
+			"session":    json.RawMessage(realtime.ShowSession(session, c.model)),
+		},
+	)
 }
 
 // endUser is whom a request names as its end user, or "". An error has code [handoff.CodeMalformed].
@@ -134,7 +142,13 @@ func readSecretOrder(from io.Reader) (life time.Duration, session []byte, err er
 // bySecret is what the holder of a client secret, which begins as one, may do: begin calls, as whom it was made for,
 // with its configuration. The request says nothing about who that is.
 func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Grant, error) {
-	if len(text) != len(secretPrefix)+base64.RawURLEncoding.EncodedLen(tokenBytes) { // so that not every wrong key asks the store
+	if len(
+		text,
+	) != len(
+		secretPrefix,
+	)+base64.RawURLEncoding.EncodedLen(
+		tokenBytes,
+	) { // so that not every wrong key asks the store
 		return handoff.Grant{}, handoff.Fault(handoff.CodeSecretOver, "", "")
 	}
 	secret, ok, err := a.secrets.Secret(r.Context(), sha256.Sum256([]byte(text)))

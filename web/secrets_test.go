@@ -25,7 +25,9 @@ func mint(t *testing.T, s *Server, body string, adjust func(*http.Request)) mint
 	t.Helper()
 	rec := ask(s, "POST", "/v1/realtime/client_secrets", body, adjust)
 	var got minted
-	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || rec.Code != http.StatusOK || !strings.HasPrefix(got.Value, "ek_") || len(got.Value) < 40 {
+	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || rec.Code != http.StatusOK ||
+		!strings.HasPrefix(got.Value, "ek_") ||
+		len(got.Value) < 40 {
 		t.Fatalf("%d %s", rec.Code, rec.Body)
 	}
 	return got
@@ -50,11 +52,16 @@ func TestClientSecret(t *testing.T) {
 	if got.ExpiresAt < began+58 || got.ExpiresAt > time.Now().Unix()+60 {
 		t.Errorf("expires at %d, %d s from now", got.ExpiresAt, got.ExpiresAt-began)
 	}
-	if id := fmt.Sprint(got.Session["id"]); got.Session["type"] != "realtime" || got.Session["object"] != "realtime.session" || got.Session["model"] != "gpt-usual" || got.Session["instructions"] != "Be brief." || !strings.HasPrefix(id, "sess_") {
+	if id := fmt.Sprint(got.Session["id"]); got.Session["type"] != "realtime" ||
+		got.Session["object"] != "realtime.session" ||
+		got.Session["model"] != "gpt-usual" ||
+		got.Session["instructions"] != "Be brief." ||
+		!strings.HasPrefix(id, "sess_") {
 		t.Errorf("session %v", got.Session)
 	}
 	kept := w.secrets[sha256.Sum256([]byte(got.Value))]
-	if text, _ := json.Marshal(kept); kept.Principal != "owner" || strings.Contains(string(text), got.Value) || string(kept.Session) != `{"type":"realtime","instructions":"Be brief."}` {
+	if text, _ := json.Marshal(kept); kept.Principal != "owner" || strings.Contains(string(text), got.Value) ||
+		string(kept.Session) != `{"type":"realtime","instructions":"Be brief."}` {
 		t.Errorf("kept %s", text)
 	}
 	for name, adjust := range map[string]func(*http.Request){
@@ -105,7 +112,11 @@ func TestClientSecretOpensNothingElse(t *testing.T) {
 // What a secret allows is what its key allows now, less what only a key or a person may do.
 func TestGrantOfAClientSecret(t *testing.T) {
 	key := NewKey("assistant", otherKey)
-	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{"helper"}, []string{"codex"}, handoff.ApproveAll, true, handoff.InstructAll
+	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{
+		"helper",
+	}, []string{
+		"codex",
+	}, handoff.ApproveAll, true, handoff.InstructAll
 	key.Limits, key.KeyLimits = handoff.Limits{Calls: 2}, handoff.Limits{Calls: 9}
 	many := key
 	many.Principal, many.NamesCallers = "many", true
@@ -145,7 +156,13 @@ func TestGrantOfAClientSecret(t *testing.T) {
 			if g.Caller.Principal != row.key.Principal || user != row.user || r.Header.Get(callerHeader) != row.model {
 				t.Errorf("caller %+v, the model is told %q", g.Caller, r.Header.Get(callerHeader))
 			}
-			if !g.Secret || g.Approve != handoff.ApproveVoice || g.Metrics || g.Page || g.Instructions != handoff.InstructAll || len(g.Servers) != 1 || len(g.Tools) != 1 || g.Limits != key.Limits || g.KeyLimits != key.KeyLimits || g.Key != key.name() || string(g.Session) != `{"model":"m"}` {
+			if !g.Secret || g.Approve != handoff.ApproveVoice || g.Metrics || g.Page || g.Instructions != handoff.InstructAll ||
+				len(g.Servers) != 1 ||
+				len(g.Tools) != 1 ||
+				g.Limits != key.Limits ||
+				g.KeyLimits != key.KeyLimits ||
+				g.Key != key.name() ||
+				string(g.Session) != `{"model":"m"}` {
 				t.Errorf("grant %+v", g)
 			}
 			s.SetKeys([]Key{NewKey("owner", ownerKey)})
@@ -174,7 +191,10 @@ func TestClientSecretEnds(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
 	got := mint(t, s, "{}", nil)
-	if rec := got.with(newServer(t, w, nil), "POST", "/v1/realtime/calls", nil); codeOf(t, rec) != handoff.CodeVoiceUnreachable {
+	if rec := got.with(newServer(t, w, nil), "POST", "/v1/realtime/calls", nil); codeOf(
+		t,
+		rec,
+	) != handoff.CodeVoiceUnreachable {
 		t.Errorf("after a restart: %s", rec.Body)
 	}
 	r := httptest.NewRequest("POST", "/v1/realtime/calls", http.NoBody)
@@ -236,7 +256,8 @@ func TestOrdersOfClientSecrets(t *testing.T) {
 		if p.Error.Param != nil {
 			got = *p.Error.Param
 		}
-		if rec.Code != http.StatusBadRequest || got != param || p.Error.Type != "invalid_request_error" || len(w.secrets) > 0 {
+		if rec.Code != http.StatusBadRequest || got != param || p.Error.Type != "invalid_request_error" ||
+			len(w.secrets) > 0 {
 			t.Errorf("%.80s: %d %s", body, rec.Code, rec.Body)
 		}
 	}

@@ -295,8 +295,18 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == handoff.CodeInternal {
 		level = zap.WarnLevel
 	}
-	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
-		zap.String("code", string(e.Code)), zap.String("detail", e.Detail), zap.String("request", w.Header().Get("X-Request-Id")))
+	s.log.Log(
+		level,
+		"request refused",
+		zap.String("method", r.Method),
+		zap.String("path", handoff.Clip(r.URL.Path, 80)),
+		zap.String(
+			"code",
+			string(e.Code),
+		),
+		zap.String("detail", e.Detail),
+		zap.String("request", w.Header().Get("X-Request-Id")),
+	)
 }
 
 // Close ends the event streams, which would otherwise hold up a shutdown for ever. Use it with
@@ -366,9 +376,12 @@ func setHeaders(h http.Header, host string) {
 	if host != "" { // older browsers do not count sockets as 'self'
 		sockets = fmt.Sprintf(" ws://%s wss://%s", host, host)
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "+
-		"manifest-src 'self'; connect-src 'self'"+sockets+"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+
-		"require-trusted-types-for 'script'; trusted-types switchboard-worker")
+	h.Set(
+		"Content-Security-Policy",
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "+
+			"manifest-src 'self'; connect-src 'self'"+sockets+"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+
+			"require-trusted-types-for 'script'; trusted-types switchboard-worker",
+	)
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set(

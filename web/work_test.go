@@ -23,7 +23,10 @@ func muchWork() []handoff.Record {
 	records := make([]handoff.Record, 100)
 	for i := range records {
 		records[i] = handoff.Record{
-			ID: fmt.Sprint("h", 99-i), Server: "bigpc", Prompt: long, Text: long, Spoken: long, Items: items, Undelivered: []string{long},
+			ID: fmt.Sprint(
+				"h",
+				99-i,
+			), Server: "bigpc", Prompt: long, Text: long, Spoken: long, Items: items, Undelivered: []string{long},
 			State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, CreatedAt: time.Unix(int64(99-i), 0),
 			Error: &handoff.RecordError{Code: handoff.CodeUnreachable, Message: "bigpc is not answering.", Detail: long},
 		}
@@ -65,7 +68,8 @@ func TestWorkIsPagedAndShort(t *testing.T) {
 		t.Errorf("all: %d pieces, %d more, %d bytes", len(page.Items), page.More, size)
 	}
 	t.Logf("100 pieces of work: %d bytes", size)
-	if first := page.Items[0]; len(first.Items) != 0 || first.ItemCount != 200 || !first.Clipped || first.Error.Message != "bigpc is not answering." {
+	if first := page.Items[0]; len(first.Items) != 0 || first.ItemCount != 200 || !first.Clipped ||
+		first.Error.Message != "bigpc is not answering." {
 		t.Errorf("the first: %d items, of %d, clipped %t", len(first.Items), first.ItemCount, first.Clipped)
 	}
 	var ids []string
@@ -111,7 +115,8 @@ func TestOnePieceIsBounded(t *testing.T) {
 	if n := len(got.Items); n != 200 || got.Items[0].ID != "i0" || got.Items[199].Output != full.Items[199].Output {
 		t.Errorf("%d items, from %s", n, got.Items[0].ID)
 	}
-	if first := got.Items[0]; len(first.Text) > maxCutItem || len(first.Output) > maxCutItem+len(itemCutMark) || !strings.HasPrefix(first.Output, itemCutMark) {
+	if first := got.Items[0]; len(first.Text) > maxCutItem || len(first.Output) > maxCutItem+len(itemCutMark) ||
+		!strings.HasPrefix(first.Output, itemCutMark) {
 		t.Errorf("the first item has %d and %d bytes", len(first.Text), len(first.Output))
 	}
 	if size := rec.Body.Len(); size > maxItems+200*(2*maxCutItem+200)+4*(64<<10)+1<<10 {
@@ -134,7 +139,9 @@ func TestFeedLeavesItemsOut(t *testing.T) {
 		Record        brief
 	}
 	must(t, json.Unmarshal(text, &got))
-	if got.Kind != "handoff" || got.Handoff != rec.ID || got.Record.Items != nil || got.Record.ItemCount != 1 || got.Record.Clipped || got.Record.Prompt != rec.Prompt {
+	if got.Kind != "handoff" || got.Handoff != rec.ID || got.Record.Items != nil || got.Record.ItemCount != 1 ||
+		got.Record.Clipped ||
+		got.Record.Prompt != rec.Prompt {
 		t.Errorf("got %s", handoff.Clip(string(text), 300))
 	}
 }

@@ -23,7 +23,10 @@ func TestSideQuestion(t *testing.T) {
 	p.say("Fix it")
 	p.hear("pass")
 	works := slices.DeleteFunc(r.allHeard(), func(w handoff.Record) bool { return w.Why == handoff.WhyAdded })
-	if len(works) != 3 || works[0].ThreadID != worked || works[1].Why != handoff.WhyAside || works[1].Outcome != handoff.OutcomeResult || works[1].ThreadID == worked || works[2].ThreadID != worked {
+	if len(works) != 3 || works[0].ThreadID != worked || works[1].Why != handoff.WhyAside ||
+		works[1].Outcome != handoff.OutcomeResult ||
+		works[1].ThreadID == worked ||
+		works[2].ThreadID != worked {
 		t.Fatalf("the side question must stand apart: %+v", works)
 	}
 	if after := sessionIDs(r); slices.Contains(after, works[1].ThreadID) || len(after) != len(before) {

@@ -54,7 +54,8 @@ func TestBadInput(t *testing.T) {
 	p.hear("attic is not answering")
 	p.say("Ask attic to check the backups")
 	p.hear("attic is not answering")
-	if works := r.handoffs(); len(works) != 1 || works[0].Outcome != handoff.OutcomeFailed || works[0].Error.Code != handoff.CodeUnreachable {
+	if works := r.handoffs(); len(works) != 1 || works[0].Outcome != handoff.OutcomeFailed ||
+		works[0].Error.Code != handoff.CodeUnreachable {
 		t.Errorf("a machine that is down: %+v", works)
 	}
 }
@@ -79,7 +80,8 @@ func TestWrongKey(t *testing.T) {
 		}
 	}
 	dialer := websocket.Dialer{Subprotocols: []string{"realtime", "openai-insecure-api-key.wrong-key-wrong-key"}}
-	if _, resp, err := dialer.DialContext(t.Context(), r.socket(), nil); err == nil || resp.StatusCode != http.StatusUnauthorized {
+	if _, resp, err := dialer.DialContext(t.Context(), r.socket(), nil); err == nil ||
+		resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a wrong key as subprotocol: %v", err)
 	}
 	dialer.Subprotocols[1] = "openai-insecure-api-key." + testKey

@@ -21,7 +21,9 @@ func TestConformance(t *testing.T) {
 	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
 		m := newMachine(t)
 		return serverstest.Harness{
-			Dial:    codex.Dialer(codex.Config{Name: m.name, Way: byURL("ws://" + m.address), Reconcile: 100 * time.Millisecond}),
+			Dial: codex.Dialer(
+				codex.Config{Name: m.name, Way: byURL("ws://" + m.address), Reconcile: 100 * time.Millisecond},
+			),
 			Drop:    func() { m.world.Drop(m.name) },
 			Release: func() { m.world.Release(m.name) },
 			Restart: func() { m.kill(); m.serve() },
@@ -87,7 +89,11 @@ func (m *simulatedMachine) serve() {
 // conformanceScript does what the prompts of the suite say.
 func conformanceScript(p simulator.Prompt) []simulator.Step {
 	say := func(text string) simulator.Say { return simulator.Say{Text: text, Every: time.Millisecond} }
-	command := simulator.Run{Command: serverstest.Command, Lines: linesOf(serverstest.CommandOutput), Exit: serverstest.CommandExit}
+	command := simulator.Run{
+		Command: serverstest.Command,
+		Lines:   linesOf(serverstest.CommandOutput),
+		Exit:    serverstest.CommandExit,
+	}
 	text, _, _ := strings.Cut(p.Text, " ü")
 	switch text {
 	case serverstest.PromptHello:
@@ -99,7 +105,9 @@ func conformanceScript(p simulator.Prompt) []simulator.Step {
 		return []simulator.Step{simulator.Both{command, other}, say(serverstest.TextBoth)}
 	case serverstest.PromptEdit:
 		return []simulator.Step{
-			simulator.Edit{Changes: []simulator.Change{{Path: serverstest.EditPath, Diff: "@@ -1 +1 @@\n-a\n+b\n"}}}, say(serverstest.TextEdit),
+			simulator.Edit{
+				Changes: []simulator.Change{{Path: serverstest.EditPath, Diff: "@@ -1 +1 @@\n-a\n+b\n"}},
+			}, say(serverstest.TextEdit),
 		}
 	case serverstest.PromptAsk:
 		return []simulator.Step{simulator.Ask{

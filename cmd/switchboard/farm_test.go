@@ -185,28 +185,31 @@ func tap(t testing.TB, upstream string, begin func() (show func(toServer bool, d
 	l := loopback(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		all.Add(1)
-		defer all.Done()
-		behind, _, err := websocket.DefaultDialer.DialContext(ctx, upstream+"?"+r.URL.RawQuery, nil)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		defer behind.Close()
-		client, err := (&websocket.Upgrader{Subprotocols: []string{"realtime"}}).Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer client.Close()
-		show := begin()
-		stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = behind.Close() })
-		defer stop()
-		var both sync.WaitGroup
-		both.Go(func() { carry(client, behind, func(data []byte) { show(true, data) }) })
-		both.Go(func() { carry(behind, client, func(data []byte) { show(false, data) }) })
-		both.Wait()
-	})}
+	server := &http.Server{
+		ReadHeaderTimeout: patience,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			all.Add(1)
+			defer all.Done()
+			behind, _, err := websocket.DefaultDialer.DialContext(ctx, upstream+"?"+r.URL.RawQuery, nil)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+			defer behind.Close()
+			client, err := (&websocket.Upgrader{Subprotocols: []string{"realtime"}}).Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer client.Close()
+			show := begin()
+			stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = behind.Close() })
+			defer stop()
+			var both sync.WaitGroup
+			both.Go(func() { carry(client, behind, func(data []byte) { show(true, data) }) })
+			both.Go(func() { carry(behind, client, func(data []byte) { show(false, data) }) })
+			both.Wait()
+		}),
+	}
 	all.Go(func() { _ = server.Serve(l) })
 	t.Cleanup(func() { cancel(); _ = server.Close(); all.Wait() })
 	return "ws://" + l.Addr().String()

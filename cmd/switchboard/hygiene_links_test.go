@@ -79,7 +79,13 @@ func brokenLinks(files map[string]string) []breach {
 }
 
 // linked says whether a link from a file leads somewhere, or out of the house.
-func linked(link string, names map[string]map[string]bool, own map[string]bool, imported map[string]string, byWord map[string][]string) bool {
+func linked(
+	link string,
+	names map[string]map[string]bool,
+	own map[string]bool,
+	imported map[string]string,
+	byWord map[string][]string,
+) bool {
 	if own[link] {
 		return true
 	}

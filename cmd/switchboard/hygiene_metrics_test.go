@@ -28,11 +28,20 @@ var elsewhere = map[string]string{
 // queues are all buffered channels that hold more than one, by package and bound: what happens when one is
 // full, and which metric tells. Simulators are left out: they are another program's side.
 var queues = map[string]struct{ policy, metric string }{
-	"handoff.FeedQueue":                {"the listener is dropped and reads a snapshot", "switchboard_feed_listeners_dropped_total"},
-	"realtime/rtc.packetQueue":         {"their reader waits, and the system drops packets", "switchboard_webrtc_packets_lost_total"},
-	"servers/acp.maxQueued":            {"the request is refused", "switchboard_acp_frames_full_total"},
-	"servers/codex.maxQueued":          {"the request is refused", "switchboard_codex_frames_full_total"},
-	"servers/codex.maxResubscriptions": {"the resubscription is left out", "switchboard_codex_resubscriptions_left_out_total"},
+	"handoff.FeedQueue": {
+		"the listener is dropped and reads a snapshot",
+		"switchboard_feed_listeners_dropped_total",
+	},
+	"realtime/rtc.packetQueue": {
+		"their reader waits, and the system drops packets",
+		"switchboard_webrtc_packets_lost_total",
+	},
+	"servers/acp.maxQueued":   {"the request is refused", "switchboard_acp_frames_full_total"},
+	"servers/codex.maxQueued": {"the request is refused", "switchboard_codex_frames_full_total"},
+	"servers/codex.maxResubscriptions": {
+		"the resubscription is left out",
+		"switchboard_codex_resubscriptions_left_out_total",
+	},
 }
 
 // A metricScan is what the code says of counters.
@@ -45,8 +54,10 @@ type metricScan struct {
 }
 
 var (
-	countsType  = regexp.MustCompile(`(?i)(counts?|stats)$`)
-	metricName  = regexp.MustCompile(`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting))"$`)
+	countsType = regexp.MustCompile(`(?i)(counts?|stats)$`)
+	metricName = regexp.MustCompile(
+		`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting))"$`,
+	)
 	namePrefix  = regexp.MustCompile(`^"(switchboard_[a-z_]*_)"$`)
 	summingFunc = []string{"add", "Stats", "paced", "Load"}
 )
@@ -55,7 +66,8 @@ func scanMetrics(t *testing.T) metricScan {
 	t.Helper()
 	all := metricScan{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	for name, text := range sources(t) {
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "simulator/") || strings.Contains(name, "test/") {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "simulator/") ||
+			strings.Contains(name, "test/") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
@@ -166,7 +178,8 @@ func TestEveryCounterIsShown(t *testing.T) {
 	scan := scanMetrics(t)
 	for counter, sum := range scan.counters {
 		_, name, _ := strings.Cut(counter, ".")
-		if shown := scan.shown[name] || !sum && scan.summed[name] || scan.summed[name] && strings.HasPrefix(counter, "handoff/speech."); !shown && noCounters[counter] == "" {
+		if shown := scan.shown[name] || !sum && scan.summed[name] || scan.summed[name] && strings.HasPrefix(counter, "handoff/speech."); !shown &&
+			noCounters[counter] == "" {
 			t.Errorf("%s is counted, and no metric shows it", counter)
 		}
 	}
@@ -179,12 +192,17 @@ func TestEveryCounterIsShown(t *testing.T) {
 		t.Errorf("queues in the code %q, in the table %q", got, want)
 	}
 	r := start(t, func(*plan) {})
-	r.outcome(r.hand(`{"server":"laptop","prompt":"what did you do?"}`)) // what is counted by server begins with its first run
+	r.outcome(
+		r.hand(`{"server":"laptop","prompt":"what did you do?"}`),
+	) // what is counted by server begins with its first run
 	_, body := r.ask(http.MethodGet, "/metrics", "")
 	r.stop()
 	scrape := string(body)
 	for name := range scan.names {
-		apart := slices.ContainsFunc(slices.Collect(maps.Keys(elsewhere)), func(p string) bool { return strings.HasPrefix(name, p) })
+		apart := slices.ContainsFunc(
+			slices.Collect(maps.Keys(elsewhere)),
+			func(p string) bool { return strings.HasPrefix(name, p) },
+		)
 		if there := strings.Contains(scrape, "# HELP "+name+" "); there == apart {
 			t.Errorf("%s is in the code; in a scrape: %v", name, there)
 		}

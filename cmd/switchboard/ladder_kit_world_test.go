@@ -42,7 +42,9 @@ type ladderWorld struct {
 
 func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 	w := &ladderWorld{
-		World: calltest.NewWorld(t), store: threads.NewMemory(), found: map[string]bool{}, machines: map[string]*servers.Link{}, real: map[string]string{},
+		World: calltest.NewWorld(
+			t,
+		), store: threads.NewMemory(), found: map[string]bool{}, machines: map[string]*servers.Link{}, real: map[string]string{},
 	}
 	w.ledger = calltest.NewLedger(w.World)
 	w.api, w.agents = newLadderAPI(w.Plans), responses.NewAgents(w.store)
@@ -145,7 +147,12 @@ func (w *ladderWorld) record(column, what, text string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lines = append(w.lines, strings.TrimSpace(fmt.Sprintf("%6d  %-6s %s", time.Since(w.Began).Milliseconds(), column, strings.TrimSpace(what+": "+text))))
+	w.lines = append(
+		w.lines,
+		strings.TrimSpace(
+			fmt.Sprintf("%6d  %-6s %s", time.Since(w.Began).Milliseconds(), column, strings.TrimSpace(what+": "+text)),
+		),
+	)
 }
 
 func (w *ladderWorld) said() []string {
@@ -170,7 +177,12 @@ func (w *ladderWorld) Create(ctx context.Context, t handoff.Target) (handoff.Att
 
 // CreateEphemeral implements [handoff.Ephemeral].
 func (w *ladderWorld) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	return w.create(ctx, t, "aside", func(c servers.Conn) (handoff.Attached, error) { return c.(servers.Ephemeral).CreateEphemeral(ctx, "") })
+	return w.create(
+		ctx,
+		t,
+		"aside",
+		func(c servers.Conn) (handoff.Attached, error) { return c.(servers.Ephemeral).CreateEphemeral(ctx, "") },
+	)
 }
 
 // Fork implements [handoff.Forker].
@@ -197,7 +209,12 @@ func (w *ladderWorld) Fork(ctx context.Context, t handoff.Target, last handoff.T
 	return made, nil
 }
 
-func (w *ladderWorld) create(ctx context.Context, t handoff.Target, name string, create func(servers.Conn) (handoff.Attached, error)) (handoff.Attached, error) {
+func (w *ladderWorld) create(
+	ctx context.Context,
+	t handoff.Target,
+	name string,
+	create func(servers.Conn) (handoff.Attached, error),
+) (handoff.Attached, error) {
 	t, err := w.Make(ctx, t, name)
 	if err != nil {
 		return handoff.Attached{}, err

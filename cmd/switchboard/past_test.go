@@ -48,7 +48,8 @@ func TestWorkOutlivesARestart(t *testing.T) {
 			t.Fatalf("got %v, want %v", got, asked)
 		}
 		after := second.whole(asked[0])
-		if after.State != handoff.StatusDelivered || after.Text != before.Text || after.Prompt != before.Prompt || after.Spoken != before.Spoken ||
+		if after.State != handoff.StatusDelivered || after.Text != before.Text || after.Prompt != before.Prompt ||
+			after.Spoken != before.Spoken ||
 			!slices.EqualFunc(after.Items, before.Items, func(x, y handoff.RecordItem) bool { return handoff.Encode(x) == handoff.Encode(y) }) {
 			t.Errorf("before %+v\nafter %+v", before, after)
 		}

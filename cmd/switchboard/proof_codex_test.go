@@ -23,7 +23,11 @@ func proofCodexKilled(t *testing.T, store string) {
 	for i := range rounds {
 		slow, next := fmt.Sprintf("slow 6%d", i), fmt.Sprintf("hello %d", i)
 		p.say(fmt.Sprintf(`codex {"server":"bigpc","prompt":%q}`, slow))
-		started := r.last(t, slow, func(w handoff.Record) bool { return w.State == handoff.StatusStarted && len(w.Items) > 0 })
+		started := r.last(
+			t,
+			slow,
+			func(w handoff.Record) bool { return w.State == handoff.StatusStarted && len(w.Items) > 0 },
+		)
 		p.hear("bigpc") // that it is being done
 		time.Sleep(time.Duration(i*100) * time.Millisecond)
 		before := len(p.spoken())

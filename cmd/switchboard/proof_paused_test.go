@@ -52,7 +52,8 @@ func proofPaused(t *testing.T, store string) {
 	c.up("bigpc")
 	paused()
 	begun := c.hand(fmt.Sprintf(`{"begin":%q}`, waits[0]))
-	if rec := c.outcome(begun); rec.Outcome != handoff.OutcomeResult || rec.Prompt != words[0] || f.turns()[words[0]] != 1 {
+	if rec := c.outcome(begun); rec.Outcome != handoff.OutcomeResult || rec.Prompt != words[0] ||
+		f.turns()[words[0]] != 1 {
 		t.Errorf("it was begun as %+v", rec)
 	}
 	c.post("/fleet/handoffs/"+waits[1]+"/stop", "{}")

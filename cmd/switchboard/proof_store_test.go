@@ -53,7 +53,11 @@ func fileLocked(t *testing.T, s *site) outage {
 		file, err = os.OpenFile(filepath.Join(s.state, "switchboard", "switchboard.db-shm"), os.O_RDWR, 0)
 		must(t, err)
 		until(t, "the lock of the file", func() bool {
-			return syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 1}) == nil
+			return syscall.FcntlFlock(
+				file.Fd(),
+				syscall.F_SETLK,
+				&syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 1},
+			) == nil
 		})
 	}, end: func() { _ = file.Close() }} // gives the lock back
 }
@@ -117,7 +121,8 @@ func proofStoreGone(t *testing.T, store func(*testing.T, *site) outage) {
 	before := f.voice.calls()
 	c.call().say(work("laptop", "job 9003 takes 300"))
 	until(t, "work after the restart", func() bool { // answered at once, or told when it has ended
-		return strings.Contains(f.voice.answer("job 9003 takes 300"), "job 9003 is done") || containing(texts(f.voice.given()), "job 9003 is done") > 0
+		return strings.Contains(f.voice.answer("job 9003 takes 300"), "job 9003 is done") ||
+			containing(texts(f.voice.given()), "job 9003 is done") > 0
 	})
 	for _, g := range f.voice.given() {
 		if g.call > before && !strings.Contains(g.text, "9003") {
@@ -125,7 +130,14 @@ func proofStoreGone(t *testing.T, store func(*testing.T, *site) outage) {
 		}
 	}
 	f.check(t)
-	t.Logf("%d jobs in %d calls, the store away for %s: %v; refused after %s", jobs, calls, gone, w.figures(), refused.Round(time.Millisecond))
+	t.Logf(
+		"%d jobs in %d calls, the store away for %s: %v; refused after %s",
+		jobs,
+		calls,
+		gone,
+		w.figures(),
+		refused.Round(time.Millisecond),
+	)
 }
 
 // answer is what a request for work was answered, "" without an answer.

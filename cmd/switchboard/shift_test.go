@@ -32,7 +32,17 @@ type record = handoff.Record
 // newShift opens calls for jobs from number first on.
 func newShift(t *testing.T, c *child, f *farm, calls, first int, machines ...string) *shift {
 	t.Helper()
-	s := &shift{t: t, c: c, f: f, machines: machines, first: first, next: first, open: map[int]int{}, rests: map[int]time.Time{}, records: map[int]record{}}
+	s := &shift{
+		t:        t,
+		c:        c,
+		f:        f,
+		machines: machines,
+		first:    first,
+		next:     first,
+		open:     map[int]int{},
+		rests:    map[int]time.Time{},
+		records:  map[int]record{},
+	}
 	for range calls {
 		s.phones = append(s.phones, c.call())
 	}
@@ -131,7 +141,10 @@ func (s *shift) told() {
 func (s *shift) unanswered() string {
 	var requests []toolRequest
 	for _, r := range s.f.voice.all() {
-		if slices.ContainsFunc(slices.Collect(maps.Values(s.records)), func(rec record) bool { return strings.Contains(r.arguments, rec.Prompt+`"`) }) {
+		if slices.ContainsFunc(
+			slices.Collect(maps.Values(s.records)),
+			func(rec record) bool { return strings.Contains(r.arguments, rec.Prompt+`"`) },
+		) {
 			requests = append(requests, r)
 		}
 	}

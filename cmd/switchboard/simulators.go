@@ -147,7 +147,14 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 
 // voiceInfo is what the page tells about the voice.
 func (s *simulators) voiceInfo(m modelPlan, language string) web.VoiceInfo {
-	info := web.VoiceInfo{Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: pagePrices(m), Language: language, Chips: []web.Chip{}}
+	info := web.VoiceInfo{
+		Simulated: s.voice,
+		Model:     m.Name,
+		Host:      hostOf(m.URL),
+		Prices:    pagePrices(m),
+		Language:  language,
+		Chips:     []web.Chip{},
+	}
 	if !s.voice || !s.machines { // the sentences speak of the simulated machines
 		return info
 	}

@@ -185,7 +185,7 @@ func (s *serving) hint(h handoff.Hint) {
 	if h.Tool != tools.Codex && h.Tool != tools.QueueNext && !aside {
 		return
 	}
-	if args, ok := tools.ReadTarget(h.Partial); ok && (!aside || args.Thread != "") { // else it gets a thread of its own
+	if args, ok := tools.ReadTarget(h.Partial); ok && (!aside || args.Thread != "") { // else it gets its own
 		s.cfg.Attending.Prefetch(s.grant, s.key(h.CallID), args.Target())
 	}
 }

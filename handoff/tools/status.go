@@ -71,9 +71,16 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded &&
 			len(ended) < maxFinished:
 			ended = append(ended, rec)
-			out.Finished = append(out.Finished,
-				StatusWork{Server: rec.Server, Session: rec.Title, Outcome: wording.OutcomeWord(rec.Outcome), Ago: handoff.Ago(now, *rec.EndedAt),
-					Said: handoff.Clip(rec.Spoken, 300)})
+			out.Finished = append(
+				out.Finished,
+				StatusWork{
+					Server:  rec.Server,
+					Session: rec.Title,
+					Outcome: wording.OutcomeWord(rec.Outcome),
+					Ago:     handoff.Ago(now, *rec.EndedAt),
+					Said:    handoff.Clip(rec.Spoken, 300),
+				},
+			)
 		}
 	}
 	out.Say = wording.StatusSummary(questions, running, paused, ended, now)

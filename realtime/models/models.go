@@ -20,9 +20,36 @@ type Model struct {
 // Prices of developers.openai.com/api/docs/models/NAME and the pricing page, read in November 2026: text and sound in,
 // cached and out, and pictures in and cached.
 var (
-	full     = Prices{TextIn: 4, TextCached: 0.40, TextOut: 24, AudioIn: 32, AudioCached: 0.40, AudioOut: 64, ImageIn: 5, ImageCached: 0.50}
-	earlier  = Prices{TextIn: 4, TextCached: 0.40, TextOut: 16, AudioIn: 32, AudioCached: 0.40, AudioOut: 64, ImageIn: 5, ImageCached: 0.50}
-	smallest = Prices{TextIn: 0.60, TextCached: 0.06, TextOut: 2.40, AudioIn: 10, AudioCached: 0.30, AudioOut: 20, ImageIn: 0.80, ImageCached: 0.08}
+	full = Prices{
+		TextIn:      4,
+		TextCached:  0.40,
+		TextOut:     24,
+		AudioIn:     32,
+		AudioCached: 0.40,
+		AudioOut:    64,
+		ImageIn:     5,
+		ImageCached: 0.50,
+	}
+	earlier = Prices{
+		TextIn:      4,
+		TextCached:  0.40,
+		TextOut:     16,
+		AudioIn:     32,
+		AudioCached: 0.40,
+		AudioOut:    64,
+		ImageIn:     5,
+		ImageCached: 0.50,
+	}
+	smallest = Prices{
+		TextIn:      0.60,
+		TextCached:  0.06,
+		TextOut:     2.40,
+		AudioIn:     10,
+		AudioCached: 0.30,
+		AudioOut:    20,
+		ImageIn:     0.80,
+		ImageCached: 0.08,
+	}
 )
 
 // shutdown is when OpenAI ends its first generation of realtime models (developers.openai.com/api/docs/deprecations,

@@ -65,7 +65,11 @@ func (p *player) fromClient(event []byte) effects {
 	switch events.PeekType(event) {
 	case events.TypeAppend:
 		return p.refuse(event, events.TypeAppend+" is not available on WebRTC: sound comes from the audio track.")
-	case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening, events.TypeWords: // they would be taken for ours
+	case events.TypePlayed,
+		events.TypeFormats,
+		events.TypeOpened,
+		events.TypeOpening,
+		events.TypeWords: // they would be taken for ours
 		return p.refuse(event, "Events of Switchboard are not events of clients.")
 	case events.TypeOutputClear:
 		return p.clear()

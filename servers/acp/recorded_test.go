@@ -54,7 +54,13 @@ func record(t *testing.T, name string) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recording{t: t, ids: map[string]json.RawMessage{}, answers: map[string]int{}, lines: make(chan []byte, 1024), ended: make(chan struct{})}
+	r := &recording{
+		t:       t,
+		ids:     map[string]json.RawMessage{},
+		answers: map[string]int{},
+		lines:   make(chan []byte, 1024),
+		ended:   make(chan struct{}),
+	}
 	for line := range bytes.Lines(text) {
 		var s step
 		if json.Unmarshal(line, &s) != nil || json.Unmarshal(s.Msg, &s.m) != nil {

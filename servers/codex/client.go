@@ -97,7 +97,12 @@ func (c client) threadFork(ctx context.Context, p threadForkParams, land func(*t
 	return c.subscribing(ctx, "thread/fork", p, land)
 }
 
-func (c client) subscribing(ctx context.Context, method string, p any, land func(*threadResult)) (*threadResult, error) {
+func (c client) subscribing(
+	ctx context.Context,
+	method string,
+	p any,
+	land func(*threadResult),
+) (*threadResult, error) {
 	var result threadResult
 	err := c.ask(ctx, method, p, attachTimeout, &result, landing(land))
 	return &result, err
@@ -135,7 +140,13 @@ func (c client) threadRead(ctx context.Context, thread string) (wireThread, erro
 
 // turnsList returns the newest turns, newest first, or those after a page of them. after is its cursor; nil: the
 // newest. view is notLoaded, summary or full.
-func (c client) turnsList(ctx context.Context, thread string, after *string, limit int, view string) (turnsPage, error) {
+func (c client) turnsList(
+	ctx context.Context,
+	thread string,
+	after *string,
+	limit int,
+	view string,
+) (turnsPage, error) {
 	params := turnsListParams{ThreadID: thread, Cursor: after, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
 	var result turnsPage
 	err := c.ask(ctx, "thread/turns/list", params, readTimeout, &result, nil)

@@ -100,7 +100,9 @@ func TestReply(t *testing.T) {
 				t.Errorf("answered %s", got.Result)
 			}
 			reply.get(t)
-			callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) }).wantCode(t, handoff.CodeNotPending)
+			callErr(
+				func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) },
+			).wantCode(t, handoff.CodeNotPending)
 		}))
 	}
 }

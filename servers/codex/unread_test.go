@@ -15,7 +15,11 @@ import (
 func TestUnreadItems(t *testing.T) {
 	final := `{"type":"agentMessage","id":"b","text":"All done.","phase":"final_answer"}`
 	withItems := func(items string) string {
-		return fmt.Sprintf(`{"data":[{"id":%q,"status":"completed","completedAt":1,"items":[%s],"error":null}],"nextCursor":null}`, turn1, items)
+		return fmt.Sprintf(
+			`{"data":[{"id":%q,"status":"completed","completedAt":1,"items":[%s],"error":null}],"nextCursor":null}`,
+			turn1,
+			items,
+		)
 	}
 	looking := `{"type":"agentMessage","id":"a","text":"Looking.","phase":"commentary"}`
 	said := func(f *fake) { f.messageDone(turn1, "a", "Looking.") }

@@ -126,7 +126,10 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 	first, second := s.invite(t, "twin"), s.invite(t, "twin")
 	s.open(t, Visit{Key: newKey(t), Invitation: first})
-	if _, err := (Visit{URL: s.url, Key: newKey(t), Invitation: second}).Open(t.Context()); !errors.Is(err, RefusedAgents) {
+	if _, err := (Visit{URL: s.url, Key: newKey(t), Invitation: second}).Open(t.Context()); !errors.Is(
+		err,
+		RefusedAgents,
+	) {
 		t.Errorf("two machines have a name: %v", err)
 	}
 }
@@ -148,7 +151,8 @@ func TestLineDuringChange(t *testing.T) {
 	if is := s.find(key.Public().(ed25519.PublicKey)); is.line != nil {
 		t.Error("the line that was lost is its line again")
 	}
-	if _, err := s.lines.Dial(t.Context(), "studio"); err == nil || !strings.Contains(handoff.AsError(err).Detail, "offline") {
+	if _, err := s.lines.Dial(t.Context(), "studio"); err == nil ||
+		!strings.Contains(handoff.AsError(err).Detail, "offline") {
 		t.Errorf("it is dialled through a line that was lost: %v", err)
 	}
 }

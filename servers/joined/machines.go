@@ -338,7 +338,10 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
 	all := m.sorted()
-	if slices.ContainsFunc(all, func(one *machine) bool { return one.Name == name || slices.Contains(one.kept.Former, name) }) {
+	if slices.ContainsFunc(
+		all,
+		func(one *machine) bool { return one.Name == name || slices.Contains(one.kept.Former, name) },
+	) {
 		return Invitation{}, taken(name, errors.New("a machine that joined has it"))
 	}
 	if len(all) >= maxMachines {

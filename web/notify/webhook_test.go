@@ -140,7 +140,12 @@ func TestWebhookIsFull(t *testing.T) {
 		t.Errorf("dropped %d, left %q", h.dropped.Load(), left)
 	}
 	for i := range maxNotices + 2 { // two more than fit
-		h.Notify(handoff.Notice{Kind: []handoff.NoticeKind{handoff.NoticeQuestion, handoff.NoticeOutcome}[i%2], Handoff: fmt.Sprint(i)})
+		h.Notify(
+			handoff.Notice{
+				Kind:    []handoff.NoticeKind{handoff.NoticeQuestion, handoff.NoticeOutcome}[i%2],
+				Handoff: fmt.Sprint(i),
+			},
+		)
 	}
 	left = nil
 	for m, ok := h.next(); ok; m, ok = h.next() {
@@ -178,7 +183,9 @@ func TestWebhookEnds(t *testing.T) {
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
-				if sent, failed, dropped := h.sent.Load(), h.failed.Load(), h.dropped.Load(); sent != tt.sent || failed != tt.failed || dropped != tt.dropped {
+				if sent, failed, dropped := h.sent.Load(), h.failed.Load(), h.dropped.Load(); sent != tt.sent ||
+					failed != tt.failed ||
+					dropped != tt.dropped {
 					t.Errorf("sent %d, failed %d, dropped %d", sent, failed, dropped)
 				}
 				if len(far.tries) != tt.tries || time.Since(began) != tt.took {
@@ -236,7 +243,10 @@ func TestWebhookRequest(t *testing.T) {
 	}
 	want := []string{
 		`POST /me?a=b {"kind":"outcome","title":"bigpc: Auth","text":"All pass.","server":"bigpc","id":"h-1"}` + "\n",
-		`POST /me?a=b {"kind":"question","title":"laptop","text":"a < b, ` + strings.Repeat("ü", 995) + `…","server":"laptop","id":"h-2"}` + "\n",
+		`POST /me?a=b {"kind":"question","title":"laptop","text":"a < b, ` + strings.Repeat(
+			"ü",
+			995,
+		) + `…","server":"laptop","id":"h-2"}` + "\n",
 	}
 	if diff := cmp.Diff(want, bodies[:2]); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
@@ -265,7 +275,9 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // no second tries
 	for _, base := range []string{"http://" + closed.Addr().String(), refusing.URL, "https" + strings.TrimPrefix(refusing.URL, "http")} {
-		h, err := New(Config{URL: base + "/t0pic?auth=s3cret", Token: func() (string, error) { return "t0ken\x00", nil }, Log: log})
+		h, err := New(
+			Config{URL: base + "/t0pic?auth=s3cret", Token: func() (string, error) { return "t0ken\x00", nil }, Log: log},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,10 @@ func (s *Server) wait(req request) {
 func (s *Server) take(by person, id string) (request, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.waiting, func(r request) bool { return r.id == id && r.of == by && time.Now().Before(r.until) })
+	i := slices.IndexFunc(
+		s.waiting,
+		func(r request) bool { return r.id == id && r.of == by && time.Now().Before(r.until) },
+	)
 	if i < 0 {
 		return request{}, false
 	}
@@ -185,7 +188,11 @@ func (s *Server) Decide(
 		return "", err
 	}
 	if !kept {
-		return "", handoff.Fault(handoff.CodeLimited, "programs that may use Switchboard; disconnect some in the settings", "")
+		return "", handoff.Fault(
+			handoff.CodeLimited,
+			"programs that may use Switchboard; disconnect some in the settings",
+			"",
+		)
 	}
 	s.counts.Add(wasAllowed)
 	return s.back(req, url.Values{"code": {code}}), nil

@@ -148,9 +148,13 @@ func reason(err error) string {
 
 // documents fetches without a redirect and without anything that is kept.
 func documents(through http.RoundTripper) *http.Client {
-	return &http.Client{Transport: through, Timeout: fetchWithin, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
+	return &http.Client{
+		Transport: through,
+		Timeout:   fetchWithin,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
 }
 
 // errPrivate is why a document is not fetched.
@@ -175,9 +179,24 @@ func guarded() http.RoundTripper {
 // reserved are networks that lead to nobody in public, or to an address that stands in theirs (the special-purpose
 // registries of IANA). Set once.
 var reserved = prefixes(
-	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
-	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+	"0.0.0.0/8",
+	"10.0.0.0/8",
+	"100.64.0.0/10",
+	"127.0.0.0/8",
+	"169.254.0.0/16",
+	"172.16.0.0/12",
+	"192.0.0.0/24",
+	"192.0.2.0/24",
+	"192.88.99.0/24",
+	"192.168.0.0/16",
+	"198.18.0.0/15",
+	"198.51.100.0/24",
+	"203.0.113.0/24",
+	"224.0.0.0/3",
+	"2001::/23",
+	"2001:db8::/32",
+	"2002::/16",
+	"3fff::/20",
 )
 
 // unicast is where public addresses of IPv6 are. Set once.

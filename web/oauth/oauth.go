@@ -98,7 +98,16 @@ func New(cfg Config) *Server {
 	return &Server{
 		cfg: cfg, client: documents(cfg.Transport),
 		tokens: rate.NewLimiter(tokensPerSecond, tokensAtOnce), asks: rate.NewLimiter(asksPerSecond, asksAtOnce),
-		counts: handoff.NewTally(wasAsked, wasAllowed, wasRefused, wasConnected, wasRenewed, wasMisused, wasDenied, wasDropped),
+		counts: handoff.NewTally(
+			wasAsked,
+			wasAllowed,
+			wasRefused,
+			wasConnected,
+			wasRenewed,
+			wasMisused,
+			wasDenied,
+			wasDropped,
+		),
 	}
 }
 
@@ -133,7 +142,9 @@ func (s *Server) ServeDocument(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == serverPath {
 		document = oauthex.AuthServerMeta{
 			Issuer: s.cfg.Issuer, AuthorizationEndpoint: s.cfg.Issuer + authorizePath, TokenEndpoint: s.cfg.Issuer + tokenPath,
-			ScopesSupported: []string{Scope}, ResponseTypesSupported: []string{"code"}, ResponseModesSupported: []string{"query"},
+			ScopesSupported: []string{
+				Scope,
+			}, ResponseTypesSupported: []string{"code"}, ResponseModesSupported: []string{"query"},
 			GrantTypesSupported:               []string{"authorization_code", "refresh_token"},
 			TokenEndpointAuthMethodsSupported: []string{"none"}, CodeChallengeMethodsSupported: []string{"S256"},
 			ClientIDMetadataDocumentSupported: true, AuthorizationResponseIssParameterSupported: true,

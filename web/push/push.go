@@ -75,7 +75,11 @@ func Open(cfg Config) (*Sender, error) {
 	s := &Sender{cfg: cfg, root: root, waked: make(chan struct{}, 1)}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true // notices are hours apart
-	s.client = &http.Client{Transport: transport, Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.client = &http.Client{
+		Transport:     transport,
+		Timeout:       sendTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	if err := s.load(); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -189,7 +193,10 @@ func (s *Sender) next() (handoff.Notice, []kept, bool) {
 	}
 	n := s.waiting[0]
 	s.waiting = slices.Delete(s.waiting, 0, 1)
-	return n, slices.DeleteFunc(slices.Clone(s.file.Subscriptions), func(k kept) bool { return k.Caller != n.Caller }), true
+	return n, slices.DeleteFunc(
+		slices.Clone(s.file.Subscriptions),
+		func(k kept) bool { return k.Caller != n.Caller },
+	), true
 }
 
 // message is what the service worker of the page reads.
@@ -207,7 +214,15 @@ func (s *Sender) tell(ctx context.Context, n handoff.Notice, to []kept) {
 	if n.Title != "" {
 		title += ": " + n.Title
 	}
-	text, err := json.Marshal(message{Kind: n.Kind, Title: handoff.Clip(title, maxTitle), Text: handoff.Clip(n.Text, maxText), ID: n.Handoff, Question: n.Question})
+	text, err := json.Marshal(
+		message{
+			Kind:     n.Kind,
+			Title:    handoff.Clip(title, maxTitle),
+			Text:     handoff.Clip(n.Text, maxText),
+			ID:       n.Handoff,
+			Question: n.Question,
+		},
+	)
 	if err != nil {
 		s.failed.Add(1)
 		return

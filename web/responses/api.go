@@ -86,7 +86,8 @@ type counts struct{ made, repeated, slow atomic.Uint64 }
 
 // New returns an API. It needs [API.Run], which may begin a little after the first request.
 func New(cfg Config) (*API, error) {
-	if cfg.Runs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil || cfg.Store == nil {
+	if cfg.Runs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil ||
+		cfg.Store == nil {
 		return nil, errors.New("responses: a part of the configuration is missing")
 	}
 	if cfg.Log == nil {
@@ -172,7 +173,10 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 		l.kept = false // should it become known after all
 		l.begin()
 		l.apply(func(m *emitter) []event {
-			return m.failed("server_error", "Switchboard was restarted, and the work is not known any more; the session on its machine tells.")
+			return m.failed(
+				"server_error",
+				"Switchboard was restarted, and the work is not known any more; the session on its machine tells.",
+			)
 		})
 		return l.now(), nil, nil
 	}

@@ -35,7 +35,11 @@ func (a *API) speak(
 	run.Mode, run.Target.Thread = handoff.ModeNext, handoff.NewThread
 	if c.Thread != "" {
 		if serverOf(req.Model) != c.Server {
-			return nil, bad("model_mismatch", "model", "The conversation is with the model '"+modelOf(c.Server, c.Project)+"'; its session is on that machine.")
+			return nil, bad(
+				"model_mismatch",
+				"model",
+				"The conversation is with the model '"+modelOf(c.Server, c.Project)+"'; its session is on that machine.",
+			)
 		}
 		run.Target.Server, run.Target.Thread = modelOf(c.Server, c.Project), c.Thread
 	}

@@ -89,7 +89,9 @@ func fresh(id string, req *request, at time.Time) response {
 	resp := response{
 		ID: id, Object: "response", CreatedAt: at.Unix(), Status: inProgress, Background: req.Background, Instructions: req.Instructions,
 		Metadata: req.Metadata, Model: req.Model, Output: []item{}, ParallelToolCalls: true, PreviousResponseID: req.Previous,
-		Reasoning: json.RawMessage(`{"effort":null,"summary":null}`), Store: req.store(), Temperature: 1, Text: json.RawMessage(`{"format":{"type":"text"}}`),
+		Reasoning: json.RawMessage(
+			`{"effort":null,"summary":null}`,
+		), Store: req.store(), Temperature: 1, Text: json.RawMessage(`{"format":{"type":"text"}}`),
 		ToolChoice: cmp.Or(req.choice, "auto"), Tools: []struct{}{}, TopP: 1, Truncation: "disabled",
 	}
 	if resp.Metadata == nil {
@@ -164,7 +166,14 @@ func (a *API) model(ctx context.Context, g handoff.Grant, name string) (handoff.
 			return handoff.Target{Server: name}, nil
 		}
 	}
-	f := bad("model_not_found", "model", "The model '"+handoff.Clip(name, 80)+"' does not exist or you do not have access to it. GET /v1/models lists what there is.")
+	f := bad(
+		"model_not_found",
+		"model",
+		"The model '"+handoff.Clip(
+			name,
+			80,
+		)+"' does not exist or you do not have access to it. GET /v1/models lists what there is.",
+	)
 	f.Status = http.StatusNotFound
 	return handoff.Target{}, f
 }
@@ -181,7 +190,11 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 	case !ended(doc.Response.Status):
 		return busy("previous_response_in_progress", "The previous response is still in progress.")
 	case serverOf(req.Model) != doc.Server:
-		return bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'; its session is on that machine.")
+		return bad(
+			"model_mismatch",
+			"model",
+			"The previous response is of the model '"+doc.Response.Model+"'; its session is on that machine.",
+		)
 	case doc.Thread == "" || doc.Turn == "":
 		return bad(
 			"previous_response_not_found", "previous_response_id",
@@ -190,7 +203,9 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 	}
 	for _, q := range a.open(g, doc) {
 		return bad(
-			"approval_required", "input", "Approval required for "+approvalID(id, q.ID)+": answer it with an mcp_approval_response.",
+			"approval_required",
+			"input",
+			"Approval required for "+approvalID(id, q.ID)+": answer it with an mcp_approval_response.",
 		)
 	}
 	run.Target.Server, run.Target.Thread, run.After = modelOf(doc.Server, doc.Project), doc.Thread, doc.Turn
@@ -234,7 +249,8 @@ func (a *API) begin(
 			return l, f
 		}
 	}
-	if rec, err := a.cfg.Work.Handoff(g, string(id)); run.Again && err == nil && rec.Unkept && rec.State == handoff.StatusDelivered {
+	if rec, err := a.cfg.Work.Handoff(g, string(id)); run.Again && err == nil && rec.Unkept &&
+		rec.State == handoff.StatusDelivered {
 		quit()
 		return a.unkept(g, req, name, rec), nil
 	}
@@ -244,7 +260,11 @@ func (a *API) begin(
 	}
 	a.attempts.makes(g.Caller, p, name)
 	doc := document{
-		Response: fresh(name, req, time.Now()), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
+		Response: fresh(
+			name,
+			req,
+			time.Now(),
+		), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
 		Server: serverOf(req.Model),
 	}
 	l := a.newLive(g, doc, !run.Unkept)
@@ -263,7 +283,9 @@ func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Rec
 	l.begin()
 	l.apply(func(m *emitter) []event {
 		return m.failed("response_not_kept", fmt.Sprintf(
-			"This request was sent before, and its work ended: %q. With 'store': false its answer is not kept, and it does not run again.", rec.Outcome))
+			"This request was sent before, and its work ended: %q. With 'store': false its answer is not kept, and it does not run again.",
+			rec.Outcome,
+		))
 	})
 	return l
 }

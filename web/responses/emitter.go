@@ -114,7 +114,16 @@ func (e *emitter) snapshot(s handoff.RunSnapshot) {
 			}
 			continue
 		}
-		e.finish(handoff.Item{ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Failed: it.State == "failed"})
+		e.finish(
+			handoff.Item{
+				ID:     it.ID,
+				Kind:   it.Kind,
+				Text:   it.Text,
+				Output: it.Output,
+				Exit:   it.Exit,
+				Failed: it.State == "failed",
+			},
+		)
 	}
 	e.used(s.Usage)
 }
@@ -137,7 +146,8 @@ func (e *emitter) find(id string) *writing {
 
 // start puts an item at the end of the queue, if it is one to be written.
 func (e *emitter) start(id string, kind handoff.ItemKind, text string) *writing {
-	if e.shown[id] || kind == handoff.ItemOther || len(e.resp.Output)+len(e.queue) >= maxItems || e.exact && kind == handoff.ItemMessage {
+	if e.shown[id] || kind == handoff.ItemOther || len(e.resp.Output)+len(e.queue) >= maxItems ||
+		e.exact && kind == handoff.ItemMessage {
 		return nil
 	}
 	w := &writing{of: id, kind: kind, text: []byte(text)}

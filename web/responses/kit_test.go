@@ -120,7 +120,8 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 		return req.Key != "" && r.req.Key == req.Key && !free
 	}); i >= 0 {
 		defer w.mu.Unlock()
-		if was := w.runs[i].req; was.Target != req.Target || was.After != req.After || was.Mode != req.Mode || handoff.InputText(was.Input) != handoff.InputText(req.Input) {
+		if was := w.runs[i].req; was.Target != req.Target || was.After != req.After || was.Mode != req.Mode ||
+			handoff.InputText(was.Input) != handoff.InputText(req.Input) {
 			return "", handoff.Fault(handoff.CodeConflict, "", "")
 		}
 		return handoff.RunID(w.runs[i].rec.ID), nil

@@ -105,7 +105,9 @@ func (l *live) drive(ctx context.Context) {
 			return
 		}
 	}
-	l.apply(func(m *emitter) []event { return m.take(handoff.RunEnded{}, last) }) // where its end is not in the log any more
+	l.apply(
+		func(m *emitter) []event { return m.take(handoff.RunEnded{}, last) },
+	) // where its end is not in the log any more
 	l.finished()
 }
 
@@ -192,7 +194,8 @@ func (l *live) took(e handoff.RunEvent) {
 		l.early = e.Record.Fault
 	}
 	l.mu.Unlock()
-	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept && e.Record.ThreadID != "" {
+	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept &&
+		e.Record.ThreadID != "" {
 		l.api.makesSession(l.grant.Caller, e.Record.Server, e.Record.ThreadID)
 	}
 	l.apply(func(m *emitter) []event { return m.take(e.Kind, e.Record) })
@@ -206,7 +209,10 @@ func (l *live) took(e handoff.RunEvent) {
 
 // ask ends the response with the questions that are open already.
 func (l *live) ask() {
-	open := slices.DeleteFunc(l.api.cfg.Questions.Questions(l.grant), func(q handoff.RecordQuestion) bool { return q.Handoff != string(l.run) })
+	open := slices.DeleteFunc(
+		l.api.cfg.Questions.Questions(l.grant),
+		func(q handoff.RecordQuestion) bool { return q.Handoff != string(l.run) },
+	)
 	l.apply(func(m *emitter) []event {
 		if len(open) == 0 || !m.asks || m.over() {
 			return nil

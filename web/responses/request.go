@@ -222,7 +222,8 @@ func (r *request) possible() *fault {
 				handoff.Clip(serverOf(r.Model), 80)+"'.")
 		}
 	}
-	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &r.choice) != nil || r.choice != "auto" && r.choice != "none") {
+	if !absent(r.ToolChoice) &&
+		(json.Unmarshal(r.ToolChoice, &r.choice) != nil || r.choice != "auto" && r.choice != "none") {
 		return unsupported(
 			"tool_choice",
 			"The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.",
@@ -282,10 +283,19 @@ func (r *request) beside() []handoff.Context {
 	}
 	switch r.format.Type {
 	case "json_object":
-		all = append(all, handoff.Context{Key: "answer_format", Trusted: true, Value: "The final answer is one JSON object and nothing else: no fence, no words around it."})
+		all = append(
+			all,
+			handoff.Context{
+				Key:     "answer_format",
+				Trusted: true,
+				Value:   "The final answer is one JSON object and nothing else: no fence, no words around it.",
+			},
+		)
 	case "json_schema":
 		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
-			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. It fits this JSON schema: " + string(r.format.Schema)})
+			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. It fits this JSON schema: " + string(
+				r.format.Schema,
+			)})
 	}
 	return all
 }

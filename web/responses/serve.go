@@ -88,7 +88,9 @@ func bodyOf(r *http.Request) ([]byte, error) {
 
 // extend gives the next write its time.
 func extend(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines needs none
+	_ = http.NewResponseController(w).
+		SetWriteDeadline(time.Now().Add(writeWithin))
+	// a writer without deadlines needs none
 }
 
 // answer gives a response that was made: as a stream, at once if it goes on in the background, or when it is over.
@@ -256,7 +258,11 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 		return bad("stream_expired", "stream", "The events of this response are not kept any more; the response itself is.")
 	}
 	if _, _, _, ok := l.read(from); !ok {
-		return bad("stream_expired", "starting_after", "The events after that one are not kept any more; the response itself is.")
+		return bad(
+			"stream_expired",
+			"starting_after",
+			"The events after that one are not kept any more; the response itself is.",
+		)
 	}
 	return a.stream(w, r, l, from)
 }
@@ -360,7 +366,8 @@ func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *faul
 func list(items []json.RawMessage, more bool) map[string]any {
 	all := map[string]any{"object": "list", "data": items, "first_id": nil, "last_id": nil, "has_more": more}
 	var first, last reference
-	if n := len(items); n > 0 && json.Unmarshal(items[0], &first) == nil && json.Unmarshal(items[n-1], &last) == nil { // they are ours
+	if n := len(items); n > 0 && json.Unmarshal(items[0], &first) == nil &&
+		json.Unmarshal(items[n-1], &last) == nil { // they are ours
 		all["first_id"], all["last_id"] = first.ID, last.ID
 	}
 	return all

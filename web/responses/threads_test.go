@@ -35,7 +35,9 @@ func TestWhereItGoesOn(t *testing.T) {
 			if next := strings.Contains(c.more, "conversation"); (req.Mode == handoff.ModeNext) != next {
 				t.Errorf("%s: mode %v", c.more, req.Mode)
 			}
-			if req.Target.Server != c.server || req.Target.Thread != c.thread || string(req.After) != c.after || (req.Mode == handoff.ModeAside) != aside || req.Unkept != aside {
+			if req.Target.Server != c.server || req.Target.Thread != c.thread || string(req.After) != c.after ||
+				(req.Mode == handoff.ModeAside) != aside ||
+				req.Unkept != aside {
 				t.Errorf("%s: %+v", c.more, req)
 			}
 		}
@@ -71,7 +73,8 @@ func TestMade(t *testing.T) {
 		}
 		w.api.makesSession(handoff.Caller{Principal: "bob"}, "bigpc", "last")
 		for range 2 {
-			if !look("ann", "t1") || look("bob", "t1") || look("ann", "b1") || look("bob", "b0") || !look("bob", "b1") || !look("bob", "last") {
+			if !look("ann", "t1") || look("bob", "t1") || look("ann", "b1") || look("bob", "b0") || !look("bob", "b1") ||
+				!look("bob", "last") {
 				t.Error("it is told wrong")
 			}
 			w.begin()
@@ -145,7 +148,10 @@ func TestFailedCreate(t *testing.T) {
 			w.refusal(early.Code, early.object())
 			status, got = w.ask(http.MethodGet, "/v1/responses/resp_"+w.run(n).rec.ID+"x", "")
 			w.refusal(status, got)
-			if after := slices.DeleteFunc(w.kept(), func(id string) bool { return strings.Contains(id, " retry_") }); !slices.Equal(before, after) {
+			if after := slices.DeleteFunc(w.kept(), func(id string) bool { return strings.Contains(id, " retry_") }); !slices.Equal(
+				before,
+				after,
+			) {
 				t.Errorf("%s: kept are %v, and were %v", more, after, before)
 			}
 			w.mu.Lock()
@@ -189,7 +195,9 @@ func TestNotStored(t *testing.T) {
 		status, got := w.ask(
 			http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","background":true,"store":false}`,
 		)
-		if code := w.refusal(status, got); code != "unsupported_parameter" || status != http.StatusBadRequest || w.count() != runs || !slices.Equal(before, w.kept()) {
+		if code := w.refusal(status, got); code != "unsupported_parameter" || status != http.StatusBadRequest ||
+			w.count() != runs ||
+			!slices.Equal(before, w.kept()) {
 			t.Errorf("in the background: %d %v, %d runs, kept are %v", status, got, w.count()-runs, w.kept())
 		}
 		if _, again := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); fmt.Sprint(again) != fmt.Sprint(first) {

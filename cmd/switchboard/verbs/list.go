@@ -85,7 +85,11 @@ func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
 		return server != "" && !strings.EqualFold(w.Server, server) || w.went()
 	})
 	slices.SortStableFunc(works, func(a, b piece) int { return cmp.Compare(a.rank(), b.rank()) })
-	open, _ := slices.BinarySearchFunc(works, len(ranks), func(w piece, rank int) int { return cmp.Compare(w.rank(), rank) })
+	open, _ := slices.BinarySearchFunc(
+		works,
+		len(ranks),
+		func(w piece, rank int) int { return cmp.Compare(w.rank(), rank) },
+	)
 	keep := min(len(works), open+max(limit, 0))
 	if keep == 0 {
 		_, err := fmt.Fprintln(t.Out, "no work")

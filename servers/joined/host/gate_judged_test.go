@@ -133,7 +133,9 @@ func newEnds(t *testing.T, policy Policy) ends {
 		})
 	}()
 	line := gated(near, policy)
-	dialer := websocket.Dialer{NetDialContext: func(context.Context, string, string) (net.Conn, error) { return line, nil }}
+	dialer := websocket.Dialer{
+		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return line, nil },
+	}
 	conn, _, err := dialer.Dial("ws://localhost/", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +152,10 @@ func (e ends) opens(t *testing.T, thread, sandbox string) {
 	t.Helper()
 	e.service.say(t, `{"id":"`+thread+`","method":"thread/resume","params":{"threadId":"`+thread+`"}}`)
 	<-e.agent.got
-	e.agent.say(t, `{"id":"`+thread+`","result":{"thread":{"id":"`+thread+`"},"cwd":"/src","sandbox":{"type":"`+sandbox+`"}}}`)
+	e.agent.say(
+		t,
+		`{"id":"`+thread+`","result":{"thread":{"id":"`+thread+`"},"cwd":"/src","sandbox":{"type":"`+sandbox+`"}}}`,
+	)
 	<-e.service.got
 }
 
