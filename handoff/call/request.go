@@ -221,11 +221,11 @@ func (s *serving) known(rec handoff.Record) handoff.Record {
 	return rec
 }
 
-// repeated returns the run that goes on and was asked for with the same words, or was given them last. A caller who says
-// them once more means the work that runs; for once more after it there is queue_next. So it does not matter whether
-// they have spoken since, and a model that goes on in another session, and hears again what it heard before, starts
-// nothing twice. Only when something else came in between, and the caller has spoken, are they new ones: "push it",
-// "wait, don't", "push it". So they are for the queue when what was queued with them has begun.
+// repeated returns the run that goes on and was asked for with the same words, or was given them last. A caller who
+// says them once more means the work that runs; for once more after it there is queue_next. So it does not matter
+// whether they have spoken since, and a model that goes on in another session, and hears again what it heard before,
+// starts nothing twice. Only when something else came in between, and the caller has spoken, are they new ones:
+// "push it", "wait, don't", "push it". So they are for the queue when what was queued with them has begun.
 func (s *serving) repeated(req handoff.Request) string {
 	for id, o := range s.runs {
 		_, stopped := s.stops.Load(id)
