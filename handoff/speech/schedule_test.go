@@ -24,8 +24,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //
 //	level LEVEL | spoke | heard | typed | murmur | hush [sometime] | quiet on|off|invited | hangup
 //	said ID|last [cut|unheard [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more of it was to be made)
-//	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
-//	question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
+//	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER]
+//	doing ID KIND TEXT | remark ID TEXT | question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE
+//	done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
 
 // TestSchedules plays every script; -update rewrites the golden lines.
 func TestSchedules(t *testing.T) {
