@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (f *Front) remember(ctx context.Context, c *Call) (over func(*Call)) {
 // ended as the caller wanted, or is none of their business any more.
 func (c *Call) brokeOff(before *handoff.BrokenCall) *handoff.BrokenCall {
 	switch {
-	case !c.mask.Begun(): // nothing was told in it
+	case !c.mask.Begun() && len(c.earlier) == 0: // nothing was told in it
 		return before
 	case c.wished, c.cause == nil && !c.legs.away():
 		return nil
@@ -84,7 +85,7 @@ func (c *Call) brokeOff(before *handoff.BrokenCall) *handoff.BrokenCall {
 
 // lastLines are what was said last in the call.
 func (c *Call) lastLines() []handoff.SaidLine {
-	all := c.earlier
+	all := slices.Clone(c.earlier)
 	for _, l := range c.renewal.recall.Last(brokenLines) {
 		all = append(all, handoff.SaidLine{Caller: l.Caller, Text: handoff.Clip(l.Text, brokenText)})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,6 +110,22 @@ func TestBrokenCallOnTheWire(t *testing.T) {
 	closes(t, client, websocket.CloseNormalClosure)
 	if left := book.ended(t, 3); left != "-" {
 		t.Errorf("the third left %q", left)
+	}
+}
+
+// TestBrokeOffBeforeItWentOn: a call whose next socket begins no session any more leaves what was said over the one
+// before. One in which nothing was said yet leaves what the call before it had left.
+func TestBrokeOffBeforeItWentOn(t *testing.T) {
+	said := []handoff.SaidLine{{Caller: true, Text: "run the tests"}}
+	before := &handoff.BrokenCall{Lines: []handoff.SaidLine{{Text: "One fails."}}}
+	for name, c := range map[string]struct{ earlier, want []handoff.SaidLine }{
+		"went on": {said, append(slices.Clone(before.Lines), said...)}, "new": {nil, before.Lines},
+	} {
+		call := newCall(someone, ours, "rtc_test", newPeer(), newWire(), nopLog())
+		call.earlier, call.cause = c.earlier, handoff.Fault(handoff.CodeVoiceGone, "", "")
+		if got := call.brokeOff(before); got == nil || !slices.Equal(got.Lines, c.want) {
+			t.Errorf("%s: left %+v", name, got)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package rtc
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +39,7 @@ type Leg struct {
 	formatLimit     time.Duration               // Set once: how long the model may take to answer our formats
 	offer           Offer                       // Set once
 
-	restarting sync.Mutex // one exchange of offer and answer at a time
+	restarting chan struct{} // full while offer and answer are exchanged: one exchange at a time
 
 	told chan struct{} // closed when the client has the answer
 	born time.Time     // Set once
@@ -71,7 +70,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, formatLimit: formatLimit, offer: offer,
 		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), told: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
-		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue),
+		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue), restarting: make(chan struct{}, 1),
 	}
 	if fault := l.accept(offer.SDP); fault != nil {
 		l.Abandon()
@@ -134,8 +133,12 @@ func offerTo[T any](l *Leg, to chan<- T, v T) {
 // and nothing of the leg begins anew. It returns the answer. Where the leg has gone, or the offer is another client's,
 // an error has code [handoff.CodeMalformed].
 func (l *Leg) Restart(ctx context.Context, offer string) (string, *handoff.Error) {
-	l.restarting.Lock()
-	defer l.restarting.Unlock()
+	select {
+	case l.restarting <- struct{}{}:
+		defer func() { <-l.restarting }()
+	case <-ctx.Done():
+		return "", handoff.Fault(handoff.CodeInternal, "", "the offer before this one was not answered in time")
+	}
 	err := l.peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer})
 	if err != nil {
 		return "", handoff.Fault(handoff.CodeMalformed, "the offer cannot be answered", err.Error())
