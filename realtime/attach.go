@@ -132,11 +132,11 @@ func (f *Front) serveAttached(
 }
 
 // stay carries a call of the provider from its socket on, and dials again when that is lost while the call goes on and
-// nobody left it (staying). It reports whether the provider has ended the call. begins hears of the session, or is nil.
+// nobody left it (staying). begins hears of the session, or is nil.
 func (f *Front) stay(
 	ctx, staying context.Context, grant handoff.Grant, id string, header http.Header, model connection, pass *admission,
 	state *attached, begins func(*handoff.Error),
-) (over bool) {
+) {
 	remembered := func(*Call) {}
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()
@@ -163,7 +163,7 @@ func (f *Front) stay(
 		_ = f.serve(ctx, c, p, model, pass)
 		if in = in || c.mask.Begun(); !in || !c.wasLost() {
 			remembered(c)
-			return c.cause != nil && c.cause.Code == handoff.CodeVoiceGone
+			return
 		}
 		if time.Since(began) > steady {
 			tries = 0
@@ -175,7 +175,6 @@ func (f *Front) stay(
 			remembered(c)
 		}
 	}
-	return false
 }
 
 // rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.

@@ -3,6 +3,7 @@ package realtime
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -35,6 +36,9 @@ const (
 
 // itemIDs are those of the API: at most 32 characters.
 var itemIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// releases are the pauses before a call is hung up at the provider, and tried again.
+var releases = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
 
 // joins are the pauses before a call that the provider has just begun is joined, and tried again: it may not be known
 // everywhere at once.
@@ -77,12 +81,7 @@ func (f *Front) serveDirect(
 		fault.Reply(w, true)
 		return
 	}
-	over := false
-	defer func() {
-		if !over {
-			f.release(id)
-		}
-	}()
+	defer f.release(ctx, id)
 	if !f.attach(id, attachment{grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{})}) {
 		(&handoff.Error{Code: handoff.CodeAttached}).Reply(w, true)
 		return
@@ -99,7 +98,7 @@ func (f *Front) serveDirect(
 		}
 		model, fault := f.join(staying, id, header)
 		if fault == nil {
-			over = f.stay(ctx, staying, grant, id, header, model, pass, &attached{ours: true}, nil)
+			f.stay(ctx, staying, grant, id, header, model, pass, &attached{ours: true}, nil)
 			return
 		}
 		f.log.Warn("call of the voice model's server not joined",
@@ -197,22 +196,44 @@ func (f *Front) begin(
 		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, "its answer to the offer has no SDP, or no id of the call")
 	}
 	if ctx.Err() != nil { // whoever offered has gone
-		f.release(id)
+		f.release(ctx, id)
 		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
 	}
 	return id, string(sdp), nil
 }
 
-// release hangs a call up at the provider, which does not know yet that it is over, or knows it already.
-func (f *Front) release(id string) {
+// release hangs a call up at the provider, which may know already that it is over: a socket tells that it ended, not
+// that the call did. What fails is tried again until ctx ends, since the call costs as long as it goes on.
+func (f *Front) release(ctx context.Context, id string) {
+	for _, pause := range releases {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			if pause > 0 {
+				return
+			}
+		}
+		why := f.hangUpThere(id)
+		if why == nil {
+			return
+		}
+		f.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(why))
+	}
+}
+
+// hangUpThere asks the provider once to end a call. One that has ended is no error.
+func (f *Front) hangUpThere(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), hangupLimit)
 	defer cancel()
 	response, err := f.post(ctx, "/"+id+"/hangup", "application/json", strings.NewReader("{}"), nil)
 	if err != nil {
-		f.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(err))
-		return
+		return err
 	}
 	_ = response.Body.Close()
+	if response.StatusCode/100 != 2 && response.StatusCode != http.StatusNotFound {
+		return errors.New("it answered " + response.Status)
+	}
+	return nil
 }
 
 // post asks the provider for something of its calls. Its answer is not followed elsewhere: the key goes along.

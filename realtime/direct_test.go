@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
@@ -170,6 +171,58 @@ func TestDirectBrowserGoes(t *testing.T) {
 	})
 	b.CloseChannel()
 	rtctest.Eventually(t, "the end", func() bool { return len(p.front.Calls(someone)) == 0 })
+}
+
+// TestDirectEndsThere: a call whose end here is not known to be one at the provider is hung up there, however its socket
+// ended, and again where the provider has no time for that: until then it costs.
+func TestDirectEndsThere(t *testing.T) {
+	t.Parallel()
+	hungUp := make(chan string, 10)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", callPath+"rtc_1")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte("v=0\r\n"))
+	})
+	mux.HandleFunc("GET /v1/realtime", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"session.created","event_id":"e1","session":{"type":"realtime"}}`))
+		_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseServiceRestart, ""))
+	})
+	mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", func(w http.ResponseWriter, r *http.Request) {
+		hungUp <- r.PathValue("id")
+		if len(hungUp) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	provider := httptest.NewServer(mux)
+	t.Cleanup(provider.Close)
+	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(provider.URL, "http") + "/v1/realtime", Model: "m",
+		Router: &listener{}, Tools: ours, Direct: true, Broken: &notebook{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- front.Run(ctx) }()
+	desk := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeCalls(w, r, someone) }))
+	t.Cleanup(func() {
+		desk.Close()
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	response, answer := post(t, desk.URL+"?media=direct", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
+	if response.StatusCode != http.StatusCreated {
+		t.Fatalf("%d %s", response.StatusCode, answer)
+	}
+	rtctest.Eventually(t, "the second try to hang up", func() bool { return len(hungUp) == 2 })
 }
 
 // TestDirectComesBack: a browser that lost its connection gets another call in place of the one that is over with it,
