@@ -56,16 +56,15 @@ func (p *player) spokenInto() effects {
 		return effects{}
 	case !p.lowers || len(p.queue) == 0 || !p.queue[0].started:
 		return p.cut(all)
-	case p.low == nil:
-		p.low = &lowered{into: map[string]bool{}}
-		for response := range p.live {
-			p.low.into[response] = true
-		}
-		for _, s := range p.queue {
-			p.low.into[s.response] = true
-		}
 	}
-	p.low.frames, p.low.loud, p.low.stopped = 0, -1, false
+	// Anew also where the words of what they said before have not come, and may never.
+	p.low = &lowered{loud: -1, into: map[string]bool{}}
+	for response := range p.live {
+		p.low.into[response] = true
+	}
+	for _, s := range p.queue {
+		p.low.into[s.response] = true
+	}
 	return effects{}
 }
 
