@@ -80,12 +80,13 @@ func (r *registry) place(g handoff.Grant, t handoff.Target) (place, *handoff.Err
 	return named, fault
 }
 
-// connector returns the server of a resolved name.
+// connector returns the server of a resolved name. Where it was removed meanwhile, the others are not named: nobody knows
+// here which of them the caller may use.
 func (r *registry) connector(name string) (*connector, *handoff.Error) {
 	if k := r.byName[name]; k != nil {
 		return k, nil
 	}
-	return nil, r.names.unknown(name)
+	return nil, handoff.Fault(handoff.CodeUnknownServer, sayable(name), "")
 }
 
 // errRemoved is why a connector ends whose server was taken out of the fleet.
@@ -108,9 +109,11 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 		k.leave(errRemoved)
 	}
 	for _, k := range added {
-		if f.start != nil {
-			f.start(k)
+		if f.start == nil {
+			k.after = nil // what was there before never ran
+			continue
 		}
+		f.start(k)
 	}
 	f.change()
 	return nil

@@ -112,6 +112,34 @@ func TestRemovedWhileAsked(t *testing.T) {
 	})
 }
 
+// TestRemovedNamesNoOthers: who has work on a server that was removed does not hear of servers that are others'.
+func TestRemovedNamesNoOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &fakeServer{}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial}, Spec{Name: "boss", Dial: noDial})
+		must(t, f.Change([]string{"bigpc"}, nil))
+		_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
+		if fault := handoff.AsError(err); fault.Code != handoff.CodeUnknownServer || len(fault.Choices) > 0 {
+			t.Errorf("told %v, choices %q", err, fault.Choices)
+		}
+	})
+}
+
+// TestChangeBeforeRun: a server that is replaced before the fleet runs is dialled when it does.
+func TestChangeBeforeRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		next := &fakeServer{}
+		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: noDial}}})
+		must(t, err)
+		must(t, f.Change(nil, []Spec{{Name: "bigpc", Dial: next.dial}}))
+		start(t, f)
+		synctest.Wait()
+		if n, _ := next.connections(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+	})
+}
+
 // TestRetry: a server that is waited for is tried soon when something says that it is back.
 func TestRetry(t *testing.T) {
 	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
