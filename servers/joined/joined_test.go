@@ -34,12 +34,13 @@ func must(t testing.TB, err error) {
 
 // A memory is a store, an audit and a fleet.
 type memory struct {
-	mu      sync.Mutex
-	kept    map[string]Record // Guarded by mu
-	servers []string          // Guarded by mu
-	acts    []string          // Guarded by mu: what was audited
-	refuse  error             // Guarded by mu: what the store gives
-	putting func()            // Guarded by mu: what happens meanwhile; nil: nothing
+	mu       sync.Mutex
+	kept     map[string]Record   // Guarded by mu
+	servers  []string            // Guarded by mu
+	acts     []string            // Guarded by mu: what was audited
+	refuse   error               // Guarded by mu: what the store gives
+	putting  func()              // Guarded by mu: what happens meanwhile; nil: nothing
+	changing func(server string) // Guarded by mu: what happens to a server that is put; nil: nothing
 }
 
 func (s *memory) PutMachine(_ context.Context, r Record) error {
@@ -100,7 +101,9 @@ func (s *memory) Change(drop []string, put []servers.Spec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, spec := range put {
-		drop = append(drop, spec.Name)
+		if drop = append(drop, spec.Name); s.changing != nil {
+			s.changing(spec.Name)
+		}
 	}
 	s.servers = slices.DeleteFunc(s.servers, func(name string) bool { return slices.Contains(drop, name) })
 	for _, spec := range put {
@@ -323,6 +326,9 @@ func TestRenameAndRemove(t *testing.T) {
 	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
 	serve(t, door)
 	until(t, "its line", func() bool { return s.counts.lines.Load() == 1 })
+	s.memory.mu.Lock()
+	s.memory.changing = func(server string) { s.says(t, server, "at once") } // as the fleet dials it
+	s.memory.mu.Unlock()
 	must(t, s.Rename(t.Context(), owner, "mini", "studio"))
 	if got := s.Specs(); len(got) != 1 || got[0].Name != "studio" || !slices.Equal(got[0].Aliases, []string{"mini"}) {
 		t.Errorf("it is %+v", got)

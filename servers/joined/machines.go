@@ -264,19 +264,23 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 	if is.Body, err = json.Marshal(is.kept); err != nil {
 		return err
 	}
+	m.mu.Lock()
+	if now := m.all[hex.EncodeToString(is.Key)]; now != nil {
+		m.lines.put(all, now.line) // the fleet dials at once
+	}
+	m.mu.Unlock()
 	if err := m.cfg.Fleet.Change(drop, specs); err != nil {
+		m.lines.drop(others(all, drop))
 		return taken(is.Name, err)
 	}
 	if err := m.cfg.Store.PutMachine(ctx, is.Record); err != nil {
-		var names []string
-		for _, s := range all {
-			names = append(names, s.Name)
-		}
 		var back []servers.Spec
 		if was != nil {
 			back, _ = m.specs(m.serversOf(was)) // they could be made before
 		}
-		return errors.Join(err, m.cfg.Fleet.Change(names, back))
+		err = errors.Join(err, m.cfg.Fleet.Change(others(all, nil), back))
+		m.lines.drop(others(all, drop))
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -287,6 +291,16 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 	m.lines.put(all, is.line)
 	m.all[hex.EncodeToString(is.Key)] = &is
 	return nil
+}
+
+// others returns the names of servers that are not among those.
+func others(all []Server, those []string) (names []string) {
+	for _, s := range all {
+		if !slices.Contains(those, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // free reports whether another machine has a name that this one would have: in the fleet it would be put in the place
