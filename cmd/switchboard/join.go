@@ -96,12 +96,21 @@ func readPolicy(path string) (host.Policy, error) {
 		}
 		d.add(at, format, args...)
 	}
+	for setting, none := range map[string]bool{
+		"agents": file.Agents != nil && len(file.Agents) == 0, "directories": file.Directories != nil && len(file.Directories) == 0,
+	} {
+		if none { // one may think that it allows none, or all
+			bad(setting, "it names none: leave it out where all may be used")
+		}
+	}
 	for i, a := range file.Agents {
 		at := elem("agents", i)
 		known := slices.Contains(host.Usual(), a.Name)
 		switch {
-		case !plainName.MatchString(a.Name):
-			bad(at, "an agent needs a name of A-Z a-z 0-9 . _ -")
+		case !joined.IsAgentName(a.Name):
+			bad(at, "an agent needs a name of at most 32 of a-z 0-9 -, beginning with a letter or figure")
+		case slices.ContainsFunc(p.Agents, func(other host.Setting) bool { return other.Name == a.Name }):
+			bad(at, "another agent is called %s", a.Name)
 		case !known && (a.Kind != "codex" || len(a.Command) == 0):
 			bad(at, "%s needs kind: codex and a command; only %s go without", a.Name, strings.Join(host.Usual(), ", "))
 		}

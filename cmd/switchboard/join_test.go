@@ -47,6 +47,17 @@ func TestJoinPolicy(t *testing.T) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
 	}
+	write(t, wrong, "agents:\n  - {name: codex}\n  - {name: codex}\n  - {name: My_Codex, kind: codex, command: [x]}\ndirectories: []\n")
+	_, err = readPolicy(wrong)
+	for _, want := range []string{":3:", "another agent", ":4:", "a-z", ":5:", "names none"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+	write(t, wrong, "agents: []\n")
+	if p, err := readPolicy(wrong); err == nil || !strings.Contains(err.Error(), "names none") {
+		t.Errorf("no agent may be used, and there are %+v, %v", p.Agents, err)
+	}
 	if len(host.Usual()) == 0 {
 		t.Error("no agent goes without a command")
 	}

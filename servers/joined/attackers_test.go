@@ -134,6 +134,34 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
+// TestManyConnections: a machine serves as many connections as it said it would, and again when one has ended.
+func TestManyConnections(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	serve(t, s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini"), About: codex}))
+	until(t, "mini", func() bool { return s.counts.lines.Load() == 1 })
+	var open []net.Conn
+	for range maxStreams {
+		conn, err := s.lines.Dial(t.Context(), "mini")
+		must(t, err)
+		open = append(open, conn)
+	}
+	if conn, err := s.lines.Dial(t.Context(), "mini"); err == nil {
+		t.Error("it serves more")
+		must(t, conn.Close())
+	}
+	for _, conn := range open {
+		_ = conn.Close() // the other end sees it
+	}
+	until(t, "a free place", func() bool {
+		conn, err := s.lines.Dial(t.Context(), "mini")
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+}
+
 // TestLineDuringChange: a line that is lost or opened while what its machine told is being kept stays what it is.
 func TestLineDuringChange(t *testing.T) {
 	t.Parallel()

@@ -100,6 +100,9 @@ const (
 
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
+// IsAgentName reports whether an agent may be called so: at most 32 of a-z 0-9 -, beginning with a letter or figure.
+func IsAgentName(name string) bool { return agentName.MatchString(name) }
+
 // bounded keeps of what a machine tells what is in bounds.
 func (a About) bounded() About {
 	for _, text := range []*string{&a.Version, &a.Host, &a.System, &a.Ceiling} {

@@ -24,7 +24,7 @@ const (
 const (
 	maxMessage = 64 << 10 // bytes of a WebSocket message; a record of TLS has 16 KiB
 	maxFrame   = 64 << 10 // bytes of a hello and the like
-	maxStreams = 64       // that wait to be accepted
+	maxStreams = 64       // that wait to be accepted, and that a machine serves at a time
 	window     = 1 << 20  // bytes of a stream that its reader has not taken
 )
 

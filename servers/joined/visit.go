@@ -131,7 +131,8 @@ func (v Visit) isService(key ed25519.PublicKey) error {
 }
 
 // Serve connects the service with agents of this machine until the line is lost or ctx ends. dial opens a connection to
-// an agent by its name; no other is reached. Serve returns when all connections have ended.
+// an agent by its name; no other is reached, and at most maxStreams at a time. Serve returns when all connections have
+// ended.
 func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, agent string) (net.Conn, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -139,13 +140,21 @@ func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, agent s
 	defer cancel()
 	defer func() { _ = d.session.Close() }() // it is gone either way
 	defer context.AfterFunc(ctx, func() { _ = d.session.Close() })()
+	free := make(chan struct{}, maxStreams) // has one for each connection
 	for {
 		raw, err := d.session.AcceptStream()
 		if err != nil {
 			return err
 		}
+		own := stream{raw}
+		select {
+		case free <- struct{}{}:
+		default:
+			_ = own.Close() // a service needs a few
+			continue
+		}
 		work.Go(func() {
-			own := stream{raw}
+			defer func() { <-free }()
 			if err := serveStream(ctx, own, dial); err != nil {
 				_ = own.Close() // whoever dialed sees the end
 			}

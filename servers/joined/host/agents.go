@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/servers/joined"
 )
 
@@ -159,10 +161,22 @@ func (a *agents) process(s Setting) (*process, error) {
 	return p, nil
 }
 
-// all returns the agents that may run: those that were dialled, and those of an earlier process of ours.
+// all returns the agents that may run: those that may be used, and those that an earlier process of ours has started,
+// under whatever settings.
 func (a *agents) all() []*process {
+	settings := a.settings()
+	files, err := os.ReadDir(a.cfg.Dir)
+	if err != nil {
+		a.cfg.Log.Warn("agents of an earlier process not looked for", zap.Error(err))
+	}
+	for _, file := range files {
+		name, is := strings.CutSuffix(file.Name(), processFile)
+		if is && !slices.ContainsFunc(settings, func(s Setting) bool { return s.Name == name }) {
+			settings = append(settings, Setting{Name: name})
+		}
+	}
 	var found []*process
-	for _, s := range a.settings() {
+	for _, s := range settings {
 		if p, err := a.process(s); err == nil {
 			found = append(found, p)
 		}

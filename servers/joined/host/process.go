@@ -53,6 +53,9 @@ type process struct {
 	failed   time.Time // Guarded by mu: when the last of them was noticed
 }
 
+// processFile ends the name of a file that has what is kept of a process, after the agent's name.
+const processFile = ".process.json"
+
 // A found is what is kept of a process, to end it in another life of ours.
 type found struct {
 	PID   int    `json:"pid"`
@@ -61,7 +64,7 @@ type found struct {
 
 // dial opens a connection to the agent, and starts it if it does not run.
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
-	if daemon := daemonSocket(); daemon != "" {
+	if daemon := daemonSocket(); daemon != "" && slices.Equal(p.setting.Command, usual()[0].Command) {
 		if conn, err := connect(ctx, daemon); err == nil {
 			return conn, nil // its sessions may be open in other programs of the user's through it
 		}
@@ -112,11 +115,11 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 		return conn, nil
 	}
 	p.mu.Lock()
-	wait := time.Until(p.failed.Add(restarts.Step(p.failures - 1)))
+	failures, wait := p.failures, time.Until(p.failed.Add(restarts.Step(p.failures-1)))
 	p.mu.Unlock()
-	if p.failures > 0 && wait > 0 {
+	if failures > 0 && wait > 0 {
 		return nil, fmt.Errorf("its agent %s ended %d times in a row; it is started again in %v, and %s tells more",
-			p.setting.Name, p.failures, wait.Round(time.Second), p.logPath())
+			p.setting.Name, failures, wait.Round(time.Second), p.logPath())
 	}
 	exited, err := p.launch()
 	if err != nil {
@@ -168,7 +171,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 		return nil, err
 	}
 	began := time.Now()
-	err = keep(p.dir, p.setting.Name+".json", found{cmd.Process.Pid, beganAt(cmd.Process.Pid)})
+	err = keep(p.dir, p.setting.Name+processFile, found{cmd.Process.Pid, beganAt(cmd.Process.Pid)})
 	ended := make(chan error, 1)
 	go func() { // ends with the child, which may outlive us
 		err := cmd.Wait()
@@ -234,7 +237,7 @@ func (p *process) endUnused(now time.Time) {
 func (p *process) end() {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
-	text, err := os.ReadFile(filepath.Join(p.dir, p.setting.Name+".json"))
+	text, err := os.ReadFile(filepath.Join(p.dir, p.setting.Name+processFile))
 	var was found
 	if err != nil || json.Unmarshal(text, &was) != nil || was.PID <= 1 {
 		return
