@@ -367,6 +367,9 @@ func TestLeave(t *testing.T) {
 	if names, all := s.memory.names(), s.sorted(); len(names)+len(all) > 0 {
 		t.Errorf("there are %v, %v", names, all)
 	}
+	if n := s.counts.refused.Load(); n > 0 {
+		t.Errorf("%d were refused", n)
+	}
 	who := "machine mini: left"
 	if got := s.memory.audited(); !slices.Contains(got, who) {
 		t.Errorf("audited %q, not %q", got, who)

@@ -38,6 +38,10 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func(
 	defer context.AfterFunc(m.life, func() { _ = conn.Close() })()
 	one, secure, err := m.shake(newSocket(conn))
 	m.shaken()
+	if errors.Is(err, errLeft) {
+		m.cfg.Log.Info("a machine has left", zap.String("machine", one.Name))
+		return nil
+	}
 	if err != nil {
 		m.counts.refused.Add(1)
 		m.cfg.Log.Info("a machine was refused", zap.Error(err))
@@ -51,6 +55,9 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func(
 	m.carry(one, session)
 	return nil
 }
+
+// errLeft ends the line on which a machine asked to be forgotten.
+var errLeft = errors.New("it left")
 
 // enter counts a handshake, unless there are too many, or no line is taken any more.
 func (m *Machines) enter() bool {
@@ -104,7 +111,7 @@ func (m *Machines) shake(conn *socket) (*machine, *tls.Conn, error) {
 	}
 	err = errors.Join(writeFrame(secure, welcome{Name: one.Name}), conn.SetDeadline(time.Time{}))
 	if err == nil && h.Leave {
-		err = errors.New("it left")
+		err = errLeft
 	}
 	return one, secure, err
 }

@@ -66,6 +66,7 @@ func clientAddress(id string) (*url.URL, error) {
 func redirectAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxRedirect || u.Host == "" || u.User != nil || strings.Contains(text, "#") ||
+		strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) || // it may look like another one
 		u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())) {
 		return nil, handoff.Malformed("redirect_uri", "redirect_uri is neither an https address nor one of this computer")
 	}

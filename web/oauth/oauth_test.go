@@ -141,6 +141,8 @@ var wrongAsks = []struct {
 	{"redirect to a script", []string{"client_id", "https://app.example/odd.json", "redirect_uri", "javascript:alert(1)//x"}, ""},
 	{"redirect in the clear", []string{"client_id", "https://app.example/odd.json", "redirect_uri", "http://app.example/back"}, ""},
 	{"redirect to a program's own scheme", []string{"client_id", "https://app.example/odd.json", "redirect_uri", "app://back"}, ""},
+	{"redirect to a host that looks like another", []string{
+		"client_id", "https://app.example/odd.json", "redirect_uri", "https://\u0430pp.example/back"}, ""},
 	{"redirect with a fragment", []string{"client_id", "https://app.example/odd.json", "redirect_uri", callback + "#"}, ""},
 	{"no challenge", []string{"code_challenge", "-"}, "invalid_request"},
 	{"plain challenge", []string{"code_challenge_method", "plain", "code_challenge", verifier}, "invalid_request"},
@@ -166,7 +168,7 @@ func TestWrongAsks(t *testing.T) {
 				"key":    document("https://app.example/key.json", map[string]any{"token_endpoint_auth_method": "private_key_jwt"}),
 				"grant":  document("https://app.example/grant.json", map[string]any{"grant_types": []string{"implicit"}}),
 				"odd": document("https://app.example/odd.json", map[string]any{"redirect_uris": []string{
-					"javascript:alert(1)//x", "http://app.example/back", "app://back", callback + "#"}}),
+					"javascript:alert(1)//x", "http://app.example/back", "app://back", callback + "#", "https://\u0430pp.example/back"}}),
 			} {
 				d.documents["https://app.example/"+id+".json"] = text
 			}
