@@ -82,7 +82,7 @@ func (b *BrokenCalls) said(ctx context.Context, c handoff.Caller, call handoff.B
 	var lines []handoff.SaidLine
 	for _, l := range page.Lines {
 		late := !call.Ended.IsZero() && l.At.After(call.Ended.Add(saidLate))
-		if !late && !l.At.Before(call.Began.Truncate(time.Millisecond)) && len(lines) < maxBrokenLines {
+		if !late && l.Who != WhoCall && !l.At.Before(call.Began.Truncate(time.Millisecond)) && len(lines) < maxBrokenLines {
 			lines = append(lines, handoff.SaidLine{Caller: l.Who == "you", Text: l.Text})
 		}
 	}

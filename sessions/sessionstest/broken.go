@@ -49,7 +49,8 @@ func testBroken(t *testing.T, s Store) {
 	want("after a restart, without history", begin(sessions.NewBrokenCalls(s, s), owner), "true")
 	say(t, s, owner, sessions.Said{ID: "old", At: began.Add(-time.Minute), Who: "you", Text: "before the call"},
 		sessions.Said{ID: "1", At: began, Who: "you", Text: "run it"},
-		sessions.Said{ID: "2", At: began.Add(time.Second), Who: "voice", Text: "It runs."})
+		sessions.Said{ID: "2", At: began.Add(time.Second), Who: "voice", Text: "It runs."},
+		sessions.Said{ID: "bill", At: began.Add(time.Minute), Who: sessions.WhoCall, Text: "A call"}) // nobody said it
 	want("after a kill, with history", begin(sessions.NewBrokenCalls(s, s), owner), "true true:run it false:It runs.")
 	must(t, s.DropSaid(ctx, owner))
 	again := sessions.NewBrokenCalls(s, s)
