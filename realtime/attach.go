@@ -295,7 +295,7 @@ func (c *Call) wasLost() bool {
 
 // leftOpen is what the next socket of a lost call begins with.
 func (c *Call) leftOpen() *attached {
-	next := &attached{earlier: c.lastLines(), ours: c.hearing.attached.ours}
+	next := &attached{earlier: c.lastLines(), ours: c.hearing.attached.ours, typed: c.hearing.attached.typed}
 	for id, r := range c.saying.requests {
 		if !r.answered {
 			next.orphans = append(next.orphans, id)

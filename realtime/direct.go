@@ -263,8 +263,8 @@ func (f *Front) without(name string) url.Values {
 
 // Say takes what the caller typed, as the item with this id, for a call whose sound does not go through here: there
 // anything that its sockets bring could be from any program, and counts as no permission. What comes this way counts as
-// typed by the holder of the grant. It waits until the call was joined. Errors have code [handoff.CodeNotFound] or
-// [handoff.CodeMalformed].
+// typed by the holder of the grant. An id counts once: a client whose answer was lost says it again. It waits until
+// the call was joined. Errors have code [handoff.CodeNotFound] or [handoff.CodeMalformed].
 func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text string) error {
 	if text == "" || !itemIDs.MatchString(item) {
 		return handoff.Fault(handoff.CodeMalformed, "a sentence has an id and a text", "")
@@ -296,6 +296,9 @@ func (c *Call) types(item, text string) bool {
 	state := c.hearing.attached
 	if state == nil || !state.ours {
 		return false
+	}
+	if slices.Contains(state.typed, item) {
+		return true // a yes that came twice would answer the next question, too
 	}
 	if state.typed = append(state.typed, item); len(state.typed) > maxTyped {
 		state.typed = state.typed[1:]

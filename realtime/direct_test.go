@@ -109,8 +109,10 @@ func TestDirect(t *testing.T) {
 	p := carry(t, testsRun(), router)
 	b := rtctest.NewWide(t, rtctest.Label)
 	id := p.call(b)
-	if err := p.front.Say(t.Context(), someone, id, "item_1", "run the tests on bigpc"); err != nil {
-		t.Fatal(err)
+	for range 2 { // a page whose answer was lost says it again
+		if err := p.front.Say(t.Context(), someone, id, "item_1", "run the tests on bigpc"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rtctest.Event(t, b.Messages, "output_audio_buffer.started")
 	rtctest.Take(t, b.Packets, "the voice")
