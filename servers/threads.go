@@ -124,14 +124,20 @@ func (s nameSearch) match(said string, ways int) []named {
 	}
 	for _, fits := range s.matchers(said)[:ways] {
 		found := slices.DeleteFunc(slices.Clone(s.list), func(t named) bool { return !fits(t) })
-		if made := slices.DeleteFunc(slices.Clone(found), func(t named) bool { return t.API }); len(made) > 0 {
-			return made // people rarely mean what a program made
-		}
 		if len(found) > 0 {
-			return found
+			return byPeople(found)
 		}
 	}
 	return nil
+}
+
+// byPeople leaves out what a program made, unless there is nothing else: people rarely mean it.
+func byPeople(found []named) []named {
+	made := slices.DeleteFunc(slices.Clone(found), func(t named) bool { return t.API })
+	if len(made) == 0 {
+		return found
+	}
+	return made
 }
 
 func (s nameSearch) matchers(said string) []func(named) bool {
@@ -171,7 +177,7 @@ func (s nameSearch) search(said string) (found []named, sure bool) {
 			found = append(found, t)
 		}
 	}
-	return found, true
+	return byPeople(found), true
 }
 
 // hear returns the threads whose titles sound like what was said, the likest first, and whether they are so like that
@@ -202,6 +208,7 @@ func (s nameSearch) hear(said string) (found []named, sure bool) {
 	for _, i := range at {
 		found = append(found, s.list[i])
 	}
+	found = byPeople(found)
 	if sure && slices.ContainsFunc(spell(said), func(w word) bool { return slices.Contains(newest, w.text) }) {
 		slices.SortStableFunc(found, func(a, b named) int { return b.Updated.Compare(a.Updated) })
 		if len(found) > 1 && found[0].Updated.After(found[1].Updated) {
