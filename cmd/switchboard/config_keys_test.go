@@ -19,8 +19,8 @@ func TestWhatKeysMay(t *testing.T) {
 		{Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
 			Approve: handoff.ApproveAll, Instructions: handoff.InstructAll, Metrics: true, Limits: top,
 			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60, DollarsPerDay: 2.5, DollarsPerCall: 1}},
-		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top,
-			KeyLimits: top},
+		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice,
+			Instructions: handoff.InstructAdded, Limits: top, KeyLimits: top},
 	} {
 		got := s.Access[i]
 		want.Sum = got.Sum

@@ -56,7 +56,7 @@ type metricScan struct {
 var (
 	countsType = regexp.MustCompile(`(?i)(counts?|stats)$`)
 	metricName = regexp.MustCompile(
-		`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting))"$`,
+		`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting|_joined))"$`,
 	)
 	namePrefix  = regexp.MustCompile(`^"(switchboard_[a-z_]*_)"$`)
 	summingFunc = []string{"add", "Stats", "paced", "Load"}

@@ -16,7 +16,7 @@ func transports(lines *joined.Lines) []servers.Transport {
 	return []servers.Transport{
 		transport.ByURL(),
 		transport.ByUnix(),
-		joined.Transport(lines, false),
+		joined.Transport(lines),
 		transport.ByCommand(),
 	}
 }
@@ -27,7 +27,7 @@ func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
 	return []servers.Kind{
 		codex.Kind(transports(lines)...),
 		agents.Kind(),
-		acp.Kind(joined.Transport(lines, true), transport.ByCommand()),
+		acp.Kind(transport.ByCommand()),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/servers/responses"
@@ -140,7 +139,11 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 	i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name })
 	if i >= 0 {
 		spec := configured[i]
-		if _, waits := wayOf(spec.Own).(*joined.Way); !waits {
+		own, _ := spec.Own.(*codex.Config)
+		if own == nil {
+			own = new(codex.Config)
+		}
+		if _, waits := own.Way.(*joined.Way); !waits {
 			return spec, handoff.Malformed("name", "the name "+of.Name+" is taken: a server that is configured has it")
 		}
 		if spec.Kind != of.Agent.Kind {
@@ -151,28 +154,12 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 		return spec, nil
 	}
 	spec := servers.Spec{Name: of.Name, Kind: of.Agent.Kind, Aliases: of.Aliases}
-	way := &joined.Way{Joined: true, Lines: lines, Stdio: of.Agent.Kind == acp.Name}
-	switch of.Agent.Kind {
-	case acp.Name:
-		spec.Own = &acp.Config{Cwd: of.Agent.Dir, Way: way}
-	case codex.Name:
-		spec.Own = &codex.Config{Cwd: of.Agent.Dir, Ceiling: of.Ceiling, Way: way}
-	default:
-		return spec, fmt.Errorf("%s: no machine brings agents of kind %s", of.Name, of.Agent.Kind)
+	if spec.Kind != codex.Name {
+		return spec, fmt.Errorf("%s: no machine brings agents of kind %s", of.Name, spec.Kind)
 	}
+	spec.Own = &codex.Config{Cwd: of.Agent.Dir, Ceiling: of.Ceiling, Way: &joined.Way{Joined: true, Lines: lines}}
 	spec.Own.Describe(&spec)
 	return spec, nil
-}
-
-// wayOf is how a server is reached whose kind has transports; nil: its kind has none.
-func wayOf(own servers.Settings) servers.Way {
-	switch own := own.(type) {
-	case *codex.Config:
-		return own.Way
-	case *acp.Config:
-		return own.Way
-	}
-	return nil
 }
 
 // joining is what the page and the verbs do with machines that join.

@@ -167,6 +167,9 @@ func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Wri
 	defer outlive(watching, log)()
 	defer stop()
 	service, err := newService(ctx, p, log)
+	if err != nil && ctx.Err() != nil { // it was to end before it had begun
+		return nil
+	}
 	if err != nil {
 		return err
 	}

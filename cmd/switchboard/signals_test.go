@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -59,5 +61,16 @@ func TestNobodyReads(t *testing.T) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	if err := <-ended; err != nil {
 		t.Errorf("it did not end as it should: %v", err)
+	}
+}
+
+// TestEndsBeforeItBegan: a signal that comes while it starts is no failure.
+func TestEndsBeforeItBegan(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env := func(name string) string { return map[string]string{"XDG_STATE_HOME": t.TempDir()}[name] }
+	var told strings.Builder
+	if code := run(ctx, []string{"--listen", "127.0.0.1:0"}, env, io.Discard, &told); code != 0 {
+		t.Errorf("exit code %d: %s", code, told.String())
 	}
 }

@@ -194,5 +194,5 @@ func TestStopInTheCall(t *testing.T) {
 		t.Errorf("stopped: %+v", rec)
 	}
 	p.say("What is running?")
-	p.hear("interrupted")
+	p.hear("stopped")
 }

@@ -360,7 +360,7 @@ func (m *Machines) Run(ctx context.Context) error {
 func (m *Machines) Metrics() iter.Seq[handoff.Metric] {
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_machines_joined", "Machines that joined.", len(m.sorted())),
-		handoff.NewMetric("switchboard_machine_lines", "Lines of machines that are open.", int(m.counts.lines.Load())),
+		handoff.NewMetric("switchboard_machine_lines_open", "Lines of machines that are open.", int(m.counts.lines.Load())),
 		handoff.NewMetric("switchboard_machine_lines_total", "Lines of machines that were opened.", m.counts.opened.Load()),
 		handoff.NewMetric("switchboard_machines_refused_total", "Machines that were refused.", m.counts.refused.Load()),
 	})

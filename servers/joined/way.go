@@ -13,13 +13,12 @@ type Way struct {
 	Joined bool `yaml:"joined" doc:"true: it is an agent of a machine that joined under this name, to which the entry adds settings; or"`
 
 	Lines  *Lines // Set once
-	Stdio  bool   // it speaks in lines, as on standard streams, and not by a WebSocket
 	System string // of the machine, as people are shown it
 }
 
-// Transport is the transport of a server that joined. stdio: its kind speaks in lines.
-func Transport(lines *Lines, stdio bool) servers.Transport {
-	return servers.Transport{Row: "joined", New: func() servers.Way { return &Way{Lines: lines, Stdio: stdio} }}
+// Transport is the transport of a server that joined, whose kind speaks by a WebSocket.
+func Transport(lines *Lines) servers.Transport {
+	return servers.Transport{Row: "joined", New: func() servers.Way { return &Way{Lines: lines} }}
 }
 
 // Check implements [servers.Way].
@@ -37,13 +36,6 @@ func (w *Way) Describe(s *servers.Spec) {
 
 // Open implements [servers.Way].
 func (w *Way) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
-	if w.Stdio {
-		conn, err := w.Lines.Dial(ctx, end.Server)
-		if err != nil {
-			return nil, err
-		}
-		return lineWire{transport.NewLines(conn, conn), conn}, nil
-	}
 	conn, err := w.Lines.Dial(ctx, end.Server)
 	if err != nil {
 		return nil, err
@@ -51,12 +43,3 @@ func (w *Way) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
 	dial := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	return transport.OverSocket(ctx, end.Server, "ws://localhost/", nil, dial)
 }
-
-// lineWire carries frames as lines over a stream.
-type lineWire struct {
-	*transport.Lines
-	conn net.Conn
-}
-
-// Close implements [servers.Wire].
-func (w lineWire) Close() error { return w.conn.Close() }
