@@ -153,24 +153,47 @@ func TestWhatOneResponseSaidIsSaidTogether(t *testing.T) {
 	})
 }
 
-// Nothing heard is not said: it is asked for again, three times in all.
+// Nothing heard is not said: it is asked for again, ten times in all where the caller speaks into its beginning, and
+// three where the client cancels it and nobody speaks.
 func TestNothingHeardIsNotSaid(t *testing.T) {
-	play(t, func(s *stage) {
-		tag := s.asks("n")
-		for i := range floor.MaxCuts {
-			r, u := fmt.Sprint("r", i), fmt.Sprint("u", i)
-			s.fromModel(began(r, tag), audio(r, time.Second), speechStarted(u), done(r, tag, "cancelled"), speechStopped(u))
-			s.wait(floor.Delay[floor.TimerVAD])
-			if up := s.model.sent(); i < floor.MaxCuts-1 {
-				tag = tagIn(up[0])
-			} else if len(up) > 0 {
-				t.Errorf("asked again: %s", up)
-			}
-		}
-		if got := s.story(); strings.Contains(got, "said") || strings.Contains(got, "cut") {
-			t.Errorf("router heard %s", got)
-		}
-	})
+	for _, c := range []struct {
+		name  string
+		cut   func(s *stage, response, tag, item string)
+		times int
+	}{
+		{"the caller speaks", func(s *stage, r, tag, u string) {
+			s.fromModel(speechStarted(u), done(r, tag, "cancelled"), speechStopped(u))
+		}, floor.MaxStarts},
+		{"the client cancels", func(s *stage, r, tag, _ string) {
+			s.fromClient(`{"type":"response.cancel"}`)
+			s.fromModel(done(r, tag, "cancelled"))
+		}, floor.MaxCuts},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				asked := 0
+				for tag := s.asks("n"); tag != "" && asked < 2*floor.MaxStarts; {
+					asked++
+					r := fmt.Sprint("r", asked)
+					s.fromModel(began(r, tag), audio(r, time.Second))
+					c.cut(s, r, tag, fmt.Sprint("u", asked))
+					s.wait(floor.Delay[floor.TimerVAD])
+					tag = ""
+					for _, event := range s.model.sent() {
+						if strings.Contains(event, `"response.create"`) {
+							tag = tagIn(event)
+						}
+					}
+				}
+				if asked != c.times {
+					t.Errorf("asked %d times, want %d", asked, c.times)
+				}
+				if got := s.story(); strings.Contains(got, "said") || strings.Contains(got, "cut") {
+					t.Errorf("router heard %s", got)
+				}
+			})
+		})
+	}
 }
 
 // Words that were to be spoken count when they were heard, not when they were written down.

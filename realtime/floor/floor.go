@@ -35,6 +35,7 @@ type Floor struct {
 	manual   bool   // no turn detection: we never ask, our speech rides on the client's asks
 	autoVAD  bool   // turn detection starts responses itself
 	speaking bool   // the caller
+	turns    int    // how often the caller began to speak
 	due      bool   // the caller has stopped and the response of voice detection is due
 	playing  bool   // the model's voice is still being heard
 	away     bool   // nobody is there to hear anything
@@ -53,7 +54,9 @@ type pendingSpeech struct {
 	from   *carrier // holds the request that it answers, or those whose answers it is said with; nil: none
 	unless bool     // resolved when sending: nothing is asked if from spoke
 	fails  int
-	cuts   int // cancelled before a word
+	starts int // cancelled before a word
+	cuts   int // of them, those since the caller last began to speak
+	turn   int // the Floor's turns when cuts were counted
 }
 
 // A carrier is a response that holds requests of ours, or says speech of ours.
@@ -92,9 +95,12 @@ const (
 	// maxFails is how often our ask may fail before its speech is given up: asked again after timerRest
 	// and after timerLongRest.
 	maxFails = 3
-	// MaxCuts is how often it may be cut before a word was heard; a client that cancels whatever it did
-	// not ask for must not be asked for ever.
+	// MaxCuts is how often it may be cut before a word was heard while the caller says nothing; a client that cancels
+	// whatever it did not ask for must not be asked for ever.
 	MaxCuts = 3
+	// MaxStarts is how often it may be cut so in all. Who speaks into its beginning gets it at the next quiet: "mm-hmm"
+	// is no wish not to hear it. But a voice that hears itself as the caller must come to an end.
+	MaxStarts = 10
 )
 
 // New returns the floor of a call whose session does not exist yet.
@@ -148,6 +154,7 @@ func (f *Floor) Step(e Event) []Effect {
 		f.speaking = e.On
 		f.due = !e.On && f.autoVAD && !f.manual
 		if e.On {
+			f.turns++
 			f.arm(TimerSpeech)
 		} else if f.due {
 			f.arm(TimerVAD)

@@ -156,6 +156,28 @@ var floorScripts = map[string][]line{
 		{Created{"r2", "a2"}, ""}, {Ended{"r2", "a2", events.StatusCancelled, false}, "ask a3"},
 		{Created{"r3", "a3"}, ""}, {Ended{"r3", "a3", events.StatusCancelled, false}, "lost n"},
 	},
+	"the caller begins before a word, again and again": {
+		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Speech{true}, ""},
+		{Ended{"r1", "a1", events.StatusCancelled, false}, ""}, {Hushed{}, "ask a2"},
+		{Created{"r2", "a2"}, ""}, {Speech{true}, ""}, {Ended{"r2", "a2", events.StatusCancelled, false}, ""}, {Hushed{}, "ask a3"},
+		{Created{"r3", "a3"}, ""}, {Sounded{"r3"}, ""}, {Speech{true}, ""}, {Played{"r3", HeardNothing}, ""},
+		{Ended{"r3", "a3", events.StatusCancelled, true}, ""}, {Hushed{}, "ask a4"},
+		{Created{"r4", "a4"}, ""}, {whole("r4", "a4"), "given n"},
+	},
+	"the client cuts before it is known that the caller speaks, again and again": {
+		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Sounded{"r1"}, ""}, {whole("r1", "a1"), ""}, {Sounding{true}, ""},
+		{Played{"r1", HeardNothing}, ""}, {Speech{true}, ""}, {Sounding{false}, ""}, {Hushed{}, "ask a2"},
+		{Created{"r2", "a2"}, ""}, {Sounded{"r2"}, ""}, {whole("r2", "a2"), ""}, {Sounding{true}, ""},
+		{Played{"r2", HeardNothing}, ""}, {Speech{true}, ""}, {Sounding{false}, ""}, {Hushed{}, "ask a3"},
+		{Created{"r3", "a3"}, ""}, {Sounded{"r3"}, ""}, {whole("r3", "a3"), ""}, {Sounding{true}, ""},
+		{Played{"r3", HeardNothing}, ""}, {Speech{true}, ""}, {Sounding{false}, ""}, {Hushed{}, "ask a4"},
+	},
+	"the caller spoke, and then the client cuts it for ever": {
+		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Speech{true}, ""},
+		{Ended{"r1", "a1", events.StatusCancelled, false}, ""}, {Hushed{}, "ask a2"},
+		{Created{"r2", "a2"}, ""}, {Ended{"r2", "a2", events.StatusCancelled, false}, "ask a3"},
+		{Created{"r3", "a3"}, ""}, {Ended{"r3", "a3", events.StatusCancelled, false}, "lost n"},
+	},
 	"rejected again and again": {
 		{wants("n"), "ask a1"}, {Rejected{"a1"}, ""}, {Elapsed{TimerRest, 1}, "ask a2"}, {Rejected{"a2"}, ""},
 		{Elapsed{timerLongRest, 1}, "ask a3"}, {Rejected{"a3"}, "lost n"},

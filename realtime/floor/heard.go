@@ -59,10 +59,14 @@ func (f *Floor) heard(c *carrier) {
 // unheard puts back the speech of an ask of which the caller heard nothing.
 func (f *Floor) unheard(a *ask) {
 	f.again(a, func(w *pendingSpeech) bool {
+		if w.turn != f.turns {
+			w.cuts, w.turn = 0, f.turns
+		}
 		if !a.pulled && !f.away {
 			w.cuts++
+			w.starts++
 		}
-		return a.client || w.cuts < MaxCuts
+		return a.client || w.cuts < MaxCuts && w.starts < MaxStarts
 	})
 }
 
