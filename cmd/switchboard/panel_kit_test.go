@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -180,6 +181,7 @@ func (p *panelist) answer(h simulator.Heard) (moves []simulator.Move) {
 	if h.Sound {
 		moves = append(moves, p.murmured()...)
 	}
+	h.Outputs = slices.DeleteFunc(h.Outputs, func(o simulator.Output) bool { return o.Tool == tools.RemainSilent }) // no news
 	switch {
 	case len(h.Messages) > 0: // what was begun is no news any more
 		h.Outputs, p.newest = nil, h.Messages
