@@ -367,16 +367,17 @@ func (p *phone) await(kind string) phoneEvent {
 // hear waits until the voice says something with these words, after what was heard before.
 func (p *phone) hear(words string) {
 	p.t.Helper()
-	until(p.t, "the voice to say "+words, func() bool {
-		said := p.spoken()
-		for i := p.heard; i < len(said); i++ {
-			if strings.Contains(strings.ToLower(said[i]), strings.ToLower(words)) {
-				p.heard = i + 1
-				return true
-			}
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		said := p.spoken()[p.heard:]
+		i := slices.IndexFunc(said, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(words)) })
+		if i >= 0 {
+			p.heard += i + 1
+			return
 		}
-		return false
-	})
+		if time.Now().After(end) {
+			p.t.Fatalf("waited in vain: the voice to say %s; it said %q", words, said)
+		}
+	}
 }
 
 // spoken is what the voice has said so far.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/handoff"
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 )
@@ -49,6 +50,18 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 		if got := show(b.reply(c.heard)); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestSeveralOutcomesAreAllSaid: one announcement of several outcomes leaves none of them out, however long the first is.
+func TestSeveralOutcomesAreAllSaid(t *testing.T) {
+	text := wording.FinalsMessage([]handoff.Record{
+		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: "The notes are written. They name three changes. All are small."},
+		{Server: "attic", Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeUnreachable, "attic", "")},
+	})
+	if got := spokenMessage(text); !strings.Contains(got, "notes are written") ||
+		!strings.Contains(got, "attic is not answering") {
+		t.Errorf("said of\n%s:\n%s", text, got)
 	}
 }
 

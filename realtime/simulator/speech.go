@@ -23,8 +23,8 @@ func spokenNews(h Heard) string {
 	return strings.TrimSpace(strings.Join(said, " "))
 }
 
-// spokenMessage says a system message: the first sentence of its lead and two of what it quotes. A
-// message that says it is not to be spoken is not.
+// spokenMessage says a system message: the first sentence of its lead and two of what it quotes, or of each outcome
+// where it tells several. A message that says it is not to be spoken is not.
 func spokenMessage(text string) string {
 	if q, ok := readQuestion(text); ok {
 		return q.spoken
@@ -40,11 +40,22 @@ func spokenMessage(text string) string {
 	if strings.Contains(lead, "can only be answered on the machine") { // what follows tells where
 		n = 2
 	}
-	if strings.Contains(lead, strings.TrimSpace(wording.WasSaying)) && quote != "" {
-		return wording.WasSaying + sentences(spokenQuote(quote), 1)
+	outcomes := []string{quote}
+	if strings.Contains(lead, "all of it") {
+		outcomes = strings.Split(quote, "\n")
+	}
+	again := strings.Contains(lead, strings.TrimSpace(wording.WasSaying)) && quote != ""
+	for i, outcome := range outcomes {
+		if outcomes[i] = spokenQuote(outcome); again {
+			outcomes[i] = sentences(outcomes[i], 1)
+		}
+	}
+	quote = strings.Join(outcomes, " ")
+	if again {
+		return wording.WasSaying + quote
 	}
 	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, n))
-	all := strings.TrimSpace(lead + " " + spokenQuote(quote))
+	all := strings.TrimSpace(lead + " " + quote)
 	if heard, ok := wording.GoesOnAfter(text); ok {
 		if _, rest, found := strings.Cut(all, heard); found && strings.TrimSpace(rest) != "" {
 			return strings.TrimSpace(rest)
