@@ -175,8 +175,8 @@ func TestDirectBrowserGoes(t *testing.T) {
 	rtctest.Eventually(t, "the end", func() bool { return len(p.front.Calls(someone)) == 0 })
 }
 
-// TestDirectEndsThere: a call whose end here is not known to be one at the provider is hung up there, however its socket
-// ended, and again where the provider has no time for that: until then it costs.
+// TestDirectEndsThere: a call whose end here is not known to be one at the provider is hung up there, however its
+// socket ended, and again where the provider has no time for that: until then it costs.
 func TestDirectEndsThere(t *testing.T) {
 	t.Parallel()
 	hungUp := make(chan string, 10)

@@ -80,8 +80,8 @@ func (r *registry) place(g handoff.Grant, t handoff.Target) (place, *handoff.Err
 	return named, fault
 }
 
-// connector returns the server of a resolved name. Where it was removed meanwhile, the others are not named: nobody knows
-// here which of them the caller may use.
+// connector returns the server of a resolved name. Where it was removed meanwhile, the others are not named: nobody
+// knows here which of them the caller may use.
 func (r *registry) connector(name string) (*connector, *handoff.Error) {
 	if k := r.byName[name]; k != nil {
 		return k, nil

@@ -53,7 +53,7 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 	}
 }
 
-// TestSeveralOutcomesAreAllSaid: one announcement of several outcomes leaves none of them out, however long the first is.
+// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is.
 func TestSeveralOutcomesAreAllSaid(t *testing.T) {
 	text := wording.FinalsMessage([]handoff.Record{
 		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: "The notes are written. They name three changes. All are small."},
