@@ -77,6 +77,19 @@ type panelist struct {
 	outcomes []outcomeOf // once it is over
 }
 
+// A source of random numbers for several goroutines: the caller and the model draw from it.
+type source struct {
+	mu  sync.Mutex
+	pcg *rand.PCG // Guarded by mu
+}
+
+// Uint64 implements [rand.Source].
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pcg.Uint64()
+}
+
 // An outcomeOf is one of some work, and whether it counts as told.
 type outcomeOf struct {
 	work string
@@ -96,8 +109,8 @@ func (p *panelist) at() int { return int(time.Since(p.began) / tick) }
 
 // converse plays a conversation, and returns it when it is over.
 func converse(t *testing.T, world, caller []string, seed uint64, lowers bool) *panelist {
-	p := &panelist{t: t, random: rand.New(rand.NewPCG(24, seed)), began: time.Now(), now: make(chan simulator.Event, 64),
-		cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
+	p := &panelist{t: t, random: rand.New(&source{pcg: rand.NewPCG(24, seed)}), began: time.Now(),
+		now: make(chan simulator.Event, 64), cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
 	w := newLadderWorld(t, world)
 	r := router.NewRouter(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: "h",
 		Jitter: func(d time.Duration) time.Duration { return d }})
@@ -181,7 +194,8 @@ func (p *panelist) answer(h simulator.Heard) (moves []simulator.Move) {
 	if h.Sound {
 		moves = append(moves, p.murmured()...)
 	}
-	h.Outputs = slices.DeleteFunc(h.Outputs, func(o simulator.Output) bool { return o.Tool == tools.RemainSilent }) // no news
+	noNews := func(o simulator.Output) bool { return o.Tool == tools.RemainSilent }
+	h.Outputs = slices.DeleteFunc(h.Outputs, noNews)
 	switch {
 	case len(h.Messages) > 0: // what was begun is no news any more
 		h.Outputs, p.newest = nil, h.Messages

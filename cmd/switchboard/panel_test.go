@@ -87,7 +87,8 @@ func (p *panelist) understood(response string, several bool) bool {
 	words := strings.TrimSpace(p.words[response])
 	whole := 5 * math.Ceil(length(words)/5)
 	first := speakable.FirstSentence(words)
-	return p.made[response] && float64(frames) >= 0.8*whole || !several && first != "" && float64(frames+5) >= length(first)
+	return p.made[response] && float64(frames) >= 0.8*whole ||
+		!several && first != "" && float64(frames+5) >= length(first)
 }
 
 // telling returns the responses that told an outcome, in order. Where one follows another at once the log may be a few
