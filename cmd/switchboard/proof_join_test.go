@@ -152,6 +152,7 @@ func proofJoined(t *testing.T, store string) {
 	<-cutting
 	w.told()
 	f.check(t)
+	c.up("mini") // the last cut may have been the newest thing that happened
 
 	// The service is killed in the middle of work, and started again.
 	p := c.call()
