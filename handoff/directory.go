@@ -123,13 +123,12 @@ type Machine struct {
 	NextTry        time.Time `json:"next_try,omitzero"`   // while it is down: when it is looked for again
 
 	// Joined is when its machine joined by itself; zero: it is configured. What follows is told by such a machine.
-	Joined   time.Time         `json:"joined,omitzero"`
-	Machine  string            `json:"machine,omitempty"` // its name; each of its agents is a server
-	System   string            `json:"system,omitempty"`  // such as linux/amd64
-	Program  string            `json:"program,omitempty"` // the version of Switchboard there
-	DiskFree int64             `json:"disk_free,omitempty"`
-	Battery  int               `json:"battery,omitempty"` // percent; 0: it has none
-	Charging bool              `json:"charging,omitempty"`
-	NoYes    bool              `json:"no_yes,omitempty"`  // its owner answers agents there alone
-	Holders  map[string]string `json:"holders,omitempty"` // by session: the program there that has it open
+	Joined   time.Time `json:"joined,omitzero"`
+	Machine  string    `json:"machine,omitempty"` // its name; each of its agents is a server
+	System   string    `json:"system,omitempty"`  // such as linux/amd64
+	Program  string    `json:"program,omitempty"` // the version of Switchboard there
+	DiskFree int64     `json:"disk_free,omitempty"`
+	Battery  int       `json:"battery,omitempty"` // percent; 0: it has none
+	Charging bool      `json:"charging,omitempty"`
+	NoYes    bool      `json:"no_yes,omitempty"` // its owner answers agents there alone
 }

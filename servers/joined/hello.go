@@ -77,15 +77,14 @@ type About struct {
 
 // Live is what changes while a machine is up.
 type Live struct {
-	DiskFree int64             `json:"disk_free,omitempty"` // bytes where its agents work; 0: it does not tell
-	Battery  int               `json:"battery,omitempty"`   // percent; 0: it has none, or does not tell
-	Charging bool              `json:"charging,omitempty"`
-	Holders  map[string]string `json:"holders,omitempty"` // by thread: what else has it open there; at most maxHolders
+	DiskFree int64 `json:"disk_free,omitempty"` // bytes where its agents work; 0: it does not tell
+	Battery  int   `json:"battery,omitempty"`   // percent; 0: it has none, or does not tell
+	Charging bool  `json:"charging,omitempty"`
 }
 
 // An Agent is what runs on a machine and does work.
 type Agent struct {
-	Name    string `json:"name"` // such as codex or claude
+	Name    string `json:"name"` // such as codex
 	Kind    string `json:"kind"` // codex or acp
 	Version string `json:"version,omitempty"`
 	Dir     string `json:"dir,omitempty"` // of new sessions
@@ -93,9 +92,8 @@ type Agent struct {
 
 // Bounds of what a machine tells.
 const (
-	maxAgents  = 8
-	maxHolders = 200
-	maxText    = 200 // bytes of a text
+	maxAgents = 8
+	maxText   = 200 // bytes of a text
 )
 
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
@@ -119,12 +117,5 @@ func (a About) bounded() About {
 		a.Agents[i].Version = handoff.Clip(a.Agents[i].Version, maxText)
 		a.Agents[i].Dir = handoff.Clip(a.Agents[i].Dir, maxText)
 	}
-	holders := map[string]string{}
-	for thread, holder := range a.Live.Holders {
-		if len(holders) < maxHolders && len(thread) <= maxText {
-			holders[thread] = handoff.Clip(holder, maxText)
-		}
-	}
-	a.Live.Holders = holders
 	return a
 }

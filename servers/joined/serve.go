@@ -342,7 +342,7 @@ func (m *Machines) Show(server string, to *handoff.Machine) {
 	about := one.kept.About
 	to.Joined, to.Machine, to.System, to.Program = one.Joined, one.Name, about.System, about.Version
 	to.DiskFree, to.Battery, to.Charging = about.Live.DiskFree, about.Live.Battery, about.Live.Charging
-	to.Ceiling, to.NoYes, to.Holders = cmp.Or(to.Ceiling, about.Ceiling), !about.Answers, about.Live.Holders
+	to.Ceiling, to.NoYes = cmp.Or(to.Ceiling, about.Ceiling), !about.Answers
 }
 
 // Run ends all lines when ctx does, and returns when none is left.
