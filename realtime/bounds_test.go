@@ -61,8 +61,7 @@ func TestModelFrameOverTheLimit(t *testing.T) {
 	model = rtctest.Take(t, h.model.conns, "another session")
 	send(t, model, `{"type":"rate_limits.updated"}`)
 	expect(t, client, "rate_limits.updated")
-	_ = client.Close()
-	_ = model.Close()
+	hangUp(client, model)
 
 	b := rtctest.New(t, rtctest.Label)
 	_, answer := post(t, h.desk(), "application/sdp", b.Offer())

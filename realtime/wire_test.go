@@ -180,6 +180,16 @@ func send(t *testing.T, conn *websocket.Conn, event string) {
 	}
 }
 
+// hangUp ends a call from the client's side and returns once its model is let go: a call whose model closes first takes
+// another session.
+func hangUp(client, model *websocket.Conn) {
+	_ = client.Close()
+	for err := error(nil); err == nil; {
+		_, _, err = model.ReadMessage()
+	}
+	_ = model.Close()
+}
+
 func TestWebSocketCall(t *testing.T) {
 	h := newHouse(t)
 	h.router.on = func(v handoff.Voice, e handoff.Event) {
