@@ -52,6 +52,8 @@ type Said struct {
 
 	Share float64 // with Cut: how much of the sound that there was had been heard, 0 to 1; 0 where nobody can tell
 	Made  bool    // with Cut: the voice model had made the response to its end
+
+	Unsaid bool // the voice model has it and chose to say nothing; At is zero then
 }
 
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.

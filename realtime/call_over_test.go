@@ -52,7 +52,7 @@ func TestChosenSilenceIsNotHeard(t *testing.T) {
 		tag := s.asks("n")
 		it := callItem("item_1", "call_1", "remain_silent", events.StatusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
-		s.wantStory("loud; request call_1; said n@?; quiet")
+		s.wantStory("loud; request call_1; unsaid n@?; quiet")
 	})
 }
 

@@ -60,6 +60,7 @@ type hearing struct {
 	voiced   bool            // the running response reached the caller
 	wrote    bool            // it did so in writing
 	unsaid   string          // the response that ends now and gives its utterances without a word of them
+	silent   bool            // with unsaid: because the model chose to say nothing
 	muted    map[string]bool // responses that we cancelled: nothing of them is to be heard
 	lost     map[string]bool // responses that began for a client that vanished: the caller gets nothing of them
 	said     []saidWords     // what the last responses said, oldest first
@@ -281,8 +282,10 @@ func (h *hearing) given(s handoff.Said, response string, vague bool) {
 	if s.Cut {
 		s.Share = h.playback.share(response, len(s.Text))
 	}
+	wordless := response != "" && response == h.unsaid
+	s.Unsaid = wordless && h.silent
 	h.saying.got(s)
-	if !vague && (response == "" || response != h.unsaid) {
+	if !vague && !wordless {
 		s.At = h.playback.at(time.Now(), response)
 	}
 	if h.legs.witness == nil || s.At.IsZero() || h.there(s) {

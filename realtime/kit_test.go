@@ -327,7 +327,11 @@ func (s *stage) story() string {
 		case handoff.Heard:
 			all = append(all, "heard "+e.Text+"@"+ms(e.Began))
 		case handoff.Said:
-			all = append(all, map[bool]string{false: "said ", true: "cut "}[e.Cut]+e.ID+"@"+ms(e.At))
+			how := map[bool]string{false: "said ", true: "cut "}[e.Cut]
+			if e.Unsaid {
+				how = "unsaid "
+			}
+			all = append(all, how+e.ID+"@"+ms(e.At))
 		case handoff.Hint:
 			all = append(all, "hint "+e.CallID+" "+e.Partial)
 		case handoff.FunctionCall:

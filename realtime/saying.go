@@ -353,9 +353,18 @@ func (s *saying) accepted(tag string) {
 	}
 }
 
+// withoutWord is how a response that may hold no word ends.
+type withoutWord int
+
+const (
+	wordsMayFollow withoutWord = iota // its words may follow with an answer
+	choseSilence                      // the model chose to say nothing
+	callsTheirs                       // it calls what is not ours, and asking once more might call it twice
+)
+
 // ended forgets what a response of the conversation answered, hands its requests to the router, and reports whether it
-// holds anything but a message, and whether that ends it without a word for good.
-func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted, chosen bool) {
+// holds anything but a message, and how it ends where it has no word.
+func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted bool, how withoutWord) {
 	id := r.Get("id").String()
 	s.hints.end(id)
 	ours, theirs := false, false
@@ -363,7 +372,7 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		acted = acted || it.Kind != events.ItemMessage
-		chosen = chosen || s.endsSilently(it, mask.Asked(tag))
+		how = max(how, s.endsWordless(it, mask.Asked(tag)))
 		// Servers that give items no status mean the response's.
 		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted, asked)
 		if it.Kind != events.ItemCall {
@@ -386,19 +395,19 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 		s.accepted(ask)
 		s.mask.Forget(ask)
 	}
-	return acted, chosen
+	return acted, how
 }
 
-// endsSilently reports whether an item ends a response without a word for good: the model chose to say nothing, or
-// calls what is not ours, and asking once more might call it twice. For its own ask the client asks again itself.
-func (s *saying) endsSilently(it events.Item, client bool) bool {
-	if it.Kind == events.ItemMessage || it.Kind == events.ItemReasoning {
-		return false
+// endsWordless tells how an item ends a response without a word. For its own ask the client asks again itself.
+func (s *saying) endsWordless(it events.Item, client bool) withoutWord {
+	tool, ours := s.mask.Requested(it)
+	switch {
+	case it.Kind == events.ItemMessage, it.Kind == events.ItemReasoning, ours && !tool.Silence, !ours && client:
+		return wordsMayFollow
+	case ours:
+		return choseSilence
 	}
-	if tool, ours := s.mask.Requested(it); ours {
-		return tool.Silence
-	}
-	return !client
+	return callsTheirs
 }
 
 // requested hands a completed function call for one of our tools to the router, once. asked is when the caller's

@@ -85,7 +85,10 @@ func (s *saying) got(said handoff.Said) {
 		return
 	}
 	what := "heard"
-	if said.Cut {
+	switch {
+	case said.Unsaid:
+		what = "unsaid"
+	case said.Cut:
 		what = "cut"
 	}
 	s.noted(what, s.ticked.tells[said.ID])

@@ -69,11 +69,11 @@ func (s *Schedule) say(f *delivery, text string) {
 	if len(f.IDs) == 1 {
 		s.fly(f)
 	}
-	f.at, f.stopped = s.now, time.Time{}
+	f.at, f.stopped, f.unsaid = s.now, time.Time{}, false
 }
 
 // said takes what was heard of an utterance. An outcome that was interrupted before its meaning had been heard is still
-// to be told.
+// to be told, and so is one of which the voice model said nothing.
 func (s *Schedule) said(e handoff.Said) {
 	i := slices.IndexFunc(s.deliveries, func(f *delivery) bool { return slices.Contains(f.IDs, e.ID) })
 	if i < 0 {
@@ -84,13 +84,13 @@ func (s *Schedule) said(e handoff.Said) {
 	if e.Cut {
 		s.Counts.Cut++
 	}
-	if f.class == classFinal && e.Cut && (e.At.IsZero() || !understood(e, len(f.works) > 1)) {
+	if f.class == classFinal && (e.Unsaid || e.Cut && (e.At.IsZero() || !understood(e, len(f.works) > 1))) {
 		f.stopped, f.heard = s.now, ""
 		if !e.At.IsZero() {
 			f.stopped, f.heard = e.At, heardOf(e)
 		}
-		f.vague = e.At.IsZero()
-		if len(f.IDs) >= maxOffers { // it stays in the outbox
+		f.vague, f.unsaid = e.At.IsZero(), e.Unsaid
+		if len(f.IDs) >= maxOffers || e.Unsaid && len(f.IDs) >= maxTellings { // it stays in the outbox
 			s.deliveries = slices.Delete(s.deliveries, i, i+1)
 		}
 		return
@@ -141,10 +141,15 @@ func (s *Schedule) expire() {
 
 // offer tells an outcome again that was interrupted, in the way that fits what the caller said then: after a
 // backchannel it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a
-// word, it waits until they have said something else.
+// word, it waits until they have said something else. One of which the voice model said nothing is told after a rest:
+// the silence may have been for what the caller was about.
 func (s *Schedule) offer(f *delivery) {
 	spoke, worded, hushed := s.voiced.After(f.at), s.worded.After(f.at), s.hushed.After(f.at)
 	switch {
+	case f.unsaid:
+		if s.now.Sub(f.stopped) >= unsaidRest {
+			s.say(f, wording.UnsaidMessage(f.text))
+		}
 	case f.vague:
 		if len(f.IDs) < maxTellings {
 			s.say(f, wording.AgainMessage(f.text))
@@ -418,7 +423,9 @@ func (s *Schedule) arm() {
 		switch f.class {
 		case classFinal:
 			consider(f.at.Add(finalAgain))
-			if !f.stopped.IsZero() && s.quiet {
+			if f.unsaid {
+				consider(f.stopped.Add(unsaidRest))
+			} else if !f.stopped.IsZero() && s.quiet {
 				consider(s.since.Add(wordsWait))
 				consider(s.worded.Add(wordsWait))
 			}

@@ -38,6 +38,8 @@ const (
 	finalsTogether = 2 * time.Second
 	// wordsWait is how long quiet waits for the words with which the caller interrupted an outcome.
 	wordsWait = 1500 * time.Millisecond
+	// unsaidRest is how long after the voice model chose to say nothing of an outcome it is told to say it.
+	unsaidRest = 5 * time.Second
 	// finalAgain is when an outcome that nobody confirmed is said again.
 	finalAgain = time.Minute
 	// heartbeatTogether lets a heartbeat that is nearly due ride on another.
@@ -58,7 +60,7 @@ const (
 	maxHeldRemarks   = 4   // a work; when full the oldest goes: it is in the context as a note
 	MaxPacedNotes    = 40  // a work; later remarks do not become notes, so that they do not fill the model's context
 	maxDeliveries    = 192 // said and not confirmed: more than each open question twice; see fly
-	maxTellings      = 2   // an outcome that nobody confirmed, a question: never more often
+	maxTellings      = 2   // an outcome that nobody confirmed or that was not said, a question: never more often
 	maxOffers        = 4   // an outcome that was interrupted: then it waits for the next call
 	maxLost          = 2   // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
 )
@@ -183,8 +185,9 @@ type delivery struct {
 	question handoff.QuestionID
 	text     string
 	at       time.Time // last said
-	stopped  time.Time // it was interrupted before its meaning had been heard; zero: it was not
+	stopped  time.Time // when it ended before its meaning had been heard; zero: it did not
 	vague    bool      // perhaps nothing of it had been heard then
+	unsaid   bool      // the voice model chose to say nothing of it then
 	heard    string    // as much of it as had been heard then
 	answer   bool      // to a request: its first utterance is not taken back
 }

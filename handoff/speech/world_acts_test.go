@@ -71,16 +71,23 @@ func (w *speechWorld) finishModel(cut bool) {
 		}
 		said := handoff.Said{ID: id, At: w.now, Cut: cut}
 		x := w.IDs[id]
+		if !cut && x.class == classFinal && w.pick(8) == 0 {
+			said.At, said.Unsaid = time.Time{}, true
+			w.unsaid++
+		}
 		unheard := cut && w.pick(2) == 0
 		if unheard {
 			said.At = time.Time{}
 		}
-		meant := !cut
+		meant := !cut && !said.Unsaid
 		if cut && x.class == classFinal {
 			said.Text, said.Made = "The work on it is done now. There is a little more of it to be told to them.", w.pick(2) == 0
 			said.Share = float64(w.pick(11)) / 10
 			meant = said.Made && said.Share >= 0.8 || len(x.Works) == 1 && said.Share >= 0.4
 			meant = meant || w.finals[x.Works[0]].told >= maxOffers // then it is left to the next call
+		}
+		if said.Unsaid {
+			meant = w.finals[x.Works[0]].told >= maxTellings // then it is, too
 		}
 		if _, flies := w.flying[id]; flies {
 			w.silence = 0
@@ -95,6 +102,9 @@ func (w *speechWorld) finishModel(cut bool) {
 			q.last = w.now
 		}
 		w.give(said)
+		if q := w.questions[x.Question]; q != nil && q.closed { // the schedule may have forgotten it before, or not
+			w.silence = w.schedule.lost
+		}
 	}
 	w.hush()
 }

@@ -40,6 +40,7 @@ type speechWorld struct {
 	spokenAt  time.Time // the last speakable thing asked or said
 	flying    map[string]time.Time
 	elsewhere int // outcomes that the caller was told outside of the call
+	unsaid    int // tellings of which the voice model said nothing
 	silence   int // speakable things in a row that were not confirmed
 
 	questions map[handoff.QuestionID]*worldQuestion
@@ -362,13 +363,14 @@ func (w *speechWorld) live(n int) {
 
 // TestScheduleWorlds runs many random calls.
 func TestScheduleWorlds(t *testing.T) {
-	worlds, elsewhere, total := 100, 0, ScheduleCounts{}
+	worlds, elsewhere, unsaid, total := 100, 0, 0, ScheduleCounts{}
 	for seed := range worlds {
 		random := rand.New(rand.NewPCG(1, uint64(seed)))
 		w := newSpeechWorld(t, random.IntN)
 		w.live(400)
 		c := w.schedule.Counts
 		elsewhere += w.elsewhere
+		unsaid += w.unsaid
 		total.Notes += c.Notes
 		total.Remarks += c.Remarks
 		total.Heartbeats += c.Heartbeats
@@ -381,7 +383,7 @@ func TestScheduleWorlds(t *testing.T) {
 	}
 	for _, n := range []int{total.Notes, total.Remarks, total.Heartbeats, total.Fillers, total.Questions, total.Finals,
 		total.Stale, total.Cut, total.Lost} {
-		if n < worlds/4 || elsewhere < worlds {
+		if n < worlds/4 || elsewhere < worlds || unsaid < worlds {
 			t.Errorf("the worlds are too tame: %+v", total)
 			break
 		}

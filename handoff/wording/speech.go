@@ -94,6 +94,13 @@ func AgainMessage(text string) string {
 	return Message(lead+" Leave it out if you have told it already.", quote)
 }
 
+// UnsaidMessage tells an outcome of which the voice model said nothing when it came.
+func UnsaidMessage(text string) string {
+	lead, quote := SplitMessage(text)
+	return Message(lead+" You said nothing when this came, so the caller does not know it. Say it now, unless they have "+
+		"heard it from you.", quote)
+}
+
 // WasSaying begins what tells an outcome again that was interrupted.
 const WasSaying = "I was saying: "
 

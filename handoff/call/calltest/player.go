@@ -66,6 +66,8 @@ func (p *Player) Perform(verb, rest string) {
 		p.Voice().events <- handoff.Quiet{On: rest == "on"}
 	case "said", "cut": // what a deaf voice was given last
 		p.Voice().confirm(verb == "cut", rest)
+	case "unsaid": // the model reads it and says nothing
+		p.Voice().keepsSilent()
 	case "lose":
 		p.World.lose(rest)
 	case "hangup":

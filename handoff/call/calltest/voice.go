@@ -102,6 +102,14 @@ func (v *Voice) confirm(cut bool, how string) {
 	v.events <- said
 }
 
+// keepsSilent has a deaf voice model say nothing of what it was given last.
+func (v *Voice) keepsSilent() {
+	v.mu.Lock()
+	u := v.last
+	v.mu.Unlock()
+	v.events <- handoff.Said{ID: u.ID, Unsaid: true}
+}
+
 // speak takes the time of words that are said.
 func (v *Voice) speak(id string, spoken bool) {
 	time.Sleep(10 * time.Millisecond)
