@@ -14,6 +14,8 @@ type Grant struct {
 	Key string
 	// Servers are the canonical names of servers that may be used; nil: all.
 	Servers []string
+	// Barred are those of servers that are for others, whatever Servers says.
+	Barred []string
 	// Tools are the names of tools that may be used; nil: all.
 	Tools []string
 	// Approve says which yes of its holder counts.
@@ -110,8 +112,11 @@ type Limits struct {
 
 // AllowsServer reports whether a server may be used, by its canonical name.
 func (g Grant) AllowsServer(name string) bool {
-	return g.Servers == nil || slices.Contains(g.Servers, name)
+	return (g.Servers == nil || slices.Contains(g.Servers, name)) && !slices.Contains(g.Barred, name)
 }
+
+// AllowsServers reports whether every server may be used, those that are not there yet among them.
+func (g Grant) AllowsServers() bool { return g.Servers == nil && len(g.Barred) == 0 }
 
 // AllowsTool reports whether a tool may be used, by its own name.
 func (g Grant) AllowsTool(name string) bool {

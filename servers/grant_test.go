@@ -117,3 +117,32 @@ func TestHiddenThreads(t *testing.T) {
 		}
 	})
 }
+
+// TestAddedForOthers: a call is older than a server that is for others, and its grant names no such server. It is as if
+// it did not exist all the same; and so is one that the grant bars, while whatever else comes may be used.
+func TestAddedForOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := run(t, Spec{Name: "bigpc", Dial: new(fakeServer).dial}, Spec{Name: "attic", Dial: new(fakeServer).dial})
+		synctest.Wait()
+		must(t, f.Change(nil, []Spec{
+			{Name: "mini", Dial: new(fakeServer).dial, For: []string{"owner"}}, {Name: "laptop", Dial: new(fakeServer).dial},
+		}))
+		for principal, want := range map[string]string{"owner": "[bigpc mini laptop]", "guest": "[bigpc laptop]"} {
+			g := handoff.Grant{Caller: handoff.Caller{Principal: principal}, Barred: []string{"attic"}}
+			var names []string
+			for _, s := range f.Servers(t.Context(), g) {
+				names = append(names, s.Name)
+			}
+			if fmt.Sprint(names) != want {
+				t.Errorf("%s sees %v, want %s", principal, names, want)
+			}
+			_, err := f.Resolve(t.Context(), g, handoff.Target{Server: "mini"})
+			if wrong := code(err) == handoff.CodeUnknownServer; wrong != (principal == "guest") {
+				t.Errorf("%s: %v", principal, err)
+			}
+			if _, err := f.Test(t.Context(), g, "attic"); code(err) != handoff.CodeUnknownServer {
+				t.Errorf("%s reaches what is barred: %v", principal, err)
+			}
+		}
+	})
+}

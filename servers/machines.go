@@ -85,7 +85,7 @@ func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, 
 // allowedOne finds a server of a grant by its name alone.
 func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
 	k := f.now.Load().byName[name]
-	if k == nil || !g.AllowsServer(name) {
+	if k == nil || !k.spec.allows(g) {
 		return nil, handoff.Fault(handoff.CodeUnknownServer, handoff.Clip(name, 80), "")
 	}
 	return k, nil

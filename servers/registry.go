@@ -45,17 +45,22 @@ func specsOf(connectors []*connector) []Spec {
 	return specs
 }
 
-// book returns the names that a grant may use. There are as many books as configured grants differ.
+// book returns the names that a grant may use. There are as many books as sets of servers that grants have.
 func (r *registry) book(g handoff.Grant) *namebook {
-	if g.Servers == nil {
+	allowed := specsOf(r.allowed(g))
+	if len(allowed) == len(r.connectors) {
 		return r.names
 	}
-	key := strings.Join(slices.Sorted(slices.Values(g.Servers)), "/")
+	var names []string
+	for _, s := range allowed {
+		names = append(names, s.Name)
+	}
+	key := strings.Join(names, "/")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.books[key]
 	if b == nil {
-		b = newNamebook(specsOf(r.allowed(g)))
+		b = newNamebook(allowed)
 		r.books[key] = b
 	}
 	return b
@@ -63,7 +68,14 @@ func (r *registry) book(g handoff.Grant) *namebook {
 
 // allowed returns the servers that a grant may use.
 func (r *registry) allowed(g handoff.Grant) []*connector {
-	return slices.DeleteFunc(slices.Clone(r.connectors), func(k *connector) bool { return !g.AllowsServer(k.spec.Name) })
+	return slices.DeleteFunc(slices.Clone(r.connectors), func(k *connector) bool { return !k.spec.allows(g) })
+}
+
+// allows reports whether a grant may use a server. A call may be older than the server, and then its grant does not
+// know whom that is for.
+func (s *Spec) allows(g handoff.Grant) bool {
+	return g.AllowsServer(s.Name) && (s.For == nil || g.Caller == (handoff.Caller{}) ||
+		slices.Contains(s.For, g.Caller.Principal))
 }
 
 // place resolves the server and project of a target.

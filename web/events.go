@@ -143,7 +143,7 @@ func (o eventWriter) raw(text string) bool {
 // hears reports whether an event is about what a grant may know of.
 func (s *streams) hears(g handoff.Grant, e handoff.PageEvent) bool {
 	switch {
-	case g.Servers == nil:
+	case g.AllowsServers():
 		return true
 	case e.Question != nil:
 		return g.AllowsServer(e.Question.Server)

@@ -96,7 +96,7 @@ func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if err != nil {
 		return err
 	}
-	if !ok || g.Servers != nil { // which machine it was is not kept beside it
+	if !ok || !g.AllowsServers() { // which machine it was is not kept beside it
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
 	return writeJSON(w, http.StatusOK, pastWork{

@@ -19,6 +19,7 @@ type Key struct {
 	// NamesCallers: its requests name their end user, and each has a scope of their own.
 	NamesCallers bool
 	Servers      []string            // canonical names of those that may be used; nil: all
+	Barred       []string            // canonical names of those that are for others
 	Tools        []string            // names of those that may be used; nil: all
 	Approve      handoff.Approval    // which yes counts
 	Metrics      bool                // may read /metrics
@@ -61,7 +62,7 @@ func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 // grant is what the holder may do.
 func (k Key) grant() handoff.Grant {
 	return handoff.Grant{
-		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Tools: k.Tools,
+		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Barred: k.Barred, Tools: k.Tools,
 		Approve: k.Approve, Metrics: k.Metrics, Instructions: k.Instructions, Limits: k.Limits, KeyLimits: k.KeyLimits,
 	}
 }

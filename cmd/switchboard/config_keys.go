@@ -10,7 +10,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
-	"switchboard/servers"
 	machines "switchboard/servers/simulator"
 	"switchboard/web"
 )
@@ -123,7 +122,7 @@ func (c *checker) keys() {
 // ownersKey is a key of the owner that stands in no file.
 func (s *settings) ownersKey(text string) web.Key {
 	k := web.NewKey(ownerName, text)
-	k.Servers = s.serversFor(ownerName, nil)
+	k.Barred = s.barred(ownerName)
 	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, handoff.InstructAll, true
 	k.Limits, k.KeyLimits = s.Limits.limits(), s.Limits.limits()
 	return k
@@ -132,7 +131,7 @@ func (s *settings) ownersKey(text string) web.Key {
 // terms fills in what the holder of a key may do.
 func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	owner := from.Principal == ownerName && !from.NamesCallers
-	k.NamesCallers, k.Tools, k.Servers = from.NamesCallers, from.Tools, c.s.serversFor(from.Principal, from.Servers)
+	k.NamesCallers, k.Tools, k.Servers, k.Barred = from.NamesCallers, from.Tools, from.Servers, c.s.barred(from.Principal)
 	k.Approve = usualApproval(from.Principal, from.NamesCallers, from.Tools)
 	if c.isSet(path + ".approve") {
 		k.Approve = from.Approve.Approval
@@ -215,27 +214,14 @@ func (s *settings) serverNames() []string {
 	return append(names, localName)
 }
 
-// serversFor returns the machines that a principal's key may use: those it names, or all, less those that
-// are for others. nil: whatever there is.
-func (s *settings) serversFor(principal string, named []string) []string {
-	kept := []string{}
-	limited := named != nil
-	for _, name := range s.serverNames() {
-		i := slices.IndexFunc(s.Servers, func(server servers.Spec) bool { return server.Name == name })
-		if i >= 0 && s.Servers[i].For != nil {
-			limited = true
-			if !slices.Contains(s.Servers[i].For, principal) {
-				continue
-			}
-		}
-		if named == nil || slices.Contains(named, name) {
-			kept = append(kept, name)
+// barred returns the machines that are for others than a principal.
+func (s *settings) barred(principal string) (names []string) {
+	for _, server := range s.Servers {
+		if server.For != nil && !slices.Contains(server.For, principal) {
+			names = append(names, server.Name)
 		}
 	}
-	if !limited {
-		return nil
-	}
-	return kept
+	return names
 }
 
 // key finds the key that an entry stands for.

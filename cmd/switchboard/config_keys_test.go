@@ -14,12 +14,12 @@ func TestWhatKeysMay(t *testing.T) {
 	must(t, err)
 	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9, DollarsPerDay: 7, DollarsPerCall: 1}
 	for i, want := range []web.Key{
-		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: handoff.InstructAll,
+		{Principal: "owner", Approve: handoff.ApproveAll, Instructions: handoff.InstructAll,
 			Metrics: true, Limits: top, KeyLimits: top},
 		{Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
 			Approve: handoff.ApproveAll, Instructions: handoff.InstructAll, Metrics: true, Limits: top,
 			KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60, DollarsPerDay: 2.5, DollarsPerCall: 1}},
-		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice,
+		{Principal: "guest", Barred: []string{"far"}, Approve: handoff.ApproveVoice,
 			Instructions: handoff.InstructAdded, Limits: top, KeyLimits: top},
 	} {
 		got := s.Access[i]

@@ -162,8 +162,12 @@ func (d *doctor) keys() {
 
 // whatMay words what a key may.
 func whatMay(k web.Key) string {
+	may := "machines " + allOr(k.Servers)
+	if len(k.Barred) > 0 {
+		may += " but " + strings.Join(k.Barred, ", ")
+	}
 	parts := []string{
-		"machines " + allOr(k.Servers), "tools " + allOr(k.Tools), "approve " + k.Approve.String(),
+		may, "tools " + allOr(k.Tools), "approve " + k.Approve.String(),
 		"instructions " + k.Instructions.String(), "metrics " + yesNo(k.Metrics), "each caller " + bounds(k.Limits),
 	}
 	if k.KeyLimits != k.Limits {

@@ -140,8 +140,7 @@ func (s *settings) withMade(made []madeKey) []web.Key {
 // use what is for the principal, with a yes in its calls.
 func (s *settings) termsOf(m madeKey) web.Key {
 	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Instructions: usualInstructions(false),
-		Servers: s.serversFor(m.principal, nil),
-		Limits:  s.Limits.limits(), KeyLimits: s.Limits.limits()}
+		Barred: s.barred(m.principal), Limits: s.Limits.limits(), KeyLimits: s.Limits.limits()}
 	if i := slices.IndexFunc(s.Access, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
 		key = s.Access[i]
 	} else if m.principal == ownerName {
