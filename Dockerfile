@@ -10,7 +10,8 @@ COPY realtime realtime
 COPY servers servers
 COPY sessions sessions
 COPY web web
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /switchboard ./cmd/switchboard
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.releaseVersion=$VERSION" -o /switchboard ./cmd/switchboard
 RUN mkdir -m 0700 /state
 
 FROM scratch

@@ -1,6 +1,6 @@
 # What there is to do here. Everything needs Go 1.26; make test installs the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run build tools lint test stress soak
+.PHONY: help run build release tools lint test stress soak
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' Makefile
@@ -8,8 +8,15 @@ help: ## this list
 run: ## start Switchboard; ARGS="--codex" gives it flags
 	go run ./cmd/switchboard $(ARGS)
 
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
 build: ## build ./switchboard, one static file
 	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o switchboard ./cmd/switchboard
+
+release: ## archives and checksums for Linux and macOS in ./dist; the same commit and Go make the same bytes
+	go run ./.ci/release -version "$(VERSION)" -revision "$(REVISION)" -out dist $(PLATFORMS)
 
 tools: ## install what the tests need and this machine lacks
 	.ci/tools

@@ -40,9 +40,13 @@ func initVerb(o *options, stdout io.Writer) error {
 	return err
 }
 
+// What a release is called, and the commit that it was built from. Set by the linker (.ci/release, the Dockerfile);
+// "": the program was built by hand.
+var releaseVersion, releaseRevision string
+
 // A build says which Switchboard this is; what is not known is "".
 type build struct {
-	version  string // of the module
+	version  string // of the release, or else of the module
 	revision string // the commit that it was built from
 	changed  bool   // the files were changed since that commit
 	compiler string // Go's version
@@ -62,6 +66,7 @@ func thisBuild() (b build) {
 			b.changed = s.Value == "true"
 		}
 	}
+	b.version, b.revision = cmp.Or(releaseVersion, b.version), cmp.Or(releaseRevision, b.revision)
 	return b
 }
 
