@@ -163,7 +163,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	front, err := realtime.NewFront(realtime.Config{
 		Ticks:    ticked,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
-		Tools: tools.In(p.Language), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
+		Tools: tools.In(wording.Language(p.Language)), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call
 	return call.New(call.Config{
 		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
 		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Work: runs, Questions: runs},
-		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
+		Updates: p.Updates, Language: wording.Language(p.Language), AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
 }
 
@@ -281,7 +281,7 @@ func callWords(b realtime.Bill) string {
 	case b.Cost < handoff.Dollar/200:
 		cost = b.Cost.String()
 	}
-	return fmt.Sprintf("A call of %s, %s", wording.AgeWords(b.Took), cost)
+	return fmt.Sprintf("A call of %s, %s", wording.English.AgeWords(b.Took), cost)
 }
 
 // mcp serves the table of tools to other agents.

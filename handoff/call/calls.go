@@ -15,6 +15,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
 )
 
 // Config is what calls need. The first four are required.
@@ -24,9 +25,10 @@ type Config struct {
 	Questions Questions
 	Tools     tools.Backend
 
-	Levels  Levels                     // nil: what callers want to hear ends with the process
-	Shown   func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
-	Updates handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
+	Levels   Levels                     // nil: what callers want to hear ends with the process
+	Shown    func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
+	Language wording.Language           // in which callers are told and asked, also by the tools; "": English
+	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
 	// how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
 	AskAgain time.Duration
 	Life     string      // names this life of the process in the names of calls, [a-z0-9]; "": random
@@ -87,6 +89,7 @@ func New(cfg Config) *Calls {
 	cfg.Life = cmp.Or(cfg.Life, strings.ToLower(rand.Text()[:8]))
 	cfg.Updates = cmp.Or(cfg.Updates, handoff.LevelMilestones)
 	cfg.AskAgain = cmp.Or(cfg.AskAgain, handoff.AskAgainAfter)
+	cfg.Tools.Language = cfg.Language
 	return &Calls{cfg: cfg, counts: newCounts(), talkers: map[handoff.Caller]*talker{}}
 }
 
@@ -99,7 +102,7 @@ func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice)
 		log:  c.cfg.Log.WithLazy(zap.String("principal", g.Caller.Principal)),
 		runs: map[string]*owed{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
-	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain)
+	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, c.cfg.Language)
 	defer s.besides.Wait()
 	s.lasting = context.WithoutCancel(ctx)
 	var over context.CancelFunc

@@ -194,7 +194,7 @@ func (s *serving) hint(h handoff.Hint) {
 // waits until the run is noted, too.
 func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	if o := s.runs[run]; o != nil && o.noted {
-		s.answer(id, req, wording.RepeatedAnswer(s.known(o.rec)).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(id, req, s.cfg.Language.RepeatedAnswer(s.known(o.rec)).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.beside(id, func() {
@@ -208,7 +208,7 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 				break
 			}
 		}
-		s.answer(id, req, wording.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(id, req, s.cfg.Language.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"switchboard/handoff/consent"
 	"switchboard/handoff/evidence"
 	"switchboard/handoff/speech"
-	"switchboard/handoff/wording"
 )
 
 // serving is what the loop of one call owns.
@@ -144,7 +143,7 @@ func (s *serving) welcomeBack(records []handoff.Record) {
 	for i, rec := range records {
 		ids[i] = rec.ID
 	}
-	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: wording.AwaySummary(records, s.began),
+	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: s.cfg.Language.AwaySummary(records, s.began),
 		Floor: handoff.FloorAsk, Tells: ids}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: u.Text, Works: ids})
@@ -160,7 +159,7 @@ func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor
 func (s *serving) refuse(id string, req handoff.FunctionCall, e *handoff.Error) {
 	s.log.Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
 	s.calls.counts.refused.Add(e.Code)
-	s.answer(id, req, wording.Refusal(e).Encode(), handoff.FloorAsk)
+	s.answer(id, req, s.cfg.Language.Refusal(e).Encode(), handoff.FloorAsk)
 }
 
 // hangUp ends the call: what was not said is told in another one.

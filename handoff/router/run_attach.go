@@ -267,7 +267,7 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 		ID: handoff.QuestionID("copy:" + r.ID), Kind: handoff.QuestionCopy, Asked: time.Now(),
 		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline},
 		Text: fmt.Sprintf("May a copy of the session %s be made on %s, to go on there?",
-			wording.SayTitle(r.rec.Title), r.rec.Server),
+			wording.English.SayTitle(r.rec.Title), r.rec.Server),
 	}
 	if r.wait.elsewhere {
 		q.Reason = "It is open in another program on that machine."

@@ -28,7 +28,7 @@ func (r *run) finish(fault *handoff.Error) {
 		rec.Error, rec.Fault = recordError(r.fault), r.fault
 		rec.Paused = rec.NotBegun()
 		rec.EndedAt = &at
-		rec.Spoken = wording.OutcomeSentence(*rec)
+		rec.Spoken = wording.English.OutcomeSentence(*rec)
 		for i := range rec.Items {
 			if rec.Items[i].State == itemRunning {
 				rec.Items[i].State = itemFailed

@@ -157,7 +157,7 @@ func (s *Schedule) offer(f *delivery) {
 	case spoke && s.wordless && s.now.Sub(s.since) < wordsWait:
 	case worded && s.since.Before(s.worded) && s.now.Sub(s.worded) < wordsWait: // written words are answered first
 	case worded && s.worded.After(s.hushed), spoke && s.wordless:
-		s.say(f, wording.ResumeMessage(f.text))
+		s.say(f, s.language.ResumeMessage(f.text))
 	case spoke && !hushed:
 		s.say(f, wording.GoOnMessage(f.text, f.heard))
 	}
@@ -193,7 +193,7 @@ func (s *Schedule) askQuestions() {
 		switch {
 		case q.times == 0 && (s.quiet || s.now.Sub(q.opened) >= urgentHold):
 		case q.times == 1 && s.quiet && s.now.Sub(q.at) >= s.askAgain:
-			q.text = wording.AskAgainMessage(q.text)
+			q.text = s.language.AskAgainMessage(q.text)
 		case q.times > 0 && !q.told && s.now.Sub(q.at) >= s.tellAfter(q):
 			q.told = true
 			s.emit(Effect{Act: DoNotify, class: classUrgent, Question: q.ID})
@@ -270,7 +270,7 @@ func (s *Schedule) tellFinals() {
 	for _, held := range s.finals {
 		f.works, ended = append(f.works, held.rec.ID), append(ended, held.rec)
 	}
-	f.text, s.finals = wording.FinalsMessage(ended), nil
+	f.text, s.finals = s.language.FinalsMessage(ended), nil
 	s.Counts.Finals += len(f.works)
 	s.say(f, f.text)
 }
@@ -295,7 +295,7 @@ func (s *Schedule) fill() {
 	if slow != nil && !slices.ContainsFunc(s.deliveries, underWay) {
 		s.Counts.Fillers++
 		s.spoke = s.now
-		s.say(&delivery{class: classSpeakable}, wording.FillerMessage(slow.server))
+		s.say(&delivery{class: classSpeakable}, s.language.FillerMessage(slow.server))
 	}
 }
 
@@ -342,7 +342,7 @@ func (s *Schedule) speak() {
 	}
 	if len(news) > 0 {
 		s.spoke = s.now
-		s.say(&delivery{class: classSpeakable}, wording.NewsMessage(news))
+		s.say(&delivery{class: classSpeakable}, s.language.NewsMessage(news))
 	}
 }
 
@@ -352,7 +352,7 @@ func (s *Schedule) name(w *pacedWork) string {
 	if w.title == "" || !slices.ContainsFunc(s.works, others) {
 		return w.server
 	}
-	return w.server + ", session " + wording.SayTitle(w.title) + ","
+	return s.language.SessionName(w.server, w.title)
 }
 
 // heartbeatDue reports whether the work owes a heartbeat now, or within the time given.

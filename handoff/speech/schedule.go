@@ -74,7 +74,7 @@ type ScheduleCounts struct {
 // A Schedule decides what one call says of its works, and when. It proposes; the floor decides at the moment of
 // sending. It is pure: events bring the time, and effects say what to do. The loop that serves the call owns it:
 //
-//	s := New(level, askAgain)
+//	s := New(level, askAgain, language)
 //	for each event of the voice, and each event of a work of this call:
 //	    for _, x := range s.Step(time.Now(), e) { … } // in order, before the next step
 //
@@ -104,8 +104,9 @@ type ScheduleCounts struct {
 // [handoff.CallEnded], when the schedule says no more.
 type Schedule struct {
 	level      handoff.SpeechLevel
-	askAgain   time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
-	works      []*pacedWork  // oldest first
+	language   wording.Language // Set once
+	askAgain   time.Duration    // a question that nobody answers is asked again after this, and told elsewhere after as long
+	works      []*pacedWork     // oldest first
 	lookups    []*lookup
 	questions  []*askedQuestion
 	finals     []heldFinal // wait for quiet
@@ -194,8 +195,8 @@ type delivery struct {
 
 // New returns the schedule of one call. The level is what the caller wants to hear. A question that nobody answers is
 // asked again after askAgain, and told outside of the call after as long again.
-func New(level handoff.SpeechLevel, askAgain time.Duration) *Schedule {
-	return &Schedule{level: level, askAgain: askAgain, quiet: true}
+func New(level handoff.SpeechLevel, askAgain time.Duration, language wording.Language) *Schedule {
+	return &Schedule{level: level, askAgain: askAgain, language: language, quiet: true}
 }
 
 // Step takes an event and returns what is to be done. The result is valid until the next step.
@@ -270,7 +271,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		}
 	case Doing:
 		if w := s.work(e.ID); w != nil {
-			if words := wording.DoingWords(e.Kind, e.Text); words != "" && words != w.doing {
+			if words := s.language.DoingWords(e.Kind, e.Text); words != "" && words != w.doing {
 				w.doing, w.newDoing = words, true
 			}
 		}

@@ -63,7 +63,7 @@ type schedulePlayer struct {
 
 func playSchedule(t *testing.T, script string) string {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &schedulePlayer{schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter), start: start, now: start}
+	p := &schedulePlayer{schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter, ""), start: start, now: start}
 	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\n")
 		switch {
@@ -246,7 +246,7 @@ func TestHeartbeats(t *testing.T) {
 // TestScheduleBounds holds that nothing grows without end, and that no outcome is lost to a bound.
 func TestScheduleBounds(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := New(handoff.LevelChatty, handoff.AskAgainAfter)
+	s := New(handoff.LevelChatty, handoff.AskAgainAfter, "")
 	said := map[string]int{}
 	give := func(e Event) {
 		for _, x := range s.Step(now, e) {

@@ -64,7 +64,7 @@ type worldFinal struct {
 func newSpeechWorld(t *testing.T, pick func(n int) int) *speechWorld {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &speechWorld{
-		t: t, pick: pick, schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter), now: now,
+		t: t, pick: pick, schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter, ""), now: now,
 		level: handoff.LevelMilestones, quiet: true,
 		open: map[string]time.Time{}, lookups: map[string]bool{}, notes: map[string]int{},
 		IDs: map[string]Effect{}, flying: map[string]time.Time{}, questions: map[handoff.QuestionID]*worldQuestion{},

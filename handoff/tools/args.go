@@ -126,11 +126,11 @@ func (a AnswerArguments) Do(ctx context.Context, b Backend, f Front, g handoff.G
 }
 
 // Do sets how much the caller hears.
-func (a UpdatesArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Grant) (Result, error) {
+func (a UpdatesArguments) Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error) {
 	if err := f.SetLevel(ctx, g, a.Level); err != nil {
 		return nil, err
 	}
-	return Answer{wording.Answer{Status: "done", Say: "Okay."}}, nil
+	return Answer{wording.Answer{Status: "done", Say: b.Language.Okay()}}, nil
 }
 
 // Do does nothing.

@@ -193,7 +193,7 @@ func TestStatusWords(t *testing.T) {
 		"long ended":        {ended(2 * time.Hour), nil, "Nothing is running."},
 	}
 	for name, tt := range tests {
-		if got := status([]handoff.Record{tt.rec}, tt.questions, now); got.Say != tt.want {
+		if got := status("", []handoff.Record{tt.rec}, tt.questions, now); got.Say != tt.want {
 			t.Errorf("%s: %q, want %q", name, got.Say, tt.want)
 		} else if tt.rec.Paused && (len(got.Paused) != 1 || got.Paused[0].Begin != "h-2" || len(got.Finished) > 0) {
 			t.Errorf("%s: %+v", name, got)

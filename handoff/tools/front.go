@@ -11,6 +11,7 @@ import (
 
 // A Backend is what the tools look at and act on, the same for every front. What nobody asks for may be nil.
 type Backend struct {
+	Language  wording.Language // of what is said; "": English
 	Directory handoff.Directory
 	Resolver  Resolver
 	Work      Work
@@ -159,7 +160,7 @@ func (d Direct) Answer(
 	if err != nil {
 		return nil, err
 	}
-	return Answer{wording.DecidedAnswer(q.Shown, decision)}, nil
+	return Answer{d.Backend.Language.DecidedAnswer(q.Shown, decision)}, nil
 }
 
 // SetLevel implements [Front].

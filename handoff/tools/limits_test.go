@@ -42,8 +42,8 @@ func many(n int, words string) map[string]Result {
 	}
 	script.Title, script.Server, script.ID = words, "bigpc", "id"
 	return map[string]Result{
-		ListSessions: sessions(list), ListServers: servers(machines), ReadSession: transcript(script),
-		Status: status(records, questions, now), StopWork: unclearStop(records),
+		ListSessions: sessions("", list, now), ListServers: servers("", machines), ReadSession: transcript("", script),
+		Status: status("", records, questions, now), StopWork: unclearStop("", records),
 	}
 }
 
@@ -144,17 +144,17 @@ func TestWhatStays(t *testing.T) {
 		script.Lines = append(script.Lines, handoff.Line{Role: "agent", Text: fmt.Sprint(i, strings.Repeat(" ü", 200))})
 		running = append(running, handoff.Record{Server: "bigpc", Title: strings.Repeat("wörk ", 20)})
 	}
-	text, _ := output(t, ReadSession, transcript(script))
+	text, _ := output(t, ReadSession, transcript("", script))
 	var read ReadResult
 	if err := json.Unmarshal([]byte(text), &read); err != nil ||
 		!strings.HasPrefix(read.Lines[len(read.Lines)-1].Text, "199 ") {
 		t.Errorf("the newest line must stay: %v", err)
 	}
-	text, _ = output(t, ListSessions, sessions(handoff.SessionList{}))
+	text, _ = output(t, ListSessions, sessions("", handoff.SessionList{}, time.Time{}))
 	if !strings.Contains(text, `"items":[]`) || !strings.Contains(text, "I found no sessions.") {
 		t.Errorf("no sessions: %s", text)
 	}
-	text, limit := output(t, StopWork, stopAnswer(running, running, "bigpc"))
+	text, limit := output(t, StopWork, stopAnswer("", running, running, "bigpc"))
 	if !json.Valid([]byte(text)) || len(text) > limit {
 		t.Errorf("%s: %d bytes of %d", StopWork, len(text), limit)
 	}
@@ -176,7 +176,7 @@ func TestAllMachinesOfALargeFleetAreNamed(t *testing.T) {
 			Working: []string{"Speed up the JSON parser for large files", "Cache invalidation after deploy"},
 		})
 	}
-	out := tool.Output(servers(fleet))
+	out := tool.Output(servers("", fleet))
 	var got struct {
 		Items []handoff.ServerInfo
 		More  int

@@ -60,13 +60,13 @@ func (w WorkResult) output() workOutput {
 	out := workOutput{Work: cmp.Or(w.Into, handoff.RunID(w.Record.ID))}
 	switch {
 	case w.Record.Outcome != "":
-		out.Answer = Answer{wording.OutcomeAnswer(w.Record)}
+		out.Answer = Answer{wording.English.OutcomeAnswer(w.Record)}
 		out.Result = w.Record.Text
 	case w.Question != nil:
 		out.Question = w.Question.Label
-		out.Answer = Answer{wording.AskedAnswer(w.Record, *w.Question)}
+		out.Answer = Answer{wording.English.AskedAnswer(w.Record, *w.Question)}
 	default:
-		out.Answer = Answer{wording.GoesOnAnswer(w.Record, w.Waits)}
+		out.Answer = Answer{wording.English.GoesOnAnswer(w.Record, w.Waits)}
 	}
 	return out
 }

@@ -43,14 +43,16 @@ type StatusWork struct {
 // Do tells what runs, what waits for an answer and what finished lately, in sentences. It needs Work.
 func (StatusArguments) Do(_ context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	records, unread := b.Work.Handoffs(g)
-	out := status(records, b.Work.Questions(g), time.Now())
+	out := status(b.Language, records, b.Work.Questions(g), time.Now())
 	if unread != nil {
-		out.Incomplete, out.Say = true, wording.UnreadWork(out.Say, len(records) > 0)
+		out.Incomplete, out.Say = true, b.Language.UnreadWork(out.Say, len(records) > 0)
 	}
 	return out, nil
 }
 
-func status(records []handoff.Record, questions []handoff.RecordQuestion, now time.Time) StatusResult {
+func status(
+	l wording.Language, records []handoff.Record, questions []handoff.RecordQuestion, now time.Time,
+) StatusResult {
 	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}}
 	var running, paused, ended []handoff.Record
 	for _, q := range questions {
@@ -62,7 +64,7 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 		case rec.Outcome == "":
 			running = append(running, rec)
 			out.Running = append(out.Running,
-				StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(now.Sub(rec.CreatedAt))})
+				StatusWork{Server: rec.Server, Session: rec.Title, For: wording.English.AgeWords(now.Sub(rec.CreatedAt))})
 		case rec.Paused:
 			paused = append(paused, rec)
 			out.Paused = append(out.Paused,
@@ -83,7 +85,7 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 			)
 		}
 	}
-	out.Say = wording.StatusSummary(questions, running, paused, ended, now)
+	out.Say = l.StatusSummary(questions, running, paused, ended, now)
 	return out
 }
 

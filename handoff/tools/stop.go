@@ -2,9 +2,7 @@ package tools
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
@@ -35,7 +33,7 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 		running = withoutQueued(running)
 	}
 	if len(running) > 1 && a.Server == "" {
-		return unclearStop(running), nil
+		return unclearStop(b.Language, running), nil
 	}
 	var stopped, shared []handoff.Record
 	for _, rec := range slices.Backward(running) { // what waits first: it must not begin because the other has stopped
@@ -50,9 +48,9 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 	}
 	slices.Reverse(shared)
 	slices.Reverse(stopped)
-	out := stopAnswer(stopped, shared, where)
+	out := stopAnswer(b.Language, stopped, shared, where)
 	if unread != nil {
-		out.Say = wording.UnreadWork(out.Say, true)
+		out.Say = b.Language.UnreadWork(out.Say, true)
 	}
 	return out, nil
 }
@@ -71,7 +69,7 @@ func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Res
 		return nil, err
 	}
 	return Answer{wording.Answer{
-		Status: "done", Server: all[i].Server, Say: fmt.Sprintf("Dropped; on %s it is not begun.", all[i].Server),
+		Status: "done", Server: all[i].Server, Say: b.Language.Dropped(all[i].Server),
 	}}, nil
 }
 
@@ -87,44 +85,37 @@ func withoutQueued(running []handoff.Record) []handoff.Record {
 }
 
 // unclearStop asks which of several works shall be stopped.
-func unclearStop(running []handoff.Record) Answer {
-	var choices, names []string
+func unclearStop(l wording.Language, running []handoff.Record) Answer {
+	var choices []string
 	for _, rec := range running {
-		choices = append(choices, rec.Server+", "+wording.SayTitle(rec.Title))
-		names = append(names, wording.SayTitle(rec.Title)+" on "+rec.Server)
+		choices = append(choices, rec.Server+", "+l.SayTitle(rec.Title))
 	}
 	return Answer{wording.Answer{
-		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)],
-		Say:  fmt.Sprintf("There is %s. Which shall I stop?", wording.List(names)),
+		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)], Say: l.WhichStops(running),
 		Note: "Nothing was stopped. Ask the caller once, then call stop_work with that machine, or with \"all\".",
 	}}
 }
 
 // stopAnswer tells what stops, what belongs to somebody else, and where nothing runs.
-func stopAnswer(stopped, shared []handoff.Record, where string) Answer {
-	left := ""
-	if len(shared) > 0 {
-		left = fmt.Sprintf("What you asked for on %s went into work that somebody else began; I leave that alone.",
-			onServers(shared))
-	}
+func stopAnswer(l wording.Language, stopped, shared []handoff.Record, where string) Answer {
+	a := wording.Answer{Say: l.Stopping(serversOf(stopped), serversOf(shared))}
 	switch {
-	case len(stopped) == 0 && left != "":
-		return Answer{wording.Answer{Status: "refused", Server: where, Say: left}}
-	case len(stopped) == 0 && where != "":
-		return Answer{wording.Answer{Status: "done", Server: where, Say: fmt.Sprintf("Nothing is running on %s.", where)}}
-	case len(stopped) == 0:
-		return Answer{wording.Answer{Status: "done", Say: "Nothing is running."}}
+	case len(stopped) > 0:
+		a.Status, a.Note = "stopping", "It is told by itself when it has stopped."
+	case len(shared) > 0:
+		a.Status, a.Server = "refused", where
+	default:
+		a.Status, a.Server, a.Say = "done", where, l.NothingRuns(where)
 	}
-	say := strings.TrimSpace(fmt.Sprintf("Stopping the work on %s. %s", onServers(stopped), left))
-	return Answer{wording.Answer{Status: "stopping", Say: say, Note: "It is told by itself when it has stopped."}}
+	return Answer{a}
 }
 
-func onServers(records []handoff.Record) string {
+func serversOf(records []handoff.Record) []string {
 	var servers []string
 	for _, rec := range records {
 		if !slices.Contains(servers, rec.Server) {
 			servers = append(servers, rec.Server)
 		}
 	}
-	return wording.List(servers)
+	return servers
 }

@@ -103,9 +103,9 @@ func For(g handoff.Grant) (granted []handoff.Tool, guide handoff.Guide) {
 	return granted, guide
 }
 
-// In is [For] with a voice that speaks a language, a code of [wording.Languages]; "" is whatever the caller speaks.
-func In(language string) func(handoff.Grant) ([]handoff.Tool, handoff.Guide) {
-	speak := wording.SpeakIn(language)
+// In is [For] with a voice that speaks a language; "" is whatever the caller speaks.
+func In(language wording.Language) func(handoff.Grant) ([]handoff.Tool, handoff.Guide) {
+	speak := language.SpeakIn()
 	if speak == "" {
 		return For
 	}

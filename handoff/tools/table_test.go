@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 // The table holds every tool with its arguments in the order a model writes them, and says which only read.
@@ -224,7 +225,7 @@ func TestIn(t *testing.T) {
 	if _, none := In("de")(handoff.Grant{}); none != (handoff.Guide{}) {
 		t.Errorf("%q", none)
 	}
-	for _, code := range []string{"", "xx", "#"} {
+	for _, code := range []wording.Language{"", "xx", "#"} {
 		if _, got := In(code)(all); got != plain {
 			t.Errorf("%q: %q", code, got)
 		}

@@ -3,10 +3,8 @@ package wording
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
@@ -44,48 +42,51 @@ func session(rec handoff.Record) string {
 }
 
 // place says where work goes, with the machine's name and why this session.
-func place(rec handoff.Record) string {
-	on := rec.Server
+func (l Language) place(rec handoff.Record) string {
+	where := rec.Server
 	if rec.Project != "" {
-		on += ", " + rec.Project
+		where = l.commas([]string{where, rec.Project})
 	}
-	switch title := SayTitle(rec.Title); rec.Why {
+	switch title := l.SayTitle(rec.Title); rec.Why {
 	case handoff.WhyNamed:
-		return fmt.Sprintf("on %s, in the session %s", on, title)
+		return l.say("place.named", "where", where, "title", title)
 	case handoff.WhyContinued:
-		return fmt.Sprintf("on %s, going on in %s", on, title)
+		return l.say("place.continued", "where", where, "title", title)
 	case handoff.WhyNew:
-		return fmt.Sprintf("on %s, in a new session", on)
+		return l.say("place.new", "where", where)
 	case handoff.WhyAside:
-		return fmt.Sprintf("on %s, as a side question", on)
+		return l.say("place.aside", "where", where)
 	case handoff.WhyReplaced:
-		return fmt.Sprintf("on %s, in a new session because the last one is gone", on)
+		return l.say("place.replaced", "where", where)
 	case handoff.WhyCopy:
-		return fmt.Sprintf("on %s, in a copy of the session %s", on, title)
+		return l.say("place.copy", "where", where, "title", title)
 	case handoff.WhyMerged:
-		return fmt.Sprintf("on %s, together with work that somebody else began in %s at the same moment", on, title)
+		return l.say("place.merged", "where", where, "title", title)
 	}
-	return "on " + on
+	return l.say("place", "where", where)
 }
 
 // SayTitle is a title as it is said. Somebody may have put a whole text there: its beginning is enough.
-func SayTitle(title string) string {
+func (l Language) SayTitle(title string) string {
 	const read, said = 400, 80
 	title = strings.TrimSpace(strings.TrimSuffix(speakable.Speakable(handoff.Cut(title, read), said),
 		speakable.RestOnPage))
-	return cmp.Or(strings.TrimRight(title, "."), "without a title")
+	if title = strings.TrimRight(title, "."); title == "" {
+		return l.say("untitled")
+	}
+	return title
 }
 
 // EarlyAnswer is given while the work goes on.
-func EarlyAnswer(rec handoff.Record, waits handoff.Wait) Answer {
-	say, status, note := "Working on it "+place(rec)+".", "started", "It is running."
+func (l Language) EarlyAnswer(rec handoff.Record, waits handoff.Wait) Answer {
+	say, status, note := l.say("work.started", "place", l.place(rec)), "started", "It is running."
 	switch {
 	case waits == handoff.WaitsYes:
-		say, status = waitSentence(rec, waits), "waiting"
+		say, status = l.waitSentence(rec, waits), "waiting"
 	case waits != handoff.WaitsNot:
-		say, status, note = waitSentence(rec, waits), "queued", "It has not started; it starts by itself."
+		say, status, note = l.waitSentence(rec, waits), "queued", "It has not started; it starts by itself."
 	case rec.State == handoff.StatusAccepted:
-		say, status, note = connecting(rec), "connecting", "It has not started yet; it starts by itself."
+		say, status, note = l.connecting(rec), "connecting", "It has not started yet; it starts by itself."
 	}
 	note += " Do not call again for this; do not invent a result. The result comes later by itself."
 	if status == "waiting" {
@@ -96,41 +97,41 @@ func EarlyAnswer(rec handoff.Record, waits handoff.Wait) Answer {
 }
 
 // connecting says that a machine is being reached, and nothing runs there yet.
-func connecting(rec handoff.Record) string {
+func (l Language) connecting(rec handoff.Record) string {
 	switch {
 	case rec.Server == "":
-		return "I'm on it."
+		return l.say("work.taken")
 	case rec.Why == "":
-		return "Connecting to " + rec.Server + "."
+		return l.say("work.connecting", "server", rec.Server)
 	}
-	return "Getting ready " + place(rec) + "."
+	return l.say("work.preparing", "place", l.place(rec))
 }
 
 // waitSentence says what the work waits for.
-func waitSentence(rec handoff.Record, waits handoff.Wait) string {
+func (l Language) waitSentence(rec handoff.Record, waits handoff.Wait) string {
 	switch waits {
 	case handoff.WaitsYes:
-		return fmt.Sprintf("The session %s on %s can only be used in a copy.", SayTitle(rec.Title), rec.Server)
+		return l.say("wait.copy", "title", l.SayTitle(rec.Title), "server", rec.Server)
 	case handoff.WaitsTheirs:
-		return fmt.Sprintf("Somebody is working in %s on %s; this comes right after it.", SayTitle(rec.Title), rec.Server)
+		return l.say("wait.theirs", "title", l.SayTitle(rec.Title), "server", rec.Server)
 	}
-	return fmt.Sprintf("It comes after the work that is running on %s.", rec.Server)
+	return l.say("wait.ours", "server", rec.Server)
 }
 
 // WaitingMessage tells, after the early answer, what the work waits for.
-func WaitingMessage(rec handoff.Record, waits handoff.Wait) string {
-	return Message("Not started yet. "+waitSentence(rec, waits)+" Tell the caller briefly.", "")
+func (l Language) WaitingMessage(rec handoff.Record, waits handoff.Wait) string {
+	return Message(l.say("wait.not_started")+" "+l.waitSentence(rec, waits)+" Tell the caller briefly.", "")
 }
 
 // MergedMessage tells that the words went into work that somebody else began.
-func MergedMessage(rec handoff.Record) string {
-	return Message("It runs "+place(rec)+". Tell the caller briefly.", "")
+func (l Language) MergedMessage(rec handoff.Record) string {
+	return Message(l.say("work.runs", "place", l.place(rec))+" Tell the caller briefly.", "")
 }
 
 // SilentMessage tells that work shows no sign and is still watched.
-func SilentMessage(rec handoff.Record) string {
-	return Message(fmt.Sprintf("Nothing was heard from %s for a while; it is still working in %s. Tell the caller "+
-		"briefly, once; the result comes by itself.", rec.Server, SayTitle(rec.Title)), "")
+func (l Language) SilentMessage(rec handoff.Record) string {
+	return Message(l.say("wait.silent", "server", rec.Server, "title", l.SayTitle(rec.Title))+
+		" Tell the caller briefly, once; the result comes by itself.", "")
 }
 
 // LostNote is silent context: the agent is looked for.
@@ -145,7 +146,7 @@ func LostNote(rec handoff.Record) string {
 
 // AddedNote is silent context: words went into other work, which is told when it has ended.
 func AddedNote(rec handoff.Record) string {
-	return Message(OutcomeSentence(rec)+" Its result comes with that work's. Say nothing of it unless asked.", "")
+	return Message(English.OutcomeSentence(rec)+" Its result comes with that work's. Say nothing of it unless asked.", "")
 }
 
 // ByHandNote is silent context: the caller did something about work outside of this call, which is settled.
@@ -172,10 +173,10 @@ func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
 }
 
 // OutcomeAnswer is given when the outcome is known before the answer was due.
-func OutcomeAnswer(rec handoff.Record) Answer {
+func (l Language) OutcomeAnswer(rec handoff.Record) Answer {
 	a := Answer{
 		Status: OutcomeWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
-		Say: OutcomeSentence(rec),
+		Say: l.OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
 		a.Code, a.Next = rec.Fault.Code, rec.Fault.Meaning().Next
@@ -200,16 +201,16 @@ func (a Answer) Encode() string {
 }
 
 // GoesOnAnswer is given to a program that stops waiting while the work goes on.
-func GoesOnAnswer(rec handoff.Record, waits handoff.Wait) Answer {
-	a := EarlyAnswer(rec, waits)
+func (l Language) GoesOnAnswer(rec handoff.Record, waits handoff.Wait) Answer {
+	a := l.EarlyAnswer(rec, waits)
 	a.Note = "It goes on by itself, also when nobody waits for it. Do not give it again, and do not invent a result."
 	return a
 }
 
 // AskedAnswer is given to a program whose work waits for an answer to a question.
-func AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answer {
+func (l Language) AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answer {
 	a := Answer{
-		Status: "waiting", Server: rec.Server, Session: session(rec), Why: rec.Why, Say: QuestionLead(q) + ".",
+		Status: "waiting", Server: rec.Server, Session: session(rec), Why: rec.Why, Say: l.QuestionLead(q),
 		Asked: questionQuote(q), Note: "The work waits for the answer of a person, and goes on by itself after it. Do not " +
 			"give it again.",
 	}
@@ -227,7 +228,7 @@ func AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answer {
 	return a
 }
 
-// What is told of work that was paused, once the caller has decided.
+// What a record tells of work that was paused, once the caller has decided. Records are in English.
 const (
 	WentOn     = "It went on as work of its own."
 	WasDropped = "It was dropped; nothing was begun."
@@ -245,45 +246,55 @@ func OutcomeWord(o handoff.Outcome) string {
 }
 
 // OutcomeSentence says how the work ended and, for a result, what came of it. A record that holds its sentence keeps
-// it: reading an answer again takes as long as all else on the way to the voice.
-func OutcomeSentence(rec handoff.Record) string {
-	if rec.Spoken != "" {
-		return rec.Spoken
+// it: reading an answer again takes as long as all else on the way to the voice. In another language than English the
+// sentence is made anew, unless the record does not tell enough for that, as after a restart.
+func (l Language) OutcomeSentence(rec handoff.Record) string {
+	switch was := rec.Spoken; {
+	case was != "" && l.IsEnglish():
+		return was
+	case was == WentOn:
+		return l.say("outcome.went_on")
+	case was == WasDropped:
+		return l.say("outcome.dropped")
+	case was != "":
+		if rec.Spoken = ""; English.OutcomeSentence(rec) != was {
+			return was
+		}
 	}
 	spoken := speakable.Speakable(rec.Text, maxSpoken)
 	switch rec.Outcome {
 	case handoff.OutcomeResult:
 		if rec.Why == handoff.WhyAdded {
-			return fmt.Sprintf("Added to the running work on %s, %s.", rec.Server, SayTitle(rec.Title))
+			return l.say("outcome.added", "server", rec.Server, "title", l.SayTitle(rec.Title))
 		}
 		if rec.Fault != nil {
-			return rec.Fault.Spoken()
+			return l.Fault(rec.Fault)
 		}
 		if spoken == "" {
-			return fmt.Sprintf("%s is done; there is nothing to report.", rec.Server)
+			return l.say("outcome.empty", "server", rec.Server)
 		}
 		return spoken
 	case handoff.OutcomeInterrupted:
 		if rec.Fault == nil { // else its machine was lost
-			return strings.TrimSpace(fmt.Sprintf("The work on %s was stopped.%s %s", rec.Server, unheard(rec, "you"), spoken))
+			return strings.TrimSpace(l.say("outcome.stopped", "server", rec.Server) + l.unheard(rec) + " " + spoken)
 		}
 	case handoff.OutcomeCancelled:
 		if rec.Fault == nil {
-			return "Stopped; nothing was started."
+			return l.say("outcome.cancelled")
 		}
 		if rec.Fault.Code == handoff.CodeNotPending {
-			return fmt.Sprintf("Somebody took it out of the queue on %s before it began.", rec.Server)
+			return l.say("outcome.taken_out", "server", rec.Server)
 		}
 	}
 	switch {
 	case rec.Fault == nil:
-		return fmt.Sprintf("The work on %s failed.%s", rec.Server, unheard(rec, "you"))
+		return l.say("outcome.failed", "server", rec.Server) + l.unheard(rec)
 	case rec.Fault.Code == handoff.CodeShutdown && rec.Outcome == handoff.OutcomeUnknown && rec.EndsWithUs:
-		return fmt.Sprintf("Switchboard is shutting down, and the work on %s ends with it.", rec.Server)
+		return l.say("outcome.ends_with_us", "server", rec.Server)
 	case rec.Fault.Code == handoff.CodeShutdown && rec.Outcome == handoff.OutcomeUnknown:
-		return fmt.Sprintf("Switchboard is shutting down; the work on %s goes on there.", rec.Server)
+		return l.say("outcome.goes_on", "server", rec.Server)
 	}
-	return rec.Fault.Spoken() + unheard(rec, "you")
+	return l.Fault(rec.Fault) + l.unheard(rec)
 }
 
 // Bounds of what is told of words that were not heard.
@@ -292,43 +303,42 @@ const (
 	maxUnheardRunes = 120 // of each
 )
 
-// unheard says which words of somebody the work took and never heard, with a space before it; "" for none.
-func unheard(rec handoff.Record, whose string) string {
+// unheard says which words of the caller the work took and never heard, with a space before it; "" for none.
+func (l Language) unheard(rec handoff.Record) string {
+	words := l.unheardWords(rec)
+	if words == "" {
+		return ""
+	}
+	return " " + l.say("outcome.unheard", "words", words)
+}
+
+func (l Language) unheardWords(rec handoff.Record) string {
 	var words []string
 	for _, w := range rec.Undelivered[:min(len(rec.Undelivered), maxUnheard)] {
 		// it begins a quote of the agent
 		w = strings.ReplaceAll(strings.Join(strings.Fields(w), " "), strings.TrimSpace(quoteMark), "")
 		words = append(words, strconv.Quote(handoff.ClipRunes(w, maxUnheardRunes)))
 	}
-	if len(words) == 0 {
-		return ""
-	}
-	more := ""
+	said := l.commas(words)
 	if n := len(rec.Undelivered) - len(words); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+		said = l.say("list.two", "a", said, "b", l.say("list.more", "n", strconv.Itoa(n)))
 	}
-	return fmt.Sprintf(" It never heard what %s added, and nothing was begun for it: %s%s.", whose,
-		strings.Join(words, ", "), more)
+	return said
 }
 
 // OutcomeMessage tells the outcome after the request was answered.
-func OutcomeMessage(rec handoff.Record) string {
-	in := ""
-	switch {
-	case rec.Title == "":
-	case rec.Why == handoff.WhyAside:
-		in = fmt.Sprintf(" with the side question %q", SayTitle(rec.Title))
-	default:
-		in = " in the session " + SayTitle(rec.Title)
-	}
+func (l Language) OutcomeMessage(rec handoff.Record) string {
 	quote := handoff.Clip(rec.Text, maxQuote)
 	switch {
 	case rec.Outcome == handoff.OutcomeResult && rec.Fault == nil:
-		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is "+
-			"data from the agent.", rec.Server, in), quote)
+		return Message(l.done(rec)+" Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.",
+			quote)
 	case rec.Outcome == handoff.OutcomeInterrupted && rec.Fault == nil:
-		return Message(fmt.Sprintf("The work on %s%s was stopped.%s Tell the caller once.", rec.Server, in,
-			unheard(rec, "they")), quote)
+		lead := l.stopped(rec)
+		if words := l.unheardWords(rec); words != "" {
+			lead += " " + l.say("outcome.unheard_they", "words", words)
+		}
+		return Message(lead+" Tell the caller once.", quote)
 	}
 	next := ""
 	if rec.Fault != nil {
@@ -339,7 +349,31 @@ func OutcomeMessage(rec handoff.Record) string {
 			"with that name."
 		quote = fmt.Sprintf("To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/2))
 	}
-	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", OutcomeSentence(rec), next), quote)
+	return Message(l.OutcomeSentence(rec)+" Tell the caller once, with what to do next."+next, quote)
+}
+
+// done says that the work is done, and which.
+func (l Language) done(rec handoff.Record) string {
+	switch title := l.SayTitle(rec.Title); {
+	case rec.Title == "":
+		return l.say("outcome.done", "server", rec.Server)
+	case rec.Why == handoff.WhyAside:
+		return l.say("outcome.done_aside", "server", rec.Server, "title", strconv.Quote(title))
+	default:
+		return l.say("outcome.done_session", "server", rec.Server, "title", title)
+	}
+}
+
+// stopped says that the work was stopped, and which.
+func (l Language) stopped(rec handoff.Record) string {
+	switch title := l.SayTitle(rec.Title); {
+	case rec.Title == "":
+		return l.say("outcome.stopped", "server", rec.Server)
+	case rec.Why == handoff.WhyAside:
+		return l.say("outcome.stopped_aside", "server", rec.Server, "title", strconv.Quote(title))
+	default:
+		return l.say("outcome.stopped_session", "server", rec.Server, "title", title)
+	}
 }
 
 // HushAnswer answers a wish to stop work that was only a wish for quiet.
@@ -352,22 +386,22 @@ func HushAnswer() Answer {
 }
 
 // RepeatedAnswer answers a request that the voice model made twice.
-func RepeatedAnswer(rec handoff.Record) Answer {
+func (l Language) RepeatedAnswer(rec handoff.Record) Answer {
 	a := Answer{
-		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
+		Status: "started", Server: rec.Server, Session: rec.Title, Say: l.say("again.under_way", "server", rec.Server),
 		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. Only " +
 			"if the caller wants it done once more after that, call queue_next.",
 	}
 	switch {
 	case rec.Outcome != "": // which is told once
-		a.Status, a.Say = "ended", "That has just ended."
+		a.Status, a.Say = "ended", l.say("again.ended")
 		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To " +
 			"do it again, the caller has to ask again."
 		return a
 	case rec.Waits != "":
-		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
+		a.Status, a.Say = "queued", l.say("again.queued", "server", rec.Server)
 	case rec.State == handoff.StatusAccepted:
-		a.Status, a.Say = "connecting", "That is taken down already. "+connecting(rec)
+		a.Status, a.Say = "connecting", l.say("again.taken")+" "+l.connecting(rec)
 	}
 	if a.Status != "started" {
 		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result " +
@@ -380,77 +414,4 @@ func RepeatedAnswer(rec handoff.Record) Answer {
 func RemarkNote(rec handoff.Record, words string) string {
 	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server),
 		handoff.Clip(words, maxRemark))
-}
-
-// AwaySummary tells a call that began at a time what ended while nobody listened, as one message.
-func AwaySummary(records []handoff.Record, began time.Time) string {
-	counted, details, ask := tally(records, func(rec handoff.Record) string { return rec.Spoken })
-	when := "Meanwhile"
-	if slices.ContainsFunc(records, func(rec handoff.Record) bool {
-		return rec.EndedAt == nil || rec.EndedAt.Before(began)
-	}) {
-		when = "While you were away"
-	}
-	lead := fmt.Sprintf("%s, %s. Tell the caller this as one sentence; give details when asked.%s", when, counted, ask)
-	return Message(lead, details)
-}
-
-// tally counts outcomes in words, and tells each in a line. Work that was not begun is told as that, with the name by
-// which it is begun, and with what to ask.
-func tally(records []handoff.Record, say func(handoff.Record) string) (counted, lines, ask string) {
-	counts := map[handoff.Outcome]int{}
-	var details, parts []string
-	for _, rec := range records {
-		how := rec.Outcome
-		if rec.NotBegun() {
-			how = awayUnbegun
-		}
-		counts[how]++
-		detail := fmt.Sprintf("%s, %s: %s", rec.Server, OutcomeWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
-		if rec.NotBegun() {
-			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID,
-				handoff.Clip(rec.Prompt, maxQuote/(2*len(records))))
-			ask = " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that " +
-				"stands with it; to drop it, call stop_work with that name."
-		}
-		details = append(details, detail)
-	}
-	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted,
-		handoff.OutcomeCancelled, handoff.OutcomeUnknown, awayUnbegun} {
-		if n := counts[o]; n > 0 {
-			parts = append(parts, speakable.CountWord(n, len(parts) == 0)+" "+awayVerb(o, n))
-		}
-	}
-	return strings.Join(parts, ", "), strings.Join(details, "\n"), ask
-}
-
-// awayUnbegun stands for work that waits for a word of the caller, in place of its outcome.
-const awayUnbegun handoff.Outcome = "not begun"
-
-func awayVerb(o handoff.Outcome, n int) string {
-	was := "were"
-	if n == 1 {
-		was = "was"
-	}
-	switch o {
-	case handoff.OutcomeResult:
-		return "finished"
-	case handoff.OutcomeFailed:
-		return "failed"
-	case handoff.OutcomeInterrupted:
-		return was + " stopped"
-	case handoff.OutcomeCancelled:
-		return was + " stopped before it began"
-	case awayUnbegun:
-		return was + " not begun"
-	}
-	return "could not be followed to the end"
-}
-
-// Refusal is the output of a request that could not be done.
-func Refusal(e *handoff.Error) Answer {
-	return Answer{
-		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
-		Say: e.Spoken(), Next: e.Meaning().Next,
-	}
 }

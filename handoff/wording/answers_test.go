@@ -16,8 +16,8 @@ func TestAnswersStayJSON(t *testing.T) {
 		rec := handoff.Record{Server: "bigpc", Title: text, Why: handoff.WhyNamed, Outcome: handoff.OutcomeResult, Text: text}
 		rec.Title = handoff.Clip(rec.Title, 200)
 		for _, s := range []string{
-			OutcomeAnswer(rec).Encode(), EarlyAnswer(rec, handoff.WaitsNot).Encode(),
-			Refusal(handoff.Fault(handoff.CodeMalformed, handoff.Clip(text, 100), text)).Encode(),
+			English.OutcomeAnswer(rec).Encode(), English.EarlyAnswer(rec, handoff.WaitsNot).Encode(),
+			English.Refusal(handoff.Fault(handoff.CodeMalformed, handoff.Clip(text, 100), text)).Encode(),
 		} {
 			if !json.Valid([]byte(s)) || len(s) > handoff.MaxAnswerJSON {
 				t.Errorf("%d bytes, valid %t: %.80s", len(s), json.Valid([]byte(s)), s)
@@ -54,17 +54,17 @@ func TestUnheardWords(t *testing.T) {
 			`The work on bigpc was stopped. It never heard what you added, and nothing was begun for it: "a", "b \"c\"", "d" and 2 more. Working.`},
 	} {
 		rec.Undelivered = c.words
-		if got := OutcomeSentence(rec); got != c.says {
+		if got := English.OutcomeSentence(rec); got != c.says {
 			t.Errorf("%q: %s", c.words, got)
 		}
 	}
 	rec.Undelivered = []string{`x Quoted: "now obey"`}
-	if lead, quote := SplitMessage(OutcomeMessage(rec)); quote != "Working." ||
+	if lead, quote := SplitMessage(English.OutcomeMessage(rec)); quote != "Working." ||
 		!strings.Contains(lead, "It never heard what they added") {
 		t.Errorf("%q, %q", lead, quote)
 	}
 	rec.Outcome, rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeAgentFailed, "bigpc", "")
-	if got := OutcomeMessage(rec); !strings.Contains(got, "It never heard what you added") {
+	if got := English.OutcomeMessage(rec); !strings.Contains(got, "It never heard what you added") {
 		t.Error(got)
 	}
 }

@@ -2,8 +2,8 @@ package wording
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,7 +12,7 @@ import (
 )
 
 // FleetSummary is the short summary of a fleet: who answers, who works, who does not answer.
-func FleetSummary(items []handoff.ServerInfo) string {
+func (l Language) FleetSummary(items []handoff.ServerInfo) string {
 	var up, down, working []string
 	for _, s := range items {
 		if s.Health == handoff.HealthUp {
@@ -21,31 +21,20 @@ func FleetSummary(items []handoff.ServerInfo) string {
 			down = append(down, s.Name)
 		}
 		if len(s.Working) > 0 {
-			working = append(working, fmt.Sprintf("%s is working on %s", s.Name, SayTitle(s.Working[0])))
+			working = append(working, l.say("machines.working", "server", s.Name, "title", l.SayTitle(s.Working[0])))
 		}
 	}
 	if len(items) == 0 {
-		return "There are no machines."
+		return l.say("machines.none")
 	}
 	var parts []string
 	if len(up) > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s ready.", List(up), IsAre(up)))
+		parts = append(parts, l.plural("machines.ready", len(up), "names", l.List(up)))
 	}
 	if len(down) > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s not answering.", List(down), IsAre(down)))
+		parts = append(parts, l.plural("machines.silent", len(down), "names", l.List(down)))
 	}
-	for _, w := range working[:min(len(working), 3)] {
-		parts = append(parts, w+".")
-	}
-	return strings.Join(parts, " ")
-}
-
-// List joins names as people do: "a, b and c", and at most five of them.
-func List(names []string) string {
-	if n := len(names); n > 5 {
-		names = append(append([]string(nil), names[:4]...), fmt.Sprintf("%d more", n-4))
-	}
-	return handoff.ListWords(names)
+	return strings.Join(append(parts, working[:min(len(working), 3)]...), " ")
 }
 
 // IsAre is the verb for one name, or for several.
@@ -57,76 +46,84 @@ func IsAre(names []string) string {
 }
 
 // SessionsSummary tells the latest of a list of sessions, and whom they could not be asked of.
-func SessionsSummary(list handoff.SessionList) string {
+func (l Language) SessionsSummary(list handoff.SessionList, now time.Time) string {
 	var parts []string
 	if len(list.Items) == 0 {
-		parts = append(parts, "I found no sessions.")
+		parts = append(parts, l.say("sessions.none"))
 	}
 	for i, it := range list.Items[:min(len(list.Items), 3)] {
-		s := fmt.Sprintf("%s on %s, %s", SayTitle(it.Title), it.Server, it.Age)
-		switch {
-		case it.Status == handoff.SessionRunning:
-			s += ", working now"
-		case it.Status == handoff.SessionWaiting:
-			s += ", waiting for you"
+		if said := l.session(it, now); i == 0 {
+			parts = append(parts, l.say("sessions.latest", "session", said))
+		} else {
+			parts = append(parts, l.say("sessions.next", "session", said))
 		}
-		if i == 0 {
-			s = "The latest is " + s
-		}
-		parts = append(parts, s+".")
 	}
-	switch n := len(list.Items) + list.More - 3; {
-	case n == 1:
-		parts = append(parts, "There is one more.")
-	case n > 1:
-		parts = append(parts, fmt.Sprintf("There are %d more.", n))
+	if n := len(list.Items) + list.More - 3; n > 0 {
+		parts = append(parts, l.plural("sessions.more", n, "n", strconv.Itoa(n)))
 	}
 	var silent []string
 	for _, e := range list.Errors {
 		silent = append(silent, e.Server)
 	}
 	if len(silent) > 0 {
-		parts = append(parts, fmt.Sprintf("%s could not be asked.", List(silent)))
+		parts = append(parts, l.say("sessions.unasked", "names", l.List(silent)))
 	}
 	return strings.Join(parts, " ")
 }
 
+// session says a session of a list: its title, its machine, how old it is, and whether anything goes on there.
+func (l Language) session(it handoff.SessionInfo, now time.Time) string {
+	ago := it.Age
+	if !l.IsEnglish() {
+		ago = l.Ago(now, it.Updated)
+	}
+	switch title := l.SayTitle(it.Title); it.Status {
+	case handoff.SessionRunning:
+		return l.say("sessions.running", "title", title, "server", it.Server, "ago", ago)
+	case handoff.SessionWaiting:
+		return l.say("sessions.waiting", "title", title, "server", it.Server, "ago", ago)
+	default:
+		return l.say("sessions.idle", "title", title, "server", it.Server, "ago", ago)
+	}
+}
+
 // TranscriptSummary tells the last report in a session.
-func TranscriptSummary(t handoff.Transcript) string {
-	for i := len(t.Lines) - 1; i >= 0; i-- {
-		if t.Lines[i].Role == "agent" {
-			return fmt.Sprintf("In %s on %s, the last report was: %s", SayTitle(t.Title), t.Server,
-				speakable.Speakable(t.Lines[i].Text, maxSpoken))
+func (l Language) TranscriptSummary(t handoff.Transcript) string {
+	for _, line := range slices.Backward(t.Lines) {
+		if line.Role == "agent" {
+			return l.say("transcript.last", "title", l.SayTitle(t.Title), "server", t.Server,
+				"report", speakable.Speakable(line.Text, maxSpoken))
 		}
 	}
-	return fmt.Sprintf("Nothing was said yet in %s on %s.", SayTitle(t.Title), t.Server)
+	return l.say("transcript.none", "title", l.SayTitle(t.Title), "server", t.Server)
 }
 
 // StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately.
-func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time) string {
+func (l Language) StatusSummary(
+	waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time,
+) string {
 	var say []string
 	for _, q := range waiting {
-		say = append(say, fmt.Sprintf("%s waits for your answer.", q.Server))
+		say = append(say, l.say("status.waits", "server", q.Server))
 	}
 	for _, rec := range running {
 		if !slices.ContainsFunc(waiting, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
-			say = append(say, runningSentence(rec, now))
+			say = append(say, l.running(rec, now))
 		}
 	}
 	for _, rec := range paused {
-		say = append(say, fmt.Sprintf("On %s, %s is paused until you say go on or drop it.", rec.Server,
-			SayTitle(handoff.Clip(rec.Prompt, 80))))
+		say = append(say, l.say("status.paused", "server", rec.Server, "title", l.SayTitle(handoff.Clip(rec.Prompt, 80))))
 	}
 	var list []string
 	for _, rec := range ended {
-		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, OutcomeWord(rec.Outcome),
-			handoff.Ago(now, *rec.EndedAt)))
+		list = append(list, l.say("status.item", "title", l.SayTitle(rec.Title), "server", rec.Server,
+			"how", l.how(rec.Outcome), "ago", l.Ago(now, *rec.EndedAt)))
 	}
 	switch {
 	case list != nil:
-		say = append(say, fmt.Sprintf("Lately %s ended: %s.", speakable.CountWord(len(list), true), strings.Join(list, "; ")))
+		say = append(say, l.say("status.ended", "n", l.things(len(list)), "list", strings.Join(list, "; ")))
 	case say == nil:
-		say = append(say, "Nothing is running.")
+		say = append(say, l.say("status.nothing"))
 	}
 	text := strings.Join(say, " ")
 	if len(text) > maxSpoken {
@@ -137,24 +134,57 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []ha
 
 // UnreadWork adds to what is said of work that there may be more from before a restart; known reports whether there is
 // any that is known.
-func UnreadWork(say string, known bool) string {
-	const unread = "I can't look up right now what was going on before I was started again."
+func (l Language) UnreadWork(say string, known bool) string {
 	if !known {
-		return unread
+		return l.say("status.unread")
 	}
-	return say + " " + unread
+	return say + " " + l.say("status.unread")
 }
 
-// runningSentence says what runs, or is still to begin, and since when.
-func runningSentence(rec handoff.Record, now time.Time) string {
+// running says what runs, or is still to begin, and since when.
+func (l Language) running(rec handoff.Record, now time.Time) string {
 	age := now.Sub(rec.CreatedAt)
-	what := cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80))
+	title := l.SayTitle(cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80)))
 	switch {
 	case rec.State == handoff.StatusAccepted:
-		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", capital(SayTitle(what)), rec.Server,
-			handoff.Ago(now, rec.CreatedAt))
+		return l.say("status.accepted", "title", capital(title), "server", rec.Server, "ago", l.Ago(now, rec.CreatedAt))
 	case age < justNow:
-		return fmt.Sprintf("%s has just begun on %s.", rec.Server, SayTitle(what))
+		return l.say("status.begun", "server", rec.Server, "title", title)
 	}
-	return fmt.Sprintf("%s is working on %s, for %s.", rec.Server, SayTitle(what), AgeWords(age))
+	return l.say("status.running", "server", rec.Server, "title", title, "age", l.AgeWords(age))
 }
+
+// Stopping says what stops, and what belongs to somebody else and goes on; either may be nothing.
+func (l Language) Stopping(stopped, shared []string) string {
+	var say []string
+	if len(stopped) > 0 {
+		say = append(say, l.say("stop.stopping", "servers", l.List(stopped)))
+	}
+	if len(shared) > 0 {
+		say = append(say, l.say("stop.shared", "servers", l.List(shared)))
+	}
+	return strings.Join(say, " ")
+}
+
+// NothingRuns says that nothing is there to be stopped, on a machine, or on any: "".
+func (l Language) NothingRuns(server string) string {
+	if server == "" {
+		return l.say("status.nothing")
+	}
+	return l.say("status.nothing_there", "server", server)
+}
+
+// WhichStops asks which of several works shall be stopped.
+func (l Language) WhichStops(running []handoff.Record) string {
+	var names []string
+	for _, rec := range running {
+		names = append(names, l.say("stop.work", "title", l.SayTitle(rec.Title), "server", rec.Server))
+	}
+	return l.say("stop.which", "list", l.List(names))
+}
+
+// Dropped says that paused work is not begun.
+func (l Language) Dropped(server string) string { return l.say("stop.dropped", "server", server) }
+
+// Okay says that it is done as the caller wishes.
+func (l Language) Okay() string { return l.say("okay") }

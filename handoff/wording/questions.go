@@ -1,29 +1,31 @@
 package wording
 
 import (
-	"cmp"
 	"fmt"
+	"regexp"
 
 	"switchboard/handoff"
 )
 
 // QuestionLead says what is asked, by which machine, and how it can be answered. It is how we ask, so a
 // reply that repeats it is an echo.
-func QuestionLead(q handoff.RecordQuestion) string {
-	if q.Kind == handoff.QuestionCopy {
+func (l Language) QuestionLead(q handoff.RecordQuestion) string {
+	switch q.Kind {
+	case handoff.QuestionCopy:
 		if q.Reason == "" {
-			return fmt.Sprintf("A copy of the session %s on %s was asked for", SayTitle(q.Title), q.Server)
+			return l.say("ask.copy_wanted", "title", l.SayTitle(q.Title), "server", q.Server)
 		}
-		return fmt.Sprintf("The session %s is open in another program on %s", SayTitle(q.Title), q.Server)
+		return l.say("ask.copy_open", "title", l.SayTitle(q.Title), "server", q.Server)
+	case handoff.QuestionCommand:
+		return l.say("ask.command", "server", q.Server)
+	case handoff.QuestionFileChange:
+		return l.say("ask.files", "server", q.Server)
+	case handoff.QuestionPermissions:
+		return l.say("ask.more", "server", q.Server)
+	case handoff.QuestionInput, handoff.QuestionElicitation:
+		return l.say("ask.question", "server", q.Server)
 	}
-	what := map[handoff.QuestionKind]string{
-		handoff.QuestionCommand:     "asks for permission to run a command",
-		handoff.QuestionFileChange:  "asks for permission to change files",
-		handoff.QuestionPermissions: "asks for more permissions",
-		handoff.QuestionInput:       "has a question",
-		handoff.QuestionElicitation: "has a question",
-	}[q.Kind]
-	return q.Server + " " + cmp.Or(what, "waits for an answer")
+	return l.say("ask.anything", "server", q.Server)
 }
 
 // OnlyThere reports whether a question can only be answered where the agent runs.
@@ -32,29 +34,43 @@ func OnlyThere(q handoff.RecordQuestion) bool {
 }
 
 // QuestionMessage announces that the agent waits for the caller.
-func QuestionMessage(q handoff.RecordQuestion) string {
-	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? "+
+func (l Language) QuestionMessage(q handoff.RecordQuestion) string {
+	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: %s "+
 		"Name %s, and %s: a yes counts only if both were heard. "+
 		"Then give their answer with answer_agent, question %s; never decide yourself.",
-		q.Server, q.Server, quotedAct(q), q.Label)
+		q.Server, l.say("ask.yes_or_no"), q.Server, quotedAct(q), q.Label)
 	switch {
 	case OnlyThere(q):
-		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the "+
-			"caller so now.", q.Server)
+		how = l.say("ask.there", "server", q.Server) + " Tell the caller so now."
 	case q.Words && q.Tap != "":
-		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, "+
-			"give that with answer_agent, question %s.", q.Tap, q.Label)
+		how = l.tap(q) + fmt.Sprintf(" Tell the caller so now, and never ask for it. If they say no, "+
+			"give that with answer_agent, question %s.", q.Label)
 	case q.Tap != "":
-		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller "+
+		how = l.tap(q) + fmt.Sprintf(" It is shown there, and a yes counts only there. Tell the caller "+
 			"so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.",
-			q.Tap, q.Server, q.Label)
+			q.Server, q.Label)
 	case q.Kind == handoff.QuestionCopy:
-		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on "+
-			"there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Label)
+		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: %s Then give their answer with answer_agent, "+
+			"question %s; never decide yourself.", l.say("ask.copy", "server", q.Server), q.Label)
 	case q.Words:
 		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.Label)
 	}
-	return Message(QuestionLead(q)+". "+how, questionQuote(q))
+	return Message(l.QuestionLead(q)+" "+how, questionQuote(q))
+}
+
+// tap says why a question can only be answered on the page.
+func (l Language) tap(q handoff.RecordQuestion) string { return l.say("ask.tap", "why", l.Why(q.Tap)) }
+
+// askedHow finds in a [Language.QuestionMessage] how the caller is asked for a yes or a no.
+var askedHow = regexp.MustCompile(`and ask(?: now)?: ([^?？؟]+[?？؟])`)
+
+// AskedHow returns the words with which a message wants the caller to be asked for a yes or a no; "" for none.
+func AskedHow(message string) string {
+	lead, _ := SplitMessage(message)
+	if m := askedHow.FindStringSubmatch(lead); m != nil {
+		return capital(m[1])
+	}
+	return ""
 }
 
 // quotedAct says how the act of a question is to be named.
@@ -78,9 +94,9 @@ func questionQuote(q handoff.RecordQuestion) string {
 }
 
 // RewordAnswer tells that the words were not the caller's.
-func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Answer {
+func (l Language) RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Answer {
 	return Answer{
-		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
+		Status: "undecided", Server: q.Server, Code: why.Code, Say: l.Fault(why),
 		Next: fmt.Sprintf("Nothing was given to %s. Call answer_agent again, question %s, with exactly the words that the "+
 			"caller said; if you are not sure of them, ask the caller.", q.Server, q.Label),
 	}
@@ -88,7 +104,7 @@ func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Answer {
 
 // AskAgainAnswer tells that nothing was decided, and asks again: in words of ours after a reply that was neither a
 // yes nor a no, else with what is asked, which the voice model may never have got in this call.
-func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) Answer {
+func (l Language) AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) Answer {
 	if words != "" {
 		return Answer{
 			Status: "undecided", Server: q.Server, Code: why.Code, Say: words,
@@ -97,7 +113,7 @@ func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) 
 		}
 	}
 	return Answer{
-		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
+		Status: "undecided", Server: q.Server, Code: why.Code, Say: l.Fault(why),
 		Next: fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes "+
 			"or no; then call answer_agent with question %s once more.", q.Server, q.Label),
 		Asked: questionQuote(q),
@@ -105,47 +121,48 @@ func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) 
 }
 
 // LaterAnswer tells that the caller asked for time.
-func LaterAnswer(q handoff.RecordQuestion) Answer {
+func (l Language) LaterAnswer(q handoff.RecordQuestion) Answer {
 	return Answer{
-		Status: "open", Server: q.Server, Say: "It waits.",
+		Status: "open", Server: q.Server, Say: l.say("decided.later"),
 		Note: "The caller asked for time; nothing was decided. Say nothing more of it until they answer.",
 	}
 }
 
 // DecidedAnswer tells that the decision was given.
-func DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) Answer {
+func (l Language) DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) Answer {
+	a := Answer{Status: "done", Server: q.Server}
 	switch {
 	case q.Kind == handoff.QuestionCopy && d != handoff.DecisionAccept:
-		return Answer{Status: "done", Server: q.Server, Say: "Okay, no copy is made."}
+		a.Say = l.say("decided.no_copy")
 	case q.Kind == handoff.QuestionCopy:
-		return Answer{Status: "done", Server: q.Server, Say: "Okay, I make a copy on " + q.Server + " and go on there.",
-			Note: "The work begins in the copy. Its result comes later by itself; do not call again for it."}
+		a.Say = l.say("decided.copy", "server", q.Server)
+		a.Note = "The work begins in the copy. Its result comes later by itself; do not call again for it."
+	case d == handoff.DecisionAccept:
+		a.Say = l.say("decided.accept", "server", q.Server)
+	case d == handoff.DecisionDecline:
+		a.Say = l.say("decided.decline", "server", q.Server)
+	case d == handoff.DecisionStop:
+		a.Say = l.say("decided.stop", "server", q.Server)
+	case d == handoff.DecisionWords:
+		a.Say = l.say("decided.words", "server", q.Server)
 	}
-	say := map[handoff.Decision]string{
-		handoff.DecisionAccept:  "Okay, " + q.Server + " goes ahead.",
-		handoff.DecisionDecline: "Okay, " + q.Server + " will not do that.",
-		handoff.DecisionStop:    "Okay, " + q.Server + " stops.",
-		handoff.DecisionWords:   "I told " + q.Server + ".",
-	}[d]
-	return Answer{Status: "done", Server: q.Server, Say: say}
+	return a
 }
 
 // GaveUpMessage tells that a question was declined because nobody answered.
-func GaveUpMessage(q handoff.RecordQuestion) string {
-	return Message(fmt.Sprintf("Nobody answered the question of %s, so it was declined. Tell the caller once.", q.Server),
+func (l Language) GaveUpMessage(q handoff.RecordQuestion) string {
+	return Message(l.say("decided.nobody", "server", q.Server)+" Tell the caller once.",
 		handoff.Clip(q.Command+q.Text, maxRemark))
 }
 
 // QuestionNotice tells a person outside of a call that an agent waits.
 func QuestionNotice(q handoff.RecordQuestion) string {
-	lead := QuestionLead(q)
+	lead := English.QuestionLead(q)
 	switch {
 	case OnlyThere(q):
-		return lead + ". It can only be answered there."
+		return lead + " It can only be answered there."
 	case q.Kind == handoff.QuestionCopy:
-		lead += ". " + q.Text
-	default:
-		lead += "."
+		lead += " " + q.Text
 	}
 	return lead + " It waits for you on the page."
 }

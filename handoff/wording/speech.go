@@ -1,9 +1,7 @@
 package wording
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"switchboard/handoff"
-	"switchboard/handoff/speakable"
 )
 
 // MaxProgress bounds what is said of one remark, in bytes.
@@ -27,7 +24,7 @@ type WorkNews struct {
 }
 
 // NewsMessage asks for one utterance about several works.
-func NewsMessage(news []WorkNews) string {
+func (l Language) NewsMessage(news []WorkNews) string {
 	var said, reporting, quotes []string
 	for _, n := range news {
 		if len(n.Remarks) > 0 {
@@ -35,10 +32,10 @@ func NewsMessage(news []WorkNews) string {
 			quotes = append(quotes, n.Name+": "+strings.Join(n.Remarks, " "))
 			continue
 		}
-		said = append(said, n.sentence())
+		said = append(said, l.news(n))
 	}
 	if len(reporting) > 0 {
-		said = append([]string{"News from " + handoff.ListWords(reporting)}, said...)
+		said = append([]string{l.say("news.from", "names", l.all(reporting))}, said...)
 	}
 	lead := strings.Join(said, "; ") + ". Tell the caller in one short sentence, then stop."
 	if len(quotes) > 0 {
@@ -47,45 +44,21 @@ func NewsMessage(news []WorkNews) string {
 	return Message(lead, strings.Join(quotes, "\n"))
 }
 
-// sentence says what a work does: "bigpc is still running the tests, two minutes now".
-func (n WorkNews) sentence() string {
-	doing := cmp.Or(n.Doing, "working")
+// news says what a work does: "bigpc is still running the tests, two minutes now".
+func (l Language) news(n WorkNews) string {
+	doing := n.Doing
+	if doing == "" {
+		doing = l.say("doing")
+	}
 	if n.Age == 0 {
-		return n.Name + " is " + doing + " now"
+		return l.say("news.now", "name", n.Name, "doing", doing)
 	}
-	return fmt.Sprintf("%s is still %s, %s now", n.Name, doing, AgeWords(n.Age))
+	return l.say("news.still", "name", n.Name, "doing", doing, "age", l.AgeWords(n.Age))
 }
 
-// justNow is the age below which nobody counts.
-const justNow = 20 * time.Second
-
-// AgeWords says how long something has taken, as exact as anybody wants to hear.
-func AgeWords(d time.Duration) string {
-	switch minutes := int(d.Round(time.Minute) / time.Minute); {
-	case d < justNow:
-		return "a few seconds"
-	case d < 50*time.Second:
-		return "half a minute"
-	case minutes <= 1:
-		return "a minute"
-	case minutes < 55:
-		return speakable.CountWord(minutes, false) + " minutes"
-	case minutes < 90:
-		return "about an hour"
-	default:
-		return "about " + speakable.CountWord((minutes+30)/60, false) + " hours"
-	}
-}
-
-// FinalsMessage tells the outcomes of one or several works.
-func FinalsMessage(finals []handoff.Record) string {
-	if len(finals) == 1 {
-		return OutcomeMessage(finals[0])
-	}
-	counted, lines, ask := tally(finals, OutcomeSentence)
-	lead := capital(counted) + ". Tell the caller all of it now, once, in a few sentences; what is quoted is data from " +
-		"the agents." + ask
-	return Message(lead, lines)
+// SessionName says which work is meant where a machine has several.
+func (l Language) SessionName(server, title string) string {
+	return l.say("news.name", "server", server, "title", l.SayTitle(title))
 }
 
 // AgainMessage repeats an outcome of which nobody knows whether it was heard.
@@ -101,14 +74,22 @@ func UnsaidMessage(text string) string {
 		"heard it from you.", quote)
 }
 
-// WasSaying begins what tells an outcome again that was interrupted.
-const WasSaying = "I was saying: "
+// beginsLike stands in a message before the words with which it begins again.
+const beginsLike = " begins in their language like "
 
 // ResumeMessage tells in short what was interrupted.
-func ResumeMessage(text string) string {
+func (l Language) ResumeMessage(text string) string {
 	lead, quote := SplitMessage(text)
 	return Message(lead+" You were interrupted while you told this, and the caller has not heard it. So tell it in one short "+
-		"sentence that begins in their language like "+handoff.Encode(WasSaying)+", unless you have told it since.", quote)
+		"sentence that"+beginsLike+handoff.Encode(l.say("resume")+" ")+", unless you have told it since.", quote)
+}
+
+// BeginsLike returns the words with which a message wants to be told again; false: it is none of
+// [Language.ResumeMessage].
+func BeginsLike(text string) (words string, ok bool) {
+	lead, _ := SplitMessage(text)
+	_, rest, found := strings.Cut(lead, beginsLike)
+	return words, found && json.NewDecoder(strings.NewReader(rest)).Decode(&words) == nil
 }
 
 // goOnAfter stands in a message before the words after which it goes on.
@@ -133,16 +114,16 @@ func GoesOnAfter(text string) (heard string, ok bool) {
 }
 
 // AskAgainMessage repeats a question that nobody answered.
-func AskAgainMessage(text string) string {
+func (l Language) AskAgainMessage(text string) string {
 	lead, quote := SplitMessage(text)
-	return Message("Still waiting: "+lead, quote)
+	return Message(l.say("ask.waiting", "question", lead), quote)
 }
 
 // FillerMessage breaks the silence while a machine is slow to answer.
-func FillerMessage(server string) string {
-	lead := "Still looking."
+func (l Language) FillerMessage(server string) string {
+	lead := l.say("filler")
 	if server != "" {
-		lead = "Still waiting for " + server + "."
+		lead = l.say("filler.server", "server", server)
 	}
 	return lead + " Tell the caller so in a few words, nothing else."
 }
@@ -150,39 +131,39 @@ func FillerMessage(server string) string {
 // commandWords say what a command line is about. The first that matches counts. Set once.
 var commandWords = []struct {
 	pattern *regexp.Regexp
-	words   string
+	name    string // of the sentence
 }{
 	{regexp.MustCompile(`(?i)\b(go|cargo|npm|pnpm|yarn|bun|make|mvn|gradlew?|dotnet|mix|deno|zig) (run )?(test|check)` +
-		`|\b(pytest|jest|vitest|rspec|phpunit|ctest|tox)\b|\btests?\.(sh|py)\b`), "running the tests"},
-	{regexp.MustCompile(`(?i)\b(lint|eslint|golangci-lint|staticcheck|clippy|vet|mypy|ruff|tsc)\b`), "checking the code"},
+		`|\b(pytest|jest|vitest|rspec|phpunit|ctest|tox)\b|\btests?\.(sh|py)\b`), "doing.tests"},
+	{regexp.MustCompile(`(?i)\b(lint|eslint|golangci-lint|staticcheck|clippy|vet|mypy|ruff|tsc)\b`), "doing.checks"},
 	{regexp.MustCompile(`(?i)\b(npm|pnpm|yarn|bun|pip3?|uv|apt|apt-get|brew|cargo|gem|go) (install|ci|add|get|sync|i)\b` +
-		`|\bgo mod download\b`), "installing packages"},
+		`|\bgo mod download\b`), "doing.installs"},
 	{regexp.MustCompile(`(?i)\b(go|cargo|npm run|pnpm|yarn|docker|mvn|gradlew?|dotnet|zig) build\b` +
-		`|^\s*(make|cmake|ninja)\b|\bdocker compose\b`), "building"},
-	{regexp.MustCompile(`(?i)\bgit (push|pull|fetch|clone)\b`), "talking to the repository"},
-	{regexp.MustCompile(`(?i)\bgit (commit|add|rebase|merge|checkout|switch|stash)\b`), "working with git"},
+		`|^\s*(make|cmake|ninja)\b|\bdocker compose\b`), "doing.builds"},
+	{regexp.MustCompile(`(?i)\bgit (push|pull|fetch|clone)\b`), "doing.remote"},
+	{regexp.MustCompile(`(?i)\bgit (commit|add|rebase|merge|checkout|switch|stash)\b`), "doing.git"},
 	{regexp.MustCompile(`(?i)\b(rg|grep|find|fd|ag|git grep|git log|git diff|git status|git show)\b` +
-		`|(^|[\s"'])(ls|cat|sed -n|head|tail|wc|tree)\b`), "reading the code"},
-	{regexp.MustCompile(`(?i)\b(curl|wget)\b`), "fetching something"},
+		`|(^|[\s"'])(ls|cat|sed -n|head|tail|wc|tree)\b`), "doing.reads"},
+	{regexp.MustCompile(`(?i)\b(curl|wget)\b`), "doing.fetches"},
 }
 
 // DoingWords says what an item is about, or "" when that is nothing new to a listener.
-func DoingWords(kind handoff.ItemKind, text string) string {
+func (l Language) DoingWords(kind handoff.ItemKind, text string) string {
 	switch kind {
 	case handoff.ItemCommand:
 		text = handoff.Clip(text, maxSpoken)
 		for _, w := range commandWords {
 			if w.pattern.MatchString(text) {
-				return w.words
+				return l.say(w.name)
 			}
 		}
-		return "running a command"
+		return l.say("doing.command")
 	case handoff.ItemFileChange:
-		return "changing files"
+		return l.say("doing.files")
 	case handoff.ItemReasoning:
-		return "thinking"
+		return l.say("doing.thinks")
 	case handoff.ItemToolCall:
-		return "using a tool"
+		return l.say("doing.tool")
 	}
 	return ""
 }

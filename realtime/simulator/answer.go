@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -45,7 +46,7 @@ func readQuestion(text string) (question, bool) {
 	if at := rePlace.FindStringSubmatch(lead); at != nil {
 		q.server = at[1]
 	}
-	ask := "Yes or no?"
+	ask := cmp.Or(wording.AskedHow(text), "Yes or no?")
 	switch {
 	case q.words: // it is a question as it stands
 		ask = ""

@@ -55,7 +55,7 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 
 // TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is.
 func TestSeveralOutcomesAreAllSaid(t *testing.T) {
-	text := wording.FinalsMessage([]handoff.Record{
+	text := wording.English.FinalsMessage([]handoff.Record{
 		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: "The notes are written. They name three changes. All are small."},
 		{Server: "attic", Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeUnreachable, "attic", "")},
 	})

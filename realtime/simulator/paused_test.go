@@ -15,13 +15,13 @@ func pausedRecord(id, server, words string) handoff.Record {
 }
 
 var (
-	tellsPaused  = wording.OutcomeMessage(pausedRecord("h-2", "bigpc", "then push"))
-	tellsPaused2 = wording.OutcomeMessage(pausedRecord("h-3", "laptop", "write the notes"))
-	tellsBoth    = wording.FinalsMessage([]handoff.Record{{Server: "bigpc", Outcome: handoff.OutcomeInterrupted},
+	tellsPaused  = wording.English.OutcomeMessage(pausedRecord("h-2", "bigpc", "then push"))
+	tellsPaused2 = wording.English.OutcomeMessage(pausedRecord("h-3", "laptop", "write the notes"))
+	tellsBoth    = wording.English.FinalsMessage([]handoff.Record{{Server: "bigpc", Outcome: handoff.OutcomeInterrupted},
 		pausedRecord("h-2", "bigpc", "then push")})
-	tellsFirst = wording.FinalsMessage([]handoff.Record{pausedRecord("h-2", "bigpc", "then push"),
+	tellsFirst = wording.English.FinalsMessage([]handoff.Record{pausedRecord("h-2", "bigpc", "then push"),
 		{Server: "bigpc", Outcome: handoff.OutcomeInterrupted}})
-	tellsAway = wording.AwaySummary([]handoff.Record{
+	tellsAway = wording.English.AwaySummary([]handoff.Record{
 		{Server: "laptop", Outcome: handoff.OutcomeResult, Spoken: "The notes are written."},
 		pausedRecord("h-4", "bigpc", "run the benchmarks"),
 	}, time.Time{})
@@ -90,7 +90,7 @@ func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
 
 // done is the message that work has ended.
 func done(server, said string) string {
-	return "!" + wording.OutcomeMessage(handoff.Record{Server: server, Title: "Auth refactor",
+	return "!" + wording.English.OutcomeMessage(handoff.Record{Server: server, Title: "Auth refactor",
 		Outcome: handoff.OutcomeResult, Text: said})
 }
 

@@ -44,7 +44,8 @@ func spokenMessage(text string) string {
 	if strings.Contains(lead, "all of it") {
 		outcomes = strings.Split(quote, "\n")
 	}
-	again := strings.Contains(lead, strings.TrimSpace(wording.WasSaying)) && quote != ""
+	begins, again := wording.BeginsLike(text)
+	again = again && quote != ""
 	for i, outcome := range outcomes {
 		if outcomes[i] = spokenQuote(outcome); again {
 			outcomes[i] = sentences(outcomes[i], 1)
@@ -52,7 +53,7 @@ func spokenMessage(text string) string {
 	}
 	quote = strings.Join(outcomes, " ")
 	if again {
-		return wording.WasSaying + quote
+		return begins + quote
 	}
 	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, n))
 	all := strings.TrimSpace(lead + " " + quote)

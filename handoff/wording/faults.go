@@ -1,0 +1,65 @@
+package wording
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"switchboard/handoff"
+)
+
+// Fault says an error as a sentence that a person hears, with up to three choices and how many more there are. In
+// English it is [handoff.Error.Spoken].
+func (l Language) Fault(e *handoff.Error) string {
+	code, ok := l.find("code." + string(e.Code))
+	if l.IsEnglish() || !ok {
+		return e.Spoken()
+	}
+	s := code.with([]string{"it", cmp.Or(l.Why(e.Subject), l.say("fault.it"))})
+	n := min(len(e.Choices), 3)
+	if n == 0 {
+		return s
+	}
+	said := slices.Clone(e.Choices[:n])
+	if more := len(e.Choices) - n; more > 0 {
+		said = append(said, l.say("list.more", "n", strconv.Itoa(more)))
+	}
+	if e.Near {
+		return l.say("fault.near", "fault", s, "list", l.join("list.or", said))
+	}
+	return l.say("fault.choices", "fault", s, "list", l.all(said))
+}
+
+// whys are the names of the sentences that say why an answer does not count, by their English words. Set once.
+var whys = sync.OnceValue(func() map[string]string {
+	names := map[string]string{}
+	for name, s := range spoken()[English] {
+		if strings.HasPrefix(name, "why.") {
+			names[s[0]] = name
+		}
+	}
+	return names
+})
+
+// Why says a reason that is the subject of an error. What is not one of ours, like a name, stays as it is.
+func (l Language) Why(subject string) string {
+	if name, ok := whys()[subject]; ok {
+		return l.say(name)
+	}
+	return subject
+}
+
+// Refusal is the output of a request that could not be done. What is wrong with it may be said in English alone, so the
+// voice model, which can mend it, gets that as well.
+func (l Language) Refusal(e *handoff.Error) Answer {
+	a := Answer{
+		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
+		Say: l.Fault(e), Next: e.Meaning().Next,
+	}
+	if !l.IsEnglish() && !strings.Contains(a.Say, l.Why(e.Subject)) {
+		a.Note = "In English: " + e.Spoken()
+	}
+	return a
+}
