@@ -120,33 +120,63 @@ func alike(a, b word, joined bool) float64 {
 		return 0
 	}
 	common := commonPrefix(a.text, b.text)
-	spelled := distance([]rune(a.text), []rune(b.text), long/2)
 	homophones := a.sound != "" && a.sound == b.sound
-	doubled := undouble(a.text) == undouble(b.text)
+	doubled := common > 0 && undouble(a.text) == undouble(b.text)
+	bonus := 0.0 // the sound helps, most where words begin alike
+	switch {
+	case min(len(a.sound), len(b.sound)) < 2:
+	case a.sound[0] == b.sound[0]:
+		bonus = 0.25
+	default:
+		bonus = 0.1
+	}
+	const asked = 0.6 // a score below it is none
+	stemmed := !joined && common >= minSure && 5*common >= 3*long
+	if least := min(lacking(a.text, b.text), long/2+1); least > 2 && !homophones && !doubled && !stemmed &&
+		1-float64(least)/float64(long)+bonus < asked {
+		return 0 // most words end here, quickly
+	}
+	spelled := distance([]rune(a.text), []rune(b.text), long/2)
 	switch {
 	case short < minSure && (homophones || spelled == 1 && short == minSure-1):
 		return 0.6
 	case short < minSure:
 		return 0
-	case !joined && common >= minSure && 5*common >= 3*long:
+	case stemmed:
 		return stem
 	case doubled, homophones && len(a.sound) > 2 && short > minSure,
 		common > 0 && (spelled == 1 && short > minSure || spelled == 2 && short >= 2*minSure):
 		return sounds
 	}
 	score := 1 - float64(spelled)/float64(long)
-	if most := max(len(a.sound), len(b.sound)); min(len(a.sound), len(b.sound)) > 1 {
+	if score+bonus < asked {
+		return 0
+	}
+	if bonus > 0 {
+		most := max(len(a.sound), len(b.sound))
 		between := distance([]rune(a.sound), []rune(b.sound), most)
-		bonus := 0.1 // the sound helps, most where words begin alike
-		if a.sound[0] == b.sound[0] {
-			bonus = 0.25
-		}
 		score = max(score, min(score+bonus, 0.95-float64(between)/float64(most)))
 	}
-	if score < 0.6 {
+	if score < asked {
 		return 0
 	}
 	return min(score, heard-0.05)
+}
+
+// lacking counts the letters of one word that the other lacks: their distance is no less.
+func lacking(a, b string) int {
+	var counts [64]int // letters that share a place only make it smaller
+	for _, r := range a {
+		counts[r%64]++
+	}
+	for _, r := range b {
+		counts[r%64]--
+	}
+	ofA, ofB := 0, 0
+	for _, n := range counts {
+		ofA, ofB = ofA+max(n, 0), ofB+max(-n, 0)
+	}
+	return max(ofA, ofB)
 }
 
 // undouble leaves out letters that are written twice.

@@ -32,6 +32,7 @@ type named struct {
 	bare   []string // the same without fillers
 	title  spelled  // as it is compared with what was misheard
 	about  spelled  // what else may be said of it: its machine, directory and branch
+	apart  []string // the words of its directory and branch, numbers in figures
 }
 
 // name names the threads of a server.
@@ -46,9 +47,20 @@ func (s Spec) name(threads []Thread) []named {
 		t.bare = slices.Concat(keys(without(label, sessionFillers)), keys(without(title, sessionFillers)))
 		t.title = spelling(spokenTitle(t))
 		t.about = spelling(strings.Join([]string{path.Base(t.Dir), t.Branch, machine}, " ")).single()
+		t.apart = digits(slices.Concat(words(t.Dir), words(t.Branch)))
 		out[i] = t
 	}
 	return out
+}
+
+// those returns the threads of a list that fit.
+func those(list []named, fit func(named) bool) (found []named) {
+	for i := range list {
+		if fit(list[i]) {
+			found = append(found, list[i])
+		}
+	}
+	return found
 }
 
 // fullThread returns the canonical form of a thread name that needs no list: nothing, [handoff.NewThread] or a full id.
@@ -72,7 +84,7 @@ func byID(said string, list []named) (named, bool) {
 	if i := slices.IndexFunc(list, func(t named) bool { return t.ID == said }); i >= 0 {
 		return list[i], true
 	}
-	found := slices.DeleteFunc(slices.Clone(list), func(t named) bool { return !strings.EqualFold(t.ID, said) })
+	found := those(list, func(t named) bool { return strings.EqualFold(t.ID, said) })
 	if len(found) != 1 { // ids of some kind may differ in case alone
 		return named{}, false
 	}
@@ -123,8 +135,7 @@ func (s nameSearch) match(said string, ways int) []named {
 		return nil
 	}
 	for _, fits := range s.matchers(said)[:ways] {
-		found := slices.DeleteFunc(slices.Clone(s.list), func(t named) bool { return !fits(t) })
-		if len(found) > 0 {
+		if found := those(s.list, fits); len(found) > 0 {
 			return byPeople(found)
 		}
 	}
@@ -133,24 +144,24 @@ func (s nameSearch) match(said string, ways int) []named {
 
 // byPeople leaves out what a program made, unless there is nothing else: people rarely mean it.
 func byPeople(found []named) []named {
-	made := slices.DeleteFunc(slices.Clone(found), func(t named) bool { return t.API })
-	if len(made) == 0 {
+	ofPeople := those(found, func(t named) bool { return !t.API })
+	if len(ofPeople) == 0 {
 		return found
 	}
-	return made
+	return ofPeople
 }
 
 func (s nameSearch) matchers(said string) []func(named) bool {
 	full := words(said)
 	bare := without(full, sessionFillers)
-	wanted, loose := keys(full), keys(bare)
+	wanted, loose, telling := keys(full), keys(bare), digits(without(full, apartFillers))
 	return []func(named) bool{
 		func(t named) bool {
 			return len(said) >= minPrefix && len(t.ID) > len(said) && strings.EqualFold(t.ID[:len(said)], said)
 		},
 		func(t named) bool { return overlap(t.whole, wanted) },
 		func(t named) bool { return overlap(t.bare, loose) },
-		func(t named) bool { return s.pointsTo(t, full) },
+		func(t named) bool { return s.pointsTo(t, telling) },
 	}
 }
 
@@ -220,28 +231,33 @@ func (s nameSearch) hear(said string) (found []named, sure bool) {
 
 // pointsTo reports whether some words are of a thread's title and all others of what tells it from its like.
 func (s nameSearch) pointsTo(t named, said []string) bool {
-	said = digits(without(said, apartFillers))
-	rest := slices.DeleteFunc(slices.Clone(said), func(w string) bool { return hasWords(t.words, []string{w}) })
-	if of := len(strings.Join(said, "")) - len(strings.Join(rest, "")); of == 0 || len(rest) == 0 && of < minStem {
-		return false
-	}
-	about := slices.Concat(words(t.Dir), words(t.Branch))
-	for minutes := range 3 { // an age that was said is a little older by now
-		about = append(about, words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated))...)
-	}
-	return hasWords(digits(about), rest)
-}
-
-// hasWords reports whether every word wanted is one of the title, or begins one.
-func hasWords(title, wanted []string) bool {
-	for _, w := range wanted {
-		if !slices.ContainsFunc(title, func(have string) bool {
-			return have == w || len(w) >= minStem && strings.HasPrefix(have, w)
-		}) {
-			return false
+	inTitle, rest := 0, []string(nil)
+	for _, w := range said {
+		if hasWord(t.words, w) {
+			inTitle += len(w)
+		} else {
+			rest = append(rest, w)
 		}
 	}
-	return true
+	if inTitle == 0 || len(rest) == 0 && inTitle < minStem {
+		return false
+	}
+	rest = slices.DeleteFunc(rest, func(w string) bool { return hasWord(t.apart, w) })
+	for minutes := 0; len(rest) > 0 && minutes < 3; minutes++ { // an age that was said is a little older by now
+		age := digits(words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated)))
+		rest = slices.DeleteFunc(rest, func(w string) bool { return hasWord(age, w) })
+	}
+	return len(rest) == 0
+}
+
+// hasWord reports whether a word is one of the title, or begins one.
+func hasWord(title []string, wanted string) bool {
+	for _, have := range title {
+		if have == wanted || len(wanted) >= minStem && strings.HasPrefix(have, wanted) {
+			return true
+		}
+	}
+	return false
 }
 
 // apart names threads so that each can be told from the others by ear, and is found by what was said: by the
