@@ -48,7 +48,11 @@ func TestDoctorWithoutService(t *testing.T) {
 	taken := loopback(t)
 	defer taken.Close()
 	dead := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
-	sh.visit("", []string{"cannot listen on " + taken.Addr().String()}, "--listen", taken.Addr().String())
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer api.Close()
+	// What accepts there and says nothing does not use up the time for what comes after.
+	sh.visit("notify: {webhook: "+api.URL+"/secret}\n", []string{"cannot listen on " + taken.Addr().String()},
+		"--listen", taken.Addr().String())
 	sh.visit("listen: "+free+"\nlissten: 1\nmodel: {url: 7}\n", []string{":2:1: ", ":3:"})
 	sh.visit("", []string{"not answering"}, "--listen", free, "--redis", "redis://:hidden@"+dead+"/0")
 	sh.visit("model: {url: ws://"+dead+"/v1/realtime, name: m}\n", []string{"The voice model at 127.0.0.1"}, "--listen", free)
@@ -57,8 +61,6 @@ func TestDoctorWithoutService(t *testing.T) {
 		[]string{`no program "no-such-codex" for child`, "start its agent server there: codex app-server --listen ws://"}, "--listen", free)
 	sh.visit("servers:\n  - {name: bigpc, kind: codex, url: ws://"+dead+", token_file: no-such-file}\n",
 		[]string{"what lets us in cannot be read: open "}, "--listen", free)
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
-	defer api.Close()
 	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + t.TempDir() + "}\n"
 	sh.visit(fmt.Sprintf(helper, api.URL), []string{"helper did not accept"}, "--listen", free)
 	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"helper is not answering"}, "--listen", free)

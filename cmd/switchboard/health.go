@@ -36,8 +36,11 @@ func healthVerb(ctx context.Context, o *options, env func(string) string) error 
 	return health(ctx, baseOf(s.Listen, s.TLS != tlsSettings{}))
 }
 
-// health asks the Switchboard at a base address whether it is well.
+// health asks the Switchboard at a base address whether it is well, for at most [healthWithin]: a program that accepts
+// and says nothing is none.
 func health(ctx context.Context, base string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/healthz", nil)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", base, err)
