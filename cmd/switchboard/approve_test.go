@@ -9,6 +9,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/servers"
@@ -76,13 +77,13 @@ func (v quietVoice) Say(handoff.Utterance)        {}
 var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
 // desk is a router over the client for Codex and a simulated machine.
-func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.World) {
+func desk(t *testing.T) (*homes.Homes, quietVoice, *auditList, *simulator.World) {
 	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: approveScript}), name: "attic"}
 	m.serve()
 	fleet, err := servers.New(servers.Config{Specs: []servers.Spec{{Name: "attic", Dir: "/src", Dial: codex.Dialer(codex.Config{Name: "attic", Way: byURL("ws://" + m.address)})}}})
 	must(t, err)
 	audit, voice := &auditList{}, make(quietVoice)
-	r := router.NewRouter(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
+	r := homes.New(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
 	background(t, fleet.Run)
 	background(t, r.Run)
@@ -139,7 +140,7 @@ func TestEveryQuestion(t *testing.T) {
 }
 
 // newestWork waits until the work of the approver is as wanted, and returns the newest.
-func newestWork(t *testing.T, r *router.Router, what string, as func(newestFirst []handoff.Record) bool) handoff.Record {
+func newestWork(t *testing.T, r *homes.Homes, what string, as func(newestFirst []handoff.Record) bool) handoff.Record {
 	t.Helper()
 	var all []handoff.Record
 	until(t, what, func() bool {

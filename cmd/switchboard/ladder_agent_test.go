@@ -19,6 +19,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/call"
 	"switchboard/handoff/call/calltest"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/threads"
 	"switchboard/handoff/tools"
@@ -33,7 +34,7 @@ import (
 type rungs struct {
 	t      *testing.T
 	api    *simulator.API
-	router *router.Router
+	router *homes.Homes
 	calls  *call.Calls
 	work   sync.WaitGroup
 	stop   func()
@@ -53,7 +54,7 @@ func newRungs(t *testing.T) *rungs {
 	})
 	fleet, err := servers.New(servers.Config{Log: zap.NewNop(), Specs: []servers.Spec{{Name: m.Name, Kind: responses.Name, Dir: m.Dir, Dial: agent.Dial, IsThread: agents.Kind().IsThread}}})
 	must(t, err)
-	r.router = router.NewRouter(router.Config{Fleet: fleet, Stickies: r, Log: zap.NewNop(), Life: "h"})
+	r.router = homes.New(router.Config{Fleet: fleet, Stickies: r, Log: zap.NewNop(), IDs: router.NewIDs("h")})
 	r.calls = call.New(call.Config{
 		Runs: r.router, Attending: r.router, Questions: r.router, Shown: r.router.Shown,
 		Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: r.router, Questions: r.router}, Log: zap.NewNop(), Life: "h",

@@ -12,6 +12,7 @@ import (
 
 	"switchboard/handoff/call"
 	"switchboard/handoff/call/calltest"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 )
@@ -27,8 +28,8 @@ type climber struct {
 // live begins a life of the router.
 func (p *climber) live(name string) {
 	w := p.world
-	r := router.NewRouter(router.Config{
-		Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name, Patience: w.Patience, Jitter: func(d time.Duration) time.Duration { return d },
+	r := homes.New(router.Config{
+		Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, IDs: router.NewIDs(name), Patience: w.Patience, Jitter: func(d time.Duration) time.Duration { return d },
 	})
 	calls := call.New(call.Config{
 		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: name, Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r},

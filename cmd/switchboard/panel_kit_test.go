@@ -24,6 +24,7 @@ import (
 	"switchboard/handoff/call"
 	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/consent"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
@@ -112,7 +113,7 @@ func converse(t *testing.T, world, caller []string, seed uint64, lowers bool) *p
 	p := &panelist{t: t, random: rand.New(&source{pcg: rand.NewPCG(24, seed)}), began: time.Now(),
 		now: make(chan simulator.Event, 64), cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
 	w := newLadderWorld(t, world)
-	r := router.NewRouter(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: "h",
+	r := homes.New(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, IDs: router.NewIDs("h"),
 		Jitter: func(d time.Duration) time.Duration { return d }})
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h",
 		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
@@ -380,7 +381,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // delivered looks which outcomes were told, by the end of the call.
-func (p *panelist) delivered(r *router.Router) {
+func (p *panelist) delivered(r *homes.Homes) {
 	all, err := r.Handoffs(calltest.Grant)
 	must(p.t, err)
 	for _, rec := range all {

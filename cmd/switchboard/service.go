@@ -17,6 +17,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/call"
 	"switchboard/handoff/consent"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
@@ -135,7 +136,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	var runs *router.Router
+	var runs *homes.Homes
 	var api *webresponses.API
 	owners, queues := router.NewOwners(s.store), router.NewQueues()
 	fleet, err := s.fleet(p, agents, owners, func() { runs.ServersChanged() }, func() *webresponses.API { return api })
@@ -154,7 +155,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	runs = router.NewRouter(routing)
+	runs = homes.New(routing)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
 	var ticked func(string, []byte)
 	if p.Ticks {
@@ -253,7 +254,7 @@ func (s *service) fleet(
 }
 
 // calls serves voice calls with what the fleet and the router can do.
-func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call.Calls {
+func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.Calls {
 	return call.New(call.Config{
 		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
 		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Work: runs, Questions: runs},
@@ -285,7 +286,7 @@ func callWords(b realtime.Bill) string {
 }
 
 // mcp serves the table of tools to other agents.
-func (s *service) mcp(fleet *servers.Fleet, runs *router.Router) *mcp.Front {
+func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes) *mcp.Front {
 	return mcp.New(mcp.Config{
 		Backend: tools.Backend{
 			Directory: fleet, Resolver: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
@@ -295,7 +296,7 @@ func (s *service) mcp(fleet *servers.Fleet, runs *router.Router) *mcp.Front {
 }
 
 // responses serves the fleet as OpenAI Responses.
-func (s *service) responses(fleet *servers.Fleet, runs *router.Router) (*webresponses.API, error) {
+func (s *service) responses(fleet *servers.Fleet, runs *homes.Homes) (*webresponses.API, error) {
 	return webresponses.New(webresponses.Config{
 		Runs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store,
 		Log: s.log.Named("responses"),

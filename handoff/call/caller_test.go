@@ -12,6 +12,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call/calltest"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 )
@@ -58,7 +59,7 @@ func (v *hastyVoice) count(such func(handoff.Utterance) bool) (n int) {
 type liveCall struct {
 	*hastyVoice
 	world  *world
-	router *router.Router
+	router *homes.Homes
 	owners *router.Owners
 	over   bool // the voice closed its events
 }
@@ -67,7 +68,7 @@ type liveCall struct {
 func inCall(t *testing.T, script string, g handoff.Grant, do func(t *testing.T, c *liveCall)) {
 	synctest.Test(t, func(t *testing.T) {
 		w, owners := newWorld(t, script), router.NewOwners(nil)
-		r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Owners: owners, Life: "h"}, w)
+		r, calls := service("h", router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Owners: owners}, w)
 		c := &liveCall{hastyVoice: &hastyVoice{events: make(chan handoff.Event)}, world: w, router: r, owners: owners}
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call/calltest"
+	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 )
@@ -95,12 +96,12 @@ func play(t *testing.T, world, script string) string {
 	return ladder
 }
 
-// service is a router with the calls that it serves, without chance.
-func service(cfg router.Config, d handoff.Directory) (*router.Router, *Calls) {
-	cfg.Jitter = func(d time.Duration) time.Duration { return d }
-	r := router.NewRouter(cfg)
+// service is a life of a router with the calls that it serves, without chance.
+func service(life string, cfg router.Config, d handoff.Directory) (*homes.Homes, *Calls) {
+	cfg.IDs, cfg.Jitter = router.NewIDs(life), func(d time.Duration) time.Duration { return d }
+	r := homes.New(cfg)
 	return r, New(Config{
-		Runs: r, Attending: r, Questions: r, Shown: r.Shown, AskAgain: cfg.AskAgain, Life: cfg.Life,
+		Runs: r, Attending: r, Questions: r, Shown: r.Shown, AskAgain: cfg.AskAgain, Life: life,
 		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r},
 	})
 }
@@ -116,7 +117,7 @@ type player struct {
 // live begins a life of the router. A former one may go on, like a process that was paused.
 func (p *player) live(name string) {
 	w := p.world
-	r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name,
+	r, calls := service(name, router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w,
 		Patience: w.Patience}, w)
 	p.Router, p.Serve = r, calls.Serve
 	ctx := p.ctx

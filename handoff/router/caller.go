@@ -12,7 +12,6 @@ import (
 type caller struct {
 	router *Router        // Set once
 	who    handoff.Caller // Set once
-	asked  time.Time      // Guarded by the router's mu: when the router was last asked for it
 
 	registry   registry
 	feed       feed

@@ -257,6 +257,9 @@ type timedLedger struct {
 	times *storeTimes
 }
 
+// Timed returns a ledger whose round trips are counted.
+func (c *Counts) Timed(l ledger.Ledger) ledger.Ledger { return timedLedger{l, c.store} }
+
 func (l timedLedger) Advance(ctx context.Context, s ledger.Step) (e ledger.Entry, err error) {
 	defer func(began time.Time) { l.times.done(opAdvance, began, err) }(time.Now())
 	return l.Ledger.Advance(ctx, s)

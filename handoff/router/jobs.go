@@ -67,6 +67,13 @@ func (s *jobs) finally(j job) {
 	}
 }
 
+// refuse takes no more jobs.
+func (s *jobs) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
 // run begins the first jobs and those that were given early, and returns when ctx has ended and every job is done.
 func (s *jobs) run(ctx context.Context, first ...job) {
 	s.mu.Lock()
@@ -78,8 +85,6 @@ func (s *jobs) run(ctx context.Context, first ...job) {
 		s.start(j)
 	}
 	<-ctx.Done()
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.refuse()
 	s.all.Wait()
 }

@@ -28,8 +28,8 @@ func NewOwners(store ledger.Owners) *Owners {
 	}
 }
 
-// read reads what the store has, unless that was done. Others wait for whoever reads.
-func (o *Owners) read(ctx context.Context) error {
+// Read reads what the store has, unless that was done. Others wait for whoever reads.
+func (o *Owners) Read(ctx context.Context) error {
 	select {
 	case o.reading <- struct{}{}:
 		defer func() { <-o.reading }()

@@ -13,24 +13,16 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// recover takes up what a former life of the router left: what ran or may run is looked for and
-// watched, outcomes that nobody heard are told. Nothing is ever started by it.
+// recover reads what a former life of the router left, and takes it up.
 func (r *Router) recover(ctx context.Context) {
-	left := r.ledger.OpenAll // it bounds each of its answers; all of them may take a while
-	if r.only != (handoff.Caller{}) {
-		left = r.caller(r.only).openEntries
-	}
 	for try := 0; ; try++ {
-		err := r.owners.read(ctx)
+		err := r.owners.Read(ctx)
 		var entries []ledger.Entry
 		if err == nil {
-			entries, err = left(ctx)
+			entries, err = r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
 		}
 		if err == nil {
-			for _, of := range byCaller(entries) {
-				r.caller(of[0].Caller).adopt(ctx, of)
-			}
-			close(r.recovered)
+			r.TakeUp(ctx, entries)
 			return
 		}
 		if try == 0 {
@@ -40,6 +32,16 @@ func (r *Router) recover(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// TakeUp takes up what a former life left, which is all of it: what ran or may run is looked for and watched, outcomes
+// that nobody heard are told. Nothing is ever started by it. It returns when that is done or ctx ends; a store that is
+// away is waited for. What was taken up before is left as it is.
+func (r *Router) TakeUp(ctx context.Context, left []ledger.Entry) {
+	for _, of := range byCaller(left) {
+		r.caller(of[0].Caller).adopt(ctx, of)
+	}
+	r.takenUp.Do(func() { close(r.recovered) })
 }
 
 // byCaller puts the entries of each caller together.

@@ -3,13 +3,10 @@ package router
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,8 +15,8 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// Config is what a router needs. Fleet and Stickies are required. Queues, Owners, Rates and Counts are shared by all
-// routers of a process; a router that is given none has its own.
+// Config is what a router needs. Fleet and Stickies are required. IDs, Queues, Owners, Rates and Counts are shared by
+// all routers of a process; a router that is given none has its own.
 type Config struct {
 	Fleet    handoff.Fleet
 	Stickies handoff.Stickies
@@ -27,11 +24,13 @@ type Config struct {
 	Notifier handoff.Notifier // nil: nobody is told outside calls
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
-	Life     string           // names this life of the router in ids, [a-z0-9]; "": random. No two routers have the same
 
-	// Caller is the only one whom the router serves: it takes up what a former life left of theirs, and the entries of
-	// others belong to other routers. Zero: the router serves everybody.
+	// Caller is the only one whom the router serves. What a former life left of theirs is given to it by
+	// [Router.TakeUp], and the entries of others belong to other routers. Zero: the router serves everybody, and reads
+	// that itself.
 	Caller handoff.Caller
+
+	IDs    *IDs
 	Queues *Queues
 	Owners *Owners
 	Rates  *Rates
@@ -62,34 +61,34 @@ type Router struct {
 	giveUp   time.Duration                     // Set once
 	askAgain time.Duration                     // Set once
 	log      *zap.Logger                       // Set once
-	life     string                            // Set once
 	patience time.Duration                     // Set once
 	silence  time.Duration                     // Set once
 	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
-	queues   *Queues                           // Set once; shared, like the next three
+	ids      *IDs                              // Set once; shared, like the next four
+	queues   *Queues                           // Set once
 	owners   *Owners                           // Set once
 	rates    *Rates                            // Set once
 	counts   *Counts                           // Set once
 
-	jobs jobs          // safe by itself
-	ids  atomic.Uint64 // the last id given
+	jobs jobs // safe by itself
 
 	recovered chan struct{} // closed once what a former life left is known; nil: there is no ledger
+	takenUp   sync.Once     // closes recovered
 
 	mu      sync.Mutex
 	callers map[handoff.Caller]*caller // Guarded by mu
 }
 
-// NewRouter returns a router that does nothing before [Router.Run].
-func NewRouter(cfg Config) *Router {
+// WithDefaults fills in what a configuration lacks, except for what may be nil.
+func (cfg Config) WithDefaults() Config {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	if cfg.Life == "" {
-		cfg.Life = strings.ToLower(rand.Text()[:8])
-	}
 	if cfg.Jitter == nil {
 		cfg.Jitter = handoff.Jitter
+	}
+	if cfg.IDs == nil {
+		cfg.IDs = NewIDs("")
 	}
 	if cfg.Queues == nil {
 		cfg.Queues = NewQueues()
@@ -104,16 +103,23 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Counts == nil {
 		cfg.Counts = NewCounts(cfg.Fleet)
 	}
+	cfg.Patience, cfg.Silence = cmp.Or(cfg.Patience, 30*time.Minute), cmp.Or(cfg.Silence, 2*time.Minute)
+	cfg.GiveUp, cfg.AskAgain = cmp.Or(cfg.GiveUp, 30*time.Minute), cmp.Or(cfg.AskAgain, handoff.AskAgainAfter)
+	return cfg
+}
+
+// NewRouter returns a router that does nothing before [Router.Run].
+func NewRouter(cfg Config) *Router {
+	cfg = cfg.WithDefaults()
 	past, _ := cfg.Ledger.(ledger.History)
 	if cfg.Ledger != nil {
-		cfg.Ledger = timedLedger{cfg.Ledger, cfg.Counts.store}
+		cfg.Ledger = cfg.Counts.Timed(cfg.Ledger)
 	}
 	r := &Router{
 		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store},
-		log: cfg.Log, life: cfg.Life, only: cfg.Caller,
+		log: cfg.Log, only: cfg.Caller, ids: cfg.IDs,
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
-		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
-		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
+		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter,
 		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts, callers: map[handoff.Caller]*caller{},
 	}
 	if r.ledger != nil {
@@ -123,47 +129,30 @@ func NewRouter(cfg Config) *Router {
 	return r
 }
 
-// NextID returns an id that no other life of the router gives, [a-z0-9-], at most 20 bytes.
-func (r *Router) NextID() string {
-	return r.life + "-" + strconv.FormatUint(r.ids.Add(1), 10)
-}
-
-// Bounds of the callers who are known at a time, not counting those with something open. When there are more, those who
-// have been away longest are let go of: their sticky sessions and what they have not heard are read from the store when
-// they come back. Nobody is who was asked about a short time ago: whoever holds their state without a trace of it there
-// is done with it after that.
-const (
-	maxCallers = 1000
-	awayFor    = 10 * time.Minute
-)
+// NextID returns an id of [IDs].
+func (r *Router) NextID() string { return r.ids.Next() }
 
 // caller returns what is known of a caller.
 func (r *Router) caller(who handoff.Caller) *caller {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
 	c := r.callers[who]
-	if c != nil {
-		c.asked = now
-		return c
+	if c == nil {
+		c = newCaller(r, who)
+		r.callers[who] = c
 	}
-	if len(r.callers) >= maxCallers {
-		var away []*caller
-		for _, c := range r.callers {
-			if now.Sub(c.asked) >= awayFor && c.idle() {
-				away = append(away, c)
-			}
-		}
-		slices.SortFunc(away, func(x, y *caller) int { return x.asked.Compare(y.asked) })
-		for _, c := range away[:min(len(away), maxCallers/4)] { // some at once: looking costs
-			r.counts.letGo(c)
-			delete(r.callers, c.who)
-		}
-	}
-	c = newCaller(r, who)
-	c.asked = now
-	r.callers[who] = c
 	return c
+}
+
+// Idle reports whether everything of the callers is in the store: nobody attends, no run or question is open, no page
+// listens, and there is nothing to be told or written.
+func (r *Router) Idle() bool {
+	for _, c := range r.known() {
+		if !c.idle() {
+			return false
+		}
+	}
+	return true
 }
 
 // known returns what is known of each caller.
@@ -205,15 +194,20 @@ func (r *Router) Recovered(ctx context.Context, within time.Duration) error {
 	if r.recovered == nil {
 		return nil
 	}
+	return Known(ctx, r.recovered, within)
+}
+
+// Known waits until what a former life left is known, which closes a channel; see [Router.Recovered].
+func Known(ctx context.Context, known <-chan struct{}, within time.Duration) error {
 	select {
-	case <-r.recovered:
+	case <-known:
 		return nil
 	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
-	case <-r.recovered:
+	case <-known:
 		return nil
 	case <-ctx.Done():
 		return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
@@ -351,12 +345,21 @@ func (r *Router) registered(server string) handoff.Registered {
 	return handoff.Registered{Names: []string{server}}
 }
 
+// Refuse is for a router that is not to run: it takes nothing, as one that has ended.
+func (r *Router) Refuse() {
+	r.jobs.refuse()
+	r.counts.remove(r)
+}
+
 // Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets its
 // outcome and Run returns after the last one.
 func (r *Router) Run(ctx context.Context) error {
 	var first []job
 	if r.ledger != nil {
-		first = []job{r.recover, r.repeat}
+		first = append(first, r.repeat)
+		if r.only == (handoff.Caller{}) {
+			first = append(first, r.recover)
+		}
 	}
 	r.jobs.run(ctx, first...)
 	r.counts.remove(r)

@@ -95,13 +95,22 @@ type home struct {
 // home begins a router of one caller. They have a key in common.
 func (x *common) home(t *testing.T, user string) home {
 	c := handoff.Caller{Principal: "many", User: user}
+	mine := part{x, t, c}
 	r := NewRouter(Config{
-		Fleet: x, Stickies: noStickies{}, Ledger: part{x, t, c}, Caller: c,
+		Fleet: x, Stickies: noStickies{}, Ledger: mine, Caller: c,
 		Queues: x.queues, Owners: x.owners, Rates: x.rates, Counts: x.counts,
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
+	left, err := mine.Open(ctx, c)
+	if err == nil {
+		err = x.owners.Read(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeUp(ctx, left)
 	grant := handoff.Grant{Caller: c, Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 4}}
 	return home{r, grant, sync.OnceFunc(func() { stop(); <-done })}
 }

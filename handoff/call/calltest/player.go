@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/handoff/router"
+	"switchboard/handoff/homes"
 )
 
 // A Player performs the lines of a ladder's script.
 type Player struct {
 	World  *World                                                    // Set once
-	Router *router.Router                                            // the newest life
+	Router *homes.Homes                                              // the newest life
 	Serve  func(context.Context, handoff.Grant, handoff.Voice) error // of that life: carries a call
 	Record func(column, what, text string)                           // Set once: takes what happens
 	// Set once: takes what a voice model will say; nil: nobody does
@@ -136,7 +136,7 @@ func (p *Player) onPage(verb, rest string) {
 }
 
 // give gives a life of the router work without a call: SERVER THREAD PROMPT..., or, as more words, WORK PROMPT...
-func (p *Player) give(r *router.Router, steer bool, key, what string) (handoff.Record, error) {
+func (p *Player) give(r *homes.Homes, steer bool, key, what string) (handoff.Record, error) {
 	ctx := p.World.T.Context()
 	where, prompt, _ := strings.Cut(what, " ")
 	if steer {

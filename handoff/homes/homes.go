@@ -1,0 +1,230 @@
+// Package homes gives each caller a home: a router of their own, which has everything of them. [Homes] has the methods
+// of one router and carries each to the home of its caller.
+//
+// It must not know any call, tool, adapter or store, like the routers.
+//
+// # Concurrency
+//
+// [Homes] is safe for concurrent use. A home is made when something is first asked for its caller, and nobody waits for
+// that. [Homes.Run] ends the homes and waits for them.
+//
+// # Failure
+//
+// What a former life of the process left is taken up by the homes of those who have anything, some at a time. A store
+// that is away is waited for; until then each caller is told so who asks for what may be there.
+package homes
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/router"
+)
+
+// recovering is how many homes take up what was left at a time: each asks the store, which others wait for too.
+const recovering = 16
+
+// Bounds of the homes that nothing is open in. When there are more, those end whose callers have been away longest:
+// their sticky sessions and what they have not heard are read from the store when they come back. No home ends that was
+// asked for something a short time ago: whoever holds its state without a trace of it there is done with it after that.
+const (
+	maxHomes = 1000
+	awayFor  = 10 * time.Minute
+)
+
+// retries stand between two tries to read who has left something.
+var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
+
+// Homes has a home for each caller.
+type Homes struct {
+	each  router.Config // Set once: of every home's router, but for its caller
+	known chan struct{} // closed once what a former life left is known, and taken up
+
+	running sync.WaitGroup // the homes that run
+
+	mu    sync.Mutex
+	ctx   context.Context          // Guarded by mu: of Run; nil before it
+	over  bool                     // Guarded by mu: Run waits for the last homes
+	read  bool                     // Guarded by mu: who has left anything has a home
+	homes map[handoff.Caller]*home // Guarded by mu
+}
+
+// A home is the router of one caller.
+type home struct {
+	*router.Router
+	asked time.Time          // Guarded by the homes' mu: when something was last asked of it
+	end   context.CancelFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
+}
+
+// New returns homes whose routers are all of one configuration. Its Caller is that of each home; of IDs, Queues,
+// Owners, Rates and Counts, which all homes share, those that it lacks are made. Nothing is done before [Homes.Run].
+func New(each router.Config) *Homes {
+	each = each.WithDefaults()
+	s := &Homes{each: each, known: make(chan struct{}), homes: map[handoff.Caller]*home{}}
+	if each.Ledger == nil {
+		s.read = true
+		close(s.known)
+	}
+	return s
+}
+
+// of returns the home of a caller.
+func (s *Homes) of(c handoff.Caller) *router.Router {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	h := s.homes[c]
+	if h == nil {
+		s.endSomeLocked(now)
+		h = s.makeLocked(c, now)
+		s.beginLocked(h)
+		if s.read && s.each.Ledger != nil {
+			h.TakeUp(s.ctx, nil) // else it would have a home
+		}
+	}
+	h.asked = now
+	return h.Router
+}
+
+// makeLocked makes a home that does not run yet.
+func (s *Homes) makeLocked(c handoff.Caller, now time.Time) *home {
+	cfg := s.each
+	cfg.Caller = c
+	h := &home{Router: router.NewRouter(cfg), asked: now}
+	s.homes[c] = h
+	return h
+}
+
+// begun returns the home of a caller of whom something may be left. It has ended meanwhile where that had to wait for
+// very long.
+func (s *Homes) begun(c handoff.Caller) *router.Router {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.homes[c]
+	if h == nil {
+		h = s.makeLocked(c, time.Now())
+	}
+	s.beginLocked(h)
+	return h.Router
+}
+
+// beginLocked lets a home run if it does not and the homes do. What is asked of one that is made when they end is
+// refused, as by the others.
+func (s *Homes) beginLocked(h *home) {
+	switch {
+	case h.end != nil, s.ctx == nil:
+	case s.over:
+		h.Refuse()
+	default:
+		ctx, end := context.WithCancel(s.ctx)
+		h.end = end
+		s.running.Go(func() { _ = h.Run(ctx) })
+	}
+}
+
+// endSomeLocked ends homes when there are too many: some at once, since looking costs.
+func (s *Homes) endSomeLocked(now time.Time) {
+	if len(s.homes) < maxHomes {
+		return
+	}
+	away := map[handoff.Caller]*home{}
+	for c, h := range s.homes {
+		if h.end != nil && now.Sub(h.asked) >= awayFor && h.Idle() {
+			away[c] = h
+		}
+	}
+	first := slices.SortedFunc(maps.Keys(away), func(x, y handoff.Caller) int {
+		return away[x].asked.Compare(away[y].asked)
+	})
+	for _, c := range first[:min(len(first), maxHomes/4)] {
+		away[c].end()
+		delete(s.homes, c)
+	}
+}
+
+// all returns the homes that are there.
+func (s *Homes) all() []*home {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.homes))
+}
+
+// Run lets the homes run, takes up what a former life of the process left, and returns when ctx has ended and every
+// home with it. It is called once.
+func (s *Homes) Run(ctx context.Context) error {
+	s.mu.Lock()
+	s.ctx = ctx
+	for _, h := range s.homes {
+		s.beginLocked(h)
+	}
+	s.mu.Unlock()
+	if s.each.Ledger != nil {
+		s.recover(ctx)
+	}
+	<-ctx.Done()
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// recover makes the homes of those of whom a former life left anything, and waits until they have taken that up.
+func (s *Homes) recover(ctx context.Context) {
+	for try := 0; ; try++ {
+		err := s.each.Owners.Read(ctx)
+		var left []ledger.Entry
+		if err == nil {
+			// It bounds each of its answers; all of them may take a while.
+			left, err = s.each.Counts.Timed(s.each.Ledger).OpenAll(ctx)
+		}
+		if err == nil {
+			s.takeUp(ctx, left)
+			return
+		}
+		if try == 0 {
+			s.each.Log.Warn("the ledger cannot be read yet", zap.Error(err))
+		}
+		select {
+		case <-time.After(s.each.Jitter(retries.Step(try))):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// takeUp gives each home what is left of its caller.
+func (s *Homes) takeUp(ctx context.Context, left []ledger.Entry) {
+	of := map[handoff.Caller][]ledger.Entry{}
+	for _, e := range left {
+		of[e.Caller] = append(of[e.Caller], e)
+	}
+	s.mu.Lock()
+	s.read = true
+	now := time.Now()
+	for c := range of {
+		if s.homes[c] == nil {
+			s.makeLocked(c, now)
+		}
+	}
+	waiting := slices.Collect(maps.Keys(s.homes))
+	s.mu.Unlock()
+	var group sync.WaitGroup
+	room := make(chan struct{}, recovering)
+	for _, c := range waiting {
+		room <- struct{}{}
+		group.Go(func() {
+			defer func() { <-room }()
+			s.begun(c).TakeUp(ctx, of[c])
+		})
+	}
+	group.Wait()
+	close(s.known)
+}

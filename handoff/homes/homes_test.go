@@ -1,0 +1,267 @@
+package homes
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/router"
+)
+
+func grantOf(user string) handoff.Grant {
+	return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: user}}
+}
+
+// A life is homes that run.
+type life struct {
+	*Homes
+	end func()
+}
+
+// live begins a life of the process.
+func (w *world) live(ctx context.Context, name string) life {
+	s := New(router.Config{Fleet: w, Stickies: w, Ledger: w, IDs: router.NewIDs(name)})
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return life{s, sync.OnceFunc(func() { stop(); <-done })}
+}
+
+// ask gives work.
+func (s life) ask(t *testing.T, user string) handoff.RunID {
+	t.Helper()
+	id, err := s.Start(t.Context(), grantOf(user), handoff.Request{
+		Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput("go"), Mode: handoff.ModeNext,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// outcome is how a caller's work ended.
+func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outcome {
+	t.Helper()
+	rec, err := s.Handoff(grantOf(user), string(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec.Outcome
+}
+
+func code(err error) handoff.Code {
+	if err == nil {
+		return ""
+	}
+	return handoff.AsError(err).Code
+}
+
+// TestCallersApart: each caller has a home, in which nothing is of anybody else; ids are those of the process.
+func TestCallersApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := w.live(t.Context(), "h")
+		defer s.end()
+		ids := map[string]handoff.RunID{"alice": s.ask(t, "alice"), "bob": s.ask(t, "bob")}
+		synctest.Wait()
+		if ids["alice"] == ids["bob"] || s.of(grantOf("alice").Caller) == s.of(grantOf("bob").Caller) {
+			t.Errorf("what is whose cannot be told: %v", ids)
+		}
+		if _, err := s.Handoff(grantOf("alice"), string(ids["bob"])); code(err) != handoff.CodeNotFound {
+			t.Errorf("alice sees what bob has: %v", err)
+		}
+		if list, err := s.Handoffs(grantOf("carol")); len(list) != 0 || err != nil {
+			t.Errorf("carol, who is new, has %v, %v", list, err)
+		}
+		close(w.let)
+		synctest.Wait()
+		for user, id := range ids {
+			if o := s.outcome(t, user, id); o != handoff.OutcomeResult {
+				t.Errorf("the work of %s has ended as %q", user, o)
+			}
+		}
+	})
+}
+
+// TestTakenUp: what a former life left is taken up by the homes of its callers, once, as soon as the store answers:
+// also in a home that somebody has asked something meanwhile. Who left nothing has no home until they come.
+func TestTakenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		former, ids := w.live(t.Context(), "h"), map[string]handoff.RunID{}
+		users := []string{}
+		for i := range 2 * recovering {
+			user := fmt.Sprint("user ", i)
+			users, ids[user] = append(users, user), former.ask(t, user)
+		}
+		synctest.Wait()
+		former.end()
+
+		w.goAway(true)
+		s := w.live(t.Context(), "i")
+		defer s.end()
+		synctest.Wait()
+		for _, user := range []string{users[0], "nobody"} {
+			if _, err := s.Handoff(grantOf(user), string(ids[users[0]])); code(err) != handoff.CodeStoreDown {
+				t.Errorf("%s is told while the store is away: %v", user, err)
+			}
+		}
+		if err := s.Recovered(t.Context(), time.Second); code(err) != handoff.CodeStoreDown {
+			t.Errorf("what was left is known: %v", err)
+		}
+		w.goAway(false)
+		if err := s.Recovered(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.all()); n != len(users)+1 {
+			t.Errorf("there are %d homes", n)
+		}
+		if _, err := s.Handoff(grantOf("nobody"), string(ids[users[0]])); code(err) != handoff.CodeNotFound {
+			t.Errorf("who left nothing is told: %v", err)
+		}
+		close(w.let)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for _, user := range users {
+			if o, n := s.outcome(t, user, ids[user]), w.adopted[grantOf(user).Caller.String()]; o == "" || n != 1 {
+				t.Errorf("the work of %s was adopted %d times and has ended as %q", user, n, o)
+			}
+		}
+		if w.started != len(users) {
+			t.Errorf("%d turns were started of %d", w.started, len(users))
+		}
+	})
+}
+
+// TestHomesEnd: when the homes end, so does everything in them, also what was given before they ran, or to one whose
+// turn to take up what was left had not come. What is asked after that is refused.
+func TestHomesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		early := New(router.Config{Fleet: w, Stickies: w, Ledger: w, IDs: router.NewIDs("h")})
+		id := life{Homes: early}.ask(t, "early")
+		ended, stop := context.WithCancel(t.Context())
+		stop()
+		if err := early.Run(ended); err != nil {
+			t.Fatal(err)
+		}
+		if o := (life{Homes: early}).outcome(t, "early", id); o == "" {
+			t.Error("what was given before the homes ran has no end")
+		}
+
+		s, given := w.live(t.Context(), "i"), map[string]handoff.RunID{}
+		for i := range 2 * recovering {
+			s.ask(t, fmt.Sprint("user ", i))
+		}
+		synctest.Wait()
+		s.end()
+		w.fill(true)
+		s = w.live(t.Context(), "j")
+		synctest.Wait()
+		for i := range 2 * recovering {
+			user := fmt.Sprint("user ", i)
+			given[user] = s.ask(t, user)
+		}
+		synctest.Wait()
+		s.end()
+		for user, id := range given {
+			if o := s.outcome(t, user, id); o == "" {
+				t.Errorf("the work of %s has no end", user)
+			}
+		}
+		for _, user := range []string{"user 0", "late"} {
+			req := handoff.Request{Target: handoff.Target{Server: "s"}, Input: handoff.TextInput("go")}
+			if _, err := s.Start(t.Context(), grantOf(user), req); code(err) != handoff.CodeShutdown {
+				t.Errorf("work of %s at the end: %v", user, err)
+			}
+		}
+	})
+}
+
+// TestAwayCallersAreLetGo: callers who come once do not pile up, and no home ends in which anything is open.
+func TestAwayCallersAreLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := w.live(t.Context(), "h")
+		defer s.end()
+		busy := map[string]func(g handoff.Grant){
+			"attends": func(g handoff.Grant) { s.Attend(g, ear{}) },
+			"reads":   func(g handoff.Grant) { s.Feed(g).Listen(0) },
+			"works":   func(g handoff.Grant) { s.ask(t, g.Caller.User) },
+		}
+		kept := map[string]*router.Router{}
+		for user, occupy := range busy {
+			occupy(grantOf(user))
+			kept[user] = s.of(grantOf(user).Caller)
+		}
+		once, often := s.of(grantOf("once").Caller), s.of(grantOf("often").Caller)
+		for i := range 2 * maxHomes {
+			switch {
+			case i == maxHomes+100 && len(s.all()) < i: // nobody has been away long enough
+				t.Errorf("%d homes are left of %d", len(s.all()), i)
+			case i > maxHomes+100 && i%100 == 0:
+				time.Sleep(awayFor / 2)
+			}
+			s.of(grantOf("often").Caller)
+			_, _ = s.Handoffs(grantOf(fmt.Sprint("caller ", i)))
+		}
+		if s.of(grantOf("often").Caller) != often {
+			t.Error("the home of who comes often has ended")
+		}
+		for user, home := range kept {
+			if s.of(grantOf(user).Caller) != home {
+				t.Errorf("the home of who %s has ended", user)
+			}
+		}
+		if s.of(grantOf("once").Caller) == once {
+			t.Error("the home of who came once is kept")
+		}
+		if n := len(s.all()); n > maxHomes+len(busy)+1 {
+			t.Errorf("there are %d homes", n)
+		}
+		synctest.Wait() // those that were told to end have ended
+		callers := 0.0
+		for m := range s.each.Counts.Metrics() {
+			if m.Name == "switchboard_callers" {
+				callers = m.Value
+			}
+		}
+		if n := len(s.all()); callers < float64(n)-3 || callers > float64(n) { // some have only a home
+			t.Errorf("%v callers are counted in %d homes", callers, n)
+		}
+	})
+}
+
+// BenchmarkHome is what a home takes that nothing is open in, once something was asked of it.
+func BenchmarkHome(b *testing.B) {
+	const homes = 10_000
+	for b.Loop() {
+		w := newWorld()
+		s := w.live(b.Context(), "h")
+		_ = s.Recovered(b.Context(), time.Minute)
+		before, goroutines := inUse(), runtime.NumGoroutine()
+		for i := range homes {
+			if _, err := s.Handoffs(grantOf(fmt.Sprint(i))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric((inUse()-before)/homes, "B/home")
+		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/homes, "goroutines/home")
+		s.end()
+	}
+}
+
+// inUse is the memory of heap and stacks.
+func inUse() float64 {
+	time.Sleep(100 * time.Millisecond) // what is begun behind has begun
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse + m.StackInuse)
+}
