@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -35,6 +36,17 @@ type LongFrame struct {
 	Head  []byte // at most LongHead bytes
 	Size  int    // in bytes
 	Cause error  // what its request is told
+}
+
+// answers matches the head of a response of JSON-RPC.
+var answers = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,\s*"(?:result|error)"`)
+
+// Answers returns the id of the request of JSON-RPC that the frame answers; nil: it can be seen of none.
+func (e *LongFrame) Answers() []byte {
+	if found := answers.FindSubmatch(e.Head); found != nil {
+		return found[1]
+	}
+	return nil
 }
 
 // Error implements error.
@@ -81,6 +93,7 @@ type End struct {
 	Passes []string         // variables of ours that its program gets besides the usual; "NAME*" is a beginning
 	Grace  time.Duration    // how long its program may take to end by itself once its input has ended; 0: 2 s
 	Died   func(how string) // called when its program ended by itself; may be nil
+	Apart  bool             // a connection beside the one that works, which only reads and ends soon
 	Log    *zap.Logger
 }
 

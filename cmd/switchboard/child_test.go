@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/servers/joined/keeper"
 	"switchboard/servers/responses/sandbox"
 )
 
@@ -21,6 +22,7 @@ const childEnv = "TEST_SWITCHBOARD_PROGRAM"
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	keeper.Main()
 	redisLease = 500 * time.Millisecond // who was killed is not waited for any longer
 	if to := os.Getenv(relayEnv); to != "" {
 		relay(to)

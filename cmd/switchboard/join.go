@@ -22,7 +22,7 @@ type joinVerb struct {
 	URL       string   `arg:"" optional:"" name:"url" help:"The Switchboard to join, as \"switchboard invite\" printed it there. Without it, goes on with the one that was joined."`
 	Code      string   `arg:"" optional:"" help:"The code of the invitation: it works once, within ten minutes."`
 	Service   bool     `help:"Run from now on by itself, also after a restart of this machine: as a systemd user unit, or a launchd agent."`
-	Agents    []string `placeholder:"NAME,…" help:"The agents that may be used: codex. Else those that are installed."`
+	Agents    []string `placeholder:"NAME,…" help:"The agents that may be used: codex, claude, opencode. Else those that are installed."`
 	Dirs      []string `name:"dir" placeholder:"DIR,…" help:"The directories that they may be used in. Else all."`
 	Ceiling   string   `placeholder:"SANDBOX" help:"The loosest sandbox that may run here: read-only, workspace-write or danger-full-access."`
 	NoAnswers bool     `help:"What agents ask here is answered here alone: a yes from elsewhere does not count."`
@@ -56,6 +56,7 @@ type machineAgent struct {
 	Kind    string   `yaml:"kind"`
 	Command []string `yaml:"command"`
 	Env     []string `yaml:"env"`
+	Mode    string   `yaml:"mode"`
 }
 
 // machineDir is where a machine that joined keeps what is its own.
@@ -111,8 +112,13 @@ func readPolicy(path string) (host.Policy, error) {
 			bad(at, "an agent needs a name of at most 32 of a-z 0-9 -, beginning with a letter or figure")
 		case slices.ContainsFunc(p.Agents, func(other host.Setting) bool { return other.Name == a.Name }):
 			bad(at, "another agent is called %s", a.Name)
-		case !known && (a.Kind != "codex" || len(a.Command) == 0):
-			bad(at, "%s needs kind: codex and a command; only %s go without", a.Name, strings.Join(host.Usual(), ", "))
+		case a.Kind != "" && !slices.Contains(host.Kinds, a.Kind):
+			bad(at, "kind %q is unknown%s", a.Kind, suggest(a.Kind, host.Kinds))
+		case !known && (a.Kind == "" || len(a.Command) == 0) || known && a.Kind == "" && len(a.Command) > 0:
+			bad(at, "%s needs a kind (%s) and a command; only %s go without", a.Name, strings.Join(host.Kinds, ", "),
+				strings.Join(host.Usual(), ", "))
+		case a.Mode != "" && a.Kind == "codex":
+			bad(at, "a mode goes with agents of kind acp; for Codex the ceiling says what may run")
 		}
 		p.Agents = append(p.Agents, host.Setting(a))
 	}
@@ -158,7 +164,8 @@ func (j joinVerb) policyText() (string, error) {
 		agents = append(agents, "{name: "+a+"}")
 	}
 	option("agents: ["+strings.Join(agents, ", ")+"]",
-		"agents: [{name: codex}, {name: newer, kind: codex, command: [/opt/codex, app-server]}]   # else those that are installed",
+		"agents: [{name: codex}, {name: claude, env: [ANTHROPIC_API_KEY]}, {name: newer, kind: codex, command: [/opt/codex, app-server]}]"+
+			"   # else those that are installed",
 		len(agents) > 0)
 	var dirs []string
 	for _, dir := range j.Dirs {

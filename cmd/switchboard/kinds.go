@@ -27,7 +27,7 @@ func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
 	return []servers.Kind{
 		codex.Kind(transports(lines)...),
 		agents.Kind(),
-		acp.Kind(transport.ByCommand()),
+		acp.Kind(joined.PlainTransport(lines), transport.ByCommand()),
 	}
 }
 

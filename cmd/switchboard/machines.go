@@ -9,6 +9,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/servers/responses"
@@ -139,11 +140,7 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 	i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name })
 	if i >= 0 {
 		spec := configured[i]
-		own, _ := spec.Own.(*codex.Config)
-		if own == nil {
-			own = new(codex.Config)
-		}
-		if _, waits := own.Way.(*joined.Way); !waits {
+		if !waits(spec) {
 			return spec, handoff.Malformed("name", "the name "+of.Name+" is taken: a server that is configured has it")
 		}
 		if spec.Kind != of.Agent.Kind {
@@ -154,12 +151,30 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 		return spec, nil
 	}
 	spec := servers.Spec{Name: of.Name, Kind: of.Agent.Kind, Aliases: of.Aliases}
-	if spec.Kind != codex.Name {
+	way := &joined.Way{Joined: true, Lines: lines, Plain: spec.Kind == acp.Name}
+	switch spec.Kind {
+	case codex.Name:
+		spec.Own = &codex.Config{Cwd: of.Agent.Dir, Ceiling: of.Ceiling, Way: way}
+	case acp.Name:
+		spec.Own = &acp.Config{Cwd: of.Agent.Dir, Mode: of.Agent.Mode, Way: way}
+	default:
 		return spec, fmt.Errorf("%s: no machine brings agents of kind %s", of.Name, spec.Kind)
 	}
-	spec.Own = &codex.Config{Cwd: of.Agent.Dir, Ceiling: of.Ceiling, Way: &joined.Way{Joined: true, Lines: lines}}
 	spec.Own.Describe(&spec)
 	return spec, nil
+}
+
+// waits reports whether an entry waits for an agent of a machine that joins.
+func waits(spec servers.Spec) bool {
+	var way servers.Way
+	switch own := spec.Own.(type) {
+	case *codex.Config:
+		way = own.Way
+	case *acp.Config:
+		way = own.Way
+	}
+	_, is := way.(*joined.Way)
+	return is
 }
 
 // joining is what the page and the verbs do with machines that join.

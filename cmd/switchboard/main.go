@@ -21,6 +21,7 @@ import (
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/servers/joined"
+	"switchboard/servers/joined/keeper"
 	"switchboard/servers/responses/sandbox"
 	"switchboard/sessions"
 )
@@ -34,6 +35,7 @@ const (
 
 func main() {
 	sandbox.Main()
+	keeper.Main()
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

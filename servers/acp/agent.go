@@ -267,11 +267,11 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	if err != nil {
 		return err
 	}
-	if !a.runs(id) {
-		return handoff.Fault(handoff.CodeNotPending, "", "")
-	}
 	if err := a.conn.peer.lost(); err != nil {
 		return a.fault(&notSentError{err}, handoff.CodeUnreachable)
+	}
+	if !a.runs(id) {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if !a.conn.can.Meta.Steering.Supported {
 		return handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent takes no words while it works")
@@ -352,6 +352,8 @@ func (a *agent) Reconcile(_ context.Context, _ handoff.TurnID, id string) (hando
 		return turn, nil
 	case !a.conn.can.Agent.Load:
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent tells nothing of sessions of before")
+	case !s.known:
+		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "what was before in the session cannot be read while it works")
 	case len(s.history.keys) >= maxKeys:
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "the session is too long to be searched")
 	}

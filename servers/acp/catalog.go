@@ -138,7 +138,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 		return servers.Text{}, c.fault(&notSentError{context.Cause(ctx)}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	cfg := c.cfg
-	cfg.Counters = nil
+	cfg.Counters, cfg.apart = nil, true
 	reader, err := connect(ctx, cfg)
 	if err != nil {
 		return servers.Text{}, err

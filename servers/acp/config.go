@@ -35,6 +35,7 @@ type Config struct {
 	ways      servers.Ways // that the file may choose from
 	exclusive bool         // the far end ends with its connection
 	local     bool         // its directories are on this machine
+	apart     bool         // the connection only reads, beside the one that works
 }
 
 // restFor is how long after a turn agents still write into its session: up to a second.
@@ -124,7 +125,7 @@ func Dialer(cfg Config) servers.Dial {
 // connect starts the agent, shakes hands and keeps the connection running until it is lost or closed.
 func connect(ctx context.Context, cfg Config) (*connection, error) {
 	wire, err := cfg.Way.Open(ctx, servers.End{
-		Server: cfg.Name, Dir: cfg.Cwd, Passes: passes, Grace: exitGrace, Log: cfg.Log,
+		Server: cfg.Name, Dir: cfg.Cwd, Passes: passes, Grace: exitGrace, Apart: cfg.apart, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -118,11 +118,14 @@ func (c *connection) opened(ctx context.Context, s *session) error {
 	return c.fault(c.open(ctx, s), s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
 }
 
-// open opens a session in the agent. What is known up to its newest change is resumed; else its history is loaded. The
-// caller holds its gate.
+// open opens a session in the agent. What is known up to its newest change is resumed; else its history is loaded. One
+// in which a prompt of an earlier connection runs is taken over as it is. The caller holds its gate.
 func (c *connection) open(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, errTimeout)
 	defer cancel()
+	if taken, err := c.adopt(ctx, s); taken || err != nil {
+		return err
+	}
 	found, err := c.rested(ctx, s.id)
 	if err != nil {
 		return err
@@ -399,9 +402,10 @@ func (c *connection) closeIn(s *session) {
 }
 
 // Close ends the connection and returns when its goroutines have ended. Running turns are cancelled, because an agent
-// that works may work on when its input ends; whoever follows one is told that the connection ended.
+// that works may work on when its input ends, unless a keeper has them go on; whoever follows one is told that the
+// connection ended.
 func (c *connection) Close() error {
-	if c.closing.CompareAndSwap(false, true) && c.peer.lost() == nil {
+	if c.closing.CompareAndSwap(false, true) && c.peer.lost() == nil && !c.can.Meta.Switchboard.Keeps {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		for _, s := range c.all() {
@@ -441,6 +445,8 @@ func (c *connection) handle(m message) {
 		if s := c.known(p.Session); s != nil {
 			s.hear(&p.Update)
 		}
+	case m.Method == onPrompted || m.Method == onAnswered:
+		c.adopted(m)
 	case m.Method == onWithdraw:
 		var p struct {
 			ID json.RawMessage `json:"requestId"`

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strconv"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -74,17 +72,4 @@ func encode(s sent) ([]byte, error) {
 		err = errFrameTooLarge
 	}
 	return frame, err
-}
-
-// answers matches the head of a response.
-var answers = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,\s*"(?:result|error)"`)
-
-// answered returns the id of the request that a frame with this head answers.
-func answered(head []byte) (id int64, ok bool) {
-	found := answers.FindSubmatch(head)
-	if found == nil {
-		return 0, false
-	}
-	id, err := strconv.ParseInt(string(found[1]), 10, 64)
-	return id, err == nil
 }

@@ -131,7 +131,7 @@ func (p *peer) readAll() {
 		if long, ok := errors.AsType[*servers.LongFrame](err); ok {
 			p.tooLong.Add(1)
 			p.log.Warn("line left out", zap.Int("bytes", long.Size))
-			if id, ok := answered(long.Head); ok {
+			if id, err := strconv.ParseInt(string(long.Answers()), 10, 64); err == nil {
 				p.land(id, reply{err: &unansweredError{long.Cause}})
 			}
 			continue

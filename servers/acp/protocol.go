@@ -19,11 +19,14 @@ const (
 	doPrompt     = "session/prompt"
 	doCancel     = "session/cancel"
 	doSteer      = "_session/steering"
+	doAdopt      = "_switchboard/adopt" // of a keeper: see the package servers/joined/keeper
 
 	onUpdate     = "session/update"
 	onPermission = "session/request_permission"
 	onElicit     = "elicitation/create"
 	onWithdraw   = "$/cancel_request"
+	onPrompted   = "_switchboard/prompted"
+	onAnswered   = "_switchboard/answered"
 )
 
 // initializeParams offers neither files nor terminals: agents then use their own. With notices offered, warnings come
@@ -65,6 +68,9 @@ type capabilities struct {
 		Steering struct {
 			Supported bool `json:"supported"`
 		} `json:"steering"`
+		Switchboard struct {
+			Keeps bool `json:"keeps"` // it goes on when the connection is lost, and gives its prompts to the next one
+		} `json:"switchboard"`
 	} `json:"_meta"`
 }
 
@@ -120,6 +126,22 @@ type listed struct {
 		Updated time.Time `json:"updatedAt"`
 	} `json:"sessions"`
 	Next string `json:"nextCursor"`
+}
+
+// adopted is a prompt that an earlier connection sent, as its keeper tells it.
+type adopted struct {
+	Session string  `json:"sessionId"`
+	Cwd     string  `json:"cwd"`
+	Prompt  []block `json:"prompt"`
+	Gap     bool    `json:"gap"` // what the agent said of it is not all kept
+}
+
+// answeredParams is what became of a prompt that an earlier connection sent.
+type answeredParams struct {
+	Session string          `json:"sessionId"`
+	Result  json.RawMessage `json:"result"`
+	Error   *rpcError       `json:"error"`
+	Ended   string          `json:"ended"` // why the agent ended before it answered
 }
 
 // block is a piece of a prompt or of what an agent says.

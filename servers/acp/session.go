@@ -187,6 +187,12 @@ func (s *session) hear(u *update) {
 		k.sign()
 	}
 	switch u.Kind {
+	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update":
+		if k != nil && k.gap && !s.replaying {
+			return // all of it is read at its end
+		}
+	}
+	switch u.Kind {
 	case "user_message_chunk":
 		if s.replaying {
 			s.heard()

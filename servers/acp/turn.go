@@ -32,6 +32,9 @@ type turn struct {
 	silent  bool          // nothing came of it yet but its answer
 	broken  bool          // the agent said that its system failed
 	stopped bool          // we cancelled it
+	foreign bool          // an earlier connection sent its prompt
+	quiet   bool          // what is heard of it was said before: only what is finished is reported
+	gap     bool          // what the agent said of it was not all kept: it is read from the session when it has ended
 	ended   *handoff.TurnEnded
 	calls   map[string]*call
 	message struct {
@@ -107,11 +110,15 @@ func (k *turn) say(id, text string) {
 	if k.message.id != id {
 		k.finish()
 		k.message.id = id
-		k.report(k.reducer.ItemStarted(turns.Item{Item: handoff.Item{ID: id, Kind: handoff.ItemMessage}, Streamed: true}))
+		if !k.quiet {
+			k.report(k.reducer.ItemStarted(turns.Item{Item: handoff.Item{ID: id, Kind: handoff.ItemMessage}, Streamed: true}))
+		}
 	}
 	if k.message.text.Len() < maxMessage {
 		k.message.text.WriteString(text)
-		k.report(k.reducer.Delta(id, text, handoff.DeltaMessage))
+		if !k.quiet {
+			k.report(k.reducer.Delta(id, text, handoff.DeltaMessage))
+		}
 	}
 }
 
@@ -153,7 +160,7 @@ func (k *turn) finish() {
 
 // think takes a piece of what the agent thinks.
 func (k *turn) think(id, text string) {
-	if text == "" {
+	if text == "" || k.quiet {
 		return
 	}
 	k.report(k.reducer.Delta(string(k.id)+"-thought-"+id, text, handoff.DeltaReasoning))
@@ -175,9 +182,11 @@ func (k *turn) call(u *update) {
 	printed := c.merge(u)
 	if !c.announced && c.known() {
 		c.announced = true
-		k.report(k.reducer.ItemStarted(c.item()))
+		if !k.quiet {
+			k.report(k.reducer.ItemStarted(c.item()))
+		}
 	}
-	if c.announced && printed != "" && !c.done {
+	if c.announced && printed != "" && !c.done && !k.quiet {
 		k.report(k.reducer.Delta(c.ID, printed, handoff.DeltaOutput))
 	}
 	if c.ended() {
@@ -194,20 +203,30 @@ func (s *session) answered(k *turn, r reply) {
 		return
 	}
 	s.turn, s.touched = nil, time.Now()
+	if k.foreign { // its keeper closes the session, whose modes are not known here
+		s.open = false
+	}
 	e, refused := errors.AsType[*rpcError](r.err)
 	switch {
+	case isEnd(r.err):
+		end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Code: handoff.CodeAgentEnded,
+			Detail: handoff.ClipRunes(r.err.Error(), maxDetail)}
+		k.cutShort()
+		k.endLocked(end, nil)
 	case r.err != nil && !refused || s.conn.closing.Load():
 		k.lost = true
-	case refused && k.silent && isRefusal(e):
+	case refused && k.silent && isRefusal(e) && !k.foreign:
 		k.refusal = e
 		s.history.withdraw(k.id)
 	default:
 		k.sign()
 		end, used := k.ending(r.result, e)
-		s.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id }, true)
-		k.report(used)
-		k.report(k.reducer.End(end, nil))
-		k.ended = &end
+		if k.gap {
+			s.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id }, true)
+			s.conn.work.Go(func() { s.conn.fill(s, k, end) })
+			break
+		}
+		k.endLocked(end, used)
 	}
 	if !k.signed {
 		k.signed = true
@@ -217,6 +236,14 @@ func (s *session) answered(k *turn, r reply) {
 	if s.conn.peer.lost() == nil {
 		s.conn.work.Go(func() { s.conn.rest(s) })
 	}
+}
+
+// endLocked ends the turn, and closes its questions.
+func (k *turn) endLocked(end handoff.TurnEnded, used []handoff.Update) {
+	k.session.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id }, true)
+	k.report(used)
+	k.report(k.reducer.End(end, nil))
+	k.ended = &end
 }
 
 // isRefusal reports whether an error says that a prompt was not taken.
@@ -231,7 +258,7 @@ func isRefusal(e *rpcError) bool {
 // ending says how the turn ended, and what it used.
 func (k *turn) ending(result []byte, failed *rpcError) (end handoff.TurnEnded, used []handoff.Update) {
 	p, tells := readPrompted(result)
-	wordless := k.message.id == "" && k.reducer.Answer() == ""
+	wordless := k.message.id == "" && k.reducer.Answer() == "" && !k.gap
 	switch {
 	case failed != nil && (failed.Code == codeCancelled || k.stopped):
 		end.Status = handoff.TurnInterrupted

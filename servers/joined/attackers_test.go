@@ -142,11 +142,11 @@ func TestManyConnections(t *testing.T) {
 	until(t, "mini", func() bool { return s.counts.lines.Load() == 1 })
 	var open []net.Conn
 	for range maxStreams {
-		conn, err := s.lines.Dial(t.Context(), "mini")
+		conn, err := s.lines.Dial(t.Context(), "mini", false)
 		must(t, err)
 		open = append(open, conn)
 	}
-	if conn, err := s.lines.Dial(t.Context(), "mini"); err == nil {
+	if conn, err := s.lines.Dial(t.Context(), "mini", false); err == nil {
 		t.Error("it serves more")
 		must(t, conn.Close())
 	}
@@ -154,7 +154,7 @@ func TestManyConnections(t *testing.T) {
 		_ = conn.Close() // the other end sees it
 	}
 	until(t, "a free place", func() bool {
-		conn, err := s.lines.Dial(t.Context(), "mini")
+		conn, err := s.lines.Dial(t.Context(), "mini", false)
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -179,7 +179,7 @@ func TestLineDuringChange(t *testing.T) {
 	if is := s.find(key.Public().(ed25519.PublicKey)); is.line != nil {
 		t.Error("the line that was lost is its line again")
 	}
-	if _, err := s.lines.Dial(t.Context(), "studio"); err == nil ||
+	if _, err := s.lines.Dial(t.Context(), "studio", false); err == nil ||
 		!strings.Contains(handoff.AsError(err).Detail, "offline") {
 		t.Errorf("it is dialled through a line that was lost: %v", err)
 	}

@@ -54,10 +54,11 @@ func (r Refusal) Error() string {
 // Final reports whether to ask again changes nothing.
 func (r Refusal) Final() bool { return r != RefusedForNow }
 
-// An opening is what a stream to an agent begins with, and an opened what the machine answers.
+// An Opening is what a stream to an agent begins with, and an opened what the machine answers.
 type (
-	opening struct {
-		Agent string `json:"agent"`
+	Opening struct {
+		Agent string `json:"agent"`           // its name
+		Apart bool   `json:"apart,omitempty"` // it only reads, beside the connection that works
 	}
 	opened struct {
 		Error string `json:"error,omitempty"` // "": from here on the stream is the agent's
@@ -87,7 +88,8 @@ type Agent struct {
 	Name    string `json:"name"` // such as codex
 	Kind    string `json:"kind"` // codex or acp
 	Version string `json:"version,omitempty"`
-	Dir     string `json:"dir,omitempty"` // of new sessions
+	Dir     string `json:"dir,omitempty"`  // of new sessions
+	Mode    string `json:"mode,omitempty"` // of kind acp: that its sessions are in; "": one that asks
 }
 
 // Bounds of what a machine tells.
@@ -116,6 +118,7 @@ func (a About) bounded() About {
 	for i := range a.Agents {
 		a.Agents[i].Version = handoff.Clip(a.Agents[i].Version, maxText)
 		a.Agents[i].Dir = handoff.Clip(a.Agents[i].Dir, maxText)
+		a.Agents[i].Mode = handoff.Clip(a.Agents[i].Mode, maxText)
 	}
 	return a
 }

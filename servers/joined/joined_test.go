@@ -200,14 +200,14 @@ func serve(t *testing.T, door *Door) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = door.Serve(ctx, func(_ context.Context, agent string) (net.Conn, error) {
-			if agent != "codex" {
-				return nil, errors.New("no agent " + agent)
+		_ = door.Serve(ctx, func(_ context.Context, to Opening) (net.Conn, error) {
+			if to.Agent != "codex" {
+				return nil, errors.New("no agent " + to.Agent)
 			}
 			far, near := net.Pipe()
 			go func() {
 				defer near.Close()
-				_, _ = near.Write([]byte("I am " + agent + ". "))
+				_, _ = near.Write([]byte("I am " + to.Agent + ". "))
 				_, _ = io.Copy(near, near)
 			}()
 			return far, nil
@@ -227,7 +227,7 @@ func until(t *testing.T, what string, is func() bool) {
 
 func (s *service) says(t *testing.T, server, words string) {
 	t.Helper()
-	conn, err := s.lines.Dial(t.Context(), server)
+	conn, err := s.lines.Dial(t.Context(), server, false)
 	must(t, err)
 	defer conn.Close()
 	_, err = conn.Write([]byte(words))
@@ -251,13 +251,13 @@ func TestJoin(t *testing.T) {
 	}
 	until(t, "mini", func() bool { return slices.Equal(s.memory.names(), []string{"mini"}) })
 	until(t, "its line", func() bool {
-		conn, err := s.lines.Dial(t.Context(), "mini")
+		conn, err := s.lines.Dial(t.Context(), "mini", false)
 		return err == nil && conn.Close() == nil
 	})
 	s.says(t, "mini", strings.Repeat("0123456789", 100_000))
 	must(t, door.Close())
 	until(t, "the loss", func() bool {
-		_, err := s.lines.Dial(t.Context(), "mini")
+		_, err := s.lines.Dial(t.Context(), "mini", false)
 		return err != nil && strings.HasPrefix(handoff.AsError(err).Detail, "its machine is asleep or offline since ")
 	})
 	next := newService(t, s.memory, s.key)
@@ -266,7 +266,7 @@ func TestJoin(t *testing.T) {
 	}
 	serve(t, next.open(t, Visit{Key: key, Service: door.Service, Name: "mini", About: codex}))
 	until(t, "its line", func() bool {
-		conn, err := next.lines.Dial(t.Context(), "mini")
+		conn, err := next.lines.Dial(t.Context(), "mini", false)
 		return err == nil && conn.Close() == nil
 	})
 	next.says(t, "mini", "again")
@@ -290,7 +290,7 @@ func TestOnlyItsAgents(t *testing.T) {
 	})[0]].line
 	s.mu.Unlock()
 	for _, name := range []string{"", "claude", "127.0.0.1:22", "/var/run/docker.sock", "../codex", strings.Repeat("x", maxFrame)} {
-		if conn, err := own.open(t.Context(), name); err == nil {
+		if conn, err := own.open(t.Context(), Opening{Agent: name}); err == nil {
 			_ = conn.Close()
 			t.Errorf("%.40q was reached", name)
 		}

@@ -20,14 +20,14 @@ type line struct {
 }
 
 // open opens a stream to an agent.
-func (l *line) open(ctx context.Context, agent string) (net.Conn, error) {
+func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 	raw, err := l.session.OpenStream()
 	if err != nil {
 		return nil, err
 	}
 	stream := stream{raw}
 	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
-	err = errors.Join(stream.SetDeadline(time.Now().Add(openTimeout)), writeFrame(stream, opening{agent}))
+	err = errors.Join(stream.SetDeadline(time.Now().Add(openTimeout)), writeFrame(stream, to))
 	var answer opened
 	if err == nil {
 		err = readFrame(stream, &answer)
@@ -85,8 +85,9 @@ func (l *Lines) drop(names []string) {
 	}
 }
 
-// Dial opens a connection to the agent that a server of the fleet is. An error is a [*handoff.Error].
-func (l *Lines) Dial(ctx context.Context, server string) (net.Conn, error) {
+// Dial opens a connection to the agent that a server of the fleet is; apart: one that only reads, beside the one that
+// works. An error is a [*handoff.Error].
+func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, error) {
 	l.mu.Lock()
 	to, known := l.ends[server]
 	l.mu.Unlock()
@@ -99,7 +100,7 @@ func (l *Lines) Dial(ctx context.Context, server string) (net.Conn, error) {
 	case to.line == nil:
 		why = "its machine is asleep or offline since " + to.lost.Format("15:04")
 	default:
-		conn, err := to.line.open(ctx, to.agent)
+		conn, err := to.line.open(ctx, Opening{to.agent, apart})
 		if err == nil {
 			return conn, nil
 		}

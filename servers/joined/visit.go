@@ -133,7 +133,7 @@ func (v Visit) isService(key ed25519.PublicKey) error {
 // Serve connects the service with agents of this machine until the line is lost or ctx ends. dial opens a connection to
 // an agent by its name; no other is reached, and at most maxStreams at a time. Serve returns when all connections have
 // ended.
-func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, agent string) (net.Conn, error)) error {
+func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, to Opening) (net.Conn, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -164,14 +164,14 @@ func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, agent s
 
 // serveStream connects a stream with the agent that it names.
 func serveStream(
-	ctx context.Context, own net.Conn, dial func(ctx context.Context, agent string) (net.Conn, error),
+	ctx context.Context, own net.Conn, dial func(ctx context.Context, to Opening) (net.Conn, error),
 ) error {
-	var to opening
+	var to Opening
 	if err := errors.Join(own.SetDeadline(time.Now().Add(openTimeout)), readFrame(own, &to)); err != nil {
 		return err
 	}
 	reached, cancel := context.WithTimeout(ctx, openTimeout)
-	agent, err := dial(reached, to.Agent)
+	agent, err := dial(reached, to)
 	cancel()
 	if err != nil {
 		return errors.Join(writeFrame(own, opened{handoff.Clip(err.Error(), maxText)}), err)

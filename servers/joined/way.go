@@ -12,13 +12,18 @@ import (
 type Way struct {
 	Joined bool `yaml:"joined" doc:"true: it is an agent of a machine that joined under this name, to which the entry adds settings; or"`
 
-	Lines  *Lines // Set once
-	System string // of the machine, as people are shown it
+	Lines *Lines // Set once
+	Plain bool   // Set once: its kind speaks in lines; else by a WebSocket
 }
 
 // Transport is the transport of a server that joined, whose kind speaks by a WebSocket.
 func Transport(lines *Lines) servers.Transport {
 	return servers.Transport{Row: "joined", New: func() servers.Way { return &Way{Lines: lines} }}
+}
+
+// PlainTransport is the transport of a server that joined, whose kind speaks in lines.
+func PlainTransport(lines *Lines) servers.Transport {
+	return servers.Transport{Row: "joined", New: func() servers.Way { return &Way{Lines: lines, Plain: true} }}
 }
 
 // Check implements [servers.Way].
@@ -28,6 +33,16 @@ func (w *Way) Check(to servers.Report, _ servers.Files) {
 	}
 }
 
+// plain is a connection whose frames are lines.
+type plain struct {
+	*transport.Lines
+
+	conn net.Conn
+}
+
+// Close implements [servers.Wire].
+func (p plain) Close() error { return p.conn.Close() }
+
 // Describe implements [servers.Way]. What its machine does goes on without us.
 func (w *Way) Describe(s *servers.Spec) {
 	s.Remote = true
@@ -36,9 +51,12 @@ func (w *Way) Describe(s *servers.Spec) {
 
 // Open implements [servers.Way].
 func (w *Way) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
-	conn, err := w.Lines.Dial(ctx, end.Server)
+	conn, err := w.Lines.Dial(ctx, end.Server, end.Apart)
 	if err != nil {
 		return nil, err
+	}
+	if w.Plain {
+		return plain{transport.NewLines(conn, conn), conn}, nil
 	}
 	dial := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	return transport.OverSocket(ctx, end.Server, "ws://localhost/", nil, dial)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,15 +18,30 @@ import (
 
 	"go.uber.org/zap"
 
+	"switchboard/servers"
 	"switchboard/servers/joined"
+	"switchboard/servers/transport"
 )
 
 // usual are the agents that are used where they are installed, unless the owner's file lists others.
 func usual() []Setting {
 	return []Setting{
-		{Name: "codex", Kind: "codex", Command: []string{"codex", "app-server"}},
+		{Name: "codex", Kind: kindCodex, Command: []string{"codex", "app-server"}},
+		{Name: "claude", Kind: kindACP, Command: []string{"claude-agent-acp"}},
+		// Its sessions ask nothing in any mode of its own, unless its configuration says so.
+		{Name: "opencode", Kind: kindACP, Command: []string{"opencode", "acp"}, Mode: "build",
+			Env: []string{`OPENCODE_CONFIG_CONTENT={"permission":{"bash":"ask","edit":"ask","webfetch":"ask"}}`}},
 	}
 }
+
+// The kinds of agents that a machine may bring.
+const (
+	kindCodex = "codex"
+	kindACP   = "acp"
+)
+
+// Kinds are the kinds of agents that a machine may bring. Set once.
+var Kinds = []string{kindCodex, kindACP}
 
 // Usual are the names of the agents that need no command.
 func Usual() (names []string) {
@@ -48,11 +64,12 @@ type agents struct {
 	mu       sync.Mutex
 	procs    map[string]*process // Guarded by mu: by name; one for each agent that was dialled
 	versions map[string]string   // Guarded by mu: of programs; "": it does not tell
+	places   map[string]*places  // Guarded by mu: by name of an agent of kind acp
 	looked   time.Time           // Guarded by mu: when versions were asked
 }
 
 func newAgents(cfg Config) *agents {
-	return &agents{cfg: cfg, procs: map[string]*process{}, versions: map[string]string{}}
+	return &agents{cfg: cfg, procs: map[string]*process{}, versions: map[string]string{}, places: map[string]*places{}}
 }
 
 // settings are the agents that may be used and are installed.
@@ -66,7 +83,9 @@ func (a *agents) settings() []Setting {
 				if i < 0 {
 					continue // which the reader of the file has reported
 				}
-				s.Command = usual()[i].Command
+				u := usual()[i]
+				s.Kind, s.Command, s.Mode = u.Kind, u.Command, cmp.Or(s.Mode, u.Mode)
+				s.Env = append(u.Env, s.Env...) // the last of a name counts
 			}
 			all = append(all, s)
 		}
@@ -89,8 +108,11 @@ func (a *agents) about(ctx context.Context) joined.About {
 		dir = a.cfg.Policy.Dirs[0]
 	}
 	for _, s := range a.settings() {
-		about.Agents = append(about.Agents,
-			joined.Agent{Name: s.Name, Kind: s.Kind, Version: a.version(ctx, s.Command[0]), Dir: dir})
+		one := joined.Agent{Name: s.Name, Kind: s.Kind, Version: a.version(ctx, s.Command[0]), Dir: dir, Mode: s.Mode}
+		if one.Dir == "" && s.Kind == kindACP { // which needs one
+			one.Dir, _ = os.UserHomeDir() // "" is reported when a session is made
+		}
+		about.Agents = append(about.Agents, one)
 	}
 	return about
 }
@@ -123,15 +145,18 @@ func (a *agents) version(ctx context.Context, program string) string {
 }
 
 // dial opens a connection to an agent by its name, and starts it if need be.
-func (a *agents) dial(ctx context.Context, name string) (net.Conn, error) {
+func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) {
 	all := a.settings()
-	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == to.Agent })
 	if i < 0 {
-		return nil, fmt.Errorf("its machine has no agent %q that may be used", name)
+		return nil, fmt.Errorf("its machine has no agent %q that may be used", to.Agent)
 	}
 	p, err := a.process(all[i])
 	if err != nil {
 		return nil, err
+	}
+	if all[i].Kind == kindACP {
+		return a.dialLines(ctx, p, to.Apart)
 	}
 	conn, err := p.dial(ctx)
 	if err != nil {
@@ -139,6 +164,39 @@ func (a *agents) dial(ctx context.Context, name string) (net.Conn, error) {
 	}
 	return gated(conn, a.cfg.Policy), nil
 }
+
+// dialLines opens a connection to an agent of kind acp. Who only reads gets a process that ends with the connection:
+// the one that works has one client.
+func (a *agents) dialLines(ctx context.Context, p *process, apart bool) (net.Conn, error) {
+	g := &acpGate{policy: a.cfg.Policy, setting: p.setting, apart: apart, watched: map[string]called{},
+		asked: map[string]options{}}
+	a.mu.Lock()
+	if a.places[p.setting.Name] == nil {
+		a.places[p.setting.Name] = &places{all: map[string]place{}}
+	}
+	g.places = a.places[p.setting.Name]
+	a.mu.Unlock()
+	if apart {
+		child := transport.Child{Command: p.setting.Command, Env: p.setting.Env}
+		wire, err := child.Open(ctx, servers.End{Dir: p.where(), Passes: passedACP, Grace: readsGrace, Log: a.cfg.Log})
+		if err != nil {
+			return nil, err
+		}
+		return gatedLines(wire, g), nil
+	}
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return gatedLines(socketWire{transport.NewLines(conn, conn), conn}, g), nil
+}
+
+// passedACP are variables that agents of kind acp get besides the usual: where they keep what they know. Keys are
+// passed only where the owner's file lists them. Set once.
+var passedACP = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}
+
+// readsGrace is how long an agent that only reads may take to end.
+const readsGrace = 10 * time.Second
 
 // process returns the process of an agent, which may not run.
 func (a *agents) process(s Setting) (*process, error) {

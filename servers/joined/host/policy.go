@@ -21,6 +21,7 @@ type Setting struct {
 	Kind    string   // codex or acp
 	Command []string // nil: the usual one of that name
 	Env     []string // what it gets beside the usual: NAME passes a variable on, NAME=value sets one
+	Mode    string   // of kind acp: the mode that its sessions are in, whatever the ceiling; "": one that asks
 }
 
 // Ceilings are the words for sandboxes, from strict to loose. Set once.

@@ -20,12 +20,13 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/joined/keeper"
 )
 
 // Times of an agent.
 const (
 	startWithin = 10 * time.Second // from its start to its socket
-	endWithin   = 5 * time.Second  // from SIGTERM to SIGKILL
+	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a keeper gives its agent ten
 	unusedFor   = 24 * time.Hour
 	livedFor    = time.Minute // one that ends sooner is started again later and later
 )
@@ -64,7 +65,7 @@ type found struct {
 
 // dial opens a connection to the agent, and starts it if it does not run.
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
-	if daemon := daemonSocket(); daemon != "" && slices.Equal(p.setting.Command, usual()[0].Command) {
+	if daemon := daemonSocket(); daemon != "" && p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command) {
 		if conn, err := connect(ctx, daemon); err == nil {
 			return conn, nil // its sessions may be open in other programs of the user's through it
 		}
@@ -147,7 +148,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 	if err := os.Remove(p.socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that is gone
 		return nil, err
 	}
-	if home := codexHome(); home != "" { // without it codex does not start, as where it never ran
+	if home := codexHome(); home != "" && p.setting.Kind == kindCodex { // without it codex does not start, as where it never ran
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			return nil, err
 		}
@@ -157,16 +158,15 @@ func (p *process) launch() (exited <-chan error, err error) {
 		return nil, err
 	}
 	defer func() { _ = out.Close() }() // the child has its own
-	command := p.command()
+	command, err := p.command()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = servers.ChildEnv(os.Environ(), p.setting.Env, "CODEX_*")
+	cmd.Env = servers.ChildEnv(os.Environ(), p.setting.Env, append(passedACP, "CODEX_*")...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // nothing that ends us ends it
-	if cmd.Dir = p.begins; cmd.Dir == "" {
-		if cmd.Dir, err = os.UserHomeDir(); err != nil {
-			return nil, err
-		}
-	}
+	cmd.Dir = p.where()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -187,9 +187,22 @@ func (p *process) launch() (exited <-chan error, err error) {
 	return ended, err
 }
 
-// command is how the agent is started so that it listens on its socket.
-func (p *process) command() []string {
-	return append(slices.Clone(p.setting.Command), "--listen", "unix://"+p.socket)
+// command is how the agent is started so that it listens on its socket: by itself, or a keeper of it does.
+func (p *process) command() ([]string, error) {
+	if p.setting.Kind != kindACP {
+		return append(slices.Clone(p.setting.Command), "--listen", "unix://"+p.socket), nil
+	}
+	own, err := os.Executable()
+	return keeper.Command(own, p.socket, p.setting.Command), err
+}
+
+// where is the directory that the agent is started in; "" is ours.
+func (p *process) where() string {
+	if p.begins != "" {
+		return p.begins
+	}
+	home, _ := os.UserHomeDir() // which then is as good as any
+	return home
 }
 
 // await waits until the agent takes connections.

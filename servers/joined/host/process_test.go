@@ -11,12 +11,20 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/servers/joined"
+	"switchboard/servers/joined/keeper"
 )
 
 // agentEnv makes the test binary be an agent server that tells its process to whoever connects.
 const agentEnv = "TEST_HOST_AGENT"
 
 func TestMain(m *testing.M) {
+	keeper.Main()
+	if os.Getenv(acpEnv) != "" {
+		acpAgent()
+		return
+	}
 	if os.Getenv(agentEnv) == "" {
 		m.Run()
 		return
@@ -103,7 +111,7 @@ func TestAgentThatEnds(t *testing.T) {
 	if log, err := os.ReadFile(filepath.Join(dir, "codex.log")); err != nil || !strings.Contains(string(log), "it is broken") {
 		t.Errorf("the log has %q, %v", log, err)
 	}
-	if _, err := a.dial(t.Context(), "/etc/passwd"); err == nil {
+	if _, err := a.dial(t.Context(), joined.Opening{Agent: "/etc/passwd"}); err == nil {
 		t.Error("something was reached that is no agent")
 	}
 }

@@ -1,0 +1,261 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/acp"
+	acpsim "switchboard/servers/acp/simulator"
+	"switchboard/servers/joined"
+	"switchboard/servers/simulator"
+	"switchboard/servers/transport"
+)
+
+// acpEnv makes the test binary be an agent of the Agent Client Protocol on its standard streams.
+const acpEnv = "TEST_HOST_ACP"
+
+// acpAgent is an agent that asks before it runs a command, and works on "wait" until the file of that name is there.
+func acpAgent() {
+	w := acpsim.NewWorld(acpsim.Config{
+		Profile: acpsim.Profile{
+			List: true, Load: true, Resume: true, Close: true, Names: true, Modes: []string{"auto", "default"},
+		},
+		Script: func(prompt string) []any {
+			say := func(text string) simulator.Say { return simulator.Say{Text: text} }
+			switch {
+			case strings.HasPrefix(prompt, "ask"):
+				return []any{simulator.Ask{Command: "make install", Accepted: []simulator.Step{say("Done.")},
+					Declined: []simulator.Step{say("Not done.")}}}
+			case strings.HasPrefix(prompt, "wait"):
+				return []any{say("I wait."), simulator.Hang{}, say("It is over.")}
+			}
+			return []any{say(fmt.Sprintf("I am %d.", os.Getpid()))}
+		},
+	})
+	go func() {
+		for _, err := os.Stat("go on"); err != nil; _, err = os.Stat("go on") {
+			time.Sleep(5 * time.Millisecond)
+		}
+		w.Release()
+	}()
+	w.Serve(os.Stdin, os.Stdout, sync.OnceFunc(func() { _ = os.Stdin.Close() }))
+}
+
+// A hostWay reaches an agent of a machine without a line.
+type hostWay struct{ agents *agents }
+
+func (hostWay) Check(servers.Report, servers.Files) {}
+func (hostWay) Describe(s *servers.Spec)            { s.Remote = true }
+func (w hostWay) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
+	conn, err := w.agents.dial(ctx, joined.Opening{Agent: "claude", Apart: end.Apart})
+	if err != nil {
+		return nil, err
+	}
+	return lineWire{transport.NewLines(conn, conn), conn}, nil
+}
+
+type lineWire struct {
+	*transport.Lines
+
+	conn net.Conn
+}
+
+func (w lineWire) Close() error { return w.conn.Close() }
+
+// claude is a machine with an agent of kind acp, whose owner allows so much.
+func claude(t *testing.T, dir string, allow func(*Policy)) *agents {
+	t.Helper()
+	own, err := os.Executable()
+	must(t, err)
+	p := Policy{Answers: true, Dirs: []string{dir}, Agents: []Setting{{
+		Name: "claude", Kind: kindACP, Command: []string{own}, Env: []string{acpEnv + "=1"},
+	}}}
+	if allow != nil {
+		allow(&p)
+	}
+	return newAgents(Config{Dir: dir, Log: zap.NewNop(), Policy: p})
+}
+
+// linked connects to the agent of a machine as the service does.
+func linked(t *testing.T, a *agents, mode string) *servers.Link {
+	t.Helper()
+	link, err := acp.Dialer(acp.Config{Name: "mini", Cwd: a.cfg.Dir, Way: hostWay{a}, Mode: mode, Rest: time.Millisecond})(t.Context())
+	must(t, err)
+	t.Cleanup(func() { _ = link.Conn.Close() })
+	return link
+}
+
+// heard follows a turn to its end, and decides what it asks.
+func heard(t *testing.T, at handoff.Attached, turn handoff.TurnID, d handoff.Decision) (texts []string, end handoff.TurnEnded) {
+	t.Helper()
+	for u, err := range at.Agent.Follow(t.Context(), turn) {
+		must(t, err)
+		switch u := u.(type) {
+		case handoff.Question:
+			must(t, at.Agent.(handoff.Controls).Decide(t.Context(), u.ID, d))
+		case handoff.ItemDone:
+			if u.Item.Kind == handoff.ItemMessage {
+				texts = append(texts, u.Item.Text)
+			}
+		case handoff.TurnEnded:
+			end = u
+		}
+	}
+	return texts, end
+}
+
+func begun(t *testing.T, at handoff.Attached, words string) handoff.TurnID {
+	t.Helper()
+	turn, err := at.Agent.Start(t.Context(), handoff.Turn{ID: strings.ReplaceAll(words, " ", "-"), Input: handoff.TextInput(words)})
+	must(t, err)
+	return turn
+}
+
+// TestACPOutlivesUs: an agent on standard streams goes on with its work when the line and this process are gone; the
+// next process finds it, and hears all of it.
+func TestACPOutlivesUs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := claude(t, dir, nil)
+	t.Cleanup(first.end)
+	link := linked(t, first, "")
+	at, err := link.Conn.Create(t.Context(), dir)
+	must(t, err)
+	who, _ := heard(t, at, begun(t, at, "hello"), "")
+	turn := begun(t, at, "wait")
+	must(t, link.Conn.Close()) // as when the service ends
+	must(t, os.WriteFile(filepath.Join(dir, "go on"), nil, 0o600))
+
+	next := claude(t, dir, nil)
+	link = linked(t, next, "")
+	again, err := link.Conn.Attach(t.Context(), at.Target.Thread)
+	must(t, err)
+	found, err := again.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", string(turn))
+	if err != nil || found != turn {
+		t.Errorf("found %q, %v", found, err)
+	}
+	if texts, end := heard(t, again, turn, ""); end.Status != handoff.TurnCompleted || strings.Join(texts, " ") != "I wait. It is over." {
+		t.Errorf("%q, %+v", texts, end)
+	}
+	if is, _ := heard(t, again, begun(t, again, "hello again"), ""); is[0] != who[0] {
+		t.Errorf("another agent works: %q and %q", who, is)
+	}
+	text, err := link.Catalog.Read(t.Context(), at.Target.Thread, 50)
+	if err != nil || len(text.Lines) == 0 {
+		t.Errorf("read %+v, %v", text, err)
+	}
+	next.end()
+	if _, err := connect(t.Context(), next.all()[0].socket); err == nil {
+		t.Error("it was not ended")
+	}
+}
+
+// TestACPGate: what the owner of a machine allows holds for agents of kind acp, whoever asks.
+func TestACPGate(t *testing.T) {
+	t.Parallel()
+	t.Run("nothing is answered from elsewhere", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		a := claude(t, dir, func(p *Policy) { p.Answers = false })
+		t.Cleanup(a.end)
+		at, err := linked(t, a, "").Conn.Create(t.Context(), dir)
+		must(t, err)
+		if texts, _ := heard(t, at, begun(t, at, "ask"), handoff.DecisionAccept); strings.Join(texts, "") != "Not done." {
+			t.Errorf("a yes: %q", texts)
+		}
+	})
+	t.Run("no looser mode than the ceiling", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		a := claude(t, dir, func(p *Policy) { p.Ceiling = "workspace-write" })
+		t.Cleanup(a.end)
+		if _, err := linked(t, a, "auto").Conn.Create(t.Context(), dir); err == nil {
+			at, err := linked(t, a, "auto").Conn.Create(t.Context(), dir)
+			must(t, err)
+			_, err = at.Agent.Start(t.Context(), handoff.Turn{ID: "x", Input: handoff.TextInput("hello")})
+			refused(t, err, errLooser)
+		}
+		at, err := linked(t, a, "default").Conn.Create(t.Context(), dir)
+		must(t, err)
+		heard(t, at, begun(t, at, "hello"), "")
+	})
+	t.Run("no other directory, for reading too", func(t *testing.T) {
+		t.Parallel()
+		dir, other := t.TempDir(), t.TempDir()
+		a := claude(t, dir, func(p *Policy) { p.Dirs = []string{dir, other} })
+		t.Cleanup(a.end)
+		link := linked(t, a, "")
+		at, err := link.Conn.Create(t.Context(), other)
+		must(t, err)
+		heard(t, at, begun(t, at, "hello"), "")
+
+		narrow := claude(t, dir, nil)
+		link = linked(t, narrow, "")
+		_, err = link.Conn.Create(t.Context(), other)
+		refused(t, err, errElsewhere)
+		if list, err := link.Catalog.List(t.Context(), 9); err != nil || len(list) != 0 {
+			t.Errorf("listed %+v, %v", list, err)
+		}
+		_, err = link.Conn.Attach(t.Context(), at.Target.Thread)
+		refused(t, err, errElsewhere)
+		_, err = link.Catalog.Read(t.Context(), at.Target.Thread, 9)
+		refused(t, err, errElsewhere)
+	})
+}
+
+func refused(t *testing.T, err, why error) {
+	t.Helper()
+	if e, ok := errors.AsType[*handoff.Error](err); !ok || !strings.Contains(e.Detail, why.Error()) {
+		t.Errorf("%v, want %q", err, why)
+	}
+}
+
+// TestACPGateJudges: of what a service sends to an agent of kind acp, what is on the list passes, written anew.
+func TestACPGateJudges(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, sent string
+		want       string // what reaches the agent; "": nothing does
+	}{
+		{"a session", `{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`,
+			`{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`},
+		{"a session with a program", `{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[{"command":"id"}]}}`, ""},
+		{"a session with a program in other letters",
+			`{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[],"MCPSERVERS":[{"command":"id"}]}}`, ""},
+		{"a session with options", `{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[],"_meta":{}}}`, ""},
+		{"a looser mode", `{"id":1,"method":"session/set_mode","params":{"sessionId":"s","modeId":"auto"}}`, ""},
+		{"a mode that asks", `{"id":1,"method":"session/set_mode","params":{"sessionId":"s","modeId":"default"}}`,
+			`{"id":1,"method":"session/set_mode","params":{"modeId":"default","sessionId":"s"}}`},
+		{"a setting", `{"id":1,"method":"session/set_config_option","params":{"sessionId":"s","configId":"model","value":"m"}}`, ""},
+		{"work", `{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"t"}]}}`,
+			`{"id":1,"method":"session/prompt","params":{"prompt":[{"text":"t","type":"text"}],"sessionId":"s"}}`},
+		{"work with a file", `{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"resource_link","uri":"file:///k"}]}}`, ""},
+		{"work where the mode is not known", `{"id":1,"method":"session/prompt","params":{"sessionId":"x","prompt":[]}}`, ""},
+		{"words for a turn", `{"id":1,"method":"_session/steering","params":{"sessionId":"s","prompt":[],"_meta":` + steersIdle + `}}`,
+			`{"id":1,"method":"_session/steering","params":{"_meta":` + steersIdle + `,"prompt":[],"sessionId":"s"}}`},
+		{"words for none", `{"id":1,"method":"_session/steering","params":{"sessionId":"s","prompt":[],"_meta":{"steering":{}}}}`, ""},
+		{"a key", `{"id":1,"method":"authenticate","params":{"methodId":"gateway"}}`, ""},
+		{"that it is deleted", `{"id":1,"method":"session/delete","params":{"sessionId":"s"}}`, ""},
+		{"an answer that nobody asked for", `{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"yes"}}}`, ""},
+		{"many messages in one", `[{"id":1,"method":"session/list"}]`, ""},
+	} {
+		g := &acpGate{policy: Policy{Ceiling: "workspace-write", Answers: true}, watched: map[string]called{},
+			asked: map[string]options{}, places: &places{all: map[string]place{"s": {cwd: "/", mode: "default"}}}}
+		passes, _, err := g.fromService([]byte(row.sent))
+		if string(passes) != row.want || (err == nil) != (row.want != "") {
+			t.Errorf("%s: %s, %v", row.name, passes, err)
+		}
+	}
+}

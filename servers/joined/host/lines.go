@@ -1,0 +1,91 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+
+	"switchboard/servers"
+	"switchboard/servers/transport"
+)
+
+// gatedLines returns the service's end of a connection to an agent that speaks in lines, through a gate.
+func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
+	near, far := net.Pipe()
+	service := transport.NewLines(far, far)
+	end := sync.OnceFunc(func() {
+		_ = far.Close() // both are gone either way
+		_ = agent.Close()
+	})
+	toAgent, toService := make(chan struct{}, 1), make(chan struct{}, 1) // whose token is in it may write there
+	write := func(turn chan struct{}, to interface{ Write([]byte) error }, line []byte) error {
+		if line == nil {
+			return nil
+		}
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		return to.Write(line)
+	}
+	go func() { // ends with either end
+		defer end()
+		for {
+			line, err := service.Read()
+			if _, long := errors.AsType[*servers.LongFrame](err); long {
+				continue // no request is so long
+			}
+			if err != nil {
+				return
+			}
+			passes, id, refused := g.fromService(line)
+			if errors.Is(refused, errFull) {
+				return
+			}
+			err = write(toAgent, agent, passes)
+			if refused != nil && id != nil {
+				err = write(toService, service, refusal(id, refused))
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { // likewise
+		defer end()
+		for {
+			line, err := agent.Read()
+			if long, is := errors.AsType[*servers.LongFrame](err); is {
+				if id := long.Answers(); id != nil && write(toService, service, refusal(id, long.Cause)) != nil {
+					return
+				}
+				continue
+			}
+			if err != nil {
+				return
+			}
+			passes, answer := g.fromAgent(line)
+			if write(toService, service, passes) != nil || write(toAgent, agent, answer) != nil {
+				return
+			}
+		}
+	}()
+	return near
+}
+
+// refusal is the answer to a request that does not pass.
+func refusal(id json.RawMessage, why error) []byte {
+	line, _ := json.Marshal(map[string]any{ // it can be
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": refusedCode, "message": why.Error()},
+	})
+	return line
+}
+
+// socketWire is a connection to a keeper.
+type socketWire struct {
+	*transport.Lines
+
+	conn net.Conn
+}
+
+// Close implements [servers.Wire].
+func (w socketWire) Close() error { return w.conn.Close() }

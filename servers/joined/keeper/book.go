@@ -1,0 +1,403 @@
+package keeper
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"switchboard/handoff"
+)
+
+// Bounds of what waits.
+const (
+	maxKept  = 16 << 20 // bytes of what the agent said of prompts
+	maxEnded = 64       // prompts that were answered
+	maxAsked = 64       // requests of the agent that nobody has answered
+	maxHeld  = 256      // messages to an agent that is being started
+)
+
+// A book is what is known of the agent and of whoever is attached. Its methods take one message or event each, and
+// leave in toAgent and toClient what is to be sent then. It is owned by one goroutine.
+type book struct {
+	client   uint64          // who is attached; 0: nobody
+	hello    json.RawMessage // what the agent is initialized with: the params of the newest initialize
+	welcome  json.RawMessage // its answer, as clients get it; nil: it was not asked yet
+	closes   bool            // it can close sessions
+	running  bool            // it was started, and asked to initialize
+	ready    bool            // it has answered that
+	unfit    bool            // it has answered that with an error
+	last     int64           // id of the newest request to the agent
+	waiting  map[int64]request
+	sessions map[string]*session
+	asked    map[string]asked // requests of the agent that nobody has answered, by id
+	greeted  []request        // those that ask to initialize, while there is no answer
+	held     []held           // what is for an agent that is not ready
+	closing  int              // sessions that are being closed, while nobody may open any
+	kept     int              // bytes of all turns
+	most     int              // bytes that are kept: beyond them turns are forgotten
+	ends     uint64           // turns that have ended so far
+
+	forgotten, gaps uint64 // turns that were, and whose words were, dropped for want of room
+
+	toAgent, toClient [][]byte
+}
+
+// A request is one that the agent has not answered.
+type request struct {
+	client  uint64 // 0: the keeper's own
+	id      json.RawMessage
+	method  string
+	session string // that it is about; ""
+	cwd     string // that it names; ""
+}
+
+// A session is one that the agent has open, or that has a turn.
+type session struct {
+	cwd  string
+	open bool
+	by   uint64 // the client that opened it
+	turn *turn  // the newest that is kept; nil: none
+}
+
+type asked struct{ method, session string }
+
+type held struct {
+	request
+
+	own  int64 // its id to the agent
+	line []byte
+}
+
+func newBook(room int) *book {
+	return &book{most: room, waiting: map[int64]request{}, sessions: map[string]*session{}, asked: map[string]asked{}}
+}
+
+// attach begins a client. The one before has ended.
+func (b *book) attach(client uint64) { b.client = client }
+
+// detach ends the client: sessions in which nothing runs are closed, and what nobody works on is refused.
+func (b *book) detach() {
+	b.client, b.greeted = 0, nil
+	for _, h := range b.held {
+		if h.method != doInitialize {
+			b.unsend(h)
+		}
+	}
+	b.held = nil
+	for id, a := range b.asked {
+		if s := b.sessions[a.session]; s == nil || !s.runs() {
+			b.refuse(json.RawMessage(id), a.method)
+			delete(b.asked, id)
+		}
+	}
+	for id := range b.sessions {
+		b.tidy(id)
+	}
+}
+
+// unsend takes back a request that the agent never got.
+func (b *book) unsend(h held) {
+	delete(b.waiting, h.own)
+	if s := b.sessions[h.session]; s != nil && h.method == doPrompt {
+		b.drop(s)
+	}
+}
+
+func (s *session) runs() bool { return s.turn != nil && s.turn.ended == 0 }
+
+// needs reports whether the agent is needed and does not run.
+func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
+
+// began says that the agent was started.
+func (b *book) began() {
+	b.running = true
+	b.last++
+	b.waiting[b.last] = request{method: doInitialize}
+	b.toAgent = append(b.toAgent, frame{ID: strconv.AppendInt(nil, b.last, 10), Method: doInitialize, Params: b.hello}.line())
+}
+
+// fail says that the agent cannot be started: whoever waits for it is told so.
+func (b *book) fail(why string) {
+	for _, r := range b.greeted {
+		b.answer(r.id, frame{Error: failure(codeFailed, why)})
+	}
+	for _, h := range b.held {
+		b.unsend(h)
+		if h.client == b.client && h.id != nil {
+			b.answer(h.id, frame{Error: failure(codeFailed, why)})
+		}
+	}
+	b.greeted, b.held = nil, nil
+}
+
+// ended says that the agent has ended, and with it all that ran in it.
+func (b *book) ended(why string) {
+	b.fail(why)
+	for id, s := range b.sessions {
+		s.open = false
+		if s.runs() {
+			b.finish(id, s, end{Ended: why})
+		}
+		b.forget(id)
+	}
+	b.running, b.ready, b.unfit, b.closing = false, false, false, 0
+	clear(b.waiting)
+	clear(b.asked)
+}
+
+// fromClient takes a message of the client that is attached. It reports whether that uses the agent.
+func (b *book) fromClient(line []byte) (uses bool) {
+	f, ok := read(line)
+	if !ok {
+		return false
+	}
+	p := placeOf(f.Params)
+	switch {
+	case f.Method == "":
+		if _, open := b.asked[string(f.ID)]; open {
+			b.settle(string(f.ID))
+			b.toAgent = append(b.toAgent, f.line())
+		}
+	case f.ID == nil:
+		if b.ready {
+			b.toAgent = append(b.toAgent, f.line())
+		} else if len(b.held) > 0 {
+			b.held = append(b.held, held{line: f.line()})
+		}
+	case f.Method == doInitialize:
+		b.hello = f.Params
+		if b.welcome != nil {
+			b.answer(f.ID, frame{Result: b.welcome})
+		} else {
+			b.greeted = append(b.greeted, request{client: b.client, id: f.ID})
+		}
+		return false
+	case f.Method == doAdopt:
+		b.adopt(f.ID, p.Session)
+		return false
+	case f.Method == doPrompt:
+		s := b.session(p.Session)
+		if s.runs() {
+			b.answer(f.ID, frame{Error: failure(codeBusy, "a prompt runs in this session already")})
+			return true
+		}
+		b.drop(s)
+		s.turn = &turn{client: b.client, prompt: words(f.Params)}
+		b.count(s, len(s.turn.prompt))
+		b.forward(f, p)
+	default:
+		b.forward(f, p)
+	}
+	return f.Method != doList
+}
+
+// forward sends a request of the client to the agent, with an id of the keeper's.
+func (b *book) forward(f frame, p place) {
+	b.last++
+	if p.Session != "" && p.Cwd != "" {
+		b.session(p.Session).cwd = p.Cwd
+	}
+	r := request{client: b.client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}
+	b.waiting[b.last] = r
+	f.ID = strconv.AppendInt(nil, b.last, 10)
+	if b.ready {
+		b.toAgent = append(b.toAgent, f.line())
+		return
+	}
+	b.held = append(b.held, held{r, b.last, f.line()})
+	if len(b.held) > maxHeld {
+		b.fail("too much waits for the agent to start")
+	}
+}
+
+// answer answers a request of the client.
+func (b *book) answer(id json.RawMessage, f frame) {
+	f.ID = id
+	b.toClient = append(b.toClient, f.line())
+}
+
+// tell sends the client a message, if there is one.
+func (b *book) tell(line []byte) {
+	if b.client != 0 {
+		b.toClient = append(b.toClient, line)
+	}
+}
+
+// fromAgent takes a message of the agent. It reports whether that is work.
+func (b *book) fromAgent(line []byte) (works bool) {
+	f, ok := read(line)
+	if !ok {
+		return false
+	}
+	if f.Method == "" {
+		b.response(f)
+		return true
+	}
+	p := placeOf(f.Params)
+	s := b.sessions[p.Session]
+	runs := s != nil && s.runs()
+	switch {
+	case f.ID != nil && (len(b.asked) >= maxAsked || !runs && b.client == 0):
+		b.refuse(f.ID, f.Method)
+		return runs
+	case f.ID != nil:
+		b.asked[string(f.ID)] = asked{f.Method, p.Session}
+	case f.Method == onWithdraw:
+		var w struct {
+			ID json.RawMessage `json:"requestId"`
+		}
+		_ = json.Unmarshal(f.Params, &w) // without one it withdraws nothing
+		b.settle(string(w.ID))
+		b.tell(line)
+		return false
+	}
+	if !runs {
+		b.tell(line)
+		return false
+	}
+	b.keep(s, said{line: line, ask: string(f.ID)})
+	if s.turn.client == b.client {
+		b.tell(line)
+	}
+	return true
+}
+
+// tooLong takes that the agent's answer to a request was left out.
+func (b *book) tooLong(id []byte) {
+	b.response(frame{ID: id, Error: failure(codeFailed, "its answer was longer than 16 MiB")})
+}
+
+// response takes the agent's answer to a request.
+func (b *book) response(f frame) {
+	id, err := strconv.ParseInt(string(f.ID), 10, 64)
+	r, known := b.waiting[id]
+	if err != nil || !known {
+		return
+	}
+	delete(b.waiting, id)
+	name := r.session
+	switch r.method {
+	case doInitialize:
+		b.greet(f)
+		return
+	case doNew, doFork:
+		if name = placeOf(f.Result).Session; name != "" {
+			s := b.session(name)
+			s.open, s.by, s.cwd = true, r.client, r.cwd
+		}
+	case doLoad, doResume:
+		if f.Error == nil {
+			s := b.session(name)
+			s.open, s.by = true, r.client
+		}
+	case doClose:
+		if s := b.sessions[name]; s != nil {
+			s.open = false
+		}
+		if r.client == 0 {
+			b.closing--
+		}
+	case doPrompt:
+		if s := b.sessions[name]; s != nil && s.runs() {
+			t := s.turn
+			b.finish(name, s, end{Result: f.Result, Error: f.Error})
+			if t.client == b.client && r.client != b.client {
+				b.tell(frame{Method: onAnswered, Params: raw(t.end)}.line())
+			}
+		}
+	}
+	if r.client == b.client && r.id != nil {
+		b.answer(r.id, f)
+	}
+	b.tidy(name)
+	b.forget(name)
+}
+
+// greet takes the agent's answer to initialize.
+func (b *book) greet(f frame) {
+	var result map[string]json.RawMessage
+	if f.Error != nil || json.Unmarshal(f.Result, &result) != nil || result == nil {
+		b.unfit = true
+		b.fail("its agent does not initialize: " + handoff.Clip(string(f.Error), 300))
+		return
+	}
+	var meta map[string]json.RawMessage
+	_ = json.Unmarshal(result["_meta"], &meta) // it may have none
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	meta["switchboard"] = json.RawMessage(`{"keeps":true}`)
+	result["_meta"] = raw(meta)
+	b.welcome, b.ready = raw(result), true
+	var can struct {
+		Agent struct {
+			Sessions struct {
+				Close json.RawMessage `json:"close"`
+			} `json:"sessionCapabilities"`
+		} `json:"agentCapabilities"`
+	}
+	_ = json.Unmarshal(f.Result, &can) // else it closes none
+	does := string(can.Agent.Sessions.Close)
+	b.closes = does != "" && does != "null" && does != "false"
+	for _, r := range b.greeted {
+		b.answer(r.id, frame{Result: b.welcome})
+	}
+	for _, h := range b.held {
+		b.toAgent = append(b.toAgent, h.line)
+	}
+	b.greeted, b.held = nil, nil
+}
+
+// refuse says no to a request of the agent that nobody can answer.
+func (b *book) refuse(id json.RawMessage, method string) {
+	f := frame{ID: id}
+	switch method {
+	case onPermission:
+		f.Result = json.RawMessage(`{"outcome":{"outcome":"cancelled"}}`)
+	case onElicit:
+		f.Result = json.RawMessage(`{"action":"cancel"}`)
+	default:
+		f.Error = failure(codeNoMethod, "not offered")
+	}
+	b.toAgent = append(b.toAgent, f.line())
+}
+
+// tidy closes a session in the agent that its client has left open, once nothing runs in it.
+func (b *book) tidy(name string) {
+	s := b.sessions[name]
+	if s == nil || !s.open || s.runs() || s.by == b.client || !b.closes || !b.ready {
+		return
+	}
+	s.open = false
+	b.last++
+	b.closing++
+	b.waiting[b.last] = request{method: doClose, session: name}
+	b.toAgent = append(b.toAgent, frame{
+		ID: strconv.AppendInt(nil, b.last, 10), Method: doClose, Params: raw(map[string]string{"sessionId": name}),
+	}.line())
+}
+
+// stop returns what tells the agent to stop all that runs.
+func (b *book) stop() (lines [][]byte) {
+	for name, s := range b.sessions {
+		if s.runs() {
+			lines = append(lines, frame{Method: doCancel, Params: raw(map[string]string{"sessionId": name})}.line())
+		}
+	}
+	return lines
+}
+
+func (b *book) session(name string) *session {
+	s := b.sessions[name]
+	if s == nil {
+		s = new(session)
+		b.sessions[name] = s
+	}
+	return s
+}
+
+// forget forgets a session of which there is nothing to know.
+func (b *book) forget(name string) {
+	if s := b.sessions[name]; s != nil && !s.open && s.turn == nil {
+		delete(b.sessions, name)
+	}
+}

@@ -1,0 +1,27 @@
+// Package keeper keeps an agent of the Agent Client Protocol alive behind a socket. Such an agent speaks on its
+// standard streams and ends with them; the keeper is a process in a session of its own that owns these streams, so that
+// the agent outlives every client, the service and the supervisor of its machine.
+//
+// It must not know who is attached, nor what may be done: who starts it holds its clients to that.
+//
+// # What clients see
+//
+// One client is attached at a time; the next one takes the place of the one before, and nothing that the earlier one
+// has sent is read any more. To a client the keeper is the agent, with three differences:
+//
+//   - initialize is answered with what the agent said the first time, and says `_meta.switchboard.keeps`.
+//   - A prompt goes on when its client is gone. What the agent says of it meanwhile waits. `_switchboard/adopt
+//     {sessionId}` gives the newest prompt of a session to a client that did not send it: before its answer, which is
+//     {found}, come `_switchboard/prompted {sessionId, cwd, prompt, gap}`, all that the agent has said since then, the
+//     requests of the agent that nobody has answered, and, when the prompt was answered, `_switchboard/answered
+//     {sessionId, result | error, ended}`. An answer that is still to come is told in the same way.
+//   - Nothing is heard of a prompt that an earlier client sent until it is adopted.
+//
+// What waits is at most 16 MiB. When there is no room, finished prompts are forgotten, the oldest first; then what was
+// said of the running one is dropped, which `gap` tells whoever adopts it: that is to be read from the session.
+//
+// # Layers
+//
+// A book is what is known of the agent, of its sessions and of requests on their way. It decides what each message
+// leads to and is pure. The keeper is the loop around it, which owns it.
+package keeper

@@ -1,0 +1,353 @@
+package keeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/transport"
+)
+
+// Times of an agent.
+const (
+	unusedFor = 24 * time.Hour   // after which it is ended; it is started again when it is needed
+	endWithin = leftAlone        // from the end of its input to the end of the keeper
+	leftAlone = 10 * time.Second // from the end of its input to the end of its processes, where nothing was asked of it
+	closedBy  = 5 * time.Second  // a session that was to be closed; then it is not waited for any longer
+	livedFor  = time.Minute      // one that ends sooner is started again later and later
+)
+
+// maxQueued is how many bytes may wait for an end that does not read, beyond which it is given up.
+const maxQueued = maxKept + 32<<20
+
+// restarts says how long an agent that ends again and again is left alone.
+var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
+
+// An Agent is one that runs.
+type Agent struct {
+	In  io.WriteCloser // its input, whose end tells it to end
+	Out io.Reader      // what it says; it ends when the agent does
+	// Wait returns how it ended; nil: well. Kill ends what is left of it at once.
+	Wait func() error
+	Kill func()
+}
+
+// Config is what a keeper is run with.
+type Config struct {
+	Listener net.Listener // where clients come from
+	Start    func() (*Agent, error)
+	Unused   time.Duration // after which the agent is ended; 0: a day
+	Room     int           // bytes of what the agent said of prompts that are kept; 0: 16 MiB
+	Log      *zap.Logger
+}
+
+// A keeper is the loop that owns a book. All but cfg is owned by run.
+type keeper struct {
+	cfg  Config // Set once
+	book *book
+	work sync.WaitGroup // readers and writers
+
+	clients uint64  // that there were
+	client  *client // nil: nobody is attached
+	come    chan net.Conn
+	sent    chan []byte // of the client that is attached
+
+	agent    *running // nil: it does not run
+	said     chan message
+	ended    chan error
+	used     time.Time // when it was used last
+	began    time.Time // when it was started last
+	failures int       // starts in a row that did not last
+	retry    time.Time // when it may be started again
+	closing  time.Time // when sessions began to be closed; zero: none is
+}
+
+// A message is one of the agent; of one that was left out only the request that it answers is known.
+type message struct {
+	line    []byte
+	answers []byte
+}
+
+// client is whoever is attached.
+type client struct {
+	conn net.Conn
+	out  *outbox
+	gone chan struct{} // closed by drop
+	lost chan struct{} // closed when nothing more comes of it
+}
+
+// running is an agent and what is on its way to it.
+type running struct {
+	*Agent
+	out  *outbox
+	stop sync.Once
+}
+
+// end ends the agent's input.
+func (r *running) end() {
+	r.stop.Do(r.out.end)
+}
+
+// Keep runs a keeper until ctx ends. Then its agent is told to stop and to end, and Keep returns when that is done, or
+// takes too long.
+func Keep(ctx context.Context, cfg Config) error {
+	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
+	k := &keeper{
+		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)), come: make(chan net.Conn), sent: make(chan []byte), said: make(chan message),
+		ended: make(chan error), used: time.Now(),
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 1)
+	k.work.Go(func() { failed <- k.accept(ctx) })
+	err := k.run(ctx, failed)
+	cancel()
+	_ = cfg.Listener.Close() // nobody else may come
+	k.drop()
+	k.quit()
+	k.work.Wait()
+	return err
+}
+
+func (k *keeper) accept(ctx context.Context) error {
+	for {
+		conn, err := k.cfg.Listener.Accept()
+		if err != nil {
+			return err
+		}
+		select {
+		case k.come <- conn:
+		case <-ctx.Done():
+			_ = conn.Close()
+			return nil
+		}
+	}
+}
+
+// run takes one event after another.
+func (k *keeper) run(ctx context.Context, failed <-chan error) error {
+	tick := time.NewTicker(min(time.Minute, k.cfg.Unused/4))
+	defer tick.Stop()
+	for {
+		sent, timeout := k.sent, (<-chan time.Time)(nil)
+		var lost <-chan struct{}
+		if k.client != nil {
+			lost = k.client.lost
+		}
+		if k.book.closing > 0 {
+			if k.closing.IsZero() {
+				k.closing = time.Now()
+			}
+			sent, timeout = nil, time.After(time.Until(k.closing.Add(closedBy)))
+		} else {
+			k.closing = time.Time{}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case conn := <-k.come:
+			k.attach(conn)
+		case <-lost:
+			k.drop()
+		case line := <-sent:
+			if k.book.fromClient(line) {
+				k.used = time.Now()
+			}
+		case m := <-k.said:
+			if m.answers != nil {
+				k.book.tooLong(m.answers)
+			} else if k.book.fromAgent(m.line) {
+				k.used = time.Now()
+			}
+		case err := <-k.ended:
+			k.gone(err)
+		case <-timeout:
+			k.book.closing = 0
+		case <-tick.C:
+			if k.agent != nil && time.Since(k.used) > k.cfg.Unused {
+				k.cfg.Log.Info("agent is ended: it is not used")
+				k.endAgent()
+			}
+		}
+		k.start()
+		k.flush()
+	}
+}
+
+// attach begins a client, in the place of the one before.
+func (k *keeper) attach(conn net.Conn) {
+	k.drop()
+	k.clients++
+	c := &client{conn: conn, out: newOutbox(), gone: make(chan struct{}), lost: make(chan struct{})}
+	k.client = c
+	k.book.attach(k.clients)
+	lines := transport.NewLines(conn, conn)
+	k.work.Go(func() {
+		c.out.drain(lines.Write)
+		_ = conn.Close() // its reader sees that
+	})
+	k.work.Go(func() {
+		defer close(c.lost)
+		for {
+			line, err := lines.Read()
+			if _, long := errors.AsType[*servers.LongFrame](err); long {
+				continue // no request is so long
+			}
+			if err != nil {
+				return
+			}
+			select {
+			case k.sent <- line:
+			case <-c.gone:
+				return
+			}
+		}
+	})
+}
+
+// drop ends the client. What it has sent and nobody has read is not read any more.
+func (k *keeper) drop() {
+	if k.client == nil {
+		return
+	}
+	close(k.client.gone)
+	k.client.out.end()
+	_ = k.client.conn.Close() // it may be gone
+	<-k.client.lost
+	k.client = nil
+	k.book.detach()
+}
+
+// start starts the agent if it is needed.
+func (k *keeper) start() {
+	if k.agent != nil && k.book.unfit {
+		k.endAgent()
+	}
+	if !k.book.needs() || k.agent != nil {
+		return
+	}
+	if wait := time.Until(k.retry); wait > 0 {
+		k.book.fail(fmt.Sprintf("its agent ended %d times in a row; it is started again in %v", k.failures, wait.Round(time.Second)))
+		return
+	}
+	k.began, k.used = time.Now(), time.Now()
+	agent, err := k.cfg.Start()
+	if err != nil {
+		k.failed()
+		k.book.fail("its agent cannot be started: " + err.Error())
+		return
+	}
+	k.cfg.Log.Info("agent started")
+	r := &running{Agent: agent, out: newOutbox()}
+	k.agent = r
+	k.work.Go(func() {
+		r.out.drain(func(line []byte) error {
+			_, err := r.In.Write(append(line, '\n'))
+			return err
+		})
+		_ = r.In.Close() // which ends it
+	})
+	k.work.Go(func() {
+		lines := transport.NewLines(r.Out, nil)
+		for {
+			line, err := lines.Read()
+			if long, ok := errors.AsType[*servers.LongFrame](err); ok {
+				k.said <- message{answers: long.Answers()}
+				continue
+			}
+			if err != nil {
+				break
+			}
+			k.said <- message{line: line}
+		}
+		r.end()
+		timer := time.AfterFunc(leftAlone, r.Kill)
+		defer timer.Stop()
+		k.ended <- r.Wait()
+	})
+	k.book.began()
+}
+
+func (k *keeper) failed() {
+	k.failures++
+	k.retry = time.Now().Add(restarts.Step(k.failures - 1))
+}
+
+// endAgent tells the agent to stop what it does, and ends its input.
+func (k *keeper) endAgent() {
+	for _, line := range k.book.stop() {
+		k.agent.out.put(line)
+	}
+	k.agent.end()
+}
+
+// gone notes that the agent has ended. Whoever is attached sees the end of the connection, as with any agent.
+func (k *keeper) gone(err error) {
+	why := "its agent ended"
+	if err != nil {
+		why += ": " + err.Error()
+	}
+	k.cfg.Log.Info("agent ended", zap.Error(err))
+	k.agent = nil
+	if time.Since(k.began) < livedFor && err != nil {
+		k.failed()
+	} else {
+		k.failures, k.retry = 0, time.Time{}
+	}
+	k.book.ended(why)
+	k.flush()
+	k.drop()
+}
+
+// flush sends what the book has to say. An end that takes nothing is given up.
+func (k *keeper) flush() {
+	if gaps := k.book.gaps; gaps > 0 {
+		k.book.gaps = 0
+		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", gaps))
+	}
+	for _, line := range k.book.toAgent {
+		if k.agent != nil && !k.agent.out.put(line) {
+			k.cfg.Log.Warn("agent does not read")
+			k.drop()
+		}
+	}
+	full := false
+	for _, line := range k.book.toClient {
+		full = k.client != nil && !k.client.out.put(line) || full
+	}
+	k.book.toAgent, k.book.toClient = nil, nil
+	if full {
+		k.drop()
+	}
+}
+
+// quit ends the agent, and waits for that for a while. Nobody is attached any more.
+func (k *keeper) quit() {
+	timer := time.NewTimer(endWithin)
+	defer timer.Stop()
+	if k.agent != nil {
+		k.endAgent()
+	}
+	expired := timer.C
+	for k.agent != nil {
+		select {
+		case <-k.said: // nobody hears it
+		case err := <-k.ended:
+			k.gone(err)
+		case <-expired:
+			k.agent.Kill()
+			expired = nil
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// flag tells this program that it is started as a keeper.
+const flag = "-switchboard-keeper"
+
+// lastWords is how long what an agent that has ended wrote is read.
+const lastWords = time.Second
+
+// Command is how a keeper of an agent is started that listens on a socket.
+func Command(program, socket string, agent []string) []string {
+	return append([]string{program, flag, socket}, agent...)
+}
+
+// Main is called first in a program that starts keepers. In the process of one it does not return.
+func Main() {
+	if len(os.Args) < 4 || os.Args[1] != flag {
+		return
+	}
+	if err := run(os.Args[2], os.Args[3:]); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// run keeps an agent until a signal ends the process. What it and its agent say goes to standard error.
+func run(socket string, agent []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	log := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(os.Stderr),
+		zap.InfoLevel))
+	return Keep(ctx, Config{Listener: l, Start: func() (*Agent, error) { return start(agent) }, Log: log})
+}
+
+// start starts a program. It has our environment and directory, and a group of its own: no signal that is for us
+// reaches it.
+func start(command []string) (*Agent, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// A pipe of ours and not one of exec: what the agent has started may hold it open, and is not waited for.
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout = theirs
+	err = cmd.Start()
+	_ = theirs.Close()
+	if err != nil {
+		_ = out.Close()
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { // ends with the agent
+		err := cmd.Wait()
+		_ = out.SetReadDeadline(time.Now().Add(lastWords))
+		ended <- err
+	}()
+	return &Agent{
+		In: in, Out: out,
+		Wait: func() error { defer func() { _ = out.Close() }(); return <-ended },
+		Kill: func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) },
+	}, nil
+}
