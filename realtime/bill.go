@@ -124,8 +124,20 @@ type parting struct {
 	ask string         // the ask that says so, "" before
 }
 
+// Partings are what is said before a call ends: its money is used up, or the minutes of the day nearly are. What is ""
+// the voice model says in words of its own.
+type Partings struct{ Money, Minute string }
+
+// inWords tells the voice model with which words to say something; "" leaves them to it.
+func inWords(words string) string {
+	if words == "" {
+		return ""
+	}
+	return " Say it like this: " + handoff.Encode(words)
+}
+
 // part ends the call after one more sentence.
-func (c *Call) part(why *handoff.Error) {
+func (c *Call) part(why *handoff.Error, words string) {
 	c.do(func() {
 		if c.parting.why != nil {
 			return
@@ -134,7 +146,8 @@ func (c *Call) part(why *handoff.Error) {
 		c.alarms[alarmParting].at = time.Now().Add(partingLimit)
 		c.saying.say(handoff.Utterance{ID: partingID, Floor: handoff.FloorAsk,
 			Text: "The money that may be spent on calls is used up: this call ends after what you say now. Tell the caller " +
-				"so in one short sentence, and that work which runs goes on and is told in the next call. Call no tool."})
+				"so in one short sentence, and that work which runs goes on and is told in the next call. Call no tool." +
+				inWords(words)})
 	})
 }
 

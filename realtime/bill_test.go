@@ -174,6 +174,22 @@ func TestMoneyUnsaid(t *testing.T) {
 	}
 }
 
+// TestMoneyInALanguage: the voice model gets the sentence of the settings' language.
+func TestMoneyInALanguage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTill(t, handoff.Limits{DollarsPerCall: 0.05}, handoff.Limits{})
+		l.quota.partings.Money = "Das Geld ist aufgebraucht."
+		over := l.meter()
+		l.buy("r1", tenth)
+		synctest.Wait()
+		if sent := strings.Join(l.model.sent(), "\n"); !strings.Contains(sent, `Say it like this: \"Das Geld ist aufgebraucht.\"`) {
+			t.Errorf("the model got %s", sent)
+		}
+		<-l.ended
+		over()
+	})
+}
+
 // TestMoneyOfOthers: what other calls of the same caller cost counts, and so does what the store could not take.
 func TestMoneyOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,6 +61,8 @@ type Config struct {
 	Tariff models.Tariff
 	// Billed keeps the bill of a call that has ended, if its responses used anything. It may wait. Nil: nobody does.
 	Billed func(context.Context, Bill) error
+	// Partings are what is said before a call ends.
+	Partings Partings
 	// Hold is how long a call waits for a client that vanished, if that said it comes back. Zero: not at all.
 	Hold time.Duration
 	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
@@ -117,8 +119,8 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(),
-		quota: &quota{spending: c.Spending, tariff: c.Tariff, billed: c.Billed, log: c.Log,
-			open: map[string]int{}},
+		quota: &quota{spending: c.Spending, tariff: c.Tariff, billed: c.Billed, partings: c.Partings,
+			log: c.Log, open: map[string]int{}},
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
 		bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit,
 		calls: map[string]*Call{}, attached: map[string]attachment{},

@@ -15,6 +15,7 @@ import (
 
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 	"switchboard/sessions"
 	"switchboard/web"
 )
@@ -52,6 +53,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 		d.programs()
 		d.voice(ctx)
 		d.voiceEnds(time.Now())
+		d.language()
 		d.machines(ctx)
 		d.microphone()
 		d.webhook(ctx)
@@ -66,6 +68,14 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 		_, _ = fmt.Fprintf(stdout, "\n%d things need mending; begin with the first\n", d.wrong)
 	}
 	return errMend
+}
+
+// language says in which language callers are told and asked, where the settings name one.
+func (d *doctor) language() {
+	if l := wording.Language(d.s.Speech.Language); !l.IsEnglish() {
+		d.ok("language", "%s; no native speaker has read its sentences, which are in handoff/wording/languages/%s.txt",
+			l.Name(), l)
+	}
 }
 
 // ok says that something is well.

@@ -21,3 +21,15 @@ func TestLanguages(t *testing.T) {
 		t.Errorf("spoken %v, understood %v", got, words)
 	}
 }
+
+// TestDoctorTellsTheLanguage: who sets a language learns what its sentences are worth.
+func TestDoctorTellsTheLanguage(t *testing.T) {
+	for code, want := range map[string]string{"": "", "en": "", "de": "German; no native speaker has read its sentences"} {
+		var out strings.Builder
+		d := &doctor{out: &out, s: &settings{}}
+		d.s.Speech.Language = code
+		if d.language(); (out.String() == "") != (want == "") || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: %s", code, out.String())
+		}
+	}
+}

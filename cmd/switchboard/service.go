@@ -164,7 +164,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	front, err := realtime.NewFront(realtime.Config{
 		Ticks:    ticked,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
-		Tools: tools.In(wording.Language(p.Language)), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
+		Tools: tools.In(wording.Language(p.Language)), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed, Partings: partings(wording.Language(p.Language)),
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
@@ -203,6 +203,11 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	return nil
+}
+
+// partings are what is said before a call ends, in the language of the settings.
+func partings(l wording.Language) realtime.Partings {
+	return realtime.Partings{Money: l.MoneyUsedUp(), Minute: l.LastMinute()}
 }
 
 // stage lines up what runs, in the order in which it ends: the router before the voice, so that open requests are

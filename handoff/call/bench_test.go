@@ -30,7 +30,7 @@ func newBench(b *testing.B) *bench {
 	b.Helper()
 	x := &bench{events: make(chan handoff.Event), said: make(chan handoff.Utterance, 256),
 		starts: make(chan handoff.TurnID, 8), updates: make(chan handoff.Update)}
-	r, calls := service("", router.Config{Fleet: x, Stickies: x, Ledger: x}, x)
+	r, calls := service("", router.Config{Fleet: x, Stickies: x, Ledger: x}, x, "")
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 2)
 	go func() { done <- r.Run(ctx) }()

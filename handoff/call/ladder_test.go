@@ -21,6 +21,7 @@ import (
 	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -96,12 +97,14 @@ func play(t *testing.T, world, script string) string {
 	return ladder
 }
 
-// service is a life of a router with the calls that it serves, without chance.
-func service(life string, cfg router.Config, d handoff.Directory) (*homes.Homes, *Calls) {
+// service is a life of a router with the calls that it serves in a language, without chance.
+func service(
+	life string, cfg router.Config, d handoff.Directory, l wording.Language,
+) (*homes.Homes, *Calls) {
 	cfg.IDs, cfg.Jitter = router.NewIDs(life), func(d time.Duration) time.Duration { return d }
 	r := homes.New(cfg)
 	return r, New(Config{
-		Runs: r, Attending: r, Questions: r, Shown: r.Shown, AskAgain: cfg.AskAgain, Life: life,
+		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Language: l, AskAgain: cfg.AskAgain, Life: life,
 		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r},
 	})
 }
@@ -118,7 +121,7 @@ type player struct {
 func (p *player) live(name string) {
 	w := p.world
 	r, calls := service(name, router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w,
-		Patience: w.Patience}, w)
+		Patience: w.Patience}, w, wording.Language(w.Speaks))
 	p.Router, p.Serve = r, calls.Serve
 	ctx := p.ctx
 	p.Work.Go(func() { _ = r.Run(ctx) })

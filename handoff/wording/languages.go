@@ -96,8 +96,11 @@ func (l Language) SpeakIn() string {
 	if _, there := spoken()[l]; !there {
 		return ""
 	}
-	return "Speak " + l.say("language") + ", also what you are told to say or ask, unless the caller speaks another language."
+	return "Speak " + l.Name() + ", also what you are told to say or ask, unless the caller speaks another language."
 }
+
+// Name is what the language is called in English; "English" for one that there is not.
+func (l Language) Name() string { return l.say("language") }
 
 // IsEnglish reports whether everything is said in English.
 func (l Language) IsEnglish() bool { return l == "" || l == English || spoken()[l] == nil }

@@ -308,7 +308,7 @@ func TestOutcomesInAnotherLanguage(t *testing.T) {
 // TestNewsIsFound: what reads our messages finds its place in every language.
 func TestNewsIsFound(t *testing.T) {
 	q := handoff.RecordQuestion{Kind: handoff.QuestionCommand, Server: "bigpc", Label: "q1", Command: "git push"}
-	question := regexp.MustCompile(`^\p{L}.*[?？؟]$`)
+	question := regexp.MustCompile(`^¿?\p{L}.*[?？؟]$`)
 	for _, l := range Languages() {
 		l := Language(l)
 		if got := AskedHow(l.QuestionMessage(q)); !question.MatchString(got) {

@@ -36,6 +36,7 @@ var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: h
 //	once WHAT CODE                    the same, the first time only
 //	down SERVER FROM TO               a resume there is unreachable then
 //	voice LEVEL                       what may be approved by voice
+//	speaks CODE                       the language of the settings
 //	alias SERVER NAME...              what people also call it
 //	audit DURATION                    how long a record of a decision takes
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. The steps are the world's
@@ -49,6 +50,7 @@ type World struct {
 	Titles                  map[string]string           // of threads
 	Plans                   map[string][]string         // steps of turns, by thread
 	Voice                   string                      // what may be approved by voice
+	Speaks                  string                      // the language of the settings; "": English
 	audits                  time.Duration               //
 	aliases                 map[string][]string         //
 	downs                   map[string][2]time.Duration //
@@ -113,6 +115,8 @@ func (w *World) Word(line string) bool {
 		w.aliases[first] = append(w.aliases[first], more)
 	case "voice":
 		w.Voice = first
+	case "speaks":
+		w.Speaks = first
 	case "turn":
 		w.Plans[first] = strings.Split(more, ";")
 	default:

@@ -1,0 +1,78 @@
+package call
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/consent"
+	"switchboard/handoff/evidence"
+	"switchboard/handoff/wording"
+)
+
+// replies are a yes of each language, and a reply that begins as one and is none.
+var replies = map[wording.Language][2]string{
+	"ar": {"نعم، افعل ذلك", "حسنا، انتظر، لا"},
+	"de": {"Ja, mach das.", "Okay, warte, nein."},
+	"en": {"Yes, do that.", "Okay, wait, no."},
+	"es": {"Sí, hazlo.", "Vale, espera, no."},
+	"fr": {"Oui, vas-y.", "D'accord, attends, non."},
+	"hi": {"हाँ, कर दो", "ठीक है, रुको, नहीं"},
+	"it": {"Sì, fallo.", "Va bene, aspetta, no."},
+	"ja": {"はい、お願いします。", "はい、待って、やめて。"},
+	"ko": {"네, 해 주세요.", "네, 잠깐만요, 아니요."},
+	"nl": {"Ja, doe dat.", "Oké, wacht, nee."},
+	"pl": {"Tak, zrób to.", "Dobra, czekaj, nie."},
+	"pt": {"Sim, pode fazer.", "Tá bom, espera, não."},
+	"ru": {"Да, сделай это.", "Хорошо, подожди, нет."},
+	"sv": {"Ja, gör det.", "Okej, vänta, nej."},
+	"tr": {"Evet, yap.", "Tamam, bekle, hayır."},
+	"uk": {"Так, зроби це.", "Добре, зачекай, ні."},
+	"zh": {"好的，做吧。", "好的，等等，不要。"},
+}
+
+// TestQuestionsInEachLanguage: a voice that asks as it is told to has named machine and act, so the yes of that
+// language counts, and what only begins as one denies. Our own words, heard back, are an echo.
+func TestQuestionsInEachLanguage(t *testing.T) {
+	ask := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
+	for _, q := range []handoff.Question{
+		{ID: "push", Kind: handoff.QuestionCommand, Command: "git push origin main", Decisions: ask},
+		{ID: "edit", Kind: handoff.QuestionFileChange, Changes: []string{"/src/auth.go", "/src/login.go"}, Decisions: ask},
+		{ID: "copy", Kind: handoff.QuestionCopy, Decisions: ask},
+		{ID: "in use", Kind: handoff.QuestionCopy, Reason: "It is open in another program on that machine.", Decisions: ask},
+	} {
+		shown := handoff.RecordQuestion{ID: q.ID, Kind: q.Kind, Server: "bigpc", Title: "Auth refactor", Label: "q1",
+			Command: q.Command, Changes: q.Changes, Reason: q.Reason}
+		for l, reply := range replies {
+			message := l.QuestionMessage(shown)
+			lead, quote := wording.SplitMessage(message)
+			said := strings.Join([]string{l.QuestionLead(shown), quote, wording.AskedHow(message)}, " ")
+			if !strings.HasPrefix(lead, l.QuestionLead(shown)) {
+				t.Errorf("%s, %s: %s", l, q.ID, lead)
+			}
+			about := evidence.AskedAbout(q, []string{"bigpc"}, "", l.QuestionLead(shown))
+			if got := consent.Read(l.QuestionLead(shown), about); got != consent.Echo {
+				t.Errorf("%s, %s: our question, heard back, is %v", l, q.ID, got)
+			}
+			for i, want := range []evidence.Ruling{evidence.RulingAccept, evidence.RulingDecline} {
+				var e evidence.Evidence
+				at := func(ms int) time.Time { return time.UnixMilli(1e12 + int64(ms)) }
+				e.Open(evidence.OpenQuestion{Question: q, Server: "bigpc", Workspace: "/src", About: about})
+				e.Announced(q.ID, "s1", at(0))
+				e.Said(handoff.Said{ID: "s1", At: at(4000), Text: said})
+				e.Heard(handoff.Heard{Text: reply[i], Began: at(5000)})
+				got := e.Judge(evidence.Claim{Question: q.ID, Hash: handoff.CommandHash(q, "bigpc"),
+					Wants: handoff.DecisionAccept, Came: at(5500)}, at(6000))
+				if got.Ruling != want {
+					t.Errorf("%s, %s: %q to %q is %v, want %v (%v)", l, q.ID, reply[i], said, got.Ruling, want, got.Fault)
+				}
+			}
+		}
+	}
+	for _, code := range wording.Languages() {
+		if _, ok := replies[wording.Language(code)]; !ok {
+			t.Errorf("nothing is replied in %s", code)
+		}
+	}
+}
