@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,6 +27,7 @@ type gate struct {
 	mu      sync.Mutex
 	watched map[string]string // Guarded by mu: requests whose answer tells of a session, by id; the value is the method
 	threads map[string]error  // Guarded by mu: why no work may begin in a session; nil: it may
+	placed  map[string]error  // Guarded by mu: why a session may not be read, where not every directory may be; nil: it may
 }
 
 // Bounds of what a gate remembers. Beyond them the connection ends, and its next one begins with nothing.
@@ -104,7 +106,7 @@ func (g *gate) fromService(data []byte) (frame, error) {
 		return f, err
 	}
 	f.passes, _ = json.Marshal(message) // what was decoded can be encoded
-	if slices.Contains(tells, f.method) {
+	if slices.Contains(tells, f.method) || g.bounded() && slices.Contains(shows, f.method) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if len(g.watched) >= maxWatched {
@@ -152,6 +154,9 @@ func (g *gate) mayCall(method string, params object) error {
 		if raw, given := params[name]; given && params.text(name) == "" && string(raw) != `""` && string(raw) != "null" {
 			return errMethod
 		}
+	}
+	if err := g.mayRead(method, params.text("threadId")); err != nil {
+		return err
 	}
 	switch method {
 	case "thread/start":
@@ -217,46 +222,61 @@ func (g *gate) answers(message object) error {
 func (g *gate) watches() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.watched) > 0
+	return len(g.watched) > 0 || g.bounded()
 }
 
-// fromAgent reads what an answer of the app-server tells of a session.
-func (g *gate) fromAgent(data []byte) {
+// fromAgent reads what a message of the app-server tells of sessions, and returns it as it passes; nil: it does not.
+func (g *gate) fromAgent(data []byte) []byte {
 	var f struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
 		Result json.RawMessage `json:"result"`
 	}
-	if json.Unmarshal(data, &f) != nil || f.Method != "" {
-		return
+	if json.Unmarshal(data, &f) != nil {
+		if g.bounded() {
+			return nil // nobody knows of which session it tells
+		}
+		return data
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, watched := g.watched[string(f.ID)]; !watched {
-		return
+	if f.Method != "" {
+		return g.aboutLocked(f.Params, data)
+	}
+	method, watched := g.watched[string(f.ID)]
+	if !watched {
+		return data
 	}
 	delete(g.watched, string(f.ID))
+	if method == "thread/list" {
+		return g.listedLocked(f.ID, f.Result, data)
+	}
 	var r struct {
-		Thread  struct{ ID string }
+		Thread  wireThread
 		Cwd     string
 		Sandbox struct{ Type string }
 	}
-	if json.Unmarshal(f.Result, &r) != nil || r.Thread.ID == "" || len(g.threads) >= maxThreads {
-		return
+	if json.Unmarshal(f.Result, &r) != nil || r.Thread.ID == "" {
+		return data // it is refused, or of no use
 	}
-	var why error
-	if !g.policy.mayRun(r.Sandbox.Type) {
-		why = errLooser
-	} else {
-		why = g.policy.mayBeIn(r.Cwd)
+	if why := g.placeLocked(r.Thread.ID, cmp.Or(r.Cwd, r.Thread.Cwd)); why != nil {
+		return refusal(f.ID, why)
 	}
-	g.threads[r.Thread.ID] = why
+	if slices.Contains(tells, method) && len(g.threads) < maxThreads {
+		var why error
+		if !g.policy.mayRun(r.Sandbox.Type) {
+			why = errLooser
+		}
+		g.threads[r.Thread.ID] = why
+	}
+	return data
 }
 
 // gated returns the service's end of a connection to an app-server through a gate.
 func gated(agent net.Conn, policy Policy) net.Conn {
 	near, far := net.Pipe()
-	g := &gate{policy: policy, watched: map[string]string{}, threads: map[string]error{}}
+	g := newGate(policy)
 	go func() { // ends with either end
 		defer func() { _ = agent.Close() }() // they are gone either way
 		defer func() { _ = far.Close() }()
@@ -406,7 +426,15 @@ func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
 			if data, err = io.ReadAll(io.LimitReader(r, servers.MaxFrame)); err != nil {
 				return
 			}
-			g.fromAgent(data) // one that is longer tells nothing, and no work begins there
+			more := int64(0)
+			if g.bounded() {
+				if more, err = io.Copy(io.Discard, r); err != nil {
+					return
+				}
+			}
+			if data = g.fromAgent(data); data == nil || more > 0 {
+				continue // one that is longer tells nothing, and may not be heard
+			}
 		}
 		<-turn
 		err = pass(service, data, r)

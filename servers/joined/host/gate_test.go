@@ -20,10 +20,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func newGate(p Policy) *gate {
-	return &gate{policy: p, watched: map[string]string{}, threads: map[string]error{}}
-}
-
 // opens lets a gate see that a session was opened.
 func (g *gate) opens(t *testing.T, thread, cwd, sandbox string) {
 	t.Helper()
