@@ -41,7 +41,9 @@ type ServerInfo struct {
 	Aliases   []string `json:"aliases,omitempty"`
 	Kind      string   `json:"kind"`
 	Health    Health   `json:"health"`
-	Problem   string   `json:"problem,omitempty"` // why it is down, in words
+	Reason    Reason   `json:"reason,omitempty"`  // why it cannot be worked with; "": it can, or nobody knows
+	Problem   string   `json:"problem,omitempty"` // that in words
+	Next      string   `json:"next,omitempty"`    // the one thing to do about it
 	Projects  []string `json:"projects,omitempty"`
 	Simulated bool     `json:"simulated,omitempty"`
 	Version   string   `json:"version,omitempty"`

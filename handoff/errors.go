@@ -307,6 +307,12 @@ type Error struct {
 	Detail  string   // for the log and the page, never spoken; no secrets
 
 	Retry time.Duration // after which it may work; 0: nobody knows
+
+	// Why a machine is not there. What dials one gives the reason, and the fleet its words: the error is of the machine
+	// that Subject names.
+	Reason Reason // "": the code says all there is
+	Why    string // a clause about the machine, such as "nothing is listening there"
+	Next   string // what to do, in the place of what the code says
 }
 
 // Fault returns an error with a code and its subject.
@@ -339,6 +345,9 @@ func (e *Error) Meaning() Meaning {
 	}
 	return Vocabulary[CodeInternal]
 }
+
+// NextStep returns the one thing to do.
+func (e *Error) NextStep() string { return cmp.Or(e.Next, e.Meaning().Next) }
 
 // Spoken returns the sentence a person hears, with up to three choices and how many more there are.
 func (e *Error) Spoken() string {

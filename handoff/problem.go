@@ -14,13 +14,16 @@ type Problem struct {
 	Type    string  `json:"type"`  // invalid_request_error, rate_limit_error or server_error
 	Param   *string `json:"param"` // what of the request is wrong; null for all of it, or none of it
 	Next    string  `json:"next,omitempty"`
+	Reason  Reason  `json:"reason,omitempty"` // of a machine that is not there
+	Why     string  `json:"why,omitempty"`    // that in words
 	Detail  string  `json:"detail,omitempty"`
 }
 
 // Problem returns the error for an answer of HTTP, without its detail.
 func (e *Error) Problem() Problem {
-	meaning := e.Meaning()
-	p := Problem{Code: e.Code, Message: e.Spoken(), Type: problemType(meaning.HTTP), Next: meaning.Next}
+	p := Problem{
+		Code: e.Code, Message: e.Spoken(), Type: problemType(e.Meaning().HTTP), Next: e.NextStep(), Reason: e.Reason, Why: e.Why,
+	}
 	if e.Param != "" {
 		p.Param = new(e.Param)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,12 +79,10 @@ func (k *connector) publish(v view) {
 		level, next := zap.InfoLevel, ""
 		var problem error
 		if v.fault != nil {
-			problem = v.fault
-			if next = v.fault.Meaning().Next; v.fault.Code == handoff.CodeUnreachable && k.spec.About.Start != "" {
-				next = "Start its agent server there: " + k.spec.About.Start
-			}
+			told := k.spec.Explain(v.fault, v.lost)
+			problem, next = told, told.NextStep()
 			// One that was never up may have to be started by somebody.
-			if needsSomebody(v.fault.Code) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended {
+			if needsSomebody(told.Reason) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended {
 				level = zap.WarnLevel
 			}
 		}
@@ -95,9 +92,16 @@ func (k *connector) publish(v view) {
 	}
 }
 
-// needsSomebody reports whether a server stays away until somebody sets something right there or in the configuration.
-func needsSomebody(code handoff.Code) bool {
-	return code == handoff.CodeTokenRefused || code == handoff.CodeOutdated
+// needsSomebody reports whether a server stays away until somebody sets something right, there or here.
+func needsSomebody(reason handoff.Reason) bool {
+	switch reason {
+	case handoff.ReasonTokenRefused, handoff.ReasonTokenUnread, handoff.ReasonWorkspace, handoff.ReasonOutdated, handoff.ReasonCertificate,
+		handoff.ReasonPlaintextRefused, handoff.ReasonNoTLS, handoff.ReasonNotAllowed, handoff.ReasonProgramMissing,
+		handoff.ReasonAgentMissing, handoff.ReasonSSHMissing, handoff.ReasonSSHKeyRefused, handoff.ReasonHostKeyUnknown,
+		handoff.ReasonHostKeyChanged, handoff.ReasonSSHSettings:
+		return true
+	}
+	return false
 }
 
 // run keeps the connection until ctx ends, then closes it and returns when everything it started has
@@ -113,7 +117,7 @@ func (k *connector) run(ctx context.Context) {
 			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version, note: link.Note})
 			select {
 			case <-link.Done:
-				fault = handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "the connection was lost")
+				fault = &handoff.Error{Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: "the connection was lost", Reason: handoff.ReasonLost}
 				k.losses.Add(1)
 			case <-ctx.Done():
 			}
@@ -163,14 +167,7 @@ func (k *connector) dial(ctx context.Context) (*Link, *handoff.Error) {
 		return link, nil
 	}
 	k.failed.Add(1)
-	fault := *handoff.AsError(err)
-	if fault.Code == handoff.CodeInternal {
-		fault.Code = handoff.CodeUnreachable
-	}
-	if fault.Subject == "" {
-		fault.Subject = k.spec.Name
-	}
-	return nil, &fault
+	return nil, DialFault(k.spec.Name, err)
 }
 
 // pause waits before the next attempt. After a lost connection that had held the server counts as connecting
@@ -242,19 +239,23 @@ func (k *connector) hurry() {
 	}
 }
 
-// unreachable names the server and says why it cannot be used.
-func (k *connector) unreachable(v *view, detail string) *handoff.Error {
-	switch {
-	case v.ended:
-		return v.fault
-	case v.fault != nil && needsSomebody(v.fault.Code):
-		return v.fault
-	case v.fault != nil && v.fault.Code == handoff.CodeUnreachable && v.fault.Detail != "":
-		detail = v.fault.Detail
-	case v.fault != nil:
-		detail = v.fault.Error()
+// unreachable names the server and says why it cannot be used. What was noticed when it was dialled last is why; where
+// that is nothing, late is, if it did not answer in time.
+func (k *connector) unreachable(v *view, late string) *handoff.Error {
+	if v.fault == nil {
+		return k.spec.Explain(
+			&handoff.Error{Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: late, Reason: handoff.ReasonSilent}, v.lost)
 	}
-	return handoff.Fault(handoff.CodeUnreachable, k.spec.Name, detail)
+	told := k.spec.Explain(v.fault, v.lost)
+	switch {
+	case v.ended, told.Code == handoff.CodeUnreachable, told.Code == handoff.CodeTokenRefused, told.Code == handoff.CodeOutdated:
+	default: // what it said is no reason to refuse the work for good
+		told.Code, told.Subject, told.Detail = handoff.CodeUnreachable, k.spec.Name, v.fault.Error()
+	}
+	if told.Detail == "" {
+		told.Detail = late
+	}
+	return told
 }
 
 func closed(done <-chan struct{}) bool {
@@ -264,47 +265,6 @@ func closed(done <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// problem says in words why a server is not up.
-func problem(fault *handoff.Error) string {
-	if fault == nil {
-		return ""
-	}
-	detail := strings.ToLower(fault.Detail)
-	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(detail, p) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case fault.Code == handoff.CodeUnauthorized:
-		return "it refused the key"
-	case fault.Code == handoff.CodeTokenRefused:
-		return "it did not accept Switchboard's token: correct its token_file or token_env"
-	case fault.Code == handoff.CodeOutdated:
-		return fault.Detail
-	case fault.Code == handoff.CodeUnreachable && strings.HasPrefix(detail, "its machine"):
-		return fault.Detail
-	case strings.HasPrefix(detail, "read token"):
-		return "its token cannot be read: look at its token_file or token_env"
-	case fault.Code == handoff.CodeShutdown:
-		return "Switchboard is shutting down"
-	case fault.Code != handoff.CodeUnreachable:
-		return fault.Spoken()
-	case has("refused", "no such file"):
-		return "nothing is listening there"
-	case has("no such host", "no route", "unreachable"):
-		return "the machine cannot be found"
-	case has("timeout", "deadline", "in time"):
-		return "it does not answer"
-	case has("lost", "reset", "eof", "closed"):
-		return "the connection was lost"
-	}
-	return "it cannot be reached"
 }
 
 // Metrics yields how the servers are, and what became of connections to them.

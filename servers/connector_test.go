@@ -3,8 +3,11 @@ package servers
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +18,7 @@ import (
 	"switchboard/handoff"
 )
 
-var errRefused = handoff.Fault(handoff.CodeUnreachable, "", "dial tcp 127.0.0.1:9: connect: connection refused")
+var errRefused = DialFault("", &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)})
 
 // withServer plays in a bubble with a fleet of one server, bigpc.
 func withServer(t *testing.T, s *fakeServer, play func(t *testing.T, s *fakeServer, f *Fleet)) {
@@ -89,8 +92,8 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 			t.Errorf("%d attempts in five minutes", n)
 		}
 		if v := f.now.Load().connectors[0].now.Load(); v.health != handoff.HealthDown ||
-			problem(v.fault) != "nothing is listening there" {
-			t.Errorf("%s: %s", v.health, problem(v.fault))
+			v.fault.Reason != handoff.ReasonNotRunning {
+			t.Errorf("%s: %s", v.health, v.fault.Reason)
 		}
 		s.set(func() { s.refuse = nil })
 		time.Sleep(redials.Longest)
@@ -127,8 +130,8 @@ func TestConnectionThatNeverHolds(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
 		}
-		if v := f.now.Load().connectors[0].now.Load(); v.health != handoff.HealthDown || problem(v.fault) != "the connection was lost" {
-			t.Errorf("%s: %s", v.health, problem(v.fault))
+		if v := f.now.Load().connectors[0].now.Load(); v.health != handoff.HealthDown || v.fault.Reason != handoff.ReasonLost {
+			t.Errorf("%s: %s", v.health, v.fault.Reason)
 		}
 		start := time.Now()
 		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); err != nil {
@@ -287,32 +290,6 @@ func TestDownAtTheStart(t *testing.T) {
 	})
 }
 
-func TestProblemInWords(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		fault *handoff.Error
-		want  string
-	}{
-		{nil, ""},
-		{errRefused, "nothing is listening there"},
-		{handoff.Fault(handoff.CodeUnreachable, "", "lookup x: no such host"), "the machine cannot be found"},
-		{handoff.Fault(handoff.CodeUnreachable, "", "context deadline exceeded"), "it does not answer"},
-		{handoff.Fault(handoff.CodeUnreachable, "", "websocket: close 1006: unexpected EOF"), "the connection was lost"},
-		{handoff.Fault(handoff.CodeUnreachable, "", ""), "it cannot be reached"},
-		{handoff.Fault(handoff.CodeUnauthorized, "", "401"), "it refused the key"},
-		{handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401"),
-			"it did not accept Switchboard's token: correct its token_file or token_env"},
-		{handoff.Fault(handoff.CodeUnreachable, "bigpc", "read token: open x: no such file or directory"),
-			"its token cannot be read: look at its token_file or token_env"},
-		{outdated, "it runs codex 0.140; 0.150 is needed"},
-		{handoff.Fault(handoff.CodeOverloaded, "bigpc", ""), "bigpc has too much to do right now."},
-	} {
-		if got := problem(row.fault); got != row.want {
-			t.Errorf("%v: %q, want %q", row.fault, got, row.want)
-		}
-	}
-}
-
 // outdated is what a kind says of a server that is too old. Set once.
 var outdated = handoff.Fault(handoff.CodeOutdated, "bigpc runs codex 0.140; 0.150 is needed",
 	"it runs codex 0.140; 0.150 is needed")
@@ -348,7 +325,7 @@ func TestWrongToken(t *testing.T) {
 		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
 		if e := handoff.AsError(err); e.Code != handoff.CodeTokenRefused ||
 			e.Spoken() != "bigpc did not accept Switchboard's token." ||
-			!strings.Contains(e.Meaning().Next, "token_file") {
+			!strings.Contains(e.NextStep(), "token_file") {
 			t.Errorf("create: %v", err)
 		}
 		list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})

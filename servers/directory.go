@@ -110,7 +110,9 @@ func (f *Fleet) ask(
 	switch {
 	case err == nil || window > listWindow && len(threads) > 0:
 	case ctx.Err() != nil:
-		return nil, false, handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "it did not answer in time")
+		return nil, false, k.spec.Explain(&handoff.Error{
+			Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: "it did not answer in time", Reason: handoff.ReasonSilent,
+		}, time.Time{})
 	default:
 		return nil, false, f.name(err, handoff.Target{Server: k.spec.Name})
 	}
@@ -212,7 +214,10 @@ func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerIn
 			Projects: now.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version, Note: v.note,
 		}
 		if v.health != handoff.HealthUp {
-			infos[i].Problem = problem(v.fault)
+			if v.fault != nil {
+				told := k.spec.Explain(v.fault, v.lost)
+				infos[i].Reason, infos[i].Problem, infos[i].Next = told.Reason, told.Why, told.NextStep()
+			}
 			continue
 		}
 		asks.Go(func() { infos[i].Working = f.working(ctx, g, k) })

@@ -282,10 +282,10 @@ func TestServers(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		want := []string{
-			"{bigpc [big pc] helper up  [api shop] true 0.169.0 It edits. [Auth refactor Push]}",
-			"{slow []  up  [] false 0.169.0 It edits. []}",
-			"{attic []  down nothing is listening there [] false   []}",
-			"{coming []  connecting  [] false   []}",
+			"{bigpc [big pc] helper up    [api shop] true 0.169.0 It edits. [Auth refactor Push]}",
+			"{slow []  up    [] false 0.169.0 It edits. []}",
+			"{attic []  down not_running nothing is listening there Start its agent server there. [] false   []}",
+			"{coming []  connecting    [] false   []}",
 		}
 		for i := range want {
 			if got := fmt.Sprint(got[i]); got != want[i] {

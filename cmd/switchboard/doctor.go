@@ -96,14 +96,18 @@ func (d *doctor) mend(about, text, next string) {
 // mendError says an error in the words that it has everywhere.
 func (d *doctor) mendError(about string, err error, command string) {
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
-		d.mend(about, fault.Message, cmp.Or(command, fault.Next))
+		d.mend(about, cmp.Or(fault.Why, fault.Message), cmp.Or(command, fault.Next))
 		return
 	}
-	next := ""
+	text, next := words(err), ""
 	if e, ok := errors.AsType[*handoff.Error](err); ok {
-		next = e.Meaning().Next
+		if next = e.NextStep(); e.Why != "" {
+			if text = e.Why; !strings.Contains(text, e.Detail) {
+				text += " (" + e.Detail + ")"
+			}
+		}
 	}
-	d.mend(about, words(err), cmp.Or(command, next))
+	d.mend(about, text, cmp.Or(command, next))
 }
 
 // settings reads the configuration as the service does.

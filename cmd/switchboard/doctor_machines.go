@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -73,10 +72,12 @@ func (d *doctor) machines(ctx context.Context) {
 		}
 		about, err := test(ctx, s)
 		if api, ok := s.Own.(reacher); ok && err == nil {
-			err = api.Reach(ctx, s.Name)
+			if err = api.Reach(ctx, s.Name); err != nil {
+				err = s.Explain(servers.DialFault(s.Name, err), time.Time{})
+			}
 		}
 		if err != nil {
-			d.mendError(s.Name, err, remedy(s, err))
+			d.mendError(s.Name, err, remedy(err))
 			continue
 		}
 		d.ok(s.Name, "%s", about)
@@ -98,21 +99,12 @@ type reacher interface {
 var errOtherMachine = errors.New("the Switchboard that runs has another machine of this name")
 
 // remedy is what to do about a server that the error's own next step does not name; "" for nothing.
-func remedy(s servers.Spec, err error) string {
+func remedy(err error) string {
 	code := handoff.AsError(err).Code
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
 		code = fault.Code
 	}
-	start := s.About.Start
-	switch {
-	case code == handoff.CodeUnreachable && start != "" && s.Program == "":
-		if u, err := url.Parse(s.About.Address); err == nil && servers.Loopback(u.Hostname()) {
-			start += " (behind a tunnel, with the port that it leads to)"
-		}
-		return "start its agent server there: " + start
-	case code == handoff.CodeTokenRefused && s.Credential.Name == "key":
-		return "correct its key_file or key_env"
-	case code == handoff.CodeUnknownServer, errors.Is(err, errOtherMachine):
+	if code == handoff.CodeUnknownServer || errors.Is(err, errOtherMachine) {
 		return "the Switchboard that runs read its settings when it started: start it again"
 	}
 	return ""

@@ -58,12 +58,12 @@ func TestDoctorWithoutService(t *testing.T) {
 	sh.visit("model: {url: ws://"+dead+"/v1/realtime, name: m}\n", []string{"The voice model at 127.0.0.1"}, "--listen", free)
 	sh.visit("notify: {webhook: http://"+dead+"/secret}\n", []string{"nobody answers at " + dead + " ("}, "--listen", free)
 	sh.visit("servers:\n  - {name: down, kind: codex, url: ws://"+dead+"}\n  - {name: child, kind: codex, command: [no-such-codex, app-server]}\n",
-		[]string{`no program "no-such-codex" for child`, "start its agent server there: codex app-server --listen ws://"}, "--listen", free)
+		[]string{`no program "no-such-codex" for child`, "Start the tunnel, or its agent server there: codex app-server --listen ws://"}, "--listen", free)
 	sh.visit("servers:\n  - {name: bigpc, kind: codex, url: ws://"+dead+", token_file: no-such-file}\n",
 		[]string{"what lets us in cannot be read: open "}, "--listen", free)
 	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + t.TempDir() + "}\n"
-	sh.visit(fmt.Sprintf(helper, api.URL), []string{"helper did not accept"}, "--listen", free)
-	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"helper is not answering"}, "--listen", free)
+	sh.visit(fmt.Sprintf(helper, api.URL), []string{"it did not accept Switchboard's key"}, "--listen", free)
+	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"nothing is listening there (Get "}, "--listen", free)
 	moved := httptest.NewServer(http.RedirectHandler(api.URL+"/v1/models", http.StatusTemporaryRedirect))
 	defer moved.Close()
 	sh.visit(fmt.Sprintf(helper, moved.URL), []string{"it sends on to " + api.Listener.Addr().String() + ", and its key is for " + moved.Listener.Addr().String() + " alone"}, "--listen", free)
@@ -95,7 +95,7 @@ func TestDoctorBesideService(t *testing.T) {
 	}
 	machine := "servers:\n  - {name: %s, kind: codex, url: ws://127.0.0.1:1}\n"
 	sh.visit(fmt.Sprintf(machine, "bigpc"), []string{"has another machine of this name"}, "--listen", listen) // it is simulated there
-	sh.visit(fmt.Sprintf(machine, "attic"), []string{"attic is not answering."}, "--listen", listen)
+	sh.visit(fmt.Sprintf(machine, "attic"), []string{"nothing is listening there"}, "--listen", listen)
 	sh.visit(fmt.Sprintf(machine, "added"), []string{"read its settings when it started: start it again"}, "--listen", listen)
 	away := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
 	away.visit("", []string{"another Switchboard runs at " + listen}, "--listen", listen)

@@ -51,7 +51,7 @@ func TestVerbsHandoff(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Record.Outcome != handoff.OutcomeResult {
 		t.Errorf("JSON: %v %q", err, lines)
 	}
-	sh.wants(exitNotBegun, []string{"attic is not answering.", "Check that its agent server runs"}, "handoff", "attic", "check the backups")
+	sh.wants(exitNotBegun, []string{"attic is not answering.", "Start its agent server there."}, "handoff", "attic", "check the backups")
 	sh.wants(exitNotBegun, []string{"I don't know a machine called nope. There is"}, "handoff", "nope", "x")
 	sh.wants(exitNotBegun, []string{"I don't know a machine called bgpc. Did you mean bigpc?"}, "handoff", "bgpc", "x")
 	sh.wants(exitNotBegun, []string{"I can't find the session nix."}, "handoff", "bigpc", "--thread", "nix", "x")

@@ -288,7 +288,7 @@ func recordError(e *handoff.Error) *handoff.RecordError {
 	if e == nil {
 		return nil
 	}
-	return &handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.Meaning().Next, Detail: e.Detail}
+	return &handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep(), Detail: e.Detail}
 }
 
 // writer returns what the ledger is told of a record; it may be nil.

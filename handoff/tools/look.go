@@ -43,7 +43,7 @@ func (r ServersResult) Text() string {
 		var line strings.Builder
 		line.WriteString(fmt.Sprintf("%s (%s): %s", it.Name, it.Kind, it.Health))
 		for _, more := range []struct{ lead, text string }{
-			{", ", it.Problem}, {"; projects ", strings.Join(it.Projects, ", ")}, {"; ", it.Note},
+			{", ", it.Problem}, {"; what to do: ", it.Next}, {"; projects ", strings.Join(it.Projects, ", ")}, {"; ", it.Note},
 			{"; working on ", strings.Join(it.Working, ", ")}, {"; also called ", strings.Join(it.Aliases, ", ")},
 		} {
 			if more.text != "" {
@@ -57,9 +57,9 @@ func (r ServersResult) Text() string {
 
 // thinner leaves out what is said of every machine, the least useful first, so that all of them can be named.
 var thinner = []func(*handoff.ServerInfo){
-	func(s *handoff.ServerInfo) { s.Version, s.Note = "", "" },
+	func(s *handoff.ServerInfo) { s.Version, s.Note, s.Next = "", "", clip(s.Next, maxWord) },
 	func(s *handoff.ServerInfo) {
-		s.Working, s.Problem = firstClipped(s.Working, 1, maxWord), clip(s.Problem, maxWord)
+		s.Working, s.Problem, s.Next = firstClipped(s.Working, 1, maxWord), clip(s.Problem, maxWord), ""
 	},
 	func(s *handoff.ServerInfo) { s.Aliases = firstClipped(s.Aliases, 1, maxWord/2) },
 	func(s *handoff.ServerInfo) { s.Projects = firstClipped(s.Projects, 3, maxWord/2) },
@@ -73,6 +73,7 @@ func (r ServersResult) within(limit int) Result {
 		it.Projects = firstClipped(it.Projects, maxProjects, maxWord)
 		it.Working = firstClipped(it.Working, 3, maxTitle)
 		it.Problem, it.Version, it.Note = clip(it.Problem, maxPath), clip(it.Version, maxWord), clip(it.Note, maxPath)
+		it.Next = clip(it.Next, maxPath)
 		r.Items[i] = it
 	}
 	for _, thin := range thinner {

@@ -179,7 +179,7 @@ func (l Language) OutcomeAnswer(rec handoff.Record) Answer {
 		Say: l.OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
-		a.Code, a.Next = rec.Fault.Code, rec.Fault.Meaning().Next
+		a.Code, a.Next = rec.Fault.Code, rec.Fault.NextStep()
 		a.Choices = rec.Fault.Choices[:min(len(rec.Fault.Choices), 10)]
 	}
 	if rec.Why == handoff.WhyAdded && rec.Outcome == handoff.OutcomeResult {
@@ -342,7 +342,7 @@ func (l Language) OutcomeMessage(rec handoff.Record) string {
 	}
 	next := ""
 	if rec.Fault != nil {
-		next = " " + rec.Fault.Meaning().Next
+		next = " " + rec.Fault.NextStep()
 	}
 	if rec.NotBegun() {
 		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, call stop_work " +

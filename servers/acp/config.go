@@ -151,7 +151,8 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable))
+		return nil, servers.HandshakeFault(fault, err, nil)
 	}
 	return c, nil
 }

@@ -186,8 +186,17 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		fault := c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return nil, servers.HandshakeFault(fault, err, c.died())
 	}
 	c.log.Debug("connected", zap.String("version", version))
 	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: cfg.exclusive}, nil
+}
+
+// died tells how the child ended last that is the server; nil: it is none, or none has ended by itself.
+func (c *connection) died() *string {
+	if c.cfg.died == nil {
+		return nil
+	}
+	return c.cfg.died.Load()
 }

@@ -184,8 +184,8 @@ func (f *follower) readEnd(ctx context.Context) error {
 	end := w.end()
 	if doubtful(w) { // still: whatever ran it was lost
 		end.Code, end.Detail = handoff.CodeAgentEnded, "nobody stopped it"
-		if died := c.cfg.died; died != nil && died.Load() != nil {
-			end.Detail = *died.Load()
+		if died := c.died(); died != nil {
+			end.Detail = *died
 		}
 	}
 	t.conclude(f.turn, end, items, err)

@@ -61,7 +61,8 @@ type (
 		Apart bool   `json:"apart,omitempty"` // it only reads, beside the connection that works
 	}
 	opened struct {
-		Error string `json:"error,omitempty"` // "": from here on the stream is the agent's
+		Error  string         `json:"error,omitempty"` // "": from here on the stream is the agent's
+		Reason handoff.Reason `json:"reason,omitempty"`
 	}
 )
 

@@ -3,7 +3,6 @@ package joined
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // A line is a connection that a machine keeps to the service.
@@ -33,7 +33,11 @@ func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 		err = readFrame(stream, &answer)
 	}
 	if err == nil && answer.Error != "" {
-		err = errors.New(handoff.Clip(answer.Error, maxText))
+		reason := answer.Reason
+		if _, known := handoff.Reasons[reason]; !known { // an older machine tells none, a newer one may tell others
+			reason = handoff.ReasonUnknown
+		}
+		err = &handoff.Error{Code: handoff.CodeUnreachable, Detail: handoff.Clip(answer.Error, maxText), Reason: reason}
 	}
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
@@ -91,20 +95,20 @@ func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, 
 	l.mu.Lock()
 	to, known := l.ends[server]
 	l.mu.Unlock()
-	var why string
+	fault := func(reason handoff.Reason, why string) error {
+		return &handoff.Error{Code: handoff.CodeUnreachable, Subject: server, Detail: why, Reason: reason}
+	}
 	switch {
 	case !known:
-		why = fmt.Sprintf("its machine has not joined: `switchboard invite %s` prints the command that does it there", server)
+		return nil, fault(handoff.ReasonNotJoined, "its machine has not joined")
 	case to.line == nil && to.lost.IsZero():
-		why = "its machine is asleep or offline: it has not come back since Switchboard was started"
+		return nil, fault(handoff.ReasonAsleep, "its machine has not come back since Switchboard was started")
 	case to.line == nil:
-		why = "its machine is asleep or offline since " + to.lost.Format("15:04")
-	default:
-		conn, err := to.line.open(ctx, Opening{to.agent, apart})
-		if err == nil {
-			return conn, nil
-		}
-		why = err.Error()
+		return nil, fault(handoff.ReasonAsleep, "its machine is asleep or offline since "+to.lost.Format("15:04"))
 	}
-	return nil, handoff.Fault(handoff.CodeUnreachable, server, why)
+	conn, err := to.line.open(ctx, Opening{to.agent, apart})
+	if err != nil {
+		return nil, servers.DialFault(server, err)
+	}
+	return conn, nil
 }

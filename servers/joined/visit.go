@@ -1,6 +1,7 @@
 package joined
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
@@ -174,7 +175,8 @@ func serveStream(
 	agent, err := dial(reached, to)
 	cancel()
 	if err != nil {
-		return errors.Join(writeFrame(own, opened{handoff.Clip(err.Error(), maxText)}), err)
+		fault := servers.DialFault("", err)
+		return errors.Join(writeFrame(own, opened{handoff.Clip(cmp.Or(fault.Detail, err.Error()), maxText), fault.Reason}), err)
 	}
 	if err := errors.Join(writeFrame(own, opened{}), own.SetDeadline(time.Time{})); err != nil {
 		return errors.Join(err, agent.Close())

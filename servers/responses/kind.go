@@ -83,7 +83,10 @@ func (a *Agents) dial(spec servers.Spec, log *zap.Logger) (servers.Dial, iter.Se
 	w, err := a.open(s)
 	if err != nil {
 		return func(context.Context) (*servers.Link, error) {
-			return nil, handoff.Fault(handoff.CodeUnreachable, spec.Name, "its workspace cannot be opened: "+err.Error())
+			return nil, &handoff.Error{
+				Code: handoff.CodeUnreachable, Subject: spec.Name, Detail: "its workspace cannot be opened: " + err.Error(),
+				Reason: handoff.ReasonWorkspace,
+			}
 		}, nil
 	}
 	server := a.Add(Config{
@@ -101,7 +104,10 @@ func (a *Agents) dial(spec servers.Spec, log *zap.Logger) (servers.Dial, iter.Se
 	return func(ctx context.Context) (*servers.Link, error) {
 		if s.Key != nil {
 			if _, err := s.Key(); err != nil {
-				return nil, handoff.Fault(handoff.CodeUnreachable, spec.Name, "read key: "+err.Error())
+				return nil, &handoff.Error{
+					Code: handoff.CodeUnreachable, Subject: spec.Name, Detail: "read key: " + err.Error(),
+					Reason: handoff.ReasonTokenUnread,
+				}
 			}
 		}
 		return server.Dial(ctx)

@@ -175,7 +175,7 @@ func (s *Settings) Reach(ctx context.Context, server string) error {
 	}
 	resp, err := HTTP.Do(r)
 	if err != nil {
-		return handoff.Fault(handoff.CodeUnreachable, server, err.Error())
+		return servers.DialFault(server, err)
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {

@@ -81,7 +81,11 @@ type child struct {
 func (c *Child) Open(_ context.Context, end servers.End) (servers.Wire, error) {
 	running, err := c.start(end)
 	if err != nil {
-		return nil, handoff.Fault(handoff.CodeUnreachable, end.Server, err.Error())
+		fault := servers.DialFault(end.Server, err)
+		if fault.Reason != handoff.ReasonUnknown { // it is not there, or no program
+			fault.Reason, fault.Detail = handoff.ReasonProgramMissing, c.Command[0]
+		}
+		return nil, fault
 	}
 	return running, nil
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -79,7 +78,9 @@ func (w *WebSocket) Open(ctx context.Context, end servers.End) (servers.Wire, er
 	if w.Token != nil {
 		token, err := w.Token()
 		if err != nil {
-			return nil, handoff.Fault(handoff.CodeUnreachable, end.Server, "read token: "+err.Error())
+			return nil, &handoff.Error{
+				Code: handoff.CodeUnreachable, Subject: end.Server, Detail: "read token: " + err.Error(), Reason: handoff.ReasonTokenUnread,
+			}
 		}
 		header.Set("Authorization", "Bearer "+token)
 	}
@@ -151,14 +152,10 @@ func OverSocket(
 // dialFault tells a server that refuses us from one that does not answer.
 func dialFault(server string, resp *http.Response, err error) *handoff.Error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
-		return handoff.Fault(handoff.CodeUnreachable, server, err.Error())
+		return servers.DialFault(server, err)
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetail))
-	detail := fmt.Sprintf("HTTP %d %s", resp.StatusCode, body)
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return handoff.Fault(handoff.CodeTokenRefused, server, detail)
-	}
-	return handoff.Fault(handoff.CodeUnreachable, server, detail)
+	return servers.RefusalOf(server, resp.StatusCode, string(body))
 }
 
 // alive notes a sign of life.

@@ -163,7 +163,7 @@ func (c *call) told(result tools.Result) *mcp.CallToolResult {
 // failed is the result of what could not be done: what is wrong, and what to do next.
 func failed(err error) *mcp.CallToolResult {
 	e := handoff.AsError(err)
-	fault := handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.Meaning().Next}
+	fault := handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep()}
 	return &mcp.CallToolResult{
 		IsError: true, StructuredContent: map[string]any{"error": fault},
 		Content: []mcp.Content{&mcp.TextContent{Text: strings.TrimSpace(fault.Message + " " + fault.Next)}},

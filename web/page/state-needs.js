@@ -17,7 +17,8 @@ export function needs({ work, servers, dismissed }, now) {
   const questions = openQuestions(work);
   const tried = new Set(Object.values(work.records).map((r) => r.server));
   const lost = new Set(servers.filter((s) => s.health === "down" && (!s.simulated || tried.has(s.name))).map((s) => s.name));
-  const machines = [...lost].map((name) => ({ kind: "machine", id: name, server: name, problem: servers.find((s) => s.name === name).problem }));
+  const machines = [...lost].map((name) => servers.find((s) => s.name === name))
+    .map(({ name, problem, next }) => ({ kind: "machine", id: name, server: name, problem, next }));
   const newer = new Set(); // sessions and prompts of work that is newer and did not fail
   const failures = [];
   for (const r of newestFirst(work)) {

@@ -2,7 +2,7 @@
 
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, openQuestions, running } from "./state-work.js";
-import { setup } from "./view-setup.js";
+import { setup, startHelps } from "./view-setup.js";
 import { healthWords, sentence, sessionStatus } from "./words.js";
 
 /** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
@@ -34,6 +34,7 @@ function machine({ server }, hue, acts) {
   const health = h("span", { class: "pill" });
   const stand = h("span", { class: "tag", text: "simulated" });
   const problem = h("p", { class: "machine-problem" });
+  const next = h("p", { class: "quiet-text" }); // the one thing to do about it
   const doing = h("p", { class: "machine-doing" });
   const used = h("div", { class: "stickies" });
   const none = h("p", { class: "quiet-text", text: "No session yet; the next request starts one." });
@@ -57,7 +58,7 @@ function machine({ server }, hue, acts) {
     h("header", { class: "card-head" },
       h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
       stand, health),
-    problem, doing, used, none, about.el, opener, recent);
+    problem, next, doing, used, none, about.el, opener, recent);
   const fillRecent = recentList(recent, acts);
   return {
     el,
@@ -71,6 +72,8 @@ function machine({ server }, hue, acts) {
       const known = feed !== "lost";
       setText(problem, s.health === "down" ? sentence(s.problem || "") : "");
       show(problem, known && s.health === "down" && Boolean(s.problem));
+      setText(next, s.next ?? "");
+      show(next, known && s.health === "down" && Boolean(s.next) && !startHelps(s, told));
       const others = (s.working ?? []).filter((title) => !stickies.some((t) => t.title === title));
       setText(doing, others.length ? `Working on ${others.join(", ")}` : "");
       show(doing, known && others.length > 0);

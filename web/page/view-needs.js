@@ -46,10 +46,10 @@ function alertRow(item, hue, acts) {
   const el = h("li", { class: `alert ${hue(item.server)}` }, h("div", { class: "alert-words" }, name, what), copy, look, away);
   return {
     el,
-    update({ server, record: r, problem }) {
+    update({ server, record: r, problem, next }) {
       const title = failure ? failedWords(server, r.title || r.prompt) : `${server} is offline`;
       setText(name, title.length > 80 ? `${title.slice(0, 79)}…` : title);
-      setText(what, failure ? failureWords(r) : sentence(problem || "Its agent server may not run."));
+      setText(what, failure ? failureWords(r) : [sentence(problem || "Its agent server may not run."), next].filter(Boolean).join(" "));
       setAttr(look, "aria-label", `Show ${title.slice(0, 80)}`);
       setAttr(away, "aria-label", `Dismiss ${title.slice(0, 80)}`);
     },

@@ -6,6 +6,11 @@ import { toast } from "./store.js";
 import { remove, rename } from "./view-join.js";
 import { ago, approvalWords, sandboxWords, until, voiceLimitWords } from "./words.js";
 
+const unstarted = new Set(["not_running", "tunnel_down", "tunnel_empty", "silent", "cut"]);
+
+/** Reports whether the card of a machine that is down shows the command that starts its agent server. */
+export const startHelps = (server, about) => server.health === "down" && Boolean(about?.start) && (!server.reason || unstarted.has(server.reason));
+
 /** Makes the part of a machine's card that tells how it is set up. */
 export function setup(name) {
   const facts = h("dl", { class: "facts" });
@@ -41,7 +46,7 @@ export function setup(name) {
     update(server, about) {
       const now = Date.now();
       const isDown = server.health === "down";
-      show(down, isDown && Boolean(about?.start));
+      show(down, startHelps(server, about));
       const place = isDown ? el : more; // what is down is tested first
       if (line.parentElement !== place) {
         if (isDown) el.insertBefore(line, more);

@@ -32,6 +32,7 @@ type Fault struct {
 	Code    handoff.Code // "" where the answer was not one of ours
 	Message string       // a sentence
 	Next    string       // what to do now; may be ""
+	Why     string       // why a machine is not there, as a clause; "" about anything else
 }
 
 // Error gives the service's own words.
@@ -77,7 +78,7 @@ func faultOf(resp *http.Response) *Fault {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // as much as there is
 	var body struct{ Error handoff.Problem }
 	if json.Unmarshal(text, &body) == nil {
-		f.Code, f.Message, f.Next = body.Error.Code, Plain(body.Error.Message), Plain(body.Error.Next)
+		f.Code, f.Message, f.Next, f.Why = body.Error.Code, Plain(body.Error.Message), Plain(body.Error.Next), Plain(body.Error.Why)
 	}
 	if f.Code == "" {
 		f.Message = "What answers there is no Switchboard: " + resp.Status + "."

@@ -54,6 +54,9 @@ func aboutServer(s handoff.ServerInfo) string {
 	}
 	if s.Problem != "" {
 		parts = append(parts, s.Problem)
+		if s.Next != "" {
+			parts = append(parts, "→ "+s.Next)
+		}
 	}
 	add("works on", s.Working)
 	add("projects:", s.Projects)

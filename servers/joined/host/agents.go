@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/joined"
 	"switchboard/servers/transport"
@@ -149,7 +149,7 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 	all := a.settings()
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == to.Agent })
 	if i < 0 {
-		return nil, fmt.Errorf("its machine has no agent %q that may be used", to.Agent)
+		return nil, &handoff.Error{Code: handoff.CodeUnreachable, Detail: to.Agent, Reason: handoff.ReasonAgentMissing}
 	}
 	p, err := a.process(all[i])
 	if err != nil {

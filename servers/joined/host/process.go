@@ -119,12 +119,12 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	failures, wait := p.failures, time.Until(p.failed.Add(restarts.Step(p.failures-1)))
 	p.mu.Unlock()
 	if failures > 0 && wait > 0 {
-		return nil, fmt.Errorf("its agent %s ended %d times in a row; it is started again in %v, and %s tells more",
-			p.setting.Name, failures, wait.Round(time.Second), p.logPath())
+		return nil, ended(fmt.Sprintf("%s ended %d times in a row; it is started again in %v, and %s tells more",
+			p.setting.Name, failures, wait.Round(time.Second), p.logPath()))
 	}
 	exited, err := p.launch()
 	if err != nil {
-		return nil, p.fails(fmt.Errorf("its agent %s cannot be started: %w", p.setting.Name, err))
+		return nil, p.fails(ended(fmt.Sprintf("%s cannot be started: %v", p.setting.Name, err)))
 	}
 	conn, err := p.await(ctx, exited)
 	if err != nil {
@@ -132,6 +132,11 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	}
 	p.log.Info("agent started", zap.String("agent", p.setting.Name))
 	return conn, nil
+}
+
+// ended is the fault of an agent that does not come up.
+func ended(how string) error {
+	return &handoff.Error{Code: handoff.CodeUnreachable, Detail: how, Reason: handoff.ReasonAgentEnded}
 }
 
 // fails counts a start that came to nothing.
@@ -218,9 +223,9 @@ func (p *process) await(ctx context.Context, exited <-chan error) (net.Conn, err
 		select {
 		case <-tick.C:
 		case err := <-exited:
-			return nil, fmt.Errorf("its agent %s ended at once (%v); %s tells more", p.setting.Name, err, p.logPath())
+			return nil, ended(fmt.Sprintf("%s ended at once (%v); %s tells more", p.setting.Name, err, p.logPath()))
 		case <-ctx.Done():
-			return nil, fmt.Errorf("its agent %s does not listen; %s tells more", p.setting.Name, p.logPath())
+			return nil, ended(fmt.Sprintf("%s does not listen; %s tells more", p.setting.Name, p.logPath()))
 		}
 	}
 }
