@@ -56,7 +56,7 @@ func (l Language) Why(subject string) string {
 func (l Language) Refusal(e *handoff.Error) Answer {
 	a := Answer{
 		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
-		Say: l.Fault(e), Next: e.Meaning().Next,
+		Say: l.Fault(e), Next: e.NextStep(),
 	}
 	if !l.IsEnglish() && !strings.Contains(a.Say, l.Why(e.Subject)) {
 		a.Note = "In English: " + e.Spoken()
