@@ -175,6 +175,7 @@ func TestUnixSocket(t *testing.T) {
 // TestCutOff: work that was stopped, whose agent's program was killed, and whose program ended by itself are told
 // apart.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	c.kill() // the services have their own
 	pid := filepath.Join(c.home, "pid")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +186,7 @@ func (p *panelist) judge(t *testing.T) score {
 // TestProofPanel plays the conversations of testdata/panel and scores them: each once, or with 20 seeds. To play again
 // what a run logged, name its seed: SWITCHBOARD_PANEL_SEED=277 go test -v -run TestProofPanel//failed-murmur.
 func TestProofPanel(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/panel/*.txtar")
 	if err != nil || len(files) < 40 {
 		t.Errorf("found %d conversations, %v", len(files), err)
@@ -193,10 +195,12 @@ func TestProofPanel(t *testing.T) {
 	if soak() || only != "" {
 		seeds = 20
 	}
-	var page, stock score // of clients that lower the sound, and of those that cut at once
+	var mu sync.Mutex
+	var page, stock score // guarded by mu: of clients that lower the sound, and of those that cut at once
 	t.Run("conversations", func(t *testing.T) {
 		for i, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+				t.Parallel()
 				archive, err := txtar.ParseFile(file)
 				must(t, err)
 				parts := map[string][]string{}
@@ -217,7 +221,9 @@ func TestProofPanel(t *testing.T) {
 						if s.faults() > 0 || lowers && s.goesOn < s.murmurs {
 							t.Logf("seed %d, lowers %t:\n%s%+v\n%q %v\n%s", seed, lowers, &s, p.acts, p.words, p.made, p.log)
 						}
+						mu.Lock()
 						all.add(s)
+						mu.Unlock()
 					})
 				}
 			})

@@ -73,8 +73,9 @@ func proofSameKey(t *testing.T, store string) {
 // TestProofKeyOfAFullStore: what was refused because nothing could be written down runs once when it is sent again
 // under its key after that, in the same life and in the next.
 func TestProofKeyOfAFullStore(t *testing.T) {
+	t.Parallel()
 	for name, store := range map[string]func(*testing.T, *site) outage{"redis": redisGone, "sqlite": fileLocked} {
-		t.Run(name, func(t *testing.T) { proofKeyOfAFullStore(t, store) })
+		t.Run(name, func(t *testing.T) { t.Parallel(); proofKeyOfAFullStore(t, store) })
 	}
 }
 
