@@ -51,13 +51,25 @@ type counters struct {
 //go:embed *.lua
 var sources embed.FS
 
-// script returns a script by the name of its file.
-func script(name string) *goredis.Script {
-	source, err := sources.ReadFile(name + ".lua")
-	if err != nil {
-		panic(err) // it is part of the program
+// script returns a script by the names of its files.
+func script(names ...string) *goredis.Script {
+	var source []byte
+	for _, name := range names {
+		text, err := sources.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		source = append(source, text...)
 	}
 	return goredis.NewScript(string(source))
+}
+
+// fenced returns a script that writes what belongs to a caller, by the name of its file; fence.lua comes before it.
+func fenced(name string) *goredis.Script { return script("fence", name) }
+
+// runFenced runs a script of [fenced]. After a newer life of the service has begun it gives [engine.takenOver].
+func (e *engine) runFenced(ctx context.Context, s *goredis.Script, keys []string, args ...any) *goredis.Cmd {
+	return s.Run(ctx, e.client, append([]string{e.epochKey()}, keys...), append([]any{e.lease.epoch}, args...)...)
 }
 
 // key names what is kept of a caller or a principal, whose name is escaped.
@@ -187,6 +199,8 @@ func (e *engine) fault(err error) error {
 		return nil
 	case errors.Is(err, goredis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
+	case goredis.HasErrorPrefix(err, "ELSEWHERE"): // of fence.lua
+		return e.takenOver()
 	case waitable(err), passing(err):
 		return handoff.Fault(handoff.CodeUnreachable, e.where, err.Error())
 	default: // it answered, and said no

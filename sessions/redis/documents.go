@@ -11,7 +11,10 @@ import (
 	"switchboard/sessions"
 )
 
-var documentScript = script("document")
+var (
+	documentScript     = fenced("document")
+	documentDropScript = fenced("document_drop")
+)
 
 // documents keeps what fronts keep of their callers.
 type documents struct{ *engine }
@@ -26,7 +29,7 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 		return err
 	}
 	now := time.Now()
-	return s.fault(documentScript.Run(ctx, s.client, []string{list, begin + d.ID}, d.ID, d.Body,
+	return s.fault(s.runFenced(ctx, documentScript, []string{list, begin + d.ID}, d.ID, d.Body,
 		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, begin, now.Add(sessions.Brief).UnixMilli()).Err())
 }
 
@@ -58,13 +61,8 @@ func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id st
 	if err != nil {
 		return false, err
 	}
-	var gone *goredis.IntCmd
-	_, err = s.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		gone = p.Del(ctx, begin+id)
-		p.ZRem(ctx, list, id)
-		return nil
-	})
-	return err == nil && gone.Val() > 0, s.fault(err)
+	n, err := s.runFenced(ctx, documentDropScript, []string{list, begin + id}, id).Int()
+	return n > 0, s.fault(err)
 }
 
 // documentKeys names an owner's list of documents, and how their keys begin.

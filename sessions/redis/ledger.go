@@ -16,8 +16,6 @@ import (
 const (
 	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
-	// resultElsewhere is what ledger.lua says when a newer life of the service has taken the lease.
-	resultElsewhere ledger.Result = "elsewhere"
 	// resultMade is what it says when there was no entry: it is what the table makes of the step.
 	resultMade ledger.Result = "made"
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
@@ -25,7 +23,7 @@ const (
 )
 
 var (
-	ledgerScript = script("ledger")
+	ledgerScript = fenced("ledger")
 	openScript   = script("open")
 )
 
@@ -45,7 +43,7 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	keys := []string{
-		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.callersKey(), s.epochKey(),
+		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.callersKey(),
 		s.key(name, bodyKey) + step.Key, s.key(name, unheardKey), s.key(name, historyKey), s.ownedKey(),
 	}
 	result, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
@@ -66,7 +64,7 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 func (s handoffs) judged(
 	ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry,
 ) (ledger.Result, ledger.Entry, error) {
-	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name, former)...).Slice()
+	reply, err := s.runFenced(ctx, ledgerScript, keys, s.ledgerArgs(step, name, former)...).Slice()
 	if err != nil {
 		return "", ledger.Entry{}, s.fault(err)
 	}
@@ -75,10 +73,7 @@ func (s handoffs) judged(
 	if !replied(reply, &result, &flat) {
 		return "", ledger.Entry{}, unexpected("ledger")
 	}
-	switch {
-	case ledger.Result(result) == resultElsewhere:
-		return "", ledger.Entry{}, s.takenOver()
-	case len(flat) == 0:
+	if len(flat) == 0 {
 		return ledger.Result(result), ledger.Entry{}, nil
 	}
 	entry, ok := parseEntry(flat)
@@ -203,7 +198,7 @@ func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry)
 	args := make([]any, 0, 80)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		s.historyFor.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
+		s.historyFor.Milliseconds(), step.Key, name, at, len(first), turn, step.Body.Prompt, step.Body.Text,
 		s.key(name, entryKey), s.key(name, bodyKey), ledger.Waits(step.Caller),
 		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did,
 		former.Owner, string(former.Status), step.Body.Request, flag(step.Keeps()), owned, ledger.MaxOwned,

@@ -7,7 +7,10 @@ import (
 	"switchboard/sessions"
 )
 
-var setScript = script("set")
+var (
+	setScript   = fenced("set")
+	clearScript = fenced("clear")
+)
 
 // stickies keeps the sticky threads of callers.
 type stickies struct{ *engine }
@@ -45,7 +48,7 @@ func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Stic
 	if err != nil {
 		return err
 	}
-	err = setScript.Run(ctx, s.client, []string{key}, field, value, sessions.StickyFor.Milliseconds()).Err()
+	err = s.runFenced(ctx, setScript, []string{key}, field, value, sessions.StickyFor.Milliseconds()).Err()
 	return s.fault(err)
 }
 
@@ -56,7 +59,7 @@ func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target)
 	if err != nil {
 		return err
 	}
-	return s.fault(s.client.HDel(ctx, key, sessions.StickyField(t)).Err())
+	return s.fault(s.runFenced(ctx, clearScript, []string{key}, sessions.StickyField(t)).Err())
 }
 
 // stickyKey names the hash of a caller.

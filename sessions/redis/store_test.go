@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -77,7 +76,7 @@ func TestFence(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
 		cfg := redis.Config{URL: server.URL}
-		return sessionstest.Takeover{Former: open(t, cfg), Latter: func(t *testing.T) (ledger.Ledger, func()) {
+		return sessionstest.Takeover{Former: open(t, cfg), Latter: func(t *testing.T) (sessionstest.Store, func()) {
 			server.Do("DEL switchboard:lease")
 			s := open(t, cfg)
 			return s, func() { _ = s.Close() } // again with the test

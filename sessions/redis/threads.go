@@ -14,7 +14,7 @@ import (
 	"switchboard/handoff/threads"
 )
 
-var threadsScript = script("threads")
+var threadsScript = fenced("threads")
 
 // threadTries is how often a step is decided anew because somebody else changed what it was decided on. Of any number
 // of claims only one changes the thread; the others are copies, which change nothing that is compared.
@@ -122,8 +122,8 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 
 // write writes a change; false when what was seen has changed.
 func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (bool, error) {
-	keys := []string{t.epochKey()}
-	args := []any{t.lease.epoch, len(was)}
+	var keys []string
+	args := []any{len(was)}
 	for _, s := range was {
 		keys, args = append(keys, s.key), append(args, s.key, s.field, s.value)
 	}
@@ -137,15 +137,9 @@ func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (b
 			args = append(args, word)
 		}
 	}
-	slices.Sort(keys[1:])
-	done, err := threadsScript.Run(ctx, t.client, slices.Compact(keys), args...).Int()
-	switch {
-	case err != nil:
-		return false, t.fault(err)
-	case done < 0:
-		return false, t.takenOver()
-	}
-	return done == 1, nil
+	slices.Sort(keys)
+	done, err := t.runFenced(ctx, threadsScript, slices.Compact(keys), args...).Int()
+	return done == 1, t.fault(err)
 }
 
 // commands are what a change writes, the key as the second word.

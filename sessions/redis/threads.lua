@@ -1,14 +1,11 @@
 -- Writes a change of threads, if what it was decided on is still so.
 -- What may follow what is decided by Go's package threads, which read what is compared here.
--- ARGV: the epoch of who writes, how many comparisons follow, then for each: its key, a field of that hash or "",
+-- ARGV: how many comparisons follow, then for each: its key, a field of that hash or "",
 --   and what stood there ("": nothing); then the commands, each as how many words it has and those words.
--- KEYS: the newest epoch, then every key that is compared or written.
--- Returns 1 when it is written, 0 when something has changed since, -1 when a newer life has taken the lease.
-if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then
-  return -1
-end
-local at = 3
-for _ = 1, tonumber(ARGV[2]) do
+-- KEYS: every key that is compared or written.
+-- Returns 1 when it is written, 0 when something has changed since.
+local at = 2
+for _ = 1, tonumber(ARGV[1]) do
   local key, field, was = unpack(ARGV, at, at + 2)
   local is
   if field == '' then

@@ -1,22 +1,25 @@
 package sessionstest
 
 import (
+	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions"
 )
 
 // A Takeover is one store in two lives: the latter was opened when the former had lost what kept others out, and
 // the former does not know.
 type Takeover struct {
-	Former ledger.Ledger
-	Latter func(t *testing.T) (l ledger.Ledger, end func()) // opens it, once
+	Former Store
+	Latter func(t *testing.T) (s Store, end func()) // opens it, once
 }
 
 // TestFence: from when another life has the store, a step of the former one is refused, whatever it is of and
-// also when the latter has ended meanwhile.
+// also when the latter has ended meanwhile, and so is all else that it writes of a caller.
 func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 	over := open(t)
 	walk := func(l ledger.Ledger, key string, to handoff.Status) (e ledger.Entry) {
@@ -32,6 +35,13 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 		walk(over.Former, "k1", handoff.StatusAccepted), walk(over.Former, "k2", handoff.StatusDispatching),
 		walk(over.Former, "k3", handoff.StatusStarted), walk(over.Former, "k4", handoff.StatusCompleted),
 	}
+	c := handoff.Caller{Principal: "owner"}
+	kept := sessions.Document{Owner: c, ID: "kept", Body: []byte("kept"), Ends: time.Now().Add(time.Hour)}
+	sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "kept"}, Since: time.Now().UTC()}
+	line := sessions.Said{ID: "kept", At: time.Now(), Who: "you", Text: "kept"}
+	must(t, over.Former.PutDocument(t.Context(), kept))
+	must(t, over.Former.Set(t.Context(), c, sticky))
+	must(t, over.Former.AddSaid(t.Context(), c, []sessions.Said{line}))
 	latter, end := over.Latter(t)
 	opened(t, latter, before...)
 	before = append(before, walk(latter, "k5", handoff.StatusAccepted))
@@ -53,8 +63,34 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 			}
 		}
 	}
+	others := func() {
+		t.Helper()
+		another, other, more := kept, sticky, line
+		another.ID, other.Target.Server, more.ID = "another", "another", "another"
+		_, errDrop := over.Former.DropDocument(t.Context(), c, kept.ID)
+		for what, err := range map[string]error{
+			"a document": over.Former.PutDocument(t.Context(), another), "no document": errDrop,
+			"a sticky thread": over.Former.Set(t.Context(), c, other), "no sticky thread": over.Former.Clear(t.Context(), c,
+				sticky.Target),
+			"a line": over.Former.AddSaid(t.Context(), c, []sessions.Said{more}), "no lines": over.Former.DropSaid(t.Context(), c),
+		} {
+			if err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
+				t.Errorf("the former life wrote %s: %v", what, err)
+			}
+		}
+	}
 	refused()
+	others()
 	opened(t, latter, before...)
+	list, errList := latter.List(t.Context(), c)
+	said, errSaid := latter.Said(t.Context(), c, sessions.SaidQuery{})
+	_, there, errKept := latter.Document(t.Context(), c, "kept")
+	_, made, errMade := latter.Document(t.Context(), c, "another")
+	must(t, errors.Join(errList, errSaid, errKept, errMade))
+	if len(list) != 1 || list[0] != sticky || len(said.Lines) != 1 || said.Lines[0].ID != "kept" || !there || made {
+		t.Errorf("what is kept has changed: %v, %v, %v, %v", list, said.Lines, there, made)
+	}
 	end()
 	refused()
+	others()
 }

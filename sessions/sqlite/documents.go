@@ -23,7 +23,7 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+	return s.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO documents (owner, id, ends, body) VALUES (?, ?, ?, ?) "+
 			"ON CONFLICT (owner, id) DO UPDATE SET ends = excluded.ends, body = excluded.body", owner, d.ID,
 			d.Ends.UnixMilli(), d.Body); err != nil {
@@ -66,5 +66,10 @@ func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id st
 	if err != nil {
 		return false, err
 	}
-	return s.changed(ctx, "DELETE FROM documents WHERE owner = ? AND id = ?", name, id)
+	var n int64
+	err = s.changeFenced(ctx, func(ctx context.Context, tx transaction) (err error) {
+		n, err = affected(tx.ExecContext(ctx, "DELETE FROM documents WHERE owner = ? AND id = ?", name, id))
+		return err
+	})
+	return n > 0 && err == nil, err
 }

@@ -180,6 +180,16 @@ func (f *file) change(ctx context.Context, do func(context.Context, transaction)
 	return f.refused(err)
 }
 
+// changeFenced is change of what belongs to a caller: after another life has opened the file it is refused.
+func (f *file) changeFenced(ctx context.Context, do func(context.Context, transaction) error) error {
+	return f.change(ctx, func(ctx context.Context, tx transaction) error {
+		if err := f.fenced(ctx); err != nil {
+			return err
+		}
+		return do(ctx, tx)
+	})
+}
+
 // refused counts a change that the file did not take.
 func (f *file) refused(err error) error {
 	err = f.fault(err)

@@ -21,7 +21,7 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 	if err != nil || len(lines) == 0 {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+	return s.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		for _, l := range lines {
 			l = l.Bounded()
 			var id int64
@@ -100,7 +100,7 @@ func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+	return s.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		return forgetSaid(ctx, tx, "SELECT id FROM said WHERE caller = ?", name)
 	})
 }

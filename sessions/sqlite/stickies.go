@@ -52,7 +52,7 @@ func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Stic
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+	return s.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		now := time.Now().UnixMilli()
 		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO stickies (caller, field, value, changed) VALUES (?, "+
 			"?, ?, ?)",
@@ -71,7 +71,7 @@ func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target)
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+	return s.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM stickies WHERE caller = ? AND field = ?", name, sessions.StickyField(t))
 		return err
 	})

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
 	"switchboard/sessions/sqlite"
 )
@@ -33,7 +32,7 @@ func TestFence(t *testing.T) {
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
 		dir := t.TempDir()
 		return sessionstest.Takeover{Former: open(t, sqlite.Config{Dir: dir}),
-			Latter: func(t *testing.T) (ledger.Ledger, func()) {
+			Latter: func(t *testing.T) (sessionstest.Store, func()) {
 				must(t, os.Remove(filepath.Join(dir, "lock")))
 				s := open(t, sqlite.Config{Dir: dir})
 				return s, func() { _ = s.Close() } // again with the test

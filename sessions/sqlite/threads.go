@@ -27,10 +27,7 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 	}
 	var made threads.Change
 	var refusal error // of the decision
-	err := t.change(ctx, func(ctx context.Context, tx transaction) error {
-		if err := t.fenced(ctx); err != nil {
-			return err
-		}
+	err := t.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		view, err := threads.See(txRows{ctx, tx}, step)
 		if err != nil {
 			return err
