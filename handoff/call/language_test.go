@@ -55,6 +55,11 @@ func TestQuestionsInEachLanguage(t *testing.T) {
 			if got := consent.Read(l.QuestionLead(shown), about); got != consent.Echo {
 				t.Errorf("%s, %s: our question, heard back, is %v", l, q.ID, got)
 			}
+			for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {
+				if said := l.DecidedAnswer(shown, d).Say; consent.Read(said, about) == consent.Yes {
+					t.Errorf("%s, %s: %q, heard back, is a yes", l, q.ID, said)
+				}
+			}
 			for i, want := range []evidence.Ruling{evidence.RulingAccept, evidence.RulingDecline} {
 				var e evidence.Evidence
 				at := func(ms int) time.Time { return time.UnixMilli(1e12 + int64(ms)) }
