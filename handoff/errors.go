@@ -373,6 +373,14 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeInternal, Detail: err.Error()}
 }
 
+// CodeOf returns the code of what went wrong; "": nothing did.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return AsError(err).Code
+}
+
 // Reasons why an answer to a question does not count, or must be given on the page; fit to be said after the
 // phrase of a code.
 const (

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -104,9 +105,17 @@ func (t *Tally[K]) Metrics(name, help, label string, more ...string) iter.Seq[Me
 type Times struct {
 	bounds []time.Duration // Set once: ascending
 
-	mu     sync.Mutex
-	counts []uint64      // Guarded by mu: of each bound alone, and beyond all
-	sum    time.Duration // Guarded by mu
+	mu        sync.Mutex
+	counts    []uint64      // Guarded by mu: of each bound alone, and beyond all
+	sum       time.Duration // Guarded by mu
+	exemplars []Exemplar    // Guarded by mu: the newest of each bound, and beyond all; nil: nothing was traced
+}
+
+// An Exemplar is one of the times that were counted, with the trace in which it was taken.
+type Exemplar struct {
+	Trace string // its id, 32 hexadecimal digits; "": there is none
+	Took  time.Duration
+	At    time.Time
 }
 
 // A TimesSnapshot is a [Times] at one moment.
@@ -115,6 +124,8 @@ type TimesSnapshot struct {
 	Counts []uint64        // of times up to each bound, those up to smaller ones included
 	Count  uint64          // of all
 	Sum    time.Duration
+
+	Exemplars []Exemplar // one a bound and one beyond all, or none at all
 }
 
 // NewTimes returns a distribution with these upper bounds, which ascend.
@@ -123,13 +134,32 @@ func NewTimes(bounds ...time.Duration) *Times {
 }
 
 // Observe counts one. A time before zero, as of a clock that was set back, counts as none at all.
-func (t *Times) Observe(d time.Duration) {
+func (t *Times) Observe(d time.Duration) { t.ObserveIn("", d) }
+
+// ObserveIn counts one that was taken below a span, which is given as its W3C traceparent. It is an exemplar if that
+// is recorded.
+func (t *Times) ObserveIn(parent string, d time.Duration) {
 	d = max(d, 0)
 	i, _ := slices.BinarySearch(t.bounds, d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts[i]++
 	t.sum += d
+	if trace := recordedTrace(parent); trace != "" {
+		if t.exemplars == nil {
+			t.exemplars = make([]Exemplar, len(t.counts))
+		}
+		t.exemplars[i] = Exemplar{trace, d, time.Now()}
+	}
+}
+
+// recordedTrace is the id of the trace of a traceparent, or "" where its spans are not recorded.
+func recordedTrace(parent string) string {
+	parts := strings.Split(parent, "-") // version, trace, span, flags
+	if len(parts) != 4 || parts[3] != "01" {
+		return ""
+	}
+	return parts[1]
 }
 
 // Metric returns the distribution, with labels as [NewMetric] takes them.
@@ -141,7 +171,7 @@ func (t *Times) Metric(name, help string, labels ...string) Metric {
 		s.Count += n
 		s.Counts = append(s.Counts, s.Count)
 	}
-	s.Counts, s.Sum = s.Counts[:len(t.bounds)], t.sum
+	s.Counts, s.Sum, s.Exemplars = s.Counts[:len(t.bounds)], t.sum, slices.Clone(t.exemplars)
 	return Metric{Name: name, Help: help, Labels: labelsOf(labels), Times: s}
 }
 

@@ -229,6 +229,8 @@ type Config struct {
 	Metrics http.Handler
 	// Ready says why calls cannot be taken now. Nil: always ready.
 	Ready func(context.Context) error
+	// Trace traces requests that give work.
+	Trace handoff.Tracer
 	Log   *zap.Logger // nil: silent
 }
 
@@ -258,7 +260,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		access: access, times: usual, pages: pages, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
-		ready: cfg.Ready, log: cfg.Log, closed: make(chan struct{}), mux: http.NewServeMux(), known: map[string]route{},
+		ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}), mux: http.NewServeMux(), known: map[string]route{},
 	}
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log
 	s.SetKeys(cfg.Keys)

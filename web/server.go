@@ -33,6 +33,7 @@ type Server struct {
 	scrape  http.Handler     // Set once: nil: there are no metrics
 	// challenge is what /mcp answers with to who may not come in. Set once: "": nothing.
 	challenge string
+	trace     handoff.Tracer // Set once: of requests that give work
 	ready     func(context.Context) error
 	refused   *handoff.Tally[handoff.Code] // Set once: requests, by code
 	log       *zap.Logger                  // Set once
@@ -243,7 +244,8 @@ func (s *Server) chain(to route) http.Handler {
 		body.fit(r.ContentLength)
 		out, end := packed(w, r)
 		defer end()
-		if err := to.serve(out, r, g); err != nil {
+		err = s.traced(to, out, r, g)
+		if err != nil {
 			s.fail(w, r, err)
 		}
 	})
@@ -259,6 +261,17 @@ func (s *Server) chain(to route) http.Handler {
 		s.refuse(w, r, handoff.Fault(handoff.CodeForbidden, "a request from another page", "cross-origin"))
 	}))
 	return protection.Handler(inner)
+}
+
+// traced serves a request, in a trace if it gives work.
+func (s *Server) traced(to route, w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if s.trace == nil || !giving[to.pattern] { // POST /mcp begins a trace for each call
+		return to.serve(w, r, g)
+	}
+	ctx, span := s.trace.Begin(r.Context(), "request", r.Header)
+	err := to.serve(w, r.WithContext(ctx), g)
+	span.End(handoff.CodeOf(err), "route", to.pattern)
+	return err
 }
 
 // admit makes room for the body of a request, which leave gives back once the request is answered. One that gives work

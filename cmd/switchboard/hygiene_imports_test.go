@@ -92,6 +92,7 @@ func ourImports() []importRule {
 		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"web/responses", []string{"handoff", "handoff/tools", "sessions"}, nil, "it is a front over runs, as a call is, and knows no voice and no page"},
+		{"cmd/switchboard/traces", []string{"handoff"}, nil, "it knows a protocol of operators, and not what its spans mean"},
 		{"cmd/switchboard/verbs", []string{"handoff"}, nil, "it is a client of the API like any other, and knows no service"},
 		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
 	}
@@ -128,6 +129,9 @@ func libraries() []libraryRule {
 		{"github.com/modelcontextprotocol/go-sdk/", []string{"web/mcp", "web/oauth tests", "cmd/switchboard tests"}, "other agents speak it in one place"},
 		{"github.com/alecthomas/kong", []string{"cmd/switchboard"}, "flags are read once"},
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
+		{"go.opentelemetry.io/proto/", []string{"cmd/switchboard tests"}, "what is sent is read back by tests"},
+		{"google.golang.org/protobuf/proto", []string{"cmd/switchboard tests"}, "what is sent is read back by tests"},
+		{"go.opentelemetry.io/", []string{"cmd/switchboard/traces"}, "traces leave in one place; everybody else has a context"},
 		{"golang.org/x/sync/semaphore", []string{"web"}, "how much of requests is in memory is bounded there"},
 		{"golang.org/x/time/rate", []string{"handoff/router", "web/oauth"}, "how often work may be given, and tokens asked for, is counted there"},
 		{"github.com/prometheus/client_golang/", []string{"web/metrics", "cmd/switchboard tests"}, "what is counted is known where it happens, the format in one place"},

@@ -23,6 +23,7 @@ var elsewhere = map[string]string{
 	"switchboard_redis_":   "the store is SQLite",
 	"switchboard_notices_": "no webhook is configured",
 	"switchboard_acp_":     "there is no machine of this kind",
+	"switchboard_trace_":   "the environment names no collector",
 }
 
 // queues are all buffered channels that hold more than one, by package and bound: what happens when one is
@@ -36,8 +37,9 @@ var queues = map[string]struct{ policy, metric string }{
 		"their reader waits, and the system drops packets",
 		"switchboard_webrtc_packets_lost_total",
 	},
-	"servers/acp.maxQueued":   {"the request is refused", "switchboard_acp_frames_full_total"},
-	"servers/codex.maxQueued": {"the request is refused", "switchboard_codex_frames_full_total"},
+	"cmd/switchboard/traces.maxQueued": {"the span is dropped", "switchboard_trace_spans_total"},
+	"servers/acp.maxQueued":            {"the request is refused", "switchboard_acp_frames_full_total"},
+	"servers/codex.maxQueued":          {"the request is refused", "switchboard_codex_frames_full_total"},
 	"servers/codex.maxResubscriptions": {
 		"the resubscription is left out",
 		"switchboard_codex_resubscriptions_left_out_total",

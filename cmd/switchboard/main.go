@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"switchboard/cmd/switchboard/traces"
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/servers/joined"
@@ -152,6 +153,7 @@ func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
+	p.Traces = traces.Endpoint(os.Getenv)
 	log := newLog(stderr)
 	defer func() { _ = log.Sync() }() // a terminal cannot be synced
 	removed, err := removeOldKeys(state)

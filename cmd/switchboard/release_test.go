@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// TestRelease: two copies of the sources make the same archive, whose sum is listed, and what is in it tells its version.
+// TestRelease: two copies of the sources make the same archive, whose sum is listed. Its program tells the version.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	copied := t.TempDir()

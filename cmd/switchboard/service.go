@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"switchboard/cmd/switchboard/traces"
 	"switchboard/handoff"
 	"switchboard/handoff/call"
 	"switchboard/handoff/consent"
@@ -67,6 +68,7 @@ type plan struct {
 	Documents         http.RoundTripper // fetches what those say of themselves; nil: over the public network alone
 	Hurry             float64           // makes what is simulated so many times faster; 0 is as is
 	Story             bool              // of the simulated machines, attic is there until it is asked for work
+	Traces            string            // where OpenTelemetry takes them; "": nowhere
 	Wall              time.Duration     // how long a session of the simulated voice lasts; 0: an hour
 }
 
@@ -94,6 +96,8 @@ type service struct {
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // asks a machine something
 	machines func(handoff.Grant) []handoff.Machine                               // what is told of machines
 	audit    *sessions.Audit
+	traces   *traces.Traces // nil: nothing is traced
+	trace    handoff.Tracer // likewise
 	stages   []stage
 	counted  []metrics.Source // what shows its numbers to operators
 	real     string           // one line: what is real and what is simulated
@@ -122,6 +126,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	if s.audit, err = sessions.OpenAudit(p.StateDir); err != nil {
+		return err
+	}
+	if err := s.traced(p); err != nil {
 		return err
 	}
 	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
@@ -163,7 +170,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	front, err := realtime.NewFront(realtime.Config{
 		Ticks:    ticked,
-		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls,
+		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
 		Tools: tools.In(wording.Language(p.Language)), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed, Partings: partings(wording.Language(p.Language)),
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
 	})
@@ -189,7 +196,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
 		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Joining: joining{machines}, Line: machines.ServeHTTP, Owner: ownerName, Address: func() string { return s.address },
-		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Log: s.log.Named("web"),
+		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
@@ -198,6 +205,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", machines.Run}),
 		append(sims.stages, stage{"sessions", s.store.Run})...)
+	if s.traces != nil {
+		after = append(after, stage{"traces", s.traces.Run})
+	}
 	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run},
 		stage{"voice", front.Run}); err != nil {
 		return err
@@ -296,7 +306,7 @@ func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes) *mcp.Front {
 		Backend: tools.Backend{
 			Directory: fleet, Resolver: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
 		},
-		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Log: s.log.Named("mcp"),
+		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace, Log: s.log.Named("mcp"),
 	})
 }
 

@@ -73,6 +73,7 @@ func (s *serving) happened(e handoff.RunEvent) {
 		s.promised(id, o, handoff.WaitsNot)
 		s.pace(speech.Yielded{ID: id})
 		delete(s.runs, id)
+		s.spans.end(id, false)
 	}
 }
 
@@ -110,11 +111,13 @@ func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Fl
 func (s *serving) ended(id string, o *owed) {
 	delete(s.runs, id)
 	if o.answered && o.rec.Added() {
+		s.spans.end(id, false) // the turn that has the words tells of them
 		s.pace(speech.Context{Text: wording.AddedNote(o.rec)})
 		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // what is forgotten needs no note
 		s.pace(speech.Yielded{ID: id})
 		return
 	}
+	s.spans.say(id)
 	if o.answered {
 		s.pace(speech.Ended{Rec: o.rec})
 		return

@@ -146,7 +146,9 @@ func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Re
 	if req.Mode == handoff.ModeAside {
 		req.Within = asideWithin
 	}
+	ctx, span := handoff.BeginSpan(ctx, "request")
 	id, err := s.cfg.Runs.Start(ctx, g, req)
+	s.spans.begin(string(id), f.req.Tool, span, err)
 	switch {
 	case err == nil:
 		s.overtake(req)

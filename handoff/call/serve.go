@@ -35,6 +35,7 @@ type serving struct {
 	heard    hearing           // Owned by the loop
 	seen     handoff.IDSet     // Owned by the loop: call ids of function calls, to tell one that is delivered twice
 	runs     map[string]*owed  // Owned by the loop: runs that go on and of which this call hears
+	spans    spans             // Owned by the loop
 	schedule *speech.Schedule  // Owned by the loop
 	evidence evidence.Evidence // Owned by the loop: what the caller said to which question
 	stops    sync.Map          // safe by itself: ids of work that this call stops or drops, until it hears of that
@@ -174,6 +175,7 @@ func (s *serving) hangUp() {
 		do(s)
 	}
 	s.pace(handoff.CallEnded{})
+	s.spans.endAll()
 	s.leave()
 }
 
@@ -200,6 +202,7 @@ func (s *serving) effect(x speech.Effect) {
 		s.box.say(handoff.Utterance{ID: x.ID})
 	case speech.DoGiven:
 		for _, id := range x.Works { // work that is forgotten needs no note
+			s.spans.end(id, true)
 			_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id))
 		}
 	case speech.DoNotify:

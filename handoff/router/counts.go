@@ -39,11 +39,17 @@ type serverCounts struct {
 // noServer is the label of runs that reached no server of the fleet, so that what a caller said is never a label.
 const noServer = "none"
 
+// label is what a server is called to operators.
+func (c *Counts) label(server string) string {
+	if !c.known(server) {
+		return noServer
+	}
+	return server
+}
+
 // of returns the counts of a server.
 func (c *Counts) of(server string) *serverCounts {
-	if !c.known(server) {
-		server = noServer
-	}
+	server = c.label(server)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.byServer[server]
@@ -116,18 +122,22 @@ func NewCounts(fleet handoff.Fleet) *Counts {
 	}
 }
 
-// moved counts what a change of a record means. The caller holds the record.
-func (c *Counts) moved(was handoff.Status, rec *handoff.Record) {
+// moved counts what a change of the record of a run means; nil: the run is over. The caller holds the record.
+func (c *Counts) moved(was handoff.Status, rec *handoff.Record, w *run) {
 	if was == rec.State {
 		return
 	}
+	span := handoff.SpanOf(context.Background())
+	if w != nil {
+		span = w.span
+	}
 	switch {
 	case rec.State == handoff.StatusStarted && (was == handoff.StatusAccepted || was == handoff.StatusDispatching):
-		c.of(rec.Server).starts.Observe(time.Since(rec.CreatedAt))
+		c.of(rec.Server).starts.ObserveIn(span.Parent(), time.Since(rec.CreatedAt))
 	case rec.State == handoff.StatusCompleted:
 		n := c.of(rec.Server)
 		n.outcomes.Add(rec.Outcome)
-		n.results.Observe(time.Since(rec.CreatedAt))
+		n.results.ObserveIn(span.Parent(), time.Since(rec.CreatedAt))
 	}
 }
 

@@ -110,7 +110,7 @@ func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 	was := rec.State
 	fn(&rec.Record)
 	rec.log.rec = nil
-	g.counts.moved(was, &rec.Record)
+	g.counts.moved(was, &rec.Record, rec.run)
 	shown := rec.Clone()
 	g.mu.Unlock()
 	g.pages.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: id, Record: &shown})

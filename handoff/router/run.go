@@ -32,6 +32,7 @@ type run struct {
 	writer  *ledgerWriter   // Set once: what the ledger is told; may be nil
 	began   time.Time       // Set once
 	asked   time.Time       // Set once: when the caller asked, in whichever life of the process
+	span    handoff.Span    // Set once: of its life
 
 	// What takes time is done by the loop without the lock; facts from outside change the state meanwhile. Whoever
 	// comes back with the lock looks first whether the action is still the same: its context says so.
@@ -83,12 +84,22 @@ func (c *caller) newRun(id string) *run {
 	r := c.router
 	w := &run{
 		router: r, caller: c, ID: id, rec: handoff.Record{ID: id}, changed: make(chan struct{}, 1),
+		span:  handoff.SpanOf(context.Background()),
 		log:   r.log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
 		claim: claim{queues: r.queues, id: id, caller: c.who},
 	}
 	w.agents.fleet = r.fleet
 	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
 	return w
+}
+
+// traced begins the span of the run's life below that of the context in which it was asked for.
+func (r *run) traced(ctx context.Context) {
+	r.span = handoff.SpanOf(ctx).Begin("handoff")
+	r.ioCtx = handoff.WithSpan(r.ioCtx, r.span)
+	if parent := r.span.Parent(); parent != "" {
+		r.log = r.log.With(zap.String("traceparent", parent))
+	}
 }
 
 // loop does what the state names, one thing after the other, and hands back its fact, until the outcome is known and
@@ -104,6 +115,8 @@ func (r *run) loop(ctx context.Context) {
 	r.endIO()
 	r.io.Wait()
 	r.agents.end(r.log)
+	r.span.End(codeOf(r.fault), "outcome", string(r.state.Outcome), "server", r.router.counts.label(r.rec.Server),
+		"why", string(r.rec.Why))
 	r.log.Info("handoff ended", zap.String("server", r.rec.Server), zap.String("thread", r.target.Thread),
 		zap.String("turn", string(r.turn)), zap.String("outcome", string(r.state.Outcome)),
 		zap.String("code", string(codeOf(r.fault))), zap.Duration("took", time.Since(r.began)))
@@ -217,8 +230,10 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 	}
 }
 
-// perform does what takes time, and returns what came of it.
-func (r *run) perform(ctx context.Context, a phase.Action) (phase.Fact, *handoff.Error) {
+// perform does what takes time, in a span, and returns what came of it.
+func (r *run) perform(ctx context.Context, a phase.Action) (fact phase.Fact, fault *handoff.Error) {
+	ctx, span := handoff.BeginSpan(ctx, a.String())
+	defer func() { span.End(codeOf(fault), "fact", fact.String()) }()
 	switch a {
 	case phase.ActResolve:
 		return r.resolve(ctx)

@@ -84,9 +84,11 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 	if !r.unlocked(ctx, func() {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
+		limited, span := handoff.BeginSpan(limited, "dispatch")
 		if err = r.writer.dispatch(limited, attempt, facts); err != nil {
 			err = unwritten(limited, err)
 		}
+		span.End(handoff.CodeOf(err))
 	}) {
 		return phase.FactNothing, nil, false
 	}

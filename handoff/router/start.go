@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ func (r *Router) startAs(
 	}
 	w.grant, w.req, w.began, w.instead = g, req, time.Now(), string(req.Instead)
 	w.asked, w.agents.ahead = w.began, c.prefetches.take(req.Key, req.Target)
+	w.traced(ctx)
 	k := keyedBy(g.Caller, req.Key, args)
 	rec := handoff.Record{
 		ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept,
@@ -80,6 +82,7 @@ func (r *Router) startAs(
 		return e == nil && same == ""
 	}) {
 		w.endIO()
+		w.span.End(codeOf(e), "same", strconv.FormatBool(same != ""))
 		if w.agents.ahead != nil { // what was attached ahead may take a while
 			r.jobs.start(func(context.Context) { w.agents.end(w.log) })
 		}
@@ -96,6 +99,7 @@ func (r *Router) startAs(
 			rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
 		})
 		c.ended(w.ID)
+		w.span.End(handoff.CodeShutdown)
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	return handoff.RunID(w.ID), nil

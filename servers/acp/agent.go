@@ -70,7 +70,7 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 		return "", a.fault(err, handoff.CodeUnreachable)
 	}
 	k := a.begin(id, wordsOf(t.Input))
-	_, err = a.conn.peer.post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt},
+	_, err = a.conn.peer.post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt, Meta: traceOf(ctx)},
 		func(r reply) { s.answered(k, r) })
 	if err != nil {
 		a.withdraw(k)
@@ -278,8 +278,8 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
 	defer cancel()
-	params := promptParams{Session: s.id, Prompt: append(prompt, block{Type: "text", Text: mark(id, nil)}), Meta: &steering{}}
-	params.Meta.Steering.Idle = "promptRequired"
+	params := promptParams{Session: s.id, Prompt: append(prompt, block{Type: "text", Text: mark(id, nil)}),
+		Meta: &meta{Steering: &steering{Idle: "promptRequired"}}}
 	var got steered
 	if err := a.conn.peer.ask(ctx, doSteer, params, &got, func(r reply) { s.steered(id, r) }); err != nil {
 		if wasNotSent(err) {

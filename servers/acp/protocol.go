@@ -1,8 +1,11 @@
 package acp
 
 import (
+	"context"
 	"encoding/json"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // Methods. Those that begin with an underscore are extensions.
@@ -153,16 +156,28 @@ type block struct {
 }
 
 type promptParams struct {
-	Session string    `json:"sessionId"`
-	Prompt  []block   `json:"prompt"`
-	Meta    *steering `json:"_meta,omitempty"`
+	Session string  `json:"sessionId"`
+	Prompt  []block `json:"prompt"`
+	Meta    *meta   `json:"_meta,omitempty"`
+}
+
+// meta is what a prompt tells beside its words.
+type meta struct {
+	Trace    string    `json:"traceparent,omitempty"` // the span that it belongs below, of W3C trace context
+	Steering *steering `json:"steering,omitempty"`
+}
+
+// traceOf returns what a prompt tells of its trace; nil: it belongs to none.
+func traceOf(ctx context.Context) *meta {
+	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
+		return &meta{Trace: parent}
+	}
+	return nil
 }
 
 // steering asks that words for a turn which has ended start none: an agent would otherwise begin one that nobody owns.
 type steering struct {
-	Steering struct {
-		Idle string `json:"idleBehavior"`
-	} `json:"steering"`
+	Idle string `json:"idleBehavior"`
 }
 
 type steered struct {

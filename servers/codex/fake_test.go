@@ -39,6 +39,7 @@ type sent struct {
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
+	Trace  json.RawMessage `json:"trace"`
 }
 
 // A fake is the server's end of a connection, played by a test inside a bubble.

@@ -2,9 +2,11 @@ package codex
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 
+	"switchboard/handoff"
 	"switchboard/servers"
 )
 
@@ -80,6 +82,20 @@ type request struct {
 	ID     *int64 `json:"id,omitempty"`
 	Method string `json:"method"`
 	Params any    `json:"params,omitempty"`
+	Trace  *trace `json:"trace,omitempty"` // of requests that belong to a trace
+}
+
+// A trace is the W3C trace context of a request: what the app-server traces of it belongs below that span.
+type trace struct {
+	Parent string `json:"traceparent"`
+}
+
+// traceOf returns what a request tells of the trace that it belongs to; nil: it belongs to none.
+func traceOf(ctx context.Context) *trace {
+	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
+		return &trace{parent}
+	}
+	return nil
 }
 
 // answer is our response to a request of the server. The id is sent back as it came.

@@ -259,7 +259,7 @@ func (p *peer) call(
 	if err != nil {
 		return nil, &notSentError{err}
 	}
-	bytes, err := encode(request{ID: &id, Method: method, Params: params})
+	bytes, err := encode(request{ID: &id, Method: method, Params: params, Trace: traceOf(ctx)})
 	if err != nil {
 		p.retire(id)
 		return nil, &notSentError{err}

@@ -56,6 +56,31 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 	})
 }
 
+// span is where a trace stands.
+type span string
+
+func (s span) Begin(string) handoff.Span   { return s }
+func (s span) End(handoff.Code, ...string) {}
+func (s span) Parent() string              { return string(s) }
+
+// TestStartTellsItsTrace: a turn that belongs to a trace says so to the server, and another says nothing.
+func TestStartTellsItsTrace(t *testing.T) {
+	for parent, want := range map[span]string{"00-a-b-01": `{"traceparent":"00-a-b-01"}`, "": ""} {
+		withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+			s := call(func() (handoff.TurnID, error) {
+				ctx := handoff.WithSpan(t.Context(), parent)
+				return at.Agent.Start(ctx, handoff.Turn{ID: "m1", Input: handoff.TextInput("fix it")})
+			})
+			frame := f.expect("turn/start")
+			if string(frame.Trace) != want {
+				t.Errorf("it told %s, want %s", frame.Trace, want)
+			}
+			f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+			s.get(t)
+		})
+	}
+}
+
 // TestStartLoadsOnce: a refused start of an unloaded thread ran nothing and is sent again, once.
 func TestStartLoadsOnce(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {

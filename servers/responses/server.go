@@ -203,7 +203,7 @@ func (s *Server) begin(
 		work.Done()
 		return r.id, err
 	}
-	ctx, r.stop = context.WithCancelCause(base)
+	ctx, r.stop = context.WithCancelCause(handoff.WithSpan(base, handoff.SpanOf(ctx)))
 	s.mu.Lock()
 	s.runs[thread] = r
 	s.mu.Unlock()

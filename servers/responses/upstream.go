@@ -108,6 +108,9 @@ func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r 
 		}
 		opts = append(opts, option.WithAPIKey(token))
 	}
+	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
+		opts = append(opts, option.WithHeader("traceparent", parent))
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })

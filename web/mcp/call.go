@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -172,11 +173,29 @@ func failed(err error) *mcp.CallToolResult {
 
 // Give implements [tools.Front]: the same words that nobody was told the outcome of are the same work.
 func (c *call) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
+	ctx, span := c.front.cfg.Trace.Begin(ctx, "request", c.traceHeader())
 	id, err := c.front.begin(ctx, c, req)
-	if err != nil {
-		return nil, err
+	var result tools.Result
+	if err == nil {
+		result, err = c.await(ctx, g, id)
 	}
-	return c.await(ctx, g, id)
+	span.End(handoff.CodeOf(err), "route", "POST /mcp", "tool", c.tool)
+	return result, err
+}
+
+// traceHeader is the W3C trace context of the call: that of its request, or the one in its _meta, which also a client
+// over a pipe can give.
+func (c *call) traceHeader() http.Header {
+	if extra := c.req.GetExtra(); extra != nil && extra.Header.Get("Traceparent") != "" {
+		return extra.Header
+	}
+	header := http.Header{}
+	for _, name := range []string{"traceparent", "tracestate"} {
+		if value, ok := c.req.Params.Meta[name].(string); ok {
+			header.Set(name, value)
+		}
+	}
+	return header
 }
 
 // await waits for work, and keeps what is to be done about how it stands: who was told, or what is asked.

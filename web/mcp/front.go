@@ -58,6 +58,8 @@ type Config struct {
 	Page    func() string // the address of the page, for what only a tap answers; nil or "": it is not told
 	Log     *zap.Logger   // nil: none
 
+	Trace handoff.Tracer // of calls that give work
+
 	// Patience is how long one answer may take; 0: [patience]. Tests shorten it.
 	Patience time.Duration
 }

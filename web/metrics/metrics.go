@@ -1,4 +1,5 @@
-// Package metrics writes what packages count in Prometheus' text format.
+// Package metrics writes what packages count in Prometheus' text format, or as OpenMetrics for who asks for that: it
+// has exemplars.
 //
 // It alone knows that format and its library: packages yield [handoff.Metric] values, and cmd registers
 // them here. It must not know what any of them means, nor who may read it: the edge decides that.
@@ -32,7 +33,7 @@ func Handler(log *zap.Logger, sources ...Source) http.Handler {
 		registry.MustRegister(collector{s})
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog: zap.NewStdLog(log), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4,
+		ErrorLog: zap.NewStdLog(log), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, EnableOpenMetrics: true,
 	})
 }
 
@@ -66,6 +67,9 @@ func convert(m handoff.Metric) prometheus.Metric {
 			buckets[bound.Seconds()] = m.Times.Counts[i]
 		}
 		made, err = prometheus.NewConstHistogram(desc, m.Times.Count, m.Times.Sum.Seconds(), buckets, values...)
+		if exemplars := exemplarsOf(m.Times); err == nil && len(exemplars) > 0 {
+			made, err = prometheus.NewMetricWithExemplars(made, exemplars...)
+		}
 	case strings.HasSuffix(m.Name, "_total"):
 		made, err = prometheus.NewConstMetric(desc, prometheus.CounterValue, m.Value, values...)
 	default:
@@ -75,4 +79,17 @@ func convert(m handoff.Metric) prometheus.Metric {
 		return prometheus.NewInvalidMetric(desc, err) // which reports it
 	}
 	return made
+}
+
+// exemplarsOf returns the traces of a distribution. Prometheus finds the bucket of each by its time.
+func exemplarsOf(s *handoff.TimesSnapshot) []prometheus.Exemplar {
+	var list []prometheus.Exemplar
+	for _, e := range s.Exemplars {
+		if e.Trace != "" {
+			list = append(list, prometheus.Exemplar{
+				Value: e.Took.Seconds(), Labels: prometheus.Labels{"trace_id": e.Trace}, Timestamp: e.At,
+			})
+		}
+	}
+	return list
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+
+	"switchboard/cmd/switchboard/traces"
+	"switchboard/handoff"
+	"switchboard/realtime"
+)
+
+// traced makes the traces of a service, unless nobody wants any. They are sent until everything else has ended.
+func (s *service) traced(p plan) error {
+	if p.Traces == "" {
+		return nil
+	}
+	t, err := traces.New(p.Traces, thisBuild().version, s.log.Named("traces"))
+	if err != nil {
+		return err
+	}
+	s.traces, s.trace = t, t.Begin
+	s.count(t)
+	return nil
+}
+
+// tracedCalls puts each call into a span of its own.
+func (s *service) tracedCalls(calls realtime.Router) realtime.Router {
+	if s.traces == nil {
+		return calls
+	}
+	return callTracer{calls, s.traces}
+}
+
+// callTracer is a [realtime.Router] whose calls are traced.
+type callTracer struct {
+	realtime.Router
+	traces *traces.Traces
+}
+
+// Serve implements [realtime.Router].
+func (c callTracer) Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error {
+	span := c.traces.Call()
+	err := c.Router.Serve(handoff.WithSpan(ctx, span), g, v)
+	span.End(handoff.CodeOf(err))
+	return err
+}

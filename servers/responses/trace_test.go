@@ -1,0 +1,38 @@
+package responses
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/openai/openai-go/v3/responses"
+
+	"switchboard/handoff"
+)
+
+// span is where a trace stands.
+type span string
+
+func (s span) Begin(string) handoff.Span   { return s }
+func (s span) End(handoff.Code, ...string) {}
+func (s span) Parent() string              { return string(s) }
+
+// TestRequestTellsItsTrace: the API is told of the trace that a request belongs to, if it belongs to any.
+func TestRequestTellsItsTrace(t *testing.T) {
+	var told []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told = r.Header.Values("Traceparent")
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	defer api.Close()
+	up := newUpstream(api.URL, nil, api.Client())
+	for _, parent := range []span{"00-a-b-01", ""} {
+		_, _, err := up.ask(handoff.WithSpan(t.Context(), parent), responses.ResponseNewParams{}, listener{})
+		if err == nil {
+			t.Fatal("it was answered")
+		}
+		if want := parent != ""; want != (len(told) == 1 && told[0] == string(parent)) {
+			t.Errorf("with %q it was told %q", parent, told)
+		}
+	}
+}
