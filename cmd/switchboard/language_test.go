@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/handoff"
 	"switchboard/handoff/wording"
 )
 
@@ -31,5 +32,33 @@ func TestDoctorTellsTheLanguage(t *testing.T) {
 		if d.language(); (out.String() == "") != (want == "") || !strings.Contains(out.String(), want) {
 			t.Errorf("%q: %s", code, out.String())
 		}
+	}
+}
+
+// TestServiceSpeaksGerman: with a language in the settings the simulated voice, which understands English alone, asks
+// and tells in it as it is told to, and the page, records and refusals of HTTP stay English.
+func TestServiceSpeaksGerman(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	r := start(t, func(p *plan) { p.Hurry, p.StateDir, p.Language = 5, state, "de" })
+	r.up("bigpc")
+	p := r.call()
+	p.say("Push it from bigpc")
+	p.listen("bigpc bittet um Erlaubnis, einen Befehl auszuführen. git push origin auth-refactor. Ja oder nein?")
+	q := r.question()
+	p.say("yes")
+	p.hear("Okay, bigpc macht das.")
+	p.hear("bigpc ist fertig")
+	if rec := r.ended("push it"); q.Kind != handoff.QuestionCommand || strings.Contains(rec.Spoken, "fertig") {
+		t.Errorf("the page got %+v, then %+v", q, rec)
+	}
+	if got := audited(t, state); !slices.Equal(got, []string{"accept by typed, medium, on bigpc"}) {
+		t.Errorf("audit %q", got)
+	}
+	p.say("stop the work on bigpc")
+	p.hear("Auf bigpc läuft nichts.")
+	if _, body := r.ask("POST", "/fleet/handoffs", `{"server":"mac","prompt":"x"}`, "Idempotency-Key", "k"); !strings.Contains(string(body),
+		"I don't know a machine called mac.") {
+		t.Errorf("HTTP tells %s", body)
 	}
 }
