@@ -306,6 +306,8 @@ type Error struct {
 	Param   string   // what of a client's request is wrong, as a path: "session.type"; "" for all of it
 	Detail  string   // for the log and the page, never spoken; no secrets
 
+	Program string // of [CodeSessionInUse]: what has the session open, as people call it; "": not known
+
 	Retry time.Duration // after which it may work; 0: nobody knows
 
 	// Why a machine is not there. What dials one gives the reason, and the fleet its words: the error is of the machine

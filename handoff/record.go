@@ -146,12 +146,13 @@ type RecordQuestion struct {
 	Reason    string       `json:"reason,omitempty"`
 	Changes   []string     `json:"changes,omitempty"`
 	Decisions []Decision   `json:"decisions"`
-	Words     bool         `json:"words,omitempty"`  // it is answered in words
-	Asks      []Ask        `json:"asks,omitempty"`   // what is asked, one by one; as many lines answer it
-	Voice     bool         `json:"voice"`            // a yes, or the words, may also be said in a call
-	Tap       string       `json:"tap,omitempty"`    // why it can only be answered on the page; "": also by voice
-	Beyond    string       `json:"beyond,omitempty"` // what a yes would allow beyond this one act
-	Risk      string       `json:"risk,omitempty"`   // of allowing it: low, medium or high; "": there is nothing to allow
+	Words     bool         `json:"words,omitempty"`   // it is answered in words
+	Asks      []Ask        `json:"asks,omitempty"`    // what is asked, one by one; as many lines answer it
+	Voice     bool         `json:"voice"`             // a yes, or the words, may also be said in a call
+	Tap       string       `json:"tap,omitempty"`     // why it can only be answered on the page; "": also by voice
+	Beyond    string       `json:"beyond,omitempty"`  // what a yes would allow beyond this one act
+	Program   string       `json:"program,omitempty"` // of a copy: what has the session open; "": not known
+	Risk      string       `json:"risk,omitempty"`    // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`
 	// GivesUp is when it is declined because nobody answered; later, where that fails.
 	GivesUp time.Time `json:"gives_up,omitzero"`

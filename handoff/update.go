@@ -130,6 +130,7 @@ type Question struct {
 	Words      bool   // it is answered in words, by a [Replier]
 	Asks       []Ask  // what is asked, one by one, where words answer it
 	Beyond     string // what a yes would allow beyond this one act, in words; it is then never given by voice
+	Program    string // of [QuestionCopy]: what has the session open, as people call it; "": not known
 	Asked      time.Time
 }
 

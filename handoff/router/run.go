@@ -65,6 +65,7 @@ type run struct {
 type wait struct {
 	reason    handoff.Wait
 	elsewhere bool      // another program has the thread
+	program   string    // which one; "": not known
 	joined    queueView // the running turn that takes the words
 	turns     int       // how often a turn of somebody else was waited for
 	noting    bool      // a note of it is on its way into the ledger

@@ -250,7 +250,7 @@ func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
 	}
 	title := cmp.Or(r.rec.Title, e.Subject)
 	r.show(func(rec *handoff.Record) { rec.Title = title })
-	r.wait.reason, r.wait.elsewhere = handoff.WaitsYes, true
+	r.wait.reason, r.wait.elsewhere, r.wait.program = handoff.WaitsYes, true, e.Program
 	return phase.FactAttachHeld, e
 }
 
@@ -270,7 +270,8 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 			wording.English.SayTitle(r.rec.Title), r.rec.Server),
 	}
 	if r.wait.elsewhere {
-		q.Reason = "It is open in another program on that machine."
+		q.Program = r.wait.program
+		q.Reason = "It is open in " + cmp.Or(q.Program, "another program") + " on that machine."
 	}
 	level := r.router.registered(r.target.Server).VoiceApprovals
 	r.caller.ask(r, &question{asked: q, level: level, thread: r.target.Thread, controls: offer{r}})

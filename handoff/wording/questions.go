@@ -15,6 +15,9 @@ func (l Language) QuestionLead(q handoff.RecordQuestion) string {
 		if q.Reason == "" {
 			return l.say("ask.copy_wanted", "title", l.SayTitle(q.Title), "server", q.Server)
 		}
+		if q.Program != "" {
+			return l.say("ask.copy_open_in", "title", l.SayTitle(q.Title), "program", q.Program, "server", q.Server)
+		}
 		return l.say("ask.copy_open", "title", l.SayTitle(q.Title), "server", q.Server)
 	case handoff.QuestionCommand:
 		return l.say("ask.command", "server", q.Server)

@@ -153,7 +153,11 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 	}
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		code := codes[classify(e)]
-		return handoff.Fault(code, n.subject(code), handoff.ClipRunes(e.Message, maxDetail))
+		fault := handoff.Fault(code, n.subject(code), handoff.ClipRunes(e.Message, maxDetail))
+		if code == handoff.CodeSessionInUse {
+			fault.Program = e.holder()
+		}
+		return fault
 	}
 	code := unanswered
 	if wasNotSent(err) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -28,6 +29,21 @@ type rpcError struct {
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
+
+// holder is the program that has a session open, as a machine that joined tells it; "": not known.
+func (e *rpcError) holder() string {
+	var data struct {
+		Holder string `json:"holder"`
+	}
+	_ = json.Unmarshal(e.Data, &data) // an app-server tells none
+	if !programName.MatchString(data.Holder) {
+		return ""
+	}
+	return data.Holder
+}
+
+// programName matches the name of a program, which is said aloud.
+var programName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ]{0,29}$`)
 
 // Error returns the code and the server's words.
 func (e *rpcError) Error() string { return fmt.Sprintf("%d: %s", e.Code, e.Message) }

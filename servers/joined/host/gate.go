@@ -232,6 +232,9 @@ func (g *gate) fromAgent(data []byte) []byte {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Message string `json:"message"`
+		} `json:"error"`
 	}
 	if json.Unmarshal(data, &f) != nil {
 		if g.bounded() {
@@ -249,6 +252,9 @@ func (g *gate) fromAgent(data []byte) []byte {
 		return data
 	}
 	delete(g.watched, string(f.ID))
+	if f.Error != nil {
+		return withHolder(f.ID, f.Error.Message, data)
+	}
 	if method == "thread/list" {
 		return g.listedLocked(f.ID, f.Result, data)
 	}
