@@ -54,7 +54,7 @@ func holder(path string) int {
 	if !ok {
 		return 0
 	}
-	// A line is such as "3: FLOCK  ADVISORY  WRITE 5903 fe:00:11436817 0 EOF"; one that waits has an arrow before its kind.
+	// A line is such as "3: FLOCK  ADVISORY  WRITE 5903 fe:00:11436817 0 EOF"; one that waits has an arrow more.
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
 		if len(words) == 8 && words[3] == "WRITE" && strings.HasSuffix(words[5], ":"+strconv.FormatUint(is.Ino, 10)) {
