@@ -45,6 +45,7 @@ const (
 	CodeOverloaded       Code = "overloaded"
 	CodeMalformed        Code = "malformed"
 	CodeTooLarge         Code = "too_large"
+	CodeSettings         Code = "settings_wrong"
 	CodeUnauthorized     Code = "invalid_api_key" // as OpenAI names it
 	CodeNoKey            Code = "missing_key"
 	CodeSecretOver       Code = "client_secret_over"
@@ -196,6 +197,10 @@ var Vocabulary = map[Code]Meaning{
 	},
 	CodeTooLarge: {
 		"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009,
+	},
+	CodeSettings: {
+		"The settings would be wrong, and all stays as it was: %s", "Correct the file and have it read again.",
+		http.StatusUnprocessableEntity, 0,
 	},
 	CodeUnauthorized: {
 		"That key is not valid.",

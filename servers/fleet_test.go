@@ -28,7 +28,7 @@ func TestNewRefusesNamesThatClash(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{
-		`server "bigpc" is there twice`,
+		`server "bigpc": is there twice`,
 		`server "bigpc": projects "Web-Site" and "web site" sound the same`,
 		`server "bigpc": project "a/b" must have a letter`,
 		`server "Big-PC": name "Big-PC" is also a name of server "bigpc"`,

@@ -24,6 +24,8 @@ type Kind struct {
 	// Takes returns the setting and the value that an address to add stands for; false: it is none of this kind. nil:
 	// it takes none.
 	Takes func(address string) (row, value string, ok bool)
+	// Fixed: its servers cannot be made twice in one process. One that changes waits for the next start.
+	Fixed bool
 	// IsThread reports whether a name has the form of a full thread id. Such a name is passed on as it is, also while
 	// its server is down. nil: none has, and a thread is found only in the list of its server.
 	IsThread func(name string) bool
@@ -51,7 +53,8 @@ type Spec struct {
 	VoiceApprovals string            `yaml:"voice_approvals" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap" unset:"medium"`
 	For            []string          `yaml:"for"             doc:"principals who may use it; for all others it is not there"                           unset:"everybody"`
 
-	Own Settings // those of its kind; nil: none are needed, as where Dial is given
+	Own   Settings // those of its kind; nil: none are needed, as where Dial is given
+	Entry string   // what the configuration says of it, to see whether that has changed
 
 	Dir        string                   // directory of new threads, "" for the server's own default
 	Host       string                   // where it runs, as people may name it; "" when that says nothing

@@ -199,19 +199,28 @@ func (f *Fleet) Run(ctx context.Context) error {
 	return nil
 }
 
-// check reports every fault of the specs at once.
+// A SpecError says what is wrong with a server among the others.
+type SpecError struct{ Server, Why string }
+
+// Error implements error.
+func (e SpecError) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e.Why) }
+
+// check reports every fault of the specs at once, each a [SpecError].
 func check(specs []Spec) error {
 	var faults []error
+	bad := func(server, format string, args ...any) {
+		faults = append(faults, SpecError{server, fmt.Sprintf(format, args...)})
+	}
 	owners := map[string]string{} // spoken form -> server
 	claim := func(server, what, name string) {
 		said := keys(words(name))
 		if len(said) == 0 || strings.Contains(name, "/") {
-			faults = append(faults, fmt.Errorf("server %q: %s %q must have a letter or figure and no slash", server, what, name))
+			bad(server, "%s %q must have a letter or figure and no slash", what, name)
 			return
 		}
 		for _, key := range said {
 			if owner, taken := owners[key]; taken && owner != server {
-				faults = append(faults, fmt.Errorf("server %q: %s %q is also a name of server %q", server, what, name, owner))
+				bad(server, "%s %q is also a name of server %q", what, name, owner)
 				return
 			}
 			owners[key] = server
@@ -220,12 +229,12 @@ func check(specs []Spec) error {
 	var seen []string
 	for _, s := range specs {
 		if slices.Contains(seen, s.Name) {
-			faults = append(faults, fmt.Errorf("server %q is there twice", s.Name))
+			bad(s.Name, "is there twice")
 			continue
 		}
 		seen = append(seen, s.Name)
 		if s.Dial == nil {
-			faults = append(faults, fmt.Errorf("server %q: no way to dial it", s.Name))
+			bad(s.Name, "no way to dial it")
 		}
 		claim(s.Name, "name", s.Name)
 		for _, alias := range s.Aliases {
@@ -235,13 +244,12 @@ func check(specs []Spec) error {
 		for project := range s.Projects {
 			said := keys(words(project))
 			if len(said) == 0 || strings.Contains(project, "/") {
-				faults = append(faults,
-					fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
+				bad(s.Name, "project %q must have a letter or figure and no slash", project)
 				continue
 			}
 			if other, taken := spoken[said[0]]; taken {
 				first, second := min(project, other), max(project, other)
-				faults = append(faults, fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, first, second))
+				bad(s.Name, "projects %q and %q sound the same", first, second)
 			}
 			spoken[said[0]] = project
 		}

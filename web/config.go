@@ -204,6 +204,7 @@ type Config struct {
 	Decisions Decisions
 	Push      Push
 	Joining   Joining
+	Reload    func(context.Context) (Reloaded, error) // reads the settings again
 	// Line takes the line of a machine; known is called once that has proved who it is.
 	Line func(w http.ResponseWriter, r *http.Request, known func()) error
 	// Owner is the principal who lets machines in, and Address is where they come: what whoever is inside is told.

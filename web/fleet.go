@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
@@ -33,13 +34,16 @@ type fleet struct {
 }
 
 func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	voice := f.voice
-	if voice.Chips == nil {
-		voice.Chips = []Chip{}
-	}
 	found, err := tools.ServersArguments{}.Do(r.Context(), f.tools, nil, g)
 	if err != nil {
 		return err
+	}
+	voice, simulated := f.voice, func(s handoff.ServerInfo) bool { return s.Simulated }
+	if !slices.ContainsFunc(found.(tools.ServersResult).Items, simulated) { // the sentences are about those
+		voice.Chips = nil
+	}
+	if voice.Chips == nil {
+		voice.Chips = []Chip{}
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		tools.ServersResult

@@ -17,12 +17,20 @@ type Joining interface {
 	Rename(ctx context.Context, by handoff.Caller, name, to string) error
 }
 
+// Reloaded is what came of settings that were read again.
+type Reloaded struct {
+	File    string   `json:"file,omitempty"`    // that was read, as the service names it
+	Did     []string `json:"did"`               // what has changed, in words
+	Restart []string `json:"restart,omitempty"` // settings that have changed and wait for the next start
+}
+
 // invitationLife is how long a code of [Joining] counts.
 const invitationLife = 10 * time.Minute
 
 // machines are those that join: for the owner of the service alone.
 type machines struct {
 	joining Joining                                                          // Set once
+	again   func(context.Context) (Reloaded, error)                          // Set once: reads the settings
 	line    func(w http.ResponseWriter, r *http.Request, known func()) error // Set once: takes the line of a machine
 	access  accessPolicy                                                     // Set once
 	owner   string                                                           // Set once: the principal
@@ -33,7 +41,7 @@ type machines struct {
 func (m machines) mayManage(r *http.Request, g handoff.Grant) error {
 	if g.Caller != (handoff.Caller{Principal: m.owner}) || g.Servers != nil || g.Tools != nil ||
 		g.Approve != handoff.ApproveAll && !inside(r) {
-		return handoff.Fault(handoff.CodeNotGranted, "machines are added, renamed and removed by the owner", "")
+		return handoff.Fault(handoff.CodeNotGranted, "the machines and the settings are the owner's", "")
 	}
 	return nil
 }
@@ -87,6 +95,18 @@ func (m machines) rename(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		return err
 	}
 	return done(w, m.joining.Rename(r.Context(), g.Caller, r.PathValue("server"), body.Name))
+}
+
+// reload reads the settings again.
+func (m machines) reload(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if err := m.mayManage(r, g); err != nil {
+		return err
+	}
+	told, err := m.again(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, told)
 }
 
 // takeLine takes the line of a machine, which proves itself who it is.

@@ -74,7 +74,7 @@ func (s *Server) routes(cfg Config) {
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
 	pushes := pushes{cfg.Push, &s.auth}
-	joining := machines{cfg.Joining, cfg.Line, s.access, cfg.Owner, cfg.Address}
+	joining := machines{cfg.Joining, cfg.Reload, cfg.Line, s.access, cfg.Owner, cfg.Address}
 	for _, r := range []route{
 		{"GET /{$}", accessPublic, 0, "", s.pages.page},
 		{"GET /page/{file}", accessPublic, 0, "", s.pages.asset},
@@ -107,6 +107,7 @@ func (s *Server) routes(cfg Config) {
 		{"POST /fleet/machines", accessCaller, maxJSON, "", joining.invite},
 		{"DELETE /fleet/machines/{server}", accessCaller, maxJSON, "", joining.remove},
 		{"POST /fleet/machines/{server}/rename", accessCaller, maxJSON, "", joining.rename},
+		{"POST /fleet/settings/reload", accessCaller, maxJSON, "", joining.reload},
 		{"GET /node", accessPublic, 0, "", joining.takeLine},
 		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, tools.ListServers, fleet.testMachine},
 		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, fleet.sessions},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,6 @@ import (
 
 	"switchboard/servers"
 	"switchboard/servers/codex"
-	"switchboard/sessions"
 )
 
 type addVerb struct {
@@ -39,7 +39,7 @@ func (addVerb) Help() string {
 }
 
 // do adds a server to the configuration file, or begins one with it. A file that would be wrong then is left as it is.
-func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error {
+func (a addVerb) do(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
 	named, _ := o.configFile()
 	file := cmp.Or(named, defaultFile)
 	before, err := os.ReadFile(file)
@@ -58,17 +58,15 @@ func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s was left as it is, because with %s it would be wrong", file, a.Name), err)
 	}
-	if err := replaceFile(file, before, after); err != nil {
+	told, err := rewrite(ctx, env, file, before, after)
+	if err != nil {
 		return err
 	}
 	next := "`switchboard doctor` says whether it is reached"
-	if state, err := sessions.StatePath(env); err == nil && serving(state) {
-		next = "start Switchboard again, and it is there: the one that runs read its settings when it started"
-	}
 	if len(s.Servers) == 1 {
 		next = "the simulated machines are gone now; " + next
 	}
-	_, err = fmt.Fprintf(stdout, "added %s to %s; %s\n", a.Name, file, next)
+	_, err = fmt.Fprintf(stdout, "added %s to %s%s\n", a.Name, file, told.orNext(next))
 	return err
 }
 
@@ -212,7 +210,7 @@ func placeOfServers(text []byte) (line int, margin string, block bool) {
 				end = entries[i+1].Key.GetToken().Position.Line - 1
 			}
 			lines := strings.Split(string(text), "\n")
-			for end > 0 && (strings.TrimSpace(lines[end-1]) == "" || strings.HasPrefix(strings.TrimSpace(lines[end-1]), "#")) {
+			for end > 0 && comments(lines[end-1]) {
 				end-- // what stands before the next setting is about that one
 			}
 			return end, strings.Repeat(" ", list.Start.Position.Column-1), true

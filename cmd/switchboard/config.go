@@ -43,6 +43,8 @@ type settings struct {
 	File   string    `yaml:"-"` // the file that was read, or ""
 
 	Lines *joined.Lines `yaml:"-"` // that servers are reached by whose machines joined
+
+	places map[string]place // where each setting stands
 }
 
 // tlsSettings is the certificate of our own listener.
@@ -120,6 +122,11 @@ const (
 // loadSettings reads the configuration: flag over environment over file over default. Its error is
 // [problems], all of them.
 func loadSettings(o *options, env func(string) string) (*settings, error) {
+	return loadSettingsFor(o, env, new(joined.Lines))
+}
+
+// loadSettingsFor is loadSettings where machines are reached by these lines.
+func loadSettingsFor(o *options, env func(string) string, lines *joined.Lines) (*settings, error) {
 	file, at := o.configFile()
 	var data []byte
 	if file != "" {
@@ -128,7 +135,6 @@ func loadSettings(o *options, env func(string) string) (*settings, error) {
 			return nil, problems{{at, "read the configuration: " + err.Error()}}
 		}
 	}
-	lines := new(joined.Lines)
 	s, err := settingsOf(o, env, file, data, kinds(nil, lines))
 	if err == nil {
 		s.Lines = lines
@@ -169,6 +175,11 @@ func settingsOf(
 	c.all()
 	if found := append(d.found, c.found...); len(found) > 0 {
 		return nil, found.sorted()
+	}
+	s.places = d.places
+	entries := entriesOf(data)
+	for i := range s.Servers {
+		s.Servers[i].Entry = entries[s.Servers[i].Name]
 	}
 	return &s, nil
 }

@@ -51,7 +51,8 @@ type options struct {
 	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its end."`
 	Stop     stopVerb     `cmd:"" group:"Of the running Switchboard" help:"Stop work."`
 	Invite   inviteVerb   `cmd:"" group:"Of the running Switchboard" help:"Print the command with which another machine joins."`
-	Remove   removeVerb   `cmd:"" group:"Of the running Switchboard" help:"Forget a machine that joined."`
+	Remove   removeVerb   `cmd:"" group:"Of the running Switchboard" help:"Take a machine out of switchboard.yaml, or forget one that joined."`
+	Reload   reloadVerb   `cmd:"" group:"Of the running Switchboard" help:"Have the settings read again, without a restart."`
 	Rename   renameVerb   `cmd:"" group:"Of the running Switchboard" help:"Give a machine that joined another name."`
 	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
 	Apps     appsVerb     `cmd:"" group:"Of the running Switchboard" help:"Show programs elsewhere that were let in, or disconnect one."`
@@ -185,7 +186,7 @@ func hideFlags(app *kong.Kong, verb string) {
 		names = append(names, "config", "listen")
 		fallthrough
 	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer", "apps", "invite",
-		"remove", "rename":
+		"remove", "rename", "reload":
 		names = append(names, "redis", "model-url", "model", "codex", "version")
 	}
 	for _, f := range app.Model.Flags {

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -42,96 +42,20 @@ func (s machineStore) DropMachine(ctx context.Context, key []byte) (bool, error)
 	return s.in.DropMachine(ctx, key)
 }
 
-// joiningFleet is the fleet as machines that join see it: the first of them takes the place of the simulated ones.
-type joiningFleet struct {
-	fleet *servers.Fleet // Set once, by begin
-
-	mu        sync.Mutex
-	simulated []string // Guarded by mu: servers that stand in while there is no real one
-}
-
-// begin gives it the fleet, which has these servers.
-func (f *joiningFleet) begin(fleet *servers.Fleet, specs []servers.Spec) {
-	f.fleet = fleet
-	for _, s := range specs {
-		if s.Simulated {
-			f.simulated = append(f.simulated, s.Name)
-		}
-	}
-}
-
-func (f *joiningFleet) standIns(put []servers.Spec) []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(put) == 0 {
-		return nil
-	}
-	return f.simulated
-}
-
-// Check implements [joined.Fleet].
-func (f *joiningFleet) Check(drop []string, put []servers.Spec) error {
-	return f.fleet.Check(slices.Concat(drop, f.standIns(put)), put)
-}
-
-// Change implements [joined.Fleet].
-func (f *joiningFleet) Change(drop []string, put []servers.Spec) error {
-	if err := f.fleet.Change(slices.Concat(drop, f.standIns(put)), put); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(put) > 0 {
-		f.simulated = nil // a real one may have the name of one of them
-	}
-	return nil
-}
-
-// Retry implements [joined.Fleet].
-func (f *joiningFleet) Retry(server string) { f.fleet.Retry(server) }
-
-// joined opens the machines that joined, and adds their agents to the servers of a plan.
-func (s *service) joined(
-	ctx context.Context, p *plan, agents *responses.Agents, fleet joined.Fleet,
-) (*joined.Machines, error) {
+// roster opens the machines that joined, and what is known of servers with them.
+func (s *service) roster(
+	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, busy func(string) bool,
+) (*roster, error) {
 	key, err := joined.LoadKey(filepath.Join(p.StateDir, machinesKey))
 	if err != nil {
 		return nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
 	}
-	if p.Lines == nil {
-		p.Lines = new(joined.Lines)
-	}
-	configured := slices.Clone(p.Servers)
-	all := kinds(agents, p.Lines)
-	var machines *joined.Machines
-	machines, err = joined.Open(ctx, joined.Config{
-		Key: key, Store: machineStore{s.store}, Fleet: fleet, Auditor: s.audit, Log: s.log.Named("machines"),
-		Spec: func(of joined.Server) (servers.Spec, error) {
-			kind, ok := kindNamed(all, of.Agent.Kind)
-			if !ok {
-				return servers.Spec{}, fmt.Errorf("%s: there is no kind %q", of.Name, of.Agent.Kind)
-			}
-			spec, err := machineSpec(of, configured, p.Lines)
-			if err != nil {
-				return servers.Spec{}, err
-			}
-			spec.IsThread, spec.Show = kind.IsThread, func(m *handoff.Machine) { machines.Show(of.Name, m) }
-			spec.Dial, spec.Metrics = kind.Dial(spec, s.log)
-			return spec, nil
-		},
-	}, p.Lines)
-	if err != nil {
-		return nil, err
-	}
-	for _, spec := range machines.Specs() {
-		i := slices.IndexFunc(p.Servers, func(known servers.Spec) bool { return known.Name == spec.Name })
-		if i >= 0 {
-			p.Servers[i] = spec // its settings and its machine together
-		} else {
-			p.Servers = append(p.Servers, spec)
-		}
-	}
-	return machines, nil
+	lines := cmp.Or(p.Lines, new(joined.Lines))
+	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, stand: stand.servers, busy: busy}
+	r.machines, err = joined.Open(ctx, joined.Config{
+		Key: key, Store: machineStore{s.store}, Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
+	}, lines)
+	return r, err
 }
 
 // machineSpec describes the server of an agent of a machine that joined: as an entry of its name says that waits for

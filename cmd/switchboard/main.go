@@ -60,7 +60,9 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	case "init":
 		return initVerb(o, stdout)
 	case "add":
-		return o.Add.do(o, env, stdout)
+		return o.Add.do(ctx, o, env, stdout)
+	case "remove":
+		return o.Remove.do(ctx, o, env, stdout, stderr)
 	case "join":
 		return o.Join.do(ctx, env, stdout, stderr)
 	case "leave":
@@ -106,7 +108,14 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	case "mcp":
 		return mcpPipe(ctx, state, os.Stdin, stdout)
 	}
-	return serve(ctx, s, state, stdout, stderr)
+	again := func() (*settings, error) {
+		next, err := loadSettingsFor(o, env, s.Lines)
+		if err == nil {
+			err = next.localCodex(exec.LookPath)
+		}
+		return next, err
+	}
+	return serve(ctx, s, again, state, stdout, stderr)
 }
 
 // exitCode returns how the program ends, and prints why where that was not printed yet.
@@ -147,13 +156,16 @@ func words(err error) string {
 }
 
 // serve runs the service of a state directory until ctx ends. What it prints are two lines: what is real, and where
-// to go.
-func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Writer) error {
+// to go. SIGHUP reads the settings again.
+func serve(
+	ctx context.Context, s *settings, again func() (*settings, error), state string, stdout, stderr io.Writer,
+) error {
 	p, err := s.plan(state, exec.LookPath)
 	if err != nil {
 		return err
 	}
 	p.Traces = traces.Endpoint(os.Getenv)
+	p.Again = again
 	log := newLog(stderr)
 	defer func() { _ = log.Sync() }() // a terminal cannot be synced
 	removed, err := removeOldKeys(state)
@@ -168,7 +180,8 @@ func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Wri
 		debug.SetGCPercent(50)
 	}
 	watching, stop := context.WithCancel(ctx)
-	defer outlive(watching, log)()
+	hangups := make(chan struct{}, 1) // one that waits is enough
+	defer outlive(watching, hangups)()
 	defer stop()
 	service, err := newService(ctx, p, log)
 	if err != nil && ctx.Err() != nil { // it was to end before it had begun
@@ -184,7 +197,31 @@ func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Wri
 		}
 	}
 	_, _ = fmt.Fprintf(stdout, "%s\n%s\n", service.real, where)
+	var reloads sync.WaitGroup
+	defer reloads.Wait()
+	defer stop()
+	reloads.Go(func() { service.reloads(watching, hangups) })
 	return service.run(ctx)
+}
+
+// reloads reads the settings again at each hangup until ctx ends.
+func (s *service) reloads(ctx context.Context, hangups <-chan struct{}) {
+	for {
+		select {
+		case <-hangups:
+		case <-ctx.Done():
+			return
+		}
+		told, err := s.settings.reload(ctx)
+		if err != nil {
+			s.log.Error("settings not taken, all stays as it was", zap.String("problem", words(err)))
+			continue
+		}
+		if len(told.Restart) > 0 {
+			s.log.Warn("settings changed that need a restart", zap.Strings("settings", told.Restart))
+		}
+		s.log.Info("settings read again", zap.Strings("changes", told.Did))
+	}
 }
 
 // terminal reports whether somebody sits before w.
@@ -214,9 +251,9 @@ func newLog(w io.Writer) *zap.Logger {
 
 // outlive lets the process live on when the terminal that it was started from closes, and when nobody reads
 // any more what it prints: either would end it, with every call in it. The signals are caught and not
-// ignored, because what is ignored stays so in the programs that it starts. There is nothing to read anew on
-// SIGHUP: secrets are read at each use, and the rest takes a restart. It returns what waits for its end.
-func outlive(ctx context.Context, log *zap.Logger) (wait func()) {
+// ignored, because what is ignored stays so in the programs that it starts. A SIGHUP becomes a hangup, whether a
+// terminal closed or somebody asks for the settings to be read again. It returns what waits for its end.
+func outlive(ctx context.Context, hangups chan<- struct{}) (wait func()) {
 	signals := make(chan os.Signal, 1) // one of each kind says it all
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGPIPE)
 	var waiting sync.WaitGroup
@@ -224,8 +261,12 @@ func outlive(ctx context.Context, log *zap.Logger) (wait func()) {
 		for {
 			select {
 			case s := <-signals:
-				if s == syscall.SIGHUP {
-					log.Info("terminal closed, going on")
+				if s != syscall.SIGHUP {
+					continue
+				}
+				select {
+				case hangups <- struct{}{}:
+				default: // one waits
 				}
 			case <-ctx.Done():
 				return // the signals stay caught: the end takes its time

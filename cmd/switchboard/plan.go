@@ -11,7 +11,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
-	"switchboard/web"
 )
 
 // plan fills in what the settings leave open. state is the state directory; look finds a program, as
@@ -33,16 +32,9 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers, Lines: s.Lines,
 		OAuth: s.MCP.OAuth, Ticks: s.Debug.Ticks, Story: true,
 	}
-	p.Made = func() ([]web.Key, error) {
-		made, err := readMadeKeys(state)
-		return s.withMade(made), err
-	}
-	keys, err := p.Made()
-	if err != nil {
-		return plan{}, err
-	}
-	p.Keys = keys
-	return p, nil
+	made, err := readMadeKeys(state)
+	p.Keys, p.Settings = s.withMade(made), s
+	return p, err
 }
 
 // The ways of the page's sound.

@@ -129,6 +129,8 @@ func proofJoined(t *testing.T, store string) {
 	s := newSite(t, f.voice.URL, store, nil)
 	s.listen = fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	c := s.start()
+	early := c.call() // older than the machine
+	simulated := len(items[handoff.ServerInfo](&c.running, "/fleet/servers"))
 	j := newJoiner(t, f.at["bigpc"])
 	invitation := c.invite(s, "mini")
 	line := newCutter(t, "line", s.listen)
@@ -137,6 +139,9 @@ func proofJoined(t *testing.T, store string) {
 	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != 1 {
 		t.Errorf("there is more than the machine that joined: %+v", servers)
 	}
+	early.say(work("mini", "job 1000 takes 10"))
+	early.hear("job 1000 is done")
+	early.hangUp()
 
 	// The line is cut at random bytes.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -183,6 +188,9 @@ func proofJoined(t *testing.T, store string) {
 	<-j.done
 	if code := j.cmd.ProcessState.ExitCode(); code != exitRefused {
 		t.Errorf("it ended with %d", code)
+	}
+	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != simulated || !servers[0].Simulated {
+		t.Errorf("the simulated machines are not back: %+v", servers)
 	}
 	t.Logf("%v; %d turns begun", w.figures(), len(f.turns()))
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,8 @@ type plan struct {
 	StateDir          string
 	Ticks             bool // tick logs of calls are kept there
 	Keys              []web.Key
-	Made              func() ([]web.Key, error) // reads Keys again, with those that were made meanwhile; nil: they stay
+	Settings          *settings                 // what it was made of; nil in tests: nothing can change
+	Again             func() (*settings, error) // reads them again
 	Model             modelPlan
 	Servers           []servers.Spec      // none: simulated ones
 	Lines             *joined.Lines       // of machines that joined; nil: those of Servers have none
@@ -104,6 +106,7 @@ type service struct {
 	base     string           // where it listens, as this machine reaches it
 	address  string           // the page
 	edge     *web.Server
+	settings *reloading
 }
 
 // newService builds a service. What fails here fails before anything runs, and leaves nothing open.
@@ -132,13 +135,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
-	fleets := &joiningFleet{}
-	machines, err := s.joined(ctx, &p, agents, fleets)
-	if err != nil {
-		return err
-	}
 	sims := &simulators{log: s.log, agents: agents}
-	err = sims.fill(&p)
+	err = sims.speak(&p)
 	s.opened = append(s.opened, sims.listeners...)
 	if err != nil {
 		return err
@@ -146,12 +144,26 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var runs *homes.Homes
 	var api *webresponses.API
 	owners, queues := router.NewOwners(s.store), router.NewQueues()
-	fleet, err := s.fleet(p, agents, owners, func() { runs.ServersChanged() }, func() *webresponses.API { return api })
+	stand := newStandIns(&simulators{log: s.log, agents: agents}, p)
+	there, err := s.roster(ctx, p, agents, stand, func(server string) bool { return runs.Working(server) })
 	if err != nil {
 		return err
 	}
-	fleets.begin(fleet, p.Servers)
-	s.test, s.machines = fleet.Test, fleet.Machines
+	specs, err := there.first(ctx, p.Servers)
+	s.opened = append(s.opened, stand.machines.listeners...)
+	if err != nil {
+		return err
+	}
+	fleet, err := servers.New(servers.Config{
+		Specs: specs, Changed: func() { runs.ServersChanged() }, Log: s.log.Named("servers"), Hidden: owners.Hidden,
+		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
+			return api.Made(ctx, c)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	there.fleet, s.test, s.machines = fleet, fleet.Test, fleet.Machines
 	counts := router.NewCounts(fleet)
 	routing := router.Config{
 		Queues: queues, Owners: owners, Counts: counts,
@@ -182,12 +194,14 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	agentFront := s.mcp(fleet, runs)
 	var programs web.OAuth
-	if s.describe(p, sims, listen.Addr()); p.OAuth {
+	if s.describe(p, sims.voice, specs, listen.Addr()); p.OAuth {
 		programs = oauth.New(oauth.Config{
 			Issuer: strings.TrimSuffix(s.address, "/"), Apps: s.store, Audit: s.audit, Transport: p.Documents,
 			Log: s.log.Named("oauth"),
 		})
 	}
+	s.settings = &reloading{state: p.StateDir, again: p.Again, first: p.Settings, now: p.Settings, there: there,
+		put: func(keys []web.Key) { s.edge.SetKeys(keys) }}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
 	var scraped http.Handler
@@ -195,16 +209,16 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
 		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
-		Joining: joining{machines}, Line: machines.ServeHTTP, Owner: ownerName, Address: func() string { return s.address },
+		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload, Owner: ownerName, Address: func() string { return s.address },
 		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge, machines)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge, there.machines)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
-	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", machines.Run}),
-		append(sims.stages, stage{"sessions", s.store.Run})...)
+	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", there.machines.Run}),
+		append(sims.stages, stage{"simulated machines", stand.run}, stage{"sessions", s.store.Run})...)
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}
@@ -234,7 +248,7 @@ func (s *service) stage(
 	s.stages = append(append([]stage{
 		{"control", func(ctx context.Context) error {
 			_ = recovered(ctx, knownWithin) // each request is told
-			return serveHTTP(ctx, s.control(p).serve(s.edge.HTTPServer()), verbs, "", "")
+			return serveHTTP(ctx, s.control().serve(s.edge.HTTPServer()), verbs, "", "")
 		}},
 		{"http", func(ctx context.Context) error {
 			_ = recovered(ctx, knownWithin)
@@ -242,30 +256,6 @@ func (s *service) stage(
 		}},
 	}, first...), after...)
 	return nil
-}
-
-// fleet makes the registry of agent servers. The router and the API are there before it runs.
-func (s *service) fleet(
-	p plan, agents *responses.Agents, owners *router.Owners, changed func(), api func() *webresponses.API,
-) (*servers.Fleet, error) {
-	var specs []servers.Spec
-	for _, spec := range p.Servers {
-		kind, ok := kindNamed(kinds(agents, p.Lines), spec.Kind)
-		if !ok {
-			return nil, fmt.Errorf("server %q: there is no kind %q", spec.Name, spec.Kind)
-		}
-		if spec.Dial == nil { // else it is simulated
-			spec.Dial, spec.Metrics = kind.Dial(spec, s.log)
-		}
-		spec.IsThread = kind.IsThread
-		specs = append(specs, spec)
-	}
-	return servers.New(servers.Config{
-		Specs: specs, Changed: changed, Log: s.log.Named("servers"), Hidden: owners.Hidden,
-		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
-			return api().Made(ctx, c)
-		},
-	})
 }
 
 // calls serves voice calls with what the fleet and the router can do.
@@ -352,18 +342,15 @@ func (s *service) close() {
 }
 
 // describe words the two lines that a start prints.
-func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
+func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen net.Addr) {
 	voice := "voice: " + p.Model.Name + " at " + hostOf(p.Model.URL)
-	if sims.voice {
+	if simulated {
 		voice = "voice: simulated (set OPENAI_API_KEY for a real one)"
 	}
-	var names []string
-	for _, planned := range p.Servers {
-		names = append(names, planned.Name)
-	}
-	machines := "machines: " + strings.Join(names, ", ")
-	if sims.machines {
-		machines = "machines: simulated (" + strings.Join(names, ", ") + "; name yours in switchboard.yaml, or use --codex)"
+	names := strings.Join(namesOf(specs), ", ")
+	machines := "machines: " + names
+	if slices.ContainsFunc(specs, func(spec servers.Spec) bool { return spec.Simulated }) {
+		machines = "machines: simulated (" + names + "; name yours in switchboard.yaml, or use --codex)"
 	}
 	s.real = voice + "; " + machines
 	host, _, _ := net.SplitHostPort(p.Listen) // it was listened at
@@ -374,19 +361,11 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 }
 
 // control is what verbs may ask of this service.
-func (s *service) control(p plan) control {
+func (s *service) control() control {
 	api := s.edge.Inside(ownerName)
-	return control{link: s.link, test: s.test, machines: s.machines, api: api, base: s.base, keys: func() error {
-		if p.Made == nil {
-			return nil
-		}
-		keys, err := p.Made()
-		if err != nil {
-			return err
-		}
-		s.edge.SetKeys(keys)
-		return nil
-	}}
+	return control{
+		link: s.link, test: s.test, machines: s.machines, api: api, base: s.base, keys: s.settings.keys,
+	}
 }
 
 // link makes a link that logs in a principal; without a name the owner.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,42 +34,43 @@ const ownMachine = "laptop"
 
 // simulators stand in for what is not configured. They are real on the wire: each listens on loopback.
 type simulators struct {
-	log             *zap.Logger
-	agents          *responses.Agents // gets those of simulated machines
-	voice, machines bool
-	stages          []stage
-	listeners       []net.Listener
-	port            int // of the next one; 0: any that is free
+	log       *zap.Logger
+	agents    *responses.Agents // gets those of simulated machines
+	voice     bool
+	stages    []stage
+	listeners []net.Listener
+	port      int // of the next one; 0: any that is free
 }
 
-// fill adds the simulators that a plan needs to it.
-func (s *simulators) fill(p *plan) error {
-	if p.Model.URL == "" {
-		s.voice = true
-		log := s.log.Named("simulated voice")
-		voice := simulator.Config{Hurry: p.Hurry, Limit: p.Wall, Log: log}
-		run := simulator.New(voice).Serve
-		if p.Model.Direct {
-			run = carryingVoice(voice, p.Media)
-		}
-		address, err := s.serve("simulated voice", run)
-		if err != nil {
-			return err
-		}
-		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff,
-			Effort: p.Model.Effort, Direct: p.Model.Direct}
-	}
-	if len(p.Servers) > 0 {
+// speak stands in for the voice model of a plan that has none.
+func (s *simulators) speak(p *plan) error {
+	if p.Model.URL != "" {
 		return nil
 	}
-	s.machines = true
+	s.voice = true
+	log := s.log.Named("simulated voice")
+	voice := simulator.Config{Hurry: p.Hurry, Limit: p.Wall, Log: log}
+	run := simulator.New(voice).Serve
+	if p.Model.Direct {
+		run = carryingVoice(voice, p.Media)
+	}
+	address, err := s.serve("simulated voice", run)
+	if err != nil {
+		return err
+	}
+	p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff,
+		Effort: p.Model.Effort, Direct: p.Model.Direct}
+	return nil
+}
+
+// work makes the simulated machines.
+func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Story: p.Story, Log: s.log.Named("simulated machines")})
 	for _, m := range world.Machines() {
 		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects,
 			Simulated: true}
 		at := &transport.WebSocket{URL: nobodyThere}
 		spec.Own = &codex.Config{Way: at}
-		var err error
 		switch {
 		case m.Down:
 		case m.Name == ownMachine:
@@ -80,11 +82,58 @@ func (s *simulators) fill(p *plan) error {
 			at.URL = "ws://" + at.URL
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.Servers = append(p.Servers, spec)
+		all = append(all, spec)
 	}
-	return nil
+	return all, nil
+}
+
+// standIns are the simulated machines, which are made when there is no real one for the first time, and then run until
+// the service ends.
+type standIns struct {
+	machines *simulators    // Set once
+	plan     plan           // Set once
+	begun    chan stage     // what is to run
+	specs    []servers.Spec // Owned by who changes the fleet: nil until they were made
+}
+
+func newStandIns(machines *simulators, p plan) *standIns {
+	return &standIns{machines: machines, plan: p, begun: make(chan stage, 16)} // more than there are
+}
+
+// servers returns the simulated machines.
+func (s *standIns) servers() ([]servers.Spec, error) {
+	if s.specs != nil {
+		return s.specs, nil
+	}
+	specs, err := s.machines.work(s.plan)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range s.machines.stages {
+		s.begun <- one
+	}
+	s.specs = specs
+	return specs, nil
+}
+
+// run runs them until ctx ends.
+func (s *standIns) run(ctx context.Context) error {
+	var work sync.WaitGroup
+	defer work.Wait()
+	for {
+		select {
+		case one := <-s.begun:
+			work.Go(func() {
+				if err := one.run(ctx); err != nil && ctx.Err() == nil {
+					s.machines.log.Error("a simulator ended", zap.String("simulator", one.name), zap.Error(err))
+				}
+			})
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // carryingVoice runs a voice model with which browsers can speak themselves, where media says but at its own port.
@@ -155,7 +204,7 @@ func (s *simulators) voiceInfo(m modelPlan, language string) web.VoiceInfo {
 		Language:  language,
 		Chips:     []web.Chip{},
 	}
-	if !s.voice || !s.machines { // the sentences speak of the simulated machines
+	if !s.voice {
 		return info
 	}
 	for _, c := range simulator.Chips() {

@@ -150,6 +150,16 @@ type removeVerb struct {
 // Help shows examples.
 func (removeVerb) Help() string { return examples("switchboard remove mini") }
 
+type reloadVerb struct {
+	reachFlags
+}
+
+// Help shows examples.
+func (reloadVerb) Help() string {
+	return examples("switchboard reload", "kill -HUP PID   # the same") +
+		"\n\nMachines, keys and limits take effect, all or none of them, and work goes on. What needs a restart is named."
+}
+
 type renameVerb struct {
 	reachFlags
 	Name string `arg:"" name:"machine" help:"The machine."`
@@ -190,6 +200,7 @@ func (o *options) reach() (flags reachFlags, speaks bool) {
 		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags, "work": o.Work.reachFlags,
 		"status": o.Status.reachFlags, "stop": o.Stop.reachFlags, "apps": o.Apps.reachFlags,
 		"invite": o.Invite.reachFlags, "remove": o.Remove.reachFlags, "rename": o.Rename.reachFlags,
+		"reload": o.Reload.reachFlags,
 	}[o.verb]
 	return flags, speaks
 }
@@ -239,6 +250,8 @@ func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
 		return t.Invite(ctx, o.Invite.Name)
 	case "remove":
 		return t.Remove(ctx, o.Remove.Name)
+	case "reload":
+		return t.ShowReload(ctx)
 	case "rename":
 		return t.Rename(ctx, o.Rename.Name, o.Rename.To)
 	case "stop":

@@ -3,6 +3,7 @@ package homes
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"switchboard/handoff"
@@ -17,6 +18,11 @@ func (s *Homes) ServersChanged() {
 	for _, h := range s.all() {
 		h.ServersChanged()
 	}
+}
+
+// Working reports whether work of anybody is under way on a server.
+func (s *Homes) Working(server string) bool {
+	return slices.ContainsFunc(s.all(), func(h *home) bool { return h.Working(server) })
 }
 
 // Recovered waits until it is known, and taken up, what a former life of the process left, for at most within; 0 does

@@ -250,6 +250,13 @@ func (g *registry) list() []handoff.Record {
 	return out
 }
 
+// working reports whether a run on a server has not ended.
+func (g *registry) working(server string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.records, func(r *recordState) bool { return r.run != nil && r.Server == server })
+}
+
 func (g *registry) find(id string) (found handoff.Record, w *run) {
 	g.with(id, func(rec *recordState) { found, w = rec.Clone(), rec.run })
 	return found, w

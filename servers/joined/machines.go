@@ -244,6 +244,18 @@ func (m *Machines) changes(ctx context.Context, change func() error) error {
 	}
 }
 
+// Settle runs a change of other servers of the fleet while no machine comes or goes. It gets the servers of those that
+// there are, the one that joined first first.
+func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) error {
+	return m.changes(ctx, func() error {
+		var all []Server
+		for _, one := range m.sorted() {
+			all = append(all, m.serversOf(one)...)
+		}
+		return change(all)
+	})
+}
+
 // replace puts what is known of a machine into the place of what was, everywhere or nowhere. drop are servers of it
 // that may be gone then. It is called in changes.
 func (m *Machines) replace(ctx context.Context, was *machine, is machine) error {

@@ -35,11 +35,11 @@ type Agents struct {
 
 	mu         sync.Mutex
 	servers    []*Server              // Guarded by mu
+	start      func(*Server)          // Guarded by mu: runs one; nil unless Run runs
 	workspaces []*workspace.Workspace // Guarded by mu
 }
 
-// NewAgents returns none yet. Each that is configured is added by the dial function of [Agents.Kind], before
-// [Agents.Run]. None of their commands sees what is in a hidden directory.
+// NewAgents returns none yet. Each that is configured is added by the dial function of [Agents.Kind]. None of their commands sees what is in a hidden directory.
 func NewAgents(store threads.Store, hidden ...string) *Agents {
 	return &Agents{store: store, hidden: hidden}
 }
@@ -48,7 +48,7 @@ func NewAgents(store threads.Store, hidden ...string) *Agents {
 func (a *Agents) Kind() servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent that Switchboard runs itself on an API like OpenAI's Responses",
-		New: func() servers.Settings { return new(Settings) }, Dial: a.dial, IsThread: threadID.MatchString,
+		Fixed: true, New: func() servers.Settings { return new(Settings) }, Dial: a.dial, IsThread: threadID.MatchString,
 		Takes: func(address string) (row, value string, ok bool) {
 			return "url", address, strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
 		},
@@ -61,14 +61,18 @@ var threadID = regexp.MustCompile(`^thr_[a-z2-7]{26}$`)
 // Run lets the turns of all agents run until ctx ends, and returns when all have ended and the store knows. It is
 // ended after what gives them work and before the store.
 func (a *Agents) Run(ctx context.Context) error {
-	a.mu.Lock()
-	all, places := a.servers, a.workspaces
-	a.mu.Unlock()
 	var work sync.WaitGroup
-	for _, s := range all {
-		work.Go(func() { _ = s.Run(ctx) }) // it never fails
+	a.mu.Lock()
+	a.start = func(s *Server) { work.Go(func() { _ = s.Run(ctx) }) } // it never fails
+	for _, s := range a.servers {
+		a.start(s)
 	}
+	a.mu.Unlock()
 	<-ctx.Done()
+	a.mu.Lock()
+	a.start = nil
+	places := a.workspaces
+	a.mu.Unlock()
 	work.Wait()
 	var errs []error
 	for _, w := range places {
@@ -142,11 +146,14 @@ func (a *Agents) open(s *Settings) (*workspace.Workspace, error) {
 	return w, nil
 }
 
-// Add makes an agent that [Agents.Run] runs, which is called later.
+// Add makes an agent, which [Agents.Run] runs.
 func (a *Agents) Add(c Config) *Server {
 	server := newServer(c)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.servers = append(a.servers, server)
+	if a.start != nil {
+		a.start(server)
+	}
 	return server
 }

@@ -134,6 +134,7 @@ export const testMachine = (server) => post(`/fleet/machines/${part(server)}/tes
 export const inviteMachine = (name) => post("/fleet/machines", { name }).then((answer) => answer.json());
 export const renameMachine = (server, name) => post(`/fleet/machines/${part(server)}/rename`, { name });
 export const removeMachine = (server) => request(`/fleet/machines/${part(server)}`, jsonBody("DELETE", {}));
+export const reloadSettings = () => post("/fleet/settings/reload", {}).then((answer) => answer.json());
 export const level = () => json("/fleet/updates").then((answer) => answer.level);
 export const setLevel = (level) => request("/fleet/updates", jsonBody("PUT", { level }));
 const asked = (search, before) => `?limit=100${search ? `&search=${part(search)}` : ""}${before ? `&before=${part(before)}` : ""}`;

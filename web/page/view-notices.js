@@ -105,7 +105,7 @@ function brand({ voice, servers, loaded, call }) {
   const parts = [voice.simulated ? "the voice" : "", machines].filter(Boolean).join(" and ");
   const many = machines !== "" && !(stand === 1 && !voice.simulated);
   setText(byId("simulated-what"),
-    parts ? `Here, ${parts} ${many ? "are simulated and run" : "is simulated and runs"} inside Switchboard. ${voice.simulated ? "The voice understands a few sentences and no more; those above the text box show what it can do." : ""}` : "");
+    parts ? `Here, ${parts} ${many ? "are simulated and run" : "is simulated and runs"} inside Switchboard. ${voice.simulated ? `The voice understands a few sentences and no more${voice.chips.length ? "; those above the text box show what it can do" : ""}.` : ""}` : "");
   show(byId("simulated-free"), voice.simulated && stand === servers.length);
   show(byId("real-voice"), voice.simulated);
   show(byId("real-machines"), stand > 0);

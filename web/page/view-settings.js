@@ -36,6 +36,7 @@ export function settingsView(acts, extra = []) {
       check("sounds", "Sounds when something asks, ends or fails")),
     section("Keyboard shortcuts", check("keys", "They work outside text boxes"), keySheet()),
     ...extra,
+    section("Settings of this Switchboard", again()),
     section("Decisions", decisions()),
     // The lists of logins and programs come last, because they come later, and at one moment: they would push away what
     // somebody is about to press.
@@ -96,6 +97,26 @@ function microphoneTest() {
 }
 
 const keySheet = () => h("dl", { class: "keys" }, ...keysOf().flatMap(([key, what]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: what })]));
+
+// Has the configuration file read again, and shows what came of it.
+function again() {
+  const button = h("button", { class: "button", type: "button", text: "Read the settings again" });
+  const words = h("div", { class: "quiet-text", role: "status" });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    let lines;
+    try {
+      const { did, restart = [] } = await api.reloadSettings();
+      lines = [...did, ...restart.map((name) => `needs a restart: ${name}`)];
+      if (!lines.length) lines = ["Nothing has changed."];
+    } catch (error) {
+      lines = error.message.split("\n");
+    }
+    words.replaceChildren(...lines.map((text) => h("p", { text })));
+    button.disabled = false;
+  });
+  return h("div", {}, h("p", { class: "quiet-text", text: "For the owner: machines, keys and limits of the configuration file take effect without a restart." }), button, words);
+}
 
 // Who is logged in, and the way in for another device.
 function logins(acts, apps) {

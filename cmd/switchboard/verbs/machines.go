@@ -41,6 +41,47 @@ func (t *Terminal) Remove(ctx context.Context, name string) error {
 	return err
 }
 
+// Reloaded is what came of settings that were read again.
+type Reloaded struct {
+	File    string   `json:"file,omitempty"`
+	Did     []string `json:"did"`
+	Restart []string `json:"restart,omitempty"`
+}
+
+// Reload has the service read its settings again.
+func (c *Client) Reload(ctx context.Context) (told Reloaded, err error) {
+	text, err := c.call(ctx, http.MethodPost, "/fleet/settings/reload", struct{}{}, nil)
+	if err != nil {
+		return told, err
+	}
+	if err := json.Unmarshal(text, &told); err != nil {
+		return told, fmt.Errorf("what answers there is no Switchboard: %w", err)
+	}
+	return told, nil
+}
+
+// ShowReload has the service read its settings again, and prints what has changed.
+func (t *Terminal) ShowReload(ctx context.Context) error {
+	told, err := t.Reload(ctx)
+	if err != nil {
+		return err
+	}
+	if t.JSON {
+		text, err := json.Marshal(told)
+		return t.orLine(text, err)
+	}
+	if len(told.Did)+len(told.Restart) == 0 {
+		told.Did = []string{"nothing has changed"}
+	}
+	for _, did := range told.Did {
+		_, err = fmt.Fprintln(t.Out, Plain(did))
+	}
+	for _, name := range told.Restart {
+		_, err = fmt.Fprintf(t.Out, "needs a restart: %s\n", Plain(name))
+	}
+	return err
+}
+
 // Rename gives a machine that joined another name.
 func (t *Terminal) Rename(ctx context.Context, name, to string) error {
 	path := "/fleet/machines/" + url.PathEscape(name) + "/rename"

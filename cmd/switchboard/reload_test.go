@@ -1,0 +1,117 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// settle writes the settings of a service anew and has it read them, by a signal, until it says some words.
+func (c *child) settle(s *site, text, says string) {
+	c.t.Helper()
+	write(c.t, s.config, text)
+	before := strings.Count(c.logs.String(), says)
+	must(c.t, c.cmd.Process.Signal(syscall.SIGHUP))
+	until(c.t, "it to say "+says, func() bool { return strings.Count(c.logs.String(), says) > before })
+}
+
+// TestReload: machines, keys and limits take effect in a service that runs, in a call that is older than they are, and
+// what is under way goes on to its outcome, once. What is wrong is refused whole, with its place.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t)
+	s := newSite(t, f.voice.URL, "", map[string]string{"bigpc": f.at["bigpc"]})
+	before, err := os.ReadFile(s.config)
+	must(t, err)
+	guest := strings.Repeat("g", 32)
+	c := s.start()
+	c.up("bigpc")
+	p := c.call()
+	asGuest := func() int {
+		status, _ := c.ask(http.MethodGet, "/fleet/servers", "", "Authorization", "Bearer "+guest)
+		return status
+	}
+
+	// In the middle of work bigpc gets another name, and laptop comes.
+	p.say(work("bigpc", "job 1 takes 3000"))
+	until(t, "job 1 to begin", func() bool { return f.turns()["job 1 takes 3000"] == 1 })
+	more := strings.Replace(string(before), "name: bigpc,", "name: bigpc, aliases: [desk],", 1) +
+		fmt.Sprintf("  - {name: laptop, kind: codex, url: %q}\n", f.at["laptop"])
+	keys := fmt.Sprintf("keys: [{principal: guest, key_sha256: %x, servers: [laptop]}]\n", sha256.Sum256([]byte(guest)))
+	if asGuest() != http.StatusUnauthorized {
+		t.Error("a guest comes in before there is a key of theirs")
+	}
+	c.settle(s, keys+more, "settings read again")
+	c.up("laptop")
+	p.say(work("laptop", "job 2 takes 100"))
+	p.hear("job 2 is done")
+	p.say(work("desk", "job 3 takes 100"))
+	p.hear("job 3 is done")
+	p.hear("job 1 is done")
+	if asGuest() != http.StatusOK {
+		t.Error("the guest's key does not let in")
+	}
+
+	// What would be wrong is refused whole, and told with its place.
+	wrong := strings.Replace(keys+more, "guest", "gu est", 1) + "  - {name: mini, kind: codex, url: \"ws://127.0.0.1:1\", aliases: [desk]}\n"
+	c.settle(s, wrong, "settings not taken")
+	for _, place := range []string{".yaml:1:20: ", ".yaml:7:66: "} {
+		if !strings.Contains(c.logs.String(), place) {
+			t.Errorf("no problem at %s in %s", place, c.logs.tail(2000))
+		}
+	}
+	if text, err := verb(s, "reload"); err == nil || !strings.Contains(text, "keys[0].principal") {
+		t.Errorf("reload says %q, %v", text, err)
+	}
+	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != 2 || asGuest() != http.StatusOK {
+		t.Errorf("not all is as it was: %+v", servers)
+	}
+
+	// A limit holds for what comes next, a key that is gone lets nobody in, and what takes a restart is named.
+	limited := strings.Replace(more, "handoffs_per_minute: 0", "handoffs_per_minute: 1", 1) + "approvals: {give_up: 45m}\n"
+	write(t, s.config, limited)
+	text, err := verb(s, "reload")
+	for _, word := range []string{"a key of guest is removed", "what a key of owner may do is changed", "needs a restart: approvals.give_up\n"} {
+		if err != nil || !strings.Contains(text, word) {
+			t.Errorf("%q is not in %q, %v", word, text, err)
+		}
+	}
+	if got := asGuest(); got != http.StatusUnauthorized {
+		t.Errorf("the guest's key is removed, and answered with %d", got)
+	}
+	give := func() int {
+		status, _ := c.ask(http.MethodPost, "/fleet/handoffs", `{"server":"bigpc","thread_id":"new","prompt":"job 4 takes 10"}`)
+		return status
+	}
+	for status := give(); status != http.StatusTooManyRequests; status = give() { // those of the call before count
+		if status/100 != 2 {
+			t.Fatalf("answered with %d", status)
+		}
+	}
+
+	// A machine that is removed takes nothing with it but its line: the work goes on there, and is told as what it is.
+	c.settle(s, more, "settings read again")
+	p.say(work("laptop", "job 5 hangs"))
+	until(t, "job 5 to begin", func() bool { return f.turns()["job 5 hangs"] == 1 })
+	if text, err := verb(s, "remove", "--config", s.config, "laptop"); err != nil || !strings.Contains(text, "has taken it") {
+		t.Errorf("remove says %q, %v", text, err)
+	}
+	if now, _ := os.ReadFile(s.config); strings.Contains(string(now), "laptop") || !strings.Contains(string(now), "desk") {
+		t.Errorf("the file is now\n%s", now)
+	}
+	until(t, "job 5 to be told", func() bool {
+		all := items[handoff.Record](&c.running, "/fleet/handoffs")
+		return len(all) > 0 && all[0].Prompt == "job 5 hangs" && all[0].Outcome == handoff.OutcomeUnknown
+	})
+	if text, err := verb(s, "add", "--config", s.config, "attic", f.at["laptop"]); err != nil || !strings.Contains(text, "has taken it") {
+		t.Errorf("add says %q, %v", text, err)
+	}
+	c.up("attic")
+	f.check(t)
+}
