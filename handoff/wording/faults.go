@@ -35,7 +35,7 @@ func (l Language) Fault(e *handoff.Error) string {
 // whys are the names of the sentences that say why an answer does not count, by their English words. Set once.
 var whys = sync.OnceValue(func() map[string]string {
 	names := map[string]string{}
-	for name, s := range spoken()[English] {
+	for name, s := range spoken()[English]() {
 		if strings.HasPrefix(name, "why.") {
 			names[s[0]] = name
 		}

@@ -37,18 +37,22 @@ var files embed.FS
 // A sentence is text and the names of parameters by turns; it begins and ends with text.
 type sentence []string
 
-// spoken holds the sentences of every language by their names. Set once.
-var spoken = sync.OnceValue(func() map[Language]map[string]sentence {
-	all := map[Language]map[string]sentence{}
+// spoken holds the sentences of every language by their names. A file is read when it is first needed. Set once.
+var spoken = sync.OnceValue(func() map[Language]func() map[string]sentence {
+	all := map[Language]func() map[string]sentence{}
 	entries, _ := files.ReadDir("languages") // it is part of the program
 	for _, e := range entries {
-		text, err := files.ReadFile(path.Join("languages", e.Name()))
-		if err == nil {
-			all[Language(strings.TrimSuffix(e.Name(), ".txt"))], err = parse(string(text))
-		}
-		if err != nil {
-			panic(fmt.Sprintf("languages/%s: %v", e.Name(), err))
-		}
+		all[Language(strings.TrimSuffix(e.Name(), ".txt"))] = sync.OnceValue(func() map[string]sentence {
+			text, err := files.ReadFile(path.Join("languages", e.Name()))
+			if err != nil {
+				panic(err)
+			}
+			sentences, err := parse(string(text))
+			if err != nil {
+				panic(fmt.Sprintf("languages/%s: %v", e.Name(), err))
+			}
+			return sentences
+		})
 	}
 	return all
 })
@@ -109,7 +113,7 @@ func (l Language) IsEnglish() bool { return l == "" || l == English || spoken()[
 func (l Language) say(name string, with ...string) string {
 	s, ok := l.find(name)
 	if !ok {
-		s = spoken()[English][name]
+		s, _ = English.find(name)
 	}
 	return s.with(with)
 }
@@ -119,7 +123,11 @@ func (l Language) find(name string) (sentence, bool) {
 	if l == "" {
 		l = English
 	}
-	s, ok := spoken()[l][name]
+	read, there := spoken()[l]
+	if !there {
+		return nil, false
+	}
+	s, ok := read()[name]
 	return s, ok
 }
 

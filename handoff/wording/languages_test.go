@@ -55,7 +55,7 @@ func TestSentences(t *testing.T) {
 		"call.money": nil, "call.minute": nil,
 	}
 	counted := map[string][]string{}
-	for name, s := range spoken()[English] {
+	for name, s := range spoken()[English]() {
 		if base, form, _ := cutLast(name); slices.Contains(English.forms(), form) {
 			params := append(s.params(), counted[base]...)
 			slices.Sort(params)
@@ -72,7 +72,8 @@ func TestSentences(t *testing.T) {
 			}
 		}
 	}
-	for l, have := range spoken() {
+	for l, read := range spoken() {
+		have := read()
 		names := map[string]bool{}
 		check := func(name string, params []string, number bool) {
 			s, ok := have[name]
@@ -135,7 +136,7 @@ func TestSentencesAreSaid(t *testing.T) {
 	check := func(name string, got []string) {
 		slices.Sort(got)
 		found := false
-		for full, s := range spoken()[English] {
+		for full, s := range spoken()[English]() {
 			if base, form, _ := cutLast(full); full == name || base == name && slices.Contains(English.forms(), form) {
 				found, said[full] = true, true
 				for _, p := range s.params() {
@@ -190,7 +191,7 @@ func TestSentencesAreSaid(t *testing.T) {
 	for _, w := range commandWords {
 		check(w.name, nil)
 	}
-	for name := range spoken()[English] {
+	for name := range spoken()[English]() {
 		if !said[name] && !strings.HasPrefix(name, "why.") {
 			t.Errorf("nobody says %s", name)
 		}
