@@ -66,5 +66,6 @@
 //   - back: does it never ask, deny or order anything? hush: does it never mean the work?
 //
 // A phrase is missing on purpose where it is not plain: the question is asked again. To add a language, add a file
-// with the sections of the others; the tests hold it to the same rules.
+// with the sections of the others, and one with our own sentences to package wording; the tests hold both to the same
+// rules as the others.
 package consent

@@ -198,6 +198,31 @@ func TestSentencesAreSaid(t *testing.T) {
 	}
 }
 
+// TestWhysAreKnown: why an answer does not count is said in each language, wherever the reason stands.
+func TestWhysAreKnown(t *testing.T) {
+	found := 0
+	for _, path := range []string{"../errors.go", "../evidence/judge.go", "../risk/risk.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 || !strings.HasPrefix(strings.ToLower(spec.Names[0].Name), "why") {
+				return true
+			}
+			why, _ := literal(spec.Values[0])
+			if found++; Language("de").Why(why) == why {
+				t.Errorf("%s, %s is said in English: %q", path, spec.Names[0].Name, why)
+			}
+			return true
+		})
+	}
+	if found != len(whys())-1 { // and the router's, of a copy
+		t.Errorf("there are %d reasons, and %d sentences", found, len(whys()))
+	}
+}
+
 func literal(e ast.Expr) (string, bool) {
 	lit, ok := e.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
