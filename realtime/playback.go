@@ -309,6 +309,12 @@ func (p *playback) next(now time.Time) time.Time {
 	return next
 }
 
+// sounds reports whether some sound of a response was sent.
+func (p *playback) sounds(response string) bool {
+	v := p.voices[response]
+	return v != nil && v.sounds
+}
+
 // at returns when the sound of a response was over; now where it had none or it is not known any more.
 func (p *playback) at(now time.Time, response string) time.Time {
 	if v := p.voices[response]; v != nil && v.over && v.sounds {

@@ -128,9 +128,9 @@ func (c *Call) suspend() {
 			}
 		}
 	}
-	for _, e := range endings { // our own speech is asked for again by itself
+	for _, e := range endings { // our own speech of which nothing sounds is asked for again by itself
 		ours := floor.Ours(s.floor.AskOf(e.Response))
-		r.owed = r.owed || !e.Aside && !ours && !h.lost[e.Response]
+		r.owed = r.owed || !e.Aside && !h.lost[e.Response] && (!ours || h.playback.sounds(e.Response))
 	}
 	over(true)
 	s.tell(floor.Lost{}) // before the others end: what they say is not given

@@ -76,9 +76,13 @@ func (b *brain) reply(h Heard) []Move {
 	if h.nothing() && h.Nth == 1 && !h.OutOfBand && !b.greeted {
 		return b.chosen(h, says(sayGreeting))
 	}
+	b.recall(h.past)
 	var done []Move
 	var plain Heard // what needs no more than being said
 	plain.Messages = h.Messages
+	if h.cut != nil && slices.ContainsFunc(h.Messages, goesOn) {
+		done = says(rest(h.cut()))
+	}
 	for _, o := range h.Outputs {
 		switch {
 		case o.pending != nil && o.Tool == tools.ListSessions:
@@ -108,6 +112,14 @@ func (b *brain) reply(h Heard) []Move {
 		done = append(done, says(said)...)
 	}
 	moves := b.chosen(h, joined(done, says(spokenNews(plain))))
+	if len(moves) == 0 && slices.ContainsFunc(h.Messages, saysAgain) {
+		words := b.said
+		if words == "" && h.cut != nil { // it was said in another session
+			_, of := h.cut()
+			words = spokenNews(of)
+		}
+		moves = says(words)
+	}
 	for _, m := range moves {
 		if say, ok := m.(Say); ok {
 			b.said = say.Text

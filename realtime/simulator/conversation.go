@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -151,22 +152,41 @@ func (c *conversation) insert(i int, it *item) {
 }
 
 // fresh returns the items that no response has taken in. A client that replays a conversation ends it
-// with what the assistant said: what stands before that was answered.
+// with what the assistant said or called: what stands before that was answered.
 func (c *conversation) fresh() []*item {
-	start := 0
+	return slices.DeleteFunc(slices.Clone(c.items[c.replayed():]), func(it *item) bool { return it.heard })
+}
+
+// replayed returns where a replay ends: at what the assistant said or called last in another session.
+func (c *conversation) replayed() int {
 	for i, it := range slices.Backward(c.items) {
-		if it.given && it.role == "assistant" {
-			start = i
-			break
+		if it.given && (it.role == "assistant" || it.kind == "function_call") {
+			return i
 		}
 	}
-	var fresh []*item
-	for _, it := range c.items[start:] {
-		if !it.heard {
-			fresh = append(fresh, it)
-		}
+	return 0
+}
+
+// past takes in the items of a replay that this session has not heard of.
+func (c *conversation) past() []*item {
+	past := slices.DeleteFunc(slices.Clone(c.items[:c.replayed()]), func(it *item) bool { return it.heard && it.kind == "message" })
+	for _, it := range past {
+		it.heard = true
 	}
-	return fresh
+	return past
+}
+
+// cut returns what the assistant said last in another session, and what came before that since they spoke.
+func (c *conversation) cut() (said string, of Heard) {
+	end := c.replayed()
+	if end == len(c.items) || c.items[end].role != "assistant" {
+		return "", Heard{}
+	}
+	begin := end
+	for begin > 0 && c.items[begin-1].role != "assistant" {
+		begin--
+	}
+	return strings.TrimSuffix(c.items[end].text(), " …"), c.hear(c.items[begin:end])
 }
 
 // hear sorts items into what the model hears of them.

@@ -26,6 +26,39 @@ func (b *brain) learn(it *item) {
 	}
 }
 
+// recall takes what was told in another session: questions that no answer has closed are open still.
+func (b *brain) recall(past []*item) {
+	answers := map[string]string{} // the questions that calls answer
+	for _, it := range past {
+		switch {
+		case it.kind == "message" && it.role == "system":
+			b.told(it.text())
+		case it.kind == "function_call" && it.name == tools.AnswerAgent && readable(it.arguments):
+			answers[it.callID] = gjson.Get(it.arguments, "question").String()
+		case it.kind == "function_call_output" && readable(it.output) && answers[it.callID] != "":
+			if gjson.Get(it.output, "status").String() == "done" {
+				b.forget(func(q question) bool { return q.label == answers[it.callID] })
+			}
+		}
+	}
+}
+
+// goesOn reports whether a message asks to go on with what the end of another session cut.
+func goesOn(message string) bool { return strings.Contains(message, "Go on where you were cut") }
+
+// saysAgain reports whether a message asks to say again what may not have been heard.
+func saysAgain(message string) bool { return strings.Contains(message, "say that again if it matters") }
+
+// rest returns what was not said of an answer: all of it, where it was said in other words.
+func rest(said string, of Heard) string {
+	whole := spokenNews(of)
+	left, found := strings.CutPrefix(whole, strings.TrimSpace(said))
+	if !found {
+		return whole
+	}
+	return strings.TrimSpace(left)
+}
+
 // learnPlace takes from the answer to the last work where it went. Work without a machine must not
 // follow it to where nobody is.
 func (b *brain) learnPlace(out gjson.Result) {

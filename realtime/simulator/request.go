@@ -114,6 +114,10 @@ func (s *session) respond(req request) *fault {
 		h.Instructions = *req.Instructions
 	}
 	h.Tools, h.Choice = s.callable(req)
+	if req.Input == nil && !outOfBand {
+		h.past = s.items.past()
+		h.cut = s.items.cut
+	}
 	moves := s.mind.reply(h)
 	if len(moves) > 0 {
 		if refusal, ok := moves[0].(Refuse); ok {

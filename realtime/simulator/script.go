@@ -41,6 +41,9 @@ type Heard struct {
 	Choice       string   // "auto", "none", "required", or the name of the one function to call
 	Instructions string   // of the response, else of the session
 	OutOfBand    bool     // conversation "none"
+
+	past []*item                // of another session, in which they were answered
+	cut  func() (string, Heard) // what was said last there, and what it was said of; may be nil
 }
 
 // Output is the answer to a function call.

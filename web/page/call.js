@@ -7,6 +7,7 @@ import { SocketLine } from "./line-socket.js";
 import { blocked, endedThere } from "./lines.js";
 import { left } from "./one-call.js";
 import { watchNetwork } from "./network.js";
+import { expired } from "./voice-errors.js";
 
 const patience = 15_000; // for sound and events to come up
 const measuring = 2000; // how often the connection is looked at
@@ -333,9 +334,11 @@ export class Call {
     if (state === "connected" && this.#line.open) this.patch({ phase: "live" });
   }
 
-  // The other side ended the call in good order.
+  // The other side ended the call in good order. Where the sound does not go through Switchboard, so does the end of a
+  // session of the voice model: another call takes its place.
   #closed() {
     if (this.state().call.phase !== "live") return;
+    if (this.#direct && this.#why?.error?.code === expired) return this.#reconnect(this.#life);
     const why = this.#why && Date.now() - this.#why.at < endsWith ? this.#why.error : null;
     this.#finish();
     this.onProblem(why?.message || endedThere().message, why?.next || "Call again when you like.");

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/rtc"
+	"switchboard/realtime/simulator"
+)
+
+// TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: three walls of the
+// voice model's session, another network, a lid that is closed for three minutes, and a model socket that is killed
+// while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome once.
+func TestChromiumCallGoesOn(t *testing.T) {
+	t.Parallel()
+	voice, way := cutVoice(t, simulator.Config{Hurry: 4, Limit: 7 * time.Second}, false)
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice })
+	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r}
+	l.Choose("Call")
+	l.Status("Listening")
+	id := r.theCall(false)
+	l.soundFlows()
+
+	l.says("On bigpc continue the auth session and run the tests")
+	l.begun(1)
+	eval[bool](l.tab, `dispatchEvent(new Event("online"))`)
+	l.logs("client takes another way", 1)
+	l.voice("TestRefreshExpiredToken")
+	l.wall(1)
+
+	l.says("Fix it")
+	l.begun(2)
+	l.closeLid()
+	if r.theCall(true) != id {
+		t.Error("the call is another one")
+	}
+	until(t, "the work to end", func() bool { return r.handoffs()[1].Outcome != "" })
+	if r.handoffs()[1].State == handoff.StatusDelivered {
+		t.Error("it counts as heard though nobody was there")
+	}
+	l.Click("Go on")
+	l.Status("Listening")
+	l.Shows("Reconnected.")
+	l.voice("tests pass")
+	l.wall(2)
+
+	l.says("Push it from bigpc")
+	l.voice("Yes or no?")
+	l.Status("bigpc waits for you")
+	way.proxy.Stop()
+	l.logs("voice model's session lost", 1)
+	must(t, way.proxy.Start())
+	l.Shows("Reconnected.")
+	l.says("yes")
+	l.voice("is pushed")
+	l.wall(3)
+	l.soundFlows()
+	if now := r.theCall(false); now != id {
+		t.Errorf("it was in %s, and is in %s", id, now)
+	}
+	l.one("On bigpc continue the auth session and run the tests", "Fix it", "Push it from bigpc")
+	l.told("TestRefreshExpiredToken", "tests pass", "is pushed")
+	l.Choose("Hang up")
+	l.Status("Not in a call")
+	r.noCallIsLeft()
+	l.Quiet(noKeyYet)
+}
+
+// TestChromiumDirectGoesOn: where the sound does not go through Switchboard, the wall of the voice model's session ends
+// its call. The page goes on in another one, without a word of an error, and the conversation with it.
+func TestChromiumDirectGoesOn(t *testing.T) {
+	t.Parallel()
+	voice, way := cutVoice(t, simulator.Config{Hurry: 4, Limit: 10 * time.Second}, true)
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice })
+	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r}
+	l.Choose("Call")
+	l.Status("Listening")
+	id := r.theCall(false)
+	l.says("On bigpc continue the auth session and run the tests")
+	l.begun(1)
+	way.proxy.Stop() // Switchboard's socket, not the sound
+	must(t, way.proxy.Start())
+	l.voice("TestRefreshExpiredToken")
+	l.Shows("Reconnected.")
+	l.Status("Listening")
+	if now := r.theCall(false); now == id {
+		t.Error("the call is the one that has ended")
+	}
+	l.says("On bigpc fix it")
+	l.voice("tests pass")
+	l.one("On bigpc continue the auth session and run the tests", "On bigpc fix it")
+	if n := eval[int](l.tab, `document.querySelectorAll(".toast").length`); n != 0 {
+		t.Errorf("%d notices:\n%s", n, eval[string](l.tab, `document.body.innerText`))
+	}
+	l.Choose("Hang up")
+	l.Status("Not in a call")
+	r.noCallIsLeft()
+	l.Quiet(noKeyYet, "404") // who comes back to a call that is over is told so
+}
+
+// cutVoice runs a simulated voice model behind a proxy that can end its sockets.
+func cutVoice(t *testing.T, c simulator.Config, direct bool) (modelPlan, *cutter) {
+	t.Helper()
+	l := loopback(t)
+	c.Log = zap.NewNop()
+	run := func(ctx context.Context, l net.Listener) error { return simulator.New(c).Serve(ctx, l) }
+	if direct {
+		run = carryingVoice(c, rtc.Config{})
+	}
+	background(t, func(ctx context.Context) error { return run(ctx, l) })
+	way := newCutter(t, "voice", l.Addr().String())
+	return modelPlan{URL: way.at + "/v1/realtime", Name: simulator.Name, Direct: direct}, way
+}
+
+// A longCall is a call in a browser that outlives what it is made of.
+type longCall struct {
+	*tab
+	r *running
+}
+
+// begun waits until so many pieces of work have begun.
+func (l *longCall) begun(n int) {
+	l.T.Helper()
+	until(l.T, "the work to begin", func() bool { return len(l.r.handoffs()) == n })
+}
+
+// logs waits until the log has a message so often.
+func (l *longCall) logs(message string, n int) {
+	l.T.Helper()
+	until(l.T, message, func() bool { return strings.Count(l.r.logs.String(), message) >= n })
+}
+
+// wall waits for the nth end of a session of the voice model, and that the page says that the call goes on.
+func (l *longCall) wall(n int) {
+	l.T.Helper()
+	l.logs(`"planned":true`, n)
+	l.Shows("Reconnected.")
+	l.Status("Listening")
+}
+
+// closeLid closes the lid for three minutes. Then the page asks before it opens the microphone.
+func (l *longCall) closeLid() {
+	l.T.Helper()
+	eval[bool](l.tab, `(() => { const now = Date.now; Date.now = () => now() + 180_000; return document.dispatchEvent(new Event("visibilitychange")); })()`)
+	l.Shows("You were away, so the microphone is off.")
+	l.Status("Not in a call")
+}
+
+// one holds that it was one conversation: each sentence is shown once, and led to one piece of work, in one session.
+func (l *longCall) one(sentences ...string) {
+	l.T.Helper()
+	works := l.r.allHeard()
+	if len(works) != len(sentences) {
+		l.T.Errorf("%d pieces of work: %+v", len(works), works)
+	}
+	for _, w := range works {
+		if w.ThreadID != works[0].ThreadID || w.Outcome != handoff.OutcomeResult {
+			l.T.Errorf("%s: %s in %s, not %s", w.Prompt, w.Outcome, w.ThreadID, works[0].ThreadID)
+		}
+	}
+	for _, s := range sentences {
+		if n := l.lines("you", fmt.Sprintf(`includes(%q)`, s)); n != 1 {
+			l.T.Errorf("%q is shown %d times:\n%s", s, n, eval[string](l.tab, `document.body.innerText`))
+		}
+	}
+}
+
+// told holds that each outcome, for which some of its words stand, was told, and not again after it was told whole.
+func (l *longCall) told(outcomes ...string) {
+	l.T.Helper()
+	for _, words := range outcomes {
+		all := l.lines("voice", fmt.Sprintf(`includes(%q)`, words))
+		whole := l.lines("voice", fmt.Sprintf(`match(/^(?!.*\bstopped\b).*%s/s)`, words))
+		if all == 0 || whole > 1 {
+			l.T.Errorf("%q is told %d times, %d times whole:\n%s", words, all, whole, eval[string](l.tab, `document.body.innerText`))
+		}
+	}
+}
+
+// lines counts the lines of the caller or the voice whose visible text has something.
+func (l *longCall) lines(who, has string) int {
+	l.T.Helper()
+	return eval[int](l.tab, fmt.Sprintf(`[...document.querySelectorAll(".line.%s")].filter((e) => e.innerText.%s).length`, who, has))
+}
