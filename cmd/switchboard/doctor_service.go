@@ -103,6 +103,7 @@ func (d *doctor) store(ctx context.Context) {
 			return
 		}
 		d.ok("store", "the Switchboard that runs can write it")
+		d.promised(ctx)
 		return
 	}
 	address := d.s.Redis.Reveal()
@@ -124,8 +125,56 @@ func (d *doctor) store(ctx context.Context) {
 			"end that one, or give this one a Redis of its own (another database number will do)")
 	case u.Scheme == "rediss":
 		d.ok("store", "the Redis at %s answers, encrypted", u.Host)
+		d.promised(ctx)
 	default:
 		d.ok("store", "the Redis at %s answers, unencrypted", u.Host)
+		d.promised(ctx)
+	}
+}
+
+// maxApart is how much the clocks of a Redis and of this machine may differ: times that people see, and ends of logins
+// and secrets, come from both.
+const maxApart = 2 * time.Second
+
+// promised looks at what the promises of a Switchboard that remembers in a Redis depend on, and tells what they are
+// worth there.
+func (d *doctor) promised(ctx context.Context) {
+	if d.s.Redis.Reveal() == "" {
+		return
+	}
+	about, err := redis.Inspect(ctx, redis.Config{URL: d.s.Redis.Reveal()})
+	if err != nil { // a managed Redis may not let us ask
+		d.ok("promises", "not known: the Redis does not tell how it keeps what it is told (%v)", err)
+		return
+	}
+	d.promises(about)
+}
+
+// promises tells what follows from how a Redis is set up.
+func (d *doctor) promises(about redis.About) {
+	if apart := about.Ahead.Abs().Round(time.Millisecond); apart > maxApart {
+		d.mend("clock", fmt.Sprintf("this machine's clock and that of the Redis are %s apart", apart),
+			"set both by NTP; logins, secrets and times of work are off by that much")
+	} else {
+		d.ok("clock", "%s apart from that of the Redis", apart)
+	}
+	switch {
+	case about.Replica:
+		d.mend("promises", "the Redis is a replica, which takes no writes", "name its primary in redis")
+	case about.Evicts:
+		d.mend("promises", "the Redis drops keys when it is full: work, logins and outcomes may vanish",
+			"maxmemory-policy noeviction")
+	case about.Failing:
+		d.mend("promises", "the Redis could not write to its disk the last time it tried", "look at its log and its disk")
+	case !about.Journal:
+		d.mend("promises", "the Redis keeps snapshots at most: what came since the newest is lost when it crashes, and "+
+			"work that was begun then may be begun again", "appendonly yes, with appendfsync everysec, and a disk that stays")
+	case about.Replicas > 0:
+		d.ok("promises", "kept when Switchboard is killed; a crash of the Redis, or a change to one of its %d replicas, may "+
+			"lose the last second", about.Replicas)
+	default:
+		d.ok("promises", "kept when Switchboard is killed; a crash of the Redis may lose the last second, the loss of its "+
+			"disk everything")
 	}
 }
 

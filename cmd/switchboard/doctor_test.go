@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -223,6 +224,32 @@ func TestDoctorVoiceEnds(t *testing.T) {
 		d := &doctor{out: &out, s: &settings{Model: c.m}}
 		if d.voiceEnds(now); out.String() != c.says {
 			t.Errorf("%s on %s: %q, want %q", c.m.Name, c.day, out.String(), c.says)
+		}
+	}
+}
+
+// TestDoctorTellsPromises: what a Redis is set up to lose is told, and so are clocks that are apart.
+func TestDoctorTellsPromises(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		about redis.About
+		wrong int
+		want  string
+	}{
+		{redis.About{Journal: true, Ahead: -time.Second}, 0, "ok    clock          1s apart"},
+		{redis.About{Journal: true}, 0, "may lose the last second, the loss of its disk everything"},
+		{redis.About{Journal: true, Replicas: 2}, 0, "one of its 2 replicas"},
+		{redis.About{Journal: true, Ahead: -5 * time.Second}, 1, "are 5s apart"},
+		{redis.About{}, 1, "appendonly yes"},
+		{redis.About{Journal: true, Evicts: true}, 1, "noeviction"},
+		{redis.About{Journal: true, Failing: true}, 1, "look at its log"},
+		{redis.About{Journal: true, Replica: true}, 1, "name its primary"},
+	} {
+		var out syncBuffer
+		d := &doctor{out: &out}
+		d.promises(c.about)
+		if text := out.String(); d.wrong != c.wrong || !strings.Contains(text, c.want) {
+			t.Errorf("%+v: %d wrong, want %d with %q:\n%s", c.about, d.wrong, c.wrong, c.want, text)
 		}
 	}
 }

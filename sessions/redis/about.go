@@ -1,0 +1,56 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// About is what a Redis says of itself, as far as promises depend on it.
+type About struct {
+	Ahead    time.Duration // of its clock before that of this machine; below zero: it is behind
+	Journal  bool          // each write is in a file within a second (appendonly)
+	Failing  bool          // the newest write to that file, or the newest snapshot, failed
+	Evicts   bool          // it drops keys when it is full
+	Replica  bool          // it is a replica, and takes no writes
+	Replicas int           // that follow it
+}
+
+// Inspect asks a Redis about itself. It writes nothing. Its errors are those of [Open].
+func Inspect(ctx context.Context, cfg Config) (About, error) {
+	s := newStore(cfg)
+	if err := s.connect(ctx, cfg.URL); err != nil {
+		return About{}, err
+	}
+	defer func() { _ = s.client.Close() }() // nothing was written
+	sent := time.Now()
+	there, err := s.client.Time(ctx).Result()
+	if err != nil {
+		return About{}, fmt.Errorf("read the clock of the %s: %w", s.where, err)
+	}
+	between := sent.Add(time.Since(sent) / 2)
+	info, err := s.client.Info(ctx).Result()
+	if err != nil {
+		return About{}, fmt.Errorf("ask the %s about itself: %w", s.where, err)
+	}
+	a := aboutOf(info)
+	a.Ahead = there.Sub(between)
+	return a, nil
+}
+
+// aboutOf reads the answer to INFO.
+func aboutOf(info string) (a About) {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields[name] = value
+	}
+	bad := func(name string) bool { return fields[name] != "" && fields[name] != "ok" }
+	a.Journal = fields["aof_enabled"] == "1"
+	a.Failing = bad("aof_last_write_status") || bad("rdb_last_bgsave_status")
+	a.Evicts = fields["maxmemory"] != "0" && fields["maxmemory_policy"] != "noeviction"
+	a.Replica = fields["role"] == "slave"
+	_, _ = fmt.Sscan(fields["connected_slaves"], &a.Replicas) // 0 where it does not say
+	return a
+}

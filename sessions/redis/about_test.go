@@ -1,0 +1,41 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"switchboard/sessions/sessionstest"
+)
+
+// TestAbout: what a Redis says of itself is read as it is.
+func TestAbout(t *testing.T) {
+	const good = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\naof_last_write_status:ok\r\n" +
+		"rdb_last_bgsave_status:ok\r\n# Replication\r\nrole:master\r\nconnected_slaves:2\r\n"
+	for info, want := range map[string]About{
+		good: {Journal: true, Replicas: 2},
+		"aof_enabled:0\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\nrole:master\r\n":        {},
+		"aof_enabled:1\r\naof_last_write_status:err\r\nmaxmemory:0\r\n":                          {Journal: true, Failing: true},
+		"aof_enabled:0\r\nrdb_last_bgsave_status:err\r\nmaxmemory:0\r\n":                         {Failing: true},
+		"aof_enabled:1\r\nmaxmemory:1000\r\nmaxmemory_policy:volatile-ttl\r\nrole:slave\r\n":     {Journal: true, Evicts: true, Replica: true},
+		"aof_enabled:1\r\nmaxmemory:1000\r\nmaxmemory_policy:noeviction\r\nconnected_slaves:x\n": {Journal: true},
+	} {
+		if got := aboutOf(info); got != want {
+			t.Errorf("%q: %+v, want %+v", info, got, want)
+		}
+	}
+}
+
+// TestInspect asks a real Redis, whose clock is this machine's.
+func TestInspect(t *testing.T) {
+	r := sessionstest.StartRedis(t)
+	a, err := Inspect(t.Context(), Config{URL: r.URL})
+	if err != nil || a.Journal || a.Failing || a.Evicts || a.Replica || a.Replicas != 0 || a.Ahead.Abs() > time.Minute {
+		t.Fatalf("%+v %v", a, err)
+	}
+	r.Do("CONFIG SET appendonly yes")
+	r.Do("CONFIG SET maxmemory 100mb")
+	r.Do("CONFIG SET maxmemory-policy allkeys-lru")
+	if a, err := Inspect(t.Context(), Config{URL: r.URL}); err != nil || !a.Journal || !a.Evicts {
+		t.Errorf("%+v %v", a, err)
+	}
+}
