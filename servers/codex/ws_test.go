@@ -140,8 +140,10 @@ func TestWebSocketServerGoes(t *testing.T) {
 // list that is too long is asked for again with fewer in it.
 func TestWebSocketFrameLimit(t *testing.T) {
 	limits := make(chan int, 9)
+	// Both are made before anybody waits for them: that takes seconds beside a busy machine.
+	tooLong, long := make([]byte, servers.MaxFrame+1), strings.Repeat("x", servers.MaxFrame)
 	url, _ := wsServer(t, func(conn *websocket.Conn) {
-		_ = conn.WriteMessage(websocket.TextMessage, make([]byte, servers.MaxFrame+1))
+		_ = conn.WriteMessage(websocket.TextMessage, tooLong)
 		for {
 			var asked sent
 			if conn.ReadJSON(&asked) != nil {
@@ -155,10 +157,10 @@ func TestWebSocketFrameLimit(t *testing.T) {
 			limits <- p.Limit
 			preview := "short"
 			if p.Limit > 10 {
-				preview = strings.Repeat("x", servers.MaxFrame)
+				preview = long
 			}
 			_ = conn.WriteMessage(websocket.TextMessage,
-				fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":%q,"preview":%q}]}}`, asked.ID, thread1, preview))
+				fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":%q,"preview":"%s"}]}}`, asked.ID, thread1, preview))
 		}
 	})
 	link, err := Dialer(atAddress(url))(t.Context())
