@@ -52,7 +52,7 @@ func ourImports() []importRule {
 		{"servers", []string{"handoff"}, []string{"servers/serverstest", "servers/simulator"},
 			"it must not know voice, nor the kinds of servers: an agent is asked, not spoken to"},
 		{"servers/turns", []string{"handoff"}, nil, "it is bookkeeping that any kind of server needs, so it may know none"},
-		{"servers/transport", []string{"handoff", "servers"}, []string{"servers/serverstest"}, "it is a way to an agent server that kinds share, so it may know none"},
+		{"servers/transport", []string{"handoff", "servers"}, []string{"servers/serverstest", "sessions/sessionstest"}, "it is a way to an agent server that kinds share, so it may know none"},
 		{"servers/joined", []string{"handoff", "servers", "servers/transport"}, nil,
 			"it is a way to agents on machines that joined, which kinds share, so it may know none"},
 		{"servers/joined/host", []string{"handoff", "servers", "servers/joined", "servers/joined/keeper", "servers/transport"},

@@ -13,8 +13,10 @@ import (
 	"strings"
 	"syscall"
 
+	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/servers/joined/host"
+	"switchboard/servers/transport"
 	"switchboard/sessions"
 )
 
@@ -25,6 +27,7 @@ type joinVerb struct {
 	Agents    []string `placeholder:"NAME,…" help:"The agents that may be used: codex, claude, opencode. Else those that are installed."`
 	Dirs      []string `name:"dir" placeholder:"DIR,…" help:"The directories that they may be used in. Else all."`
 	Ceiling   string   `placeholder:"SANDBOX" help:"The loosest sandbox that may run here: read-only, workspace-write or danger-full-access."`
+	Stdio     bool     `help:"Serve who comes by ssh, on the standard streams, and end with them; see \"switchboard add NAME ssh:DESTINATION\". The agent goes on."`
 	NoAnswers bool     `help:"What agents ask here is answered here alone: a yes from elsewhere does not count."`
 }
 
@@ -223,6 +226,9 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 	if err != nil {
 		return err
 	}
+	if j.Stdio {
+		return j.stdio(ctx, dir, file, stdout, stderr)
+	}
 	policy, err := j.policy(file)
 	if err != nil {
 		return err
@@ -268,6 +274,25 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // of a terminal that closes; agents go on
 	defer stop()
 	return h.Run(ctx, at)
+}
+
+// stdio serves who comes by ssh. What the owner of this machine allows holds, where a file says so.
+func (j joinVerb) stdio(ctx context.Context, dir, file string, stdout, stderr io.Writer) error {
+	if j.URL != "" || j.Service || len(j.Agents)+len(j.Dirs)+len(j.Ceiling) > 0 || j.NoAnswers {
+		return typed("--stdio goes alone: what may be done is in " + file)
+	}
+	policy, err := readPolicy(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := syscall.SetNonblock(0, true); err != nil { // so that closing it ends a read
+		return err
+	}
+	return host.Pipe(ctx, host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Log: newLog(stderr)}, codex.Name,
+		os.NewFile(0, "standard input"), stdout, func() error {
+			_, err := fmt.Fprintln(stdout, transport.Mark)
+			return err
+		})
 }
 
 // do ends what join began.

@@ -16,6 +16,7 @@ func transports(lines *joined.Lines) []servers.Transport {
 	return []servers.Transport{
 		transport.ByURL(),
 		transport.ByUnix(),
+		transport.BySSH(),
 		joined.Transport(lines),
 		transport.ByCommand(),
 	}

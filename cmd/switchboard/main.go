@@ -24,6 +24,7 @@ import (
 	"switchboard/servers/joined"
 	"switchboard/servers/joined/keeper"
 	"switchboard/servers/responses/sandbox"
+	"switchboard/servers/transport"
 	"switchboard/sessions"
 )
 
@@ -139,6 +140,9 @@ func exitCode(err error, stderr io.Writer) int {
 	_, _ = fmt.Fprintln(stderr, "switchboard:", verbs.Plain(words(err)))
 	if refused && refusal.Final() {
 		return exitRefused
+	}
+	if fault, ok := errors.AsType[*handoff.Error](err); ok && fault.Reason == handoff.ReasonAgentMissing {
+		return transport.ExitNotFound
 	}
 	return exitFailed
 }

@@ -75,6 +75,19 @@ type child struct {
 	grace  time.Duration    // Set once: to end by itself
 	told   atomic.Bool      // it was told to end
 	died   func(how string) // Set once: takes how it ended by itself; may be nil
+
+	mu   sync.Mutex
+	said []byte // Guarded by mu: the end of its stderr, at most maxSaid bytes
+}
+
+// maxSaid is how much of the end of a child's stderr is kept for whoever explains its end, in bytes.
+const maxSaid = 4 << 10
+
+// saidLast is the end of what the child said on its stderr.
+func (c *child) saidLast() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.said)
 }
 
 // Open implements [servers.Way]: it starts the program.
@@ -154,6 +167,10 @@ func (c *child) drain(stderr *os.File) {
 		if err != nil {
 			return
 		}
+		c.mu.Lock()
+		c.said = append(append(c.said, line[:min(len(line), maxSaid)]...), '\n')
+		c.said = c.said[max(0, len(c.said)-maxSaid):]
+		c.mu.Unlock()
 		if logged < maxStderr {
 			logged += len(line)
 			c.log.Debug("child says", zap.ByteString("stderr", line))

@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 
 // playChild answers lines on standard streams, with the habits that part names.
 func playChild(part string) {
+	if socket, ok := strings.CutPrefix(part, "pipe:"); ok {
+		playPipe(socket)
+		return
+	}
 	switch part {
 	case "grandchild":
 		time.Sleep(time.Hour)

@@ -76,10 +76,14 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 	}
+	lock, err := p.lock(useFile, syscall.LOCK_SH|syscall.LOCK_NB)
+	if err != nil { // another process ends it just now
+		return nil, errors.Join(err, conn.Close())
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open++
-	return &used{Conn: conn, of: p}, nil
+	return &used{Conn: conn, of: p, lock: lock}, nil
 }
 
 func connect(ctx context.Context, socket string) (net.Conn, error) {
@@ -90,6 +94,7 @@ func connect(ctx context.Context, socket string) (net.Conn, error) {
 type used struct {
 	net.Conn
 	of   *process
+	lock *os.File // tells other processes of ours that it is used
 	once sync.Once
 }
 
@@ -100,6 +105,7 @@ func (u *used) Close() error {
 		defer u.of.mu.Unlock()
 		u.of.open--
 		u.of.used = time.Now()
+		_ = u.lock.Close() // it is only a lock
 	})
 	return u.Conn.Close()
 }
@@ -112,6 +118,11 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	starting, err := p.lock(startFile, syscall.LOCK_EX) // another process of ours may be about to; it takes at most startWithin
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = starting.Close() }() // it is only a lock
 	if conn, err := connect(ctx, p.socket); err == nil {
 		return conn, nil
 	}
@@ -246,9 +257,15 @@ func (p *process) endUnused(now time.Time) {
 	p.mu.Lock()
 	unused := p.open == 0 && now.Sub(p.used) > unusedFor
 	p.mu.Unlock()
-	if unused {
-		p.end()
+	if !unused {
+		return
 	}
+	lock, err := p.lock(useFile, syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil { // another process of ours uses it
+		return
+	}
+	defer func() { _ = lock.Close() }() // it is only a lock
+	p.end()
 }
 
 // end ends the agent if it runs: SIGTERM, and SIGKILL where that is not enough.

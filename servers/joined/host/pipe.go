@@ -1,0 +1,63 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"switchboard/servers/joined"
+)
+
+// Pipe connects an agent of this machine with in and out until either ends: for who comes by ssh. ready is called once
+// the agent is there. What the machine's owner allows holds as for a line, and the agent goes on when this ends. Other
+// processes of ours may use the same directory meanwhile.
+func Pipe(ctx context.Context, cfg Config, agent string, in io.ReadCloser, out io.Writer, ready func() error) error {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	conn, err := newAgents(cfg).dial(ctx, joined.Opening{Agent: agent})
+	if err != nil {
+		return err
+	}
+	end := sync.OnceFunc(func() {
+		_ = conn.Close() // both are gone either way
+		_ = in.Close()
+	})
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	if err := ready(); err != nil {
+		return err
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		defer end()
+		_, _ = io.Copy(conn, in) // the end of either is the end of both
+	})
+	_, _ = io.Copy(out, conn)
+	end()
+	sending.Wait()
+	return nil
+}
+
+// The ends of names of files that processes of ours lock, after the name of an agent: shared by who is connected to it
+// and alone by who ends it unused; alone by who starts it.
+const (
+	useFile   = ".use"
+	startFile = ".start"
+)
+
+// lock locks a file of the agent in a way of flock. Closing the file gives it back.
+func (p *process) lock(name string, how int) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(p.dir, p.setting.Name+name), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), how); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

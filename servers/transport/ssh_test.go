@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/serverstest"
+	"switchboard/sessions/sessionstest"
+)
+
+// playPipe plays codex app-server proxy: it connects the standard streams with a socket.
+func playPipe(socket string) {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		os.Exit(1)
+	}
+	go func() {
+		_, _ = io.Copy(os.Stdout, conn)
+		os.Exit(0)
+	}()
+	_, _ = io.Copy(conn, os.Stdin)
+}
+
+// echoes serves WebSockets that echo, on a socket.
+func echoes(t *testing.T) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	must(t, err)
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for {
+			kind, frame, err := conn.ReadMessage()
+			if err != nil || conn.WriteMessage(kind, frame) != nil {
+				return
+			}
+		}
+	})}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return socket
+}
+
+// proxyScript plays a codex whose app-server runs.
+func proxyScript(t *testing.T, socket string) string {
+	t.Helper()
+	own, err := os.Executable()
+	must(t, err)
+	return fmt.Sprintf("#!/bin/sh\n[ \"$1 $2\" = \"app-server proxy\" ] || exit 9\n%s=pipe:%s exec %s\n", playEnv, socket, own)
+}
+
+func echoed(t *testing.T, wire servers.Wire, words string) {
+	t.Helper()
+	must(t, wire.Write([]byte(words)))
+	if got, err := wire.Read(); err != nil || string(got) != words {
+		t.Fatalf("%.40q, %v", got, err)
+	}
+}
+
+// TestSSH: frames pass through a real ssh whole, whatever a login prints; an ssh that is lost ends the wire, and the next
+// one reaches the same app-server. Each thing that can be missing is told as that.
+func TestSSH(t *testing.T) {
+	far := serverstest.StartSSHD(t, sessionstest.FreePort)
+	way := &SSH{Destination: "box"}
+	end := servers.End{Server: "mini", Log: zap.NewNop()}
+	refused := func(reason handoff.Reason) {
+		t.Helper()
+		wire, err := way.Open(t.Context(), end)
+		if err == nil {
+			_ = wire.Close()
+		}
+		if err == nil || handoff.AsError(err).Reason != reason {
+			t.Errorf("%v, want %s", err, reason)
+		}
+	}
+	refused(handoff.ReasonAgentMissing)
+	far.Install("codex", "#!/bin/sh\necho no such model >&2\nexit 1\n")
+	refused(handoff.ReasonOutdated) // its proxy is no command
+	far.Install("codex", proxyScript(t, echoes(t)))
+	must(t, os.WriteFile(filepath.Join(far.Home, ".bashrc"), []byte("echo welcome home\n"), 0o600))
+
+	wire, err := way.Open(t.Context(), end)
+	must(t, err)
+	echoed(t, wire, "hello")
+	echoed(t, wire, strings.Repeat("x", 1<<20))
+	ssh := wire.(*socket).conn.NetConn().(*handoff.Handshake).Conn.(*sshConn)
+	must(t, syscall.Kill(ssh.child.cmd.Process.Pid, syscall.SIGKILL))
+	if _, err := wire.Read(); err == nil {
+		t.Error("a lost ssh goes on")
+	}
+	must(t, wire.Close())
+	wire, err = way.Open(t.Context(), end)
+	must(t, err)
+	echoed(t, wire, "again")
+	must(t, wire.Close())
+
+	far.Install("switchboard", "#!/bin/sh\necho 'unknown flag --stdio' >&2\nexit 2\n")
+	refused(handoff.ReasonOutdated)
+	far.Install("switchboard", "#!/bin/sh\necho "+Mark+"\n"+strings.TrimPrefix(strings.ReplaceAll(proxyScript(t, echoes(t)), "app-server proxy", "join --stdio"), "#!/bin/sh\n"))
+	wire, err = way.Open(t.Context(), end)
+	must(t, err)
+	echoed(t, wire, "by switchboard")
+	must(t, wire.Close())
+
+	far.Forget("authorized_keys")
+	refused(handoff.ReasonSSHKeyRefused)
+	far.UserKey()
+	far.Forget("known_hosts")
+	refused(handoff.ReasonHostKeyUnknown)
+	far.OtherHostKey()
+	refused(handoff.ReasonHostKeyChanged)
+	far.Stop()
+	refused(handoff.ReasonSSHNotRunning)
+	t.Setenv("PATH", t.TempDir())
+	refused(handoff.ReasonSSHMissing)
+}
+
+// TestSSHReasons: what ssh says when it fails has one reason.
+func TestSSHReasons(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]handoff.Reason{
+		"ssh: Could not resolve hostname mini.local: Name or service not known":                                              handoff.ReasonNameUnknown,
+		"ssh: connect to host mini.local port 22: Connection timed out":                                                      handoff.ReasonAsleep,
+		"ssh: connect to host mini.local port 22: Operation timed out":                                                       handoff.ReasonAsleep,
+		"Timeout, server mini.local not responding.":                                                                         handoff.ReasonAsleep,
+		"ssh: connect to host mini.local port 22: No route to host":                                                          handoff.ReasonNoRoute,
+		"ssh: connect to host mini.local port 22: Connection refused":                                                        handoff.ReasonSSHNotRunning,
+		"me@mini.local: Permission denied (publickey,password).":                                                             handoff.ReasonSSHKeyRefused,
+		"Received disconnect from 10.0.0.5 port 22:2: Too many authentication failures":                                      handoff.ReasonSSHKeyRefused,
+		"No ED25519 host key is known for mini.local and you have requested strict checking.\nHost key verification failed.": handoff.ReasonHostKeyUnknown,
+		"@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.":                         handoff.ReasonHostKeyChanged,
+		"/home/me/.ssh/config: line 3: Bad configuration option: hots":                                                       handoff.ReasonSSHSettings,
+		"Bad owner or permissions on /home/me/.ssh/config":                                                                   handoff.ReasonSSHSettings,
+		"kex_exchange_identification: Connection closed by remote host":                                                      handoff.ReasonCut,
+		"something new": handoff.ReasonUnknown,
+	} {
+		if got := sshReason(exitSSH, said); got != want {
+			t.Errorf("%q: %s, want %s", said, got, want)
+		}
+	}
+	for code, want := range map[int]handoff.Reason{
+		ExitNotFound: handoff.ReasonAgentMissing, exitUsage: handoff.ReasonOutdated, exitNotStarted: handoff.ReasonAgentEnded,
+		exitOldSwitchboard: handoff.ReasonOutdated, 1: handoff.ReasonAgentEnded, 0: handoff.ReasonCut,
+	} {
+		if got := sshReason(code, "ssh: connect to host x port 22: Connection refused"); got != want {
+			t.Errorf("exit code %d: %s, want %s", code, got, want)
+		}
+	}
+}
+
+// complaints are what a check reports.
+type complaints struct {
+	servers.Report
+	mu  sync.Mutex
+	all []string
+}
+
+func (c *complaints) Bad(_, format string, args ...any) {
+	c.all = append(c.all, fmt.Sprintf(format, args...))
+}
+
+// TestSSHDestinations: nothing that ssh, or a shell in somebody's settings, could take for more than a destination
+// reaches it; what does stands behind the end of the options.
+func TestSSHDestinations(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"mini", "me@mini.local", "ssh://me@mini.local:2222", "me@10.0.0.5", "me@fe80::1%eth0", "ssh://[::1]:22"} {
+		var told complaints
+		if (&SSH{Destination: good}).Check(&told, nil); len(told.all) > 0 {
+			t.Errorf("%q is refused: %q", good, told.all)
+		}
+		args := (&SSH{Destination: good}).arguments(connectThere)
+		if i := slices.Index(args, good); args[i-1] != "--" || i != len(args)-2 {
+			t.Errorf("%q", args)
+		}
+	}
+	for _, bad := range []string{"-oProxyCommand=x", "me@-oProxyCommand=x", "ssh://-x", "a b", "a;b", "$(x)", "a`b`", "me@a'b", "a\nb", "a|b", "../x", "ssh://me@a/b"} {
+		var told complaints
+		if (&SSH{Destination: bad}).Check(&told, nil); len(told.all) != 1 {
+			t.Errorf("%q is taken", bad)
+		}
+		if _, err := (&SSH{Destination: bad}).Open(t.Context(), servers.End{Server: "mini", Log: zap.NewNop()}); err == nil ||
+			handoff.AsError(err).Reason != handoff.ReasonSSHSettings {
+			t.Errorf("%q is run: %v", bad, err)
+		}
+	}
+	if strings.Contains(connectThere, "'") {
+		t.Error("the script ends the word that it stands in")
+	}
+}
