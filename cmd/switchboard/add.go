@@ -24,15 +24,16 @@ import (
 )
 
 type addVerb struct {
-	Name  string   `arg:"" help:"What you call the machine."`
-	Where []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
-	Set   []string `sep:"none" placeholder:"SETTING=VALUE" help:"A setting of the machine, as under servers in the file; may be given again."`
+	Name    string   `arg:"" help:"What you call the machine."`
+	Where   []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, ssh:me@mini.local of another machine with Codex, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
+	Install bool     `help:"For ssh: copy this program there first, as ~/.local/bin/switchboard; its system and processor must be the same."`
+	Set     []string `sep:"none" placeholder:"SETTING=VALUE" help:"A setting of the machine, as under servers in the file; may be given again."`
 }
 
 // Help shows examples.
 func (addVerb) Help() string {
 	return examples("switchboard add bigpc ws://127.0.0.1:4500", "switchboard add laptop -- codex app-server",
-		"switchboard add box unix:/run/codex.sock",
+		"switchboard add box unix:/run/codex.sock", "switchboard add mini ssh:me@mini.local --install",
 		"switchboard add bigpc ws://127.0.0.1:4500 --set cwd=/home/me/src --set 'aliases=[big pc]' --set 'projects={api: "+
 			"/home/me/src/api}'",
 		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=notes --set key_env=VOICE_KEY")
@@ -58,6 +59,9 @@ func (a addVerb) do(ctx context.Context, o *options, env func(string) string, st
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s was left as it is, because with %s it would be wrong", file, a.Name), err)
 	}
+	if err := a.check(ctx, s.Servers, stdout); err != nil {
+		return err
+	}
 	told, err := rewrite(ctx, env, file, before, after)
 	if err != nil {
 		return err
@@ -68,6 +72,20 @@ func (a addVerb) do(ctx context.Context, o *options, env func(string) string, st
 	}
 	_, err = fmt.Fprintf(stdout, "added %s to %s%s\n", a.Name, file, told.orNext(next))
 	return err
+}
+
+// check looks at a machine before it is added, where that tells more than its address: one that is reached by ssh.
+func (a addVerb) check(ctx context.Context, all []servers.Spec, stdout io.Writer) error {
+	i := slices.IndexFunc(all, func(s servers.Spec) bool { return s.Name == a.Name })
+	if i >= 0 {
+		if way, ok := overSSH(all[i]); ok {
+			return checkSSH(ctx, all[i], way, a.Install, stdout)
+		}
+	}
+	if a.Install {
+		return typed("--install goes with an ssh: address")
+	}
+	return nil
 }
 
 // entry is the server as lines of the file, without their margin. Which setting its address goes into says a kind.
@@ -101,7 +119,7 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	case row != "":
 		value = scalar(value)
 	case len(a.Where) == 1 && asked == "" && !installed(where):
-		return nil, typed(where + " is no address, as ws://bigpc:4500, unix:PATH and https://api.openai.com/v1 are, and no " +
+		return nil, typed(where + " is no address, as ws://bigpc:4500, unix:PATH, ssh:bigpc and https://api.openai.com/v1 are, and no " +
 			"program on this machine")
 	default:
 		var words []string

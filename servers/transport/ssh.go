@@ -38,8 +38,8 @@ func BySSH() servers.Transport {
 	}
 }
 
-// destination matches what ssh is given: no option, nothing that a shell in the user's settings could take for more than
-// a name.
+// destination matches what ssh is given: no option, nothing that a shell in the user's settings could take for more
+// than a name.
 var destination = regexp.MustCompile(`^(ssh://)?([A-Za-z0-9_][A-Za-z0-9_.+-]*@)?([A-Za-z0-9_][A-Za-z0-9_.-]*|\[?[0-9A-Fa-f:]+(%[A-Za-z0-9]+)?\]?)(:[0-9]+)?/?$`)
 
 // Check implements [servers.Way].
@@ -76,7 +76,7 @@ func (s *SSH) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
 	return wire, nil
 }
 
-// Times of an ssh. One that goes silent ends after 30 s, as a WebSocket does after 25.
+// sshOptions are those of every ssh: nobody is asked for anything, and one that goes silent ends after 30 s. Set once.
 var sshOptions = []string{
 	"-T", "-x", "-a", "-e", "none",
 	"-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3",

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -76,8 +75,8 @@ func echoed(t *testing.T, wire servers.Wire, words string) {
 	}
 }
 
-// TestSSH: frames pass through a real ssh whole, whatever a login prints; an ssh that is lost ends the wire, and the next
-// one reaches the same app-server. Each thing that can be missing is told as that.
+// TestSSH: frames pass through a real ssh whole, whatever a login prints; an ssh that is lost ends the wire, and the
+// next one reaches the same app-server. Each thing that can be missing is told as that.
 func TestSSH(t *testing.T) {
 	far := serverstest.StartSSHD(t, sessionstest.FreePort)
 	way := &SSH{Destination: "box"}
@@ -170,7 +169,6 @@ func TestSSHReasons(t *testing.T) {
 // complaints are what a check reports.
 type complaints struct {
 	servers.Report
-	mu  sync.Mutex
 	all []string
 }
 

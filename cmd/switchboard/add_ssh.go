@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/cmd/switchboard/verbs"
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+	"switchboard/servers/transport"
+)
+
+// Bounds of what is asked of a machine that is added.
+const (
+	lookWithin    = 15 * time.Second
+	installWithin = 5 * time.Minute
+)
+
+// errNotAdded is what add ends with when the machine cannot be worked with; what is missing was told.
+var errNotAdded = errors.New("nothing was added: do that, and add it again")
+
+// overSSH returns the way to a server that is reached by ssh.
+func overSSH(s servers.Spec) (*transport.SSH, bool) {
+	own, _ := s.Own.(*codex.Config)
+	if own == nil {
+		return nil, false
+	}
+	way, ok := own.Way.(*transport.SSH)
+	return way, ok
+}
+
+// checkSSH looks whether a machine that is reached by ssh can be worked with, and tells it step by step: the first that
+// fails ends it. install copies this program there first.
+func checkSSH(ctx context.Context, s servers.Spec, way *transport.SSH, install bool, stdout io.Writer) error {
+	d := &doctor{out: stdout}
+	end := servers.End{Server: s.Name, Log: zap.NewNop()}
+	fail := func(about string, err error) error {
+		d.mendError(about, s.Explain(servers.DialFault(s.Name, err), time.Time{}), "")
+		return errNotAdded
+	}
+	there, err := look(ctx, way, end)
+	if err != nil {
+		return fail("ssh", err)
+	}
+	d.ok("ssh", "%s lets us in, and its host key is known; it is %s on %s", way.Destination, there.System, there.Processor)
+	if install {
+		if err := installThere(ctx, way, end, there); err != nil {
+			d.mend("switchboard", verbs.Plain(words(err)), "install it there by hand, or add the machine without --install")
+			return errNotAdded
+		}
+		if there, err = look(ctx, way, end); err != nil {
+			return fail("ssh", err)
+		}
+	}
+	if there.Codex == "" {
+		return fail("codex", &handoff.Error{Code: handoff.CodeUnreachable, Detail: "codex", Reason: handoff.ReasonAgentMissing})
+	}
+	d.ok("codex", "%s", there.Codex)
+	if there.Switchboard == "" {
+		d.ok("switchboard", "is not there, and need not be; with it (--install), what its owner allows holds")
+	} else {
+		d.ok("switchboard", "%s", there.Switchboard)
+	}
+	kind := codex.Kind(transport.BySSH())
+	dial, _ := kind.Dial(s, zap.NewNop())
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	began := time.Now()
+	link, err := dial(ctx)
+	if err != nil {
+		return fail("app-server", err)
+	}
+	_, err = link.Catalog.List(ctx, 1)
+	if err = errors.Join(err, link.Conn.Close()); err != nil {
+		return fail("app-server", err)
+	}
+	d.ok("app-server", "codex %s answers, in %s", link.Version, time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+func look(ctx context.Context, way *transport.SSH, end servers.End) (transport.There, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	return way.Look(ctx, end)
+}
+
+// installThere copies this program to a machine of the same system and processor.
+func installThere(ctx context.Context, way *transport.SSH, end servers.End, there transport.There) error {
+	if is := platform(there.System, there.Processor); is != runtime.GOOS+"/"+runtime.GOARCH {
+		return fmt.Errorf("this program is for %s/%s, and the machine is %s", runtime.GOOS, runtime.GOARCH, is)
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(own)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	about, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, installWithin)
+	defer cancel()
+	return way.Install(ctx, end, f, about.Size())
+}
+
+// platform puts what uname tells into the words of Go.
+func platform(system, processor string) string {
+	processors := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+	if known, ok := processors[processor]; ok {
+		processor = known
+	}
+	return strings.ToLower(system) + "/" + processor
+}
