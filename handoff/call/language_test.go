@@ -41,9 +41,10 @@ func TestQuestionsInEachLanguage(t *testing.T) {
 		{ID: "edit", Kind: handoff.QuestionFileChange, Changes: []string{"/src/auth.go", "/src/login.go"}, Decisions: ask},
 		{ID: "copy", Kind: handoff.QuestionCopy, Decisions: ask},
 		{ID: "in use", Kind: handoff.QuestionCopy, Reason: "It is open in another program on that machine.", Decisions: ask},
+		{ID: "in vim", Kind: handoff.QuestionCopy, Reason: "It is open in vim on that machine.", Program: "vim", Decisions: ask},
 	} {
 		shown := handoff.RecordQuestion{ID: q.ID, Kind: q.Kind, Server: "bigpc", Title: "Auth refactor", Label: "q1",
-			Command: q.Command, Changes: q.Changes, Reason: q.Reason}
+			Command: q.Command, Changes: q.Changes, Reason: q.Reason, Program: q.Program}
 		for l, reply := range replies {
 			message := l.QuestionMessage(shown)
 			lead, quote := wording.SplitMessage(message)

@@ -20,7 +20,7 @@ import (
 var notSaid = []handoff.Code{
 	handoff.CodeUnauthorized, handoff.CodeNoKey, handoff.CodeSecretOver, handoff.CodeLoginOver, handoff.CodeForbidden,
 	handoff.CodeAttached, handoff.CodeVoiceUnreachable, handoff.CodeVoiceKey, handoff.CodeVoiceModel,
-	handoff.CodeVoiceLimit, handoff.CodeVoiceGone, handoff.CodeSlowClient, handoff.CodeSoundFormat, handoff.CodeOutdated,
+	handoff.CodeVoiceLimit, handoff.CodeVoiceGone, handoff.CodeSlowClient, handoff.CodeSoundFormat, handoff.CodeOutdated, handoff.CodeSettings,
 }
 
 // inEnglish are the codes whose subject says in English what is wrong: it is for the voice model, or for nobody.
