@@ -22,7 +22,8 @@ type Problem struct {
 // Problem returns the error for an answer of HTTP, without its detail.
 func (e *Error) Problem() Problem {
 	p := Problem{
-		Code: e.Code, Message: e.Spoken(), Type: problemType(e.Meaning().HTTP), Next: e.NextStep(), Reason: e.Reason, Why: e.Why,
+		Code: e.Code, Message: e.Spoken(), Type: problemType(e.Meaning().HTTP), Next: e.NextStep(),
+		Reason: e.Reason, Why: e.Why,
 	}
 	if e.Param != "" {
 		p.Param = new(e.Param)

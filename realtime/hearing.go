@@ -40,7 +40,8 @@ type hearing struct {
 	saying   *saying
 	attached *attached // Set once, before begin: the provider carries the caller's leg; nil: we do
 
-	backchannel func(words string) bool // Set once, before begin: whether words only show that somebody listens; nil: none do
+	// Set once, before begin: whether words only show that somebody listens; nil: none do
+	backchannel func(words string) bool
 
 	settings settings // as the client asked for them last
 	inForce  settings // as the model said last

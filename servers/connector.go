@@ -95,7 +95,8 @@ func (k *connector) publish(v view) {
 // needsSomebody reports whether a server stays away until somebody sets something right, there or here.
 func needsSomebody(reason handoff.Reason) bool {
 	switch reason {
-	case handoff.ReasonTokenRefused, handoff.ReasonTokenUnread, handoff.ReasonWorkspace, handoff.ReasonOutdated, handoff.ReasonCertificate,
+	case handoff.ReasonTokenRefused, handoff.ReasonTokenUnread, handoff.ReasonWorkspace, handoff.ReasonOutdated,
+		handoff.ReasonCertificate,
 		handoff.ReasonPlaintextRefused, handoff.ReasonNoTLS, handoff.ReasonNotAllowed, handoff.ReasonProgramMissing,
 		handoff.ReasonAgentMissing, handoff.ReasonSSHMissing, handoff.ReasonSSHKeyRefused, handoff.ReasonHostKeyUnknown,
 		handoff.ReasonHostKeyChanged, handoff.ReasonSSHSettings:
@@ -244,11 +245,14 @@ func (k *connector) hurry() {
 func (k *connector) unreachable(v *view, late string) *handoff.Error {
 	if v.fault == nil {
 		return k.spec.Explain(
-			&handoff.Error{Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: late, Reason: handoff.ReasonSilent}, v.lost)
+			&handoff.Error{
+				Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: late, Reason: handoff.ReasonSilent,
+			}, v.lost)
 	}
 	told := k.spec.Explain(v.fault, v.lost)
 	switch {
-	case v.ended, told.Code == handoff.CodeUnreachable, told.Code == handoff.CodeTokenRefused, told.Code == handoff.CodeOutdated:
+	case v.ended, told.Code == handoff.CodeUnreachable, told.Code == handoff.CodeTokenRefused,
+		told.Code == handoff.CodeOutdated:
 	default: // what it said is no reason to refuse the work for good
 		told.Code, told.Subject, told.Detail = handoff.CodeUnreachable, k.spec.Name, v.fault.Error()
 	}

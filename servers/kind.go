@@ -62,7 +62,7 @@ type Spec struct {
 	Program    string                   // that is started here; "" for none
 	EndsWithUs bool                     // its work ends with this process, as that of what is simulated does
 	Credential Credential               // that it is told
-	About      handoff.Machine          // what people are shown of it; its Name, Directory, VoiceApprovals and times are filled in
+	About      handoff.Machine          // what is shown of it; Name, Directory, VoiceApprovals and times are filled in
 	Show       func(m *handoff.Machine) // adds to About what changes; nil: nothing does
 	Simulated  bool
 

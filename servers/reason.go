@@ -41,12 +41,19 @@ var dialReasons = []struct {
 	{typed[*tls.CertificateVerificationError], handoff.ReasonCertificate},
 	{typed[x509.UnknownAuthorityError], handoff.ReasonCertificate},
 	{typed[tls.RecordHeaderError], handoff.ReasonNoTLS},
-	{func(err error) bool { dns, ok := errors.AsType[*net.DNSError](err); return ok && !dns.IsTimeout }, handoff.ReasonNameUnknown},
+	{func(err error) bool {
+		dns, ok := errors.AsType[*net.DNSError](err)
+		return ok && !dns.IsTimeout
+	}, handoff.ReasonNameUnknown},
 	{is(exec.ErrNotFound), handoff.ReasonProgramMissing},
 	{typed[*exec.Error], handoff.ReasonProgramMissing},
 	{is(syscall.ECONNREFUSED), handoff.ReasonNotRunning},
-	{func(err error) bool { return typed[*net.OpError](err) && errors.Is(err, fs.ErrNotExist) }, handoff.ReasonNotRunning}, // no socket of that name
-	{func(err error) bool { return typed[*net.OpError](err) && errors.Is(err, fs.ErrPermission) }, handoff.ReasonNotAllowed},
+	{func(err error) bool { // no socket of that name
+		return typed[*net.OpError](err) && errors.Is(err, fs.ErrNotExist)
+	}, handoff.ReasonNotRunning},
+	{func(err error) bool {
+		return typed[*net.OpError](err) && errors.Is(err, fs.ErrPermission)
+	}, handoff.ReasonNotAllowed},
 	{is(syscall.EHOSTUNREACH), handoff.ReasonNoRoute},
 	{is(syscall.ENETUNREACH), handoff.ReasonNoRoute},
 	{is(syscall.EHOSTDOWN), handoff.ReasonNoRoute},

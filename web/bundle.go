@@ -84,7 +84,8 @@ func scriptsOf(files map[string]file) (map[string][]byte, error) {
 	}}
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{"main.js", "pcm.js"}, Outdir: "/page", EntryNames: "[name]-[hash]", ChunkNames: "part-[hash]",
-		Bundle: true, Splitting: true, Format: api.FormatESModule, Plugins: []api.Plugin{embedded}, LogLevel: api.LogLevelSilent,
+		Bundle: true, Splitting: true, Format: api.FormatESModule, Plugins: []api.Plugin{embedded},
+		LogLevel:         api.LogLevelSilent,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsInline,
 	})
 	made := map[string][]byte{}

@@ -261,7 +261,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		access: access, times: usual, pages: pages, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
-		ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}), mux: http.NewServeMux(), known: map[string]route{},
+		ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
+		mux: http.NewServeMux(), known: map[string]route{},
 	}
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log
 	s.SetKeys(cfg.Keys)

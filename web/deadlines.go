@@ -22,7 +22,8 @@ type deadlines struct {
 // usual are the deadlines outside of tests. answer bounds the slowest handler, which asks every machine,
 // and a reader on a slow line.
 var usual = deadlines{
-	header: 10 * time.Second, body: 15 * time.Second, rest: time.Second, answer: 2 * time.Minute, idle: 2 * time.Minute, unkeyed: 5 * time.Second,
+	header: 10 * time.Second, body: 15 * time.Second, rest: time.Second, answer: 2 * time.Minute,
+	idle: 2 * time.Minute, unkeyed: 5 * time.Second,
 	event: 10 * time.Second, beat: 15 * time.Second,
 }
 

@@ -201,6 +201,7 @@ func shown(it handoff.Item) *handoff.RecordItem {
 		state = "failed"
 	}
 	return &handoff.RecordItem{
-		ID: it.ID, Kind: it.Kind, Text: handoff.Tail(it.Text, maxShownItem), Output: handoff.Tail(it.Output, maxShownItem), Exit: it.Exit, State: state,
+		ID: it.ID, Kind: it.Kind, Text: handoff.Tail(it.Text, maxShownItem),
+		Output: handoff.Tail(it.Output, maxShownItem), Exit: it.Exit, State: state,
 	}
 }

@@ -228,7 +228,8 @@ func (s *Server) chain(to route) http.Handler {
 				s.refuse(w, r, err)
 				return
 			}
-			if lasting := r.WithContext(context.WithoutCancel(r.Context())); !g.Secret { // which ends by itself, and no call with it
+			if !g.Secret { // which ends by itself, and no call with it
+				lasting := r.WithContext(context.WithoutCancel(r.Context()))
 				g.Revoked = func() error { return s.auth.revoked(lasting) }
 			}
 		}

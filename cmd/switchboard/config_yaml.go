@@ -209,7 +209,8 @@ func written(node ast.Node, t reflect.Type) (string, bool) {
 	case *ast.LiteralNode:
 		return n.Value.Value, true
 	case *ast.BoolNode:
-		return strconv.FormatBool(n.Value), t == reflect.TypeFor[approval]() || t == reflect.TypeFor[instructing]() // as earlier versions wrote it
+		once := t == reflect.TypeFor[approval]() || t == reflect.TypeFor[instructing]() // as earlier versions wrote it
+		return strconv.FormatBool(n.Value), once
 	}
 	return "", false
 }

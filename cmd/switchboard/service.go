@@ -183,7 +183,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	front, err := realtime.NewFront(realtime.Config{
 		Ticks:    ticked,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
-		Tools: tools.In(wording.Language(p.Language)), Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed, Partings: partings(wording.Language(p.Language)),
+		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
+		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
@@ -207,15 +208,18 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
-		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls, Decisions: s.audit, Push: pushed,
-		Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe, Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
-		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload, Owner: ownerName, Address: func() string { return s.address },
+		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls,
+		Decisions: s.audit, Push: pushed, Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe,
+		Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload,
+		Owner: ownerName, Address: func() string { return s.address },
 		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge, there.machines)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
+		there.machines)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", there.machines.Run}),
 		append(sims.stages, stage{"simulated machines", stand.run}, stage{"sessions", s.store.Run})...)

@@ -51,11 +51,11 @@ type session struct {
 	wordless bool // the model refused our words after the client's
 	reasoned bool // the client set the reasoning itself
 
-	set     unique.Handle[string]                  // of all updates what is in force, raw, "" for none; shared by like calls
+	set     unique.Handle[string]                  // what is in force of all updates, raw; shared by like calls
 	first   struct{ session, conversation string } // the ids that the client knows; "" for not yet
 	known   string                                 // the session as the model told it last, raw
-	answers bool                                   // the model has answered an update: what it has not answered is not in force
-	forLeg  bool                                   // the newest answer was to the client's leg, or to nobody who still waits
+	answers bool                                   // the model has answered an update; others are not in force
+	forLeg  bool                                   // the newest answer was the client's leg's, or nobody waits
 
 	awaiting bool   // an update that the client's session begins with is to come, or not confirmed
 	held     []byte // session.created, which waits for it

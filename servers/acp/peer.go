@@ -57,11 +57,12 @@ type peer struct {
 	out    chan *frame   // Set once, never closed; taken by the writer
 	done   chan struct{} // Set once, closed by lose
 
-	mu      sync.Mutex
-	lastID  int64                 // Guarded by mu
-	waiting map[int64]func(reply) // Guarded by mu; at most maxInFlight. Each is called once, by the reader or when the connection is lost
-	queued  int                   // Guarded by mu: bytes of frames in out
-	cause   error                 // Guarded by mu: why the connection was lost
+	mu     sync.Mutex
+	lastID int64 // Guarded by mu
+	// Guarded by mu; at most maxInFlight. Each is called once, by the reader or when the connection is lost.
+	waiting map[int64]func(reply)
+	queued  int   // Guarded by mu: bytes of frames in out
+	cause   error // Guarded by mu: why the connection was lost
 
 	malformed atomic.Uint64 // lines that are no JSON-RPC
 	late      atomic.Uint64 // responses that nobody waited for any more

@@ -39,7 +39,8 @@ type Agents struct {
 	workspaces []*workspace.Workspace // Guarded by mu
 }
 
-// NewAgents returns none yet. Each that is configured is added by the dial function of [Agents.Kind]. None of their commands sees what is in a hidden directory.
+// NewAgents returns none yet. Each that is configured is added by the dial function of [Agents.Kind]. None of their
+// commands sees what is in a hidden directory.
 func NewAgents(store threads.Store, hidden ...string) *Agents {
 	return &Agents{store: store, hidden: hidden}
 }

@@ -33,7 +33,8 @@ func Handler(log *zap.Logger, sources ...Source) http.Handler {
 		registry.MustRegister(collector{s})
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog: zap.NewStdLog(log), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, EnableOpenMetrics: true,
+		ErrorLog: zap.NewStdLog(log), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4,
+		EnableOpenMetrics: true,
 	})
 }
 

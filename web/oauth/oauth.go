@@ -203,7 +203,8 @@ func (s *Server) App(ctx context.Context, token string) (sessions.App, bool, err
 	}
 	if now.Sub(a.Used) >= usedEvery {
 		a.Used = now
-		if _, err := s.cfg.Apps.ChangeApp(ctx, a, a.Next); err != nil { // it got new tokens meanwhile, or it counts all the same
+		// With an error it got new tokens meanwhile, or it counts all the same.
+		if _, err := s.cfg.Apps.ChangeApp(ctx, a, a.Next); err != nil {
 			s.cfg.Log.Warn("use of an app not written", zap.Error(err))
 		}
 	}

@@ -252,7 +252,8 @@ func (s *Sender) send(ctx context.Context, text []byte, k kept) int {
 	public, private := s.file.Public, s.file.Private
 	s.mu.Unlock()
 	resp, err := webpush.SendNotificationWithContext(ctx, text, &k.To, &webpush.Options{
-		HTTPClient: s.client, Subscriber: s.cfg.Subject, TTL: int(keptFor.Seconds()), Urgency: webpush.UrgencyHigh, VAPIDPublicKey: public, VAPIDPrivateKey: private,
+		HTTPClient: s.client, Subscriber: s.cfg.Subject, TTL: int(keptFor.Seconds()), Urgency: webpush.UrgencyHigh,
+		VAPIDPublicKey: public, VAPIDPrivateKey: private,
 	})
 	if err != nil {
 		return 0

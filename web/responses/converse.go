@@ -72,7 +72,8 @@ func (a *API) catchUp(ctx context.Context, g handoff.Grant, id string) {
 		return
 	case l != nil:
 		a.awaitEnd(g, l)
-	case ended(doc.Response.Status) && doc.Response.Conversation != nil && a.conversations.occupy(liveKey{g.Caller, id}) == nil:
+	case ended(doc.Response.Status) && doc.Response.Conversation != nil &&
+		a.conversations.occupy(liveKey{g.Caller, id}) == nil:
 		if c, f = a.conversations.read(ctx, g, id); f != nil || c.Open != doc.Response.ID { // somebody else was faster
 			a.conversations.vacate(liveKey{g.Caller, id})
 			return

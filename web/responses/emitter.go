@@ -133,7 +133,8 @@ func (e *emitter) used(u handoff.Usage) {
 		return
 	}
 	e.resp.Usage = &usage{
-		Input: u.Input, InputDetails: inputDetails{u.Cached}, Output: u.Output, OutDetails: outDetails{u.Reasoning}, Total: u.Input + u.Output,
+		Input: u.Input, InputDetails: inputDetails{u.Cached}, Output: u.Output, OutDetails: outDetails{u.Reasoning},
+		Total: u.Input + u.Output,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 const (
 	maxBody     = 8 << 20   // bytes; pictures are in there
 	maxSchema   = 32 << 10  // of text.format
-	maxBeside   = 256 << 10 // of instructions and of what was said before, together; also of pictures that are kept with a response
+	maxBeside   = 256 << 10 // of instructions and what was said before; also of pictures kept with a response
 	maxInput    = 1000      // items
 	maxMetadata = 16        // entries, of 64 and 512 bytes
 )
@@ -77,7 +77,9 @@ func readRequest(body []byte) (*request, *fault) {
 	if f := decode(body, &r); f != nil {
 		return nil, f
 	}
-	for _, check := range []func(*request) *fault{(*request).complete, (*request).consistent, (*request).possible, (*request).readText} {
+	for _, check := range []func(*request) *fault{
+		(*request).complete, (*request).consistent, (*request).possible, (*request).readText,
+	} {
 		if f := check(&r); f != nil {
 			return nil, f
 		}

@@ -144,7 +144,8 @@ type callSpan struct{ span }
 
 // Begin implements [handoff.Span].
 func (s callSpan) Begin(name string) handoff.Span {
-	_, first := s.traces.tracer.Start(context.Background(), name, trace.WithLinks(trace.Link{SpanContext: s.SpanContext()}))
+	toCall := trace.WithLinks(trace.Link{SpanContext: s.SpanContext()})
+	_, first := s.traces.tracer.Start(context.Background(), name, toCall)
 	return span{s.traces, first}
 }
 
@@ -220,12 +221,10 @@ func (t *Traces) send(ctx context.Context) bool {
 
 // Metrics implements metrics.Source.
 func (t *Traces) Metrics() iter.Seq[handoff.Metric] {
+	const name, help = "switchboard_trace_spans_total", "Spans of traces, by what became of them; dropped: too many waited."
 	return slices.Values([]handoff.Metric{
-		handoff.NewMetric("switchboard_trace_spans_total", "Spans of traces, by what became of them; dropped: too many waited.",
-			t.sent.Load(), "to", "sent"),
-		handoff.NewMetric("switchboard_trace_spans_total", "Spans of traces, by what became of them; dropped: too many waited.",
-			t.failed.Load(), "to", "failed"),
-		handoff.NewMetric("switchboard_trace_spans_total", "Spans of traces, by what became of them; dropped: too many waited.",
-			t.dropped.Load(), "to", "dropped"),
+		handoff.NewMetric(name, help, t.sent.Load(), "to", "sent"),
+		handoff.NewMetric(name, help, t.failed.Load(), "to", "failed"),
+		handoff.NewMetric(name, help, t.dropped.Load(), "to", "dropped"),
 	})
 }

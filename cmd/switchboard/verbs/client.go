@@ -78,7 +78,8 @@ func faultOf(resp *http.Response) *Fault {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // as much as there is
 	var body struct{ Error handoff.Problem }
 	if json.Unmarshal(text, &body) == nil {
-		f.Code, f.Message, f.Next, f.Why = body.Error.Code, Plain(body.Error.Message), Plain(body.Error.Next), Plain(body.Error.Why)
+		f.Code, f.Message = body.Error.Code, Plain(body.Error.Message)
+		f.Next, f.Why = Plain(body.Error.Next), Plain(body.Error.Why)
 	}
 	if f.Code == "" {
 		f.Message = "What answers there is no Switchboard: " + resp.Status + "."
