@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		fakeCodex(to)
 		return
 	}
+	if to := os.Getenv(fakeClaudeEnv); to != "" {
+		fakeClaude(to)
+		return
+	}
 	if os.Getenv(childEnv) != "" {
 		main()
 		return

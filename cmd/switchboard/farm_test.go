@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	acpsim "switchboard/servers/acp/simulator"
 	machines "switchboard/servers/simulator"
 )
 
@@ -24,6 +25,8 @@ type farm struct {
 	at    map[string]string // machine -> ws:// address
 	voice *voiceTap
 	taken atomic.Int64 // connections that the machines accepted
+
+	agents *acpsim.World // that speak the Agent Client Protocol; nil: there are none
 }
 
 // A counted listener counts what it accepts.
@@ -107,7 +110,46 @@ func (f *farm) turns() map[string]int {
 			}
 		}
 	}
+	if f.agents != nil {
+		for _, prompt := range f.agents.Prompts() {
+			words, _, _ := strings.Cut(prompt, "\n\n<switchboard-note")
+			count[words]++
+		}
+	}
 	return count
+}
+
+// withAgents adds agents of the Agent Client Protocol, which do what the others do, and returns the address where one
+// process of them is reached by each connection.
+func (f *farm) withAgents(t testing.TB) string {
+	t.Helper()
+	f.agents = acpsim.NewWorld(acpsim.Config{
+		Profile: acpsim.Profile{List: true, Load: true, Resume: true, Fork: true, Close: true, Steering: true, Names: true,
+			Modes: []string{"auto", "default"}},
+		Script: func(prompt string) (steps []any) {
+			for _, s := range jobSteps(machines.Prompt{Text: prompt}) {
+				steps = append(steps, s)
+			}
+			return steps
+		},
+	})
+	l := loopback(t)
+	background(t, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+		var all sync.WaitGroup
+		defer all.Wait()
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return nil
+			}
+			all.Go(func() {
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+				f.agents.Serve(conn, conn, func() { _ = conn.Close() })
+			})
+		}
+	})
+	return l.Addr().String()
 }
 
 // check holds what is true at the end, as the far ends count it: no work was begun twice, and no request

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	machine "switchboard/servers/simulator"
 )
@@ -186,6 +187,11 @@ func (t *turn) step(step any) (more []any, err *wireError, ended bool) {
 		more = t.ask(s)
 	case machine.Input:
 		more = t.input(s)
+	case machine.Pause:
+		select {
+		case <-time.After(s.For):
+		case <-t.prompt.cancel:
+		}
 	case machine.Hang:
 		t.hang()
 	case machine.Fail:
