@@ -1,0 +1,170 @@
+package keeper
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// A kept is a keeper whose agent answers every request with its number among the agents that were started. "wait" is
+// answered when another request comes.
+type kept struct {
+	t      testing.TB
+	socket string
+	starts atomic.Int64
+	fail   error // of a start
+}
+
+func keepOf(t testing.TB, unused time.Duration, fail error) *kept {
+	t.Helper()
+	k := &kept{t: t, socket: filepath.Join(t.TempDir(), "s"), fail: fail}
+	l, err := net.Listen("unix", k.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = Keep(ctx, Config{Listener: l, Start: k.start, Unused: unused, Log: zap.NewNop()})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return k
+}
+
+func (k *kept) start() (*Agent, error) {
+	n := k.starts.Add(1)
+	if k.fail != nil {
+		return nil, k.fail
+	}
+	in, theirs := io.Pipe()
+	out, ours := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer ours.Close()
+		var late []json.RawMessage
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			var f frame
+			_ = json.Unmarshal(lines.Bytes(), &f)
+			if f.Method == "wait" {
+				late = append(late, f.ID)
+				continue
+			}
+			for _, id := range append(late, f.ID) {
+				_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d}}`+"\n", id, n)
+			}
+			late = nil
+		}
+	}()
+	return &Agent{In: theirs, Out: out, Wait: func() error { <-ended; return nil }, Kill: func() { _ = in.Close() }}, nil
+}
+
+// attached is a client.
+type attached struct {
+	t     testing.TB
+	conn  net.Conn
+	lines *bufio.Scanner
+}
+
+func (k *kept) attach() *attached {
+	k.t.Helper()
+	conn, err := net.Dial("unix", k.socket)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() { _ = conn.Close() })
+	return &attached{k.t, conn, bufio.NewScanner(conn)}
+}
+
+func (a *attached) send(id int, method string) {
+	a.t.Helper()
+	if _, err := fmt.Fprintf(a.conn, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{}}`+"\n", id, method); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// next reads a line; "" is the end.
+func (a *attached) next() string {
+	a.lines.Scan()
+	return a.lines.Text()
+}
+
+func (a *attached) ask(id int, method string) string {
+	a.t.Helper()
+	a.send(id, method)
+	return a.next()
+}
+
+// TestOneClient: a client takes the place of the one before. Each has its own numbers, and no answer to another's.
+func TestOneClient(t *testing.T) {
+	t.Parallel()
+	k := keepOf(t, 0, nil)
+	first := k.attach()
+	if got := first.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) {
+		t.Errorf("initialized with %s", got)
+	}
+	first.send(2, "wait")
+	second := k.attach()
+	if got := second.ask(7, "initialize"); !strings.Contains(got, `"id":7`) || !strings.Contains(got, `"keeps":true`) {
+		t.Errorf("initialized again with %s", got)
+	}
+	if got := first.next(); got != "" {
+		t.Errorf("the first is told %s", got)
+	}
+	if got := second.ask(2, "go"); !strings.Contains(got, `"id":2`) {
+		t.Errorf("answered %s", got)
+	}
+	second.send(3, "go")
+	if got := second.next(); !strings.Contains(got, `"id":3`) {
+		t.Errorf("it got an answer of another's: %s", got)
+	}
+	if n := k.starts.Load(); n != 1 {
+		t.Errorf("%d agents", n)
+	}
+}
+
+// TestUnused: an agent that is not used ends, though somebody is attached, who may attach again without it; it is
+// started again when it is needed.
+func TestUnused(t *testing.T) {
+	t.Parallel()
+	k := keepOf(t, 100*time.Millisecond, nil)
+	a := k.attach()
+	a.ask(1, "initialize")
+	if got := a.next(); got != "" { // it is attached until the agent has ended
+		t.Errorf("told %s", got)
+	}
+	a = k.attach()
+	if got := a.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) || k.starts.Load() != 1 {
+		t.Errorf("%s, %d starts", got, k.starts.Load())
+	}
+	if got := a.ask(2, "go"); !strings.Contains(got, `"agent":2`) {
+		t.Errorf("answered %s", got)
+	}
+}
+
+// TestStartsLaterAndLater: an agent that cannot be started is not tried again at once, and the reason is told.
+func TestStartsLaterAndLater(t *testing.T) {
+	t.Parallel()
+	k := keepOf(t, 0, errors.New("no such program"))
+	a := k.attach()
+	for i, want := range []string{"no such program", "is started again in"} {
+		if got := a.ask(i, "initialize"); !strings.Contains(got, want) {
+			t.Errorf("told %s, want %q", got, want)
+		}
+	}
+	if n := k.starts.Load(); n != 1 {
+		t.Errorf("%d starts", n)
+	}
+}
