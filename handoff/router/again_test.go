@@ -51,9 +51,9 @@ func TestKeyOfARefusal(t *testing.T) {
 				m := &moody{shelf: shelf{let: let}, entries: map[string]ledger.Entry{}, full: mood == "full", mute: mood == "mute"}
 				ctx, stop := context.WithCancel(t.Context())
 				fleet := newCopier()
-				r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}, Ledger: m})
+				r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}, Ledger: m})
 				done := make(chan struct{})
-				go func() { defer close(done); _ = r.Run(ctx) }()
+				go func() { defer close(done); _ = live(ctx, r) }()
 				defer func() { stop(); <-done }()
 				ask := func(words string) (handoff.Record, error) {
 					return r.Give(t.Context(), ladderGrant, handoff.Request{
@@ -122,9 +122,9 @@ func TestKeyOfWhatBegins(t *testing.T) {
 		m := &moody{shelf: shelf{let: let, entries: []ledger.Entry{left}}, entries: map[string]ledger.Entry{k.key: left}}
 		fleet := lateFleet{newCopier()}
 		ctx, stop := context.WithCancel(t.Context())
-		r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}, Ledger: m})
+		r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}, Ledger: m})
 		done := make(chan struct{})
-		go func() { defer close(done); _ = r.Run(ctx) }()
+		go func() { defer close(done); _ = live(ctx, r) }()
 		defer func() { stop(); <-done }()
 		<-r.recovered
 		synctest.Wait()
@@ -176,7 +176,7 @@ func TestNoteOfWhatHasEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHeldLedger()
-				c := NewRouter(Config{Ledger: h}).caller(ladderCaller)
+				c := NewRouter(Config{Caller: ladderCaller, Ledger: h}).caller(ladderCaller)
 				writer := func(owner, args string) *ledgerWriter { return c.newLedgerWriter("key", owner, args, true) }
 				first, second, third := writer("first", "go"), writer("second", "go"), writer("third", "go on")
 				first.behind(first.Step(handoff.StatusCompleted, 0, failed))
@@ -204,7 +204,7 @@ func TestNoteOfWhatHasEnded(t *testing.T) {
 func TestPendingComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeldLedger()
-		c := NewRouter(Config{Ledger: h}).caller(ladderCaller)
+		c := NewRouter(Config{Caller: ladderCaller, Ledger: h}).caller(ladderCaller)
 		first, second := c.newLedgerWriter("key", "first", "go", true), c.newLedgerWriter("key", "second", "go on", true)
 		first.behind(first.Step(handoff.StatusCompleted, 0, ledger.Facts{
 			Outcome: handoff.OutcomeFailed, Code: handoff.CodeStoreDown,

@@ -45,7 +45,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
-			r := NewRouter(Config{Auditor: d})
+			r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
 			b := r.caller(ladderCaller)
 			all := []handoff.Decision{
 				handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
@@ -80,7 +80,7 @@ func TestWhoMayAnswer(t *testing.T) {
 
 // TestWhoMayReply: words are an answer like others.
 func TestWhoMayReply(t *testing.T) {
-	r := NewRouter(Config{})
+	r := NewRouter(Config{Caller: ladderCaller})
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice} {
 		err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes")
 		if codeOfError(err) != handoff.CodeNeedsTap {
@@ -128,7 +128,7 @@ func TestWhoseYesCountsInACall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
-			r := NewRouter(Config{Auditor: d})
+			r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
 			may := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
 			q := handoff.Question{
 				ID: "q", Kind: handoff.QuestionCommand, Command: "npm install", Decisions: may, Words: true, Asked: time.Now(),

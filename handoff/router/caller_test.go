@@ -37,3 +37,27 @@ func TestIdle(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherCaller: a router knows nothing of a caller whom it does not serve, and takes nothing from them.
+func TestAnotherCaller(t *testing.T) {
+	r := running(t, Config{Fleet: newCopier()})
+	id, err := r.Start(t.Context(), ladderGrant, handoff.Request{
+		Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "another"}}
+	if _, err := r.Handoff(other, string(id)); codeOfError(err) != handoff.CodeNotFound {
+		t.Errorf("another caller sees the work: %v", err)
+	}
+	if list, err := r.Handoffs(other); len(list) > 0 || err != nil {
+		t.Errorf("another caller has %v, %v", list, err)
+	}
+	_, err = r.Start(t.Context(), other, handoff.Request{
+		Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+	})
+	if codeOfError(err) != handoff.CodeInternal {
+		t.Errorf("another caller's work is taken: %v", err)
+	}
+}

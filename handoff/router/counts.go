@@ -17,7 +17,7 @@ import (
 // concurrent use.
 type Counts struct {
 	audits atomic.Uint64 // decisions that could not be written down
-	slow   atomic.Uint64 // listeners dropped from the feeds of callers that were let go of
+	slow   atomic.Uint64 // listeners dropped from the feeds of routers that have ended
 
 	asks     *handoff.Tally[handoff.QuestionKind] // Set once, like the others below: questions, by kind
 	answered *handoff.Tally[string]               // questions that somebody decided, by how
@@ -153,14 +153,7 @@ func (c *Counts) remove(r *Router) {
 	c.mu.Lock()
 	delete(c.routers, r)
 	c.mu.Unlock()
-	for _, one := range r.known() {
-		c.letGo(one)
-	}
-}
-
-// letGo keeps what was counted of a caller who is let go of.
-func (c *Counts) letGo(one *caller) {
-	_, slow := one.feed.pages.Load()
+	_, slow := r.mine.feed.pages.Load()
 	c.slow.Add(slow)
 }
 
@@ -183,15 +176,12 @@ func (c *Counts) held() []handoff.Metric {
 	c.mu.Lock()
 	routers := slices.Collect(maps.Keys(c.routers))
 	c.mu.Unlock()
-	var known []*caller
-	for _, r := range routers {
-		known = append(known, r.known()...)
-	}
 	states := map[handoff.Status]int{
 		handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0,
 	}
 	questions, listeners, slow := 0, 0, c.slow.Load()
-	for _, b := range known {
+	for _, r := range routers {
+		b := r.mine
 		questions += b.questions.count()
 		b.registry.countOpen(states)
 		n, dropped := b.feed.pages.Load()
@@ -199,7 +189,7 @@ func (c *Counts) held() []handoff.Metric {
 		slow += dropped
 	}
 	list := []handoff.Metric{
-		handoff.NewMetric("switchboard_callers", "Callers that the router knows of.", len(known)),
+		handoff.NewMetric("switchboard_callers", "Callers who have a home: of whom something is known, or was asked lately.", len(routers)),
 		handoff.NewMetric("switchboard_questions_open", "Questions of agents that wait for an answer.", questions),
 		handoff.NewMetric("switchboard_feed_listeners", "Listeners of callers' feeds.", listeners),
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),

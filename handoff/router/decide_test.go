@@ -73,7 +73,7 @@ func (d *desk) decisions() (out []string) {
 
 // asking returns a router of which the question q waits.
 func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
-	r := NewRouter(Config{Auditor: d})
+	r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
 	b := r.caller(ladderCaller)
 	q := handoff.Question{
 		ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src",

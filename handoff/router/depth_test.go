@@ -40,7 +40,7 @@ func TestDepth(t *testing.T) {
 		{"what an ended one asked for", ended(chain("", "r1", "r2"), 1), "tr3", "", handoff.CodeTooDeep},
 		{"what a forgotten one asked for", chain("gone"), "tr1", "", handoff.CodeTooDeep},
 	} {
-		c := NewRouter(Config{}).caller(ladderCaller)
+		c := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 		for _, rec := range tt.works {
 			c.open(rec, nil)
 		}

@@ -1,13 +1,14 @@
-// Package router has agents do the work that callers ask for. It owns the runs, what is known of each caller, the
-// questions of agents, and what the process left behind when it last ended. It publishes what happens: a front reads
-// the events of one run ([handoff.Runs]), or those of all runs of a caller. Fronts come and go while a run goes on.
+// Package router has agents do the work that a caller asks for. A router serves one caller: it owns their runs, what is
+// known of them, the questions of their agents, and what the process left behind of theirs when it last ended. It
+// publishes what happens: a front reads the events of one run ([handoff.Runs]), or those of all runs. Fronts come and go
+// while a run goes on.
 //
 // It must not know any call, tool or adapter: no voice, no WebSocket, no Codex, no Redis, no HTTP.
 //
 // # Concurrency
 //
 // Each run has one goroutine, which owns its state; [Router.Run] starts these goroutines and waits for them, and lasts
-// as long as the process. What is known of a caller has its own lock. Nobody waits while holding it.
+// as long as the home. What is known of the caller has its own locks. Nobody waits while holding one.
 //
 // # Failure
 //

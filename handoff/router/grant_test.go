@@ -64,7 +64,7 @@ func TestMayEnd(t *testing.T) {
 
 // TestOwnersAreBounded: what is made keeps its first owner, and the oldest are forgotten.
 func TestOwnersAreBounded(t *testing.T) {
-	r := NewRouter(Config{})
+	r := NewRouter(Config{Caller: ladderCaller})
 	a, b := handoff.Caller{Principal: "a"}, handoff.Caller{Principal: "b"}
 	for i := range ledger.MaxOwned + 1 {
 		r.owners.made(a, handoff.Target{Server: "s", Project: "p", Thread: fmt.Sprint(i)})

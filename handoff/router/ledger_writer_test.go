@@ -42,7 +42,7 @@ func (s *shelf) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 // TestLateNote: what was promised is noted beside the loop, and may come to it after the start was written. What is
 // known by then stays: an entry with no thread could not be found again after a crash.
 func TestLateNote(t *testing.T) {
-	r := NewRouter(Config{Ledger: &shelf{}})
+	r := NewRouter(Config{Caller: ladderCaller, Ledger: &shelf{}})
 	l := r.caller(ladderCaller).newLedgerWriter("key", "run", "args", false)
 	thread := handoff.Target{Server: "s", Thread: "t"}
 	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
@@ -127,8 +127,8 @@ func TestAskedAgain(t *testing.T) {
 		s := &shelf{[]ledger.Entry{entry}, make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
 		var work sync.WaitGroup
-		r := NewRouter(Config{Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
-		work.Go(func() { _ = r.Run(ctx) })
+		r := NewRouter(Config{Caller: ladderCaller, Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
+		work.Go(func() { _ = live(ctx, r) })
 		if id, err := r.Start(ctx, ladderGrant, req); codeOfError(err) != handoff.CodeStoreDown {
 			t.Errorf("before: %s, %v", id, err)
 		}
@@ -177,9 +177,9 @@ func TestHeardAtOnce(t *testing.T) {
 	fleet := newCopier()
 	close(fleet.let)
 	ctx, stop := context.WithCancel(t.Context())
-	r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}, Ledger: m})
+	r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}, Ledger: m})
 	done := make(chan struct{})
-	go func() { defer close(done); _ = r.Run(ctx) }()
+	go func() { defer close(done); _ = live(ctx, r) }()
 	defer func() { stop(); <-done }()
 	for n := range 100 {
 		id, err := r.Start(ctx, ladderGrant, handoff.Request{
@@ -220,8 +220,8 @@ func TestHeardForGood(t *testing.T) {
 		s := &slowShelf{shelf{[]ledger.Entry{entry}, make(chan struct{})}, make(chan struct{}, 8)}
 		ctx, stop := context.WithCancel(t.Context())
 		var work, answers sync.WaitGroup
-		r := NewRouter(Config{Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
-		work.Go(func() { _ = r.Run(ctx) })
+		r := NewRouter(Config{Caller: ladderCaller, Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
+		work.Go(func() { _ = live(ctx, r) })
 		synctest.Wait()
 		if err := r.HeardForGood(ctx, ladderCaller, "nothing"); codeOfError(err) != handoff.CodeNotFound {
 			t.Errorf("of no work: %v", err)

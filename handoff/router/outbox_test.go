@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -50,13 +51,35 @@ func (noStickies) Clear(context.Context, handoff.Caller, handoff.Target) error  
 // running returns a router under way.
 func running(t *testing.T, cfg Config) *Router {
 	t.Helper()
-	cfg.Stickies = noStickies{}
+	cfg.Stickies, cfg.Caller = noStickies{}, ladderCaller
 	r := NewRouter(cfg)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
+	go func() { done <- live(ctx, r) }()
 	t.Cleanup(func() { stop(); <-done })
 	return r
+}
+
+// live runs a router, and gives it what the ledger has, as its home does.
+func live(ctx context.Context, r *Router) error {
+	if r.ledger == nil {
+		return r.Run(ctx)
+	}
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() {
+		for try := 0; ; try++ {
+			left, err := r.ledger.OpenAll(ctx)
+			if err = errors.Join(err, r.owners.Read(ctx)); err == nil {
+				r.TakeUp(ctx, left)
+				return
+			}
+			if !r.pause(ctx, try) {
+				return
+			}
+		}
+	})
+	return r.Run(ctx)
 }
 
 // notices are what was told outside of calls. The test is over before anybody else looks.
@@ -85,10 +108,10 @@ func (f stuckFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attac
 func TestStopEndsTheAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := stuckFleet{attaching: make(chan struct{}), left: make(chan struct{})}
-		r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}})
+		r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		go func() { done <- live(ctx, r) }()
 		began := time.Now()
 		id, err := r.Start(
 			ctx, ladderGrant,
@@ -269,7 +292,7 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}, Ledger: &shelf{}})
+				r := NewRouter(Config{Caller: ladderCaller, Fleet: slowFleet{}, Stickies: noStickies{}, Ledger: &shelf{}})
 				e := &ear{}
 				leave := r.Attend(ladderGrant, e)
 				id, err := r.Start(
@@ -284,7 +307,7 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 				}
 				ctx, end := context.WithCancel(t.Context())
 				done := make(chan error, 1)
-				go func() { done <- r.Run(ctx) }() // only now the run can take its first step
+				go func() { done <- live(ctx, r) }() // only now the run can take its first step
 				time.Sleep(time.Hour)
 				want := handoff.OutcomeFailed
 				if name == "stop" || name == "both" {

@@ -71,7 +71,7 @@ func TestWhatMayBeSaid(t *testing.T) {
 // gives it back, and what is decided stays so and is not given up.
 func TestQuestionStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRouter(Config{}).caller(ladderCaller)
+		b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 		gaveUp := 0
 		q := &question{shown: handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}}
 		b.questions.ask(q, time.Minute, func() { gaveUp++ })

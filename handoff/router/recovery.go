@@ -2,8 +2,6 @@ package router
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,50 +11,14 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// recover reads what a former life of the router left, and takes it up.
-func (r *Router) recover(ctx context.Context) {
-	for try := 0; ; try++ {
-		err := r.owners.Read(ctx)
-		var entries []ledger.Entry
-		if err == nil {
-			entries, err = r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
-		}
-		if err == nil {
-			r.TakeUp(ctx, entries)
-			return
-		}
-		if try == 0 {
-			r.log.Warn("the ledger cannot be read yet", zap.Error(err))
-		}
-		if !r.pause(ctx, try) {
-			return
-		}
-	}
-}
-
 // TakeUp takes up what a former life left, which is all of it: what ran or may run is looked for and watched, outcomes
 // that nobody heard are told. Nothing is ever started by it. It returns when that is done or ctx ends; a store that is
 // away is waited for. What was taken up before is left as it is.
 func (r *Router) TakeUp(ctx context.Context, left []ledger.Entry) {
-	for _, of := range byCaller(left) {
-		r.caller(of[0].Caller).adopt(ctx, of)
+	if len(left) > 0 {
+		r.mine.adopt(ctx, left)
 	}
 	r.takenUp.Do(func() { close(r.recovered) })
-}
-
-// byCaller puts the entries of each caller together.
-func byCaller(entries []ledger.Entry) (all [][]ledger.Entry) {
-	slices.SortStableFunc(entries, func(a, b ledger.Entry) int {
-		return strings.Compare(a.Caller.String(), b.Caller.String())
-	})
-	for len(entries) > 0 {
-		n := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Caller != entries[0].Caller })
-		if n < 0 {
-			n = len(entries)
-		}
-		all, entries = append(all, entries[:n]), entries[n:]
-	}
-	return all
 }
 
 // adopt takes entries of the caller over that nobody here has in hand. What ended is told in one message.

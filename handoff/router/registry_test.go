@@ -12,7 +12,7 @@ import (
 )
 
 func TestBookKeepsItsBounds(t *testing.T) {
-	b := NewRouter(Config{}).caller(ladderCaller)
+	b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 	for i := range maxRecords + 5 {
 		id := fmt.Sprint(i)
 		b.open(handoff.Record{ID: id}, nil)
@@ -52,7 +52,7 @@ func TestBookKeepsItsBounds(t *testing.T) {
 // TestBookKeepsWhatNobodyHeard: what is still to be told is not pushed out by what comes after it; far
 // beyond that the oldest is left to the ledger.
 func TestBookKeepsWhatNobodyHeard(t *testing.T) {
-	b := NewRouter(Config{}).caller(ladderCaller)
+	b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprint(i)
@@ -79,7 +79,7 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 
 // TestBookOrder: what is taken up after a restart comes in any order, and is listed by when it was asked for.
 func TestBookOrder(t *testing.T) {
-	b, began := NewRouter(Config{}).caller(ladderCaller), time.Now()
+	b, began := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller), time.Now()
 	for _, n := range []int{1, 3, 2, 2, 4} {
 		b.open(
 			handoff.Record{
@@ -98,7 +98,7 @@ func TestBookOrder(t *testing.T) {
 }
 
 func TestBookItems(t *testing.T) {
-	b := NewRouter(Config{}).caller(ladderCaller)
+	b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.registry.delta("h", handoff.Delta{ItemID: "m1", Text: "half of "})
 	b.registry.delta("h", handoff.Delta{ItemID: "m1", Text: "a message"})
@@ -125,7 +125,7 @@ func TestBookItems(t *testing.T) {
 }
 
 func TestBookUnheard(t *testing.T) {
-	b := NewRouter(Config{}).caller(ladderCaller)
+	b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 	for _, id := range []string{"a", "b"} {
 		b.open(handoff.Record{ID: id}, nil)
 		b.registry.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
@@ -207,7 +207,7 @@ func TestFeedDropsTheSlow(t *testing.T) {
 // TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
 // and a record never shows more items than it may.
 func TestDeltaOfWhatIsGone(t *testing.T) {
-	b := NewRouter(Config{}).caller(ladderCaller)
+	b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.registry.delta("h", handoff.Delta{ItemID: "joined", Text: "resumed in the middle"})
 	for i := range maxItems {

@@ -60,10 +60,10 @@ func TestMove(t *testing.T) {
 
 func testMove(t *testing.T, chance *rand.Rand) {
 	fleet := &brisk{}
-	r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}})
+	r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
+	go func() { done <- live(ctx, r) }()
 	defer func() { stop(); <-done }()
 	var ids, queue, want []string // all, what waits, and what is to be told
 	words := map[string]string{}

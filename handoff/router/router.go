@@ -3,7 +3,6 @@ package router
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +24,7 @@ type Config struct {
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
 
-	// Caller is the only one whom the router serves. What a former life left of theirs is given to it by
-	// [Router.TakeUp], and the entries of others belong to other routers. Zero: the router serves everybody, and reads
-	// that itself.
+	// Caller is whom the router serves. What a former life left of theirs is given to it by [Router.TakeUp].
 	Caller handoff.Caller
 
 	IDs    *IDs
@@ -49,13 +46,13 @@ type Config struct {
 	AskAgain time.Duration
 }
 
-// A Router takes requests to agents and publishes what comes of them.
+// A Router takes one caller's requests to agents and publishes what comes of them. Of anybody else it knows nothing, and
+// takes nothing.
 type Router struct {
 	fleet    handoff.Fleet                     // Set once
 	stickies handoff.Stickies                  // Set once
 	ledger   ledger.Ledger                     // Set once; may be nil
 	past     ledger.History                    // Set once: what the ledger keeps beside its entries; may be nil
-	only     handoff.Caller                    // Set once: whom it serves; zero: everybody
 	notifier handoff.Notifier                  // Set once; may be nil
 	auditor  handoff.Auditor                   // Set once; may be nil
 	giveUp   time.Duration                     // Set once
@@ -70,13 +67,12 @@ type Router struct {
 	rates    *Rates                            // Set once
 	counts   *Counts                           // Set once
 
+	mine *caller // Set once: of whom it serves
+
 	jobs jobs // safe by itself
 
 	recovered chan struct{} // closed once what a former life left is known; nil: there is no ledger
 	takenUp   sync.Once     // closes recovered
-
-	mu      sync.Mutex
-	callers map[handoff.Caller]*caller // Guarded by mu
 }
 
 // WithDefaults fills in what a configuration lacks, except for what may be nil.
@@ -117,11 +113,12 @@ func NewRouter(cfg Config) *Router {
 	}
 	r := &Router{
 		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store},
-		log: cfg.Log, only: cfg.Caller, ids: cfg.IDs,
+		log: cfg.Log, ids: cfg.IDs,
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter,
-		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts, callers: map[handoff.Caller]*caller{},
+		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts,
 	}
+	r.mine = newCaller(r, cfg.Caller)
 	if r.ledger != nil {
 		r.recovered = make(chan struct{})
 	}
@@ -132,35 +129,17 @@ func NewRouter(cfg Config) *Router {
 // NextID returns an id of [IDs].
 func (r *Router) NextID() string { return r.ids.Next() }
 
-// caller returns what is known of a caller.
+// caller returns what is known of a caller, which is nothing unless the router serves them.
 func (r *Router) caller(who handoff.Caller) *caller {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.callers[who]
-	if c == nil {
-		c = newCaller(r, who)
-		r.callers[who] = c
+	if who != r.mine.who {
+		return newCaller(r, who)
 	}
-	return c
+	return r.mine
 }
 
-// Idle reports whether everything of the callers is in the store: nobody attends, no run or question is open, no page
+// Idle reports whether everything of the caller is in the store: nobody attends, no run or question is open, no page
 // listens, and there is nothing to be told or written.
-func (r *Router) Idle() bool {
-	for _, c := range r.known() {
-		if !c.idle() {
-			return false
-		}
-	}
-	return true
-}
-
-// known returns what is known of each caller.
-func (r *Router) known() []*caller {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.callers))
-}
+func (r *Router) Idle() bool { return r.mine.idle() }
 
 // Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
 // returns what is known, and [handoff.CodeStoreDown].
@@ -296,9 +275,7 @@ func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller
 
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {
-	for _, c := range r.known() {
-		c.feed.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers})
-	}
+	r.mine.feed.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 }
 
 // repeatEvery is how long what goes on may be missing from a store that came back empty.
@@ -315,11 +292,7 @@ func (r *Router) repeat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		var all []*ledgerWriter
-		for _, c := range r.known() {
-			all = append(all, c.registry.writers()...)
-		}
-		for _, l := range all {
+		for _, l := range r.mine.registry.writers() {
 			if err := l.repeat(ctx); err != nil && retried(err) {
 				break // it is away: next time
 			}
@@ -361,10 +334,7 @@ func (r *Router) Refuse() {
 func (r *Router) Run(ctx context.Context) error {
 	var first []job
 	if r.ledger != nil {
-		first = append(first, r.repeat)
-		if r.only == (handoff.Caller{}) {
-			first = append(first, r.recover)
-		}
+		first = []job{r.repeat}
 	}
 	r.jobs.run(ctx, first...)
 	r.counts.remove(r)

@@ -35,6 +35,9 @@ func (r *Router) startAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
 ) (handoff.RunID, error) {
 	c := r.caller(g.Caller)
+	if c != r.mine {
+		return "", handoff.Fault(handoff.CodeInternal, "", "the router of another caller was asked")
+	}
 	if req.Again {
 		if same, err := c.again(ctx, keyedBy(g.Caller, req.Key, args)); same != "" || err != nil {
 			return handoff.RunID(same), err

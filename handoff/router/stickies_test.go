@@ -54,10 +54,10 @@ func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread
 	t.Helper()
 	var wrote []string
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRouter(Config{Stickies: store})
+		r := NewRouter(Config{Caller: ladderCaller, Stickies: store})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		go func() { done <- live(ctx, r) }()
 		c := handoff.Caller{Principal: "owner"}
 		b := r.caller(c)
 		fn(func(server, thread string) {

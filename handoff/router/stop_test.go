@@ -28,10 +28,10 @@ func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached
 // so, once, or dropped; what waits for other work goes on waiting.
 func TestStopPausesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}})
+		r := NewRouter(Config{Caller: ladderCaller, Fleet: slowFleet{}, Stickies: noStickies{}})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		go func() { done <- live(ctx, r) }()
 		ask := func(thread, words string, instead handoff.RunID) handoff.RunID {
 			t.Helper()
 			id, err := r.Start(
@@ -107,10 +107,10 @@ func TestBegunOnce(t *testing.T) {
 }
 
 func testBegunOnce(t *testing.T) {
-	r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}})
+	r := NewRouter(Config{Caller: ladderCaller, Fleet: slowFleet{}, Stickies: noStickies{}})
 	ctx, stop := context.WithCancel(t.Context())
 	var running, all sync.WaitGroup
-	running.Go(func() { _ = r.Run(ctx) })
+	running.Go(func() { _ = live(ctx, r) })
 	ask := func(words string, instead handoff.RunID) (handoff.RunID, error) {
 		return r.Start(
 			ctx, ladderGrant,
@@ -174,7 +174,7 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				r.fleet, r.stickies = slowFleet{}, noStickies{}
 				ctx, stop := context.WithCancel(t.Context())
 				var running sync.WaitGroup
-				running.Go(func() { _ = r.Run(ctx) })
+				running.Go(func() { _ = live(ctx, r) })
 				ask := func(words string) string {
 					id, err := r.Start(
 						ctx, ladderGrant,
