@@ -46,8 +46,8 @@ type Config struct {
 	AskAgain time.Duration
 }
 
-// A Router takes one caller's requests to agents and publishes what comes of them. Of anybody else it knows nothing, and
-// takes nothing.
+// A Router takes one caller's requests to agents and publishes what comes of them. Of anybody else it knows nothing,
+// and takes nothing.
 type Router struct {
 	fleet    handoff.Fleet                     // Set once
 	stickies handoff.Stickies                  // Set once
