@@ -193,10 +193,8 @@ func Known(ctx context.Context, known <-chan struct{}, within time.Duration) err
 	}
 }
 
-// Working reports whether work of anybody is under way on a server.
-func (r *Router) Working(server string) bool {
-	return slices.ContainsFunc(r.known(), func(c *caller) bool { return c.registry.working(server) })
-}
+// Working reports whether work is under way on a server.
+func (r *Router) Working(server string) bool { return r.mine.registry.working(server) }
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
