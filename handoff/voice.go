@@ -25,10 +25,11 @@ type Hint struct {
 // Spoke says that the caller began to speak. What they said follows as [Heard], or never does.
 type Spoke struct{ At time.Time }
 
-// Heard is a finalized utterance of the caller: a transcript, "" where there was no word in it, or text
-// they typed.
+// Heard is a finalized utterance of the caller: a transcript, "" where there was no word in it or the voice model could
+// not write it down, or text they typed.
 type Heard struct {
 	Text  string
+	Lost  bool // nobody will know the words: it may have been anything, also a "don't" or a "stop"
 	Typed bool
 	Shown bool      // with Typed: a page shows the caller what is open
 	Loose bool      // with Typed: another program of the call may have written it, so it allows nothing

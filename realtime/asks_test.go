@@ -190,6 +190,8 @@ func TestHeard(t *testing.T) {
 		s.wantHeard(handoff.Heard{Text: "run the tests", Typed: true})
 		s.fromModel(`{"type":"conversation.item.input_audio_transcription.completed","item_id":"u1","transcript":" hello "}`)
 		s.wantHeard(handoff.Heard{Text: "hello"})
+		s.fromModel(`{"type":"conversation.item.input_audio_transcription.failed","item_id":"u1","error":{"code":"x"}}`)
+		s.wantHeard(handoff.Heard{Lost: true})
 		s.wantSent(s.client, "") // ours: the client did not ask for transcription
 		s.fromClient(`{"type":"session.update","session":{"type":"realtime",` +
 			`"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)

@@ -314,7 +314,7 @@ func (c *Call) overlook(kind string, event []byte) {
 	h, now := &c.hearing, time.Now()
 	state := h.attached
 	switch kind {
-	case events.TypeSpeechStarted, events.TypeCommitted, events.TypeTranscribed:
+	case events.TypeSpeechStarted, events.TypeCommitted, events.TypeTranscribed, events.TypeNotTranscribed:
 		c.alarms[alarmVigil].at = now.Add(vigilAfter)
 	}
 	switch kind {

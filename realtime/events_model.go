@@ -151,6 +151,8 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		h.voice(responseOf(event), kind == events.TypeTextDelta)
 	case events.TypeTranscribed:
 		h.worded(strings.TrimSpace(gjson.GetBytes(event, "transcript").String()), gjson.GetBytes(event, "item_id").String())
+	case events.TypeNotTranscribed:
+		h.notWorded(gjson.GetBytes(event, "item_id").String())
 	case events.TypeCommitted:
 		h.speech = ""
 		h.kept.Taken()

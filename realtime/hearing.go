@@ -185,6 +185,15 @@ func (h *hearing) worded(text, item string) {
 	h.report(handoff.Heard{Text: text, Began: h.speeches.worded(item)})
 }
 
+// notWorded reports that nobody will know the words of what the caller said. To a leg that lowers its sound it is no
+// backchannel: it may have been a "stop".
+func (h *hearing) notWorded(item string) {
+	if h.legs.performs {
+		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "backchannel": false}))
+	}
+	h.report(handoff.Heard{Lost: true, Began: h.speeches.worded(item)})
+}
+
 // mark keeps a commit or a clear of the client among the sound.
 func (h *hearing) mark(event []byte) {
 	if h.keeps {

@@ -126,10 +126,11 @@ func (s *serving) take(e handoff.Event) {
 	s.judgeAll()
 }
 
-// meant is what the schedule is told of something that the caller said. What they type is never a mere backchannel.
+// meant is what the schedule is told of something that the caller said. What they type is never a mere backchannel, nor
+// is what could not be written down.
 func meant(e handoff.Heard) speech.Event {
 	switch {
-	case e.Typed:
+	case e.Typed, e.Lost:
 	case consent.Backchannel(e.Text):
 		return speech.Backchannel{}
 	case consent.Hush(e.Text):

@@ -57,6 +57,7 @@ type Evidence struct {
 	gone  []*askedOf  // closed lately, oldest first: what is said before they closed may be for them
 	heard []utterance // oldest first
 	due   []time.Time // when the caller began to speak and no transcript has come, oldest first
+	lost  []time.Time // when they began to say what could not be transcribed, oldest first
 }
 
 // askedOf is an open question.
@@ -177,6 +178,12 @@ func (e *Evidence) Heard(h handoff.Heard) {
 		h.Began = e.due[0]
 		e.due = slices.Delete(e.due, 0, 1)
 	}
+	if h.Lost {
+		if n := len(e.heard); h.Began.IsZero() && n > 0 { // it may take back what is known last
+			h.Began = e.heard[n-1].Began.Add(1)
+		}
+		e.lost = newest(append(e.lost, h.Began), maxUtterances)
+	}
 	if h.Text == "" {
 		return
 	}
@@ -185,6 +192,14 @@ func (e *Evidence) Heard(h handoff.Heard) {
 
 // newest keeps at most so many of a list, the last ones.
 func newest[T any](list []T, most int) []T { return slices.Delete(list, 0, max(0, len(list)-most)) }
+
+// isLost reports whether something that began after a time could not be transcribed.
+func (e *Evidence) isLost(after time.Time) bool {
+	return slices.ContainsFunc(e.lost, func(at time.Time) bool { return at.After(after) })
+}
+
+// isUnknown reports whether nobody knows yet, or ever will, all that the caller began to say after a time.
+func (e *Evidence) isUnknown(after time.Time) bool { return e.isDue(after) || e.isLost(after) }
 
 // isDue reports whether the transcript of something that began after a time has not come.
 func (e *Evidence) isDue(after time.Time) bool {

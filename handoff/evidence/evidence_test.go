@@ -83,6 +83,12 @@ func (l *timeline) play(line string) string {
 		l.e.Said(handoff.Said{ID: f[2], At: at, Cut: true})
 	case "spoke":
 		l.e.Spoke(handoff.Spoke{At: at})
+	case "lost": // what they said, since the second that follows if it does, could not be transcribed
+		h := handoff.Heard{Lost: true}
+		if len(f) > 2 {
+			h.Began = l.at(f[2])
+		}
+		l.e.Heard(h)
 	case "undated": // the voice does not know when they began
 		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " ")})
 	case "heard", "typed", "seen", "loose": // seen: typed, with the page before them; loose: by whomever

@@ -114,7 +114,7 @@ func (q *askedOf) tapOnly(c Claim) string {
 func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
 	switch {
 	case !q.heardAt.IsZero():
-		return len(said) == 0 || e.isDue(q.heardAt)
+		return len(said) == 0 && !e.isLost(q.heardAt) || e.isDue(q.heardAt)
 	case len(said) > 0:
 		return e.isDue(q.askedAt)
 	}
@@ -139,9 +139,11 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Judgment {
 		}
 	}
 	switch {
+	case last == nil && e.isLost(q.heardAt):
+		return e.again(q, whySpeaking)
 	case last == nil:
 		return e.again(q, whySilent)
-	case e.isDue(last.Began): // their last word is not known
+	case e.isUnknown(last.Began): // their last word is not known
 		return e.again(q, whySpeaking)
 	case final == consent.Later:
 		return e.later(q)
@@ -174,7 +176,7 @@ func (e *Evidence) allow(
 func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Judgment {
 	said := e.since(q, now)
 	if due := c.Came.Add(transcriptWait); now.Before(due) &&
-		(len(said) == 0 && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
+		(len(said) == 0 && !e.isLost(q.heardAt) && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
 		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	var no, last *utterance
@@ -202,7 +204,7 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Judgment {
 		return e.decide(q, no, said, RulingDecline, c.Wants, now)
 	case final == consent.Unclear:
 		return e.unclear(q, last, whyUnclear)
-	case !q.heardAt.IsZero() && e.isDue(q.heardAt): // what they said cannot be had
+	case !q.heardAt.IsZero() && e.isUnknown(q.heardAt): // what they said cannot be had
 		return e.decide(q, nil, said, RulingDecline, c.Wants, now)
 	case q.heardAt.IsZero():
 		return e.again(q, whyNotHeard)
@@ -288,13 +290,16 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Judgment {
 	if q.heardAt.IsZero() && len(said) == 0 {
 		return e.again(q, whyNotHeard)
 	}
+	if len(said) == 0 && e.isLost(q.heardAt) {
+		return e.again(q, whySpeaking)
+	}
 	if len(said) == 0 {
 		return e.again(q, whySilent)
 	}
 	last := said[len(said)-1]
 	final := consent.Read(last.Text, q.about)
 	switch {
-	case e.isDue(last.Began):
+	case e.isUnknown(last.Began):
 		return e.again(q, whySpeaking)
 	case now.Sub(last.Began) > handoff.YesFor:
 		return e.again(q, handoff.WhyOld)

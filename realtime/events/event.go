@@ -47,6 +47,7 @@ const (
 	TypeItemTruncated  = "conversation.item.truncated"
 	TypeItemRetrieved  = "conversation.item.retrieved"
 	TypeTranscribed    = "conversation.item.input_audio_transcription.completed"
+	TypeNotTranscribed = "conversation.item.input_audio_transcription.failed"
 	TypeTranscription  = "conversation.item.input_audio_transcription." // prefix of all about it
 	TypeCreate         = "response.create"
 	TypeCancel         = "response.cancel"

@@ -56,6 +56,8 @@ func (p *Player) Perform(verb, rest string) {
 		p.Voice().events <- handoff.Hint{CallID: first, Tool: tool, Partial: args}
 	case "heard":
 		p.Voice().events <- handoff.Heard{Text: rest, Began: time.Now()}
+	case "lost": // they said something of which there is no transcript
+		p.Voice().events <- handoff.Heard{Lost: true, Began: time.Now()}
 	case "late": // a transcript of what began earlier
 		p.Voice().events <- handoff.Heard{Text: more, Began: p.World.Began.Add(p.World.Duration(first + "ms"))}
 	case "typed":
