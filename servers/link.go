@@ -58,6 +58,11 @@ type Archiver interface {
 	Archive(ctx context.Context, thread string, on bool) error
 }
 
+// A Renamer is a [Catalog] that can give threads names.
+type Renamer interface {
+	Rename(ctx context.Context, thread, name string) error
+}
+
 // A Thread is one conversation as its server lists it.
 type Thread struct {
 	ID      string

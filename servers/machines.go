@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -56,6 +57,35 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 
 // Archive puts a session away, or brings it back. A kind that cannot says so.
 func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error {
+	return f.alter(ctx, g, t, func(ctx context.Context, c Catalog) error {
+		if archiver, ok := c.(Archiver); ok {
+			return archiver.Archive(ctx, t.Thread, on)
+		}
+		return handoff.Fault(handoff.CodeUnsupported, t.Server, "its kind keeps all sessions")
+	})
+}
+
+// maxName bounds the name of a session, in bytes.
+const maxName = 200
+
+// RenameSession gives a session a name, by which everybody finds it. A kind that cannot says so.
+func (f *Fleet) RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error {
+	name = strings.Join(strings.Fields(name), " ")
+	if name == "" || len(name) > maxName {
+		return handoff.Malformed("name", "a session's name has 1 to 200 bytes")
+	}
+	return f.alter(ctx, g, t, func(ctx context.Context, c Catalog) error {
+		if renamer, ok := c.(Renamer); ok {
+			return renamer.Rename(ctx, t.Thread, name)
+		}
+		return handoff.Fault(handoff.CodeUnsupported, t.Server, "its kind names sessions itself")
+	})
+}
+
+// alter changes what the list of a server tells of a session.
+func (f *Fleet) alter(
+	ctx context.Context, g handoff.Grant, t handoff.Target, change func(context.Context, Catalog) error,
+) error {
 	k, err := f.allowedOne(g, t.Server)
 	if err != nil {
 		return err
@@ -69,15 +99,12 @@ func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, 
 	if fault != nil {
 		return fault
 	}
-	archiver, ok := link.Catalog.(Archiver)
-	if !ok {
-		return handoff.Fault(handoff.CodeUnsupported, t.Server, "its kind keeps all sessions")
-	}
-	if err := archiver.Archive(ctx, t.Thread, on); err != nil {
+	if err := change(ctx, link.Catalog); err != nil {
 		return f.name(err, t)
 	}
 	f.mu.Lock()
-	delete(f.lists, t.Server) // it tells of the session, or does not
+	delete(f.lists, t.Server) // it tells what was
+	delete(f.wider, t.Server)
 	f.mu.Unlock()
 	return nil
 }

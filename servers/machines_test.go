@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,37 @@ func (l *fakeLink) Archive(_ context.Context, thread string, on bool) error {
 		}
 	}
 	return handoff.Fault(handoff.CodeSessionGone, thread, "")
+}
+
+func (l *fakeLink) Rename(_ context.Context, thread, name string) error {
+	for i, t := range l.server.threads {
+		if t.ID == thread {
+			l.server.threads[i].Title = name
+			return nil
+		}
+	}
+	return handoff.Fault(handoff.CodeSessionGone, thread, "")
+}
+
+// TestRenameSession: a session is found by its new name at once, and nobody names what is none of theirs.
+func TestRenameSession(t *testing.T) {
+	withServer(t, &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}, func(t *testing.T, s *fakeServer, f *Fleet) {
+		synctest.Wait()
+		at := handoff.Target{Server: "bigpc", Thread: idAuth}
+		must(t, f.RenameSession(t.Context(), nobody, at, "  the big\n one "))
+		if got, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: "the big one"}); err != nil || got.Thread != idAuth {
+			t.Errorf("found %+v, %v", got, err)
+		}
+		for _, name := range []string{" ", strings.Repeat("x", maxName+1)} {
+			if err := f.RenameSession(t.Context(), nobody, at, name); code(err) != handoff.CodeMalformed {
+				t.Errorf("named %q: %v", name, err)
+			}
+		}
+		f.hidden = func(handoff.Caller, string, string) bool { return true }
+		if err := f.RenameSession(t.Context(), nobody, at, "mine"); code(err) != handoff.CodeUnknownSession {
+			t.Errorf("somebody else's: %v", err)
+		}
+	})
 }
 
 // What people are told of a machine: how it is set up, when it was last there, and when it is looked for.

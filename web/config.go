@@ -60,7 +60,13 @@ type Stickies interface {
 type Machines interface {
 	Machines(g handoff.Grant) []handoff.Machine
 	Test(ctx context.Context, g handoff.Grant, server string) (took time.Duration, err error)
+	Shelf
+}
+
+// Shelf puts sessions away, and gives them names.
+type Shelf interface {
 	Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error
+	RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error
 }
 
 // Levels keeps how much a caller is told about running work.

@@ -20,6 +20,7 @@ func TestDesk(t *testing.T) {
 			`{"items":[{"name":"bigpc","ceiling":"read-only","voice_approvals":"low"}]}`},
 		{"POST", "/fleet/machines/bigpc/test", "", "test owner bigpc", 200, `{"took_ms":12}`},
 		{"POST", "/fleet/sessions/bigpc/t1/archive", "", "archive owner bigpc t1 true", 204, ""},
+		{"POST", "/fleet/sessions/bigpc/t1/rename", `{"name":"auth"}`, "name owner bigpc t1 auth", 204, ""},
 		{"DELETE", "/fleet/sessions/bigpc/t1/archive", "", "archive owner bigpc t1 false", 204, ""},
 		{"PUT", "/fleet/sticky/bigpc/api", `{"thread_id":"t1","title":"Auth"}`, "pin owner bigpc/api t1 Auth", 204, ""},
 		{"PUT", "/fleet/sticky/bigpc", `{"title":"Auth"}`, "", 400, "thread_id is missing"},

@@ -34,6 +34,12 @@ func (w *world) Test(_ context.Context, g handoff.Grant, server string) (time.Du
 	return 12 * time.Millisecond, w.called("test", g.Caller.String(), server)
 }
 
+func (w *world) RenameSession(_ context.Context, g handoff.Grant, t handoff.Target, name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("name", g.Caller.String(), t.Server, t.Thread, name)
+}
+
 func (w *world) Archive(_ context.Context, g handoff.Grant, t handoff.Target, on bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

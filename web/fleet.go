@@ -132,6 +132,18 @@ func (f fleet) archive(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return done(w, f.machines.Archive(r.Context(), g, t, r.Method == http.MethodPost))
 }
 
+// rename gives a session a name.
+func (f fleet) rename(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Name string `json:"name"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	t := handoff.Target{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
+	return done(w, f.machines.RenameSession(r.Context(), g, t, body.Name))
+}
+
 // putSticky makes a session the one in use on a machine.
 func (f fleet) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {

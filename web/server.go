@@ -113,6 +113,7 @@ func (s *Server) routes(cfg Config) {
 		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, fleet.sessions},
 		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, tools.ReadSession, fleet.session},
 		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, fleet.archive},
+		{"POST /fleet/sessions/{server}/{thread}/rename", accessCaller, maxJSON, tools.Codex, fleet.rename},
 		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, fleet.archive},
 		{"GET /fleet/sticky", accessCaller, 0, tools.ListSessions, fleet.listStickies},
 		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.putSticky},

@@ -145,25 +145,16 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var api *webresponses.API
 	owners, queues := router.NewOwners(s.store), router.NewQueues()
 	stand := newStandIns(&simulators{log: s.log, agents: agents}, p)
-	there, err := s.roster(ctx, p, agents, stand, func(server string) bool { return runs.Working(server) })
-	if err != nil {
-		return err
-	}
-	specs, err := there.first(ctx, p.Servers)
-	s.opened = append(s.opened, stand.machines.listeners...)
-	if err != nil {
-		return err
-	}
-	fleet, err := servers.New(servers.Config{
-		Specs: specs, Changed: func() { runs.ServersChanged() }, Log: s.log.Named("servers"), Hidden: owners.Hidden,
+	there, specs, err := s.fleet(ctx, p, agents, stand, servers.Config{
+		Changed: func() { runs.ServersChanged() }, Log: s.log.Named("servers"), Hidden: owners.Hidden,
 		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
 			return api.Made(ctx, c)
 		},
-	})
+	}, func(server string) bool { return runs.Working(server) })
 	if err != nil {
 		return err
 	}
-	there.fleet, s.test, s.machines = fleet, fleet.Test, fleet.Machines
+	fleet := there.fleet
 	counts := router.NewCounts(fleet)
 	routing := router.Config{
 		Queues: queues, Owners: owners, Counts: counts,
@@ -260,6 +251,27 @@ func (s *service) stage(
 		}},
 	}, first...), after...)
 	return nil
+}
+
+// fleet makes the registry of agent servers, and returns it with those that it begins with. The router and the API
+// are there before it runs.
+func (s *service) fleet(
+	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, c servers.Config, busy func(string) bool,
+) (*roster, []servers.Spec, error) {
+	there, err := s.roster(ctx, p, agents, stand, busy)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Specs, err = there.first(ctx, p.Servers)
+	s.opened = append(s.opened, stand.machines.listeners...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if there.fleet, err = servers.New(c); err != nil {
+		return nil, nil, err
+	}
+	s.test, s.machines = there.fleet.Test, there.fleet.Machines
+	return there, c.Specs, nil
 }
 
 // calls serves voice calls with what the fleet and the router can do.

@@ -45,6 +45,14 @@ func (c *connection) Archive(ctx context.Context, thread string, on bool) error 
 	return nil
 }
 
+// Rename implements [servers.Renamer]. Whoever else has the thread open sees its name.
+func (c *connection) Rename(ctx context.Context, thread, name string) error {
+	if err := c.client.rename(ctx, thread, name); err != nil {
+		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	return nil
+}
+
 // Read returns the newest lines of a thread, oldest first: out of its newest 10 turns, unless more are wanted than a
 // voice model gets. More counts what was left out of those, and 1 when there are older turns. A thread that never ran
 // has no lines.

@@ -224,6 +224,20 @@ func TestReadToTheBeginning(t *testing.T) {
 	})
 }
 
+func TestRename(t *testing.T) {
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		done := call(func() (struct{}, error) {
+			return struct{}{}, link.Catalog.(servers.Renamer).Rename(t.Context(), thread1, "auth")
+		})
+		frame := f.expect("thread/name/set")
+		if want := fmt.Sprintf(`{"threadId":%q,"name":"auth"}`, thread1); string(frame.Params) != want {
+			t.Errorf("%s", frame.Params)
+		}
+		f.reply(frame, `{}`)
+		done.get(t)
+	})
+}
+
 func TestArchive(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		for _, method := range []string{"thread/archive", "thread/unarchive"} {

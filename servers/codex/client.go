@@ -65,7 +65,7 @@ func (c client) initialize(ctx context.Context) (string, error) {
 	}
 	params := initializeParams{
 		ClientInfo:   clientInfo{Name: "switchboard", Version: own},
-		Capabilities: capabilities{ExperimentalAPI: true, OptOutNotificationMethods: optOut},
+		Capabilities: capabilities{ExperimentalAPI: true, RequiredHumanApproval: true, OptOutNotificationMethods: optOut},
 	}
 	var result initializeResult
 	if err := c.ask(ctx, "initialize", params, handshakeTimeout, &result, nil); err != nil {
@@ -160,6 +160,10 @@ func (c client) archive(ctx context.Context, thread string, on bool) error {
 		method = "thread/unarchive"
 	}
 	return c.ask(ctx, method, threadParams{ThreadID: thread}, controlTimeout, &struct{}{}, nil)
+}
+
+func (c client) rename(ctx context.Context, thread, name string) error {
+	return c.ask(ctx, "thread/name/set", threadNameParams{thread, name}, controlTimeout, &struct{}{}, nil)
 }
 
 // itemsPage is how many items are read at once, unless they are too long together: outputs and pictures come

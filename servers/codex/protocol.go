@@ -22,7 +22,8 @@ type clientInfo struct {
 }
 
 type capabilities struct {
-	ExperimentalAPI           bool     `json:"experimentalApi"` // additionalContext needs it
+	ExperimentalAPI           bool     `json:"experimentalApi"`       // additionalContext needs it
+	RequiredHumanApproval     bool     `json:"requiredHumanApproval"` // a humanCommand is answered by a person, once
 	OptOutNotificationMethods []string `json:"optOutNotificationMethods"`
 }
 
@@ -77,6 +78,12 @@ type turnsRequest struct {
 // threadParams: thread/unsubscribe, thread/read.
 type threadParams struct {
 	ThreadID string `json:"threadId"`
+}
+
+// threadNameParams: thread/name/set.
+type threadNameParams struct {
+	ThreadID string `json:"threadId"`
+	Name     string `json:"name"`
 }
 
 // threadReadResult: thread/read.
@@ -256,6 +263,7 @@ const (
 	noteOutputDelta     = "item/commandExecution/outputDelta"
 	noteUsage           = "thread/tokenUsage/updated" // after each answer of the model
 	noteError           = "error"
+	noteReviewed        = "item/autoApprovalReview/completed"
 	noteThreadStatus    = "thread/status/changed"
 	noteThreadName      = "thread/name/updated"
 	noteThreadSettings  = "thread/settings/updated"
@@ -293,6 +301,9 @@ type note struct {
 	ThreadName *string         `json:"threadName"` // thread/name/updated
 	RequestID  json.RawMessage `json:"requestId"`  // serverRequest/resolved
 	Settings   *threadSettings `json:"threadSettings"`
+	ReviewID   string          `json:"reviewId"` // item/autoApprovalReview/completed, as the next two
+	Review     json.RawMessage `json:"review"`
+	Action     json.RawMessage `json:"action"`
 	Usage      *wireUsage      `json:"tokenUsage"` // thread/tokenUsage/updated
 }
 

@@ -80,6 +80,7 @@ var unrecorded = []string{
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
 	"threadStartParams.model",
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions", "inputAnswer.answers",
+	"capabilities.requiredHumanApproval", "note.reviewId", "note.review", "note.action",
 }
 
 // TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that

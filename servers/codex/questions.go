@@ -23,6 +23,9 @@ const (
 	askTooLong = "too long" // stands for a method whose params are too long to be kept
 )
 
+// kindHuman is the kind of a command that a person is to decide, each time anew.
+const kindHuman = "humanCommand"
+
 // wireQuestion is a request of the server that asks a person.
 type wireQuestion struct {
 	id     json.RawMessage // sent back as it came
@@ -69,11 +72,15 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 	all := []handoff.Decision{
 		handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
 	}
+	once := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
 	refuseOnly := all[2:]
 	switch method {
 	case askCommand:
 		q.Kind, q.Text, q.Command = handoff.QuestionCommand, "May this command run?", p.Command
 		q.Decisions, q.Beyond = all, p.beyond()
+		if p.Kind == kindHuman {
+			q.Text, q.Decisions = "A person must decide this: may this command run, this once?", once
+		}
 		if !p.available("accept") {
 			q.Decisions = refuseOnly
 		}
@@ -95,7 +102,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 				handoff.ClipRunes(string(p.Meta.Params), maxDetail))
 		}
 		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
-			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
+			q.Decisions = once
 		}
 	case askTooLong:
 		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that is too long to be shown here; answer "+
@@ -118,7 +125,9 @@ var asksSomebody = regexp.MustCompile(`(?i)request(approval|userinput|permission
 // beyond says what a yes to a command would allow beside the command.
 func (p *askParams) beyond() string {
 	var what []string
-	if p.Kind != "" && p.Kind != "command" {
+	if p.Kind == kindHuman {
+		what = append(what, "what Codex lets no program decide")
+	} else if p.Kind != "" && p.Kind != "command" {
 		what = append(what, "an act of the kind "+handoff.ClipRunes(p.Kind, maxDetail))
 	}
 	if isSet(p.Network) {

@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -265,6 +266,8 @@ func TestWhatAQuestionSays(t *testing.T) {
 			handoff.QuestionCommand, false, "", "x"},
 		"input to a terminal": {askCommand, `,"command":"y","kind":"writeStdin"`, handoff.QuestionCommand, false,
 			"an act of the kind writeStdin", "y"},
+		"what a person is to decide": {askCommand, `,"command":"rm x","kind":"humanCommand"`, handoff.QuestionCommand, false,
+			"what Codex lets no program decide", "rm x"},
 		"a host": {askCommand,
 			`,"command":null,"networkApprovalContext":{"host":"example.com","protocol":"https"}`, handoff.QuestionCommand, false,
 			`the network: {"host":"example.com","protocol":"https"}`, ""},
@@ -292,6 +295,10 @@ func TestWhatAQuestionSays(t *testing.T) {
 			if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high &&
 				risk.Of(q, "/src") != risk.High {
 				t.Error("it may be allowed by voice")
+			}
+			if once := !slices.Contains(q.Decisions, handoff.DecisionAcceptForSession); c.method == askCommand &&
+				once != strings.Contains(c.more, kindHuman) {
+				t.Errorf("decisions %v", q.Decisions)
 			}
 			if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one
 				for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {

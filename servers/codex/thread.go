@@ -162,7 +162,7 @@ func (t *thread) hear(method string, n *note) {
 		if n.Turn != nil && n.Turn.ID != "" {
 			t.turnNoteLocked(method, n.Turn)
 		}
-	case noteItemStarted, noteItemCompleted, noteMessageDelta, noteOutputDelta, noteError, noteUsage:
+	case noteItemStarted, noteItemCompleted, noteMessageDelta, noteOutputDelta, noteError, noteUsage, noteReviewed:
 		if n.TurnID != "" {
 			t.itemNoteLocked(method, n)
 		}
@@ -256,6 +256,10 @@ func (t *thread) itemNoteLocked(method string, n *note) {
 		k.item(n.Item, k.reducer.ItemStarted)
 	case noteItemCompleted:
 		k.item(n.Item, k.reducer.ItemDone)
+	case noteReviewed:
+		if it, ok := reviewed(n); ok {
+			k.report(k.reducer.ItemDone(it))
+		}
 	}
 }
 
