@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -23,10 +24,16 @@ const (
 // Servers shows the machines.
 func (t *Terminal) Servers(ctx context.Context) error {
 	var found struct{ Items []handoff.ServerInfo }
-	return t.show(ctx, "/fleet/servers", &found, func() error { return writeServers(t.Out, found.Items) })
+	return t.show(ctx, "/fleet/servers", &found, func() error {
+		var machines struct{ Items []handoff.Machine }
+		if _, err := t.get(ctx, "/fleet/machines", &machines); err != nil {
+			return err
+		}
+		return writeServers(t.Out, found.Items, machines.Items)
+	})
 }
 
-func writeServers(out io.Writer, items []handoff.ServerInfo) error {
+func writeServers(out io.Writer, items []handoff.ServerInfo, machines []handoff.Machine) error {
 	if len(items) == 0 {
 		_, err := fmt.Fprintln(out, "no machines that you may use")
 		return err
@@ -39,13 +46,13 @@ func writeServers(out io.Writer, items []handoff.ServerInfo) error {
 		}
 		// Flush reports a failed write.
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.Name, titleWidth), s.Health, cell(kind, titleWidth),
-			cell(aboutServer(s), 3*placeWidth))
+			cell(aboutServer(s, machines), 3*placeWidth))
 	}
 	return w.Flush()
 }
 
 // aboutServer is what there is to say of a machine beside how it is.
-func aboutServer(s handoff.ServerInfo) string {
+func aboutServer(s handoff.ServerInfo, machines []handoff.Machine) string {
 	var parts []string
 	add := func(what string, names []string) {
 		if len(names) > 0 {
@@ -61,6 +68,14 @@ func aboutServer(s handoff.ServerInfo) string {
 	add("works on", s.Working)
 	add("projects:", s.Projects)
 	add("also called", s.Aliases)
+	if i := slices.IndexFunc(machines, func(m handoff.Machine) bool { return m.Name == s.Name }); i >= 0 {
+		if free := machines[i].DiskFree; free > 0 {
+			parts = append(parts, fmt.Sprintf("%d GiB free", free>>30))
+		}
+		if battery := machines[i].Battery; battery > 0 && !machines[i].Charging {
+			parts = append(parts, fmt.Sprintf("battery at %d %%", battery))
+		}
+	}
 	return strings.Join(parts, "; ")
 }
 
