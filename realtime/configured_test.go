@@ -153,3 +153,12 @@ func TestAudioRate(t *testing.T) {
 		}
 	}
 }
+
+func TestNewFrontChecksItsConfig(t *testing.T) {
+	for _, c := range []Config{{}, {ModelURL: "http://x", Router: &listener{}}, {ModelURL: "ws://", Router: &listener{}},
+		{ModelURL: "ws://x/"}, {ModelURL: ":", Router: &listener{}}} {
+		if _, err := NewFront(c); err == nil {
+			t.Errorf("%+v passes", c)
+		}
+	}
+}

@@ -455,15 +455,6 @@ func TestWhyAWriteFails(t *testing.T) {
 	}
 }
 
-func TestNewFrontChecksItsConfig(t *testing.T) {
-	for _, c := range []Config{{}, {ModelURL: "http://x", Router: &listener{}}, {ModelURL: "ws://", Router: &listener{}},
-		{ModelURL: "ws://x/"}, {ModelURL: ":", Router: &listener{}}} {
-		if _, err := NewFront(c); err == nil {
-			t.Errorf("%+v passes", c)
-		}
-	}
-}
-
 // TestToolsOfTheSameName holds, over sockets, that a client keeps a tool with a name of ours, and that the router
 // gets requests for ours under its own name.
 func TestToolsOfTheSameName(t *testing.T) {

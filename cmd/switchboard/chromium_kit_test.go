@@ -111,8 +111,8 @@ func (p *tab) work(prompt, state string) {
 	p.Until(fmt.Sprintf(`%s?.querySelector(".pill").textContent === %q`, card(prompt), state))
 }
 
-// chip taps a suggested sentence, and waits until the row of them stands again: what was said leaves it, and 80 ms later
-// the row begins to slide to the next one.
+// chip taps a suggested sentence, and waits until the row of them stands again: what was said leaves it, and 80 ms
+// later the row begins to slide to the next one.
 func (p *tab) chip(text string) {
 	p.T.Helper()
 	found := fmt.Sprintf(`[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === %q && c.checkVisibility())`, text)

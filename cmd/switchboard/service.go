@@ -167,17 +167,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	runs = homes.New(routing)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
-	var ticked func(string, []byte)
-	if p.Ticks {
-		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
-	}
-	front, err := realtime.NewFront(realtime.Config{
-		Ticks:    ticked,
-		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
-		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
-		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
-		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
-	})
+	front, err := s.front(p, calls, broken)
 	if err != nil {
 		return err
 	}
@@ -185,13 +175,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	agentFront := s.mcp(fleet, runs)
-	var programs web.OAuth
-	if s.describe(p, sims.voice, specs, listen.Addr()); p.OAuth {
-		programs = oauth.New(oauth.Config{
-			Issuer: strings.TrimSuffix(s.address, "/"), Apps: s.store, Audit: s.audit, Transport: p.Documents,
-			Log: s.log.Named("oauth"),
-		})
-	}
+	s.describe(p, sims.voice, specs, listen.Addr())
+	programs := s.oauth(p)
 	s.settings = &reloading{state: p.StateDir, again: p.Again, first: p.Settings, now: p.Settings, there: there,
 		put: func(keys []web.Key) { s.edge.SetKeys(keys) }}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
@@ -222,6 +207,32 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	return nil
+}
+
+// front is where calls come in and the voice model is reached.
+func (s *service) front(p plan, calls realtime.Router, broken realtime.Broken) (*realtime.Front, error) {
+	var ticked func(string, []byte)
+	if p.Ticks {
+		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
+	}
+	return realtime.NewFront(realtime.Config{
+		Ticks:    ticked,
+		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
+		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
+		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
+		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
+	})
+}
+
+// oauth lets programs ask for access; nil: the settings do not say so. The address is known by then.
+func (s *service) oauth(p plan) web.OAuth {
+	if !p.OAuth {
+		return nil
+	}
+	return oauth.New(oauth.Config{
+		Issuer: strings.TrimSuffix(s.address, "/"), Apps: s.store, Audit: s.audit, Transport: p.Documents,
+		Log: s.log.Named("oauth"),
+	})
 }
 
 // partings are what is said before a call ends, in the language of the settings.
