@@ -98,6 +98,11 @@ func TestTraces(t *testing.T) {
 	if status != http.StatusAccepted {
 		t.Fatalf("%d %s", status, body)
 	}
+	const third = "4bf92f3577b34da6a3ce929d0e0e4737"
+	if status, body := r.ask(http.MethodPost, "/v1/responses", `{"model":"laptop","input":"what did you do?","store":false}`,
+		"Traceparent", "00-"+third+"-"+span+"-01"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
 	until(t, "its end", func() bool { return r.newestOf("what did you do").Outcome != "" })
 	_, numbers := r.ask(http.MethodGet, "/metrics", "", "Accept", "application/openmetrics-text; version=1.0.0")
 	if !strings.Contains(string(numbers), `# {trace_id="`+trace+`"}`) {
@@ -106,7 +111,7 @@ func TestTraces(t *testing.T) {
 	until(t, "what ends last of each trace", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.named("call")) == 1 && len(c.named("request")) == 2 && len(c.named("handoff")) == 2
+		return len(c.named("call")) == 1 && len(c.named("request")) == 3 && len(c.named("handoff")) == 3
 	})
 
 	c.mu.Lock()
@@ -146,6 +151,9 @@ func TestTraces(t *testing.T) {
     write outcome fact=written
 `; got != want {
 		t.Errorf("over HTTP:\n%swant\n%s", got, want)
+	}
+	if got := c.tree(third, span, ""); !strings.HasPrefix(got, "request route=POST_/v1/responses\n  handoff outcome=result ") {
+		t.Errorf("a response:\n%s", got)
 	}
 	for _, words := range []string{"run the tests", "what did you do", "auth", "TestRefresh", testKey, "owner"} {
 		if strings.Contains(strings.ToLower(string(c.raw)), strings.ToLower(words)) {

@@ -20,6 +20,7 @@ type fleet struct {
 	decided   []string
 	followers int
 	changed   chan struct{}
+	parents   []string // of the spans in which work was begun
 }
 
 func newFleet() *fleet { return &fleet{changed: make(chan struct{})} }
@@ -94,13 +95,14 @@ func (f *fleet) finish(id string, o handoff.Outcome, text string) {
 	})
 }
 
-func (f *fleet) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
 	if req.Target.Server != "bigpc" {
 		return "", handoff.Fault(handoff.CodeUnknownServer, req.Target.Server, "")
 	}
 	prompt := handoff.InputText(req.Input)
 	var id string
 	f.change(func() {
+		f.parents = append(f.parents, handoff.SpanOf(ctx).Parent())
 		id = fmt.Sprintf("w-%d", len(f.records)+1)
 		f.records = append(
 			f.records,

@@ -21,6 +21,7 @@ import (
 func serve(t testing.TB, f *fleet, patience time.Duration) string {
 	front := mcp.New(mcp.Config{
 		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
+		Trace:   func(_ string, from http.Header) handoff.Span { return span(from.Get("Traceparent")) },
 		Work:    f, Version: "1", Patience: patience, Page: func() string { return "http://page.example/" },
 	})
 	t.Cleanup(front.Close)
