@@ -258,15 +258,11 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := loadPages()
-	if err != nil {
-		return nil, err
-	}
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
 	s := &Server{
-		access: access, times: usual, pages: pages, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
+		access: access, times: usual, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
 		ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
 		mux: http.NewServeMux(), known: map[string]route{},
 	}

@@ -32,7 +32,7 @@ var types = map[string]string{
 // A file of the page. Set once.
 type file struct {
 	body    []byte
-	small   []byte // body compressed by gzip; nil: it does not get smaller
+	small   func() []byte // body compressed by gzip when somebody first asks; nil: it does not get smaller
 	kind    string
 	etag    string
 	lasting bool // its name changes with what is in it
@@ -43,11 +43,13 @@ func newFile(name string, body []byte) file {
 	if path.Ext(name) == ".png" {
 		return f
 	}
-	var small bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one of gzip's
-	_, _ = w.Write(body)
-	_ = w.Close()
-	f.small = small.Bytes()
+	f.small = sync.OnceValue(func() []byte {
+		var small bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one of gzip's
+		_, _ = w.Write(body)
+		_ = w.Close()
+		return small.Bytes()
+	})
 	return f
 }
 
@@ -57,7 +59,8 @@ type pages struct {
 	help  []helpPage      // in their order
 }
 
-// loadPages reads the embedded files, which are the same for every server of the process.
+// loadPages reads the embedded files, which are the same for every server of the process, when somebody first asks for
+// one: a start does not wait for them.
 var loadPages = sync.OnceValues(func() (pages, error) {
 	files := map[string]file{}
 	err := fs.WalkDir(pageFiles, "page", func(name string, d fs.DirEntry, err error) error {
@@ -80,6 +83,17 @@ var loadPages = sync.OnceValues(func() (pages, error) {
 	help, err := loadHelp()
 	return pages{files, help}, err
 })
+
+// ofPage serves from the page's files.
+func ofPage(serve func(pages, http.ResponseWriter, *http.Request, handoff.Grant) error) handler {
+	return func(w http.ResponseWriter, r *http.Request, grant handoff.Grant) error {
+		p, err := loadPages()
+		if err != nil {
+			return err
+		}
+		return serve(p, w, r, grant)
+	}
+}
 
 func (p pages) page(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	return p.file(w, r, "index.html")
@@ -119,7 +133,7 @@ func (p pages) file(w http.ResponseWriter, r *http.Request, name string) error {
 	body, etag := f.body, f.etag
 	if f.small != nil && takesGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
-		body, etag = f.small, etag+"-gzip"
+		body, etag = f.small(), etag+"-gzip"
 	}
 	w.Header().Set("ETag", `"`+etag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))

@@ -49,10 +49,11 @@ var (
 // The page is whole, loads nothing from elsewhere, and never treats text as markup.
 func TestPageFiles(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
-	if len(s.pages.files) == 0 {
-		t.Fatal("no files")
+	pages, err := loadPages()
+	if err != nil || len(pages.files) == 0 {
+		t.Fatal("no files", err)
 	}
-	for name, f := range s.pages.files {
+	for name, f := range pages.files {
 		text := string(f.body)
 		if f.kind == "" {
 			t.Errorf("%s has a kind that is not served", name)
@@ -70,7 +71,7 @@ func TestPageFiles(t *testing.T) {
 			t.Errorf("%s names %s", name, bad)
 		}
 		for _, m := range loads.FindAllStringSubmatch(text, -1) {
-			if want := strings.TrimPrefix(m[1]+m[2]+m[3]+m[4], "page/"); s.pages.files[want].body == nil {
+			if want := strings.TrimPrefix(m[1]+m[2]+m[3]+m[4], "page/"); pages.files[want].body == nil {
 				t.Errorf("%s loads %s, which is not there", name, want)
 			}
 		}

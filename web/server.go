@@ -24,7 +24,6 @@ type Server struct {
 	times   deadlines        // Set once
 	mux     *http.ServeMux   // Set once
 	known   map[string]route // Set once: routes by pattern
-	pages   pages            // Set once
 	streams *streams         // Set once
 	secrets *clientSecrets   // Set once
 	mounted []Mounted        // Set once
@@ -76,11 +75,11 @@ func (s *Server) routes(cfg Config) {
 	pushes := pushes{cfg.Push, &s.auth}
 	joining := machines{cfg.Joining, cfg.Reload, cfg.Line, s.access, cfg.Owner, cfg.Address}
 	for _, r := range []route{
-		{"GET /{$}", accessPublic, 0, "", s.pages.page},
-		{"GET /page/{file}", accessPublic, 0, "", s.pages.asset},
-		{"GET /worker.js", accessPublic, 0, "", s.pages.worker},
-		{"GET /help", accessPublic, 0, "", s.pages.helpList},
-		{"GET /help/{name}", accessPublic, 0, "", s.pages.helpPage},
+		{"GET /{$}", accessPublic, 0, "", ofPage(pages.page)},
+		{"GET /page/{file}", accessPublic, 0, "", ofPage(pages.asset)},
+		{"GET /worker.js", accessPublic, 0, "", ofPage(pages.worker)},
+		{"GET /help", accessPublic, 0, "", ofPage(pages.helpList)},
+		{"GET /help/{name}", accessPublic, 0, "", ofPage(pages.helpPage)},
 		{"GET /healthz", accessPublic, 0, "", s.healthz},
 		{"GET /readyz", accessPublic, 0, "", s.readyz},
 		{"GET /metrics", accessCaller, 0, "", s.metrics},
