@@ -107,6 +107,16 @@ func (s *session) runs() bool { return s.turn != nil && s.turn.ended == 0 }
 // needs reports whether the agent is needed and does not run.
 func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
 
+// asks reports whether somebody waits for an answer of the agent that comes at once, as those to prompts do not.
+func (b *book) asks() bool {
+	for _, r := range b.waiting {
+		if r.method != doPrompt {
+			return true
+		}
+	}
+	return false
+}
+
 // began says that the agent was started.
 func (b *book) began() {
 	b.running = true

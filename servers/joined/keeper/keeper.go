@@ -175,7 +175,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case <-timeout:
 			k.book.closing = 0
 		case <-tick.C:
-			if k.agent != nil && time.Since(k.used) > k.cfg.Unused {
+			if k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() {
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
 			}
