@@ -9,8 +9,8 @@ import (
 )
 
 // The clock of who is there. Each instance beats each second and reads the table of beats; nobody compares clocks, only
-// how long something takes. An instance ceases to act so much sooner than others take what it has that clocks may run a fifth
-// faster or slower than each other.
+// how long something takes. An instance ceases to act so much sooner than others take what it has that clocks may run a
+// fifth faster or slower than each other.
 const (
 	readEvery = 500 * time.Millisecond
 	actFor    = 3 * time.Second // after the last beat that was acknowledged, counted from its sending
@@ -27,8 +27,8 @@ type Beat struct {
 	Draining bool   // it takes no homes any more
 }
 
-// Neighbours is what an instance knows of the others, and of itself. It does nothing by itself: it is told what happened
-// and when. The zero value knows nobody. It is not safe for concurrent use.
+// Neighbours is what an instance knows of the others, and of itself. It does nothing by itself: it is told what
+// happened and when. The zero value knows nobody. It is not safe for concurrent use.
 type Neighbours struct {
 	acted  time.Time             // when the newest beat was sent that the store has acknowledged
 	lapsed bool                  // others may have taken what this instance has: it has to look first

@@ -54,8 +54,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestDeadOfLateAnswers: time counts from when an answer came, which may have seen a beat of that moment, until the next
-// question.
+// TestDeadOfLateAnswers: time counts from when an answer came, which may have seen a beat of that moment, until the
+// next question.
 func TestDeadOfLateAnswers(t *testing.T) {
 	var n Neighbours
 	table := []Beat{{ID: "a", N: 1}}

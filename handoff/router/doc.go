@@ -1,7 +1,7 @@
 // Package router has agents do the work that a caller asks for. A router serves one caller: it owns their runs, what is
 // known of them, the questions of their agents, and what the process left behind of theirs when it last ended. It
-// publishes what happens: a front reads the events of one run ([handoff.Runs]), or those of all runs. Fronts come and go
-// while a run goes on.
+// publishes what happens: a front reads the events of one run ([handoff.Runs]), or those of all runs. Fronts come and
+// go while a run goes on.
 //
 // It must not know any call, tool or adapter: no voice, no WebSocket, no Codex, no Redis, no HTTP.
 //
