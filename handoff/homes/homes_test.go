@@ -36,7 +36,8 @@ func (w *world) live(ctx context.Context, name string) life {
 func (s life) ask(t *testing.T, user string) handoff.RunID {
 	t.Helper()
 	id, err := s.Start(t.Context(), grantOf(user), handoff.Request{
-		Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput("go"), Mode: handoff.ModeNext,
+		Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput("go"),
+		Mode: handoff.ModeNext,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func (c *Counts) held() []handoff.Metric {
 		slow += dropped
 	}
 	list := []handoff.Metric{
-		handoff.NewMetric("switchboard_callers", "Callers who have a home: of whom something is known, or was asked lately.", len(routers)),
+		handoff.NewMetric("switchboard_callers", "Callers who have a home here.", len(routers)),
 		handoff.NewMetric("switchboard_questions_open", "Questions of agents that wait for an answer.", questions),
 		handoff.NewMetric("switchboard_feed_listeners", "Listeners of callers' feeds.", listeners),
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),

@@ -72,7 +72,8 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 			"a document": over.Former.PutDocument(t.Context(), another), "no document": errDrop,
 			"a sticky thread": over.Former.Set(t.Context(), c, other), "no sticky thread": over.Former.Clear(t.Context(), c,
 				sticky.Target),
-			"a line": over.Former.AddSaid(t.Context(), c, []sessions.Said{more}), "no lines": over.Former.DropSaid(t.Context(), c),
+			"a line":   over.Former.AddSaid(t.Context(), c, []sessions.Said{more}),
+			"no lines": over.Former.DropSaid(t.Context(), c),
 		} {
 			if err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
 				t.Errorf("the former life wrote %s: %v", what, err)
