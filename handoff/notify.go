@@ -14,13 +14,14 @@ type NoticeKind string
 const (
 	NoticeOutcome  NoticeKind = "outcome"  // work ended
 	NoticeQuestion NoticeKind = "question" // an agent waits for an answer
+	NoticeMachine  NoticeKind = "machine"  // a machine has been gone for long while work waits for it, or is back
 )
 
 // A Notice is what a caller who is not in a call should know.
 type Notice struct {
 	Caller   Caller
 	Kind     NoticeKind
-	Handoff  string     // the record's id
+	Handoff  string     // the record's id; "" where it is about a machine
 	Question QuestionID // that is open, of a [NoticeQuestion]
 	Server   string
 	Title    string // of the session; may be empty

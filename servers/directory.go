@@ -208,22 +208,37 @@ func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerIn
 	infos := make([]handoff.ServerInfo, len(connectors))
 	var asks sync.WaitGroup
 	for i, k := range connectors {
-		v := k.now.Load()
-		infos[i] = handoff.ServerInfo{
-			Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health,
-			Projects: now.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version, Note: v.note,
+		infos[i] = k.info()
+		infos[i].Projects = now.names.dirs[k.spec.Name]
+		if infos[i].Health == handoff.HealthUp {
+			asks.Go(func() { infos[i].Working = f.working(ctx, g, k) })
 		}
-		if v.health != handoff.HealthUp {
-			if v.fault != nil {
-				told := k.spec.Explain(v.fault, v.lost)
-				infos[i].Reason, infos[i].Problem, infos[i].Next = told.Reason, told.Why, told.NextStep()
-			}
-			continue
-		}
-		asks.Go(func() { infos[i].Working = f.working(ctx, g, k) })
 	}
 	asks.Wait()
 	return infos
+}
+
+// info is what is known of a server without asking it.
+func (k *connector) info() handoff.ServerInfo {
+	v := k.now.Load()
+	info := handoff.ServerInfo{
+		Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health, Simulated: k.spec.Simulated,
+		Version: v.version, Note: v.note,
+	}
+	if v.health != handoff.HealthUp && v.fault != nil {
+		told := k.spec.Explain(v.fault, v.lost)
+		info.Reason, info.Problem, info.Next = told.Reason, told.Why, told.NextStep()
+	}
+	return info
+}
+
+// Known returns what is known of each server without asking any.
+func (f *Fleet) Known() []handoff.ServerInfo {
+	var all []handoff.ServerInfo
+	for _, k := range f.now.Load().connectors {
+		all = append(all, k.info())
+	}
+	return all
 }
 
 // working returns the titles of the sessions of a server that run a turn.

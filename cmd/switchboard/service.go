@@ -65,6 +65,7 @@ type plan struct {
 	Language          string              // that voices speak; "": the caller's
 	AskAgain, GiveUp  time.Duration       // 0: as the router has them
 	Silence, Patience time.Duration       // likewise
+	Gone              time.Duration       // how long a machine is away before it is told that work waits for it; 0: an hour
 	Notify            notifyPlan
 	OAuth             bool              // programs elsewhere may be let in
 	Documents         http.RoundTripper // fetches what those say of themselves; nil: over the public network alone
@@ -199,6 +200,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", there.machines.Run}),
 		append(sims.stages, stage{"simulated machines", stand.run}, stage{"sessions", s.store.Run})...)
+	absent := newAbsentees(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
+	after = append([]stage{{"absent machines", absent.run}}, after...)
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}

@@ -3,6 +3,7 @@ package homes
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,15 @@ func (s *Homes) ServersChanged() {
 // Working reports whether work of anybody is under way on a server.
 func (s *Homes) Working(server string) bool {
 	return slices.ContainsFunc(s.all(), func(h *home) bool { return h.Working(server) })
+}
+
+// Waiting counts the work that waits for a server which was lost at a time, by caller.
+func (s *Homes) Waiting(server string, lost time.Time) map[handoff.Caller]int {
+	waiting := map[handoff.Caller]int{}
+	for _, h := range s.all() {
+		maps.Copy(waiting, h.Router.Waiting(server, lost)) // each has callers of its own
+	}
+	return waiting
 }
 
 // Recovered waits until it is known, and taken up, what a former life of the process left, for at most within; 0 does

@@ -3,6 +3,7 @@ package router
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -255,6 +256,20 @@ func (g *registry) working(server string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(g.records, func(r *recordState) bool { return r.run != nil && r.Server == server })
+}
+
+// waits counts the work that a server which was lost at a time keeps waiting: what has not ended, what was not begun, and
+// what ended since then without anybody knowing how.
+func (g *registry) waits(server string, lost time.Time) (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.records {
+		unknown := r.Outcome == handoff.OutcomeUnknown && r.EndedAt != nil && !r.EndedAt.Before(lost)
+		if r.Server == server && (r.run != nil || r.Outcome == "" || r.NotBegun() && !r.heard() || unknown) {
+			n++
+		}
+	}
+	return n
 }
 
 func (g *registry) find(id string) (found handoff.Record, w *run) {
