@@ -3,7 +3,6 @@ package homes
 import (
 	"context"
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -30,7 +29,9 @@ func (s *Homes) Working(server string) bool {
 func (s *Homes) Waiting(server string, lost time.Time) map[handoff.Caller]int {
 	waiting := map[handoff.Caller]int{}
 	for _, h := range s.all() {
-		maps.Copy(waiting, h.Router.Waiting(server, lost)) // each has callers of its own
+		if n := h.Waiting(server, lost); n > 0 {
+			waiting[h.Caller()] = n
+		}
 	}
 	return waiting
 }

@@ -196,16 +196,13 @@ func Known(ctx context.Context, known <-chan struct{}, within time.Duration) err
 // Working reports whether work is under way on a server.
 func (r *Router) Working(server string) bool { return r.mine.registry.working(server) }
 
-// Waiting counts the work that waits for a server which was lost at a time, by caller.
-func (r *Router) Waiting(server string, lost time.Time) map[handoff.Caller]int {
-	waiting := map[handoff.Caller]int{}
-	for _, c := range r.known() {
-		if n := c.registry.waits(server, lost); n > 0 {
-			waiting[c.who] = n
-		}
-	}
-	return waiting
+// Waiting counts the caller's work that waits for a server which was lost at a time.
+func (r *Router) Waiting(server string, lost time.Time) int {
+	return r.mine.registry.waits(server, lost)
 }
+
+// Caller is whom the router serves.
+func (r *Router) Caller() handoff.Caller { return r.mine.who }
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
