@@ -12,8 +12,8 @@ import (
 // goneAfter is how long a machine is away before those are told whose work waits for it.
 const goneAfter = time.Hour
 
-// An absentees tells callers that a machine has been gone for long while work of theirs waits for it: once, and once more
-// when it is back. It is owned by whoever calls look.
+// An absentees tells callers that a machine has been gone for long while work of theirs waits for it: once, and once
+// more when it is back. It is owned by whoever calls look.
 type absentees struct {
 	after   time.Duration                                              // Set once
 	known   func() []handoff.ServerInfo                                // Set once

@@ -58,8 +58,8 @@ func TestAbsentees(t *testing.T) {
 	pass(time.Minute)
 	slices.Sort(told[2:]) // both at the same minute
 	want := []string{
-		"1h42m0s anna machine: mini has been gone for 1 hour, and 2 pieces of your work wait for it. The reason: it is asleep or offline since 21:40. Wake it.",
-		"2h12m0s bert machine: mini has been gone for 2 hours, and a piece of your work waits for it. The reason: it is asleep or offline since 21:40. Wake it.",
+		"1h42m0s anna machine: mini has been gone for about an hour, and 2 pieces of your work wait for it. The reason: it is asleep or offline since 21:40. Wake it.",
+		"2h12m0s bert machine: mini has been gone for about two hours, and a piece of your work waits for it. The reason: it is asleep or offline since 21:40. Wake it.",
 		"3h42m0s anna machine: mini is back.",
 		"3h42m0s bert machine: mini is back.",
 	}

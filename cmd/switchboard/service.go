@@ -200,8 +200,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", there.machines.Run}),
 		append(sims.stages, stage{"simulated machines", stand.run}, stage{"sessions", s.store.Run})...)
-	absent := newAbsentees(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
-	after = append([]stage{{"absent machines", absent.run}}, after...)
+	after = append([]stage{{"absent machines", newAbsentees(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify).run}}, after...)
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}

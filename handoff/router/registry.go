@@ -258,8 +258,8 @@ func (g *registry) working(server string) bool {
 	return slices.ContainsFunc(g.records, func(r *recordState) bool { return r.run != nil && r.Server == server })
 }
 
-// waits counts the work that a server which was lost at a time keeps waiting: what has not ended, what was not begun, and
-// what ended since then without anybody knowing how.
+// waits counts the work that a server which was lost at a time keeps waiting: what has not ended, what was not begun,
+// and what ended since then without anybody knowing how.
 func (g *registry) waits(server string, lost time.Time) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
