@@ -111,14 +111,12 @@ func (p *tab) work(prompt, state string) {
 	p.Until(fmt.Sprintf(`%s?.querySelector(".pill").textContent === %q`, card(prompt), state))
 }
 
-// chip taps a suggested sentence, and waits until the row of them stands again: what was said leaves it, and 80 ms
-// later the row begins to slide to the next one.
+// chip taps a suggested sentence once the row of them stands, and waits until it stands again: what was said leaves it,
+// and 80 ms later the row begins to slide to the next one.
 func (p *tab) chip(text string) {
 	p.T.Helper()
 	found := fmt.Sprintf(`[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === %q && c.checkVisibility())`, text)
-	p.Hit(found)
-	p.Until("!" + found)
-	eval[bool](p, `new Promise((done) => setTimeout(() => {
+	const stands = `new Promise((done) => setTimeout(() => {
 	  const row = document.querySelector("#chips");
 	  let at = -1, still = 0;
 	  const look = () => {
@@ -127,7 +125,11 @@ func (p *tab) chip(text string) {
 	    if (still < 10) requestAnimationFrame(look); else done(true);
 	  };
 	  look();
-	}, 200))`)
+	}, 200))`
+	eval[bool](p, stands)
+	p.Hit(found)
+	p.Until("!" + found)
+	eval[bool](p, stands)
 }
 
 // packets are the RTP packets of a call's sound.
