@@ -160,7 +160,7 @@ func TestSSHReasons(t *testing.T) {
 		ExitNotFound: handoff.ReasonAgentMissing, exitUsage: handoff.ReasonOutdated, exitNotStarted: handoff.ReasonAgentEnded,
 		exitOldSwitchboard: handoff.ReasonOutdated, 1: handoff.ReasonAgentEnded, 0: handoff.ReasonCut,
 	} {
-		if got := sshReason(code, "ssh: connect to host x port 22: Connection refused"); got != want {
+		if got := sshReason(code, "switchboard: unknown flag --stdio; Connection refused"); got != want {
 			t.Errorf("exit code %d: %s, want %s", code, got, want)
 		}
 	}
