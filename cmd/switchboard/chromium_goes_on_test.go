@@ -70,7 +70,7 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	l.Choose("Hang up")
 	l.Status("Not in a call")
 	r.noCallIsLeft()
-	l.Quiet(noKeyYet)
+	l.Quiet(noKeyYet, "409") // whose leg ended while they asked for another way is told so
 }
 
 // TestChromiumDirectGoesOn: where the sound does not go through Switchboard, the wall of the voice model's session ends

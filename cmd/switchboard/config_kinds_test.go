@@ -122,11 +122,11 @@ func TestAnotherKind(t *testing.T) {
 		`/etc/my.yaml:6:14: servers[0].carries must be a whole number from 0 to 1000000, not text`,
 		`/etc/my.yaml:7:10: servers[0].env: goes with a command only`,
 		`/etc/my.yaml:8:5: servers[0].sandbox: is not for servers of kind abacus`,
-		`/etc/my.yaml:9:6: servers[1]: needs one of url, unix, joined, command and loft`,
+		`/etc/my.yaml:9:6: servers[1]: needs one of url, unix, ssh, joined, command and loft`,
 		`/etc/my.yaml:10:55: servers[2].beads: is not for servers of kind codex`,
 		`/etc/my.yaml:11:53: servers[3].carries: is too heavy for it`,
 		`/etc/my.yaml:11:57: unknown key "worms"; there is name, aliases, kind, projects, voice_approvals, for, beads, cwd, url, token_file, `+
-			`token_env, allow_plaintext, unix, joined, command, env, loft, carries`,
+			`token_env, allow_plaintext, unix, ssh, joined, command, env, loft, carries`,
 	)
 }
 

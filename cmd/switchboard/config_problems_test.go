@@ -94,14 +94,14 @@ func laterProblems() []problemCase {
   - {name: mac, kind: acp, approval: always}
   - {name: mini, kind: acp, command: [claude-agent-acp], approval: untrusted, mode: plan, cwd: /src}
 `, []string{
-			`switchboard.yaml:2:6: servers[0]: needs a command`,
+			`switchboard.yaml:2:6: servers[0]: needs one of joined and command`,
 			`switchboard.yaml:2:38: servers[0].approval: "always" is unknown; there is untrusted, on-request, never`,
 			`switchboard.yaml:3:85: servers[1].mode: goes without approval, which chooses one`}},
-		{"later in lists", `servers: [{name: a, kind: llm, url: "wss://a/v1", ssh: me@a, sock: /a}]
+		{"later in lists", `servers: [{name: a, kind: llm, url: "wss://a/v1", socket: a, sock: /a}]
 model: {transport: auto}
 `, []string{
 			`switchboard.yaml:1:27: servers[0].kind: "llm" is unknown; there is codex, responses, acp`,
-			`switchboard.yaml:1:51: unknown key "ssh"; …`,
+			`switchboard.yaml:1:51: unknown key "socket"; …`,
 			`switchboard.yaml:1:62: unknown key "sock"; …`,
 			`switchboard.yaml:2:9: unknown key "transport"; …`}},
 	}
