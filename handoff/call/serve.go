@@ -169,12 +169,12 @@ func (s *serving) hangUp() {
 	if s.over {
 		return
 	}
-	s.halt() // who hangs up asks for no quiet
 	s.over = true
 	s.calls.exit(s.grant.Caller, s.box)
 	for _, do := range s.box.end() {
 		do(s)
 	}
+	s.halt() // who hangs up asks for no quiet; its answer has nobody to go to
 	s.pace(handoff.CallEnded{})
 	s.spans.endAll()
 	s.leave()
