@@ -120,6 +120,7 @@ func TestPageChipsStay(t *testing.T) {
 func TestPageStoryHasNoBar(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
+	w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp, Simulated: true}} // the sentences are about it
 	long := sceneVoice
 	for i := range 9 {
 		long.Chips = append(long.Chips, Chip{Text: fmt.Sprint("Sentence ", i)})

@@ -15,7 +15,7 @@ import (
 
 // noCounters are fields that look like counters and are none, with the reason.
 var noCounters = map[string]string{
-	"handoff/router.ids": "the last id given, not how many",
+	"handoff/router.last": "the last id given, not how many",
 }
 
 // elsewhere are metrics that a plain service does not show, by the beginning of their names.

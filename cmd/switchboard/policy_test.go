@@ -100,7 +100,8 @@ func checkPolicy(t *testing.T, message []byte, configured map[string]string) {
 	fields(m.Params, func(name string, value any) {
 		low := strings.ToLower(name)
 		for _, word := range []string{"sandbox", "approval", "polic", "permission", "config", "cwd", "model", "environment", "instruction", "profile"} {
-			if low == "modelproviders" || !strings.Contains(low, word) {
+			// That it knows approvals which a person has to give loosens nothing.
+			if low == "modelproviders" || name == "requiredHumanApproval" || !strings.Contains(low, word) {
 				continue
 			}
 			if m.Method != "thread/start" || configured[name] != fmt.Sprint(value) {

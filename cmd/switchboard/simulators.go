@@ -94,12 +94,12 @@ func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 type standIns struct {
 	machines *simulators    // Set once
 	plan     plan           // Set once
-	begun    chan stage     // what is to run
+	made     chan []stage   // what is to run, once
 	specs    []servers.Spec // Owned by who changes the fleet: nil until they were made
 }
 
 func newStandIns(machines *simulators, p plan) *standIns {
-	return &standIns{machines: machines, plan: p, begun: make(chan stage, 16)} // more than there are
+	return &standIns{machines: machines, plan: p, made: make(chan []stage, 1)}
 }
 
 // servers returns the simulated machines.
@@ -111,29 +111,30 @@ func (s *standIns) servers() ([]servers.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range s.machines.stages {
-		s.begun <- one
-	}
+	s.made <- s.machines.stages
 	s.specs = specs
 	return specs, nil
 }
 
 // run runs them until ctx ends.
 func (s *standIns) run(ctx context.Context) error {
+	var stages []stage
+	select {
+	case stages = <-s.made:
+	case <-ctx.Done():
+		return nil
+	}
 	var work sync.WaitGroup
 	defer work.Wait()
-	for {
-		select {
-		case one := <-s.begun:
-			work.Go(func() {
-				if err := one.run(ctx); err != nil && ctx.Err() == nil {
-					s.machines.log.Error("a simulator ended", zap.String("simulator", one.name), zap.Error(err))
-				}
-			})
-		case <-ctx.Done():
-			return nil
-		}
+	for _, one := range stages {
+		work.Go(func() {
+			if err := one.run(ctx); err != nil && ctx.Err() == nil {
+				s.machines.log.Error("a simulator ended", zap.String("simulator", one.name), zap.Error(err))
+			}
+		})
 	}
+	<-ctx.Done()
+	return nil
 }
 
 // carryingVoice runs a voice model with which browsers can speak themselves, where media says but at its own port.
