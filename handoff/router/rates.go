@@ -81,7 +81,12 @@ func (r *Rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *ha
 }
 
 func (r *Rates) limiterLocked(name string, most int, now time.Time) *rate.Limiter {
+	limit := rate.Every(time.Minute / time.Duration(most))
 	if l := r.by[name]; l != nil {
+		if l.Burst() != most { // the settings have changed; what was given counts on
+			l.SetLimitAt(now, limit)
+			l.SetBurstAt(now, most)
+		}
 		return l
 	}
 	if len(r.by) >= maxRates {
@@ -94,7 +99,7 @@ func (r *Rates) limiterLocked(name string, most int, now time.Time) *rate.Limite
 	if r.by == nil || len(r.by) >= maxRates {
 		r.by = map[string]*rate.Limiter{}
 	}
-	l := rate.NewLimiter(rate.Every(time.Minute/time.Duration(most)), most)
+	l := rate.NewLimiter(limit, most)
 	r.by[name] = l
 	return l
 }

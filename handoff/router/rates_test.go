@@ -58,3 +58,33 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d are counted", len(r.by))
 	}
 }
+
+// TestRatesChange: a limit that has changed holds for the next piece of work, and what was given before counts.
+func TestRatesChange(t *testing.T) {
+	var r Rates
+	now := time.Unix(1_800_000_000, 0)
+	allowed := func(most int) (n int) {
+		g := handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Limits: handoff.Limits{HandoffsPerMinute: most}}
+		for range 30 {
+			if r.take(g, now) == nil {
+				n++
+			}
+		}
+		return n
+	}
+	if n := allowed(20); n != 20 {
+		t.Errorf("of 20: %d", n)
+	}
+	now = now.Add(time.Minute)
+	if n := allowed(2); n != 2 {
+		t.Errorf("of 2, where it was 20: %d", n)
+	}
+	now = now.Add(time.Minute)
+	if n := allowed(20); n != 2 {
+		t.Errorf("of 20, where it was 2 until now: %d", n)
+	}
+	now = now.Add(time.Minute)
+	if n := allowed(20); n != 20 {
+		t.Errorf("of 20 a minute later: %d", n)
+	}
+}
