@@ -81,6 +81,14 @@ func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
+// Behind reports whether the record is work that waits until other work of its caller has ended in the same session: it
+// is paused when that is stopped. What was given before the other had made its session waits without knowing which one
+// that is. Work that somebody else began is not stopped.
+func (r Record) Behind(first Record) bool {
+	same := r.ThreadID == first.ThreadID || r.ThreadID == "" && r.Project == first.Project
+	return r.Waits != "" && first.Waits == "" && first.Why != WhyMerged && r.Server == first.Server && same
+}
+
 // NotBegun reports whether the record is work that waited when the process was restarted, or when what it waited for
 // was stopped: the caller is asked whether to begin it.
 func (r Record) NotBegun() bool {

@@ -49,6 +49,7 @@ func TestStopWork(t *testing.T) {
 	onAPI, onLaptop := handoff.Record{ID: "api", Server: "bigpc", Project: "api", ThreadID: "u",
 		Title: "API"}, handoff.Record{ID: "notes", Server: "laptop", ThreadID: "v", Title: "Notes"}
 	theirs := handoff.Record{ID: "theirs", Server: "laptop", ThreadID: "w", Title: "Theirs"}
+	early := handoff.Record{ID: "early", Server: "bigpc", Title: "Tests", Waits: "ours"} // before there was a session
 	laptopOnly := handoff.Grant{Servers: []string{"laptop"}}
 	for _, tc := range []struct {
 		name    string
@@ -66,6 +67,8 @@ func TestStopWork(t *testing.T) {
 		{"all", handoff.Grant{}, "Everything", []handoff.Record{onLaptop, onBigpc}, "notes first",
 			"Stopping the work on bigpc and laptop."},
 		{"what waits goes first", handoff.Grant{}, "bigpc", []handoff.Record{waits, onBigpc}, "waits first",
+			"Stopping the work on bigpc."},
+		{"what waits is paused with it", handoff.Grant{}, "bigpc", []handoff.Record{early, onBigpc}, "first",
 			"Stopping the work on bigpc."},
 		{"a project", handoff.Grant{}, "bigpc/api", []handoff.Record{onBigpc, onAPI}, "api", "Stopping the work on bigpc."},
 		{"somebody else's", handoff.Grant{}, "laptop", []handoff.Record{theirs}, "", "I leave that alone."},

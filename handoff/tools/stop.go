@@ -73,14 +73,10 @@ func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Res
 	}}, nil
 }
 
-// withoutQueued leaves out what waits for work of the caller in the same session: when that is stopped, it is paused.
-// Work that somebody else began is not stopped.
+// withoutQueued leaves out what waits behind work of the list: when that is stopped, it is paused.
 func withoutQueued(running []handoff.Record) []handoff.Record {
 	return slices.DeleteFunc(slices.Clone(running), func(rec handoff.Record) bool {
-		return rec.Waits != "" && slices.ContainsFunc(running, func(first handoff.Record) bool {
-			return first.Waits == "" && first.Why != handoff.WhyMerged && first.Server == rec.Server &&
-				first.ThreadID == rec.ThreadID
-		})
+		return slices.ContainsFunc(running, rec.Behind)
 	})
 }
 

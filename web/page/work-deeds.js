@@ -74,7 +74,9 @@ async function move(id, by) {
 // Stops what runs before it, and begins it.
 async function beginNow(id) {
   const r = get().work.records[id];
-  const before = Object.values(get().work.records).find((o) => o.server === r.server && o.thread_id === r.thread_id && !ended(o) && !o.waits);
+  // What was given before the other had its session waits without knowing which one that is.
+  const same = (o) => o.thread_id === r.thread_id || (!r.thread_id && o.project === r.project);
+  const before = Object.values(get().work.records).find((o) => o.server === r.server && same(o) && !ended(o) && !o.waits);
   if (before && !(await confirmed({ title: "Begin this now?", text: `This stops what runs there: “${short(before.prompt)}”`, yes: "Stop it and begin" }))) return;
   try {
     if (before) await api.stop(before.id);

@@ -100,12 +100,10 @@ func (t *Terminal) which(ctx context.Context, running []piece) ([]piece, error) 
 	return slices.DeleteFunc(running, func(w piece) bool { return w.ID != ids[0] }), nil
 }
 
-// withoutQueued leaves out what waits for work of the list in the same session: when that is stopped, it is paused.
+// withoutQueued leaves out what waits behind work of the list: when that is stopped, it is paused.
 func withoutQueued(running []piece) []piece {
 	return slices.DeleteFunc(slices.Clone(running), func(w piece) bool {
-		return w.Waits != "" && slices.ContainsFunc(running, func(first piece) bool {
-			return first.Waits == "" && first.Why != handoff.WhyMerged && first.Server == w.Server && first.ThreadID == w.ThreadID
-		})
+		return slices.ContainsFunc(running, func(first piece) bool { return w.Behind(first.Record) })
 	})
 }
 
