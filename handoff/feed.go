@@ -28,6 +28,14 @@ type FeedListener struct {
 	feed   *Feed          // Set once
 }
 
+// Continue lets the ids go on after that of an event of another feed, so that no id of that one is taken for one of
+// this. It is called before anybody has the feed.
+func (f *Feed) Continue(last uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = max(f.last, last)
+}
+
 // Publish appends an event and hands it to every listener that has room.
 func (f *Feed) Publish(e PageEvent) {
 	f.mu.Lock()

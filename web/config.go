@@ -80,7 +80,8 @@ type Decisions interface {
 	Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error)
 }
 
-// Feeds gives each caller's feed: the same one for the same caller as long as the process lives.
+// Feeds gives each caller's feed: the same one for the same caller as long as something of theirs is open, or was a
+// short time ago. A later one goes on with higher ids.
 type Feeds interface {
 	Feed(g handoff.Grant) *handoff.Feed
 }

@@ -54,6 +54,7 @@ type Homes struct {
 	over  bool                     // Guarded by mu: Run waits for the last homes
 	read  bool                     // Guarded by mu: who has left anything has a home
 	homes map[handoff.Caller]*home // Guarded by mu
+	event uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
 }
 
 // A home is the router of one caller.
@@ -98,6 +99,7 @@ func (s *Homes) makeLocked(c handoff.Caller, now time.Time) *home {
 	cfg := s.each
 	cfg.Caller = c
 	h := &home{Router: router.NewRouter(cfg), asked: now}
+	h.Feed(handoff.Grant{Caller: c}).Continue(s.event) // a page may come back with an id of the feed before
 	s.homes[c] = h
 	return h
 }
@@ -145,6 +147,7 @@ func (s *Homes) endSomeLocked(now time.Time) {
 	})
 	for _, c := range first[:min(len(first), maxHomes/4)] {
 		away[c].end()
+		s.event = max(s.event, away[c].Feed(handoff.Grant{Caller: c}).Last())
 		delete(s.homes, c)
 	}
 }

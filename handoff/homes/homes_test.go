@@ -184,6 +184,34 @@ func TestHomesEnd(t *testing.T) {
 	})
 }
 
+// TestWorking: work is under way on a server while it runs, and while a thread is attached for it ahead.
+func TestWorking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := w.live(t.Context(), "h")
+		defer s.end()
+		s.Prefetch(grantOf("alice"), "key", handoff.Target{Server: "s", Thread: "t"})
+		synctest.Wait()
+		if !s.Working("s") || s.Working("other") {
+			t.Error("what is attached ahead is not on its server alone")
+		}
+		time.Sleep(time.Minute)
+		if s.Working("s") {
+			t.Error("it works although nothing came for what was attached ahead")
+		}
+		s.ask(t, "bob")
+		synctest.Wait()
+		if !s.Working("s") {
+			t.Error("the work is not under way")
+		}
+		close(w.let)
+		synctest.Wait()
+		if s.Working("s") {
+			t.Error("the work has ended")
+		}
+	})
+}
+
 // TestAwayCallersAreLetGo: callers who come once do not pile up, and no home ends in which anything is open.
 func TestAwayCallersAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +229,9 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 			kept[user] = s.of(grantOf(user).Caller)
 		}
 		once, often := s.of(grantOf("once").Caller), s.of(grantOf("often").Caller)
-		time.Sleep(time.Second) // those are away longest
+		s.ServersChanged()
+		seen := s.Feed(grantOf("once")).Last() // by the page of who came once, which is closed then
+		time.Sleep(time.Second)                // those are away longest
 		come := func(i int) {
 			s.of(grantOf("often").Caller)
 			_, _ = s.Handoffs(grantOf(fmt.Sprint("caller ", i)))
@@ -226,6 +256,11 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 		}
 		if s.of(grantOf("once").Caller) == once {
 			t.Error("the home of who came once is kept")
+		}
+		s.ServersChanged()
+		l, missed, complete := s.Feed(grantOf("once")).Listen(seen)
+		if l.Stop(); complete && len(missed) == 0 {
+			t.Error("a page that comes back to another home is not told what it missed")
 		}
 		if n := len(s.all()); n > maxHomes+len(busy)+1 {
 			t.Errorf("there are %d homes", n)

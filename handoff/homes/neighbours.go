@@ -29,6 +29,9 @@ type Beat struct {
 
 // Neighbours is what an instance knows of the others, and of itself. It does nothing by itself: it is told what
 // happened and when. The zero value knows nobody. It is not safe for concurrent use.
+//
+// Nothing uses it yet: Switchboard runs as one instance, which [Homes] takes for granted. These are the decisions that
+// several instances of one store will need, and their tests.
 type Neighbours struct {
 	acted  time.Time             // when the newest beat was sent that the store has acknowledged
 	lapsed bool                  // others may have taken what this instance has: it has to look first
