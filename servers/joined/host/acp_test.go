@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -241,21 +242,147 @@ func TestACPGateJudges(t *testing.T) {
 		{"a setting", `{"id":1,"method":"session/set_config_option","params":{"sessionId":"s","configId":"model","value":"m"}}`, ""},
 		{"work", `{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"t"}]}}`,
 			`{"id":1,"method":"session/prompt","params":{"prompt":[{"text":"t","type":"text"}],"sessionId":"s"}}`},
+		{"work of a trace", `{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[],"_meta":{"traceparent":"` + aSpan + `"}}}`,
+			`{"id":1,"method":"session/prompt","params":{"_meta":{"traceparent":"` + aSpan + `"},"prompt":[],"sessionId":"s"}}`},
+		{"work with options", `{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[],"_meta":{"claudeCode":{}}}}`, ""},
+		{"a trace of a message", `{"id":1,"method":"session/list","params":{},"trace":{"traceparent":"` + aSpan + `"}}`, ""},
 		{"work with a file", `{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"resource_link","uri":"file:///k"}]}}`, ""},
 		{"work where the mode is not known", `{"id":1,"method":"session/prompt","params":{"sessionId":"x","prompt":[]}}`, ""},
 		{"words for a turn", `{"id":1,"method":"_session/steering","params":{"sessionId":"s","prompt":[],"_meta":` + steersIdle + `}}`,
 			`{"id":1,"method":"_session/steering","params":{"_meta":` + steersIdle + `,"prompt":[],"sessionId":"s"}}`},
+		{"words for a turn, or else for a new one",
+			`{"id":1,"method":"_session/steering","params":{"sessionId":"s","prompt":[],"_meta":{"steering":{"idleBehavior":"prompt Required"}}}}`, ""},
 		{"words for none", `{"id":1,"method":"_session/steering","params":{"sessionId":"s","prompt":[],"_meta":{"steering":{}}}}`, ""},
 		{"a key", `{"id":1,"method":"authenticate","params":{"methodId":"gateway"}}`, ""},
 		{"that it is deleted", `{"id":1,"method":"session/delete","params":{"sessionId":"s"}}`, ""},
 		{"an answer that nobody asked for", `{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"yes"}}}`, ""},
 		{"many messages in one", `[{"id":1,"method":"session/list"}]`, ""},
 	} {
-		g := &acpGate{policy: Policy{Ceiling: "workspace-write", Answers: true}, watched: map[string]called{},
-			asked: map[string]options{}, places: &places{all: map[string]place{"s": {cwd: "/", mode: "default"}}}}
+		g := gateOf(Policy{Ceiling: "workspace-write", Answers: true}, "/")
 		passes, _, err := g.fromService([]byte(row.sent))
 		if string(passes) != row.want || (err == nil) != (row.want != "") {
 			t.Errorf("%s: %s, %v", row.name, passes, err)
 		}
+	}
+}
+
+// gateOf is the gate of an agent that has a session "s" in a directory, in a mode that asks.
+func gateOf(p Policy, dir string) *acpGate {
+	return &acpGate{policy: p, watched: map[string]called{}, asked: map[string]options{},
+		places: &places{all: map[string]place{"s": {cwd: dir, mode: "default"}}}}
+}
+
+const (
+	aPrompt = `{"id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`
+	aLoad   = `{"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/","mcpServers":[]}}`
+	inAuto  = `{"id":1,"result":{"modes":{"currentModeId":"auto"}}}`
+)
+
+// TestACPGateMode: no work begins in a session that is being opened, since nobody knows in which mode it will be then.
+// What a process says that only reads is of none but itself.
+func TestACPGateMode(t *testing.T) {
+	t.Parallel()
+	works := gateOf(Policy{Ceiling: "workspace-write"}, "/")
+	reads := gateOf(works.policy, "/")
+	reads.apart, reads.places = true, works.places
+	for _, step := range []struct {
+		name, sent string
+		by         *acpGate
+		answer     string
+		want       error // of work then
+	}{
+		{"nothing", "", nil, "", nil},
+		{"reading", aLoad, reads, "", nil},
+		{"that it is read in another mode", "", reads, inAuto, nil},
+		{"that another process changes", "", reads,
+			`{"method":"session/update","params":{"sessionId":"s","update":{"currentModeId":"auto"}}}`, nil},
+		{"opening", aLoad, works, "", errLooser},
+		{"that it is open in another mode", "", works, inAuto, errLooser},
+	} {
+		if step.sent != "" {
+			_, _, err := step.by.fromService([]byte(step.sent))
+			must(t, err)
+		}
+		if step.answer != "" {
+			step.by.fromAgent([]byte(step.answer))
+		}
+		if _, _, err := works.fromService([]byte(aPrompt)); err != step.want {
+			t.Errorf("after %s: %v, want %v", step.name, err, step.want)
+		}
+		works.response("2", nil, nil)
+	}
+}
+
+// TestACPGateNumbers: an answer is judged by the request that it answers.
+func TestACPGateNumbers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := gateOf(Policy{Dirs: []string{dir}}, dir)
+	_, _, err := g.fromService([]byte(`{"id":1,"method":"session/list","params":{}}`))
+	must(t, err)
+	if _, _, err := g.fromService([]byte(`{"id":1,"method":"initialize","params":{}}`)); err != errTwice {
+		t.Errorf("a number that is in use: %v", err)
+	}
+	const list = `{"id":%s,"result":{"sessions":[{"sessionId":"x","cwd":"/","title":"secret"}]}}`
+	for _, id := range []string{"1.0", `"1"`, "1", "1"} {
+		if passes, _ := g.fromAgent(fmt.Appendf(nil, list, id)); strings.Contains(string(passes), "secret") {
+			t.Errorf("heard as %s: %s", id, passes)
+		}
+	}
+}
+
+// TestACPGateYes: below a ceiling a yes counts once. One for good would also put the session in a looser mode.
+func TestACPGateYes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		policy Policy
+		chosen string
+		want   string // option; "": it is cancelled
+	}{
+		{"a yes", Policy{Answers: true, Ceiling: "workspace-write"}, "default", "default"},
+		{"a yes for good", Policy{Answers: true, Ceiling: "workspace-write"}, "bypassPermissions", "default"},
+		{"a no", Policy{Answers: true, Ceiling: "workspace-write"}, "plan", "plan"},
+		{"what was not offered", Policy{Answers: true, Ceiling: "workspace-write"}, "auto", ""},
+		{"a yes for good without a ceiling", Policy{Answers: true}, "bypassPermissions", "bypassPermissions"},
+		{"a yes where nothing but reading may be", Policy{Answers: true, Ceiling: "read-only"}, "default", ""},
+		{"a yes from elsewhere", Policy{}, "default", ""},
+		{"a no from elsewhere", Policy{}, "plan", "plan"},
+	} {
+		g := gateOf(row.policy, "/")
+		g.fromAgent([]byte(`{"id":0,"method":"session/request_permission","params":{"sessionId":"s","options":[` +
+			`{"optionId":"bypassPermissions","kind":"allow_always"},{"optionId":"default","kind":"allow_once"},` +
+			`{"optionId":"plan","kind":"reject_once"}]}}`))
+		passes, _, err := g.fromService(fmt.Appendf(nil, `{"id":0,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, row.chosen))
+		must(t, err)
+		want := `{"outcome":{"outcome":"cancelled"}}`
+		if row.want != "" {
+			want = fmt.Sprintf(`{"outcome":{"optionId":%q,"outcome":"selected"}}`, row.want)
+		}
+		var got struct {
+			Result struct{ Outcome map[string]string }
+		}
+		must(t, json.Unmarshal(passes, &got))
+		text, err := json.Marshal(map[string]any{"outcome": got.Result.Outcome})
+		must(t, err)
+		if string(text) != want {
+			t.Errorf("%s: %s, want %s", row.name, text, want)
+		}
+	}
+}
+
+// TestACPGateForgets: what the agent takes back is not waited for.
+func TestACPGateForgets(t *testing.T) {
+	t.Parallel()
+	g := gateOf(Policy{Answers: true}, "/")
+	for range 2 * maxWatched {
+		passes, answer := g.fromAgent([]byte(`{"id":5,"method":"elicitation/create","params":{"sessionId":"s"}}`))
+		if passes == nil || answer != nil {
+			t.Fatalf("it is answered %s", answer)
+		}
+		g.fromAgent([]byte(`{"method":"$/cancel_request","params":{"requestId":5}}`))
+	}
+	if len(g.asked) != 0 {
+		t.Errorf("%d wait", len(g.asked))
 	}
 }

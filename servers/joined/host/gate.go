@@ -63,6 +63,7 @@ var (
 	errUnknown   = errors.New("the session is not open here")
 	errLooser    = errors.New("the owner of this machine allows no sandbox so loose")
 	errNoAnswers = errors.New("the owner of this machine answers agents there alone")
+	errTwice     = errors.New("a request of this number waits for its answer")
 	errFull      = errors.New("more requests wait for an answer than a gate remembers")
 )
 
@@ -76,19 +77,6 @@ type frame struct {
 // fields are those that a message of the service may have. Set once.
 var fields = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// An object is a JSON object by the exact names of its fields. Go's decoder also fills a field of a struct from one in
-// other letters, which an app-server ignores: it would be judged by what does not count.
-type object map[string]json.RawMessage
-
-// text returns a field that is a text; "" also where it is something else.
-func (o object) text(name string) (text string) {
-	_ = json.Unmarshal(o[name], &text) // what is no text is none that may pass
-	return text
-}
-
-// set puts a value, which can be encoded, into a field.
-func (o object) set(name string, value any) { o[name], _ = json.Marshal(value) }
-
 // fromService judges a message to the app-server. An error says why it does not pass.
 func (g *gate) fromService(data []byte) (frame, error) {
 	var f frame
@@ -98,23 +86,35 @@ func (g *gate) fromService(data []byte) (frame, error) {
 	}
 	f.id, f.method = message["id"], message.text("method")
 	for name := range message {
-		if !slices.Contains(fields, name) {
+		if name != "trace" && !slices.Contains(fields, name) {
 			return f, errMethod
 		}
+	}
+	if err := message.judgeTrace("trace"); err != nil {
+		return f, err
 	}
 	if err := g.judge(f, message); err != nil {
 		return f, err
 	}
 	f.passes, _ = json.Marshal(message) // what was decoded can be encoded
-	if slices.Contains(tells, f.method) || g.bounded() && slices.Contains(shows, f.method) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if len(g.watched) >= maxWatched {
-			return f, errFull
-		}
-		g.watched[string(f.id)] = f.method
+	return f, g.watch(string(f.id), f.method)
+}
+
+// watch remembers a request whose answer may tell of a session. Where not every directory may be read of, that is any.
+func (g *gate) watch(id, method string) error {
+	if method == "" || id == "" || id == "null" || !g.bounded() && !slices.Contains(tells, method) {
+		return nil
 	}
-	return f, nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch _, waits := g.watched[id]; {
+	case waits:
+		return errTwice
+	case len(g.watched) >= maxWatched:
+		return errFull
+	}
+	g.watched[id] = method
+	return nil
 }
 
 // judge judges what a message says, and writes into it what it has read of its params.
@@ -248,7 +248,10 @@ func (g *gate) fromAgent(data []byte) []byte {
 		return g.aboutLocked(f.Params, data)
 	}
 	method, watched := g.watched[string(f.ID)]
-	if !watched {
+	switch {
+	case !watched && g.bounded():
+		return nil // nobody knows of which session it tells
+	case !watched:
 		return data
 	}
 	delete(g.watched, string(f.ID))

@@ -20,7 +20,7 @@ var passesACP = map[string][]string{
 	"session/close":             {"sessionId"},
 	"session/set_mode":          {"sessionId", "modeId"},
 	"session/set_config_option": {"sessionId", "configId", "value"},
-	"session/prompt":            {"sessionId", "prompt"},
+	"session/prompt":            {"sessionId", "prompt", "_meta"},
 	"session/cancel":            {"sessionId"},
 	"_session/steering":         {"sessionId", "prompt", "_meta"},
 	"_switchboard/adopt":        {"sessionId"},
@@ -87,8 +87,26 @@ type acpGate struct {
 // called is a request that the agent has not answered.
 type called struct{ method, session, cwd, mode string }
 
-// options are those of a request for permission that say no; nil: it is another request.
-type options map[string]bool
+// options are those of a request for permission; nil: it is another request.
+type options []option
+
+type option struct {
+	ID   string `json:"optionId"`
+	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
+}
+
+// pick returns the option that counts where one was chosen; "": none does. A no always counts. A yes for good is one
+// for this time, since options of that kind also put the session in a looser mode.
+func (o options) pick(chosen string, yes bool) string {
+	i := slices.IndexFunc(o, func(o option) bool { return o.ID == chosen })
+	if i >= 0 && yes && o[i].Kind == "allow_always" {
+		i = slices.IndexFunc(o, func(o option) bool { return o.Kind == "allow_once" })
+	}
+	if i >= 0 && (yes && o[i].Kind == "allow_once" || strings.HasPrefix(o[i].Kind, "reject_")) {
+		return o[i].ID
+	}
+	return ""
+}
 
 // fromService judges a message to the agent, and returns it as it passes; nil: it does not. An error says why not; then
 // id is that of the request that is answered with it, if any.
@@ -142,14 +160,29 @@ func (g *acpGate) judge(message object) error {
 		return err
 	}
 	message.set("params", params)
-	if id := string(message["id"]); id != "" {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if len(g.watched) >= maxWatched {
-			return errFull
-		}
-		g.watched[id] = c
+	if err := g.watch(string(message["id"]), c); err != nil {
+		return err
 	}
+	if (method == "session/load" || method == "session/resume") && !g.apart {
+		g.places.learn(c.session, func(at *place) { *at = place{cwd: at.cwd} }) // its answer tells in which mode it is then
+	}
+	return nil
+}
+
+// watch remembers a request until it is answered.
+func (g *acpGate) watch(id string, c called) error {
+	if id == "" || id == "null" {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch _, waits := g.watched[id]; {
+	case waits:
+		return errTwice
+	case len(g.watched) >= maxWatched:
+		return errFull
+	}
+	g.watched[id] = c
 	return nil
 }
 
@@ -176,27 +209,39 @@ func (g *acpGate) mayCall(c *called, params object) error {
 		}
 		return g.mayRun(at, params.text("value"))
 	case "session/prompt", "_session/steering":
-		if meta, given := params["_meta"]; given && strings.Join(strings.Fields(string(meta)), "") != steersIdle {
-			return errMethod
+		if err := judgePrompt(c.method, params); err != nil {
+			return err
 		}
-		var prompt []object
-		if json.Unmarshal(params["prompt"], &prompt) != nil {
-			return errMethod
-		}
-		for _, block := range prompt {
-			kind := block.text("type")
-			want := map[string][]string{"text": {"type", "text"}, "image": {"type", "mimeType", "data"}}[kind]
-			for name := range block {
-				if !slices.Contains(want, name) { // others name files of this machine
-					return errMethod
-				}
-			}
-		}
-		params.set("prompt", prompt)
 		return g.mayRun(at, at.mode)
 	case "session/close", "session/cancel":
 		return g.mayBeIn(at)
 	}
+	return nil
+}
+
+// judgePrompt judges words for an agent, and writes into params what it has read of them.
+func judgePrompt(method string, params object) error {
+	if method == "session/prompt" {
+		if err := params.judgeTrace("_meta"); err != nil {
+			return err
+		}
+	} else if meta, given := params["_meta"]; given && string(meta) != steersIdle { // which no encoder of ours spaces
+		return errMethod
+	}
+	var prompt []object
+	if json.Unmarshal(params["prompt"], &prompt) != nil {
+		return errMethod
+	}
+	for _, block := range prompt {
+		kind := block.text("type")
+		want := map[string][]string{"text": {"type", "text"}, "image": {"type", "mimeType", "data"}}[kind]
+		for name := range block {
+			if !slices.Contains(want, name) { // others name files of this machine
+				return errMethod
+			}
+		}
+	}
+	params.set("prompt", prompt)
 	return nil
 }
 
@@ -225,28 +270,31 @@ func (g *acpGate) mayRun(at place, mode string) error {
 }
 
 // answers judges an answer to what the agent asked, each of which is answered once. A yes becomes a no where the owner
-// allows none from elsewhere, or nothing but reading.
+// allows none from elsewhere, or nothing but reading, and counts once below any ceiling.
 func (g *acpGate) answers(id string, message object) error {
 	g.mu.Lock()
-	noes, known := g.asked[id]
+	may, known := g.asked[id]
 	delete(g.asked, id)
 	g.mu.Unlock()
 	if !known {
 		return errQuestion
 	}
 	raw, given := message["result"]
-	if !given || g.policy.Answers && g.policy.Ceiling != "read-only" {
+	yes := g.policy.Answers && g.policy.Ceiling != "read-only"
+	if !given || yes && (may == nil || g.policy.Ceiling == "" || g.policy.Ceiling == "danger-full-access") {
 		return nil
 	}
 	var result, outcome object
 	_ = json.Unmarshal(raw, &result) // what cannot be read is no no
 	_ = json.Unmarshal(result["outcome"], &outcome)
+	picked := ""
+	if outcome.text("outcome") == "selected" {
+		picked = may.pick(outcome.text("optionId"), yes)
+	}
 	switch {
-	case noes != nil && outcome.text("outcome") == "selected" && noes[outcome.text("optionId")]:
-		message.set("result", map[string]any{"outcome": map[string]string{
-			"outcome": "selected", "optionId": outcome.text("optionId"),
-		}})
-	case noes != nil:
+	case picked != "":
+		message.set("result", map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": picked}})
+	case may != nil:
 		message.set("result", map[string]any{"outcome": map[string]string{"outcome": "cancelled"}})
 	case result.text("action") == "decline":
 		message.set("result", map[string]string{"action": "decline"})
@@ -272,13 +320,11 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 		return g.response(string(f.ID), f.Result, data), nil
 	}
 	var p struct {
-		Session string `json:"sessionId"`
-		Cwd     string `json:"cwd"`
-		Options []struct {
-			ID   string `json:"optionId"`
-			Kind string `json:"kind"`
-		} `json:"options"`
-		Update struct {
+		Session string          `json:"sessionId"`
+		Cwd     string          `json:"cwd"`
+		Options options         `json:"options"`
+		Request json.RawMessage `json:"requestId"`
+		Update  struct {
 			Mode    string         `json:"currentModeId"`
 			Options []configOption `json:"configOptions"`
 		} `json:"update"`
@@ -289,21 +335,23 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 	}
 	allowed := p.Session == "" || g.mayBeIn(g.places.get(p.Session)) == nil
 	if f.ID == nil || string(f.ID) == "null" {
-		g.places.learnMode(p.Session, p.Update.Mode, p.Update.Options)
+		if !g.apart { // else it is of another process
+			g.places.learnMode(p.Session, p.Update.Mode, p.Update.Options)
+		}
+		if f.Method == "$/cancel_request" {
+			g.mu.Lock()
+			delete(g.asked, string(p.Request))
+			g.mu.Unlock()
+		}
 		if !allowed {
 			return nil, nil
 		}
 		return data, nil
 	}
-	noes := options(nil)
+	var may options
 	switch f.Method {
 	case "session/request_permission":
-		noes = options{}
-		for _, o := range p.Options {
-			if strings.HasPrefix(o.Kind, "reject_") {
-				noes[o.ID] = true
-			}
-		}
+		may = append(options{}, p.Options...)
 	case "elicitation/create":
 	default: // neither files nor terminals of the other side are used here
 		answer, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": f.ID, "error": map[string]any{
@@ -315,13 +363,13 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 	defer g.mu.Unlock()
 	if !allowed || len(g.asked) >= maxWatched {
 		result := map[string]any{"outcome": map[string]string{"outcome": "cancelled"}}
-		if noes == nil {
+		if may == nil {
 			result = map[string]any{"action": "cancel"}
 		}
 		answer, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": f.ID, "result": result})
 		return nil, answer
 	}
-	g.asked[string(f.ID)] = noes
+	g.asked[string(f.ID)] = may
 	return data, nil
 }
 
@@ -356,7 +404,10 @@ func (g *acpGate) response(id string, result json.RawMessage, data []byte) []byt
 	c, known := g.watched[id]
 	delete(g.watched, id)
 	g.mu.Unlock()
-	if !known || result == nil {
+	switch {
+	case !known:
+		return nil // nobody knows of which session it tells
+	case result == nil:
 		return data
 	}
 	var r struct {
@@ -372,6 +423,9 @@ func (g *acpGate) response(id string, result json.RawMessage, data []byte) []byt
 		g.places.learn(r.Session, func(at *place) { *at = place{cwd: c.cwd} })
 		g.places.learnMode(r.Session, r.Modes.Current, withoutModes(r.Modes.Current, r.Options))
 	case "session/load", "session/resume":
+		if g.apart { // it is open in another process
+			break
+		}
 		g.places.learn(c.session, func(at *place) { *at = place{cwd: at.cwd} })
 		g.places.learnMode(c.session, r.Modes.Current, withoutModes(r.Modes.Current, r.Options))
 	case "session/set_mode":

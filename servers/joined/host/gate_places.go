@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// shows are the methods whose answer tells where sessions are, beside those that open one. Set once.
-var shows = []string{"thread/list", "thread/read"}
-
 // finds are the methods that may be called for a session of which nobody knows where it is: their answer tells, and is
 // held back where it may not be seen. Set once.
 var finds = []string{"thread/read", "thread/resume", "thread/fork"}

@@ -11,6 +11,7 @@ func TestGateReads(t *testing.T) {
 	t.Parallel()
 	inside, outside := t.TempDir(), t.TempDir()
 	g := newGate(Policy{Dirs: []string{inside}, Answers: true})
+	ids := 10
 	asks := func(id int, method, params string) error {
 		_, err := g.fromService(fmt.Appendf(nil, `{"id":%d,"method":%q,"params":%s}`, id, method, params))
 		return err
@@ -23,7 +24,8 @@ func TestGateReads(t *testing.T) {
 	}
 	for thread, want := range map[string]error{"in": nil, "out": errElsewhere, "nobody": errUnknown} {
 		for _, method := range []string{"thread/turns/list", "thread/items/list", "thread/archive", "turn/interrupt"} {
-			if err := asks(2, method, fmt.Sprintf(`{"threadId":%q}`, thread)); err != want {
+			ids++
+			if err := asks(ids, method, fmt.Sprintf(`{"threadId":%q}`, thread)); err != want {
 				t.Errorf("%s of %s: %v, want %v", method, thread, err, want)
 			}
 		}
@@ -42,5 +44,12 @@ func TestGateReads(t *testing.T) {
 	}
 	if got := g.fromAgent([]byte(`{"method":"account/updated","params":{}}`)); got == nil {
 		t.Error("what is of no session is not heard")
+	}
+	must(t, asks(4, "thread/read", `{"threadId":"yetAnother"}`))
+	if err := asks(4, "initialize", `{}`); err != errTwice { // whose answer would come first
+		t.Errorf("a number that is in use: %v", err)
+	}
+	if got := g.fromAgent([]byte(`{"id":5,"result":{"thread":{"turns":["secret"]}}}`)); got != nil {
+		t.Errorf("an answer that nobody asked for: %s", got)
 	}
 }

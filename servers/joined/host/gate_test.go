@@ -20,6 +20,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// aSpan is one of W3C trace context.
+const aSpan = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
 // opens lets a gate see that a session was opened.
 func (g *gate) opens(t *testing.T, thread, cwd, sandbox string) {
 	t.Helper()
@@ -37,6 +40,7 @@ func TestGate(t *testing.T) {
 	must(t, os.MkdirAll(inside, 0o700))
 	must(t, os.MkdirAll(outside, 0o700))
 	must(t, os.Symlink(outside, filepath.Join(root, "src", "way-out")))
+	must(t, os.Symlink(inside, filepath.Join(root, "into"))) // the system finds src behind it, who leaves both out root
 	p := Policy{Dirs: []string{filepath.Join(root, "src")}, Ceiling: "workspace-write"}
 	for _, row := range []struct {
 		name, message string
@@ -45,6 +49,9 @@ func TestGate(t *testing.T) {
 		{"hello", `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"switchboard"},"capabilities":{}}}`, nil},
 		{"a list", `{"id":1,"method":"thread/list","params":{"limit":100,"sortKey":"recency_at"}}`, nil},
 		{"a command", `{"id":1,"method":"command/exec","params":{"command":["id"]}}`, errMethod},
+		{"a request of a trace", `{"id":1,"method":"thread/list","params":{},"trace":{"traceparent":"` + aSpan + `"}}`, nil},
+		{"more than a trace", `{"id":1,"method":"thread/list","params":{},"trace":{"traceparent":"` + aSpan + `","cwd":"/"}}`, errMethod},
+		{"a trace that is none", `{"id":1,"method":"thread/list","params":{},"trace":{"traceparent":"x"}}`, errMethod},
 		{"a file", `{"id":1,"method":"fs/readFile","params":{"path":"/etc/passwd"}}`, errMethod},
 		{"settings", `{"id":1,"method":"config/value/write","params":{}}`, errMethod},
 		{"a method in capitals", `{"id":1,"method":"Thread/List","params":{}}`, errMethod},
@@ -59,6 +66,7 @@ func TestGate(t *testing.T) {
 		{"another directory", `{"id":1,"method":"thread/start","params":{"cwd":"` + outside + `"}}`, errElsewhere},
 		{"a way out", `{"id":1,"method":"thread/start","params":{"cwd":"` + root + `/src/way-out"}}`, errElsewhere},
 		{"dots", `{"id":1,"method":"thread/start","params":{"cwd":"` + root + `/src/../secret"}}`, errElsewhere},
+		{"dots after a link", `{"id":1,"method":"thread/start","params":{"cwd":"` + root + `/into/.."}}`, errElsewhere},
 		{"a relative directory", `{"id":1,"method":"thread/start","params":{"cwd":"src"}}`, errElsewhere},
 		{"no session", `{"id":1,"method":"turn/start","params":{"threadId":"nobody","input":[]}}`, errUnknown},
 		{"a session", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[{"type":"text","text":"x"}]}}`, nil},

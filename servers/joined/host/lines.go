@@ -55,7 +55,12 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 		for {
 			line, err := agent.Read()
 			if long, is := errors.AsType[*servers.LongFrame](err); is {
-				if id := long.Answers(); id != nil && write(toService, service, refusal(id, long.Cause)) != nil {
+				id := long.Answers()
+				if id == nil {
+					continue
+				}
+				g.response(string(id), nil, nil) // it is answered
+				if write(toService, service, refusal(id, long.Cause)) != nil {
 					return
 				}
 				continue

@@ -43,12 +43,13 @@ func (p Policy) mayRun(sandbox string) bool {
 
 var errElsewhere = errors.New("the owner of this machine allows other directories only")
 
-// mayBeIn reports why agents may not be worked with in a directory. Links are followed, so that none leads out.
+// mayBeIn reports why agents may not be worked with in a directory. Links are followed, so that none leads out. What
+// stands before ".." may be a link, and then agents that leave both out go elsewhere than the system.
 func (p Policy) mayBeIn(dir string) error {
 	if len(p.Dirs) == 0 {
 		return nil
 	}
-	if !filepath.IsAbs(dir) {
+	if !filepath.IsAbs(dir) || slices.Contains(strings.Split(dir, "/"), "..") {
 		return errElsewhere
 	}
 	at, err := filepath.EvalSymlinks(dir)
