@@ -107,14 +107,15 @@ func (s *session) runs() bool { return s.turn != nil && s.turn.ended == 0 }
 // needs reports whether the agent is needed and does not run.
 func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
 
-// asks reports whether somebody waits for an answer of the agent that comes at once, as those to prompts do not.
+// asks reports whether the client waits for an answer of the agent that comes at once, as those to prompts do not. A
+// list does not count: it is asked for again and again, also of an agent that answers no more.
 func (b *book) asks() bool {
 	for _, r := range b.waiting {
-		if r.method != doPrompt {
+		if b.client != 0 && r.client == b.client && r.method != doPrompt && r.method != doList {
 			return true
 		}
 	}
-	return false
+	return len(b.greeted) > 0
 }
 
 // began says that the agent was started.
@@ -171,7 +172,7 @@ func (b *book) fromClient(line []byte) (uses bool) {
 		if b.ready {
 			b.toAgent = append(b.toAgent, f.line())
 		} else if len(b.held) > 0 {
-			b.held = append(b.held, held{line: f.line()})
+			b.hold(held{line: f.line()})
 		}
 	case f.Method == doInitialize:
 		b.hello = f.Params
@@ -213,7 +214,12 @@ func (b *book) forward(f frame, p place) {
 		b.toAgent = append(b.toAgent, f.line())
 		return
 	}
-	b.held = append(b.held, held{r, b.last, f.line()})
+	b.hold(held{r, b.last, f.line()})
+}
+
+// hold keeps a message for an agent that is not ready.
+func (b *book) hold(h held) {
+	b.held = append(b.held, h)
 	if len(b.held) > maxHeld {
 		b.fail("too much waits for the agent to start")
 	}
@@ -371,10 +377,11 @@ func (b *book) refuse(id json.RawMessage, method string) {
 	b.toAgent = append(b.toAgent, f.line())
 }
 
-// tidy closes a session in the agent that its client has left open, once nothing runs in it.
+// tidy closes a session in the agent that its client has left open, once nothing runs in it and no other client is
+// about to open it: the agent would close it for that one too.
 func (b *book) tidy(name string) {
 	s := b.sessions[name]
-	if s == nil || !s.open || s.runs() || s.by == b.client || !b.closes || !b.ready {
+	if s == nil || !s.open || s.runs() || s.by == b.client || !b.closes || !b.ready || b.wants(name) {
 		return
 	}
 	s.open = false
@@ -384,6 +391,26 @@ func (b *book) tidy(name string) {
 	b.toAgent = append(b.toAgent, frame{
 		ID: strconv.AppendInt(nil, b.last, 10), Method: doClose, Params: raw(map[string]string{"sessionId": name}),
 	}.line())
+}
+
+// wants reports whether the client waits for an answer about a session.
+func (b *book) wants(name string) bool {
+	for _, r := range b.waiting {
+		if b.client != 0 && r.client == b.client && r.session == name {
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp waits no longer for sessions that are being closed.
+func (b *book) giveUp() {
+	for id, r := range b.waiting {
+		if r.client == 0 && r.method == doClose {
+			delete(b.waiting, id)
+		}
+	}
+	b.closing = 0
 }
 
 // stop returns what tells the agent to stop all that runs.

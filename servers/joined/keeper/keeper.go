@@ -20,8 +20,7 @@ import (
 // Times of an agent.
 const (
 	unusedFor = 24 * time.Hour   // after which it is ended; it is started again when it is needed
-	endWithin = leftAlone        // from the end of its input to the end of the keeper
-	leftAlone = 10 * time.Second // from the end of its input to the end of its processes, where nothing was asked of it
+	endWithin = 10 * time.Second // from the end of its input; then it is killed
 	closedBy  = 5 * time.Second  // a session that was to be closed; then it is not waited for any longer
 	livedFor  = time.Minute      // one that ends sooner is started again later and later
 )
@@ -90,11 +89,15 @@ type running struct {
 	*Agent
 	out  *outbox
 	stop sync.Once
+	kill *time.Timer // Set by end
 }
 
-// end ends the agent's input.
+// end ends the agent's input, and kills the agent where that does not end it.
 func (r *running) end() {
-	r.stop.Do(r.out.end)
+	r.stop.Do(func() {
+		r.out.end()
+		r.kill = time.AfterFunc(endWithin, r.Kill)
+	})
 }
 
 // Keep runs a keeper until ctx ends. Then its agent is told to stop and to end, and Keep returns when that is done, or
@@ -173,7 +176,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case err := <-k.ended:
 			k.gone(err)
 		case <-timeout:
-			k.book.closing = 0
+			k.book.giveUp()
 		case <-tick.C:
 			if k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() {
 				k.cfg.Log.Info("agent is ended: it is not used")
@@ -272,9 +275,9 @@ func (k *keeper) start() {
 			k.said <- message{line: line}
 		}
 		r.end()
-		timer := time.AfterFunc(leftAlone, r.Kill)
-		defer timer.Stop()
-		k.ended <- r.Wait()
+		err := r.Wait()
+		r.kill.Stop()
+		k.ended <- err
 	})
 	k.book.began()
 }
@@ -332,22 +335,16 @@ func (k *keeper) flush() {
 	}
 }
 
-// quit ends the agent, and waits for that for a while. Nobody is attached any more.
+// quit ends the agent, and waits for that. Nobody is attached any more.
 func (k *keeper) quit() {
-	timer := time.NewTimer(endWithin)
-	defer timer.Stop()
 	if k.agent != nil {
 		k.endAgent()
 	}
-	expired := timer.C
 	for k.agent != nil {
 		select {
 		case <-k.said: // nobody hears it
 		case err := <-k.ended:
 			k.gone(err)
-		case <-expired:
-			k.agent.Kill()
-			expired = nil
 		}
 	}
 }

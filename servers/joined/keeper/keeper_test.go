@@ -10,8 +10,10 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -166,5 +168,81 @@ func TestStartsLaterAndLater(t *testing.T) {
 	}
 	if n := k.starts.Load(); n != 1 {
 		t.Errorf("%d starts", n)
+	}
+}
+
+// pipes is a listener whose clients come through memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
+
+// TestDeafAgent: an agent that answers nothing and does not end with its input is killed once it is not used, though
+// somebody asks it for its sessions again and again.
+func TestDeafAgent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		clients, killed := make(pipes), make(chan struct{})
+		var once sync.Once
+		start := func() (*Agent, error) {
+			in, theirs := io.Pipe()
+			out, ours := io.Pipe()
+			go func() {
+				defer ours.Close()
+				lines := bufio.NewScanner(in)
+				lines.Scan()
+				_, _ = ours.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"))
+				_, _ = io.Copy(io.Discard, in)
+				<-killed
+			}()
+			return &Agent{In: theirs, Out: out, Wait: func() error { <-killed; return nil },
+				Kill: func() { once.Do(func() { close(killed) }) }}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = Keep(ctx, Config{Listener: clients, Start: start, Unused: time.Hour, Log: zap.NewNop()})
+		}()
+		near, far := net.Pipe()
+		clients <- far
+		a := &attached{t, near, bufio.NewScanner(near)}
+		a.ask(1, "initialize")
+		for i := range 120 {
+			if _, err := fmt.Fprintf(near, `{"jsonrpc":"2.0","id":%d,"method":"session/list","params":{}}`+"\n", i+2); err != nil {
+				break
+			}
+			time.Sleep(time.Minute)
+		}
+		select {
+		case <-killed:
+		default:
+			t.Error("it was not killed")
+		}
+		_ = near.Close()
+		cancel()
+		<-ended
+	})
+}
+
+// TestLeavesNothing: what an agent has started ends with it.
+func TestLeavesNothing(t *testing.T) {
+	t.Parallel()
+	agent, err := start([]string{"sh", "-c", "sleep 300 & exit 3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(agent.Out); err != nil { // it ends once nobody has it open
+		t.Errorf("something goes on: %v", err)
+	}
+	if err := agent.Wait(); err == nil || !strings.Contains(err.Error(), "3") {
+		t.Errorf("it ended: %v", err)
 	}
 }

@@ -74,6 +74,7 @@ func start(command []string) (*Agent, error) {
 	ended := make(chan error, 1)
 	go func() { // ends with the agent
 		err := cmd.Wait()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind ends too
 		_ = out.SetReadDeadline(time.Now().Add(lastWords))
 		ended <- err
 	}()

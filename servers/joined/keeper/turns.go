@@ -69,6 +69,7 @@ func (b *book) finish(name string, s *session, e end) {
 	e.Session = name
 	b.ends++
 	s.turn.ended, s.turn.end = b.ends, e
+	b.count(s, len(e.Result)+len(e.Error))
 	for id, a := range b.asked {
 		if a.session == name {
 			b.settle(id)
