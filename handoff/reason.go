@@ -76,8 +76,8 @@ var Reasons = map[Reason]Remedy{
 	ReasonNotJoined:        {"its machine has not joined", "Run what `switchboard invite {name}` prints, on that machine."},
 	ReasonProgramMissing:   {"its program {detail} is not on this computer", "Install it, or name its path in command of {name}."},
 	ReasonProgramEnded:     {"its program ended at once: {detail}", "Run it in a terminal, and mend what it says{start}."},
-	ReasonAgentMissing:     {"{detail} is not installed there", "Install it there: npm install -g @openai/codex."},
-	ReasonAgentEnded:       {"its agent does not start there: {detail}", "Run it there in a terminal, and mend what it says: codex app-server."},
+	ReasonAgentMissing:     {"{detail} is not installed there", "Install it there (Codex: npm install -g @openai/codex)."},
+	ReasonAgentEnded:       {"its agent does not start there: {detail}", "Run it there in a terminal (Codex: codex app-server), and mend what it says."},
 	ReasonSSHMissing:       {"this computer has no ssh program", "Install OpenSSH's client, such as with apt install openssh-client."},
 	ReasonSSHNotRunning:    {"no ssh server is listening there", "Switch remote login on there (the OpenSSH server), or correct the port in ~/.ssh/config."},
 	ReasonSSHKeyRefused: {

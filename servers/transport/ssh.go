@@ -205,7 +205,7 @@ func (c *sshConn) fault(ctx context.Context, err error) *handoff.Error {
 	case handoff.ReasonAgentMissing:
 		fault.Detail = "codex"
 	case handoff.ReasonHostKeyChanged:
-		fault.Detail = c.to[strings.LastIndexAny(c.to, "@/")+1:]
+		fault.Detail = knownAs(c.to)
 	case handoff.ReasonOutdated:
 		fault.Code, fault.Detail = handoff.CodeOutdated, "its codex knows no app-server proxy; 0.150 is needed"
 		if code == exitOldSwitchboard {
@@ -214,6 +214,23 @@ func (c *sshConn) fault(ctx context.Context, err error) *handoff.Error {
 		fault.Subject = c.server + ": " + fault.Detail
 	}
 	return fault
+}
+
+// knownAs is how the known hosts of ssh have a destination.
+func knownAs(to string) string {
+	to, port := strings.TrimSuffix(to, "/"), ""
+	to, is := strings.CutPrefix(to, "ssh://")
+	_, host, named := strings.Cut(to, "@")
+	if !named {
+		host = to
+	}
+	if at := strings.LastIndexByte(host, ':'); is && at > strings.LastIndexByte(host, ']') {
+		host, port = host[:at], host[at:]
+	}
+	if port == "" || port == ":22" {
+		return strings.Trim(host, "[]")
+	}
+	return "'[" + strings.Trim(host, "[]") + "]" + port + "'"
 }
 
 // sshReasons are the reasons of what ssh says when it fails, the first that fits first. Its words are those of OpenSSH,

@@ -166,6 +166,20 @@ func TestSSHReasons(t *testing.T) {
 	}
 }
 
+// TestKnownAs: the name by which a host key is removed is that of the known hosts, for a shell.
+func TestKnownAs(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{
+		"mini": "mini", "me@mini.local": "mini.local", "ssh://me@mini.local": "mini.local", "ssh://mini/": "mini",
+		"ssh://mini:22": "mini", "ssh://me@mini.local:2222": "'[mini.local]:2222'", "ssh://me@[fe80::1]:2222": "'[fe80::1]:2222'",
+		"ssh://[::1]": "::1", "me@fe80::1": "fe80::1",
+	} {
+		if got := knownAs(to); got != want {
+			t.Errorf("%s: %s, want %s", to, got, want)
+		}
+	}
+}
+
 // complaints are what a check reports.
 type complaints struct {
 	servers.Report
