@@ -56,6 +56,8 @@ type connector struct {
 	dials   uint64               // Owned by run: attempts so far
 	lost    time.Time            // Owned by run: when the last connection was lost
 
+	held atomic.Pointer[chan struct{}] // closed when nobody holds it any more; nil: nobody does; see [Fleet.Hold]
+
 	ended chan struct{}           // closed when run has returned
 	after <-chan struct{}         // Set once: closed when it may run; nil: at once
 	leave context.CancelCauseFunc // Guarded by Fleet.mu: ends run
@@ -206,7 +208,8 @@ func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fa
 
 // link returns the connection. While an attempt is under way it waits for it, at most [waitConnecting].
 // A server that is down is not waited for unless hurry is set: then an attempt is made at once, and more of
-// them within that time when its connection was lost just before, as by a restart.
+// them within that time when its connection was lost just before, as by a restart. While the server is held it waits for
+// the release.
 func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 	timer := time.NewTimer(waitConnecting)
 	defer timer.Stop()
@@ -214,7 +217,12 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 	for {
 		v := k.now.Load()
 		justLost := !v.lost.IsZero() && time.Since(v.lost) < lostRecently
+		var released <-chan struct{}
+		if held := k.held.Load(); held != nil {
+			released = *held
+		}
 		switch {
+		case released != nil:
 		case v.link != nil && !closed(v.link.Done):
 			return v.link, nil
 		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before && !justLost):
@@ -224,6 +232,7 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 		}
 		select {
 		case <-v.next:
+		case <-released:
 		case <-timer.C:
 			return nil, k.unreachable(v, "it did not answer in time")
 		case <-ctx.Done():

@@ -134,6 +134,9 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
 	}
 	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return c.Attach(ctx, t.Thread) })
+	if f.replaced(k, err) {
+		return f.Attach(ctx, t)
+	}
 	if err != nil {
 		return handoff.Attached{}, f.name(err, t)
 	}
@@ -149,6 +152,16 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	}
 	a.Target = t
 	return k.describe(a), nil
+}
+
+// replaced reports whether an error says only that another server has come into the place of one, by [Fleet.Change]:
+// that one is asked instead.
+func (f *Fleet) replaced(k *connector, err error) bool {
+	if handoff.CodeOf(err) != handoff.CodeUnknownServer {
+		return false
+	}
+	now := f.now.Load().byName[k.spec.Name]
+	return now != nil && now != k
 }
 
 // overLoss asks a server for a thread. A connection lost meanwhile is waited for once.
@@ -199,6 +212,9 @@ func (f *Fleet) create(
 		}
 	}
 	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return with(c, ctx, dir) })
+	if f.replaced(k, err) {
+		return f.create(ctx, t, with)
+	}
 	if err != nil {
 		return handoff.Attached{}, f.name(err, t)
 	}
@@ -243,7 +259,11 @@ func (f *Fleet) fork(
 		}
 	}
 	link, fault := k.link(ctx, true)
-	if fault != nil {
+	switch {
+	case fault == nil:
+	case f.replaced(k, fault):
+		return f.fork(ctx, t, with)
+	default:
 		return handoff.Attached{}, fault
 	}
 	a, err := with(link.Conn)

@@ -131,6 +131,25 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	return nil
 }
 
+// Hold lets nobody have a thread of some servers, or a connection to them, until release: who asks waits. So nothing new
+// begins on a server between the look at what it does and its change. One at a time may hold servers.
+func (f *Fleet) Hold(servers []string) (release func()) {
+	released := make(chan struct{})
+	var held []*connector
+	for _, name := range servers {
+		if k := f.now.Load().byName[name]; k != nil {
+			k.held.Store(&released)
+			held = append(held, k)
+		}
+	}
+	return func() {
+		for _, k := range held {
+			k.held.Store(nil)
+		}
+		close(released)
+	}
+}
+
 // Check reports what is wrong with a change, and makes none.
 func (f *Fleet) Check(drop []string, put []Spec) error {
 	_, _, _, err := f.changed(drop, put)

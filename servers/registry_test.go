@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,86 @@ func TestRemovedWhileAsked(t *testing.T) {
 		must(t, f.Change([]string{"bigpc"}, nil))
 		if err := <-asked; code(err) != handoff.CodeUnknownServer {
 			t.Errorf("told %v", err)
+		}
+	})
+}
+
+// TestReplacedWhileAsked: who waits for a server that another one takes the place of is served by that, whether it has
+// reached the former or not.
+func TestReplacedWhileAsked(t *testing.T) {
+	for name, former := range map[string]*fakeServer{
+		"not reached": {delay: time.Hour},
+		"asked": {onAttach: func(l *fakeLink, _ string) (handoff.Attached, error) {
+			<-l.done
+			return handoff.Attached{}, errors.New("lost")
+		}, onCreate: func(l *fakeLink) error {
+			<-l.done
+			return errors.New("lost")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				next := &fakeServer{}
+				f := run(t, Spec{Name: "bigpc", Dial: former.dial})
+				asked := make(chan error, 2)
+				go func() {
+					_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
+					asked <- err
+				}()
+				go func() {
+					_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc", Thread: handoff.NewThread})
+					asked <- err
+				}()
+				synctest.Wait()
+				must(t, f.Change(nil, []Spec{{Name: "bigpc", Aliases: []string{"desk"}, Dial: next.dial}}))
+				for range 2 {
+					if err := <-asked; err != nil {
+						t.Errorf("told %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestHold: while a server is held nobody gets a thread of it; then who waits gets it, of what is in its place.
+func TestHold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		former, next, other := &fakeServer{}, &fakeServer{}, &fakeServer{}
+		f := run(t, Spec{Name: "bigpc", Dial: former.dial}, Spec{Name: "laptop", Dial: other.dial})
+		synctest.Wait()
+		used := ""
+		former.onAttach = func(*fakeLink, string) (handoff.Attached, error) {
+			used = "the former"
+			return handoff.Attached{Agent: &fakeAgent{}, Target: handoff.Target{Thread: idAuth}}, nil
+		}
+		attach := func(server string) chan error {
+			asked := make(chan error, 1)
+			go func() {
+				_, err := f.Attach(t.Context(), handoff.Target{Server: server, Thread: idAuth})
+				asked <- err
+			}()
+			synctest.Wait()
+			return asked
+		}
+		release := f.Hold([]string{"bigpc", "nobody"})
+		waits := attach("bigpc")
+		if len(waits) > 0 || used != "" {
+			t.Error("a thread of what is held was attached")
+		}
+		if err := <-attach("laptop"); err != nil {
+			t.Errorf("laptop, which is not held: %v", err)
+		}
+		must(t, f.Change(nil, []Spec{{Name: "bigpc", Dial: next.dial}}))
+		release()
+		if err := <-waits; err != nil || used != "" {
+			t.Errorf("after the change: %v, of %s", err, used)
+		}
+		release = f.Hold([]string{"bigpc"})
+		waits = attach("bigpc")
+		release()
+		if err := <-waits; err != nil {
+			t.Errorf("after the release: %v", err)
 		}
 	})
 }

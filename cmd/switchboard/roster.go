@@ -254,8 +254,17 @@ func (r *roster) settle(configured []servers.Spec, all []joined.Server) (did, re
 			drop, did = append(drop, name), append(did, name+" is removed")
 		}
 	}
+	var ends []string // with them the work there
 	for _, name := range slices.Concat(drop, namesOf(put)) {
-		if _, there := was[name]; there && r.fleet.Registered(name).EndsWithUs && r.busy(name) {
+		if _, there := was[name]; there && r.fleet.Registered(name).EndsWithUs {
+			ends = append(ends, name)
+		}
+	}
+	if len(ends) > 0 {
+		defer r.fleet.Hold(ends)()
+	}
+	for _, name := range ends {
+		if r.busy(name) {
 			wrong = append(wrong, servers.SpecError{Server: name,
 				Why: "work is under way there, and its program would end with this change: wait for it, or stop it"})
 		}

@@ -67,6 +67,22 @@ func (a *prefetches) add(key string, p *prefetch) bool {
 	return true
 }
 
+// on reports whether a thread of a server may be attached ahead.
+func (a *prefetches) on(server string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.byKey {
+		select {
+		case <-p.found:
+			if p.target.Server == server {
+				return true
+			}
+		default: // nothing is attached yet
+		}
+	}
+	return false
+}
+
 func (a *prefetches) drop(key string, p *prefetch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -193,8 +193,10 @@ func Known(ctx context.Context, known <-chan struct{}, within time.Duration) err
 	}
 }
 
-// Working reports whether work is under way on a server.
-func (r *Router) Working(server string) bool { return r.mine.registry.working(server) }
+// Working reports whether work is under way on a server, or is about to begin there.
+func (r *Router) Working(server string) bool {
+	return r.mine.prefetches.on(server) || r.mine.registry.working(server)
+}
 
 // Waiting counts the caller's work that waits for a server which was lost at a time.
 func (r *Router) Waiting(server string, lost time.Time) int {
