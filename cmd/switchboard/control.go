@@ -27,7 +27,7 @@ const (
 // control is what the verbs of the same user ask of a running service.
 type control struct {
 	link     func(principal string) (string, error)                              // Set once: a login link; "" is the owner
-	keys     func() error                                                        // Set once: reads the made keys again
+	keys     func(context.Context) error                                         // Set once: reads the made keys again
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines
 	api      http.Handler                                                        // Set once: what other verbs speak to
@@ -78,7 +78,7 @@ func (c control) serve(h *http.Server) *http.Server {
 		}
 		tellVerb(w, link, err)
 	})
-	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, _ *http.Request) { tellVerb(w, "", c.keys()) })
+	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) { tellVerb(w, "", c.keys(r.Context())) })
 	h.Handler = mux
 	return h
 }

@@ -69,16 +69,19 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 	return told, err
 }
 
-// keys reads the made keys again.
-func (l *reloading) keys() error {
-	made, err := readMadeKeys(l.state)
-	l.mu.Lock()
-	now := l.now
-	l.mu.Unlock()
-	if err == nil && now != nil {
-		l.put(now.withMade(made))
-	}
-	return err
+// keys reads the made keys again. It takes its turn with the reloads: one that has read them before would bring back
+// what was revoked since.
+func (l *reloading) keys(ctx context.Context) error {
+	return l.there.machines.Settle(ctx, func([]joined.Server) error {
+		made, err := readMadeKeys(l.state)
+		l.mu.Lock()
+		now := l.now
+		l.mu.Unlock()
+		if err == nil && now != nil {
+			l.put(now.withMade(made))
+		}
+		return err
+	})
 }
 
 // placed says where in the file what is wrong with its servers stands.

@@ -1,15 +1,24 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/joined"
+	"switchboard/web"
 )
 
 // settle writes the settings of a service anew and has it read them, by a signal, until it says some words.
@@ -19,6 +28,107 @@ func (c *child) settle(s *site, text, says string) {
 	before := strings.Count(c.logs.String(), says)
 	must(c.t, c.cmd.Process.Signal(syscall.SIGHUP))
 	until(c.t, "it to say "+says, func() bool { return strings.Count(c.logs.String(), says) > before })
+}
+
+// noMachines is a store in which no machine joined.
+type noMachines struct{ joined.Store }
+
+func (noMachines) Machines(context.Context) ([]joined.Record, error) { return nil, nil }
+
+// aloneIn returns a roster without machines that joined, of a service with a state directory.
+func aloneIn(t *testing.T, dir string) *roster {
+	private, err := joined.LoadKey(filepath.Join(dir, machinesKey))
+	must(t, err)
+	r := &roster{kinds: kinds(nil, nil), log: zap.NewNop()}
+	r.machines, err = joined.Open(t.Context(), joined.Config{
+		Key: private, Store: noMachines{}, Fleet: r, Spec: r.spec, Log: zap.NewNop(),
+	}, new(joined.Lines))
+	must(t, err)
+	return r
+}
+
+// anyThread is a connection that has every thread.
+type anyThread struct{ servers.Conn }
+
+func (anyThread) Attach(_ context.Context, thread string) (handoff.Attached, error) {
+	return handoff.Attached{Target: handoff.Target{Thread: thread}}, nil
+}
+
+func (anyThread) Close() error { return nil }
+
+// TestNothingBeginsDuringAChange: from the look whether a program works that ends with the change of its server until
+// that is made, no work begins there; it begins on what is there then.
+func TestNothingBeginsDuringAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := aloneIn(t, t.TempDir())
+		dial := func(context.Context) (*servers.Link, error) {
+			return &servers.Link{Conn: anyThread{}, Done: make(chan struct{})}, nil
+		}
+		spec := servers.Spec{Name: "bigpc", Kind: "codex", EndsWithUs: true, Dial: dial}
+		first, err := r.first(t.Context(), []servers.Spec{spec})
+		must(t, err)
+		r.fleet, err = servers.New(servers.Config{Specs: first})
+		must(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.fleet.Run(ctx) }()
+		synctest.Wait()
+		begun := make(chan error, 1)
+		r.busy = func(server string) bool {
+			go func() {
+				_, err := r.fleet.Attach(t.Context(), handoff.Target{Server: server, Thread: "t"})
+				begun <- err
+			}()
+			synctest.Wait()
+			if len(begun) > 0 {
+				t.Error("a thread was attached after the look")
+			}
+			return false
+		}
+		spec.Entry = "another"
+		did, _, err := r.settle([]servers.Spec{spec}, nil)
+		must(t, err)
+		if err := <-begun; err != nil || len(did) != 1 {
+			t.Errorf("after the change %v, which was %v", err, did)
+		}
+		stop()
+		must(t, <-ended)
+	})
+}
+
+// TestRevokedStaysRevoked: a made key that is revoked while the settings are read again does not come back with them.
+func TestRevokedStaysRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		_, err := makeKey(dir, "guest")
+		must(t, err)
+		r := aloneIn(t, dir)
+		l := &reloading{state: dir, first: &settings{}, now: &settings{}, there: r}
+		var lets []web.Key
+		l.put = func(keys []web.Key) { lets = keys }
+		revoke, told := false, make(chan error, 1)
+		spec := servers.Spec{Name: "bigpc", Kind: "codex", Own: codexAt("ws://127.0.0.1:1")}
+		spec.Credential.Read = func() (string, error) { // in the middle of the reload
+			if revoke {
+				revoke = false
+				_, err := revokeKeys(dir, "guest")
+				go func() { told <- l.keys(t.Context()) }()
+				synctest.Wait()
+				return "", err
+			}
+			return "", nil
+		}
+		l.again = func() (*settings, error) { return &settings{Servers: []servers.Spec{spec}}, nil }
+		_, err = r.first(t.Context(), []servers.Spec{spec})
+		must(t, err)
+		revoke = true
+		_, err = l.reload(t.Context())
+		must(t, err)
+		must(t, <-told)
+		if slices.ContainsFunc(lets, func(k web.Key) bool { return k.Principal == "guest" }) {
+			t.Error("the guest's key lets in, which is revoked")
+		}
+	})
 }
 
 // TestReload: machines, keys and limits take effect in a service that runs, in a call that is older than they are, and
