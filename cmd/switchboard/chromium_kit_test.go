@@ -37,6 +37,11 @@ const watcher = `(() => {
     seen.makeSound = (on) => { level.gain.value = on ? 0.5 : 0; };
     return (seen.mic = heard.stream);
   };
+  seen.interrupt = () => { // makes a sound as soon as the voice speaks
+    const status = document.querySelector("#status-text");
+    const once = new MutationObserver(() => { if (status.textContent === "Speaking") { once.disconnect(); seen.makeSound(true); } });
+    once.observe(status, { subtree: true, childList: true, characterData: true });
+  };
   seen.connected = () => seen.peers.at(-1)?.connectionState === "connected";
   seen.packets = async () => {
     const count = { sent: 0, received: 0, lost: 0 };

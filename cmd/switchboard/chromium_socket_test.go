@@ -59,10 +59,9 @@ func TestChromiumWithoutUDP(t *testing.T) {
 	p.Status("Listening") // what was said was played to its end
 
 	// The caller interrupts: the voice falls silent, and the model learns what was heard.
-	p.says("Which machines do I have?")
-	p.Status("Speaking")
 	before := eval[int](p, cutShort)
-	eval[bool](p, `(seen.makeSound(true), true)`)
+	eval[bool](p, `(seen.interrupt(), true)`)
+	p.says("Which machines do I have?")
 	p.Until(fmt.Sprintf(`wire.loud > 0 && %s > %d && wire.sent.at(-1).audio_end_ms > 0`, cutShort, before))
 	eval[bool](p, `(seen.makeSound(false), true)`)
 	p.Shows("I hear that you are speaking")
