@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -31,15 +32,16 @@ type BrokenCalls struct {
 	documents     Documents     // Set once
 	conversations Conversations // Set once
 
-	mu    sync.Mutex
-	open  map[handoff.Caller]int                // Guarded by mu: calls that are open in this process
-	words map[handoff.Caller][]handoff.SaidLine // Guarded by mu: of calls that broke off in this process
+	mu     sync.Mutex
+	open   map[handoff.Caller]int                // Guarded by mu: calls that are open in this process
+	words  map[handoff.Caller][]handoff.SaidLine // Guarded by mu: of calls that broke off in this process
+	unread map[handoff.Caller]bool               // Guarded by mu: what an earlier call left could not be read
 }
 
 // NewBrokenCalls returns the memory of a store.
 func NewBrokenCalls(d Documents, c Conversations) *BrokenCalls {
 	return &BrokenCalls{documents: d, conversations: c, open: map[handoff.Caller]int{},
-		words: map[handoff.Caller][]handoff.SaidLine{}}
+		words: map[handoff.Caller][]handoff.SaidLine{}, unread: map[handoff.Caller]bool{}}
 }
 
 // brokenTimes is the document.
@@ -48,23 +50,29 @@ type brokenTimes struct {
 	Ended *time.Time `json:"ended,omitempty"` // nil: the call is open, or the process ended with it
 }
 
-// Begin notes that a call is open, and takes what is known of the last one that broke off.
+// Begin notes that a call is open, and takes what is known of the last one that broke off; with an error perhaps not
+// all of it. Where the store does not tell of that one, it is left to the call after this.
 func (b *BrokenCalls) Begin(ctx context.Context, c handoff.Caller, began time.Time) (handoff.BrokenCall, bool, error) {
 	b.mu.Lock()
 	others, words := b.open[c], b.words[c]
 	b.open[c]++
 	b.mu.Unlock()
 	d, there, err := b.documents.Document(ctx, c, brokenID)
+	b.mu.Lock()
+	if err == nil {
+		delete(b.words, c)
+		delete(b.unread, c)
+	} else if others == 0 {
+		b.unread[c] = true
+	}
+	b.mu.Unlock()
 	if err != nil {
 		return handoff.BrokenCall{}, false, err
 	}
-	if err := b.put(ctx, c, brokenTimes{Began: began}); err != nil {
-		return handoff.BrokenCall{}, false, err
-	}
-	b.Forget(c)
+	unkept := b.put(ctx, c, brokenTimes{Began: began})
 	var last brokenTimes
 	if !there || json.Unmarshal(d.Body, &last) != nil || last.Ended == nil && others > 0 {
-		return handoff.BrokenCall{}, false, nil
+		return handoff.BrokenCall{}, false, unkept
 	}
 	broken := handoff.BrokenCall{Began: last.Began, Lines: words}
 	if last.Ended != nil {
@@ -73,7 +81,7 @@ func (b *BrokenCalls) Begin(ctx context.Context, c handoff.Caller, began time.Ti
 	if words == nil {
 		broken.Lines, err = b.said(ctx, c, broken)
 	}
-	return broken, true, err
+	return broken, true, errors.Join(unkept, err)
 }
 
 // said reads the last lines of a call from the caller's conversations.
@@ -96,18 +104,25 @@ func (b *BrokenCalls) End(ctx context.Context, c handoff.Caller, broken *handoff
 	if b.open[c]--; b.open[c] <= 0 {
 		delete(b.open, c)
 	}
-	others := b.open[c]
+	others, unread := b.open[c], b.unread[c]
 	if broken != nil {
+		lines := slices.Clone(broken.Lines)
+		if unread {
+			lines = slices.Concat(b.words[c], lines)
+		}
 		if len(b.words) >= maxBroken {
 			clear(b.words)
 		}
-		b.words[c] = slices.Clone(broken.Lines)
+		b.words[c] = lines[max(0, len(lines)-maxBrokenLines):]
+	}
+	if broken != nil || others == 0 {
+		delete(b.unread, c)
 	}
 	b.mu.Unlock()
 	switch {
 	case broken != nil:
 		return b.put(ctx, c, brokenTimes{Began: broken.Began, Ended: &broken.Ended})
-	case others > 0:
+	case others > 0, unread:
 		return nil
 	}
 	_, err := b.documents.DropDocument(ctx, c, brokenID)
