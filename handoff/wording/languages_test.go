@@ -292,6 +292,21 @@ func TestGerman(t *testing.T) {
 	}
 }
 
+// TestHindiAges: an age stands before a postposition, and bends.
+func TestHindiAges(t *testing.T) {
+	const l = Language("hi")
+	now := time.Unix(1e9, 0)
+	for got, want := range map[string]string{
+		l.AgeWords(time.Hour):              "लगभग एक घंटे",
+		l.Ago(now, now.Add(-time.Hour)):    "1 घंटे पहले",
+		l.Ago(now, now.Add(-50*time.Hour)): "2 दिन पहले",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestOutcomesInAnotherLanguage: the sentence of a record is said in the language, unless only the record has it.
 func TestOutcomesInAnotherLanguage(t *testing.T) {
 	const l = Language("de")
