@@ -179,8 +179,10 @@ func (e *Evidence) Heard(h handoff.Heard) {
 		e.due = slices.Delete(e.due, 0, 1)
 	}
 	if h.Lost {
-		if n := len(e.heard); h.Began.IsZero() && n > 0 { // it may take back what is known last
-			h.Began = e.heard[n-1].Began.Add(1)
+		if h.Began.IsZero() { // it may take back what they began last
+			for _, u := range e.heard {
+				h.Began = latest(h.Began, u.Began.Add(1))
+			}
 		}
 		e.lost = newest(append(e.lost, h.Began), maxUtterances)
 	}
@@ -192,6 +194,20 @@ func (e *Evidence) Heard(h handoff.Heard) {
 
 // newest keeps at most so many of a list, the last ones.
 func newest[T any](list []T, most int) []T { return slices.Delete(list, 0, max(0, len(list)-most)) }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lostTo reports whether something that may be the reply to a question could not be transcribed: it began after that
+// had been heard, or was asked last.
+func (e *Evidence) lostTo(q *askedOf) bool {
+	from := latest(q.heardAt, q.askedAt)
+	return !from.IsZero() && e.isLost(from)
+}
 
 // isLost reports whether something that began after a time could not be transcribed.
 func (e *Evidence) isLost(after time.Time) bool {

@@ -114,7 +114,7 @@ func (q *askedOf) tapOnly(c Claim) string {
 func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
 	switch {
 	case !q.heardAt.IsZero():
-		return len(said) == 0 && !e.isLost(q.heardAt) || e.isDue(q.heardAt)
+		return len(said) == 0 && !e.lostTo(q) || e.isDue(q.heardAt)
 	case len(said) > 0:
 		return e.isDue(q.askedAt)
 	}
@@ -139,7 +139,7 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Judgment {
 		}
 	}
 	switch {
-	case last == nil && e.isLost(q.heardAt):
+	case last == nil && e.lostTo(q):
 		return e.again(q, whySpeaking)
 	case last == nil:
 		return e.again(q, whySilent)
@@ -176,7 +176,7 @@ func (e *Evidence) allow(
 func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Judgment {
 	said := e.since(q, now)
 	if due := c.Came.Add(transcriptWait); now.Before(due) &&
-		(len(said) == 0 && !e.isLost(q.heardAt) && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
+		(len(said) == 0 && !e.lostTo(q) && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
 		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	var no, last *utterance
@@ -290,7 +290,7 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Judgment {
 	if q.heardAt.IsZero() && len(said) == 0 {
 		return e.again(q, whyNotHeard)
 	}
-	if len(said) == 0 && e.isLost(q.heardAt) {
+	if len(said) == 0 && e.lostTo(q) {
 		return e.again(q, whySpeaking)
 	}
 	if len(said) == 0 {
