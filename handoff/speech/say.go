@@ -69,7 +69,18 @@ func (s *Schedule) say(f *delivery, text string) {
 	if len(f.IDs) == 1 {
 		s.fly(f)
 	}
-	f.at, f.stopped, f.unsaid = s.now, time.Time{}, false
+	f.at, f.stopped, f.unsaid, f.calm = s.now, time.Time{}, false, s.quiet
+}
+
+// hush takes back each outcome that the caller asked for quiet at, as far as it waits to be said again: where no word of
+// it had been heard, the floor would begin it anew at the next quiet. It is offered like one that was cut later.
+func (s *Schedule) hush() {
+	for _, f := range s.deliveries {
+		if f.class == classFinal && f.calm && f.stopped.IsZero() && s.hushed.After(f.at) {
+			f.stopped, f.heard, f.vague = s.now, "", false
+			s.emit(Effect{Act: DoTakeBack, class: classFinal, ID: f.IDs[len(f.IDs)-1], Works: f.works})
+		}
+	}
 }
 
 // said takes what was heard of an utterance. An outcome that was interrupted before its meaning had been heard is still
@@ -141,21 +152,21 @@ func (s *Schedule) expire() {
 
 // offer tells an outcome again that was interrupted, in the way that fits what the caller said then: after a
 // backchannel it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a
-// word, it waits until they have said something else. One of which the voice model said nothing is told after a rest:
-// the silence may have been for what the caller was about.
+// word, it waits until they have said something else. One of which the voice model said nothing is told after a rest,
+// since the silence may have been for what the caller was about; a "stop" in that rest counts as well.
 func (s *Schedule) offer(f *delivery) {
 	spoke, worded, hushed := s.voiced.After(f.at), s.worded.After(f.at), s.hushed.After(f.at)
 	switch {
+	case f.unsaid && s.now.Sub(f.stopped) < unsaidRest:
+	case spoke && s.wordless && s.now.Sub(s.since) < wordsWait:
+	case worded && s.since.Before(s.worded) && s.now.Sub(s.worded) < wordsWait: // written words are answered first
+	case hushed && !s.wordless && !s.worded.After(s.hushed):
 	case f.unsaid:
-		if s.now.Sub(f.stopped) >= unsaidRest {
-			s.say(f, wording.UnsaidMessage(f.text))
-		}
+		s.say(f, wording.UnsaidMessage(f.text))
 	case f.vague:
 		if len(f.IDs) < maxTellings {
 			s.say(f, wording.AgainMessage(f.text))
 		}
-	case spoke && s.wordless && s.now.Sub(s.since) < wordsWait:
-	case worded && s.since.Before(s.worded) && s.now.Sub(s.worded) < wordsWait: // written words are answered first
 	case worded && s.worded.After(s.hushed), spoke && s.wordless:
 		s.say(f, s.language.ResumeMessage(f.text))
 	case spoke && !hushed:
@@ -423,11 +434,13 @@ func (s *Schedule) arm() {
 		switch f.class {
 		case classFinal:
 			consider(f.at.Add(finalAgain))
+			rested := f.stopped
 			if f.unsaid {
-				consider(f.stopped.Add(unsaidRest))
-			} else if !f.stopped.IsZero() && s.quiet {
-				consider(s.since.Add(wordsWait))
-				consider(s.worded.Add(wordsWait))
+				rested = rested.Add(unsaidRest)
+			}
+			if !f.stopped.IsZero() && s.quiet {
+				consider(latest(rested, s.since.Add(wordsWait)))
+				consider(latest(rested, s.worded.Add(wordsWait)))
 			}
 		case classSpeakable:
 			consider(f.at.Add(deliveryWait))

@@ -186,6 +186,7 @@ type delivery struct {
 	question handoff.QuestionID
 	text     string
 	at       time.Time // last said
+	calm     bool      // it was quiet then, so that the voice model began it at once
 	stopped  time.Time // when it ended before its meaning had been heard; zero: it did not
 	vague    bool      // perhaps nothing of it had been heard then
 	unsaid   bool      // the voice model chose to say nothing of it then
@@ -220,6 +221,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.sentence, s.wordless = now, false
 	case Hush:
 		s.sentence, s.wordless, s.hushed = now, false, began(e.Began, now)
+		s.hush()
 	case handoff.Quiet:
 		s.invited = e.Invited
 		s.setQuiet(e.On)

@@ -22,6 +22,7 @@ func (w *speechWorld) act() {
 			case 0:
 				w.give(Backchannel{})
 			case 1:
+				w.stopAt = w.now
 				w.give(Hush{Began: w.now})
 			default:
 				w.give(handoff.Heard{Text: "words", Began: w.now})

@@ -39,9 +39,10 @@ type speechWorld struct {
 	IDs       map[string]Effect
 	spokenAt  time.Time // the last speakable thing asked or said
 	flying    map[string]time.Time
-	elsewhere int // outcomes that the caller was told outside of the call
-	unsaid    int // tellings of which the voice model said nothing
-	silence   int // speakable things in a row that were not confirmed
+	elsewhere int       // outcomes that the caller was told outside of the call
+	unsaid    int       // tellings of which the voice model said nothing
+	stopAt    time.Time // of the caller's last "stop"
+	silence   int       // speakable things in a row that were not confirmed
 
 	questions map[handoff.QuestionID]*worldQuestion
 	finals    map[string]*worldFinal
@@ -130,10 +131,13 @@ func (w *speechWorld) check(x Effect) {
 	case DoTakeBack:
 		said := w.IDs[x.ID]
 		over := x.Question == "" && w.allGiven(said) || x.Question != "" && w.questions[x.Question].closed
-		if !over || said.Question != x.Question {
+		stopped := said.class == classFinal && w.now.Equal(w.stopAt) // it is told later, or in the next call
+		if !over && !stopped || said.Question != x.Question {
 			w.fail("%s taken back", x.ID)
 		}
-		delete(w.flying, x.ID)
+		if over {
+			delete(w.flying, x.ID)
+		}
 		w.queue = slices.DeleteFunc(w.queue, func(id string) bool { return id == x.ID })
 	case DoDrop:
 		if x.Count < 1 {
