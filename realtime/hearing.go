@@ -202,11 +202,13 @@ func (h *hearing) mark(event []byte) {
 }
 
 // forsake ends what the caller said into a session that is gone: no words come of it any more, and no yes waits for
-// them. What the session had made nothing of another one hears again.
+// them. What the session had made nothing of another one hears again; what it had taken is lost, and may have been a
+// "don't".
 func (h *hearing) forsake() {
-	for _, began := range h.speeches.forsake() {
+	again, lost := h.speeches.forsake(h.speech)
+	for i, began := range slices.Concat(lost, again) {
 		if time.Since(began) < longSpeech { // or else its words never come
-			h.report(handoff.Heard{Began: began})
+			h.report(handoff.Heard{Began: began, Lost: i < len(lost)})
 		}
 	}
 	if h.speech != "" {
@@ -242,7 +244,7 @@ func (h *hearing) typed(it events.Item) {
 	if it.Kind == events.ItemMessage && it.Role == "user" && it.Text != "" {
 		h.asked = time.Now()
 		// Every socket of a call that the provider carries can write into it.
-		loose := h.attached != nil && !slices.Contains(h.attached.typed, it.ID)
+		loose := h.attached != nil && h.attached.item(it.ID) == nil
 		h.report(handoff.Heard{Text: it.Text, Typed: true, Began: h.asked, Loose: loose})
 	}
 }

@@ -160,6 +160,25 @@ func TestAnswerThatWasLost(t *testing.T) {
 	})
 }
 
+// Words that a lost session had taken and not written down are lost: they may have been a "don't" after a yes.
+func TestWordsOfALostSession(t *testing.T) {
+	playRenewed(t, func(s *stage, h *heirs) {
+		s.fromModel(speechStarted("u1"), speechStopped("u1"), `{"type":"input_audio_buffer.committed","item_id":"u1"}`)
+		s.router.heard()
+		h.lose()
+		lost := 0
+		for _, e := range s.router.heard() {
+			if heard, ok := e.(handoff.Heard); ok && heard.Lost && !heard.Began.IsZero() {
+				lost++
+			}
+		}
+		if lost != 1 {
+			t.Errorf("%d words are lost", lost)
+		}
+		h.begin(anotherSession)
+	})
+}
+
 // What the caller was saying is heard by the next session, and no permission waits for words that were lost.
 func TestSpeechOfALostSession(t *testing.T) {
 	playRenewed(t, func(s *stage, h *heirs) {

@@ -144,15 +144,20 @@ func (s *speeches) open(since time.Time) bool {
 	return false
 }
 
-// forsake forgets what the model will not tell of any more, and returns when that began. What the client commits is
+// forsake forgets what the model will not tell of any more, and returns when that began: what another session hears
+// again, which is the item that is being spoken and what has no item yet, and what is lost. What the client commits is
 // still to be confirmed.
-func (s *speeches) forsake() []time.Time {
-	all := slices.SortedFunc(maps.Values(s.waited), time.Time.Compare)
-	if !s.nameless.IsZero() {
-		all = append(all, s.nameless)
+func (s *speeches) forsake(speaking string) (again, lost []time.Time) {
+	if at, waits := s.waited[speaking]; waits {
+		again = append(again, at)
+		delete(s.waited, speaking)
 	}
+	if !s.nameless.IsZero() {
+		again = append(again, s.nameless)
+	}
+	lost = slices.SortedFunc(maps.Values(s.waited), time.Time.Compare)
 	fresh := newSpeeches()
 	fresh.appended, fresh.ended = s.appended, s.ended
 	*s = fresh
-	return all
+	return again, lost
 }
