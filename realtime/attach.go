@@ -260,12 +260,39 @@ type attached struct {
 	until   time.Time          // when it will have played what it said, as far as that is estimated
 	spoke   time.Time          // when the caller began to speak last
 
-	ours  bool     // the call is one of our page: what the caller types comes by [Front.Say]
-	typed []string // the items that came so, newest last
+	ours  bool        // the call is one of our page: what the caller types comes by [Front.Say]
+	typed []typedLine // what came so, newest last
 }
 
-// attach makes the call one that the provider carries, before it begins. Its own instructions stand.
+// A typedLine is what the caller typed in a call of our page.
+type typedLine struct {
+	id    string
+	known chan struct{} // closed once the model has it
+}
+
+// item finds what the caller typed; nil: they did not.
+func (a *attached) item(id string) *typedLine {
+	i := slices.IndexFunc(a.typed, func(it typedLine) bool { return it.id == id })
+	if i < 0 {
+		return nil
+	}
+	return &a.typed[i]
+}
+
+// isKnown reports whether the model has the item.
+func (it typedLine) isKnown() bool {
+	select {
+	case <-it.known:
+		return true
+	default:
+		return false
+	}
+}
+
+// attach makes the call one that the provider carries, before it begins. Its own instructions stand. What was typed over
+// a lost socket, and the model is not known to have, is to be said again: [Front.Say] tells so.
 func (c *Call) attach(state *attached) {
+	state.typed = slices.DeleteFunc(state.typed, func(it typedLine) bool { return !it.isKnown() })
 	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true
 	c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
 }
@@ -330,7 +357,11 @@ func (c *Call) overlook(kind string, event []byte) {
 			c.session.awaitAnswer()
 		}
 	case events.TypeItemAdded, events.TypeItemCreated:
-		if it := events.ReadItem(gjson.GetBytes(event, "item")); !c.mask.Hidden(it.ID) && !slices.Contains(state.typed, it.ID) {
+		it := events.ReadItem(gjson.GetBytes(event, "item"))
+		switch typed := state.item(it.ID); {
+		case typed != nil && !typed.isKnown():
+			close(typed.known)
+		case typed == nil && !c.mask.Hidden(it.ID):
 			c.given(it)
 		}
 	case events.TypeSpokenDelta:

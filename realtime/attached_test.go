@@ -57,20 +57,25 @@ func TestPlaybackOfAProvider(t *testing.T) {
 // playAttached runs a test on a call of a provider that tells of its session only when asked, past its beginning.
 func playAttached(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-		s.call = newCall(someone, ours, "rtc_test", newPeer(), s.model, nopLog())
-		s.call.attach(&attached{})
-		s.call.begin()
-		go func() { s.ended <- s.call.run(t.Context(), s.router) }()
-		s.wantSent(s.model, "session.update")
-		s.fromModel(`{"type":"session.updated","session":{"type":"realtime","instructions":"theirs"}}`)
-		s.wantSent(s.model, "session.update")
-		s.wait(floor.Delay[floor.TimerOpen])
-		s.router.heard()
-		s.began = time.Now()
+		s := newAttached(t)
 		fn(s)
 		s.close()
 	})
+}
+
+func newAttached(t *testing.T) *stage {
+	s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+	s.call = newCall(someone, ours, "rtc_test", newPeer(), s.model, nopLog())
+	s.call.attach(&attached{})
+	s.call.begin()
+	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+	s.wantSent(s.model, "session.update")
+	s.fromModel(`{"type":"session.updated","session":{"type":"realtime","instructions":"theirs"}}`)
+	s.wantSent(s.model, "session.update")
+	s.wait(floor.Delay[floor.TimerOpen])
+	s.router.heard()
+	s.began = time.Now()
+	return s
 }
 
 // What the provider plays counts as heard when it says that it stopped, and until then nothing else is asked for; one

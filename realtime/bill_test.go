@@ -33,6 +33,14 @@ type till struct {
 
 // newTill is a call of someone with limits, before anything was bought.
 func newTill(t *testing.T, caller, key handoff.Limits) *till {
+	s := newStage(t)
+	l := newTillOf(t, s, caller, key)
+	s.open(freshSession)
+	return l
+}
+
+// newTillOf lets a stage's call cost something.
+func newTillOf(t *testing.T, s *stage, caller, key handoff.Limits) *till {
 	b := &book{}
 	l := &till{book: b, quota: newQuota(b)}
 	l.quota.tariff = models.Tariff{Else: &models.Prices{TextOut: 100, AudioOut: 1000}}
@@ -44,10 +52,8 @@ func newTill(t *testing.T, caller, key handoff.Limits) *till {
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	l.pass = pass
-	l.stage = newStage(t)
+	l.pass, l.stage = pass, s
 	l.call.do(func() { l.call.pass = pass })
-	l.open(freshSession)
 	return l
 }
 
@@ -172,6 +178,38 @@ func TestMoneyUnsaid(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMoneyOfADirectCall: also where the provider carries the sound, a call whose money is used up ends when its caller
+// has heard so, and not before.
+func TestMoneyOfADirectCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTillOf(t, newAttached(t), handoff.Limits{DollarsPerCall: 0.05}, handoff.Limits{})
+		over := l.meter()
+		l.model.sent()
+		l.buy("r1", tenth)
+		asked := l.asked()
+		if len(asked) != 1 {
+			t.Fatalf("asked %d times", len(asked))
+		}
+		tag := tagIn(asked[0])
+		l.fromModel(began("r2", tag), `{"type":"output_audio_buffer.started","response_id":"r2"}`, spoken("r2"),
+			costly("r2", tag, tenth))
+		l.wait(2 * time.Second)
+		select {
+		case err := <-l.ended:
+			t.Fatalf("it ended in the middle of its last sentence: %v", err)
+		default:
+		}
+		at := time.Now()
+		l.fromModel(`{"type":"output_audio_buffer.stopped","response_id":"r2"}`)
+		err := <-l.ended
+		if err == nil || !strings.Contains(handoff.AsError(err).Spoken(), "the money for this call is used up") ||
+			time.Since(at) > 0 {
+			t.Errorf("it ended with %v after %v", err, time.Since(at))
+		}
+		over()
+	})
 }
 
 // TestMoneyInALanguage: the voice model gets the sentence of the settings' language.

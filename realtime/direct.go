@@ -30,6 +30,8 @@ const (
 	mediaDirect = "direct"
 	// hangupLimit bounds telling the provider that a call is over.
 	hangupLimit = 2 * time.Second
+	// saidLimit bounds how long it is waited for that the model has what was typed.
+	saidLimit = 5 * time.Second
 	// maxTyped bounds the items that are known to be the caller's, for as long as it takes that the model shows them.
 	maxTyped = 64
 )
@@ -264,7 +266,9 @@ func (f *Front) without(name string) url.Values {
 // Say takes what the caller typed, as the item with this id, for a call whose sound does not go through here: there
 // anything that its sockets bring could be from any program, and counts as no permission. What comes this way counts as
 // typed by the holder of the grant. An id counts once: a client whose answer was lost says it again. It waits until
-// the call was joined. Errors have code [handoff.CodeNotFound] or [handoff.CodeMalformed].
+// the call was joined, and until the model has the item, for at most saidLimit. Errors have code
+// [handoff.CodeMalformed], or [handoff.CodeNotFound] where there is no such call, or it ended before the model had the
+// item: that is to be said again.
 func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text string) error {
 	if text == "" || !itemIDs.MatchString(item) {
 		return handoff.Fault(handoff.CodeMalformed, "a sentence has an id and a text", "")
@@ -281,26 +285,38 @@ func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text str
 	f.mu.Lock()
 	c := f.calls[id]
 	f.mu.Unlock()
-	said := false
+	var said typedLine
 	if c != nil && c.grant.MayJoin(grant) {
 		c.do(func() { said = c.types(item, text) })
 	}
-	if !said {
+	if said.known == nil {
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
+	}
+	late := time.NewTimer(saidLimit)
+	defer late.Stop()
+	select {
+	case <-said.known:
+	case <-c.past:
+		if !said.isKnown() {
+			return handoff.Fault(handoff.CodeNotFound, "such call", "it ended before the voice model had the words")
+		}
+	case <-late.C: // of a model that tells nothing of items
+	case <-ctx.Done():
 	}
 	return nil
 }
 
-// types gives the model what the caller typed, and asks for its answer; false: the client's own leg brings that.
-func (c *Call) types(item, text string) bool {
+// types gives the model what the caller typed, and asks for its answer; nothing: the client's own leg brings that.
+func (c *Call) types(item, text string) typedLine {
 	state := c.hearing.attached
 	if state == nil || !state.ours {
-		return false
+		return typedLine{}
 	}
-	if slices.Contains(state.typed, item) {
-		return true // a yes that came twice would answer the next question, too
+	if it := state.item(item); it != nil {
+		return *it // a yes that came twice would answer the next question, too
 	}
-	if state.typed = append(state.typed, item); len(state.typed) > maxTyped {
+	said := typedLine{item, make(chan struct{})}
+	if state.typed = append(state.typed, said); len(state.typed) > maxTyped {
 		state.typed = state.typed[1:]
 	}
 	c.fromClient(events.Encode(events.Object{"type": events.TypeItemCreate, "item": events.Object{
@@ -308,5 +324,5 @@ func (c *Call) types(item, text string) bool {
 		"content": []events.Object{{"type": "input_text", "text": text}},
 	}}))
 	c.fromClient(events.Encode(events.Object{"type": events.TypeCreate}))
-	return true
+	return said
 }

@@ -204,7 +204,13 @@ func TestDirectEndsThere(t *testing.T) {
 	})
 	provider := httptest.NewServer(mux)
 	t.Cleanup(provider.Close)
-	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(provider.URL, "http") + "/v1/realtime", Model: "m",
+	callDirect(t, provider.URL)
+	rtctest.Eventually(t, "the second try to hang up", func() bool { return len(hungUp) == 2 })
+}
+
+// callDirect begins a call at a provider, and returns the front beside that.
+func callDirect(t *testing.T, provider string) *Front {
+	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(provider, "http") + "/v1/realtime", Model: "m",
 		Router: &listener{}, Tools: ours, Direct: true, Broken: &notebook{}})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +230,61 @@ func TestDirectEndsThere(t *testing.T) {
 	if response.StatusCode != http.StatusCreated {
 		t.Fatalf("%d %s", response.StatusCode, answer)
 	}
-	rtctest.Eventually(t, "the second try to hang up", func() bool { return len(hungUp) == 2 })
+	return front
+}
+
+// TestTypedAsTheSocketIsLost: words that the provider is not known to have when its socket is lost were not said. Who
+// says them again over the next one has said them once.
+func TestTypedAsTheSocketIsLost(t *testing.T) {
+	t.Parallel()
+	given := make(chan string, 10)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", callPath+"rtc_1")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte("v=0\r\n"))
+	})
+	mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /v1/realtime", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"session.created","event_id":"e1","session":{"type":"realtime"}}`))
+		for {
+			_, event, err := conn.ReadMessage()
+			if err != nil {
+				return
+			}
+			item := gjson.GetBytes(event, "item")
+			if item.Get("role").String() != "user" {
+				continue
+			}
+			if given <- item.Get("content.0.text").String(); len(given) == 1 {
+				return
+			}
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"conversation.item.added","item":`+item.Raw+`}`))
+		}
+	})
+	provider := httptest.NewServer(mux)
+	t.Cleanup(provider.Close)
+	front := callDirect(t, provider.URL)
+	says := func() error { return front.Say(t.Context(), someone, "rtc_1", "item_1", "fix it") }
+	if err := says(); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
+		t.Fatalf("words that were lost: %v", err)
+	}
+	rtctest.Eventually(t, "the words to be taken", func() bool { return says() == nil })
+	if err := says(); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	if len(given) != 2 {
+		t.Errorf("the provider got the words %d times", len(given))
+	}
+	if err := front.Hangup(someone, "rtc_1"); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestDirectComesBack: a browser that lost its connection gets another call in place of the one that is over with it,
