@@ -51,6 +51,7 @@ type Record struct {
 	Title      string       `json:"title,omitempty"`
 	Why        string       `json:"why,omitempty"`  // named, continued or new
 	Into       string       `json:"into,omitempty"` // with [WhyAdded]: the work that took the words
+	From       *RecordFrom  `json:"from,omitempty"` // with [WhyNew]: the session elsewhere that goes on in this one
 	Prompt     string       `json:"prompt"`
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
@@ -107,6 +108,13 @@ func (r *Record) Clone() Record {
 		c.EndedAt = new(*r.EndedAt)
 	}
 	return c
+}
+
+// A RecordFrom is the session whose newest part a new session was told.
+type RecordFrom struct {
+	Server   string `json:"server"`
+	ThreadID string `json:"thread_id"`
+	Title    string `json:"title,omitempty"`
 }
 
 // RecordError is an error as the API gives it.

@@ -36,6 +36,10 @@ type Request struct {
 	// use, they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and
 	// nothing is kept of that copy. "": the newest.
 	After TurnID
+	// From names a session elsewhere with which the words go on: the new session that they begin is told its newest
+	// part. A Thread of "" is the one that the caller uses there. Only a new session of its own can have one, and where
+	// it cannot be read nothing is begun. The zero Target: none.
+	From Target
 	// Unkept runs are forgotten once their outcome was heard, and are not looked for after a restart. The store keeps
 	// nothing of them; with Again it keeps the key, the ids and the outcome, without words.
 	Unkept bool

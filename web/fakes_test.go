@@ -101,6 +101,9 @@ func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (h
 		handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside",
 	}[req.Mode]
 	at := req.Key + req.Target.Server + string(req.Instead)
+	if req.From != (handoff.Target{}) {
+		how += " from " + req.From.Server + " " + req.From.Thread + " for"
+	}
 	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), at, req.Target.Thread, handoff.InputText(req.Input))
 }
 

@@ -31,16 +31,21 @@ type Queue interface {
 // give gives work to an agent.
 func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
-		Server string `json:"server"`
-		Thread string `json:"thread_id"`
-		Prompt string `json:"prompt"`
-		Mode   string `json:"mode"`
-		Begin  string `json:"begin"` // work that is paused: its words and its place count
+		Server     string `json:"server"`
+		Thread     string `json:"thread_id"`
+		FromServer string `json:"from_server"` // with the next: a session elsewhere that goes on in a new one
+		FromThread string `json:"from_thread_id"`
+		Prompt     string `json:"prompt"`
+		Mode       string `json:"mode"`
+		Begin      string `json:"begin"` // work that is paused: its words and its place count
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	work := tools.CodexArguments{Server: body.Server, Thread: body.Thread, Prompt: body.Prompt, Begin: body.Begin}
+	work := tools.CodexArguments{
+		Server: body.Server, Thread: body.Thread, FromServer: body.FromServer, FromThread: body.FromThread,
+		Prompt: body.Prompt, Begin: body.Begin,
+	}
 	args, tool := tools.Arguments(work), tools.Codex
 	switch body.Mode { // how it meets work that runs in its session: into it, after it, or beside it
 	case "", "now":

@@ -288,6 +288,9 @@ func (w *ladderWorld) Sessions(context.Context, handoff.Grant, handoff.SessionQu
 }
 
 // Read implements the directory of package tools.
-func (w *ladderWorld) Read(context.Context, handoff.Grant, handoff.Target, int) (handoff.Transcript, error) {
-	return handoff.Transcript{}, errLists
+func (w *ladderWorld) Read(_ context.Context, _ handoff.Grant, t handoff.Target, _ int) (handoff.Transcript, error) {
+	if err := w.Failure("read "+t.Thread, t.Thread); err != nil {
+		return handoff.Transcript{}, err
+	}
+	return handoff.Transcript{Server: t.Server, ID: t.Thread, Title: "Auth refactor", Lines: []handoff.Line{{Role: "agent", Text: "One test fails."}}}, nil
 }

@@ -93,7 +93,7 @@ func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnI
 	heard := ""
 	for _, c := range turn.Context {
 		if !c.Trusted {
-			heard = fmt.Sprintf(" [%s: %s]", c.Key, c.Value)
+			heard += fmt.Sprintf(" [%s: %s]", c.Key, c.Value)
 		}
 	}
 	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard))

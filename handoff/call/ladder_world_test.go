@@ -271,6 +271,9 @@ func (w *world) Sessions(context.Context, handoff.Grant, handoff.SessionQuery) (
 }
 
 func (w *world) Read(_ context.Context, _ handoff.Grant, t handoff.Target, _ int) (handoff.Transcript, error) {
+	if err := w.Failure("read "+t.Thread, t.Thread); err != nil {
+		return handoff.Transcript{}, err
+	}
 	return handoff.Transcript{Server: t.Server, ID: t.Thread, Title: "Auth refactor",
 		Lines: []handoff.Line{{Role: "agent", Text: "One test fails."}}}, nil
 }

@@ -291,6 +291,7 @@ func essence(input []handoff.Part) string {
 // sameWords compares what was asked, and of whom.
 func sameWords(a, b handoff.Request) bool {
 	return normal(a.Target.Server) == normal(b.Target.Server) && normal(a.Target.Thread) == normal(b.Target.Thread) &&
+		normal(a.From.Server) == normal(b.From.Server) && normal(a.From.Thread) == normal(b.From.Thread) &&
 		a.Mode == b.Mode && essence(a.Input) == essence(b.Input)
 }
 

@@ -50,10 +50,11 @@ type run struct {
 	fault      *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
 	outcomeAck ack              // Guarded by mu: of the outcome in the ledger
 
-	claim   claim        // Guarded by mu: what it has of the queues, until its outcome is known
-	wait    wait         // Guarded by mu: what it waits for before its words are sent
-	attempt attempt      // Guarded by mu: the newest try to send them
-	watcher *turnWatcher // Guarded by mu: of its turn; nil before it has one
+	beside  []handoff.Context // Guarded by mu: what its agent is told of the session with which it goes on
+	claim   claim             // Guarded by mu: what it has of the queues, until its outcome is known
+	wait    wait              // Guarded by mu: what it waits for before its words are sent
+	attempt attempt           // Guarded by mu: the newest try to send them
+	watcher *turnWatcher      // Guarded by mu: of its turn; nil before it has one
 
 	agents agents             // safe by itself: what was attached for it
 	io     sync.WaitGroup     // goroutines beside the loop

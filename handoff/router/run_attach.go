@@ -19,6 +19,7 @@ const copyOf = "copy of "
 func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	name, isCopy := cutPrefixFold(r.req.Target.Thread, copyOf)
 	var t handoff.Target
+	var from handoff.Transcript
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		if r.agents.ahead != nil {
@@ -31,11 +32,17 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 		if err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
 			err = r.caller.loadStickies(ctx)
 		}
+		if err == nil && r.req.From != (handoff.Target{}) {
+			from, err = r.caller.readFrom(ctx, r.grant, r.req.From)
+		}
 	}) {
 		return phase.FactNothing, nil
 	}
 	if err != nil {
 		return phase.FactUnresolved, handoff.AsError(err)
+	}
+	if r.req.From != (handoff.Target{}) {
+		r.goesOn(from)
 	}
 	switch {
 	case isCopy && t.Thread != "" && t.Thread != handoff.NewThread:

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,7 +19,7 @@ const notedWithin = 2 * time.Second
 // start gives the thread its turn, by one try.
 func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.advance(handoff.StatusDispatching)
-	agent := r.attached.Agent
+	agent, beside := r.attached.Agent, slices.Concat(r.req.Context, r.beside)
 	r.attempt.before = r.attached.Newest
 	if fact, fault, ok := r.dispatch(ctx); !ok {
 		return fact, fault
@@ -26,7 +27,7 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var id handoff.TurnID
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
-		id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: r.req.Context})
+		id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: beside})
 	}) {
 		return phase.FactNothing, nil
 	}

@@ -27,7 +27,11 @@ func asked(req handoff.Request) string {
 	if req.Instead != "" {
 		return ledger.Hash(handoff.Encode([]any{"begin", req.Instead}))
 	}
-	return ledger.Hash(handoff.Encode([]any{trimmed(req.Target), req.Mode, req.After, req.Input}))
+	words := []any{trimmed(req.Target), req.Mode, req.After, req.Input}
+	if req.From != (handoff.Target{}) {
+		words = append(words, trimmed(req.From))
+	}
+	return ledger.Hash(handoff.Encode(words))
 }
 
 // startAs is Start of a request with the hash of what it asks for.
@@ -110,7 +114,11 @@ func (r *Router) startAs(
 
 // checkRequest trims the names of a request and tells what is wrong with it.
 func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
-	req.Target = trimmed(req.Target)
+	req.Target, req.From = trimmed(req.Target), trimmed(req.From)
+	goesOn := req.From != (handoff.Target{})
+	if goesOn && req.Target.Thread == "" {
+		req.Target.Thread = handoff.NewThread
+	}
 	t := req.Target
 	size, empty := 0, true
 	for _, p := range req.Input {
@@ -123,7 +131,9 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
 	case size > handoff.MaxPrompt:
 		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "")
-	case max(len(t.Server), len(t.Thread)) > maxName:
+	case goesOn && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
+		return handoff.Fault(handoff.CodeMalformed, "only a new session can go on from another one", "")
+	case max(len(t.Server), len(t.Thread), len(req.From.Server), len(req.From.Thread)) > maxName:
 		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
 	case len(req.Key) > maxKey:
 		return handoff.Fault(handoff.CodeTooLarge, "the key of the request", "")
@@ -241,6 +251,9 @@ func (g *registry) unbegun(by handoff.Grant, req *handoff.Request) (handoff.RunI
 		req.Target.Thread = copyOf + rec.ThreadID
 	case handoff.WhyAside:
 		req.Mode = handoff.ModeAside
+	}
+	if req.From != (handoff.Target{}) { // what was made for it has never run
+		req.Target.Thread = handoff.NewThread
 	}
 	return "", nil
 }

@@ -18,6 +18,7 @@ type waitingWords struct {
 	Input   []waitingPart     `json:"input"`
 	Context []handoff.Context `json:"context,omitempty"`
 	After   handoff.TurnID    `json:"after,omitempty"`
+	From    handoff.Target    `json:"from,omitzero"`
 }
 
 // A waitingPart is one [handoff.Part].
@@ -28,7 +29,7 @@ type waitingPart struct {
 
 // waitingOf writes a request down.
 func waitingOf(req handoff.Request) string {
-	w := waitingWords{Context: req.Context, After: req.After}
+	w := waitingWords{Context: req.Context, After: req.After, From: req.From}
 	for _, p := range req.Input {
 		switch p := p.(type) {
 		case handoff.Text:
@@ -52,7 +53,7 @@ func restoreWords(req *handoff.Request, kept, prompt string) {
 	before := slices.DeleteFunc(w.Context, func(c handoff.Context) bool {
 		return slices.ContainsFunc(now, func(other handoff.Context) bool { return other.Key == c.Key })
 	})
-	req.Input, req.Context, req.After = nil, slices.Concat(before, now), w.After
+	req.Input, req.Context, req.After, req.From = nil, slices.Concat(before, now), w.After, w.From
 	for _, p := range w.Input {
 		if p.Image != "" {
 			req.Input = append(req.Input, handoff.Image{URL: p.Image})

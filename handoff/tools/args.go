@@ -37,8 +37,11 @@ func (none) Check() error { return nil }
 type CodexArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id,omitempty"`
-	Prompt string `json:"prompt"`
-	Begin  string `json:"begin,omitempty"` // id of work that was not begun: its words and its target count instead
+	// FromServer and FromThread name a session elsewhere that goes on in a new one; see [handoff.Request.From].
+	FromServer string `json:"from_server,omitempty"`
+	FromThread string `json:"from_thread_id,omitempty"`
+	Prompt     string `json:"prompt"`
+	Begin      string `json:"begin,omitempty"` // id of work that was not begun: its words and its target count instead
 }
 
 // NextArguments are the arguments of [QueueNext]: work that comes after the running one.
@@ -106,8 +109,12 @@ func (a AsideArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Gr
 }
 
 func (a CodexArguments) give(ctx context.Context, f Front, g handoff.Grant, mode handoff.Mode) (Result, error) {
+	from := handoff.Target{Server: a.FromServer, Thread: a.FromThread}
+	if from != (handoff.Target{}) && !g.AllowsTool(ReadSession) {
+		return nil, handoff.Fault(handoff.CodeNotGranted, "it reads no sessions", "")
+	}
 	return f.Give(ctx, g, handoff.Request{
-		Target: a.Target(), Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.RunID(a.Begin),
+		Target: a.Target(), From: from, Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.RunID(a.Begin),
 	})
 }
 
@@ -146,7 +153,7 @@ func (a *CodexArguments) Check() error {
 	if len(a.Prompt) > handoff.MaxPrompt {
 		return tooLarge("the prompt", len(a.Prompt), handoff.MaxPrompt)
 	}
-	return names(&a.Server, &a.Thread, &a.Begin)
+	return names(&a.Server, &a.Thread, &a.FromServer, &a.FromThread, &a.Begin)
 }
 
 // Check trims the name, bounds how many there shall be, and reports what is wrong.

@@ -20,6 +20,9 @@ func TestCodexArguments(t *testing.T) {
 		{"null thread", `{"server":"bigpc","thread_id":null,"prompt":"run"}`, "", ""},
 		{"longest prompt", `{"server":"b","prompt":"` + long + `"}`, "", ""},
 		{"no server", `{"prompt":"run"}`, "", ""},
+		{"from elsewhere", `{"server":"b","from_server":"c","from_thread_id":"auth","prompt":"run"}`, "", ""},
+		{"long name elsewhere", `{"server":"b","from_server":"` + strings.Repeat("b", 300) + `","prompt":"x"}`,
+			handoff.CodeTooLarge, "name"},
 		{"empty", ``, handoff.CodeMalformed, "prompt is empty"},
 		{"blank prompt", `{"server":"b","prompt":"  "}`, handoff.CodeMalformed, "prompt is empty"},
 		{"cut off", `{"server":"b","prompt":"run`, handoff.CodeMalformed, "not a JSON object"},
@@ -155,7 +158,8 @@ func FuzzCodexArguments(f *testing.F) {
 			t.Fatalf("accepted what is no object: %q", raw)
 		}
 		for name := range fields {
-			if name != "server" && name != "thread_id" && name != "prompt" && name != "begin" {
+			if name != "server" && name != "thread_id" && name != "prompt" && name != "begin" &&
+				name != "from_server" && name != "from_thread_id" {
 				t.Fatalf("let %q pass", name)
 			}
 		}
@@ -181,6 +185,8 @@ func TestReadTarget(t *testing.T) {
 		{`{"server":"bigpc","thread_id":null,"prompt":"ru`, "bigpc", "", true},
 		{`{"server":"b\u0069gpc","prompt":"run`, "bigpc", "", true},
 		{`{"prompt":"run`, "", "", true},
+		{`{"server":"bigpc","thread_id":"new","from_server":"la`, "bigpc", "new", true},
+		{`{"server":"bigpc","from_server":"laptop","prompt":"run`, "", "", false}, // a new one, which is never made ahead
 		{`{"server":7,"prompt":"run`, "", "", false},
 		{`{"server":{"name":"x"},"prompt":"run`, "", "", false},
 		{`{"sandbox":"danger","server":"bigpc","prompt":"run`, "", "", false},

@@ -215,7 +215,9 @@ func TestWhatAFrontGives(t *testing.T) {
 	for raw, want := range map[string]handoff.Request{
 		Codex + ` {"server":"a","thread_id":"t","prompt":"x"}`: {Target: handoff.Target{Server: "a", Thread: "t"}},
 		Codex + ` {"server":"a","prompt":"x","begin":"h-9"}`:   {Target: handoff.Target{Server: "a"}, Instead: "h-9"},
-		QueueNext + ` {"server":"a","prompt":"x"}`:             {Target: handoff.Target{Server: "a"}, Mode: handoff.ModeNext},
+		Codex + ` {"server":"a","from_server":"b","from_thread_id":"t","prompt":"x"}`: {Target: handoff.Target{Server: "a"},
+			From: handoff.Target{Server: "b", Thread: "t"}},
+		QueueNext + ` {"server":"a","prompt":"x"}`: {Target: handoff.Target{Server: "a"}, Mode: handoff.ModeNext},
 		RunOnServer + ` {"server":"a/api","prompt":"x"}`: {Target: handoff.Target{Server: "a/api"},
 			Mode: handoff.ModeAside},
 	} {
@@ -235,6 +237,26 @@ func TestWhatAFrontGives(t *testing.T) {
 		want.Key, want.Input = "k-1", handoff.TextInput("x")
 		if len(o.began) != 1 || handoff.Encode(o.began[0]) != handoff.Encode(want) {
 			t.Errorf("%s: began %+v", raw, o.began)
+		}
+	}
+}
+
+// Who may not read sessions has none go on elsewhere, which is reading one by way of an agent.
+func TestGoingOnIsReading(t *testing.T) {
+	args, err := parsed[Arguments](Codex, `{"server":"a","from_server":"b","prompt":"x"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, granted := range [][]string{{Codex}, {Codex, ReadSession}} {
+		o := &office{}
+		front := o.front("k-1", 0)
+		_, err := args.Do(t.Context(), front.Backend, front, handoff.Grant{Caller: owner.Caller, Tools: granted})
+		if len(granted) == 2 {
+			if err != nil || len(o.began) != 1 {
+				t.Errorf("%v: %v, began %d", granted, err, len(o.began))
+			}
+		} else if handoff.CodeOf(err) != handoff.CodeNotGranted || len(o.began) != 0 {
+			t.Errorf("%v: %v, began %d", granted, err, len(o.began))
 		}
 	}
 }

@@ -167,6 +167,7 @@ func workTools() []Tool {
 				"Put the caller's own words into prompt; do not rephrase them. " +
 				"Without thread_id the work goes to the session the caller last used on that machine. " +
 				"To continue a particular session, look it up with list_sessions and pass its id or label. " +
+				"To continue on one machine what is on another, name that one, too: it begins a new session with a summary. " +
 				"If the caller's work runs there already, the words are added to it. " +
 				"It may answer that the work is running: say so briefly, never call it again for the same request, never invent " +
 				"a result. The result arrives later by itself.",
@@ -174,6 +175,9 @@ func workTools() []Tool {
 			machine,
 			text("thread_id", "Session to continue: id, label or title from list_sessions; or \"new\" for a fresh one. Leave "+
 				"out to go on in the current one."),
+			text("from_server", "Only when a session of another machine shall go on on this one (\"continue this on the "+
+				"laptop\"): the machine that it is on now."),
+			text("from_thread_id", "With from_server, which session there: id, label or title. Leave out for the current one."),
 			prompt,
 			text("begin", "Only when the caller wants work now that you were told was not begun: the name that you were told "+
 				"for it. Its own words are used, whole."),
