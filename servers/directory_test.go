@@ -264,6 +264,34 @@ func TestSessionsBeyondTheWindow(t *testing.T) {
 	})
 }
 
+// A session that is older than the newest ones of its server is found by its title, its branch and its directory, and
+// by its title in a request.
+func TestFoundBeyondTheWindow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &fakeServer{}
+		for i := range 2*listWindow + 50 {
+			s.threads = append(s.threads, Thread{ID: fmt.Sprintf("t%03d", i), Title: "Work", Dir: "/src/shop", Branch: "main",
+				Updated: time.Now().Add(-time.Duration(i) * time.Minute)})
+		}
+		old := &s.threads[2*listWindow+20]
+		old.Title, old.Dir, old.Branch = "Flux capacitor", "/src/delorean", "time-travel"
+		f := run(t, Spec{Name: "a", Dial: s.dial})
+		synctest.Wait()
+		for _, text := range []string{"flux capacitor", "delorean", "time-travel", "flux delorean"} {
+			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Text: text})
+			if err != nil || len(list.Items) != 1 || list.Items[0].ID != old.ID {
+				t.Errorf("%s: %+v, %v", text, list.Items, err)
+			}
+		}
+		for _, said := range []string{"flux capacitor", "the flux capacitor session", "flux capacitor in the delorean folder"} {
+			got, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "a", Thread: said})
+			if err != nil || got.Thread != old.ID {
+				t.Errorf("%s: %+v, %v", said, got, err)
+			}
+		}
+	})
+}
+
 func TestServers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		busy := &fakeServer{threads: []Thread{
