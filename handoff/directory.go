@@ -121,6 +121,7 @@ type Machine struct {
 	Ceiling        string    `json:"ceiling,omitempty"`   // the loosest sandbox that may run
 	VoiceApprovals string    `json:"voice_approvals"`     // the riskiest that may be allowed by voice: none, low or medium
 	Archives       bool      `json:"archives,omitempty"`  // sessions can be put away there; known while it is up
+	Renames        bool      `json:"renames,omitempty"`   // sessions can be given names there; known while it is up
 	Seen           time.Time `json:"seen,omitzero"`       // when it was last there; now while it is up
 	NextTry        time.Time `json:"next_try,omitzero"`   // while it is down: when it is looked for again
 

@@ -22,6 +22,7 @@ func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 		case handoff.HealthUp:
 			m.Seen = time.Now()
 			_, m.Archives = v.link.Catalog.(Archiver)
+			_, m.Renames = v.link.Catalog.(Renamer)
 		case handoff.HealthDown:
 			m.NextTry = v.due
 			fallthrough

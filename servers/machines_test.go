@@ -60,11 +60,11 @@ func TestMachines(t *testing.T) {
 		synctest.Wait()
 		all := f.Machines(nobody)
 		if m := all[0]; m.Name != "bigpc" || m.Directory != "/src" || m.Ceiling != "workspace-write" ||
-			m.Start != "codex app-server" || m.VoiceApprovals != "medium" || !m.Archives || !m.Seen.Equal(time.Now()) ||
+			m.Start != "codex app-server" || m.VoiceApprovals != "medium" || !m.Archives || !m.Renames || !m.Seen.Equal(time.Now()) ||
 			!m.NextTry.IsZero() {
 			t.Errorf("bigpc: %+v", m)
 		}
-		if m := all[1]; m.VoiceApprovals != "none" || m.Archives || !m.Seen.IsZero() || !m.NextTry.After(time.Now()) {
+		if m := all[1]; m.VoiceApprovals != "none" || m.Archives || m.Renames || !m.Seen.IsZero() || !m.NextTry.After(time.Now()) {
 			t.Errorf("attic: %+v", m)
 		}
 		if some := f.Machines(handoff.Grant{Caller: nobody.Caller, Servers: []string{"attic"}}); len(some) != 1 ||

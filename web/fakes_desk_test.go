@@ -37,6 +37,11 @@ func (w *world) Test(_ context.Context, g handoff.Grant, server string) (time.Du
 func (w *world) RenameSession(_ context.Context, g handoff.Grant, t handoff.Target, name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for i, s := range w.sessions.Items {
+		if s.ID == t.Thread {
+			w.sessions.Items[i].Title = name
+		}
+	}
 	return w.note("name", g.Caller.String(), t.Server, t.Thread, name)
 }
 

@@ -50,14 +50,23 @@ func TestPageSessions(t *testing.T) {
 	eval[bool](p, `([...document.querySelectorAll(".toast button")].filter((b) => b.textContent === "Undo").at(-1).click(), true)`)
 	w.logged(t, "archive owner bigpc t-auth false")
 	p.Until(`document.querySelectorAll("#sessions .row").length === 2`)
+	p.Click("Rename auth refactor")
+	p.Until(`document.querySelector("#naming").open && document.activeElement.id === "naming-name" && document.activeElement.value === "auth refactor"`)
+	p.Press("b", "i", "g", "\r")
+	w.logged(t, "name owner bigpc t-auth big")
+	p.Shows("“big” is its name now.")
+	p.Until(`!document.querySelector("#naming").open && document.activeElement.getAttribute("aria-label") === "Rename big"`)
 	w.change(func(w *world) {
-		w.sessions.Items[1].Server = "laptop" // a kind that keeps all its sessions
+		w.sessions.Items[0].Status = handoff.SessionWaiting // somebody else's work asks
+		w.sessions.Items[1].Server = "laptop"               // a kind that keeps all its sessions
 		w.sessions.Errors = []handoff.ServerProblem{{Server: "mini", Code: handoff.CodeUnreachable, Message: "mini is not answering."}}
 	})
 	p.Do(chromedp.Focus(chromedp.ID("sessions-search")))
 	p.Press("x")
 	p.Until(`document.querySelector("#sessions [role=status]").textContent.startsWith("mini is not answering.")`)
 	p.Until(`[...document.querySelectorAll("#sessions .row")].map((r) => [...r.querySelectorAll("button")].some((b) => b.textContent === "Archive" && b.checkVisibility({ visibilityProperty: true }))).join() === "true,false" && new Set([...document.querySelectorAll("#sessions .row [aria-pressed]")].map((b) => b.getBoundingClientRect().left)).size === 1`)
+	p.Until(`document.querySelector("#sessions .pill[data-tone=flat]").textContent === "Asks elsewhere"`)
+	p.Shows("waits for an answer where it was begun")
 	p.Click("New session")
 	p.Until(`document.activeElement.id === "say" && document.activeElement.value === "On bigpc, in a new session: "`)
 	eval[bool](p, `(history.back(), true)`)

@@ -19,7 +19,7 @@ func scene(w *world) {
 		{Name: "laptop", Kind: "codex", Health: handoff.HealthUp, Simulated: true, Working: []string{"release notes"}},
 		{Name: "mini", Kind: "codex", Health: handoff.HealthDown, Problem: "Nothing answers at its address; its agent server may not run.", Simulated: true},
 	}
-	w.desk.machines = []handoff.Machine{{Name: "bigpc", VoiceApprovals: "medium", Archives: true}, {Name: "laptop", VoiceApprovals: "medium"}}
+	w.desk.machines = []handoff.Machine{{Name: "bigpc", VoiceApprovals: "medium", Archives: true, Renames: true}, {Name: "laptop", VoiceApprovals: "medium"}}
 	w.stickies = []handoff.RecordSticky{
 		{Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: "named", Since: at(time.Hour)},
 		{Server: "bigpc/api", ThreadID: "t-api", Title: "rate limits", Why: "new", Since: at(2 * time.Hour)},

@@ -127,6 +127,7 @@ export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${pa
 /** Sessions of all machines, or of one, that have some words, the newest first: a page after so many. */
 export const allSessions = (server, query, after) => json(`/fleet/sessions?limit=40${after ? `&skip=${after}` : ""}${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
 export const archive = (server, thread, on) => request(`/fleet/sessions/${part(server)}/${part(thread)}/archive`, on ? { ...jsonBody("POST", {}) } : { method: "DELETE" });
+export const renameSession = (server, thread, name) => post(`/fleet/sessions/${part(server)}/${part(thread)}/rename`, { name });
 export const pin = (server, thread, title) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, jsonBody("PUT", { thread_id: thread, title }));
 export const machines = () => json("/fleet/machines");
 export const testMachine = (server) => post(`/fleet/machines/${part(server)}/test`).then((answer) => answer.json());

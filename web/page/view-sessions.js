@@ -1,4 +1,4 @@
-// The sessions of all machines: search, the ones in use, reading, putting away.
+// The sessions of all machines: search, the ones in use, reading, naming, putting away.
 
 import * as api from "./api.js";
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
@@ -6,6 +6,7 @@ import { onEnter } from "./places.js";
 import { heldSessions } from "./state-needs.js";
 import { get, toast, toastProblem } from "./store.js";
 import { newestFirst, over } from "./state-work.js";
+import { naming } from "./view-naming.js";
 import { outcomeWords, sessionPill } from "./words.js";
 
 const pause = 250; // after a letter, before it is looked for
@@ -109,6 +110,18 @@ export function sessionsView(acts, hue) {
     toast(`“${s.title || s.label}” is archived.`, { tone: "info", action: { label: "Undo", run: undo } });
   }
 
+  const rename = (s) => naming({
+    title: "Rename this session",
+    name: s.title || s.label || "",
+    async give(name) {
+      await api.renameSession(s.server, s.id, name);
+      const used = get().work.stickies.find((t) => t.thread_id === s.id && t.server.split("/")[0] === s.server);
+      if (used) await api.pin(used.server, s.id, name).then(acts.stickies).catch(toastProblem); // it is called so there, too
+      await read(found.items.length);
+      toast(`“${name}” is its name now.`, { tone: "info" });
+    },
+  });
+
   function row(first) {
     let s = first;
     const title = h("span", { class: "row-title" });
@@ -116,21 +129,22 @@ export function sessionsView(acts, hue) {
     const last = h("span", { class: "row-last" });
     const pill = h("span", { class: "pill" });
     const used = h("button", { class: "button small", type: "button", on: { click: () => pin(s, used.getAttribute("aria-pressed") !== "true") } });
+    const called = h("button", { class: "button small", type: "button", text: "Rename", "aria-haspopup": "dialog", on: { click: () => rename(s) } });
     const away = h("button", { class: "button small", type: "button", text: "Archive", on: { click: () => archive(s) } });
     const open = h("button", { class: "row-open", type: "button", on: { click: () => acts.read(s) } },
       h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "row-words" }, title, last, where), pill, icon("chevron"));
-    const el = h("li", { class: `row ${hue(first.server)}` }, open, used, away);
+    const el = h("li", { class: `row ${hue(first.server)}` }, open, used, called, away);
     return {
       el,
-      update({ session, pinned, held, archives, work }) {
+      update({ session, pinned, held, archives, renames, asks, work }) {
         s = session;
         const name = s.title || s.label || "A session without a title";
-        const state = sessionPill(s.status) ?? (work ? over(work) && outcomeWords(work) : s.last?.outcome && outcomeWords(s.last));
+        const state = sessionPill(s.status, asks) ?? (work ? over(work) && outcomeWords(work) : s.last?.outcome && outcomeWords(s.last));
         const came = (work ? (over(work) ? work.spoken || work.text || work.error?.message : work.prompt) : s.last?.said) ?? "";
         setText(last, came.trim().split("\n", 1)[0].slice(0, 200));
         show(last, Boolean(last.textContent));
         setText(title, name);
-        setText(where, [s.server, s.directory, s.branch, s.age, held && "open in another program"].filter(Boolean).join(" · "));
+        setText(where, [s.server, s.directory, s.branch, s.age, held && "open in another program", s.status === "waiting" && !asks && "waits for an answer where it was begun"].filter(Boolean).join(" · "));
         show(pill, Boolean(state));
         if (state) {
           setText(pill, state.text);
@@ -140,6 +154,8 @@ export function sessionsView(acts, hue) {
         setAttr(used, "aria-pressed", String(pinned));
         setAttr(used, "aria-label", pinned ? `Pinned: ${name} on ${s.server}` : `Pin ${name} on ${s.server}`);
         setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to unpin it: the next request starts a new session." : "Send what you say to this machine here");
+        called.classList.toggle("unseen", !renames);
+        setAttr(called, "aria-label", `Rename ${name}`);
         away.classList.toggle("unseen", !archives);
         setAttr(away, "aria-label", `Archive ${name}`);
       },
@@ -157,9 +173,11 @@ export function sessionsView(acts, hue) {
     const held = heldSessions(state.work);
     const pinned = (s) => state.work.stickies.some((t) => t.thread_id === s.id && t.server.split("/")[0] === s.server);
     const items = [...found.items].sort((a, b) => pinned(b) - pinned(a)); // the ones in use first
+    // Questions of work that others began are theirs to answer.
+    const asks = new Set(Object.values(state.work.questions).map((q) => state.work.records[q.handoff]).map((r) => r && `${r.server} ${r.thread_id}`));
     const newest = new Map();
     for (const r of newestFirst(state.work)) if (r.why !== "added" && !newest.has(`${r.server} ${r.thread_id}`)) newest.set(`${r.server} ${r.thread_id}`, r);
-    keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
+    keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), asks: asks.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives), renames: Boolean(state.machines[session.server]?.renames) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
     setText(words, [...problems, !items.length && asked && !problems.length ? "No matches." : ""].filter(Boolean).join(" "));
     show(older, Boolean(found.more));

@@ -116,7 +116,7 @@ const waits = { __proto__: null, ours: "comes after your other work there", thei
 
 /** Why work went to its session, or what it comes after. */
 export const placeWords = (record) =>
-  (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it is not known whether it ran" : "") : waits[record.waits]) || why[record.why] || "";
+  (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it is not known whether it ran" : "") : waits[record.waits]) || (record.from && `new session, with a summary of ${record.from.title ? `“${record.from.title}”` : "one"} from ${record.from.server}`) || why[record.why] || "";
 
 /** The turn of work that waits with others, { at, of }; "": it waits alone. */
 export const turnWords = ({ at, of }) => (of > 1 ? `${at} of ${of} in line` : "");
@@ -142,7 +142,8 @@ export function healthWords(server, waits, works, feed) {
 }
 
 /** What a session does, as one of the words of states: { text, tone }; undefined: nothing to tell. */
-export const sessionPill = (status) => ({ running: { text: "Working", tone: "busy" }, waiting: { text: "Needs you", tone: "ask" } })[status];
+/** What a session does; `ours`: what it waits for is asked here. */
+export const sessionPill = (status, ours) => ({ running: { text: "Working", tone: "busy" }, waiting: ours ? { text: "Needs you", tone: "ask" } : { text: "Asks elsewhere", tone: "flat" } })[status];
 
 export const sessionStatus = { __proto__: null, idle: "", running: "working", waiting: "waiting for an answer", unknown: "" };
 
