@@ -90,13 +90,13 @@ func (a *fakeAgent) name() string { return a.target.Server + " " + a.target.Thre
 
 func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
 	w := a.world
-	heard := ""
+	var heard strings.Builder
 	for _, c := range turn.Context {
 		if !c.Trusted {
-			heard += fmt.Sprintf(" [%s: %s]", c.Key, c.Value)
+			fmt.Fprintf(&heard, " [%s: %s]", c.Key, c.Value)
 		}
 	}
-	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard))
+	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard.String()))
 	if err := w.Wait(ctx, w.StartTakes); err != nil {
 		return "", err
 	}
