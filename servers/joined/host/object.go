@@ -15,7 +15,7 @@ func (o object) text(name string) (text string) {
 	return text
 }
 
-// judgeTrace judges a field that tells the span that a request belongs below, if it is there; nothing else may be in it.
+// judgeTrace judges a field that tells the span that a request belongs below, if it is there. It may hold nothing else.
 func (o object) judgeTrace(name string) error {
 	value, traced := o[name]
 	if !traced {
