@@ -208,8 +208,8 @@ func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fa
 
 // link returns the connection. While an attempt is under way it waits for it, at most [waitConnecting].
 // A server that is down is not waited for unless hurry is set: then an attempt is made at once, and more of
-// them within that time when its connection was lost just before, as by a restart. While the server is held it waits for
-// the release.
+// them within that time when its connection was lost just before, as by a restart. While the server is held it
+// waits for the release.
 func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 	timer := time.NewTimer(waitConnecting)
 	defer timer.Stop()

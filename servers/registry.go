@@ -131,8 +131,8 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	return nil
 }
 
-// Hold lets nobody have a thread of some servers, or a connection to them, until release: who asks waits. So nothing new
-// begins on a server between the look at what it does and its change. One at a time may hold servers.
+// Hold lets nobody have a thread of some servers, or a connection to them, until release: who asks waits. So nothing
+// new begins on a server between the look at what it does and its change. One at a time may hold servers.
 func (f *Fleet) Hold(servers []string) (release func()) {
 	released := make(chan struct{})
 	var held []*connector

@@ -98,5 +98,15 @@ func TestPageReordersWhatWaits(t *testing.T) {
 	newer.ID, newer.Prompt, newer.Place, newer.CreatedAt = "w4", "Step w4", 0, time.Now()
 	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w4", Record: &newer})
 	p.Until(linesOfWork + ` === "h1 w2 w3 w1 w4"`)
+
+	// What was given before h1 had its session waits for it, too.
+	early := newer
+	early.ID, early.Prompt, early.ThreadID, early.Title, early.CreatedAt = "w5", "Step w5", "", "", time.Now()
+	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w5", Record: &early})
+	p.openLine("w5")
+	p.pressIn("w5", "Begin now")
+	p.Shows("This stops what runs there")
+	p.Click("Cancel")
+	p.Until(`!document.querySelector("#confirm").open`)
 	p.quiet()
 }
