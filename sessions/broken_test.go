@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,12 +65,12 @@ func TestBrokenCallsOfAStoreThatWasAway(t *testing.T) {
 				if failed := s.unread != nil || s.unkept != nil; (err != nil) != failed {
 					t.Errorf("began with %v", err)
 				}
-				text := ""
+				var text strings.Builder
 				for _, l := range last.Lines {
-					text += l.Text
+					text.WriteString(l.Text)
 				}
-				if text != want {
-					t.Errorf("told %q, want %q", text, want)
+				if text.String() != want {
+					t.Errorf("told %q, want %q", text.String(), want)
 				}
 			}
 			begins("")
