@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,14 +237,24 @@ func TestDeafAgent(t *testing.T) {
 // TestLeavesNothing: what an agent has started ends with it.
 func TestLeavesNothing(t *testing.T) {
 	t.Parallel()
-	agent, err := start([]string{"sh", "-c", "sleep 300 & exit 3"})
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent, err := start([]string{"sh", "-c", "exec 3>" + pipe + "; sleep 300 & exit 3"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadAll(agent.Out); err != nil { // it ends once nobody has it open
-		t.Errorf("something goes on: %v", err)
+	held, err := os.Open(pipe) // which waits for the shell
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer held.Close()
 	if err := agent.Wait(); err == nil || !strings.Contains(err.Error(), "3") {
 		t.Errorf("it ended: %v", err)
+	}
+	_ = held.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := io.ReadAll(held); err != nil { // it ends once nobody has it open
+		t.Errorf("something goes on: %v", err)
 	}
 }
