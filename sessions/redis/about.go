@@ -49,7 +49,8 @@ func aboutOf(info string) (a About) {
 	bad := func(name string) bool { return fields[name] != "" && fields[name] != "ok" }
 	a.Journal = fields["aof_enabled"] == "1"
 	a.Failing = bad("aof_last_write_status") || bad("rdb_last_bgsave_status")
-	a.Evicts = fields["maxmemory"] != "0" && fields["maxmemory_policy"] != "noeviction"
+	policy := fields["maxmemory_policy"] // a managed Redis may not say it
+	a.Evicts = fields["maxmemory"] != "0" && policy != "" && policy != "noeviction"
 	a.Replica = fields["role"] == "slave"
 	_, _ = fmt.Sscan(fields["connected_slaves"], &a.Replicas) // 0 where it does not say
 	return a

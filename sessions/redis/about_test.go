@@ -17,6 +17,7 @@ func TestAbout(t *testing.T) {
 		"aof_enabled:1\r\naof_last_write_status:err\r\nmaxmemory:0\r\n":                          {Journal: true, Failing: true},
 		"aof_enabled:0\r\nrdb_last_bgsave_status:err\r\nmaxmemory:0\r\n":                         {Failing: true},
 		"aof_enabled:1\r\nmaxmemory:1000\r\nmaxmemory_policy:volatile-ttl\r\nrole:slave\r\n":     {Journal: true, Evicts: true, Replica: true},
+		"aof_enabled:1\r\nmaxmemory:1000\r\nrole:master\r\n":                                     {Journal: true}, // it does not say
 		"aof_enabled:1\r\nmaxmemory:1000\r\nmaxmemory_policy:noeviction\r\nconnected_slaves:x\n": {Journal: true},
 	} {
 		if got := aboutOf(info); got != want {
