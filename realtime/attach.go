@@ -289,8 +289,8 @@ func (it typedLine) isKnown() bool {
 	}
 }
 
-// attach makes the call one that the provider carries, before it begins. Its own instructions stand. What was typed over
-// a lost socket, and the model is not known to have, is to be said again: [Front.Say] tells so.
+// attach makes the call one that the provider carries, before it begins. Its own instructions stand. What was typed
+// over a lost socket, and the model is not known to have, is to be said again: [Front.Say] tells so.
 func (c *Call) attach(state *attached) {
 	state.typed = slices.DeleteFunc(state.typed, func(it typedLine) bool { return !it.isKnown() })
 	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true

@@ -72,8 +72,8 @@ func (s *Schedule) say(f *delivery, text string) {
 	f.at, f.stopped, f.unsaid, f.calm = s.now, time.Time{}, false, s.quiet
 }
 
-// hush takes back each outcome that the caller asked for quiet at, as far as it waits to be said again: where no word of
-// it had been heard, the floor would begin it anew at the next quiet. It is offered like one that was cut later.
+// hush takes back each outcome that the caller asked for quiet at, as far as it waits to be said again: where no word
+// of it had been heard, the floor would begin it anew at the next quiet. It is offered like one that was cut later.
 func (s *Schedule) hush() {
 	for _, f := range s.deliveries {
 		if f.class == classFinal && f.calm && f.stopped.IsZero() && s.hushed.After(f.at) {
