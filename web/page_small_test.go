@@ -193,6 +193,18 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 			t.Errorf("%s: the row moved by %v pixels", s.status, now-before)
 		}
 	}
+
+	// Nor does a button beside the work, where the call is one line: whoever hangs up would stop the voice instead.
+	p.Click("Work")
+	p.Until(`document.querySelector("#hangup").checkVisibility() && !document.querySelector("#sound").checkVisibility()`)
+	const left = `document.querySelector("#hangup").getBoundingClientRect().left`
+	before = eval[float64](p, left)
+	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "voice", event: { type: "output_audio_buffer.started", response_id: "r2" } })`))
+	p.Until(`document.querySelector("#quiet").checkVisibility()`)
+	p.Picture("stop-talking-beside-work")
+	if now := eval[float64](p, left); now != before {
+		t.Errorf("Hang up moved by %v pixels", now-before)
+	}
 }
 
 // On a phone in landscape everything that is needed to talk is in the picture.
