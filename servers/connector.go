@@ -58,9 +58,10 @@ type connector struct {
 
 	held atomic.Pointer[chan struct{}] // closed when nobody holds it any more; nil: nobody does; see [Fleet.Hold]
 
-	ended chan struct{}           // closed when run has returned
-	after <-chan struct{}         // Set once: closed when it may run; nil: at once
-	leave context.CancelCauseFunc // Guarded by Fleet.mu: ends run
+	removed atomic.Bool             // it is not in the fleet any more: nobody gets its connection
+	ended   chan struct{}           // closed when run has returned
+	after   <-chan struct{}         // Set once: closed when it may run; nil: at once
+	leave   context.CancelCauseFunc // Guarded by Fleet.mu: ends run
 
 	dialed, failed, losses atomic.Uint64 // attempts, those that failed, and connections lost
 }
@@ -223,7 +224,7 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 		}
 		switch {
 		case released != nil:
-		case v.link != nil && !closed(v.link.Done):
+		case v.link != nil && !closed(v.link.Done) && !k.removed.Load():
 			return v.link, nil
 		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before && !justLost):
 			return nil, k.unreachable(v, "")

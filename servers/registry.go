@@ -118,6 +118,7 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	for _, k := range gone {
 		delete(f.lists, k.spec.Name)
 		delete(f.wider, k.spec.Name)
+		k.removed.Store(true)
 		k.leave(errRemoved)
 	}
 	for _, k := range added {

@@ -234,6 +234,7 @@ func TestChromiumOnAPhone(t *testing.T) {
 	p.chip("Continue the auth session on bigpc and run the tests")
 	p.work("run the tests", "Tests fail")
 	p.chip("On laptop, write the release notes")
+	p.Until(card("release notes")) // the simulated voice answers what was said last
 	p.chip("Push it from bigpc")
 	p.Shows("bigpc asks to run git push")
 	p.work("release notes", "Done") // its end moves the question, and what moves takes no tap
