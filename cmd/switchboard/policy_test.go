@@ -101,7 +101,8 @@ func checkPolicy(t *testing.T, message []byte, configured map[string]string) {
 		low := strings.ToLower(name)
 		for _, word := range []string{"sandbox", "approval", "polic", "permission", "config", "cwd", "model", "environment", "instruction", "profile"} {
 			// That it knows approvals which a person has to give loosens nothing.
-			if low == "modelproviders" || name == "requiredHumanApproval" || !strings.Contains(low, word) {
+			known := m.Method == "initialize" && name == "requiredHumanApproval"
+			if low == "modelproviders" || known || !strings.Contains(low, word) {
 				continue
 			}
 			if m.Method != "thread/start" || configured[name] != fmt.Sprint(value) {
