@@ -85,3 +85,12 @@ func CallerName(c handoff.Caller) (string, error) {
 	}
 	return name, nil
 }
+
+// NamedCaller returns the caller of a name of [CallerName]; false when it is none.
+func NamedCaller(name string) (c handoff.Caller, ok bool) {
+	principal, user, named := strings.Cut(name, "/")
+	var err, errUser error
+	c.Principal, err = url.QueryUnescape(principal)
+	c.User, errUser = url.QueryUnescape(user)
+	return c, err == nil && errUser == nil && c.Principal != "" && (c.User != "") == named
+}

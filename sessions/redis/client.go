@@ -38,6 +38,9 @@ type engine struct {
 	log        *zap.Logger     // Set once
 	client     *goredis.Client // Set once
 	lease      *lease          // Set once; ticked only by who holds the store's turn
+	id         string          // Set once; of this life
+	shared     bool            // Set once; other instances use the store too
+	held       held
 	counts     counters
 }
 
@@ -67,9 +70,25 @@ func script(names ...string) *goredis.Script {
 // fenced returns a script that writes what belongs to a caller, by the name of its file; fence.lua comes before it.
 func fenced(name string) *goredis.Script { return script("fence", name) }
 
-// runFenced runs a script of [fenced]. After a newer life of the service has begun it gives [engine.takenOver].
-func (e *engine) runFenced(ctx context.Context, s *goredis.Script, keys []string, args ...any) *goredis.Cmd {
-	return s.Run(ctx, e.client, append([]string{e.epochKey()}, keys...), append([]any{e.lease.epoch}, args...)...)
+// runFenced runs a script of [fenced], which writes of the caller of a name. After a newer life of the service has begun,
+// or another instance has the caller, it gives [engine.takenOver].
+func (e *engine) runFenced(
+	ctx context.Context, name string, s *goredis.Script, keys []string, args ...any,
+) *goredis.Cmd {
+	newest, epoch, err := e.fence(name)
+	if err != nil {
+		cmd := goredis.NewCmd(ctx)
+		cmd.SetErr(err)
+		return cmd
+	}
+	return e.runBehind(ctx, newest, epoch, s, keys, args...)
+}
+
+// runBehind runs a script of [fenced] in an epoch; the newest one stands under a key.
+func (e *engine) runBehind(
+	ctx context.Context, newest string, epoch int64, s *goredis.Script, keys []string, args ...any,
+) *goredis.Cmd {
+	return s.Run(ctx, e.client, append([]string{newest}, keys...), append([]any{epoch}, args...)...)
 }
 
 // key names what is kept of a caller or a principal, whose name is escaped.
@@ -115,6 +134,11 @@ func unexpected(of string) error {
 // takenOver is the error of a life that another one has followed.
 func (e *engine) takenOver() error {
 	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+e.where)
+}
+
+// elsewhere is the error of an instance that does not have the caller of whom it is to write.
+func (e *engine) elsewhere() error {
+	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has this caller")
 }
 
 // options sets what every client of ours needs.
@@ -197,6 +221,8 @@ func (e *engine) fault(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case isFault(err):
+		return err
 	case errors.Is(err, goredis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
 	case goredis.HasErrorPrefix(err, "ELSEWHERE"): // of fence.lua
@@ -206,6 +232,12 @@ func (e *engine) fault(err error) error {
 	default: // it answered, and said no
 		return handoff.Fault(handoff.CodeInternal, "", e.where+" refused: "+err.Error())
 	}
+}
+
+// isFault reports whether an error is of the vocabulary already.
+func isFault(err error) bool {
+	_, ok := errors.AsType[*handoff.Error](err)
+	return ok
 }
 
 // hostPort matches what may be shown of a URL that does not parse.

@@ -21,7 +21,7 @@ type documents struct{ *engine }
 
 // PutDocument implements [sessions.Documents].
 func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
-	list, begin, err := s.documentKeys(d.Owner)
+	name, list, begin, err := s.documentKeys(d.Owner)
 	if err == nil {
 		err = d.Check()
 	}
@@ -29,13 +29,13 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 		return err
 	}
 	now := time.Now()
-	return s.fault(s.runFenced(ctx, documentScript, []string{list, begin + d.ID}, d.ID, d.Body,
+	return s.fault(s.runFenced(ctx, name, documentScript, []string{list, begin + d.ID}, d.ID, d.Body,
 		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, begin, now.Add(sessions.Brief).UnixMilli()).Err())
 }
 
 // Document implements [sessions.Documents].
 func (s documents) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
-	list, begin, err := s.documentKeys(owner)
+	_, list, begin, err := s.documentKeys(owner)
 	if err != nil {
 		return sessions.Document{}, false, err
 	}
@@ -57,16 +57,16 @@ func (s documents) Document(ctx context.Context, owner handoff.Caller, id string
 
 // DropDocument implements [sessions.Documents].
 func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
-	list, begin, err := s.documentKeys(owner)
+	name, list, begin, err := s.documentKeys(owner)
 	if err != nil {
 		return false, err
 	}
-	n, err := s.runFenced(ctx, documentDropScript, []string{list, begin + id}, id).Int()
+	n, err := s.runFenced(ctx, name, documentDropScript, []string{list, begin + id}, id).Int()
 	return n > 0, s.fault(err)
 }
 
-// documentKeys names an owner's list of documents, and how their keys begin.
-func (s documents) documentKeys(owner handoff.Caller) (list, begin string, err error) {
-	name, err := sessions.CallerName(owner)
-	return s.key(name, "documents"), s.key(name, "document:"), err
+// documentKeys names an owner, their list of documents, and how their keys begin.
+func (s documents) documentKeys(owner handoff.Caller) (name, list, begin string, err error) {
+	name, err = sessions.CallerName(owner)
+	return name, s.key(name, "documents"), s.key(name, "document:"), err
 }

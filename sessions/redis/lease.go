@@ -28,6 +28,7 @@ type lease struct {
 	life   time.Duration                                 // Set once: a dead holder is replaced after this
 	take   func(context.Context, int64) (holding, error) // Set once: takes it (0) or renews it in its epoch
 	give   func(context.Context) error                   // Set once: gives it back if it is ours
+	joint  bool                                          // Set once: several processes hold it together
 	epoch  int64                                         // Set once, by acquire: newer ones are greater
 	log    *zap.Logger                                   // Set once
 	counts *counters                                     // Set once
@@ -47,6 +48,9 @@ func newLease(e *engine) *lease {
 	l := &lease{
 		key: e.leaseKey(), where: e.where, life: e.leaseFor, log: e.log, counts: &e.counts,
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
+	}
+	if e.shared {
+		l.joint, l.value = true, "several-instances together"
 	}
 	l.take = func(ctx context.Context, epoch int64) (holding, error) {
 		return takeLease(ctx, e.client, []string{l.key, e.epochKey()}, l.value, l.life, epoch)
@@ -128,7 +132,11 @@ func (l *lease) every() time.Duration { return l.life / 3 }
 func (l *lease) tick(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.every()*9/10) // less than that: renewals never pile up
 	defer cancel()
-	h, err := l.take(ctx, l.epoch)
+	epoch := l.epoch
+	if l.joint { // which another of them may have begun anew
+		epoch = 0
+	}
+	h, err := l.take(ctx, epoch)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil
@@ -144,7 +152,7 @@ func (l *lease) tick(ctx context.Context) error {
 		l.log.Info("redis answers again", zap.String("redis", l.where))
 	}
 	l.silent = false
-	if h.holder == "" && h.epoch == l.epoch {
+	if h.holder == "" && (l.joint || h.epoch == l.epoch) {
 		return nil
 	}
 	h.holder = cmp.Or(h.holder, "which has ended")
@@ -154,8 +162,11 @@ func (l *lease) tick(ctx context.Context) error {
 		"this one ends", h.holder, l.where)
 }
 
-// end gives the lease back, if it is still ours.
+// end gives the lease back, if it is still ours. One that others hold too ends by itself.
 func (l *lease) end(ctx context.Context) error {
+	if l.joint {
+		return nil
+	}
 	if err := l.give(ctx); err != nil {
 		return fmt.Errorf("give back the lease %s on %s: %w", l.key, l.where, err)
 	}

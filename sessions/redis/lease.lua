@@ -1,5 +1,5 @@
 -- Takes or renews the lease KEYS[1] with the value ARGV[1] for ARGV[2] milliseconds, in the epoch ARGV[3], 0 to
--- begin one. The newest epoch is KEYS[2]: it outlives the lease, and a newer one is always greater, also in a
+-- begin one, or to find that of a lease with this value. The newest epoch is KEYS[2]: it outlives the lease, and a newer one is always greater, also in a
 -- Redis that came back empty.
 -- Returns {"", 0, epoch} when the lease is ours; when a newer epoch has begun, which may have ended, {"", -1,
 -- that one}; else the value of the lease's holder and when it expires, in Unix milliseconds of this Redis; -1
@@ -12,7 +12,9 @@ if held and held ~= ARGV[1] then
   return {held, left < 0 and -1 or ms + left, 0}
 end
 local newest, epoch = tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[3])
-if epoch == 0 then
+if epoch == 0 and held and newest > 0 then
+  epoch = newest
+elseif epoch == 0 then
   epoch = math.max(newest + 1, ms)
 elseif newest > epoch then
   return {'', -1, newest}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions"
@@ -42,9 +44,15 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
+	if err := s.enter(ctx, name); err != nil {
+		return ledger.Entry{}, err
+	}
+	if err := s.own(ctx, step); err != nil {
+		return ledger.Entry{}, err
+	}
 	keys := []string{
-		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.callersKey(),
-		s.key(name, bodyKey) + step.Key, s.key(name, unheardKey), s.key(name, historyKey), s.ownedKey(),
+		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.key(name, bodyKey) + step.Key, s.key(name, unheardKey),
+		s.key(name, historyKey),
 	}
 	result, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
 	if err == nil && found.Anew(step) { // Go's table says so; the script looks whether it is still that one
@@ -64,7 +72,7 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 func (s handoffs) judged(
 	ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry,
 ) (ledger.Result, ledger.Entry, error) {
-	reply, err := s.runFenced(ctx, ledgerScript, keys, s.ledgerArgs(step, name, former)...).Slice()
+	reply, err := s.runFenced(ctx, name, ledgerScript, keys, s.ledgerArgs(step, name, former)...).Slice()
 	if err != nil {
 		return "", ledger.Entry{}, s.fault(err)
 	}
@@ -97,28 +105,88 @@ func (s handoffs) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, e
 	return s.openEntries(ctx, name)
 }
 
-// OpenAll returns the entries of every caller that are not delivered, oldest first.
-func (s handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
-	first, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	names, err := s.client.SMembers(first, s.callersKey()).Result()
-	if err != nil {
-		return nil, s.fault(err)
+// own writes for whom the thread of a step was made, before it is used. The first one keeps it.
+func (s handoffs) own(ctx context.Context, step ledger.Step) error {
+	if !step.Makes() {
+		return nil
 	}
+	t := step.Set.Target
+	owned := handoff.Encode(ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: step.Caller})
+	_, err := s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		p.ZAddNX(ctx, s.ownedKey(), goredis.Z{Score: float64(step.At.UnixMilli()), Member: owned})
+		p.ZRemRangeByRank(ctx, s.ownedKey(), 0, -1-ledger.MaxOwned)
+		return nil
+	})
+	return s.fault(err)
+}
+
+// OpenAll returns the entries that are not delivered, oldest first, of every caller whom this life has. Where one life
+// at a time uses the store it has those of all that are gone.
+func (s handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	var all []ledger.Entry
-	for _, name := range names {
-		entries, err := s.openEntries(ctx, name)
-		switch {
-		case err == nil:
-			all = append(all, entries...)
-		case handoff.AsError(err).Code == handoff.CodeInternal: // one bad list must not hide the others
-			s.badEntry(s.key(name, openKey))
-		default:
-			return nil, err
+	found := map[string]bool{} // by name: whether there is anything
+	read := func(name string) (bool, error) {
+		if there, was := found[name]; was {
+			return there, nil
 		}
+		entries, err := s.openEntries(ctx, name)
+		if handoff.CodeOf(err) == handoff.CodeInternal { // one bad list must not hide the others
+			s.badEntry(s.key(name, openKey))
+			found[name], err = true, nil
+		} else {
+			found[name] = len(entries) > 0
+		}
+		all = append(all, entries...)
+		return found[name], err
+	}
+	mine, err := s.indexed(ctx, s.id)
+	for _, name := range append(mine, s.names()...) {
+		if err == nil {
+			_, err = read(name)
+		}
+	}
+	if err == nil && !s.shared {
+		err = s.inherit(ctx, read)
+	}
+	if err != nil {
+		return nil, err
 	}
 	sortEntries(all)
 	return all, nil
+}
+
+// inherit takes over the callers of lives that are gone. Each of whom there is anything stays in an index.
+func (s handoffs) inherit(ctx context.Context, read func(name string) (found bool, err error)) error {
+	lives, err := Homes{s.engine}.Beats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, gone := range lives {
+		if gone.ID == s.id {
+			continue
+		}
+		names, err := s.indexed(ctx, gone.ID)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if gone.Address != "" { // it wrote in the epoch of the home
+				if _, err := (Homes{s.engine}).take(ctx, name, gone.ID); err != nil {
+					return err
+				}
+			}
+			switch found, err := read(name); {
+			case err != nil:
+				return err
+			case found:
+				s.hold(name, 0)
+			}
+		}
+		if err := cmp.Or(s.index(ctx), s.forget(ctx, gone, names)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openEntries reads a caller's open entries page by page. An entry that is made or delivered meanwhile
@@ -150,8 +218,8 @@ func (s handoffs) openEntries(ctx context.Context, name string) ([]ledger.Entry,
 func (s handoffs) openPage(ctx context.Context, name string, skip int64) (next int64, rows []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	keys := []string{s.key(name, openKey), s.callersKey()}
-	reply, err := openScript.Run(ctx, s.client, keys, name, s.key(name, entryKey), skip, ledgerPage).Slice()
+	keys := []string{s.key(name, openKey)}
+	reply, err := openScript.Run(ctx, s.client, keys, s.key(name, entryKey), skip, ledgerPage).Slice()
 	if err == nil && !replied(reply, &next, &rows) {
 		return 0, nil, unexpected("ledger")
 	}
@@ -171,24 +239,18 @@ const (
 	openKey, unheardKey, historyKey = "open", "unheard", "history"
 )
 
-// callersKey names the set of the callers who have anything open.
-func (s handoffs) callersKey() string { return s.prefix + ":open-callers" }
-
 // ownedKey names for whom threads were made, by when.
 func (s handoffs) ownedKey() string { return s.prefix + ":owned" }
 
 // ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status:
 // none.
 func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {
-	attempt, turn, owned := "", "", ""
+	attempt, turn := "", ""
 	switch step.To {
 	case handoff.StatusDispatching:
 		attempt = strconv.Itoa(step.Attempt)
 	case handoff.StatusStarted:
 		turn = string(step.Set.Turn)
-	}
-	if t := step.Set.Target; step.Makes() {
-		owned = handoff.Encode(ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: step.Caller})
 	}
 	at := strconv.FormatInt(step.At.UnixMilli(), 10)
 	first := []any{
@@ -198,10 +260,10 @@ func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry)
 	args := make([]any, 0, 80)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		s.historyFor.Milliseconds(), step.Key, name, at, len(first), turn, step.Body.Prompt, step.Body.Text,
+		s.historyFor.Milliseconds(), step.Key, at, len(first), turn, step.Body.Prompt, step.Body.Text,
 		s.key(name, entryKey), s.key(name, bodyKey), ledger.Waits(step.Caller),
 		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did,
-		former.Owner, string(former.Status), step.Body.Request, flag(step.Keeps()), owned, ledger.MaxOwned,
+		former.Owner, string(former.Status), step.Body.Request, flag(step.Keeps()),
 		min(s.historyFor, ledger.KeyFor).Milliseconds())
 	args = append(append(args, first...), stepFields(step)...)
 	if attempt != "" {

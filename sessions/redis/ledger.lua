@@ -1,24 +1,24 @@
 -- One step of one entry of the ledger: compare, set, and return what is there then.
 -- What may follow what comes from Go's table: the statuses that the step may leave and those beyond it.
 -- Safe to repeat: the same step of the same owner is found written and changes nothing.
--- KEYS: the entry, the caller's open entries, the callers that have any, the entry's body,
---   the caller's outcomes that nobody heard, the caller's history, for whom threads were made.
+-- KEYS: the entry, the caller's open entries, the entry's body, the caller's outcomes that nobody heard, the caller's
+--   history.
 -- ARGV: owner, hash of the arguments, to, attempt or "", "1" to make the entry, "1" to adopt it,
 --   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
---   milliseconds to live once it is history, the entry's name, its caller's, the time,
+--   milliseconds to live once it is history, the entry's name, the time,
 --   how many of the last words are for a new entry only, the turn of a step to started or "", the whole prompt or "", the whole answer or "",
 --   what comes before an entry's name in its key, in its body's, how many may be unheard,
 --   bytes of a prompt, a title and what was said in the history, what was done or "",
 --   owner and status of an entry that is as none, or "" twice, the whole request or "", "1" to keep the request,
---   for whom the step's thread was made or "", of how many that is kept, milliseconds to live of an entry without words,
+--   milliseconds to live of an entry without words,
 --   then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
 -- Returns the result and the entry as field, value, ... The result is "made" when there was no entry, and the step is
 -- all there is to know of it.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
-local kept_for, member, caller, at, first, turn, prompt, text = unpack(ARGV, 10, 17)
-local entries, bodies, unheard, short_prompt, short_title, short_spoken, did = unpack(ARGV, 18, 24)
-local former_owner, former_status, request, keeps, owned, most_owned, key_for = unpack(ARGV, 25, 31)
+local kept_for, member, at, first, turn, prompt, text = unpack(ARGV, 10, 16)
+local entries, bodies, unheard, short_prompt, short_title, short_spoken, did = unpack(ARGV, 17, 23)
+local former_owner, former_status, request, keeps, key_for = unpack(ARGV, 24, 28)
 
 local function read(key)
   local entry, flat = {}, redis.call('HGETALL', key)
@@ -30,10 +30,10 @@ end
 
 local entry, flat = read(KEYS[1])
 if former_status ~= '' and entry.owner == former_owner and entry.status == former_status then
-  redis.call('DEL', KEYS[1], KEYS[4])
+  redis.call('DEL', KEYS[1], KEYS[3])
   redis.call('ZREM', KEYS[2], member)
+  redis.call('ZREM', KEYS[4], member)
   redis.call('ZREM', KEYS[5], member)
-  redis.call('ZREM', KEYS[6], member)
   entry, flat = {}, {}
 end
 local status = entry.status or ''
@@ -87,23 +87,23 @@ local function pass(name)
   cut(key, e, 'title', short_title)
   cut(key, e, 'spoken', short_spoken)
   redis.call('ZREM', KEYS[2], name)
-  redis.call('ZREM', KEYS[5], name)
+  redis.call('ZREM', KEYS[4], name)
   if e.unkept == '1' then
     redis.call('PEXPIRE', key, key_for)
     return
   end
   redis.call('PEXPIRE', key, kept_for)
   redis.call('PEXPIRE', bodies .. name, kept_for)
-  redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', tonumber(at) - tonumber(kept_for))
-  redis.call('ZADD', KEYS[6], at, name)
-  redis.call('PEXPIRE', KEYS[6], kept_for)
+  redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', tonumber(at) - tonumber(kept_for))
+  redis.call('ZADD', KEYS[5], at, name)
+  redis.call('PEXPIRE', KEYS[5], kept_for)
 end
 
 local result = judge()
-local past = redis.call('ZSCORE', KEYS[6], member)
+local past = redis.call('ZSCORE', KEYS[5], member)
 local done = result == 'applied' or result == 'same'
 if result == 'applied' then
-  local begin = 32
+  local begin = 29
   if status == '' then
     result, entry = 'made', {accepted = at, ended = at}
   else
@@ -116,22 +116,18 @@ if result == 'applied' then
     status = to
   end
   if prompt ~= '' then
-    redis.call('HSET', KEYS[4], 'prompt', prompt)
+    redis.call('HSET', KEYS[3], 'prompt', prompt)
   end
   if text ~= '' then
-    redis.call('HSET', KEYS[4], 'text', text)
+    redis.call('HSET', KEYS[3], 'text', text)
   end
   if did ~= '' then
-    redis.call('HSET', KEYS[4], 'did', did)
+    redis.call('HSET', KEYS[3], 'did', did)
   end
   if request ~= '' then
-    redis.call('HSET', KEYS[4], 'request', request)
+    redis.call('HSET', KEYS[3], 'request', request)
   elseif keeps ~= '1' then
-    redis.call('HDEL', KEYS[4], 'request')
-  end
-  if owned ~= '' then
-    redis.call('ZADD', KEYS[7], 'NX', at, owned)
-    redis.call('ZREMRANGEBYRANK', KEYS[7], 0, -1 - most_owned)
+    redis.call('HDEL', KEYS[3], 'request')
   end
   if status == 'delivered' then
     if adopt ~= '1' then
@@ -139,7 +135,7 @@ if result == 'applied' then
     end
   elseif not past then
     redis.call('PERSIST', KEYS[1])
-    redis.call('PERSIST', KEYS[4])
+    redis.call('PERSIST', KEYS[3])
   end
   if result ~= 'made' then
     entry, flat = read(KEYS[1])
@@ -148,15 +144,11 @@ end
 if done and status ~= 'delivered' and not past then
   redis.call('ZADD', KEYS[2], 'NX', entry.accepted, member)
   redis.call('PERSIST', KEYS[2])
-  redis.call('SADD', KEYS[3], caller)
-  redis.call('PERSIST', KEYS[3])
   if status == 'completed' then
-    redis.call('ZADD', KEYS[5], 'NX', entry.ended, member)
-    while redis.call('ZCARD', KEYS[5]) > tonumber(unheard) do
-      pass(redis.call('ZRANGE', KEYS[5], 0, 0)[1])
+    redis.call('ZADD', KEYS[4], 'NX', entry.ended, member)
+    while redis.call('ZCARD', KEYS[4]) > tonumber(unheard) do
+      pass(redis.call('ZRANGE', KEYS[4], 0, 0)[1])
     end
   end
-elseif redis.call('EXISTS', KEYS[2]) == 0 then
-  redis.call('SREM', KEYS[3], caller)
 end
 return {result, flat}

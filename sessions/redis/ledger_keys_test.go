@@ -24,7 +24,8 @@ func ledgerKeys(t *testing.T, s *Store) string {
 			days = fmt.Sprintf("%.0f days", ttl.Hours()/24)
 		}
 		if key != s.leaseKey() && key != s.epochKey() {
-			out = append(out, strings.TrimPrefix(key, "switchboard:")+" "+days)
+			key = strings.Replace(strings.TrimPrefix(key, "switchboard:"), s.id, "ID", 1)
+			out = append(out, key+" "+days)
 		}
 	}
 	slices.Sort(out)
@@ -54,15 +55,15 @@ func TestLedgerKeys(t *testing.T) {
 	}
 	const caller = "{owner/a%2Fb}:"
 	step("k1", handoff.StatusAccepted, "")
-	for _, key := range []string{caller + "handoff:k1", caller + "open",
-		"open-callers"} { // as an earlier version left them
+	for _, key := range []string{caller + "handoff:k1", caller + "open"} { // as an earlier version left them
 		s.client.PExpire(t.Context(), "switchboard:"+key, time.Hour)
 	}
 	step("k1", handoff.StatusCompleted, handoff.OutcomeFailed)
-	want("open-callers for ever", caller+"body:k1 for ever", caller+"handoff:k1 for ever", caller+"open for ever",
+	const beats, index = "{m}:beats for ever", "homes:ID for ever"
+	want(index, beats, caller+"body:k1 for ever", caller+"handoff:k1 for ever", caller+"open for ever",
 		caller+"unheard for ever")
 	step("k1", handoff.StatusDelivered, "")
-	want(caller+"body:k1 30 days", caller+"handoff:k1 30 days", caller+"history 30 days")
+	want(index, beats, caller+"body:k1 30 days", caller+"handoff:k1 30 days", caller+"history 30 days")
 
 	if err := s.client.Del(t.Context(), "switchboard:"+caller+"handoff:k1").Err(); err != nil { // it has expired
 		t.Fatal(err)
@@ -70,7 +71,9 @@ func TestLedgerKeys(t *testing.T) {
 	if page, err := s.History(t.Context(), c, ledger.HistoryQuery{}); err != nil || len(page.Entries) != 0 {
 		t.Fatalf("history %+v, %v", page, err)
 	}
-	want(caller + "body:k1 30 days")
+	want(index, beats, caller+"body:k1 30 days")
+	must(t, s.Homes().Leave(t.Context(), c))
+	want(beats, caller+"body:k1 30 days")
 
 	tomb := sessionstest.Deliver(t, s, "k2", time.Now(), func(step *ledger.Step) {
 		step.Caller, step.Set.Unkept = c, step.To != handoff.StatusDelivered

@@ -1,10 +1,9 @@
 -- Reads a page of a caller's open entries, oldest first, and forgets those that have expired.
--- KEYS: the caller's open entries, the callers that have any.
--- ARGV: the caller's name there, what comes before an entry's name in its key, how many to leave out,
---   how many to read.
+-- KEYS: the caller's open entries.
+-- ARGV: what comes before an entry's name in its key, how many to leave out, how many to read.
 -- Returns how many to leave out for the next page, -1 after the last, and each entry as field, value, ...;
 -- one that is no hash without any.
-local caller, before, skip, count = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local before, skip, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local members = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
 local all, gone = {}, 0
 for _, member in ipairs(members) do
@@ -17,9 +16,6 @@ for _, member in ipairs(members) do
   else
     all[#all + 1] = flat
   end
-end
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('SREM', KEYS[2], caller)
 end
 if #members < count then
   return {-1, all}

@@ -23,7 +23,8 @@ func TestWrongTypesHideNothing(t *testing.T) {
 		}
 	}
 	server.Do("SET switchboard:{owner}:handoff:one 1")
-	server.Do("SADD switchboard:open-callers another")
+	server.Do("HSET switchboard:{m}:beats gone {}")
+	server.Do("SADD switchboard:homes:gone another")
 	server.Do("SET switchboard:{another}:open 1")
 	for what, open := range map[string]func() ([]ledger.Entry, error){
 		"of all":        func() ([]ledger.Entry, error) { return s.OpenAll(t.Context()) },

@@ -33,7 +33,7 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 		}
 		args = append(args, l.ID, l.At.UnixMilli(), data)
 	}
-	return s.fault(s.runFenced(ctx, saidScript, s.saidKeys(name), args...).Err())
+	return s.fault(s.runFenced(ctx, name, saidScript, s.saidKeys(name), args...).Err())
 }
 
 // Said returns a page of what was said, newest first. A page of a search may be short, or empty, although there are
@@ -84,7 +84,7 @@ func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	if err != nil {
 		return err
 	}
-	return s.fault(s.runFenced(ctx, saidDropScript, s.saidKeys(name)).Err())
+	return s.fault(s.runFenced(ctx, name, saidDropScript, s.saidKeys(name)).Err())
 }
 
 // The keys: a caller's lines by when they were said, and by id.

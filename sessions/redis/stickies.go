@@ -17,7 +17,7 @@ type stickies struct{ *engine }
 
 // List returns the sticky threads of a caller, the newest first.
 func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
-	key, err := s.stickyKey(c)
+	_, key, err := s.stickyKey(c)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky,
 
 // Set makes a thread the sticky one of its server and project. Setting it again renews its life.
 func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
-	key, err := s.stickyKey(c)
+	name, key, err := s.stickyKey(c)
 	if err != nil {
 		return err
 	}
@@ -48,22 +48,22 @@ func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Stic
 	if err != nil {
 		return err
 	}
-	err = s.runFenced(ctx, setScript, []string{key}, field, value, sessions.StickyFor.Milliseconds()).Err()
+	err = s.runFenced(ctx, name, setScript, []string{key}, field, value, sessions.StickyFor.Milliseconds()).Err()
 	return s.fault(err)
 }
 
 // Clear forgets the sticky thread of exactly this server and project; the target's thread does not
 // matter. Clearing what is not there is fine.
 func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
-	key, err := s.stickyKey(c)
+	name, key, err := s.stickyKey(c)
 	if err != nil {
 		return err
 	}
-	return s.fault(s.runFenced(ctx, clearScript, []string{key}, sessions.StickyField(t)).Err())
+	return s.fault(s.runFenced(ctx, name, clearScript, []string{key}, sessions.StickyField(t)).Err())
 }
 
-// stickyKey names the hash of a caller.
-func (s stickies) stickyKey(c handoff.Caller) (string, error) {
-	name, err := sessions.CallerName(c)
-	return s.key(name, "sticky"), err
+// stickyKey names a caller and their hash.
+func (s stickies) stickyKey(c handoff.Caller) (name, key string, err error) {
+	name, err = sessions.CallerName(c)
+	return name, s.key(name, "sticky"), err
 }

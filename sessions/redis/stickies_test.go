@@ -20,7 +20,7 @@ func opened(t *testing.T) *Store {
 func TestBadEntriesAreLeftOut(t *testing.T) {
 	s := opened(t)
 	c := handoff.Caller{Principal: "owner", User: "alice"}
-	key, err := s.stickyKey(c)
+	_, key, err := s.stickyKey(c)
 	if err != nil || key != "switchboard:{owner/alice}:sticky" {
 		t.Fatalf("key %q, %v", key, err)
 	}

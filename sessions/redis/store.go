@@ -13,12 +13,14 @@
 //
 // A Redis that does not answer gives errors with code unreachable within seconds, the ledger within one
 // second, and works again when it is back. One that answers and takes nothing, because it is full or has
-// become a replica, counts as one that does not answer. One process at a time uses a prefix: it holds a lease.
+// become a replica, counts as one that does not answer. One process at a time uses a prefix: it holds a lease. Processes
+// that share a prefix hold it together, and each caller has one of them: see [Homes].
 package redis
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"iter"
 	"slices"
@@ -31,6 +33,9 @@ import (
 	"switchboard/handoff"
 	"switchboard/sessions"
 )
+
+// indexEvery is how long it may be missing from a store that came back empty whom this life has.
+const indexEvery = 10 * time.Second
 
 // closeWithin bounds what Close does after the last tick.
 const closeWithin = 2 * time.Second
@@ -47,6 +52,9 @@ type Config struct {
 	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
 	// that is longer.
 	ThreadsFor time.Duration
+	// Shared lets other instances with Shared use the prefix too: what is of a caller is written only while this one has
+	// their home; see [Homes].
+	Shared bool
 	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests
 	// shorten it.
 	Lease time.Duration
@@ -75,7 +83,7 @@ type Store struct {
 func newStore(cfg Config) *Store {
 	e := &engine{
 		prefix: cmp.Or(cfg.Prefix, "switchboard"), leaseFor: cmp.Or(cfg.Lease, leaseFor), within: ledgerWithin,
-		log: cmp.Or(cfg.Log, zap.NewNop()),
+		log: cmp.Or(cfg.Log, zap.NewNop()), id: rand.Text(), shared: cfg.Shared, held: held{of: map[string]*heldHome{}},
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
@@ -110,6 +118,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.lease.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.client.Close())
 	}
+	if err := cmp.Or(s.former(ctx), s.index(ctx)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -124,9 +135,13 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(s.lease.every())
 	defer ticker.Stop()
-	for {
+	for indexed := time.Now(); ; {
 		if err := s.lease.tick(ctx); err != nil {
 			return err
+		}
+		if time.Since(indexed) >= indexEvery && !s.shared {
+			indexed = time.Now()
+			_ = s.index(ctx) // a Redis that is away is told next time
 		}
 		select {
 		case <-ticker.C:

@@ -138,7 +138,11 @@ func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (b
 		}
 	}
 	slices.Sort(keys)
-	done, err := t.runFenced(ctx, threadsScript, slices.Compact(keys), args...).Int()
+	newest, epoch := t.epochKey(), t.lease.epoch
+	if t.shared { // of several instances each decides on what it saw: a claim alone tells who may go on
+		newest, epoch = t.key("no", "epoch"), 0
+	}
+	done, err := t.runBehind(ctx, newest, epoch, threadsScript, slices.Compact(keys), args...).Int()
 	return done == 1, t.fault(err)
 }
 

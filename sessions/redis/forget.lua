@@ -1,0 +1,7 @@
+-- Forgets a life of the service, unless it has beaten since.
+-- KEYS: the beats. ARGV: its id, how often it had beaten. Returns 1 if it is forgotten.
+local beat = redis.call('HGET', KEYS[1], ARGV[1])
+if not beat or string.match(beat, '"n":(%d+)') ~= ARGV[2] then
+  return 0
+end
+return redis.call('HDEL', KEYS[1], ARGV[1])

@@ -1,0 +1,232 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/sessions"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+)
+
+// homed is a store that several instances use; it takes the home of each caller of whom it is to write, once.
+type homed struct {
+	*redis.Store
+	mu   *sync.Mutex
+	mine map[handoff.Caller]bool // Guarded by mu
+}
+
+func openHomed(t *testing.T, cfg redis.Config) homed {
+	t.Helper()
+	cfg.Shared = true
+	return homed{open(t, cfg), &sync.Mutex{}, map[handoff.Caller]bool{}}
+}
+
+// at takes a home. A caller that is none is left to the store.
+func (s homed) at(ctx context.Context, c handoff.Caller) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mine[c] {
+		s.mine[c] = true
+		_, _ = s.Homes().Take(ctx, c, "")
+	}
+}
+
+func (s homed) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
+	s.at(ctx, step.Caller)
+	return s.Store.Advance(ctx, step)
+}
+
+func (s homed) Set(ctx context.Context, c handoff.Caller, one handoff.Sticky) error {
+	s.at(ctx, c)
+	return s.Store.Set(ctx, c, one)
+}
+
+func (s homed) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
+	s.at(ctx, c)
+	return s.Store.Clear(ctx, c, t)
+}
+
+func (s homed) PutDocument(ctx context.Context, d sessions.Document) error {
+	s.at(ctx, d.Owner)
+	return s.Store.PutDocument(ctx, d)
+}
+
+func (s homed) DropDocument(ctx context.Context, c handoff.Caller, id string) (bool, error) {
+	s.at(ctx, c)
+	return s.Store.DropDocument(ctx, c, id)
+}
+
+func (s homed) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
+	s.at(ctx, c)
+	return s.Store.AddSaid(ctx, c, lines)
+}
+
+func (s homed) DropSaid(ctx context.Context, c handoff.Caller) error {
+	s.at(ctx, c)
+	return s.Store.DropSaid(ctx, c)
+}
+
+// TestShared: a store that several instances use keeps what every store does.
+func TestShared(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
+		return openHomed(t, redis.Config{URL: server.URL, Prefix: prefix(t)})
+	})
+}
+
+// TestFenceOfHomes: who has lost a caller's home writes nothing of them.
+func TestFenceOfHomes(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
+		cfg := redis.Config{URL: server.URL}
+		former := openHomed(t, cfg)
+		return sessionstest.Takeover{Former: former, Latter: func(t *testing.T) (sessionstest.Store, func()) {
+			s := openHomed(t, cfg)
+			if found, err := s.Homes().Take(t.Context(), owner, ""); err != nil || found.ID != former.Homes().ID() {
+				t.Errorf("the home of who lives is taken: %+v, %v", found, err)
+			}
+			found, err := s.Homes().Take(t.Context(), owner, former.Homes().ID())
+			if err != nil || found.ID != s.Homes().ID() {
+				t.Fatalf("the home of who is dead is not taken: %+v, %v", found, err)
+			}
+			return s, func() { _ = s.Close() } // again with the test
+		}}
+	})
+}
+
+// TestHomes: a home is free, somebody's, and free again where nothing is open there. Who does not have one writes
+// nothing of its caller.
+func TestHomes(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL, Shared: true}
+	a, b := open(t, cfg), open(t, cfg)
+	step := sessionstest.LedgerStep("key", "a", handoff.StatusAccepted)
+	other := handoff.Caller{Principal: "other/x", User: "a b"}
+	claims := func(want ...ledger.Claim) {
+		t.Helper()
+		got, err := a.Homes().Claims(t.Context(), []handoff.Caller{owner, other})
+		if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+			t.Fatalf("the claims are %+v, %v, want %+v", got, err, want)
+		}
+	}
+	take := func(s *redis.Store, c handoff.Caller) ledger.Claim {
+		t.Helper()
+		found, err := s.Homes().Take(t.Context(), c, "")
+		must(t, err)
+		return found
+	}
+	if _, err := a.Advance(t.Context(), step); handoff.AsError(err).Code != handoff.CodeShutdown {
+		t.Errorf("who has no home writes there: %v", err)
+	}
+	claims(ledger.Claim{}, ledger.Claim{})
+	mine, theirs := take(a, owner), take(b, other)
+	if mine.ID != a.Homes().ID() || theirs.ID != b.Homes().ID() || take(b, owner) != mine {
+		t.Errorf("the homes are %+v and %+v", mine, theirs)
+	}
+	claims(mine, theirs)
+	_, err := a.Advance(t.Context(), step)
+	must(t, errors.Join(err, a.Homes().Leave(t.Context(), owner), b.Homes().Leave(t.Context(), other)))
+	claims(mine, ledger.Claim{Epoch: theirs.Epoch})
+	if again := take(a, other); again.ID != a.Homes().ID() || again.Epoch <= theirs.Epoch {
+		t.Errorf("what was free is %+v after %+v", again, theirs)
+	}
+	if got, err := b.Homes().Callers(t.Context(), a.Homes().ID()); err != nil || len(got) != 2 {
+		t.Errorf("it has %+v, %v", got, err)
+	}
+
+	server.Do("FLUSHALL")
+	must(t, a.Homes().Assert(t.Context(), owner, mine))
+	claims(mine, ledger.Claim{})
+	newer := ledger.Claim{ID: b.Homes().ID(), Epoch: mine.Epoch + 1}
+	must(t, errors.Join(b.Homes().Assert(t.Context(), owner, newer), a.Homes().Assert(t.Context(), owner, mine)))
+	claims(newer, ledger.Claim{})
+}
+
+// TestBeats: what instances say of themselves, and one is forgotten that says no more, with those whom it had.
+func TestBeats(t *testing.T) {
+	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}
+	a, b := open(t, cfg), open(t, cfg)
+	beat := ledger.Beat{ID: a.Homes().ID(), N: 7, Address: "10.0.0.5:8090", Fingerprint: "ab", Draining: true}
+	must(t, a.Homes().Beat(t.Context(), beat))
+	_, err := a.Homes().Take(t.Context(), owner, "")
+	must(t, err)
+	there := func() (found ledger.Beat) {
+		t.Helper()
+		all, err := b.Homes().Beats(t.Context())
+		must(t, err)
+		for _, one := range all {
+			if one.ID == beat.ID {
+				found = one
+			}
+		}
+		return found
+	}
+	if got := there(); got != beat {
+		t.Errorf("it says %+v", got)
+	}
+	had, err := b.Homes().Callers(t.Context(), beat.ID)
+	must(t, err)
+	older := beat
+	older.N--
+	must(t, errors.Join(b.Homes().Forget(t.Context(), older, had), b.Homes().Forget(t.Context(), older, nil)))
+	if there() != beat {
+		t.Error("it is forgotten although it has beaten since")
+	}
+	must(t, b.Homes().Forget(t.Context(), beat, nil))
+	if there() != (ledger.Beat{}) {
+		t.Error("it is not forgotten")
+	}
+}
+
+// TestSharedOrNot: one that shares does not begin beside one that does not, nor the other way round.
+func TestSharedOrNot(t *testing.T) {
+	t.Parallel()
+	server := sessionstest.StartRedis(t)
+	for _, shared := range []bool{true, false} {
+		cfg := redis.Config{URL: server.URL, Prefix: "p", Shared: shared}
+		s, err := redis.Open(t.Context(), cfg)
+		must(t, err)
+		ended := run(t, s)
+		cfg.Shared = !shared
+		if _, err := redis.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "is in use by another") {
+			t.Errorf("beside one that shares (%v): %v", shared, err)
+		}
+		must(t, errors.Join(ended(), s.Close()))
+	}
+}
+
+// TestLivesBefore: what earlier lives left is found by a later one and is in its own index: of one that was killed, of a
+// version before there were homes, and of one that shared the store, which writes nothing of it any more.
+func TestLivesBefore(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL}
+	sharing := openHomed(t, cfg)
+	must(t, sharing.Homes().Beat(t.Context(), ledger.Beat{ID: sharing.Homes().ID(), N: 1, Address: "here"}))
+	step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
+	want, err := sharing.Advance(t.Context(), step)
+	must(t, err)
+	for _, killed := range []string{"DEL switchboard:lease", "SADD switchboard:open-callers nobody owner",
+		"DEL switchboard:lease", "SADD switchboard:homes:someone nobody"} {
+		server.Do(killed)
+		s := open(t, cfg)
+		wantOpen(t, s, want)
+		must(t, s.Close())
+	}
+	step.To, step.Attempt, step.Set.Turn = handoff.StatusStarted, 0, "turn"
+	if _, err := sharing.Advance(t.Context(), step); handoff.AsError(err).Code != handoff.CodeShutdown {
+		t.Errorf("who shared the store writes: %v", err)
+	}
+	last := open(t, cfg)
+	wantOpen(t, last, want)
+	beats, err := last.Homes().Beats(t.Context())
+	had, errHad := last.Homes().Callers(t.Context(), last.Homes().ID())
+	if err = errors.Join(err, errHad); err != nil || len(beats) != 1 || len(had) != 1 || had[0] != owner {
+		t.Errorf("of lives there are %+v, it has %+v, %v", beats, had, err)
+	}
+}
