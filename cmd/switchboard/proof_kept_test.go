@@ -80,11 +80,17 @@ func (c *child) request(key, body string) *http.Request {
 	return req
 }
 
-// TestProofWaitingWords: what waits in a session when Switchboard is killed is begun later with all that was asked: its
-// pictures, the instructions and the form of the answer. Sent again under its key, a response keeps its id.
-func TestProofWaitingWords(t *testing.T) { onBothStores(t, proofWaitingWords) }
+// TestProofWaitingWords: what waits in a session when Switchboard is killed, or ends, is begun later with all that was
+// asked: its pictures, the instructions and the form of the answer. Sent again under its key, a response keeps its id.
+func TestProofWaitingWords(t *testing.T) {
+	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		t.Run(end.String(), func(t *testing.T) {
+			onBothStores(t, func(t *testing.T, store string) { proofWaitingWords(t, store, end) })
+		})
+	}
+}
 
-func proofWaitingWords(t *testing.T, store string) {
+func proofWaitingWords(t *testing.T, store string, end syscall.Signal) {
 	f, s, c := farmed(t, store)
 	ids, talks, bodies := [2]any{}, [2]string{}, [2]string{}
 	for n := range talks { // two sessions in which somebody's work hangs
@@ -98,7 +104,7 @@ func proofWaitingWords(t *testing.T, store string) {
 			"input":[{"role":"user","content":[{"type":"input_text","text":"job 2%d takes 0"},{"type":"input_image","image_url":"data:image/png;base64,AAAA%d"}]}]}`, talks[n], n, n)
 		ids[n] = c.made("/v1/responses", bodies[n], "Idempotency-Key", fmt.Sprint("key ", n))["id"]
 	}
-	c = s.after(c, syscall.SIGKILL)
+	c = s.after(c, end)
 	waited := strings.TrimPrefix(fmt.Sprint(ids[0]), "resp_")
 	until(t, "what waited to be asked about", func() bool { return c.whole(waited).Paused })
 	for _, rec := range c.handoffs() {

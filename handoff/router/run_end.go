@@ -15,6 +15,10 @@ import (
 func (r *run) finish(fault *handoff.Error) {
 	r.router.queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
 	r.fault = outcomeFault(r.state, fault, r.rec)
+	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeCancelled && r.state.Noted {
+		// They were promised, and the next life of the process asks about them: as after a kill.
+		r.fault = handoff.Fault(handoff.CodeNotBegun, r.rec.Server, "the process ended before it began")
+	}
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
 		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
 			if it.State == itemRunning && it.Kind == handoff.ItemMessage {

@@ -202,7 +202,8 @@ func (l *live) took(e handoff.RunEvent) {
 	if _, jumped := e.Kind.(handoff.RunSnapshot); jumped {
 		l.ask()
 	}
-	if over || e.Noted || e.Record.TurnID != "" {
+	ending := e.Record.Outcome != "" && !over // its end follows at once
+	if over || !ending && (e.Noted || e.Record.TurnID != "") {
 		l.isPlaced()
 	}
 }
