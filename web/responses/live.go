@@ -66,6 +66,7 @@ type live struct {
 	early   *handoff.Error // Guarded by mu: the run ended before anything of it was written down
 	tells   bool           // Guarded by mu: whoever reads the response is told the outcome
 	readers int            // Guarded by mu
+	parting bool           // Guarded by mu: it ends here with the process, and its run goes on; see [live.parts]
 	idle    *time.Timer    // Guarded by mu: stops the run when nobody reads; nil: it goes on without readers
 }
 
@@ -120,7 +121,30 @@ func (l *live) lost(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		e = handoff.Fault(handoff.CodeShutdown, "", "")
 	}
+	if e.Code == handoff.CodeShutdown {
+		l.parts()
+	}
 	l.apply(func(m *emitter) []event { return m.failed("server_error", e.Spoken()) })
+}
+
+// parts notes that the response ends here before its run does: its end is shown and not stored, so that the next life
+// of the process, or another home of its caller, follows the run.
+func (l *live) parts() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parting = true
+}
+
+// goesOn reports whether a run of which this is the last event goes on elsewhere.
+func goesOn(e handoff.RunEvent) bool {
+	switch e.Kind.(type) {
+	case handoff.RunYielded:
+		return true
+	case handoff.RunEnded:
+		return e.Record.Outcome == handoff.OutcomeUnknown && e.Record.Fault != nil &&
+			e.Record.Fault.Code == handoff.CodeShutdown
+	}
+	return false
 }
 
 func (l *live) background() bool {
@@ -185,6 +209,9 @@ func (l *live) cancel() {
 // took takes something that happened to the run.
 func (l *live) took(e handoff.RunEvent) {
 	_, over := e.Kind.(handoff.RunEnded)
+	if goesOn(e) {
+		l.parts()
+	}
 	l.mu.Lock()
 	if !l.shown {
 		l.doc.Seq, l.doc.Thread, l.doc.Turn = e.Seq, e.Record.ThreadID, e.Record.TurnID
@@ -230,16 +257,17 @@ func (l *live) waits() bool {
 	return l.shown && len(l.emit.asked) > 0
 }
 
-// apply writes events. An end is stored before it is shown.
+// apply writes events. An end is stored before it is shown, unless the run goes on after it.
 func (l *live) apply(step func(*emitter) []event) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()
 	events := step(l.emit)
 	over := l.emit.over() && !l.shown
+	stored := over && !l.parting
 	doc := l.documentLocked()
 	l.mu.Unlock()
-	if over {
+	if stored {
 		l.api.storeEnd(l, doc)
 	}
 	l.mu.Lock()

@@ -1,0 +1,65 @@
+package responses
+
+import (
+	"net/http"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestRunOutlivesProcess: a response whose run goes on when the process ends, or when its caller gets another home, is
+// a failure to who waits for it at that moment and to nobody else: read again, or sent again, it is what the run came to.
+func TestRunOutlivesProcess(t *testing.T) {
+	for _, end := range []struct {
+		name string
+		do   func(w *world)
+	}{
+		{"the front closes", func(w *world) { w.api.Close() }},
+		{"the router ends", func(w *world) {
+			w.fails(1, handoff.Fault(handoff.CodeShutdown, "", ""))
+			w.ends(1, handoff.OutcomeUnknown, "")
+		}},
+		{"another home has it", func(w *world) { w.does(1, handoff.RunYielded{}) }},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				const body, retry = `{"model":"bigpc","input":"hi"}`, "Idempotency-Key"
+				first := w.asks(http.MethodPost, "/v1/responses", body, retry, "k")
+				end.do(w)
+				if got := first.object(); got["status"] != failed {
+					t.Fatalf("who waited got %v", got)
+				}
+				w.begin()
+				r := w.run(1)
+				w.mu.Lock()
+				r.log, r.rec.Outcome, r.rec.Fault = nil, "", nil // as the next life finds it
+				w.mu.Unlock()
+				w.does(1, handoff.RunNoted{})
+				if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != inProgress {
+					t.Errorf("while its run goes on it is %v", got)
+				}
+				w.ends(1, handoff.OutcomeResult, "hello")
+				if _, got := w.ask(http.MethodPost, "/v1/responses", body, retry, "k"); got["status"] != completed ||
+					got["id"] != "resp_r1" || w.count() != 1 {
+					t.Errorf("sent again it is %v, after %d runs", got, w.count())
+				}
+				if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != completed {
+					t.Errorf("read again it is %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestEndsWithItsProcess: work that ends with the process fails for good.
+func TestEndsWithItsProcess(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.begun(`{"model":"bigpc","input":"hi"}`)
+		w.fails(1, handoff.Fault(handoff.CodeAgentEnded, "bigpc", ""))
+		w.ends(1, handoff.OutcomeUnknown, "")
+		w.begin()
+		if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != failed {
+			t.Errorf("it is %v", got)
+		}
+	})
+}
