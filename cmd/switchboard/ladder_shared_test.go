@@ -68,6 +68,7 @@ var (
 	unplayedScript = map[string]string{
 		"said": "its voice is deaf", "cut": "its voice is deaf", "looks": "it is about the page's feed",
 		"page": "it is about what an agent did, which each kind shows in its own way", "write": noWords,
+		"move": noHeir, "restart": noHeir,
 	}
 	unplayedSteps = map[string]string{
 		"asks": noWords, "gone": noLoss, "asklost": noLoss, "missing": noLoss, "again": noLoss, "hidden": noLoss,

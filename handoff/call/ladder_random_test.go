@@ -1,7 +1,6 @@
 package call
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -247,6 +246,6 @@ func (p *player) restart(name string) {
 	p.shutdown()
 	p.Work.Wait()
 	p.world.closing.Store(false)
-	p.ctx, p.shutdown = context.WithCancel(p.world.T.Context())
+	p.process()
 	p.live(name)
 }

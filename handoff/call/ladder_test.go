@@ -80,7 +80,7 @@ func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
 	p := &player{Player: calltest.Player{World: w.World, Record: w.record, Said: w.traceSaid, Vows: w.tracePromise},
 		world: w}
-	p.ctx, p.shutdown = context.WithCancel(t.Context())
+	p.process()
 	p.live("h")
 	for _, line := range calltest.Lines(script) {
 		p.perform(line)
@@ -89,7 +89,7 @@ func play(t *testing.T, world, script string) string {
 	p.world.record("end", "", p.Summary())
 	p.world.record("end", "", "ledger: "+p.world.inLedger())
 	ladder := p.world.ladder()
-	p.ctx, p.shutdown = context.WithCancel(t.Context())
+	p.process()
 	p.live("z")
 	p.Call(false)
 	p.end()
@@ -115,6 +115,13 @@ type player struct {
 	world    *world
 	ctx      context.Context // of the process
 	shutdown func()
+	move     func() // ends the home of the caller, who gets another one
+}
+
+// process begins a life of the process, without a router so far.
+func (p *player) process() {
+	ctx, end := context.WithCancelCause(p.world.T.Context())
+	p.ctx, p.shutdown, p.move = ctx, func() { end(nil) }, func() { end(router.ErrMoved) }
 }
 
 // live begins a life of the router. A former one may go on, like a process that was paused.
@@ -151,6 +158,12 @@ func (p *player) perform(line string) {
 		p.Record("call", "process", "ends")
 		p.world.closing.Store(true)
 		p.shutdown()
+	case "move":
+		p.Record("call", "process", "gives the caller another home")
+		p.move()
+		synctest.Wait()
+		p.process()
+		p.live(rest)
 	case "page":
 		p.shows()
 	case "looks": // at the page, which shows what is open

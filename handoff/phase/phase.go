@@ -85,6 +85,7 @@ const (
 	FactPaused                      // the caller stopped the work that these words wait for
 	FactStop                        // the caller asked to stop the work
 	FactShutdown                    // the process ends
+	FactMoved                       // the caller gets another home, which goes on with what the ledger has
 	factCount
 )
 
@@ -98,6 +99,7 @@ var factNames = [factCount]string{
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "turn gone", "reconnected",
 	"reconnect failed", "silent",
 	"written", "unwritten", "taken over", "noted", "unnoted", "due", "paused", "stop", "shutdown",
+	"moved",
 }
 
 // String returns the fact as tests and logs name it.

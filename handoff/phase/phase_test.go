@@ -117,6 +117,8 @@ func (n walk) take(f Fact) walk {
 	switch f {
 	case FactTakenOver:
 		n.taken = true
+	case FactMoved:
+		n.taken = slices.Contains(acts, ActYield)
 	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused:
 		n.alive = 0
 	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
@@ -194,11 +196,17 @@ func checkWalk(t *testing.T, name string, n, m walk) {
 		t.Fatalf("%s: a start of a former life is sent again", name)
 	}
 	ended := m.s.Phase == Ended
-	if known := m.s.Phase >= Writing; known != (m.s.Outcome != "") || (ended && !m.taken) != (m.outcomes == 1) {
+	known := m.s.Phase >= Writing && !(m.taken && m.writes == 0) // what moves has none before its next home knows it
+	if known != (m.s.Outcome != "") || (ended && !m.taken) != (m.outcomes == 1) {
 		t.Fatalf("%s: ended %t, outcome %q given %d times", name, ended, m.s.Outcome, m.outcomes)
 	}
-	if m.outcomes > n.outcomes && m.s.Outcome != n.s.Outcome && name != describe(n.s)+" + "+FactShutdown.String() {
+	moves := name == describe(n.s)+" + "+FactMoved.String()
+	ends := moves || name == describe(n.s)+" + "+FactShutdown.String()
+	if m.outcomes > n.outcomes && m.s.Outcome != n.s.Outcome && !ends {
 		t.Fatalf("%s: the outcome is given before it is written", name)
+	}
+	if moves && m.taken && !n.taken && (!m.s.Noted || m.s.Outcome != "") {
+		t.Fatalf("%s: left to somebody who cannot know of it, or with an outcome of this home", name)
 	}
 	if m.s.Due && m.s.Noted && m.s.Phase < Writing && m.promises != 1 {
 		t.Fatalf("%s: due and noted, and promised %d times", name, m.promises)

@@ -25,6 +25,8 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.stop()
 	case FactShutdown:
 		return s.shutdown()
+	case FactMoved:
+		return s.moved()
 	}
 	switch s.Phase {
 	case Resolving:
@@ -349,6 +351,19 @@ func (s State) shutdown() (State, []Action) {
 		return s, nil
 	}
 	return s.give()
+}
+
+// moved leaves what the ledger has to the next home: words that wait stay accepted, and what runs goes on. What it does
+// not have ends here, as nobody else would tell of it.
+func (s State) moved() (State, []Action) {
+	switch {
+	case s.Phase >= Writing: // an outcome that is on its way into the ledger follows within a second
+		return s, nil
+	case !s.Noted:
+		return s.shutdown()
+	}
+	s.Phase = Ended
+	return s, []Action{ActYield}
 }
 
 // due promises that the words are taken care of: only when they are noted, so that no crash makes it a lie.

@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -337,8 +338,12 @@ func (r *Router) Refuse() {
 	r.counts.remove(r)
 }
 
+// ErrMoved is the cause with which the context of [Router.Run] ends when the caller gets another home, which goes on
+// with what the ledger has: words that wait stay accepted, and nobody is told an outcome of what runs.
+var ErrMoved = errors.New("the caller has another home")
+
 // Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets its
-// outcome and Run returns after the last one.
+// outcome, unless that is for [ErrMoved], and Run returns after the last one.
 func (r *Router) Run(ctx context.Context) error {
 	var first []job
 	if r.ledger != nil {

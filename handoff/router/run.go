@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -111,7 +112,13 @@ func (r *run) loop(ctx context.Context) {
 		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue, nil) }).Stop()
 	}
 	// An outcome that is known already stays.
-	defer context.AfterFunc(ctx, func() { r.tell(phase.FactShutdown, handoff.Fault(handoff.CodeShutdown, "", "")) })()
+	defer context.AfterFunc(ctx, func() {
+		fact := phase.FactShutdown
+		if errors.Is(context.Cause(ctx), ErrMoved) {
+			fact = phase.FactMoved
+		}
+		r.tell(fact, handoff.Fault(handoff.CodeShutdown, "", ""))
+	})()
 	r.work()
 	runtime.Gosched() // first whoever hears of the outcome
 	r.endIO()
@@ -296,7 +303,11 @@ func (r *run) do(a phase.Action) {
 			r.caller.keep(r.ID)
 		}
 	case phase.ActYield:
-		r.log.Warn("another life of the process has the run, and tells of it")
+		if r.state.Outcome == "" { // it moves; else its outcome was refused
+			r.router.queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
+			r.writer.leave()
+		}
+		r.log.Info("another life of the router has the run, and tells of it")
 		r.publish(handoff.RunYielded{})
 	}
 }
