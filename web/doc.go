@@ -15,6 +15,9 @@
 // Every request passes the same checks in the same order: the peer (trusted proxies), the Host, the Origin, the key,
 // the limits, and only then its handler. That a request comes from loopback grants nothing.
 //
+// Where there are several instances, a request of a caller who is at another one is forwarded after its key was read
+// and before its limits are: see [Peers]. What comes from another instance has passed the checks before the key.
+//
 // # Concurrency
 //
 // net/http's goroutines serve the requests. No other goroutine outlives its request: a handler that starts one waits

@@ -32,6 +32,7 @@ type Server struct {
 	scrape  http.Handler     // Set once: nil: there are no metrics
 	// challenge is what /mcp answers with to who may not come in. Set once: "": nothing.
 	challenge string
+	peers     Peers          // Set once: nil: this is the only instance
 	trace     handoff.Tracer // Set once: of requests that give work
 	ready     func(context.Context) error
 	refused   *handoff.Tally[handoff.Code] // Set once: requests, by code
@@ -186,7 +187,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, found := s.known[pattern]
 	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere
 	v := newVisitor(r)
-	if err := s.access.check(v); err != nil && !inside(r) {
+	if err := s.access.check(v); err != nil && !inside(r) && !forwarded(r) {
 		setHeaders(w.Header(), "")
 		s.refuse(w, r, err)
 		return
@@ -233,7 +234,12 @@ func (s *Server) chain(to route) http.Handler {
 				g.Revoked = func() error { return s.auth.revoked(lasting) }
 			}
 		}
-		body, err := s.admit(r, g, to)
+		forward, err := s.route(r, g, to)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		body, err := s.admit(r, g, to, forward != nil)
 		if err != nil {
 			s.refuse(w, r, err)
 			return
@@ -244,10 +250,18 @@ func (s *Server) chain(to route) http.Handler {
 			return
 		}
 		body.fit(r.ContentLength)
+		if forward != nil {
+			served, err := resendable(r, func() (bool, error) { return forward(w, r) })
+			if err != nil {
+				s.fail(w, r, err)
+			}
+			if served || err != nil {
+				return
+			}
+		}
 		out, end := packed(w, r)
 		defer end()
-		err = s.traced(to, out, r, g)
-		if err != nil {
+		if err := s.traced(to, out, r, g); err != nil {
 			s.fail(w, r, err)
 		}
 	})
@@ -278,10 +292,10 @@ func (s *Server) traced(to route, w http.ResponseWriter, r *http.Request, g hand
 
 // admit makes room for the body of a request, which leave gives back once the request is answered. One that gives work
 // and may not at this moment is refused before anything of a large body is read. A request that may be a repetition is
-// read first: what was begun already counts no second time.
-func (s *Server) admit(r *http.Request, g handoff.Grant, to route) (*room, error) {
+// read first: what was begun already counts no second time. What may be done is for the instance that serves it to say.
+func (s *Server) admit(r *http.Request, g handoff.Grant, to route, elsewhere bool) (*room, error) {
 	again := r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Stainless-Retry-Count") > "0"
-	if giving[to.pattern] && !again && (r.ContentLength < 0 || r.ContentLength > smallBody) {
+	if giving[to.pattern] && !again && !elsewhere && (r.ContentLength < 0 || r.ContentLength > smallBody) {
 		if err := s.rates.MayGive(g); err != nil {
 			return nil, err
 		}
@@ -329,6 +343,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		close(s.closed)
+		if s.peers != nil {
+			s.peers.Close()
+		}
 		for _, front := range s.mounted {
 			front.Close()
 		}

@@ -21,6 +21,7 @@ var noCounters = map[string]string{
 // elsewhere are metrics that a plain service does not show, by the beginning of their names.
 var elsewhere = map[string]string{
 	"switchboard_redis_":   "the store is SQLite",
+	"switchboard_peer_":    "it is the only instance",
 	"switchboard_notices_": "no webhook is configured",
 	"switchboard_acp_":     "there is no machine of this kind",
 	"switchboard_trace_":   "the environment names no collector",

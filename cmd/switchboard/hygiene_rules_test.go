@@ -32,7 +32,7 @@ func importCases() []houseCase {
 			[]string{"sessions/a.go:4: imports github.com/google/go-cmp/cmp, which is for * tests: comparing is for tests"}},
 		{"gorilla in cmd", map[string]string{"cmd/switchboard/a.go": "// Command switchboard is small. It wires.\npackage main\n\nimport \"github.com/gorilla/websocket\"\n",
 			"cmd/switchboard/a_test.go": "package main\n\nimport \"github.com/gorilla/websocket\"\n"},
-			[]string{"cmd/switchboard/a.go:4: imports github.com/gorilla/websocket, which is for realtime, servers/transport, servers/joined, servers/joined/host, realtime/simulator, servers/simulator, servers/codex tests, cmd/switchboard tests: sockets belong to the fronts and the far ends"}},
+			[]string{"cmd/switchboard/a.go:4: imports github.com/gorilla/websocket, which is for realtime, servers/transport, servers/joined, servers/joined/host, realtime/simulator, servers/simulator, servers/codex tests, web/peers tests, cmd/switchboard tests: sockets belong to the fronts and the far ends"}},
 		{"unknown library", map[string]string{"sessions/a.go": tidy + "\nimport \"example.com/x\"\n"},
 			[]string{"sessions/a.go:4: imports example.com/x, which nobody may yet: add it to the table with its reason"}},
 		{"slow libraries", map[string]string{"servers/responses/a.go": "// Package responses is small. It must not know much.\npackage responses\n\nimport (\n\t\"github.com/openai/openai-go/v3/option\"\n\t\"github.com/openai/openai-go/v3\"\n)\n",

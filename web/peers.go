@@ -1,0 +1,67 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// Peers are the other instances of this Switchboard, each of which takes any request.
+type Peers interface {
+	// Route says who serves a request of a caller that was let in: nil: this instance; else what has another one serve
+	// it. That is false where the request is to be served here after all; nothing was answered then.
+	Route(r *http.Request, c handoff.Caller) (func(w http.ResponseWriter, r *http.Request) (served bool, err error), error)
+	Close() // ends the requests that others serve
+}
+
+// forwardedKey is where a request says that another instance forwarded it.
+type forwardedKey struct{}
+
+// insideHeader is where an instance tells the next one as which principal somebody is inside. From anywhere else it is
+// taken away.
+const insideHeader = "Switchboard-Inside"
+
+// Forwarded serves what other instances forward. They have compared Host and Origin, and these are not asked for again:
+// the key is, and whoever is inside there counts as inside here.
+func (s *Server) Forwarded() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := context.WithValue(r.Context(), forwardedKey{}, true)
+		if principal := r.Header.Get(insideHeader); principal != "" {
+			ctx = context.WithValue(ctx, insideKey{}, principal)
+		}
+		s.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// forwarded reports whether a request came by [Server.Forwarded].
+func forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
+
+// route says who serves a request that was let in: nil: this instance. What is of a process, such as its numbers, is
+// served where it is asked for.
+func (s *Server) route(
+	r *http.Request, g handoff.Grant, to route,
+) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
+	r.Header.Del(insideHeader)
+	_, path, _ := strings.Cut(to.pattern, " ")
+	ofCaller := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/fleet/") || strings.HasPrefix(path, "/mcp")
+	if s.peers == nil || to.access == accessPublic || !ofCaller {
+		return nil, nil
+	}
+	forward, err := s.peers.Route(r, g.Caller)
+	if principal, ok := r.Context().Value(insideKey{}).(string); ok && forward != nil {
+		r.Header.Set(insideHeader, principal)
+	}
+	return forward, err
+}
+
+// resendable lets a request be sent more than once while something is done with it: its body is in memory.
+func resendable(r *http.Request, do func() (bool, error)) (bool, error) {
+	if held, ok := r.Body.(*heldBody); ok {
+		r.GetBody = func() (io.ReadCloser, error) { return &heldBody{held.rest}, nil }
+		defer func() { r.GetBody = nil }()
+	}
+	return do()
+}

@@ -1,0 +1,220 @@
+package peers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// writeWithin bounds one write to a client. How long an answer takes is for the instance that serves it to bound.
+const writeWithin = 10 * time.Second
+
+// retries stand between two tries to have a request served.
+var retries = handoff.Backoff{First: 50 * time.Millisecond, Longest: 500 * time.Millisecond}
+
+// Why a request is not served by an instance.
+var (
+	errNotMine = errors.New("the caller is not there")
+	errGone    = errors.New("the instance is gone")
+	errClosed  = errors.New("this instance ends")
+)
+
+// A flight is a request that another instance serves.
+type flight struct {
+	to  string                  // Set once: the instance
+	cut context.CancelCauseFunc // Set once
+}
+
+// forward has a request served by an instance, or by the one that has the caller after it.
+func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Caller, at Peer) (bool, error) {
+	held, cancel := context.WithTimeout(r.Context(), f.holdFor)
+	defer cancel()
+	own := maps.Clone(w.Header())
+	for try := 0; ; try++ {
+		clear(w.Header()) // the answer brings its own
+		err := f.attempt(w, r, at)
+		if err == nil {
+			return true, nil
+		}
+		maps.Copy(w.Header(), own)
+		why := whyAgain(err)
+		if why == "" || r.GetBody == nil && r.ContentLength != 0 { // its body has been read
+			return false, f.fault(r, at, err, why != "")
+		}
+		f.counts.again.Add(why)
+		select {
+		case <-time.After(retries.Step(try)):
+		case <-held.Done():
+			return false, f.fault(r, at, err, true)
+		}
+		next, unknown := f.find(held, r, c)
+		if held.Err() != nil {
+			return false, f.fault(r, at, err, true)
+		}
+		if unknown != nil {
+			return false, unknown
+		}
+		at = next
+		if at.ID == f.self {
+			f.counts.forwarded.Add(forwardedHere)
+			return false, nil
+		}
+	}
+}
+
+// whyAgain says why a request that failed may be sent again; "": it may not, for it may have been read.
+func whyAgain(err error) again {
+	switch {
+	case errors.Is(err, errClosed):
+		return ""
+	case errors.Is(err, errNotMine):
+		return againNotMine
+	}
+	if fault, ok := errors.AsType[*dialFault](err); ok {
+		return fault.why
+	}
+	return ""
+}
+
+// fault is what is told of a request that no instance served; unread: it was not read by any.
+func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) error {
+	f.log.Warn("request not forwarded", zap.String("instance", at.ID), zap.Bool("unread", unread), zap.Error(err))
+	fault := handoff.Fault(handoff.CodeOverloaded, "Switchboard", "the instance that has the caller does not answer")
+	fault.Retry = time.Second
+	switch {
+	case errors.Is(err, errClosed):
+		f.counts.forwarded.Add(forwardedCut)
+		fault.Code, fault.Subject, fault.Detail = handoff.CodeShutdown, "", ""
+	case unread:
+		f.counts.forwarded.Add(forwardedSilent)
+	default:
+		f.counts.forwarded.Add(forwardedLost)
+		fault.Detail = "the instance that has the caller was lost"
+		if r.Method != http.MethodGet { // what only reads was not begun either
+			fault.Code, fault.Subject = handoff.CodeUnknownStart, "the instance that has you"
+		}
+	}
+	return fault
+}
+
+// attempt has a request served by one instance. With an error nothing was answered. It panics like
+// [httputil.ReverseProxy] where an answer breaks off, so that the client sees that.
+func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer) (err error) {
+	ctx, cut := context.WithCancelCause(context.WithValue(r.Context(), peerKey{}, to))
+	defer cut(nil)
+	var reached atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { reached.Store(true) },
+	})
+	leave, err := f.enter(&flight{to.ID, cut})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	answered, whole := false, false
+	defer func() {
+		switch left := r.Context().Err() != nil; {
+		case !answered:
+		case !left && (!whole || ctx.Err() != nil):
+			f.counts.forwarded.Add(forwardedCut)
+		default:
+			f.counts.forwarded.Add(forwardedServed)
+		}
+	}()
+	proxy := httputil.ReverseProxy{
+		Transport: f.carrier, ErrorLog: zap.NewStdLog(zap.NewNop()),
+		Rewrite: func(p *httputil.ProxyRequest) { f.rewrite(p, to) },
+		ModifyResponse: func(answer *http.Response) error {
+			if answer.StatusCode == http.StatusMisdirectedRequest {
+				return errNotMine
+			}
+			answered = true
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, fault error) { err = fault },
+	}
+	out := http.NewResponseController(w)
+	_ = out.SetWriteDeadline(time.Time{}) // each write has its own
+	proxy.ServeHTTP(paced{w, out}, r.WithContext(ctx))
+	whole = err == nil
+	switch {
+	case r.Context().Err() != nil || answered: // there is nobody, or nothing more, to tell
+		return nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	}
+	if _, told := errors.AsType[*dialFault](err); err != nil && !reached.Load() && !told {
+		err = &dialFault{againNoConnection, err}
+	}
+	return err
+}
+
+// enter notes a request that another instance serves from now until leave is called.
+func (f *Forwarder) enter(one *flight) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errClosed
+	}
+	f.flights[one] = struct{}{}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.flights, one)
+	}, nil
+}
+
+// rewrite makes what is sent to an instance of a request: all of it as it came, and the hop.
+func (f *Forwarder) rewrite(p *httputil.ProxyRequest, to Peer) {
+	p.Out.URL.Scheme, p.Out.URL.Host = "https", to.Fingerprint // connections are kept by this
+	p.Out.URL.RawQuery = p.In.URL.RawQuery
+	p.Out.Host = p.In.Host
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, ok := p.In.Header[name]; ok {
+			p.Out.Header[name] = values
+		}
+	}
+	p.Out.Header.Del("Expect") // the body is here
+	p.Out.Header.Set(hopHeader, hopOf(f.self, p.In).String())
+	// The transport itself sends nothing twice that has a body which it cannot get again.
+	switch {
+	case p.In.GetBody != nil && p.In.ContentLength != 0:
+		p.Out.Body, _ = p.In.GetBody() // it is in memory
+	case p.In.Header.Get("Upgrade") != "":
+		p.Out.Body = io.NopCloser(strings.NewReader(""))
+	}
+	p.Out.GetBody = nil
+}
+
+// A paced writer bounds each write.
+type paced struct {
+	http.ResponseWriter
+	out *http.ResponseController // Set once
+}
+
+func (p paced) Write(b []byte) (int, error) {
+	_ = p.out.SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines needs none
+	return p.ResponseWriter.Write(b)
+}
+
+// Hijack gives a connection away that ends as a whole: what serves it has ended it when it sends nothing more.
+func (p paced) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := p.out.Hijack()
+	return struct{ net.Conn }{conn}, buffered, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (p paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -1,0 +1,168 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// neighbours stand for the other instances: they serve everybody but the callers who are here.
+type neighbours struct {
+	here   []string // Set once: callers
+	served []string // what they served
+	fault  error    // what forwarding returns; the request is served here then
+}
+
+func (n *neighbours) Close() { n.served = append(n.served, "closed") }
+
+func (n *neighbours) Route(
+	r *http.Request, c handoff.Caller,
+) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
+	if slices.Contains(n.here, c.String()) {
+		return nil, nil
+	}
+	return func(w http.ResponseWriter, r *http.Request) (bool, error) {
+		text := ""
+		if r.ContentLength > 0 {
+			for range 2 { // as often as somebody asks for it
+				body, err := r.GetBody()
+				if err != nil {
+					return false, err
+				}
+				all, _ := io.ReadAll(body)
+				text = string(all)
+			}
+		}
+		n.served = append(n.served, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+c.String()+" "+r.Header.Get(insideHeader)+" "+text))
+		return n.fault == nil, n.fault
+	}, nil
+}
+
+// A request is forwarded once its sender was let in, with its body, and only if it is of a caller. Whether work may be
+// given is not asked here.
+func TestForwarded(t *testing.T) {
+	for _, tt := range []struct {
+		name, method, path, key, body string
+		want                          string // what the others served
+		status                        int
+	}{
+		{"of a caller elsewhere", http.MethodGet, "/fleet/servers", otherKey, "", "GET /fleet/servers other", 200},
+		{"with its body", http.MethodPost, "/fleet/handoffs", otherKey, `{"prompt":"x"}`, `POST /fleet/handoffs other  {"prompt":"x"}`, 200},
+		{"a long one, which is not refused here", http.MethodPost, "/fleet/handoffs", otherKey, strings.Repeat(" ", smallBody+1),
+			`POST /fleet/handoffs other`, 200},
+		{"of a caller here", http.MethodGet, "/fleet/servers", ownerKey, "", "", 200},
+		{"with a wrong key", http.MethodGet, "/fleet/servers", "wrong", "", "", 401},
+		{"OpenAI's", http.MethodPost, "/v1/realtime/calls/rtc_1/hangup", otherKey, "", "POST /v1/realtime/calls/rtc_1/hangup other", 200},
+		{"of this process: its page", http.MethodGet, "/", otherKey, "", "", 200},
+		{"of this process: its numbers", http.MethodGet, "/metrics", otherKey, "", "", 403},
+		{"of this process: whether it is ready", http.MethodGet, "/readyz", otherKey, "", "", 200},
+		{"of the store: logins", http.MethodGet, "/login", otherKey, "", "", 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, n := newWorld(), &neighbours{here: []string{"owner"}}
+			w.limited = true
+			s := newServer(t, w, func(c *Config) { c.Peers = n })
+			r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), tt.method, tt.path, strings.NewReader(tt.body))
+			r.Host = "127.0.0.1:8080"
+			r.Header.Set("Authorization", "Bearer "+tt.key)
+			r.Header.Set(insideHeader, "owner") // nobody believes that
+			rec := httptest.NewRecorder()
+			s.ServeHTTP(rec, r)
+			if got := strings.TrimSpace(strings.Join(n.served, "; ")); got != tt.want || rec.Code != tt.status {
+				t.Errorf("%d, the others served %.200q", rec.Code, got)
+			}
+		})
+	}
+}
+
+// A request that the others give back is served here, and one that fails is told.
+func TestForwardedGivenBack(t *testing.T) {
+	w, n := newWorld(), &neighbours{fault: handoff.Fault(handoff.CodeOverloaded, "Switchboard", "")}
+	s := newServer(t, w, func(c *Config) { c.Peers = n })
+	ask := func() *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), http.MethodPost, "/fleet/handoffs",
+			strings.NewReader(`{"server":"bigpc","prompt":"run the tests"}`))
+		r.Host = "127.0.0.1:8080"
+		r.Header.Set("Authorization", "Bearer "+ownerKey)
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		return rec
+	}
+	if rec := ask(); rec.Code != http.StatusServiceUnavailable || len(w.log()) > 0 {
+		t.Errorf("%d %v", rec.Code, w.log())
+	}
+	s = newServer(t, w, func(c *Config) { c.Peers = givenBack{n} })
+	if rec := ask(); rec.Code >= 300 || len(w.log()) != 1 {
+		t.Errorf("%d %v", rec.Code, w.log())
+	}
+	s.Close()
+	if n.served[len(n.served)-1] != "closed" {
+		t.Errorf("the others served %v", n.served)
+	}
+}
+
+// givenBack reads what it is given and serves nothing.
+type givenBack struct{ *neighbours }
+
+func (g givenBack) Route(*http.Request, handoff.Caller) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
+	return func(_ http.ResponseWriter, r *http.Request) (bool, error) {
+		body, err := r.GetBody()
+		if err == nil {
+			_, err = io.Copy(io.Discard, body)
+		}
+		return false, err
+	}, nil
+}
+
+// What another instance forwards has passed Host and Origin there. Its key is asked for, and a login counts at its Host
+// alone; only an instance says who is inside.
+func TestForwardedIsLetInByItsKey(t *testing.T) {
+	for _, tt := range []struct {
+		name, host, origin, key, inside string
+		forwarded                       bool
+		want                            int
+	}{
+		{"a foreign host", "far.example", "", ownerKey, "", true, 200},
+		{"a foreign page", "far.example", "https://evil.example", ownerKey, "", true, 200},
+		{"without a key", "far.example", "", "", "", true, 401},
+		{"with a wrong key", "far.example", "", "wrong", "", true, 401},
+		{"of a login", "127.0.0.1:8080", "http://127.0.0.1:8080", "login", "", true, 200},
+		{"of a login of another host", "far.example", "", "login", "", true, 401},
+		{"of whoever is inside there", "", "", "", "owner", true, 200},
+		{"of whoever is inside there, unknown here", "", "", "", "nobody", true, 401},
+		{"not forwarded, a foreign host", "far.example", "", ownerKey, "", false, 403},
+		{"not forwarded, and says it is inside", "127.0.0.1:8080", "", "", "owner", false, 401},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			s := newServer(t, w, func(c *Config) { c.Peers = &neighbours{here: []string{"owner"}} })
+			if tt.key == "login" {
+				tt.key = tokenFor(w, "127.0.0.1:8080")
+			}
+			r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), http.MethodGet, "/fleet/servers", nil)
+			r.Host = tt.host
+			for name, value := range map[string]string{"Origin": tt.origin, insideHeader: tt.inside} {
+				if value != "" {
+					r.Header.Set(name, value)
+				}
+			}
+			if tt.key != "" {
+				r.Header.Set("Authorization", "Bearer "+tt.key)
+			}
+			var h http.Handler = s
+			if tt.forwarded {
+				h = s.Forwarded()
+			}
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if rec.Code != tt.want {
+				t.Errorf("%d %s", rec.Code, rec.Body)
+			}
+		})
+	}
+}
