@@ -181,7 +181,7 @@ func serve(
 			"key owner` makes one for programs")
 	}
 	if os.Getenv("GOGC") == "" { // calls that stand make next to no garbage, so a smaller headroom costs next to nothing
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(25)
 	}
 	watching, stop := context.WithCancel(ctx)
 	hangups := make(chan struct{}, 1) // one that waits is enough

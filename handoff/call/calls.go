@@ -98,8 +98,7 @@ func New(cfg Config) *Calls {
 func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
 	box := newInbox(voice, &c.counts.reports)
 	s := &serving{
-		calls: c, cfg: c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
-		log:  c.cfg.Log.WithLazy(zap.String("principal", g.Caller.Principal)),
+		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
 		runs: map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
 	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, c.cfg.Language)

@@ -90,7 +90,7 @@ func (s *serving) judge(now time.Time) {
 
 // ruled carries a ruling out and answers the request.
 func (s *serving) ruled(c *claim, v evidence.Judgment) {
-	s.log.Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
+	s.log().Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
 		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
 	switch v.Ruling {
 	case evidence.RulingAccept, evidence.RulingDecline, evidence.RulingWords:

@@ -18,11 +18,10 @@ import (
 // serving is what the loop of one call owns.
 type serving struct {
 	calls *Calls        // Set once
-	cfg   Config        // Set once
+	cfg   *Config       // Set once: of calls
 	ID    string        // Set once: names the call in the ledger and the audit
 	grant handoff.Grant // Set once
 	box   *inbox        // Set once; safe by itself
-	log   *zap.Logger   // Set once
 	leave func()        // Set once
 	began time.Time     // Set once
 
@@ -44,6 +43,11 @@ type serving struct {
 	rule     *time.Timer       // Owned by the loop: when the claims are judged at the latest
 	wake     *time.Timer       // Owned by the loop: the schedule's
 	halts    []func()          // Owned by the loop: wishes to stop work that wait for what the caller said; see maxHalts
+}
+
+// log returns a logger that names the principal. It is not kept: a call writes few lines, and a logger takes 2 KB.
+func (s *serving) log() *zap.Logger {
+	return s.cfg.Log.With(zap.String("principal", s.grant.Caller.Principal))
 }
 
 // owed is a run of which a call hears, and what the call owes for it.
@@ -159,7 +163,7 @@ func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor
 
 // refuse answers a function call that was not accepted.
 func (s *serving) refuse(id string, req handoff.FunctionCall, e *handoff.Error) {
-	s.log.Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
+	s.log().Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
 	s.calls.counts.refused.Add(e.Code)
 	s.answer(id, req, s.cfg.Language.Refusal(e).Encode(), handoff.FloorAsk)
 }
