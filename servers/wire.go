@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +135,10 @@ func (w Ways) Choose(to Report, files Files) Way {
 			chosen = append(chosen, o)
 		}
 	}
+	// A row that is also a setting of another chosen transport belongs to that one.
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(o offered) bool {
+		return slices.ContainsFunc(chosen, func(other offered) bool { return other.row != o.row && rowsOf(other.way)[o.row] })
+	})
 	if len(chosen) != 1 {
 		if len(names) == 1 {
 			to.Bad("", "needs a %s", names[0])
@@ -148,7 +153,11 @@ func (w Ways) Choose(to Report, files Files) Way {
 	own := rowsOf(way)
 	for _, o := range w {
 		for row := range rowsOf(o.way) {
-			if !own[row] && to.IsSet(row) {
+			switch {
+			case own[row] || !to.IsSet(row):
+			case own[o.row]:
+				to.Bad(row, "does not go with %s", chosen[0].row)
+			default:
 				to.Bad(row, "goes with a %s only", o.row)
 			}
 		}

@@ -20,12 +20,13 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"switchboard/servers"
+	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 )
 
 type addVerb struct {
 	Name    string   `arg:"" help:"What you call the machine."`
-	Where   []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, ssh:me@mini.local of another machine with Codex, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
+	Where   []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, ssh:me@mini.local of another machine with Codex, or with the agent of kind acp whose program follows, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
 	Install bool     `help:"For ssh: copy this program there first, as ~/.local/bin/switchboard; its system and processor must be the same."`
 	Set     []string `sep:"none" placeholder:"SETTING=VALUE" help:"A setting of the machine, as under servers in the file; may be given again."`
 }
@@ -34,6 +35,7 @@ type addVerb struct {
 func (addVerb) Help() string {
 	return examples("switchboard add bigpc ws://127.0.0.1:4500", "switchboard add laptop -- codex app-server",
 		"switchboard add box unix:/run/codex.sock", "switchboard add mini ssh:me@mini.local --install",
+		"switchboard add studio ssh:me@studio.local claude-agent-acp --set cwd=/home/me/src",
 		"switchboard add bigpc ws://127.0.0.1:4500 --set cwd=/home/me/src --set 'aliases=[big pc]' --set 'projects={api: "+
 			"/home/me/src/api}'",
 		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=notes --set key_env=VOICE_KEY")
@@ -93,7 +95,7 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	lines := []string{"name: " + scalar(a.Name)}
 	add := func(setting, text string) { lines = append(lines, setting+": "+text) }
 	where, kind, row, value := a.Where[0], codex.Name, "", ""
-	asked := "" // the kind that --set names
+	asked, agent := "", "" // the kind that --set names, and the command of an agent at the other end of an ssh
 	for _, set := range a.Set {
 		if name, ok := strings.CutPrefix(set, "kind="); ok {
 			asked, kind = name, name
@@ -114,6 +116,8 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	case slices.ContainsFunc(a.Where,
 		func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
 		return nil, typed("--set stands before the --: what comes after it is the command of " + a.Name)
+	case row == "ssh" && len(a.Where) > 1 && asked != codex.Name:
+		kind, value, agent = acp.Name, scalar(value), "["+scalars(a.Where[1:])+"]"
 	case row != "" && len(a.Where) > 1:
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
 	case row != "":
@@ -122,16 +126,15 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 		return nil, typed(where + " is no address, as ws://bigpc:4500, unix:PATH, ssh:bigpc and https://api.openai.com/v1 are, and no " +
 			"program on this machine")
 	default:
-		var words []string
-		for _, word := range a.Where {
-			words = append(words, scalar(word))
-		}
-		row, value = "command", "["+strings.Join(words, ", ")+"]"
+		row, value = "command", "["+scalars(a.Where)+"]"
 	}
 	if asked == "" {
 		add("kind", kind)
 	}
 	add(row, value)
+	if agent != "" {
+		add("command", agent)
+	}
 	for _, set := range a.Set {
 		name, value, ok := strings.Cut(set, "=")
 		if !ok || name == "" || value == "" || strings.ContainsAny(name, ": \n") {
@@ -149,6 +152,15 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 func installed(word string) bool {
 	_, err := exec.LookPath(word)
 	return err == nil
+}
+
+// scalars writes words as YAML, for a list in brackets.
+func scalars(words []string) string {
+	var all []string
+	for _, word := range words {
+		all = append(all, scalar(word))
+	}
+	return strings.Join(all, ", ")
 }
 
 // scalar writes text as YAML, in quotes where it needs them.

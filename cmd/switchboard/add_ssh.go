@@ -15,6 +15,7 @@ import (
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/transport"
 )
@@ -30,12 +31,16 @@ var errNotAdded = errors.New("nothing was added: do that, and add it again")
 
 // overSSH returns the way to a server that is reached by ssh.
 func overSSH(s servers.Spec) (*transport.SSH, bool) {
-	own, _ := s.Own.(*codex.Config)
-	if own == nil {
-		return nil, false
+	switch own := s.Own.(type) {
+	case *codex.Config:
+		way, ok := own.Way.(*transport.SSH)
+		return way, ok
+	case *acp.Config:
+		if way, ok := own.Way.(*transport.SSHAgent); ok {
+			return way.SSH(), true
+		}
 	}
-	way, ok := own.Way.(*transport.SSH)
-	return way, ok
+	return nil, false
 }
 
 // checkSSH looks whether a machine that is reached by ssh can be worked with, and tells it step by step: the first that
@@ -61,29 +66,41 @@ func checkSSH(ctx context.Context, s servers.Spec, way *transport.SSH, install b
 			return fail("ssh", err)
 		}
 	}
-	if there.Codex == "" {
-		return fail("codex", &handoff.Error{Code: handoff.CodeUnreachable, Detail: "codex", Reason: handoff.ReasonAgentMissing})
+	missing := func(reason handoff.Reason) error {
+		return &handoff.Error{Code: handoff.CodeUnreachable, Detail: "codex", Reason: reason}
 	}
-	d.ok("codex", "%s", there.Codex)
+	about := "agent"
+	switch {
+	case s.Kind == acp.Name && there.Switchboard == "":
+		return fail("switchboard", missing(handoff.ReasonSwitchboardMissing))
+	case s.Kind == codex.Name && there.Codex == "":
+		return fail("codex", missing(handoff.ReasonAgentMissing))
+	case s.Kind == codex.Name:
+		d.ok("codex", "%s", there.Codex)
+		about = "app-server"
+	}
 	if there.Switchboard == "" {
 		d.ok("switchboard", "is not there, and need not be; with it (--install), what its owner allows holds")
 	} else {
 		d.ok("switchboard", "%s", there.Switchboard)
 	}
-	kind := codex.Kind(transport.BySSH())
+	kind, _ := kindNamed(kinds(nil, nil), s.Kind)
 	dial, _ := kind.Dial(s, zap.NewNop())
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	began := time.Now()
 	link, err := dial(ctx)
 	if err != nil {
-		return fail("app-server", err)
+		return fail(about, err)
 	}
 	_, err = link.Catalog.List(ctx, 1)
-	if err = errors.Join(err, link.Conn.Close()); err != nil {
-		return fail("app-server", err)
+	if handoff.CodeOf(err) == handoff.CodeUnsupported { // not every agent lists its sessions
+		err = nil
 	}
-	d.ok("app-server", "codex %s answers, in %s", link.Version, time.Since(began).Round(time.Millisecond))
+	if err = errors.Join(err, link.Conn.Close()); err != nil {
+		return fail(about, err)
+	}
+	d.ok(about, "%s %s answers, in %s", s.Kind, link.Version, time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

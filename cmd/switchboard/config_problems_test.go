@@ -93,10 +93,14 @@ func laterProblems() []problemCase {
 		{"agents of the protocol", `servers:
   - {name: mac, kind: acp, approval: always}
   - {name: mini, kind: acp, command: [claude-agent-acp], approval: untrusted, mode: plan, cwd: /src}
+  - {name: far, kind: acp, ssh: me@far, command: [], env: [KEY]}
 `, []string{
-			`switchboard.yaml:2:6: servers[0]: needs one of joined and command`,
+			`switchboard.yaml:2:6: servers[0]: needs one of ssh, joined and command`,
 			`switchboard.yaml:2:38: servers[0].approval: "always" is unknown; there is untrusted, on-request, never`,
-			`switchboard.yaml:3:85: servers[1].mode: goes without approval, which chooses one`}},
+			`switchboard.yaml:3:85: servers[1].mode: goes without approval, which chooses one`,
+			`switchboard.yaml:4:6: servers[2].cwd: is missing: …`,
+			`switchboard.yaml:4:50: servers[2].command: names no program: …`,
+			`switchboard.yaml:4:59: servers[2].env: does not go with ssh`}},
 		{"later in lists", `servers: [{name: a, kind: llm, url: "wss://a/v1", socket: a, sock: /a}]
 model: {transport: auto}
 `, []string{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ type joinVerb struct {
 	Dirs      []string `name:"dir" placeholder:"DIR,…" help:"The directories that they may be used in. Else all."`
 	Ceiling   string   `placeholder:"SANDBOX" help:"The loosest sandbox that may run here: read-only, workspace-write or danger-full-access."`
 	Stdio     bool     `help:"Serve who comes by ssh, on the standard streams, and end with them; see \"switchboard add NAME ssh:DESTINATION\". The agent goes on."`
+	Chosen    bool     `hidden:"" help:"With --stdio: the first line says which agent."`
 	NoAnswers bool     `help:"What agents ask here is answered here alone: a yes from elsewhere does not count."`
 }
 
@@ -288,11 +290,38 @@ func (j joinVerb) stdio(ctx context.Context, dir, file string, stdout, stderr io
 	if err := syscall.SetNonblock(0, true); err != nil { // so that closing it ends a read
 		return err
 	}
-	return host.Pipe(ctx, host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Log: newLog(stderr)}, codex.Name,
-		os.NewFile(0, "standard input"), stdout, func() error {
+	in, wanted := os.NewFile(0, "standard input"), host.Wanted{Agent: codex.Name}
+	if j.Chosen {
+		chosen, err := readChosen(in)
+		if err != nil {
+			return err
+		}
+		wanted = host.Wanted{Command: chosen.Command, Apart: chosen.Apart}
+	}
+	return host.Pipe(ctx, host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Log: newLog(stderr)}, wanted, in,
+		stdout, func() error {
 			_, err := fmt.Fprintln(stdout, transport.Mark)
 			return err
 		})
+}
+
+// maxChosen bounds the line that says which agent is asked for, in bytes.
+const maxChosen = 16 << 10
+
+// readChosen reads which agent is asked for, and nothing that comes after it.
+func readChosen(in io.Reader) (chosen transport.Chosen, err error) {
+	var line []byte
+	for one := make([]byte, 1); ; line = append(line, one[0]) {
+		if _, err := io.ReadFull(in, one); err != nil {
+			return chosen, err
+		}
+		if one[0] == '\n' {
+			return chosen, json.Unmarshal(line, &chosen)
+		}
+		if len(line) >= maxChosen {
+			return chosen, errors.New("the agent that is asked for has too long a command")
+		}
+	}
 }
 
 // do ends what join began.

@@ -28,7 +28,7 @@ func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
 	return []servers.Kind{
 		codex.Kind(transports(lines)...),
 		agents.Kind(),
-		acp.Kind(joined.PlainTransport(lines), transport.ByCommand()),
+		acp.Kind(transport.BySSHAgent(), joined.PlainTransport(lines), transport.ByCommand()),
 	}
 }
 

@@ -50,7 +50,7 @@ func Kind(transports ...servers.Transport) servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent of the Agent Client Protocol, such as Claude Code",
 		New:  func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
-		Dial: dial, IsThread: sessionID.MatchString,
+		Dial: dial, Takes: servers.Taking(transports), IsThread: sessionID.MatchString,
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An SSHD is a real sshd on a free loopback port with a host key, a user and a home of its own. The ssh of this process
-// reaches it as "box".
+// An SSHD is a real sshd on a free loopback port with a host key, a user and a home of its own. The ssh that its Path
+// finds reaches it as "box".
 type SSHD struct {
 	Home string // of the user at the other end; programs in Home/.local/bin are found there
 	Dir  string // of keys and settings
@@ -22,8 +22,8 @@ type SSHD struct {
 	cmd  *exec.Cmd
 }
 
-// StartSSHD starts an sshd that ends with the test, and puts an ssh before the others in PATH that has settings for it.
-// A missing program fails the test. free returns a loopback port that nobody uses.
+// StartSSHD starts an sshd that ends with the test. A missing program fails the test. free returns a loopback port that
+// nobody uses.
 func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 	t.Helper()
 	program, err := exec.LookPath("sshd")
@@ -47,7 +47,6 @@ func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 		t.Fatal("ssh is missing: install the Debian package openssh-client (make test does that)")
 	}
 	s.file("ssh", 0o700, "#!/bin/sh\nexec %s -F %s \"$@\"\n", real, s.path("ssh_config"))
-	t.Setenv("PATH", s.Dir+":"+os.Getenv("PATH"))
 	if os.Geteuid() == 0 { // then it wants the directory that its service makes
 		s.must(os.MkdirAll("/run/sshd", 0o755))
 	}
@@ -64,6 +63,9 @@ func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 		}
 	}
 }
+
+// Path is a PATH with an ssh before the others that has settings for it.
+func (s *SSHD) Path() string { return s.Dir + ":" + os.Getenv("PATH") }
 
 // Stop ends it. Who is logged in stays so.
 func (s *SSHD) Stop() {

@@ -64,7 +64,7 @@ func (s *SSH) Describe(spec *servers.Spec) {
 
 // Open implements [servers.Way].
 func (s *SSH) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
-	conn, err := s.run(ctx, end, connectThere)
+	conn, err := s.run(ctx, end, "codex", connectThere, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +94,23 @@ const maxBefore = 64 << 10
 const (
 	exitOldSwitchboard = 2   // it knows no join --stdio
 	exitUsage          = 64  // the codex there knows no app-server proxy
+	exitNoSwitchboard  = 66  // our own program is needed and is not there
 	exitNotStarted     = 69  // its app-server does not start
-	ExitNotFound       = 127 // there is no codex; also of join --stdio
+	ExitNotFound       = 127 // the agent is not there; also of join --stdio
 	exitSSH            = 255 // ssh itself failed
 )
 
-// findThere looks for our programs also where the shell of a login finds them, which for a command of ssh is often not
-// asked.
-const findThere = `PATH=$PATH:$HOME/.local/bin:$HOME/bin:$HOME/go/bin:/usr/local/bin:/opt/homebrew/bin; export PATH; umask 077; ` +
-	`has() { command -v "$1" >/dev/null 2>&1; }; ` +
-	`has switchboard || has codex || PATH=$PATH:$("${SHELL:-sh}" -lc "env" </dev/null 2>/dev/null | sed -n "s/^PATH=//p" | tail -n 1); `
+// findThere looks for our programs where they usually are, and loginThere where the shell of a login finds them, which
+// for a command of ssh is often not asked.
+const (
+	findThere = `PATH=$PATH:$HOME/.local/bin:$HOME/bin:$HOME/go/bin:/usr/local/bin:/opt/homebrew/bin; export PATH; umask 077; ` +
+		`has() { command -v "$1" >/dev/null 2>&1; }; `
+	loginThere = `PATH=$PATH:$("${SHELL:-sh}" -lc "env" </dev/null 2>/dev/null | sed -n "s/^PATH=//p" | tail -n 1); `
+)
 
 // connectThere connects the standard streams with the Codex of that machine: by our own program, which looks after it,
 // else with the app-server of its control socket, which is started if need be and stays.
-const connectThere = findThere +
+const connectThere = findThere + `has codex || ` + loginThere +
 	`if has switchboard; then exec switchboard join --stdio; fi; ` +
 	`has codex || exit 127; ` +
 	`answers() { codex app-server proxy </dev/null >/dev/null 2>&1; }; ` +
@@ -126,8 +129,9 @@ func (s *SSH) arguments(script string) []string {
 	return append(append([]string{}, sshOptions...), "--", s.Destination, remote(script))
 }
 
-// run runs a script at the other end, and returns when that says its mark.
-func (s *SSH) run(ctx context.Context, end servers.End, script string) (*sshConn, error) {
+// run runs a script at the other end, gives it first, and returns when it says its mark. program is the one that must
+// be there.
+func (s *SSH) run(ctx context.Context, end servers.End, program, script string, first []byte) (*sshConn, error) {
 	if !destination.MatchString(s.Destination) { // also where nobody has checked
 		return nil, &handoff.Error{
 			Code: handoff.CodeUnreachable, Subject: end.Server, Detail: "no destination", Reason: handoff.ReasonSSHSettings,
@@ -142,8 +146,13 @@ func (s *SSH) run(ctx context.Context, end servers.End, script string) (*sshConn
 		}
 		return nil, fault
 	}
-	c := &sshConn{child: running, r: bufio.NewReaderSize(running.stdout, 32<<10), server: end.Server, to: s.Destination}
+	c := &sshConn{
+		child: running, r: bufio.NewReaderSize(running.stdout, 32<<10), server: end.Server, to: s.Destination, program: program,
+	}
 	stop := context.AfterFunc(ctx, func() { kill(running.cmd) })
+	if len(first) > 0 { // less than a pipe holds: it does not wait
+		_, _ = running.stdin.Write(first) // an ssh that is gone says why
+	}
 	err = c.await()
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
@@ -156,9 +165,9 @@ func (s *SSH) run(ctx context.Context, end servers.End, script string) (*sshConn
 
 // An sshConn is the standard streams of what runs at the other end, as a connection.
 type sshConn struct {
-	child      *child
-	r          *bufio.Reader // Owned by Read
-	server, to string        // Set once
+	child               *child
+	r                   *bufio.Reader // Owned by Read
+	server, to, program string        // Set once
 }
 
 // await reads up to the mark.
@@ -203,7 +212,7 @@ func (c *sshConn) fault(ctx context.Context, err error) *handoff.Error {
 	}
 	switch fault.Reason {
 	case handoff.ReasonAgentMissing:
-		fault.Detail = "codex"
+		fault.Detail = c.program
 	case handoff.ReasonHostKeyChanged:
 		fault.Detail = knownAs(c.to)
 	case handoff.ReasonOutdated:
@@ -264,6 +273,8 @@ func sshReason(code int, said string) handoff.Reason {
 	switch code {
 	case ExitNotFound:
 		return handoff.ReasonAgentMissing
+	case exitNoSwitchboard:
+		return handoff.ReasonSwitchboardMissing
 	case exitUsage:
 		return handoff.ReasonOutdated
 	case exitOldSwitchboard:
@@ -296,13 +307,13 @@ type There struct {
 }
 
 // lookThere tells what a machine is, and what is installed there, a line each.
-const lookThere = findThere + `echo ` + Mark + `; uname -s; uname -m; ` +
+const lookThere = findThere + `has codex || ` + loginThere + `echo ` + Mark + `; uname -s; uname -m; ` +
 	`if has codex; then codex --version </dev/null 2>/dev/null | head -n 1; else echo; fi; ` +
 	`if has switchboard; then switchboard --version </dev/null 2>/dev/null | head -n 1; fi`
 
 // Look logs in, and says what is there.
 func (s *SSH) Look(ctx context.Context, end servers.End) (There, error) {
-	conn, err := s.run(ctx, end, lookThere)
+	conn, err := s.run(ctx, end, "", lookThere, nil)
 	if err != nil {
 		return There{}, err
 	}
@@ -320,8 +331,8 @@ func (s *SSH) Look(ctx context.Context, end servers.End) (There, error) {
 
 // Install copies a program there, as ~/.local/bin/switchboard. One that is there stays whole until the new one is.
 func (s *SSH) Install(ctx context.Context, end servers.End, program io.Reader, size int64) error {
-	conn, err := s.run(ctx, end, `umask 077; d=$HOME/.local/bin; mkdir -p "$d" || exit 1; echo `+Mark+`; n=$d/.switchboard.new; cat >"$n"; `+
-		fmt.Sprintf(`[ $(wc -c <"$n") -eq %d ] && chmod 755 "$n" && mv -f "$n" "$d/switchboard" && echo installed`, size))
+	conn, err := s.run(ctx, end, "", `umask 077; d=$HOME/.local/bin; mkdir -p "$d" || exit 1; echo `+Mark+`; n=$d/.switchboard.new; cat >"$n"; `+
+		fmt.Sprintf(`[ $(wc -c <"$n") -eq %d ] && chmod 755 "$n" && mv -f "$n" "$d/switchboard" && echo installed`, size), nil)
 	if err != nil {
 		return err
 	}

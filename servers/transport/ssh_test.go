@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -79,9 +81,10 @@ func echoed(t *testing.T, wire servers.Wire, words string) {
 // next one reaches the same app-server. Each thing that can be missing is told as that.
 func TestSSH(t *testing.T) {
 	far := serverstest.StartSSHD(t, sessionstest.FreePort)
-	way := &SSH{Destination: "box"}
+	t.Setenv("PATH", far.Path())
+	way, agent := servers.Way(&SSH{Destination: "box"}), &SSHAgent{Destination: "box", Command: []string{"fake-acp", "it's $HOME"}}
 	end := servers.End{Server: "mini", Log: zap.NewNop()}
-	refused := func(reason handoff.Reason) {
+	refusedBy := func(way servers.Way, reason handoff.Reason) {
 		t.Helper()
 		wire, err := way.Open(t.Context(), end)
 		if err == nil {
@@ -91,7 +94,9 @@ func TestSSH(t *testing.T) {
 			t.Errorf("%v, want %s", err, reason)
 		}
 	}
+	refused := func(reason handoff.Reason) { t.Helper(); refusedBy(way, reason) }
 	refused(handoff.ReasonAgentMissing)
+	refusedBy(agent, handoff.ReasonSwitchboardMissing)
 	far.Install("codex", "#!/bin/sh\necho no such model >&2\nexit 1\n")
 	refused(handoff.ReasonOutdated) // its proxy is no command
 	far.Install("codex", proxyScript(t, echoes(t)))
@@ -114,6 +119,21 @@ func TestSSH(t *testing.T) {
 
 	far.Install("switchboard", "#!/bin/sh\necho 'unknown flag --stdio' >&2\nexit 2\n")
 	refused(handoff.ReasonOutdated)
+	refusedBy(agent, handoff.ReasonOutdated)
+	far.Install("switchboard", "#!/bin/sh\necho there is no such agent >&2\nexit 127\n")
+	refusedBy(agent, handoff.ReasonAgentMissing)
+	far.Install("switchboard", "#!/bin/sh\n[ \"$*\" = \"join --stdio --chosen\" ] || exit 9\necho "+Mark+"\nexec cat\n")
+	for _, end.Apart = range []bool{true, false} { // the words reach it whole, whatever a shell would make of them
+		wire, err = agent.Open(t.Context(), end)
+		must(t, err)
+		var told Chosen
+		line, err := wire.Read()
+		if must(t, errors.Join(err, json.Unmarshal(line, &told))); told.Apart != end.Apart || !slices.Equal(told.Command, agent.Command) {
+			t.Errorf("asked for %s", line)
+		}
+		echoed(t, wire, strings.Repeat("x", 1<<20))
+		must(t, wire.Close())
+	}
 	far.Install("switchboard", "#!/bin/sh\necho "+Mark+"\n"+strings.TrimPrefix(strings.ReplaceAll(proxyScript(t, echoes(t)), "app-server proxy", "join --stdio"), "#!/bin/sh\n"))
 	wire, err = way.Open(t.Context(), end)
 	must(t, err)
@@ -157,7 +177,8 @@ func TestSSHReasons(t *testing.T) {
 		}
 	}
 	for code, want := range map[int]handoff.Reason{
-		ExitNotFound: handoff.ReasonAgentMissing, exitUsage: handoff.ReasonOutdated, exitNotStarted: handoff.ReasonAgentEnded,
+		exitNoSwitchboard: handoff.ReasonSwitchboardMissing,
+		ExitNotFound:      handoff.ReasonAgentMissing, exitUsage: handoff.ReasonOutdated, exitNotStarted: handoff.ReasonAgentEnded,
 		exitOldSwitchboard: handoff.ReasonOutdated, 1: handoff.ReasonAgentEnded, 0: handoff.ReasonCut,
 	} {
 		if got := sshReason(code, "switchboard: unknown flag --stdio; Connection refused"); got != want {
@@ -190,6 +211,19 @@ func (c *complaints) Bad(_, format string, args ...any) {
 	c.all = append(c.all, fmt.Sprintf(format, args...))
 }
 
+// TestSSHProgram: no name of a program becomes part of a script but a plain one.
+func TestSSHProgram(t *testing.T) {
+	t.Parallel()
+	none := connectAgent("")
+	for program, want := range map[string]bool{
+		"claude-agent-acp": true, "/opt/a.b/agent_1": true, "-x": false, "a b": false, "$(x)": false, "a;b": false, "a'b": false, "a\nb": false,
+	} {
+		if is := connectAgent(program) != none; is != want {
+			t.Errorf("%q is in the script: %v", program, is)
+		}
+	}
+}
+
 // TestSSHDestinations: nothing that ssh, or a shell in somebody's settings, could take for more than a destination
 // reaches it; what does stands behind the end of the options.
 func TestSSHDestinations(t *testing.T) {
@@ -214,7 +248,7 @@ func TestSSHDestinations(t *testing.T) {
 			t.Errorf("%q is run: %v", bad, err)
 		}
 	}
-	if strings.Contains(connectThere, "'") {
+	if strings.Contains(connectThere+connectAgent("claude-agent-acp"), "'") {
 		t.Error("the script ends the word that it stands in")
 	}
 }

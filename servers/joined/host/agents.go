@@ -3,6 +3,8 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net"
 	"os"
@@ -72,25 +74,46 @@ func newAgents(cfg Config) *agents {
 	return &agents{cfg: cfg, procs: map[string]*process{}, versions: map[string]string{}, places: map[string]*places{}}
 }
 
+// allowed are the agents that may be used, each with its command.
+func (p Policy) allowed() []Setting {
+	if p.Agents == nil {
+		return usual()
+	}
+	var all []Setting
+	for _, s := range p.Agents {
+		if s.Command == nil {
+			i := slices.IndexFunc(usual(), func(u Setting) bool { return u.Name == s.Name })
+			if i < 0 {
+				continue // which the reader of the file has reported
+			}
+			u := usual()[i]
+			s.Kind, s.Command, s.Mode = u.Kind, u.Command, cmp.Or(s.Mode, u.Mode)
+			s.Env = append(u.Env, s.Env...) // the last of a name counts
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+var errOtherAgents = errors.New("the owner of this machine allows other agents only, in machine.yaml")
+
+// started is the agent of kind acp that is started by a command. Where the owner lists none, it may be any.
+func (p Policy) started(command []string) (Setting, error) {
+	all := p.allowed()
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Kind == kindACP && slices.Equal(s.Command, command) })
+	switch {
+	case i >= 0:
+		return all[i], nil
+	case p.Agents != nil || len(command) == 0:
+		return Setting{}, errOtherAgents
+	}
+	sum := sha256.Sum256([]byte(strings.Join(command, "\x00")))
+	return Setting{Name: "acp-" + hex.EncodeToString(sum[:8]), Kind: kindACP, Command: command}, nil
+}
+
 // settings are the agents that may be used and are installed.
 func (a *agents) settings() []Setting {
-	all := usual()
-	if a.cfg.Policy.Agents != nil {
-		all = nil
-		for _, s := range a.cfg.Policy.Agents {
-			if s.Command == nil {
-				i := slices.IndexFunc(usual(), func(u Setting) bool { return u.Name == s.Name })
-				if i < 0 {
-					continue // which the reader of the file has reported
-				}
-				u := usual()[i]
-				s.Kind, s.Command, s.Mode = u.Kind, u.Command, cmp.Or(s.Mode, u.Mode)
-				s.Env = append(u.Env, s.Env...) // the last of a name counts
-			}
-			all = append(all, s)
-		}
-	}
-	return slices.DeleteFunc(all, func(s Setting) bool {
+	return slices.DeleteFunc(a.cfg.Policy.allowed(), func(s Setting) bool {
 		_, err := exec.LookPath(s.Command[0])
 		return err != nil
 	})

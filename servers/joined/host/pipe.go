@@ -9,17 +9,36 @@ import (
 	"sync"
 	"syscall"
 
+	"switchboard/handoff"
 	"switchboard/servers/joined"
 )
+
+// A Wanted is the agent that who comes by ssh asks for.
+type Wanted struct {
+	Agent   string   // its name; ""
+	Command []string // where it has none: an agent of kind acp that is started so
+	Apart   bool     // it only reads, beside the connection that works
+}
 
 // Pipe connects an agent of this machine with in and out until either ends: for who comes by ssh. ready is called once
 // the agent is there. What the machine's owner allows holds as for a line, and the agent goes on when this ends. Other
 // processes of ours may use the same directory meanwhile.
-func Pipe(ctx context.Context, cfg Config, agent string, in io.ReadCloser, out io.Writer, ready func() error) error {
+func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out io.Writer, ready func() error) error {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return err
 	}
-	conn, err := newAgents(cfg).dial(ctx, joined.Opening{Agent: agent})
+	all := newAgents(cfg)
+	if wanted.Agent == "" {
+		s, err := cfg.Policy.started(wanted.Command)
+		if err != nil {
+			return err
+		}
+		all.cfg.Policy.Agents, wanted.Agent = []Setting{s}, s.Name
+	}
+	conn, err := all.dial(ctx, joined.Opening{Agent: wanted.Agent, Apart: wanted.Apart})
+	if fault, ok := errors.AsType[*handoff.Error](err); ok && fault.Reason == handoff.ReasonAgentMissing && wanted.Command != nil {
+		fault.Detail = wanted.Command[0]
+	}
 	if err != nil {
 		return err
 	}
