@@ -217,8 +217,8 @@ func TestItemsOfOldServers(t *testing.T) {
 	}
 	for range 2 * maxDialect {
 		d.added = false
-		read(`{"type":"response.output_item.added","response_id":"` + newCallID() + `","item":{"id":"m","type":"message"}}`)
-		read(`{"type":"conversation.item.created","item":{"id":"` + newCallID() + `","type":"function_call"}}`)
+		read(`{"type":"response.output_item.added","response_id":"` + newCallID("") + `","item":{"id":"m","type":"message"}}`)
+		read(`{"type":"conversation.item.created","item":{"id":"` + newCallID("") + `","type":"function_call"}}`)
 	}
 	if len(d.created) > maxDialect || len(d.running) > maxDialect {
 		t.Errorf("%d and %d are remembered", len(d.created), len(d.running))

@@ -67,6 +67,9 @@ type Config struct {
 	Hold time.Duration
 	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
 	Broken Broken
+	// Instance is the id of this instance where there are several: it stands in the ids of calls, so that whoever has no
+	// other name is led there. "": there is one.
+	Instance string
 	// Log may be nil.
 	Log *zap.Logger
 }
@@ -239,7 +242,7 @@ func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc
 		client.Abandon()
 		return fault
 	}
-	call := f.admit(grant, newCallID(), 0, client, model, func(c *Call) { c.renews(f.another("", nil)) })
+	call := f.admit(grant, newCallID(f.config.Instance), 0, client, model, func(c *Call) { c.renews(f.another("", nil)) })
 	return f.serve(ctx, call, client, model, pass)
 }
 
@@ -292,9 +295,12 @@ func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 // callPath is the address of a call, without its id.
 const callPath = "/v1/realtime/calls/"
 
-// newCallID returns an id in the form of OpenAI's.
-func newCallID() string {
+// newCallID returns an id in the form of OpenAI's, in which the instance stands whose call it is, if it has a name.
+func newCallID(instance string) string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	return "rtc_" + hex.EncodeToString(b[:])
+	if instance != "" {
+		instance += "_"
+	}
+	return "rtc_" + instance + hex.EncodeToString(b[:])
 }

@@ -94,7 +94,7 @@ func (f *Front) serveOffer(
 		fault.Reply(w, true)
 		return
 	}
-	id := newCallID()
+	id := newCallID(f.config.Instance)
 	begun := make(chan *handoff.Error, 1)
 	// Before the answer: a client that has the id may hang up at once.
 	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) {

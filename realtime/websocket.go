@@ -86,7 +86,7 @@ func (f *Front) openWebSocket(
 		fault.Reply(w, true)
 		return nil
 	}
-	id, hold := newCallID(), f.holdOf(r, grant)
+	id, hold := newCallID(f.config.Instance), f.holdOf(r, grant)
 	client := f.upgrade(w, r, at(id), f.log)
 	if client == nil {
 		model.Abandon()

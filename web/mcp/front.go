@@ -18,6 +18,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"sync"
@@ -59,6 +60,10 @@ type Config struct {
 	Log     *zap.Logger   // nil: none
 
 	Trace handoff.Tracer // of calls that give work
+
+	// Instance is the id of this instance where there are several: it stands in the ids of sessions, which are here. "":
+	// there is one.
+	Instance string
 
 	// Patience is how long one answer may take; 0: [patience]. Tests shorten it.
 	Patience time.Duration
@@ -202,12 +207,20 @@ func (f *Front) Close() {
 	}
 }
 
+// newSessionID returns an id that nobody guesses.
+func (f *Front) newSessionID() string {
+	if f.cfg.Instance == "" {
+		return rand.Text()
+	}
+	return f.cfg.Instance + "_" + rand.Text()
+}
+
 // server makes the server of one session, or of one request without any, with the tools of a grant.
 func (f *Front) server(g handoff.Grant) *mcp.Server {
 	s := mcp.NewServer(
 		&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: f.cfg.Version},
 		&mcp.ServerOptions{
-			Instructions: instructions,
+			Instructions: instructions, GetSessionID: f.newSessionID,
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list does not change
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 		},

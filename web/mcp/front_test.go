@@ -363,3 +363,23 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the others' sessions: %s", got)
 	}
 }
+
+// A session is of one instance, whose id stands in the session's where there are several.
+func TestSessionNamesTheInstance(t *testing.T) {
+	f := newFleet()
+	for _, instance := range []string{"", "AB2"} {
+		front := mcp.New(mcp.Config{Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
+			Work: f, Version: "1", Instance: instance})
+		t.Cleanup(front.Close)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := front.Serve(w, r, handoff.Grant{Caller: handoff.Caller{Principal: "owner"}}); err != nil {
+				handoff.AsError(err).Reply(w, false)
+			}
+		}))
+		t.Cleanup(s.Close)
+		before, rest, found := strings.Cut(connect(t, s.URL, "owner", "2025-11-25", nil).ID(), "_")
+		if instance == "" && (found || len(before) < 20) || instance != "" && (before != instance || len(rest) < 20) {
+			t.Errorf("instance %q: session %s %s", instance, before, rest)
+		}
+	}
+}

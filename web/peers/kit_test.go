@@ -47,7 +47,8 @@ type view struct {
 	self string
 }
 
-func (v view) Where(_ context.Context, caller string) (Peer, error) {
+func (v view) Where(_ context.Context, c handoff.Caller) (Peer, error) {
+	caller := c.String()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked++

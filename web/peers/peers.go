@@ -58,7 +58,7 @@ type Peer struct {
 type Locator interface {
 	// Where returns the instance that has a caller now, which is this one where it has just taken a home that was free
 	// or whose instance is dead. An error is of the vocabulary.
-	Where(ctx context.Context, caller string) (Peer, error)
+	Where(ctx context.Context, c handoff.Caller) (Peer, error)
 	// Peers returns the instances that are there, this one among them.
 	Peers() []Peer
 	// Dead reports whether an instance is certainly gone.
@@ -148,7 +148,7 @@ func (f *Forwarder) refuseMisdirected(w http.ResponseWriter, _ *http.Request) (b
 // find returns the instance that serves a request of a caller.
 func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller) (Peer, error) {
 	if !c.Nameless() {
-		return f.locator.Where(ctx, c.String())
+		return f.locator.Where(ctx, c)
 	}
 	for _, id := range []string{r.PathValue("id"), r.URL.Query().Get("call_id"), r.Header.Get("Mcp-Session-Id")} {
 		for _, p := range f.locator.Peers() {
