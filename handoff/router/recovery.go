@@ -32,7 +32,7 @@ func (c *caller) adopt(ctx context.Context, entries []ledger.Entry) {
 }
 
 func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
-	l := c.newLedgerWriter(e.Key, c.router.NextID(), e.Args, false)
+	l := c.newLedgerWriter(e.Key, c.router.ids.Next(), e.Args, false)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
@@ -116,7 +116,7 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	}
 	id := e.ClientID
 	if id == "" { // it never came to a start
-		id = c.router.NextID()
+		id = c.router.ids.Next()
 	}
 	rec := c.recordOf(e, id)
 	remember(&rec, body)

@@ -57,7 +57,7 @@ func (r *Router) startAs(
 	if tooDeep != nil {
 		return "", tooDeep
 	}
-	w := c.newRun(r.NextID())
+	w := c.newRun(r.ids.Next())
 	if req.Key == "" {
 		req.Key = w.ID
 	}
