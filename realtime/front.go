@@ -67,8 +67,8 @@ type Config struct {
 	Hold time.Duration
 	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
 	Broken Broken
-	// Instance is the id of this instance where there are several: it stands in the ids of calls, so that whoever has no
-	// other name is led there. "": there is one.
+	// Instance is the id of this instance where there are several: it stands in the ids of calls, so that whoever has
+	// no other name is led there. "": there is one.
 	Instance string
 	// Log may be nil.
 	Log *zap.Logger

@@ -51,6 +51,7 @@ type plan struct {
 	KeyFile           string
 	Proxies           []netip.Prefix
 	Media             rtc.Config
+	Peers             *peersPlan    // nil: this is the only instance
 	Redis             string        // "": a file in the state directory
 	History           time.Duration // how long what was heard is kept; 0: thirty days
 	StateDir          string
@@ -168,6 +169,10 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	runs = homes.New(routing)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
+	beside, err := s.peering(p)
+	if err != nil {
+		return err
+	}
 	front, err := s.front(p, calls, broken)
 	if err != nil {
 		return err
@@ -175,7 +180,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if api, err = s.responses(fleet, runs); err != nil {
 		return err
 	}
-	agentFront := s.mcp(fleet, runs)
+	agentFront := s.mcp(p, fleet, runs)
 	s.describe(p, sims.voice, specs, listen.Addr())
 	programs := s.oauth(p)
 	s.settings = &reloading{state: p.StateDir, again: p.Again, first: p.Settings, now: p.Settings, there: there,
@@ -191,12 +196,13 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload,
 		Owner: ownerName, Address: func() string { return s.address },
 		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
+		Peers: beside.web(),
 	})
 	if err != nil {
 		return err
 	}
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
-		there.machines)
+		there.machines, beside.web())
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", there.machines.Run}),
 		append(sims.stages, stage{"simulated machines", stand.run}, stage{"sessions", s.store.Run})...)
@@ -204,11 +210,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}
-	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run},
-		stage{"voice", front.Run}); err != nil {
-		return err
-	}
-	return nil
+	first := append(beside.stages(s.edge), stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run})
+	return s.stage(p, limited, runs.Recovered, after, first...)
 }
 
 // front is where calls come in and the voice model is reached.
@@ -222,7 +225,8 @@ func (s *service) front(p plan, calls realtime.Router, broken realtime.Broken) (
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
 		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
 		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
-		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort, Log: s.log.Named("realtime"),
+		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort,
+		Instance: p.instance(), Log: s.log.Named("realtime"),
 	})
 }
 
@@ -320,12 +324,13 @@ func callWords(b realtime.Bill) string {
 }
 
 // mcp serves the table of tools to other agents.
-func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes) *mcp.Front {
+func (s *service) mcp(p plan, fleet *servers.Fleet, runs *homes.Homes) *mcp.Front {
 	return mcp.New(mcp.Config{
 		Backend: tools.Backend{
 			Directory: fleet, Resolver: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
 		},
-		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace, Log: s.log.Named("mcp"),
+		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
+		Instance: p.instance(), Log: s.log.Named("mcp"),
 	})
 }
 

@@ -61,8 +61,8 @@ type Config struct {
 
 	Trace handoff.Tracer // of calls that give work
 
-	// Instance is the id of this instance where there are several: it stands in the ids of sessions, which are here. "":
-	// there is one.
+	// Instance is the id of this instance where there are several: it stands in the ids of sessions, which are here.
+	// "": there is one.
 	Instance string
 
 	// Patience is how long one answer may take; 0: [patience]. Tests shorten it.
