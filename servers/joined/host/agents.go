@@ -181,11 +181,16 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 	if all[i].Kind == kindACP {
 		return a.dialLines(ctx, p, to.Apart)
 	}
+	g := newGate(a.cfg.Policy)
+	g.of = p
+	if g.rested = p.resting(); g.rested != nil {
+		return gated(nil, g), nil
+	}
 	conn, err := p.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return gated(conn, a.cfg.Policy), nil
+	return gated(conn, g), nil
 }
 
 // dialLines opens a connection to an agent of kind acp. Who only reads gets a process that ends with the connection:
@@ -234,6 +239,7 @@ func (a *agents) process(s Setting) (*process, error) {
 	}
 	p := &process{
 		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log, turn: make(chan struct{}, 1), used: time.Now(),
+		open: map[*used]bool{},
 	}
 	if len(a.cfg.Policy.Dirs) > 0 {
 		p.begins = a.cfg.Policy.Dirs[0]

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
 
 	"switchboard/servers"
 )
@@ -23,6 +24,8 @@ import (
 // every sandbox and question.
 type gate struct {
 	policy Policy
+	of     *process        // Set once: that is told of use; nil: nobody is
+	rested json.RawMessage // Set once: what initialize is answered where the app-server rests
 
 	mu      sync.Mutex
 	watched map[string]string // Guarded by mu: requests whose answer tells of a session, by id; the value is the method
@@ -102,7 +105,8 @@ func (g *gate) fromService(data []byte) (frame, error) {
 
 // watch remembers a request whose answer may tell of a session. Where not every directory may be read of, that is any.
 func (g *gate) watch(id, method string) error {
-	if method == "" || id == "" || id == "null" || !g.bounded() && !slices.Contains(tells, method) {
+	greets := method == "initialize" && g.of != nil
+	if method == "" || id == "" || id == "null" || !greets && !g.bounded() && !slices.Contains(tells, method) {
 		return nil
 	}
 	g.mu.Lock()
@@ -258,8 +262,12 @@ func (g *gate) fromAgent(data []byte) []byte {
 	if f.Error != nil {
 		return withHolder(f.ID, f.Error.Message, data)
 	}
-	if method == "thread/list" {
+	switch {
+	case method == "thread/list":
 		return g.listedLocked(f.ID, f.Result, data)
+	case method == "initialize" && g.of != nil:
+		g.of.greets(f.Result)
+		return data
 	}
 	var r struct {
 		Thread  wireThread
@@ -282,13 +290,14 @@ func (g *gate) fromAgent(data []byte) []byte {
 	return data
 }
 
-// gated returns the service's end of a connection to an app-server through a gate.
-func gated(agent net.Conn, policy Policy) net.Conn {
+// gated returns the service's end of a connection to an app-server through a gate. agent is nil where it rests.
+func gated(agent net.Conn, g *gate) net.Conn {
 	near, far := net.Pipe()
-	g := newGate(policy)
 	go func() { // ends with either end
-		defer func() { _ = agent.Close() }() // they are gone either way
-		defer func() { _ = far.Close() }()
+		defer func() { _ = far.Close() }() // it is gone either way
+		if agent != nil {
+			defer func() { _ = agent.Close() }() // likewise
+		}
 		serveOne(far, func(service *websocket.Conn) { g.between(service, agent) })
 	}()
 	return near
@@ -344,11 +353,13 @@ func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "uni
 
 // between passes messages between the service and an app-server until either ends.
 func (g *gate) between(service *websocket.Conn, conn net.Conn) {
-	dialer := websocket.Dialer{
-		HandshakeTimeout: startWithin, ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
-		NetDial: func(string, string) (net.Conn, error) { return conn, nil },
+	var agent *websocket.Conn
+	var err error
+	if conn != nil {
+		agent, err = shake(conn)
+	} else if agent, err = g.wake(service); err != nil {
+		g.of.log.Info("app-server is not woken", zap.Error(err))
 	}
-	agent, _, err := dialer.Dial("ws://localhost/", nil)
 	if err != nil {
 		return
 	}
@@ -384,7 +395,7 @@ func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) 
 		case errors.Is(refused, errFull):
 			return
 		case refused == nil:
-			if pass(agent, f.passes, strings.NewReader("")) != nil {
+			if !g.of.uses(f.method) || pass(agent, f.passes, strings.NewReader("")) != nil {
 				return
 			}
 			continue
@@ -430,11 +441,20 @@ func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
 		if kind != websocket.TextMessage {
 			continue
 		}
-		var data []byte
+		data := make([]byte, headOf)
+		n, err := io.ReadFull(r, data)
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+			return
+		}
+		if data = data[:n]; tellsOfWork(data) {
+			g.of.uses("")
+		}
 		if g.watches() {
-			if data, err = io.ReadAll(io.LimitReader(r, servers.MaxFrame)); err != nil {
+			rest, err := io.ReadAll(io.LimitReader(r, servers.MaxFrame))
+			if err != nil {
 				return
 			}
+			data = append(data, rest...)
 			more := int64(0)
 			if g.bounded() {
 				if more, err = io.Copy(io.Discard, r); err != nil {

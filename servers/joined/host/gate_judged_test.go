@@ -132,7 +132,7 @@ func newEnds(t *testing.T, policy Policy) ends {
 			<-t.Context().Done()
 		})
 	}()
-	line := gated(near, policy)
+	line := gated(near, newGate(policy))
 	dialer := websocket.Dialer{
 		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return line, nil },
 	}

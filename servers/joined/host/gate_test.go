@@ -129,7 +129,7 @@ func TestGateBetween(t *testing.T) {
 			}
 		}
 	})
-	conn := gated(near, Policy{})
+	conn := gated(near, newGate(Policy{}))
 	dialer := websocket.Dialer{NetDial: func(string, string) (net.Conn, error) { return conn, nil }}
 	service, _, err := dialer.DialContext(t.Context(), "ws://localhost/", nil)
 	must(t, err)

@@ -48,10 +48,14 @@ type process struct {
 	turn    chan struct{} // capacity 1; who has put a token in may start or end it
 
 	mu       sync.Mutex
-	open     int       // Guarded by mu: connections to it
-	used     time.Time // Guarded by mu: when there was one last
-	failures int       // Guarded by mu: starts in a row that did not last
-	failed   time.Time // Guarded by mu: when the last of them was noticed
+	open     map[*used]bool  // Guarded by mu: connections to it
+	used     time.Time       // Guarded by mu: when it was used last
+	greeting json.RawMessage // Guarded by mu: what an app-server answered to initialize last; nil: its use is not told
+	ending   bool            // Guarded by mu: it is being ended, since nobody used it
+	rests    bool            // Guarded by mu: it was, and nobody needed it since
+	told     int             // Guarded by mu: the number of the process that we ended last
+	failures int             // Guarded by mu: starts in a row that did not last
+	failed   time.Time       // Guarded by mu: when the last of them was noticed
 }
 
 // processFile ends the name of a file that has what is kept of a process, after the agent's name.
@@ -65,6 +69,9 @@ type found struct {
 
 // dial opens a connection to the agent, and starts it if it does not run.
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
+	if err := p.awaken(ctx); err != nil {
+		return nil, err
+	}
 	if daemon := daemonSocket(); daemon != "" && p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command) {
 		if conn, err := connect(ctx, daemon); err == nil {
 			return conn, nil // its sessions may be open in other programs of the user's through it
@@ -80,10 +87,11 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil { // another process ends it just now
 		return nil, errors.Join(err, conn.Close())
 	}
+	u := &used{Conn: conn, of: p, lock: lock}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.open++
-	return &used{Conn: conn, of: p, lock: lock}, nil
+	p.open[u] = true
+	return u, nil
 }
 
 func connect(ctx context.Context, socket string) (net.Conn, error) {
@@ -103,8 +111,10 @@ func (u *used) Close() error {
 	u.once.Do(func() {
 		u.of.mu.Lock()
 		defer u.of.mu.Unlock()
-		u.of.open--
-		u.of.used = time.Now()
+		delete(u.of.open, u)
+		if u.of.greeting == nil { // else who uses it tells
+			u.of.used = time.Now()
+		}
 		_ = u.lock.Close() // it is only a lock
 	})
 	return u.Conn.Close()
@@ -191,7 +201,10 @@ func (p *process) launch() (exited <-chan error, err error) {
 	ended := make(chan error, 1)
 	go func() { // ends with the child, which may outlive us
 		err := cmd.Wait()
-		if time.Since(began) < livedFor {
+		p.mu.Lock()
+		ours := p.told == cmd.Process.Pid
+		p.mu.Unlock()
+		if time.Since(began) < livedFor && !ours {
 			_ = p.fails(err)
 		} else {
 			p.mu.Lock()
@@ -252,26 +265,15 @@ func (p *process) openLog() (*os.File, error) {
 	return os.OpenFile(p.logPath(), flags, 0o600)
 }
 
-// endUnused ends the agent when nobody was connected to it for a day.
-func (p *process) endUnused(now time.Time) {
-	p.mu.Lock()
-	unused := p.open == 0 && now.Sub(p.used) > unusedFor
-	p.mu.Unlock()
-	if !unused {
-		return
-	}
-	lock, err := p.lock(useFile, syscall.LOCK_EX|syscall.LOCK_NB)
-	if err != nil { // another process of ours uses it
-		return
-	}
-	defer func() { _ = lock.Close() }() // it is only a lock
-	p.end()
-}
-
 // end ends the agent if it runs: SIGTERM, and SIGKILL where that is not enough.
 func (p *process) end() {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
+	p.endNow()
+}
+
+// endNow ends the agent. The caller has the turn.
+func (p *process) endNow() {
 	text, err := os.ReadFile(filepath.Join(p.dir, p.setting.Name+processFile))
 	var was found
 	if err != nil || json.Unmarshal(text, &was) != nil || was.PID <= 1 {
@@ -281,6 +283,9 @@ func (p *process) end() {
 	if !lives() {
 		return
 	}
+	p.mu.Lock()
+	p.told = was.PID
+	p.mu.Unlock()
 	p.log.Info("agent is ended", zap.String("agent", p.setting.Name))
 	_ = syscall.Kill(-was.PID, syscall.SIGTERM) // it has a session, and with that a group, of its own
 	for end := time.Now().Add(endWithin); lives(); time.Sleep(20 * time.Millisecond) {

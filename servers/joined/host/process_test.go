@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
 	"switchboard/servers/joined"
@@ -38,8 +40,39 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return
 		}
+		if os.Getenv(agentEnv) == "codex" {
+			go serveOne(conn, playCodex)
+			continue
+		}
 		_, _ = fmt.Fprintln(conn, os.Getpid())
 		_ = conn.Close()
+	}
+}
+
+// playCodex is an app-server whose answers say which process it is, and how often it was asked.
+func playCodex(conn *websocket.Conn) {
+	asked, greeted := 0, false
+	for {
+		_, data, err := conn.ReadMessage()
+		var f struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err != nil || json.Unmarshal(data, &f) != nil {
+			return
+		}
+		answer := fmt.Sprintf(`{"id":%s,"result":{"pid":%d,"asked":%d}}`, f.ID, os.Getpid(), asked)
+		switch {
+		case f.Method == "initialize":
+			answer, greeted = fmt.Sprintf(`{"id":%s,"result":{"userAgent":"codex/0.169.0"}}`, f.ID), true
+		case f.ID == nil:
+			continue
+		case !greeted:
+			answer = fmt.Sprintf(`{"id":%s,"error":{"message":"Not initialized"}}`, f.ID)
+		}
+		if asked++; conn.WriteMessage(websocket.TextMessage, []byte(answer)) != nil {
+			return
+		}
 	}
 }
 
@@ -95,6 +128,72 @@ func TestAgentOutlivesUs(t *testing.T) {
 	if _, err := connect(t.Context(), next.all()[0].socket); err == nil {
 		t.Error("it was not ended")
 	}
+}
+
+// TestCodexRests: an app-server that nobody used for a day is ended though the service is connected to it, which asks it
+// for lists. Who connects then is greeted as before, and the first request starts it.
+func TestCodexRests(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
+	own, err := os.Executable()
+	must(t, err)
+	a := installed(t, dir, agentEnv+"=codex exec "+own+` "$@"`)
+	t.Cleanup(a.end)
+	p := a.all()[0]
+	greet := func() *websocket.Conn {
+		t.Helper()
+		conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
+		must(t, err)
+		ws, err := shake(conn)
+		must(t, err)
+		t.Cleanup(func() { _ = ws.Close() })
+		if got := told(t, ws, "initialize"); got != `{"id":1,"result":{"userAgent":"codex/0.169.0"}}` {
+			t.Errorf("greeted by %s", got)
+		}
+		must(t, ws.WriteMessage(websocket.TextMessage, []byte(`{"method":"initialized"}`)))
+		return ws
+	}
+	ws := greet()
+	first := told(t, ws, "thread/start")
+	used := time.Now()
+	told(t, ws, "thread/list")
+	p.endUnused(used.Add(unusedFor - time.Minute))
+	if again := told(t, ws, "thread/list"); again == "" || again == first {
+		t.Errorf("it was ended although it was used: %q", again)
+	}
+	p.endUnused(time.Now().Add(unusedFor + time.Minute))
+	if got := told(t, ws, "thread/start"); got != "" {
+		t.Errorf("one that was ended says %s", got)
+	}
+	ws = greet()
+	if conn, err := connect(t.Context(), p.socket); err == nil {
+		_ = conn.Close()
+		t.Error("it runs although nobody needs it")
+	}
+	next := told(t, ws, "thread/start")
+	if !strings.Contains(next, `"pid"`) || strings.Contains(next, strings.Split(first, ",")[1]) {
+		t.Errorf("it is not started again: %s after %s", next, first)
+	}
+	p.mu.Lock()
+	p.ending = true // what comes meanwhile must not reach one that may not live to answer
+	p.mu.Unlock()
+	if got := told(t, ws, "thread/start"); got != "" {
+		t.Errorf("one that is being ended says %s", got)
+	}
+	p.mu.Lock()
+	p.ending = false
+	p.mu.Unlock()
+}
+
+// told is what a connection answers to a method; "": it is over.
+func told(t *testing.T, ws *websocket.Conn, method string) string {
+	t.Helper()
+	_ = ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":1,"method":%q,"params":{}}`, method)) // it may be over
+	_, data, err := ws.ReadMessage()
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // TestAgentThatEnds: an agent that ends at once is started again later and later, and the reason says where to look.

@@ -25,6 +25,7 @@ type book struct {
 	running  bool            // it was started, and asked to initialize
 	ready    bool            // it has answered that
 	unfit    bool            // it has answered that with an error
+	leaving  bool            // it ends since nobody used it: what comes meanwhile is for the next one
 	last     int64           // id of the newest request to the agent
 	waiting  map[int64]request
 	sessions map[string]*session
@@ -140,8 +141,18 @@ func (b *book) fail(why string) {
 	b.greeted, b.held = nil, nil
 }
 
-// ended says that the agent has ended, and with it all that ran in it.
+// leave says that the agent is told to end, since nobody used it. What comes for it from here on it must not get.
+func (b *book) leave() { b.ready, b.leaving = false, true }
+
+// ended says that the agent has ended, and with it all that ran in it. What it never got is nowhere told as ended: the
+// client loses its connection without an answer, finds no such prompt when it is back, and begins it in the next one.
 func (b *book) ended(why string) {
+	if b.leaving {
+		for _, h := range b.held {
+			b.unsend(h)
+		}
+		b.held = nil
+	}
 	b.fail(why)
 	for id, s := range b.sessions {
 		s.open = false
@@ -150,7 +161,7 @@ func (b *book) ended(why string) {
 		}
 		b.forget(id)
 	}
-	b.running, b.ready, b.unfit, b.closing = false, false, false, 0
+	b.running, b.ready, b.unfit, b.leaving, b.closing = false, false, false, false, 0
 	clear(b.waiting)
 	clear(b.asked)
 }

@@ -181,6 +181,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 			if k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() {
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
+				k.book.leave()
 			}
 		}
 		k.start()

@@ -158,6 +158,68 @@ func TestUnused(t *testing.T) {
 	}
 }
 
+// TestUnusedEnds: a prompt that comes while an agent ends that nobody used reaches no agent and is not told as ended:
+// its client is cut off, finds none when it is back, and begins it in the next agent.
+func TestUnusedEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		clients, starts := make(pipes), 0
+		start := func() (*Agent, error) {
+			starts++
+			n := starts
+			in, theirs := io.Pipe()
+			out, ours := io.Pipe()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				defer ours.Close()
+				for lines := bufio.NewScanner(in); lines.Scan(); {
+					var f frame
+					_ = json.Unmarshal(lines.Bytes(), &f)
+					_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d}}`+"\n", f.ID, n)
+				}
+				time.Sleep(endWithin / 2) // it ends slowly
+			}()
+			return &Agent{In: theirs, Out: out, Wait: func() error { <-ended; return nil }, Kill: func() {}}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_ = Keep(ctx, Config{Listener: clients, Start: start, Unused: time.Hour, Log: zap.NewNop()})
+		}()
+		attach := func() *attached {
+			near, far := net.Pipe()
+			clients <- far
+			a := &attached{t, near, bufio.NewScanner(near)}
+			if got := a.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) {
+				t.Errorf("greeted by %s", got)
+			}
+			return a
+		}
+		prompt := func(a *attached, method string) string {
+			if _, err := fmt.Fprintf(a.conn, `{"jsonrpc":"2.0","id":2,"method":%q,"params":{"sessionId":"s","prompt":[]}}`+"\n", method); err != nil {
+				return ""
+			}
+			return a.next()
+		}
+		a := attach()
+		time.Sleep(time.Hour + time.Minute + endWithin/4) // it is looked at each minute, and then ends
+		if got := prompt(a, doPrompt); got != "" {
+			t.Errorf("the prompt is answered %s", got)
+		}
+		a = attach()
+		if got := prompt(a, doAdopt); !strings.Contains(got, `"found":false`) {
+			t.Errorf("there is a prompt that no agent got: %s", got)
+		}
+		if got := prompt(a, doPrompt); !strings.Contains(got, `"agent":2`) {
+			t.Errorf("begun again: %s", got)
+		}
+		cancel()
+		<-over
+	})
+}
+
 // TestStartsLaterAndLater: an agent that cannot be started is not tried again at once, and the reason is told.
 func TestStartsLaterAndLater(t *testing.T) {
 	t.Parallel()
