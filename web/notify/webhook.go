@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +76,7 @@ type notice struct {
 	Server string             `json:"server"`
 	ID     string             `json:"id"` // of the handoff
 
-	key string // the same in each try
+	key string // the same in each try; see [keyOf]
 }
 
 // New returns a webhook that delivers nothing before [Webhook.Run]. Its errors never quote the address.
@@ -107,7 +109,7 @@ func (h *Webhook) Notify(n handoff.Notice) {
 	}
 	m := notice{
 		Kind: n.Kind, Title: handoff.Clip(title, maxNoticeTitle), Text: handoff.Clip(n.Text, maxNoticeText), Server: n.Server,
-		ID: n.Handoff, key: rand.Text(),
+		ID: n.Handoff, key: keyOf(n),
 	}
 	h.mu.Lock()
 	full := len(h.waiting) >= maxNotices
@@ -124,6 +126,16 @@ func (h *Webhook) Notify(n handoff.Notice) {
 	case h.waked <- struct{}{}:
 	default: // it is awake already
 	}
+}
+
+// keyOf names a notice, so that whoever gets it twice can tell. One about work has the same name whichever life of the
+// process, and whichever instance, tells it; a machine may be gone again, and each time is a notice of its own.
+func keyOf(n handoff.Notice) string {
+	if n.Handoff == "" {
+		return rand.Text()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{string(n.Kind), n.Caller.String(), n.Handoff, string(n.Question)}))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Run delivers until ctx ends, and what waits then for a short while more. It delivers one notice at a

@@ -304,3 +304,28 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 		t.Errorf("the log does not tell what failed:\n%s", text)
 	}
 }
+
+// TestNamesOfNotices: whoever tells of work, in whichever life of the process, gives the notice the same name; each other
+// notice has another one.
+func TestNamesOfNotices(t *testing.T) {
+	base := handoff.Notice{Caller: handoff.Caller{Principal: "owner"}, Kind: handoff.NoticeQuestion, Handoff: "h", Question: "q"}
+	again := base
+	again.Title, again.Text = "Auth refactor", "told in other words"
+	if keyOf(base) != keyOf(again) {
+		t.Error("told again it has another name")
+	}
+	seen := map[string]bool{keyOf(base): true}
+	for _, alter := range []func(*handoff.Notice){
+		func(n *handoff.Notice) { n.Caller.User = "mia" }, func(n *handoff.Notice) { n.Kind = handoff.NoticeOutcome },
+		func(n *handoff.Notice) { n.Handoff = "h2" }, func(n *handoff.Notice) { n.Question = "q2" },
+		func(n *handoff.Notice) { n.Kind, n.Handoff, n.Question = handoff.NoticeMachine, "", "" },
+		func(n *handoff.Notice) { n.Kind, n.Handoff, n.Question = handoff.NoticeMachine, "", "" },
+	} {
+		n := base
+		alter(&n)
+		if seen[keyOf(n)] {
+			t.Errorf("%+v has the name of another", n)
+		}
+		seen[keyOf(n)] = true
+	}
+}
