@@ -40,6 +40,26 @@ type AuditRecord struct {
 	At          time.Time  `json:"at"`
 	// Act is what was done or refused where it is no answer to an agent: a machine that joined, say. "": it is one.
 	Act string `json:"act,omitempty"`
+	// Where several instances share a store: the one that decided, and the epoch of the caller's home there.
+	Instance string `json:"instance,omitempty"`
+	Epoch    int64  `json:"epoch,omitempty"`
+}
+
+// AuditOf returns an auditor whose records name an instance and the epoch of a home there.
+func AuditOf(a Auditor, instance string, epoch int64) Auditor {
+	return homeAuditor{a, instance, epoch}
+}
+
+type homeAuditor struct {
+	Auditor
+	instance string
+	epoch    int64
+}
+
+// Audit implements [Auditor].
+func (a homeAuditor) Audit(ctx context.Context, rec AuditRecord) error {
+	rec.Instance, rec.Epoch = a.instance, a.epoch
+	return a.Auditor.Audit(ctx, rec)
 }
 
 // CommandHash binds a decision to what was asked: the server, the connection over which it was

@@ -61,7 +61,7 @@ func auditSum(n uint64, prev string, record []byte) string {
 
 // OpenAudit opens the audit of a state directory, which is made with mode 0700 if it is missing; its files
 // have mode 0600. The end of the chain is verified, so that a long one costs no more than a short one
-// ([VerifyAuditDir] reads all of it): one that was changed there is an error that names the line, and
+// ([ReadAuditDir] reads all of it): one that was changed there is an error that names the line, and
 // nothing is appended to it. A last line without its end was never acknowledged, because the power went
 // in its middle; it is cut off.
 func OpenAudit(dir string) (*Audit, error) {
@@ -88,6 +88,8 @@ type auditEnd struct {
 	sum   string
 	torn  bool // after it comes a part of a line
 	any   bool // whatever line comes next is the first
+
+	each func(auditLine) // called for each line that is read; may be nil
 }
 
 // readAudit reads the lines that come after an end.
@@ -118,6 +120,9 @@ func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 			end.first = l.N
 		}
 		end.size, end.n, end.sum = end.size+int64(len(line)), l.N, l.Sum
+		if end.each != nil {
+			end.each(l)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
+	"switchboard/handoff"
 )
 
 const (
@@ -192,48 +195,61 @@ func (f *firstLine) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// VerifyAuditDir reads all files of a state directory's audit, also while another process appends to it. It
-// returns the number of the first line that is kept and of the last, both 0 if there is none, or which line
-// of which file is wrong. That lines are missing at the end cannot be seen from the files.
-func VerifyAuditDir(path string) (first, last uint64, err error) {
+// AuditLine is a record of an audit, with its number in the chain.
+type AuditLine struct {
+	N      uint64
+	Record handoff.AuditRecord
+}
+
+// ReadAuditDir reads all files of a state directory's audit, also while another process appends to it, and returns
+// what is kept, oldest first. An error says which line of which file is wrong. That lines are missing at the end cannot
+// be seen from the files.
+func ReadAuditDir(path string) (lines []AuditLine, err error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	defer func() { _ = root.Close() }() // only read from
 	d := &auditDir{root: root}
 	for {
 		names, err := d.full()
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		end, wrong := d.verify(names)
+		lines, wrong := d.read(names)
 		if wrong == nil {
-			return end.first, end.n, nil
+			return lines, nil
 		}
 		now, err := d.full()
 		if err != nil || slices.Equal(now, names) {
-			return 0, 0, errors.Join(wrong, err)
+			return nil, errors.Join(wrong, err)
 		} // a file was laid aside meanwhile, so that what was read was no chain
 	}
 }
 
-// verify reads full files, oldest first, and the newest.
-func (d *auditDir) verify(names []string) (end auditEnd, err error) {
-	end.any = len(names) > 0 // older files than the oldest may be gone
+// read reads full files, oldest first, and the newest.
+func (d *auditDir) read(names []string) (lines []AuditLine, err error) {
+	var odd error
+	end := auditEnd{any: len(names) > 0, each: func(l auditLine) { // older files than the oldest may be gone
+		one := AuditLine{N: l.N}
+		if err := json.Unmarshal(l.Record, &one.Record); err != nil && odd == nil {
+			odd = fmt.Errorf("line %d is no decision: %w", l.N, err)
+		}
+		lines = append(lines, one)
+	}}
 	for _, name := range append(slices.Clip(names), auditName) {
 		file, err := d.root.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && name == auditName {
 			continue
 		}
 		if err != nil {
-			return end, err
+			return nil, err
 		}
 		end, err = readAudit(file, end)
 		_ = file.Close() // only read from
-		if err != nil {
-			return end, fmt.Errorf("%s: %w", name, err)
+		if err = errors.Join(err, odd); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return end, nil
+	return lines, nil
 }

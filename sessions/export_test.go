@@ -29,3 +29,12 @@ func VerifyAudit(r io.Reader) (records uint64, err error) {
 	end, err := readAudit(r, auditEnd{})
 	return end.n, err
 }
+
+// VerifyAuditDir returns the number of the first line of an audit that is kept and of the last, both 0 if there is none.
+func VerifyAuditDir(path string) (first, last uint64, err error) {
+	lines, err := ReadAuditDir(path)
+	if err != nil || len(lines) == 0 {
+		return 0, 0, err
+	}
+	return lines[0].N, lines[len(lines)-1].N, nil
+}

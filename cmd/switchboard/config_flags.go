@@ -39,7 +39,7 @@ type options struct {
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
 	Join     joinVerb     `cmd:"" group:"On another machine" help:"Join a Switchboard elsewhere with this machine and its agents."`
 	Leave    leaveVerb    `cmd:"" group:"On another machine" help:"Leave the Switchboard that was joined."`
-	Audit    struct{}     `cmd:"" help:"Check that nobody has changed the audit of decisions."`
+	Audit    auditFlags   `cmd:"" help:"Check that nobody has changed the audit of decisions, and show it."`
 	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for other people's tests."`
 	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is healthy, for containers."`
 

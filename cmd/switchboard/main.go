@@ -96,16 +96,7 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	case "key":
 		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
 	case "audit": // also beside a Switchboard that runs
-		first, last, err := sessions.VerifyAuditDir(state)
-		switch {
-		case err != nil: // it says which line of which file was changed
-			return fmt.Errorf("the audit in %s is not as it was written: %w", state, err)
-		case last == 0:
-			_, err = fmt.Fprintln(stdout, "no decisions yet")
-		default:
-			_, err = fmt.Fprintf(stdout, "decisions %d to %d are as they were written\n", first, last)
-		}
-		return err
+		return auditVerb(state, o.Audit, stdout)
 	case "mcp":
 		return mcpPipe(ctx, state, os.Stdin, stdout)
 	}
