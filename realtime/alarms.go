@@ -25,6 +25,7 @@ const (
 	alarmParting  // the money is used up, and nobody was told so
 	alarmTick     // the next tick of the log
 	alarmRenew    // the next step to another session of the model
+	alarmYield    // the caller speaks into the voice for long enough
 	alarmKinds
 )
 
@@ -64,6 +65,8 @@ func (c *Call) ring(now time.Time) {
 			c.running.Go(c.guard)
 		case alarmRenew:
 			c.seek(now)
+		case alarmYield:
+			c.hearing.interrupt(now)
 		case alarmTick:
 			c.tick(now)
 		case alarmHold:

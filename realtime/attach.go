@@ -177,6 +177,23 @@ func (f *Front) stay(
 	}
 }
 
+// ServeCarried carries a call of ours that the provider has begun with a client which lowers the sound, until either
+// end or ctx ends it.
+func (f *Front) ServeCarried(ctx context.Context, grant handoff.Grant, id string) error {
+	pass, fault := f.quota.enter(ctx, grant)
+	if fault != nil {
+		return fault
+	}
+	defer pass.leave()
+	header := http.Header{}
+	model, fault := f.join(ctx, id, header)
+	if fault != nil {
+		return fault
+	}
+	f.stay(ctx, ctx, grant, id, header, model, pass, &attached{ours: true, lowers: true}, nil)
+	return nil
+}
+
 // rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.
 func (f *Front) rejoin(ctx context.Context, id string, header http.Header, tries int) (connection, int) {
 	for ; tries < len(redials); tries++ {
@@ -260,6 +277,8 @@ type attached struct {
 	until   time.Time          // when it will have played what it said, as far as that is estimated
 	spoke   time.Time          // when the caller began to speak last
 
+	lowers bool // Set once: its client lowers the sound while its person speaks into it
+
 	ours  bool        // the call is one of our page: what the caller types comes by [Front.Say]
 	typed []typedLine // what came so, newest last
 }
@@ -294,6 +313,7 @@ func (it typedLine) isKnown() bool {
 func (c *Call) attach(state *attached) {
 	state.typed = slices.DeleteFunc(state.typed, func(it typedLine) bool { return !it.isKnown() })
 	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true
+	c.hearing.yielding.lowers = state.lowers
 	c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
 }
 
@@ -322,7 +342,8 @@ func (c *Call) wasLost() bool {
 
 // leftOpen is what the next socket of a lost call begins with.
 func (c *Call) leftOpen() *attached {
-	next := &attached{earlier: c.lastLines(), ours: c.hearing.attached.ours, typed: c.hearing.attached.typed}
+	was := c.hearing.attached
+	next := &attached{earlier: c.lastLines(), lowers: was.lowers, ours: was.ours, typed: was.typed}
 	for id, r := range c.saying.requests {
 		if !r.answered {
 			next.orphans = append(next.orphans, id)
@@ -366,6 +387,7 @@ func (c *Call) overlook(kind string, event []byte) {
 		}
 	case events.TypeSpokenDelta:
 		state.notBefore(now)
+		h.playback.itemOf(responseOf(event), gjson.GetBytes(event, "item_id").String())
 		letters := utf8.RuneCountInString(gjson.GetBytes(event, "delta").String())
 		state.until = state.until.Add(time.Duration(letters) * perLetter)
 		h.plays(now, responseOf(event), false)

@@ -164,6 +164,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		h.callerSpeaks(event)
 	case events.TypeSpeechStopped:
 		h.asked, h.speech = time.Now(), ""
+		h.spoken()
 		s.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
 		h.speech = ""

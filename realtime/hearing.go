@@ -53,6 +53,7 @@ type hearing struct {
 	kept     recall.Sound // that the model may lose
 	keeps    bool         // Set once: another session of the model may need it
 	speech   string       // the item that the caller speaks; "" for none
+	yielding yielding     // what they say into the voice
 
 	// The model speaks.
 	playback playback
@@ -170,7 +171,7 @@ func (h *hearing) callerSpeaks(event []byte) {
 	h.speeches.start(began, h.speech)
 	h.report(handoff.Spoke{At: began})
 	h.saying.tell(floor.Speech{On: true}) // first: silence alone would let us speak
-	if !h.settings.patient {
+	if !h.spokenInto(time.Now()) && !h.settings.patient {
 		h.cut(func(string, *playing) bool { return true })
 	}
 }
@@ -178,20 +179,23 @@ func (h *hearing) callerSpeaks(event []byte) {
 // worded reports what the caller said, also where it was no word: then no more is to come of it. A leg that lowers its
 // sound learns whether that interrupts.
 func (h *hearing) worded(text, item string) {
-	if h.legs.performs {
-		backchannel := text == "" || h.backchannel != nil && h.backchannel(text)
-		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "backchannel": backchannel}))
-	}
+	h.meant(item, text == "" || h.backchannel != nil && h.backchannel(text))
 	h.report(handoff.Heard{Text: text, Began: h.speeches.worded(item)})
 }
 
 // notWorded reports that nobody will know the words of what the caller said. To a leg that lowers its sound it is no
 // backchannel: it may have been a "stop".
 func (h *hearing) notWorded(item string) {
-	if h.legs.performs {
-		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "backchannel": false}))
-	}
+	h.meant(item, false)
 	h.report(handoff.Heard{Lost: true, Began: h.speeches.worded(item)})
+}
+
+// meant passes on what the words of something that the caller said mean for the sound that they speak into.
+func (h *hearing) meant(item string, backchannel bool) {
+	if h.legs.performs {
+		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "backchannel": backchannel}))
+	}
+	h.understood(item, backchannel)
 }
 
 // mark keeps a commit or a clear of the client among the sound.
@@ -205,6 +209,7 @@ func (h *hearing) mark(event []byte) {
 // them. What the session had made nothing of another one hears again; what it had taken is lost, and may have been a
 // "don't".
 func (h *hearing) forsake() {
+	h.goesOn()
 	again, lost := h.speeches.forsake(h.speech)
 	for i, began := range slices.Concat(lost, again) {
 		if time.Since(began) < longSpeech { // or else its words never come
@@ -256,6 +261,9 @@ func (h *hearing) began(r gjson.Result, aside bool) {
 	h.alarms[alarmPlayback].at = h.playback.next(time.Now()) // the end of one before it is waited for from now on
 	if aside {
 		return
+	}
+	if h.yielding.stopped {
+		h.yielding.answer = id
 	}
 	if h.voiced, h.wrote = false, false; h.legs.away() {
 		h.lose(id)

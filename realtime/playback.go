@@ -103,6 +103,14 @@ func (p *playback) plays(now time.Time, response string, started bool) (first, k
 	return first, true
 }
 
+// itemOf notes an item of a response that somebody else plays.
+func (p *playback) itemOf(response, item string) {
+	v := p.voices[response]
+	if v != nil && len(v.items) < maxVoiced && !slices.Contains(v.items, item) {
+		v.items = append(v.items, item)
+	}
+}
+
 // stops ends a response that somebody else plays, or all of them (""). What began at a time that nobody told is heard
 // as far as a word.
 func (p *playback) stops(now time.Time, response string, cut bool) []floor.Played {

@@ -98,6 +98,7 @@ func (c *Call) wait() {
 	c.counts.holds++
 	c.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
 	c.alarms[alarmHold].at = now.Add(l.hold)
+	h.goesOn()
 	spoke := c.saying.floor.Speaking() || !h.speeches.appended.IsZero()
 	c.saying.tell(floor.Away{On: true}) // first: nothing is asked for any more
 	if id := c.saying.floor.Active(); id != "" {
@@ -181,9 +182,11 @@ func (f *Front) openRejoined(w http.ResponseWriter, r *http.Request, grant hando
 	if s == nil {
 		return nil
 	}
+	lowered := r.URL.Query().Get(lowers) == "1"
 	return func() {
 		var running sync.WaitGroup
 		defer running.Wait()
+		c.do(func() { c.hearing.yielding.lowers = lowered && c.legs.tells })
 		if !c.place(s, &running) {
 			s.End(overAlready())
 		}

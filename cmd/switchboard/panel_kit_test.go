@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"mime/multipart"
 	"net"
+	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -108,8 +111,17 @@ const tick = 20 * time.Millisecond
 
 func (p *panelist) at() int { return int(time.Since(p.began) / tick) }
 
+// A panelClient is how the client of a conversation treats speech into the voice.
+type panelClient int
+
+const (
+	lowersIt  panelClient = iota // it lowers the sound, which goes through here
+	lowersFar                    // likewise, and the sound goes between it and the voice model's server
+	cutsIt                       // the sound is cut at once
+)
+
 // converse plays a conversation, and returns it when it is over.
-func converse(t *testing.T, world, caller []string, seed uint64, lowers bool) *panelist {
+func converse(t *testing.T, world, caller []string, seed uint64, client panelClient) *panelist {
 	p := &panelist{t: t, random: rand.New(&source{pcg: rand.NewPCG(24, seed)}), began: time.Now(),
 		now: make(chan simulator.Event, 64), cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
 	w := newLadderWorld(t, world)
@@ -118,16 +130,21 @@ func converse(t *testing.T, world, caller []string, seed uint64, lowers bool) *p
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h",
 		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
 	stopRouter := background(t, r.Run)
-	model, lines := newModelOfPanel(p), newPipes()
+	booth := rtc.NewBooth(client == lowersIt, p.hear, p.event)
+	model, lines := newModelOfPanel(p, booth), newPipes()
 	stopModel := background(t, func(ctx context.Context) error { return model.Serve(ctx, lines) })
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: "ws://127.0.0.1:1/v1/realtime", Model: simulator.Name, Router: calls, Tools: tools.For, Dial: lines.dial,
 		Backchannel: consent.Backchannel, Log: zap.NewNop(), Ticks: func(_ string, log []byte) { p.log = log },
 	})
 	must(t, err)
-	booth := rtc.NewBooth(lowers, p.hear, p.event)
 	var carried sync.WaitGroup
-	carried.Go(func() { must(t, front.ServeBooth(t.Context(), calltest.Grant, booth)) })
+	if client == lowersFar {
+		id := p.offers(lines)
+		carried.Go(func() { must(t, front.ServeCarried(t.Context(), calltest.Grant, id)) })
+	} else {
+		carried.Go(func() { must(t, front.ServeBooth(t.Context(), calltest.Grant, booth)) })
+	}
 	carried.Go(func() { p.speak(booth) })
 	for _, line := range caller {
 		p.perform(line)
@@ -146,6 +163,26 @@ func converse(t *testing.T, world, caller []string, seed uint64, lowers bool) *p
 	return p
 }
 
+// offers begins a call of the voice model's server, as a page does.
+func (p *panelist) offers(lines *pipes) (id string) {
+	p.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	must(p.t, form.WriteField("sdp", "an offer"))
+	must(p.t, form.WriteField("session", `{"type":"realtime","model":"`+simulator.Name+`","audio":{"input":{"transcription":`+
+		`{"model":"gpt-4o-mini-transcribe"},"turn_detection":{"type":"server_vad","interrupt_response":false}}}}`))
+	must(p.t, form.Close())
+	transport := &http.Transport{DialContext: lines.dial}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Post("http://127.0.0.1:1/v1/realtime/calls", form.FormDataContentType(), &body)
+	must(p.t, err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		p.t.Fatalf("the offer is answered %s", response.Status)
+	}
+	return path.Base(response.Header.Get("Location"))
+}
+
 // speak sends the sound of the caller, loud while they speak.
 func (p *panelist) speak(booth *rtc.Booth) {
 	const silent, loud = 0xff, 0x9a // of µ-law
@@ -158,11 +195,14 @@ func (p *panelist) speak(booth *rtc.Booth) {
 	}
 }
 
-// newModelOfPanel returns the voice model: it gives work to the machine that is named, tells what it is given, and says
-// little else.
-func newModelOfPanel(p *panelist) *simulator.Model {
+// newModelOfPanel returns the voice model, which a booth may call itself: it gives work to the machine that is named,
+// tells what it is given, and says little else.
+func newModelOfPanel(p *panelist, booth *rtc.Booth) *simulator.Model {
 	return simulator.New(simulator.Config{Manner: simulator.DrawnManner(p.random),
-		Script: &simulator.Script{Now: p.now, Else: p.answer}})
+		Script: &simulator.Script{Now: p.now, Else: p.answer},
+		Answer: func(context.Context, string) (string, simulator.Browser, *handoff.Error) {
+			return "an answer", rtc.NewBoothPeer(booth), nil
+		}})
 }
 
 // reWork is a sentence that gives work to a machine; reTells a message that tells an outcome.

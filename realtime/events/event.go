@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -67,6 +68,7 @@ const (
 const (
 	TypeCall    = "handoff.call"    // which call its WebSocket is, call_id, before anything else
 	TypeRenewed = "handoff.renewed" // the model's session was replaced: took_ms without one
+	TypeCut     = "handoff.cut"     // the caller interrupts these response_ids, to a WebSocket with ?lowers=1
 )
 
 // Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
@@ -317,6 +319,12 @@ func ItemDone(item string) []byte {
 // Cancel ends a response.
 func Cancel(eventID, response string) []byte {
 	return Encode(Object{"type": TypeCancel, "event_id": eventID, "response_id": response})
+}
+
+// Truncate tells the model that of the sound of an item only so much was heard.
+func Truncate(eventID, item string, heard time.Duration) []byte {
+	return Encode(Object{"type": TypeItemTruncate, "event_id": eventID, "item_id": item, "content_index": 0,
+		"audio_end_ms": heard.Milliseconds()})
 }
 
 // Fault is an error that the client caused.

@@ -3,6 +3,8 @@ package rtc
 import (
 	"context"
 
+	"github.com/tidwall/gjson"
+
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 )
@@ -10,9 +12,19 @@ import (
 // A Peer is a browser on WebRTC as the server that makes its voice sees it: a [Leg] that gives and takes events of the
 // Realtime API alone, as a WebSocket would. What a leg and a call say to each other stays in here.
 type Peer struct {
-	leg     *Leg // Set once
-	settled bool // Owned by the sender: the server has answered the formats that the leg asked for
+	leg     carried // Set once
+	settled bool    // Owned by the sender: the server has answered the formats that the leg asked for
 }
+
+// carried is a client whose voice is played here: a [Leg], or a [Booth].
+type carried interface {
+	Run(take func(event []byte))
+	Send(event []byte) bool
+	Close(reason *handoff.Error)
+}
+
+// NewBoothPeer returns a client in the same process as the server that makes its voice sees it.
+func NewBoothPeer(b *Booth) *Peer { return &Peer{leg: b} }
 
 // NewPeer answers an offer. Whoever has the peer calls Run. Errors have code [handoff.CodeMalformed],
 // [handoff.CodeTooLarge] or [handoff.CodeInternal].
@@ -35,13 +47,21 @@ func (m *Engine) NewPeer(ctx context.Context, sdp string) (answer string, p *Pee
 
 // Run carries sound and events until the browser has gone or Close was called, and returns when its goroutines have
 // ended. It gives take the events of the browser in order, its sound among them. The first sets the formats of the
-// sound, and comes at once.
+// sound, and comes at once. Beside these it gives output_audio_buffer.stopped or cleared when the sound of a response
+// is over, as the server tells them to whoever else is in the call.
 func (p *Peer) Run(take func(event []byte)) {
 	p.leg.Run(func(event []byte) {
 		switch events.PeekType(event) {
 		case events.TypeFormats:
 			take(events.Set(event, "type", events.Quote(events.TypeSessionUpdate)))
-		case events.TypeOpened, events.TypePlayed:
+		case events.TypeOpened:
+		case events.TypePlayed:
+			kind := typeBufferStopped
+			if gjson.GetBytes(event, "cut").Bool() {
+				kind = typeBufferCleared
+			}
+			response := gjson.GetBytes(event, "response_id").String()
+			take(events.Encode(events.Object{"type": kind, "response_id": response}))
 		default:
 			take(event)
 		}

@@ -86,6 +86,8 @@ func (c *conn) admit(s *session, j joining) bool {
 		s.emit("session.created", fields{"session": s.object()})
 		_ = j.from.send(s.out[len(s.out)-1])
 		s.out = s.out[:len(s.out)-1]
+	case c.rtc != nil && gjson.GetBytes(j.frame, "type").String() == bufferClear:
+		_ = c.rtc.Send(j.frame) // one that has gone plays nothing
 	default:
 		before := len(s.out)
 		s.receive(time.Now(), j.frame)
@@ -106,7 +108,7 @@ func (c *conn) reflect(frame []byte) {
 	case "response.output_audio.delta":
 		if id := gjson.GetBytes(frame, "response_id").String(); c.sounds != id {
 			c.sounds = id
-			c.tellOthers(buffered("started", id))
+			c.tellOthers(bufferEvent(bufferStarted, id))
 		}
 	case "response.done":
 		c.tellOthers(frame)
@@ -115,11 +117,13 @@ func (c *conn) reflect(frame []byte) {
 			return
 		}
 		c.sounds = ""
-		if gjson.GetBytes(frame, "response.status").String() == "cancelled" {
-			c.tellOthers(buffered("cleared", id))
-			return
+		switch {
+		case c.rtc != nil: // it tells by itself, once it has played that
+		case gjson.GetBytes(frame, "response.status").String() == "cancelled":
+			c.tellOthers(bufferEvent(bufferCleared, id))
+		default:
+			c.tellOthers(bufferEvent(bufferStopped, id))
 		}
-		c.tellOthers(buffered("stopped", id))
 	default:
 		c.tellOthers(frame)
 	}
@@ -131,8 +135,14 @@ func (c *conn) tellOthers(frame []byte) {
 	}
 }
 
-// buffered is an event about the sound that a provider plays itself.
-func buffered(what, response string) []byte {
-	return []byte(`{"type":"output_audio_buffer.` + what + `","event_id":"event_` + rand.Text()[:16] +
-		`","response_id":"` + response + `"}`)
+// Events about the sound that a provider plays itself.
+const (
+	bufferStarted = "output_audio_buffer.started"
+	bufferStopped = "output_audio_buffer.stopped"
+	bufferCleared = "output_audio_buffer.cleared"
+	bufferClear   = "output_audio_buffer.clear"
+)
+
+func bufferEvent(kind, response string) []byte {
+	return []byte(`{"type":"` + kind + `","event_id":"event_` + rand.Text()[:16] + `","response_id":"` + response + `"}`)
 }

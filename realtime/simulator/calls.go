@@ -17,9 +17,11 @@ import (
 // A Browser is the far end of a call of WebRTC: it gives and takes events of the protocol, its sound among them, as a
 // WebSocket would.
 type Browser interface {
-	// Run gives take the events of the browser in order until that has gone or Close was called.
+	// Run gives take the events of the browser in order until that has gone or Close was called, and
+	// output_audio_buffer.stopped or cleared, with response_id alone, when the sound of a response was played.
 	Run(take func(event []byte))
-	// Send enqueues an event; false: the browser is too slow, or has gone.
+	// Send enqueues an event; false: the browser is too slow, or has gone. An output_audio_buffer.clear stops its
+	// sound.
 	Send(event []byte) bool
 	// Close ends the call after what was sent, and returns when Run has.
 	Close()

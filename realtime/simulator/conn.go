@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 )
 
@@ -111,7 +112,7 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 			if !ok {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
-			s.receive(time.Now(), frame)
+			c.take(s, frame)
 		case <-c.hungUp:
 			return ending{code: websocket.CloseNormalClosure, text: "hung up"}
 		case j := <-c.beside:
@@ -124,6 +125,18 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 			s.advance(time.Now())
 		}
 	}
+}
+
+// take handles a frame of the client. What a browser has played only the sockets beside it are told: the browser knows.
+func (c *conn) take(s *session, frame []byte) {
+	if c.rtc != nil {
+		switch kind := gjson.GetBytes(frame, "type").String(); kind {
+		case bufferStopped, bufferCleared:
+			c.tellOthers(bufferEvent(kind, gjson.GetBytes(frame, "response_id").String()))
+			return
+		}
+	}
+	s.receive(time.Now(), frame)
 }
 
 // flush hands what the session wants to send to the writer; false means that the client is too slow.

@@ -100,7 +100,7 @@ func (s *session) speechStopped(words string) {
 		return
 	}
 	if s.active() != nil {
-		s.owed = true
+		s.owed = set.Interrupt // "may fail to create a response if the model is already responding" (API reference)
 		return
 	}
 	s.respond(request{})

@@ -26,7 +26,7 @@ type session struct {
 	input    input
 	running  []*response // at most one in the conversation, the others out of band
 	spoke    bool        // assistant sound was sent
-	owed     bool        // speech ended while a response ran: answer after it
+	owed     bool        // speech ended while a response ran that somebody asked for meanwhile: answer after it
 	answered int         // responses so far, without those out of band
 	later    []pending
 	out      [][]byte

@@ -24,6 +24,7 @@ export class Call {
   #line = null;
   #bySocket = false; // WebRTC does not get through on this network
   #direct = false; // the sound does not go through Switchboard: the call ends with its line
+  #lowers = false; // the voice gets quieter while somebody speaks into it, and Switchboard cuts it
   #saying = false; // something typed is on its way
   #waiting = []; // { id, text }: typed, and not sent yet; it outlives a call that did not come up or was lost
   #mic = null; // MediaStream
@@ -257,12 +258,13 @@ export class Call {
   async #bring(life, Line, id) {
     let up = false;
     const mine = (f) => (...a) => { if (life === this.#life && line === this.#line) f(...a); };
+    this.#lowers = this.wishes().interrupt;
     const line = this.#line = new Line({
       event: mine((text) => this.#receive(text)),
       stream: mine((stream) => this.#play(stream)),
       state: mine((state) => { if (up) this.#watch(life, state); }), // before, who waits for it is told
       closed: mine(() => this.#closed()),
-    });
+    }, this.#lowers);
     this.#silent = Boolean(id); // it may have been told to write
     this.#aborter = new AbortController();
     const answer = await line.call(this.#mic?.getAudioTracks()[0] ?? null, id, this.#aborter.signal);
@@ -296,7 +298,8 @@ export class Call {
   #configure() {
     const { voice, speed, language, interrupt } = this.wishes();
     const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe", ...(language && { language }) } } };
-    if (!interrupt) audio.input.turn_detection = { type: "server_vad", interrupt_response: false };
+    const cutForUs = this.#lowers && (this.#direct || this.#bySocket); // or else the voice model would, at the first murmur
+    if (!interrupt || cutForUs) audio.input.turn_detection = { type: "server_vad", interrupt_response: false };
     if (voice || speed !== "1") audio.output = { ...(voice && { voice }), ...(speed !== "1" && { speed: Number(speed) }) };
     const byText = !this.#mic && this.state().call.mic === "off" && this.written(); // who was refused the microphone called to hear
     const how = byText ? ["text"] : this.#silent ? ["audio"] : null;

@@ -87,12 +87,16 @@ export function calling({ settings, remote }) {
     }
   }
 
-  // The voice is lowered while somebody speaks into it, and cut only by what goes on (realtime/rtc/lower.go).
+  // The voice is lowered while somebody speaks into it, and Switchboard cuts it if they go on. If that does not come
+  // through, the page does.
   let lowered = 0;
   function lower() {
     clearTimeout(lowered);
     remote.volume = 0.25;
-    lowered = setTimeout(raise, 1000); // a word of the other side may have been lost
+    lowered = setTimeout(() => {
+      raise();
+      if (settings.interrupt) call.stopTalking();
+    }, 2000);
   }
   function raise() {
     clearTimeout(lowered);

@@ -26,9 +26,11 @@ export class SocketLine {
   #muted = new Set(); // responses that were cut off while being made: what still comes is dropped
   #cut = 0;
   #closed = false;
+  #lowers;
 
-  constructor(on) {
+  constructor(on, lowers) {
     this.#on = on;
+    this.#lowers = lowers;
     this.#opening.promise.catch(() => {});
     this.#named.promise.catch(() => {});
     for (const gesture of ["pointerdown", "keydown"]) addEventListener(gesture, this.#resume);
@@ -53,7 +55,7 @@ export class SocketLine {
     await this.setTrack(track);
     const token = await api.token();
     if (signal.aborted || this.#closed) throw signal.reason ?? endedThere();
-    const place = new URL(`v1/realtime?${id ? `call_id=${encodeURIComponent(id)}&rejoin=1` : "rejoin=1&events=handoff"}`, location.href);
+    const place = new URL(`v1/realtime?${id ? `call_id=${encodeURIComponent(id)}&rejoin=1` : "rejoin=1&events=handoff"}${this.#lowers ? "&lowers=1" : ""}`, location.href);
     place.protocol = place.protocol.replace("http", "ws");
     const socket = this.#socket = new WebSocket(place, ["realtime", `openai-insecure-api-key.${token}`]);
     if (id) socket.onopen = () => this.#named.resolve(id);
@@ -128,6 +130,8 @@ export class SocketLine {
     switch (event.type) {
       case "handoff.call":
         return this.#named.resolve(event.call_id);
+      case "handoff.cut":
+        return this.#player.port.postMessage({ clear: event.response_ids });
       case "response.output_audio.delta": {
         const { response_id: response, item_id: item, content_index: content, delta } = event;
         const pcm = bytes(delta);

@@ -54,7 +54,7 @@ class Capture extends AudioWorkletProcessor {
 
 /**
  * Plays PCM16 of responses, one after the other. Takes { response, item, content, pcm }, { ended: response } when no
- * more of it comes, { clear }. Posts { started } and { stopped } of a response, and after clear { cleared }: of each
+ * more of it comes, { clear }: true, or the responses. Posts { started } and { stopped } of a response, and after clear { cleared }: of each
  * response what was cut off, [{ item, content, ms }], ms of it heard.
  */
 class Player extends AudioWorkletProcessor {
@@ -64,7 +64,7 @@ class Player extends AudioWorkletProcessor {
   constructor() {
     super();
     this.port.onmessage = ({ data }) => {
-      if (data.clear) this.#clear();
+      if (data.clear) this.#clear((response) => data.clear === true || data.clear.includes(response));
       else if (data.ended) this.#queue.filter((s) => s.response === data.ended).forEach((s) => { s.ended = true; });
       else if (data.pcm) this.#add(data);
     };
@@ -119,14 +119,14 @@ class Player extends AudioWorkletProcessor {
     return size;
   }
 
-  #clear() {
-    const cleared = this.#queue.map(({ response, ended, started, clips }) => ({
+  #clear(goes) {
+    const cleared = this.#queue.filter((s) => goes(s.response)).map(({ response, ended, started, clips }) => ({
       response, ended, sounded: started,
       // A clip of which nothing is left may still be longer at the voice model, if it is the last one.
       clips: clips.filter((c, i) => c.pieces.length || (i === clips.length - 1 && !ended)).map(({ item, content, heard }) => ({ item, content, ms: (heard / sampleRate) * 1000 })),
     }));
-    this.#queue = [];
-    this.#waiting = 0;
+    this.#queue = this.#queue.filter((s) => !goes(s.response));
+    this.#waiting = this.#queue.reduce((n, s) => n + s.left, 0);
     this.port.postMessage({ cleared });
   }
 }
