@@ -45,6 +45,7 @@ var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.
 // Homes has a home for each caller.
 type Homes struct {
 	each  router.Config // Set once: of every home's router, but for its caller
+	in    *instances    // Set once; nil: this is the only one
 	known chan struct{} // closed once what a former life left is known, and taken up
 
 	running sync.WaitGroup // the homes that run
@@ -60,6 +61,7 @@ type Homes struct {
 // A home is the router of one caller.
 type home struct {
 	*router.Router
+	epoch int64              // Set once: in which it was taken; 0: nobody else takes homes
 	asked time.Time          // Guarded by the homes' mu: when something was last asked of it
 	end   context.CancelFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
 }
@@ -82,6 +84,9 @@ func (s *Homes) of(c handoff.Caller) *router.Router {
 	defer s.mu.Unlock()
 	now := time.Now()
 	h := s.homes[c]
+	if h == nil && s.in != nil {
+		return s.elsewhere(c)
+	}
 	if h == nil {
 		s.endSomeLocked(now)
 		h = s.makeLocked(c, now)
@@ -127,7 +132,55 @@ func (s *Homes) beginLocked(h *home) {
 	default:
 		ctx, end := context.WithCancel(s.ctx)
 		h.end = end
-		s.running.Go(func() { _ = h.Run(ctx) })
+		s.running.Go(func() {
+			_ = h.Run(ctx)
+			s.ended(h)
+		})
+		if s.in != nil {
+			s.running.Go(func() { s.open(ctx, h) })
+		}
+	}
+}
+
+// A leaver is a store that is told of callers who are away: of whom nothing is written from when it is called until
+// they are back. What it returns is done then.
+type leaver interface {
+	Leave(c handoff.Caller) (done func(context.Context) error)
+}
+
+// dropLocked ends a home and lets it go.
+func (s *Homes) dropLocked(h *home) {
+	h.end()
+	s.event = max(s.event, h.Feed(handoff.Grant{Caller: h.Caller()}).Last())
+	delete(s.homes, h.Caller())
+	if s.in != nil {
+		s.in.leaving[h.Caller()] = make(chan bool)
+	}
+}
+
+// ended is for a home whose router has ended. Unless it is needed again already, the store need not know of it.
+func (s *Homes) ended(h *home) {
+	var done func(context.Context) error
+	s.mu.Lock()
+	c := h.Caller()
+	if store, ok := s.each.Ledger.(leaver); ok && (s.homes[c] == nil || s.homes[c] == h && s.in != nil) {
+		done = store.Leave(c)
+	}
+	s.mu.Unlock()
+	if done != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+		if err := done(ctx); err != nil {
+			s.each.Log.Info("the store still has a caller who is away", zap.Error(err))
+		}
+		cancel()
+	}
+	if s.in != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if leaving := s.in.leaving[c]; leaving != nil {
+			close(leaving)
+			delete(s.in.leaving, c)
+		}
 	}
 }
 
@@ -146,9 +199,7 @@ func (s *Homes) endSomeLocked(now time.Time) {
 		return away[x].asked.Compare(away[y].asked)
 	})
 	for _, c := range first[:min(len(first), maxHomes/4)] {
-		away[c].end()
-		s.event = max(s.event, away[c].Feed(handoff.Grant{Caller: c}).Last())
-		delete(s.homes, c)
+		s.dropLocked(away[c])
 	}
 }
 
@@ -168,7 +219,19 @@ func (s *Homes) Run(ctx context.Context) error {
 		s.beginLocked(h)
 	}
 	s.mu.Unlock()
-	if s.each.Ledger != nil {
+	sharing, last := context.WithCancel(context.WithoutCancel(ctx)) // as long as any home runs
+	defer last()
+	shared := make(chan struct{})
+	go func() {
+		defer close(shared)
+		if s.in != nil {
+			s.share(sharing)
+		}
+	}()
+	switch {
+	case s.in != nil:
+		s.begin(ctx)
+	case s.each.Ledger != nil:
 		s.recover(ctx)
 	}
 	<-ctx.Done()
@@ -176,7 +239,34 @@ func (s *Homes) Run(ctx context.Context) error {
 	s.over = true
 	s.mu.Unlock()
 	s.running.Wait()
+	last()
+	<-shared
 	return nil
+}
+
+// begin waits until this instance may take homes. What is left of others is taken over when it is known that they are
+// gone.
+func (s *Homes) begin(ctx context.Context) {
+	for try := 0; s.each.Owners.Read(ctx) != nil; try++ {
+		if !s.pause(ctx, try) {
+			return
+		}
+	}
+	select {
+	case <-s.in.first:
+		close(s.known)
+	case <-ctx.Done():
+	}
+}
+
+// pause waits before try number n (from 0). False means that ctx ended.
+func (s *Homes) pause(ctx context.Context, n int) bool {
+	select {
+	case <-time.After(s.each.Jitter(retries.Step(n))):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // recover makes the homes of those of whom a former life left anything, and waits until they have taken that up.
@@ -195,9 +285,7 @@ func (s *Homes) recover(ctx context.Context) {
 		if try == 0 {
 			s.each.Log.Warn("the ledger cannot be read yet", zap.Error(err))
 		}
-		select {
-		case <-time.After(s.each.Jitter(retries.Step(try))):
-		case <-ctx.Done():
+		if !s.pause(ctx, try) {
 			return
 		}
 	}

@@ -3,15 +3,18 @@ package homes
 import (
 	"cmp"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // The clock of who is there. Each instance beats each second and reads the table of beats; nobody compares clocks, only
 // how long something takes. An instance ceases to act so much sooner than others take what it has that clocks may run a
 // fifth faster or slower than each other.
 const (
+	beatEvery = time.Second
 	readEvery = 500 * time.Millisecond
 	actFor    = 3 * time.Second // after the last beat that was acknowledged, counted from its sending
 	deadAfter = 4 * time.Second // without a beat, of time in which the table was read
@@ -20,18 +23,8 @@ const (
 	readGap = 3 * readEvery
 )
 
-// A Beat is what an instance says of itself.
-type Beat struct {
-	ID       string // of the life of the instance; no other has it
-	N        uint64 // how often it has said so
-	Draining bool   // it takes no homes any more
-}
-
 // Neighbours is what an instance knows of the others, and of itself. It does nothing by itself: it is told what
 // happened and when. The zero value knows nobody. It is not safe for concurrent use.
-//
-// Nothing uses it yet: Switchboard runs as one instance, which [Homes] takes for granted. These are the decisions that
-// several instances of one store will need, and their tests.
 type Neighbours struct {
 	acted  time.Time             // when the newest beat was sent that the store has acknowledged
 	lapsed bool                  // others may have taken what this instance has: it has to look first
@@ -40,7 +33,7 @@ type Neighbours struct {
 }
 
 type neighbour struct {
-	Beat
+	ledger.Beat
 	there bool          // it stood in the table when that was last read
 	quiet time.Duration // how long it was seen not to beat
 }
@@ -63,7 +56,7 @@ func (n *Neighbours) MayAct(now time.Time) bool {
 
 // Read takes the table of beats, which was asked for and answered then. Between an answer and the next question nobody
 // has beaten whose beat is the same in both.
-func (n *Neighbours) Read(table []Beat, asked, answered time.Time) {
+func (n *Neighbours) Read(table []ledger.Beat, asked, answered time.Time) {
 	passed := asked.Sub(n.read)
 	if n.read.IsZero() || passed > readGap {
 		passed = 0
@@ -88,7 +81,7 @@ func (n *Neighbours) know(id string) *neighbour {
 		n.of = map[string]*neighbour{}
 	}
 	if n.of[id] == nil {
-		n.of[id] = &neighbour{Beat: Beat{ID: id}}
+		n.of[id] = &neighbour{Beat: ledger.Beat{ID: id}}
 	}
 	return n.of[id]
 }
@@ -96,6 +89,27 @@ func (n *Neighbours) know(id string) *neighbour {
 // Dead reports whether an instance that has a home is certainly gone, so that the home may be taken. One that was never
 // seen is waited for as long as one that ceased to beat.
 func (n *Neighbours) Dead(id string) bool { return n.know(id).quiet >= deadAfter }
+
+// Gone returns those who stood in the table when that was last read and are certainly gone.
+func (n *Neighbours) Gone() (gone []ledger.Beat) {
+	for _, one := range n.of {
+		if one.there && one.quiet >= deadAfter {
+			gone = append(gone, one.Beat)
+		}
+	}
+	return gone
+}
+
+// There returns those who stood in the table when that was last read and are not known to be gone, by id.
+func (n *Neighbours) There() (there []ledger.Beat) {
+	for _, one := range n.of {
+		if one.there && one.quiet < deadAfter {
+			there = append(there, one.Beat)
+		}
+	}
+	slices.SortFunc(there, func(x, y ledger.Beat) int { return cmp.Compare(x.ID, y.ID) })
+	return there
+}
 
 // Taker returns which instance is to take the home of a caller whose own is gone: each instance that sees the same
 // others names the same. It is "" where none takes any.
@@ -122,12 +136,6 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// A Claim is who has the home of a caller, as the store says. The zero Claim is nobody's.
-type Claim struct {
-	ID    string // of the instance; "": the home is free
-	Epoch int64  // of the home: each taking has a greater one
-}
-
 // A Verdict is what an instance does about a home that it has.
 type Verdict int
 
@@ -139,7 +147,7 @@ const (
 )
 
 // Verify compares what an instance has with what the store says.
-func Verify(mine, stored Claim) Verdict {
+func Verify(mine, stored ledger.Claim) Verdict {
 	switch {
 	case stored.Epoch > mine.Epoch, stored.Epoch == mine.Epoch && stored.ID != mine.ID:
 		return Evict

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // second is a moment of the tests.
@@ -39,9 +40,9 @@ func TestDead(t *testing.T) {
 	} {
 		n, died := Neighbours{}, 0.0
 		test.reads(func(at float64) {
-			var table []Beat
+			var table []ledger.Beat
 			if test.ends > 0 {
-				table = []Beat{{ID: "a", N: 1 + uint64(min(at, test.ends-1))}}
+				table = []ledger.Beat{{ID: "a", N: 1 + uint64(min(at, test.ends-1))}}
 			}
 			n.Read(table, second(at), second(at))
 			if n.Dead("a") && died == 0 {
@@ -58,7 +59,7 @@ func TestDead(t *testing.T) {
 // next question.
 func TestDeadOfLateAnswers(t *testing.T) {
 	var n Neighbours
-	table := []Beat{{ID: "a", N: 1}}
+	table := []ledger.Beat{{ID: "a", N: 1}}
 	n.Read(table, second(0), second(2))
 	for at := 2.0; at < 10; at++ { // of each second a quarter goes by until the answer
 		n.Read(table, second(at), second(at+0.25))
@@ -153,7 +154,7 @@ func TestNobodyActsOnWhatIsTaken(t *testing.T) {
 					return
 				}
 				after(asked+late(), func(seen float64) {
-					table := []Beat{{ID: "a", N: stored}}
+					table := []ledger.Beat{{ID: "a", N: stored}}
 					after(seen+late(), func(answered float64) {
 						if second(asked).Before(b.read) {
 							return // it asks once at a time
@@ -183,7 +184,7 @@ func TestNobodyActsOnWhatIsTaken(t *testing.T) {
 // TestTaker: all who see the same name the same taker, each gets its share, and what one had goes to all others.
 func TestTaker(t *testing.T) {
 	var n, other Neighbours
-	table := []Beat{{ID: "a", N: 1}, {ID: "b", N: 1}, {ID: "c", N: 1}, {ID: "drains", N: 1, Draining: true}}
+	table := []ledger.Beat{{ID: "a", N: 1}, {ID: "b", N: 1}, {ID: "c", N: 1}, {ID: "drains", N: 1, Draining: true}}
 	n.Read(table, second(0), second(0))
 	slices.Reverse(table)
 	other.Read(table, second(7), second(7))
@@ -197,7 +198,7 @@ func TestTaker(t *testing.T) {
 			t.Fatalf("of %v it is %q here and %q there", c, of[c], there)
 		}
 	}
-	other.Read([]Beat{{ID: "b", N: 2}, {ID: "c", N: 2}}, second(8), second(8))
+	other.Read([]ledger.Beat{{ID: "b", N: 2}, {ID: "c", N: 2}}, second(8), second(8))
 	for c, was := range of {
 		now := other.Taker(c)
 		if was != "a" && now != was {
@@ -217,13 +218,13 @@ func TestTaker(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	mine := Claim{ID: "a", Epoch: 7}
+	mine := ledger.Claim{ID: "a", Epoch: 7}
 	for _, test := range []struct {
-		stored Claim
+		stored ledger.Claim
 		want   Verdict
 	}{
-		{mine, Keep}, {Claim{}, Assert}, {Claim{ID: "b", Epoch: 6}, Assert}, {Claim{ID: "a", Epoch: 6}, Assert},
-		{Claim{ID: "b", Epoch: 8}, Evict}, {Claim{Epoch: 8}, Evict}, {Claim{ID: "b", Epoch: 7}, Evict},
+		{mine, Keep}, {ledger.Claim{}, Assert}, {ledger.Claim{ID: "b", Epoch: 6}, Assert}, {ledger.Claim{ID: "a", Epoch: 6}, Assert},
+		{ledger.Claim{ID: "b", Epoch: 8}, Evict}, {ledger.Claim{Epoch: 8}, Evict}, {ledger.Claim{ID: "b", Epoch: 7}, Evict},
 	} {
 		if got := Verify(mine, test.stored); got != test.want {
 			t.Errorf("of %+v the verdict is %v", test.stored, got)

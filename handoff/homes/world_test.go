@@ -17,6 +17,7 @@ type world struct {
 	mu      sync.Mutex
 	made    int                     // Guarded by mu: threads
 	started int                     // Guarded by mu: turns
+	turns   map[string]int          // Guarded by mu: by what they were given
 	away    bool                    // Guarded by mu: the store does not answer
 	full    bool                    // Guarded by mu: it can only be read
 	entries map[string]ledger.Entry // Guarded by mu: by key
@@ -24,7 +25,8 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{let: make(chan struct{}), entries: map[string]ledger.Entry{}, adopted: map[string]int{}}
+	return &world{let: make(chan struct{}), entries: map[string]ledger.Entry{}, adopted: map[string]int{},
+		turns: map[string]int{}}
 }
 
 func (w *world) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
@@ -45,10 +47,11 @@ func (w *world) Create(_ context.Context, t handoff.Target) (handoff.Attached, e
 
 type agent struct{ w *world }
 
-func (a agent) Start(context.Context, handoff.Turn) (handoff.TurnID, error) {
+func (a agent) Start(_ context.Context, turn handoff.Turn) (handoff.TurnID, error) {
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()
 	a.w.started++
+	a.w.turns[handoff.InputText(turn.Input)]++
 	return handoff.TurnID(fmt.Sprint("turn ", a.w.started)), nil
 }
 

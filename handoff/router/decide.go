@@ -151,14 +151,14 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 	case d.decision == handoff.DecisionStop:
 		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
 		// goes on, and so does the wait.
-		give := func() error { return q.give(ctx, d) }
+		give := func() error { return c.router.act(func() error { return q.give(ctx, d) }) }
 		err = c.router.queues.stop(q.shown.Handoff, give, func(err error, waiting []string) {
 			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
 				c.pause(waiting)
 			}
 		})
 	default:
-		err = q.give(ctx, d)
+		err = c.router.act(func() error { return q.give(ctx, d) })
 	}
 	if err == nil {
 		c.router.counts.answered.Add(d.by)
@@ -187,7 +187,8 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 // certainlyNot reports whether an error proves that the agent did not take the decision: else it may have gone out.
 func certainlyNot(c handoff.Code) bool {
 	switch c {
-	case handoff.CodeNotPending, handoff.CodeNoConsent, handoff.CodeMalformed, handoff.CodeUnsupported:
+	case handoff.CodeNotPending, handoff.CodeNoConsent, handoff.CodeMalformed, handoff.CodeUnsupported,
+		handoff.CodeStoreDown:
 		return true
 	}
 	return false

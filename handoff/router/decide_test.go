@@ -248,3 +248,25 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 		t.Errorf("%d answers kept, the first %+v", len(got), got[0])
 	}
 }
+
+// TestMayNotAct: an instance that may have lost its callers to another gives no agent a decision, and writes that down.
+func TestMayNotAct(t *testing.T) {
+	d := &desk{}
+	r, _ := askingRouter(d, "q")
+	may := false
+	r.mayAct = func() bool { return may }
+	for _, decision := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline} {
+		err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: decision, by: handoff.ByPage})
+		if codeOfError(err) != handoff.CodeStoreDown || len(d.given) != 0 {
+			t.Errorf("%s: %v, given %v", decision, err, d.given)
+		}
+	}
+	if got := d.decisions(); !slices.Contains(got, "withheld by page") {
+		t.Errorf("written down is %v", got)
+	}
+	may = true
+	err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: handoff.DecisionAccept, by: handoff.ByPage})
+	if err != nil || len(d.given) != 1 {
+		t.Errorf("it may act again: %v, given %v", err, d.given)
+	}
+}

@@ -37,6 +37,10 @@ type Config struct {
 	Rates  *Rates
 	Counts *Counts
 
+	// MayAct reports whether nobody else can have the caller by now. It is asked right before an agent is given work,
+	// more words or a decision, which are refused where it says no; nil: nobody else is there.
+	MayAct func() bool
+
 	// Jitter shortens a pause by chance; nil: [handoff.Jitter].
 	Jitter func(time.Duration) time.Duration
 	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
@@ -64,6 +68,7 @@ type Router struct {
 	log      *zap.Logger                       // Set once
 	patience time.Duration                     // Set once
 	silence  time.Duration                     // Set once
+	mayAct   func() bool                       // Set once; see [Config.MayAct]
 	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
 	ids      *IDs                              // Set once; shared, like the next four
 	queues   *Queues                           // Set once
@@ -86,6 +91,9 @@ func (cfg Config) WithDefaults() Config {
 	}
 	if cfg.Jitter == nil {
 		cfg.Jitter = handoff.Jitter
+	}
+	if cfg.MayAct == nil {
+		cfg.MayAct = func() bool { return true }
 	}
 	if cfg.IDs == nil {
 		cfg.IDs = NewIDs("")
@@ -119,7 +127,7 @@ func NewRouter(cfg Config) *Router {
 		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store},
 		log: cfg.Log, ids: cfg.IDs,
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
-		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter,
+		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter, mayAct: cfg.MayAct,
 		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts,
 	}
 	r.mine = newCaller(r, cfg.Caller)
@@ -322,6 +330,14 @@ func (r *Router) pause(ctx context.Context, n int) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// act gives an agent something, unless somebody else may have the caller by now: that one decides what is given.
+func (r *Router) act(give func() error) error {
+	if !r.mayAct() {
+		return handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
+	}
+	return give()
 }
 
 // registered returns what is configured of a server; a fleet that does not tell knows it by its name.

@@ -27,7 +27,10 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var id handoff.TurnID
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
-		id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: beside})
+		err = r.router.act(func() (err error) {
+			id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: beside})
+			return err
+		})
 	}) {
 		return phase.FactNothing, nil
 	}
@@ -225,7 +228,9 @@ func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return fact, fault
 	}
 	var err error
-	if !r.limited(ctx, func(ctx context.Context) { err = v.control.Steer(ctx, v.turn, r.req.Input) }) {
+	if !r.limited(ctx, func(ctx context.Context) {
+		err = r.router.act(func() error { return v.control.Steer(ctx, v.turn, r.req.Input) })
+	}) {
 		return phase.FactNothing, nil
 	}
 	if err == nil {

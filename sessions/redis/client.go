@@ -70,8 +70,8 @@ func script(names ...string) *goredis.Script {
 // fenced returns a script that writes what belongs to a caller, by the name of its file; fence.lua comes before it.
 func fenced(name string) *goredis.Script { return script("fence", name) }
 
-// runFenced runs a script of [fenced], which writes of the caller of a name. After a newer life of the service has begun,
-// or another instance has the caller, it gives [engine.takenOver].
+// runFenced runs a script of [fenced], which writes of the caller of a name. After a newer life of the service has
+// begun, or another instance has the caller, it gives [engine.takenOver].
 func (e *engine) runFenced(
 	ctx context.Context, name string, s *goredis.Script, keys []string, args ...any,
 ) *goredis.Cmd {

@@ -307,40 +307,6 @@ func (h Homes) Lose(c handoff.Caller) {
 	delete(h.held.of, name)
 }
 
-// Leave lets go of a caller of whom nothing is written any more. One of whom anything is open stays with this life, so
-// that whoever finds it gone takes that up.
-func (h Homes) Leave(ctx context.Context, c handoff.Caller) error {
-	name, err := sessions.CallerName(c)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, h.within)
-	defer cancel()
-	left := make(chan struct{})
-	h.held.mu.Lock()
-	had := h.held.of[name]
-	if had == nil || had.left != nil {
-		h.held.mu.Unlock()
-		return nil
-	}
-	had.left = left
-	h.held.mu.Unlock()
-	defer func() {
-		h.held.mu.Lock()
-		defer h.held.mu.Unlock()
-		if h.held.of[name] == had {
-			delete(h.held.of, name)
-		}
-		close(left)
-	}()
-	keys := []string{h.homeKey(name), h.key(name, openKey)}
-	free, err := leaveScript.Run(ctx, h.client, keys, h.id, had.epoch, freeFor.Milliseconds()).Int()
-	if err == nil && free == 1 {
-		err = h.client.SRem(ctx, h.indexKey(h.id), name).Err()
-	}
-	return h.fault(err)
-}
-
 // Callers returns the callers whom a life has, or had, and perhaps some whom others have by now.
 func (h Homes) Callers(ctx context.Context, id string) ([]handoff.Caller, error) {
 	names, err := h.indexed(ctx, id)
@@ -393,7 +359,7 @@ func (e *engine) forget(ctx context.Context, gone ledger.Beat, names []string) e
 	return e.fault(forgetScript.Run(ctx, e.client, []string{e.beatsKey()}, gone.ID, gone.N).Err())
 }
 
-// former moves what versions before there were homes wrote of who has anything open to where a life that is gone has it.
+// former moves what versions before there were homes wrote of who has anything open: a life that is gone has it.
 func (e *engine) former(ctx context.Context) error {
 	names, err := e.client.SMembers(ctx, e.formerKey()).Result()
 	if err != nil || len(names) == 0 {
@@ -408,4 +374,41 @@ func (e *engine) former(ctx context.Context) error {
 		err = e.client.Del(ctx, e.formerKey()).Err()
 	}
 	return e.fault(err)
+}
+
+// Leave lets go of a caller of whom nothing is written any more: from the call on what is written of them waits for
+// what it returns. One of whom anything is open stays with this life, so that whoever finds it gone takes that up.
+func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
+	nothing := func(context.Context) error { return nil }
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return nothing
+	}
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	had := s.held.of[name]
+	if had == nil || had.left != nil {
+		return nothing
+	}
+	had.left = make(chan struct{})
+	return func(ctx context.Context) error { return s.leave(ctx, name, had) }
+}
+
+func (s handoffs) leave(ctx context.Context, name string, had *heldHome) error {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	defer func() {
+		s.held.mu.Lock()
+		defer s.held.mu.Unlock()
+		if s.held.of[name] == had {
+			delete(s.held.of, name)
+		}
+		close(had.left)
+	}()
+	keys := []string{s.homeKey(name), s.key(name, openKey)}
+	free, err := leaveScript.Run(ctx, s.client, keys, s.id, had.epoch, freeFor.Milliseconds()).Int()
+	if err == nil && free == 1 {
+		err = s.client.SRem(ctx, s.indexKey(s.id), name).Err()
+	}
+	return s.fault(err)
 }

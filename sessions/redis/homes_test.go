@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -131,7 +132,7 @@ func TestHomes(t *testing.T) {
 	}
 	claims(mine, theirs)
 	_, err := a.Advance(t.Context(), step)
-	must(t, errors.Join(err, a.Homes().Leave(t.Context(), owner), b.Homes().Leave(t.Context(), other)))
+	must(t, errors.Join(err, a.Leave(owner)(t.Context()), b.Leave(other)(t.Context())))
 	claims(mine, ledger.Claim{Epoch: theirs.Epoch})
 	if again := take(a, other); again.ID != a.Homes().ID() || again.Epoch <= theirs.Epoch {
 		t.Errorf("what was free is %+v after %+v", again, theirs)
@@ -201,8 +202,8 @@ func TestSharedOrNot(t *testing.T) {
 	}
 }
 
-// TestLivesBefore: what earlier lives left is found by a later one and is in its own index: of one that was killed, of a
-// version before there were homes, and of one that shared the store, which writes nothing of it any more.
+// TestLivesBefore: what earlier lives left is found by a later one and is in its own index: of one that was killed, of
+// a version before there were homes, and of one that shared the store, which writes nothing of it any more.
 func TestLivesBefore(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
@@ -228,5 +229,27 @@ func TestLivesBefore(t *testing.T) {
 	had, errHad := last.Homes().Callers(t.Context(), last.Homes().ID())
 	if err = errors.Join(err, errHad); err != nil || len(beats) != 1 || len(had) != 1 || had[0] != owner {
 		t.Errorf("of lives there are %+v, it has %+v, %v", beats, had, err)
+	}
+}
+
+// TestIndexBeforeHome: where a caller cannot be put into the index, in which they are found when the instance is gone,
+// their home is not taken, and nothing is written of them.
+func TestIndexBeforeHome(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	for _, shared := range []bool{true, false} {
+		s := open(t, redis.Config{URL: server.URL, Shared: shared, Prefix: fmt.Sprint(shared)})
+		server.Do("SET " + fmt.Sprint(shared) + ":homes:" + s.Homes().ID() + " full")
+		if found, err := s.Homes().Take(t.Context(), owner, ""); err == nil {
+			t.Errorf("taken: %+v", found)
+		}
+		if claims, err := s.Homes().Claims(t.Context(), []handoff.Caller{owner}); err != nil || claims[0] != (ledger.Claim{}) {
+			t.Errorf("the home is %+v, %v", claims, err)
+		}
+		if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusAccepted)); err == nil {
+			t.Error("a step is written")
+		}
+		if list, err := s.Open(t.Context(), owner); err != nil || len(list) != 0 {
+			t.Errorf("open are %+v, %v", list, err)
+		}
 	}
 }

@@ -157,7 +157,7 @@ func (s handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 
 // inherit takes over the callers of lives that are gone. Each of whom there is anything stays in an index.
 func (s handoffs) inherit(ctx context.Context, read func(name string) (found bool, err error)) error {
-	lives, err := Homes{s.engine}.Beats(ctx)
+	lives, err := Homes(s).Beats(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s handoffs) inherit(ctx context.Context, read func(name string) (found boo
 		}
 		for _, name := range names {
 			if gone.Address != "" { // it wrote in the epoch of the home
-				if _, err := (Homes{s.engine}).take(ctx, name, gone.ID); err != nil {
+				if _, err := Homes(s).take(ctx, name, gone.ID); err != nil {
 					return err
 				}
 			}

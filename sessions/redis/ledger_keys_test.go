@@ -72,7 +72,7 @@ func TestLedgerKeys(t *testing.T) {
 		t.Fatalf("history %+v, %v", page, err)
 	}
 	want(index, beats, caller+"body:k1 30 days")
-	must(t, s.Homes().Leave(t.Context(), c))
+	must(t, s.Leave(c)(t.Context()))
 	want(beats, caller+"body:k1 30 days")
 
 	tomb := sessionstest.Deliver(t, s, "k2", time.Now(), func(step *ledger.Step) {

@@ -13,8 +13,8 @@
 //
 // A Redis that does not answer gives errors with code unreachable within seconds, the ledger within one
 // second, and works again when it is back. One that answers and takes nothing, because it is full or has
-// become a replica, counts as one that does not answer. One process at a time uses a prefix: it holds a lease. Processes
-// that share a prefix hold it together, and each caller has one of them: see [Homes].
+// become a replica, counts as one that does not answer. One process at a time uses a prefix: it holds a lease.
+// Processes that share a prefix hold it together, and each caller has one of them: see [Homes].
 package redis
 
 import (
@@ -52,8 +52,8 @@ type Config struct {
 	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
 	// that is longer.
 	ThreadsFor time.Duration
-	// Shared lets other instances with Shared use the prefix too: what is of a caller is written only while this one has
-	// their home; see [Homes].
+	// Shared lets other instances with Shared use the prefix too: what is of a caller is written only while this one
+	// has their home; see [Homes].
 	Shared bool
 	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests
 	// shorten it.

@@ -1,0 +1,312 @@
+package homes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/router"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+)
+
+// adoptedWithin is how long it may take until the homes of an instance that was killed are taken over.
+const adoptedWithin = 8 * time.Second
+
+// A town is instances over one Redis and one fleet.
+type town struct {
+	*world
+	t   *testing.T
+	url string
+}
+
+func newTown(t *testing.T) *town {
+	return &town{newWorld(), t, sessionstest.StartRedis(t).URL}
+}
+
+// An instance has a store of its own, from which it can be held up.
+type instance struct {
+	*Homes
+	self  Instance
+	store *redis.Store
+	held  *holdUp
+	lost  chan handoff.Caller
+}
+
+// A holdUp stops an instance as a signal would: whatever it asks of the store waits until it goes on.
+type holdUp struct {
+	redis.Homes
+	*redis.Store
+
+	mu    sync.Mutex
+	goOn  chan struct{}     // Guarded by mu: closed when it goes on; nil: it is not held up
+	after func(ledger.Step) // Guarded by mu: is told of each step that is written; nil: nobody is
+}
+
+// wait waits while the instance is held up.
+func (h *holdUp) wait() {
+	h.mu.Lock()
+	goOn := h.goOn
+	h.mu.Unlock()
+	if goOn != nil {
+		<-goOn
+	}
+}
+
+// stop holds the instance up until the returned function is called.
+func (h *holdUp) stop() (goOn func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stopped := make(chan struct{})
+	h.goOn = stopped
+	return sync.OnceFunc(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.goOn = nil
+		close(stopped)
+	})
+}
+
+func (h *holdUp) Beat(ctx context.Context, b ledger.Beat) error {
+	h.wait()
+	return h.Homes.Beat(ctx, b)
+}
+
+func (h *holdUp) Beats(ctx context.Context) ([]ledger.Beat, error) {
+	table, err := h.Homes.Beats(ctx)
+	h.wait()
+	return table, err
+}
+
+func (h *holdUp) Claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim, error) {
+	h.wait()
+	return h.Homes.Claims(ctx, of)
+}
+
+func (h *holdUp) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
+	h.wait()
+	e, err := h.Store.Advance(context.WithoutCancel(ctx), s)
+	h.mu.Lock()
+	after := h.after
+	h.mu.Unlock()
+	if err == nil && after != nil {
+		after(s)
+	}
+	h.wait() // its answer is read when it goes on
+	return e, err
+}
+
+func (h *holdUp) Set(ctx context.Context, c handoff.Caller, s handoff.Sticky) error {
+	h.wait()
+	return h.Store.Set(context.WithoutCancel(ctx), c, s)
+}
+
+// open lets an instance begin, and returns when it may take homes. It ends with the test.
+func (w *town) open(name string) *instance {
+	w.t.Helper()
+	store := sessionstest.Opened(w.t, func(ctx context.Context) (*redis.Store, error) {
+		return redis.Open(ctx, redis.Config{URL: w.url, Shared: true})
+	})
+	one := &instance{
+		store: store, held: &holdUp{Homes: store.Homes(), Store: store}, lost: make(chan handoff.Caller, 100),
+		self: Instance{ID: store.Homes().ID(), Address: name + ":8090", Fingerprint: "print of " + name},
+	}
+	one.Homes = NewShared(router.Config{
+		Fleet: w.world, Stickies: one.held, Ledger: one.held, IDs: router.NewIDs(name),
+	}, Sharing{Self: one.self, Store: one.held, Lost: func(c handoff.Caller) { one.lost <- c }})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- store.Run(ctx) }()
+	go func() { done <- one.Run(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-done; err != nil {
+				w.t.Errorf("%s ended with %v", name, err)
+			}
+		}
+	})
+	if err := one.Recovered(w.t.Context(), time.Minute); err != nil {
+		w.t.Fatal(err)
+	}
+	return one
+}
+
+// where is who has a caller, as an instance says.
+func (o *instance) where(t *testing.T, user string) string {
+	t.Helper()
+	at, err := o.Where(t.Context(), grantOf(user).Caller)
+	if err != nil {
+		return string(code(err))
+	}
+	return at.Address
+}
+
+// ask gives work in the words of whoever asks.
+func (o *instance) ask(t *testing.T, user, words string) (handoff.RunID, error) {
+	t.Helper()
+	return o.Start(t.Context(), grantOf(user), handoff.Request{
+		Key: words, Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput(words),
+		Mode: handoff.ModeNext,
+	})
+}
+
+// turnsOf is how many turns words have begun.
+func (w *world) turnsOf(words string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns[words]
+}
+
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for began := time.Now(); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// entry is what an instance reads of the work that a caller has open.
+func (o *instance) entry(t *testing.T, user string) ledger.Entry {
+	t.Helper()
+	list, err := o.store.Open(t.Context(), grantOf(user).Caller)
+	if err != nil || len(list) > 1 {
+		t.Fatalf("%s has open %+v, %v", user, list, err)
+	}
+	if len(list) == 0 {
+		return ledger.Entry{}
+	}
+	return list[0]
+}
+
+// TestTakenOver: the homes of an instance that is gone are taken over with what runs there, nothing of which is begun
+// twice. A caller has one home, and each instance says which.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	const users = 2 * recovering
+	ids := map[string]handoff.RunID{}
+	for i := range users {
+		user := fmt.Sprint("user ", i)
+		if a.where(t, user) != "a:8090" || b.where(t, user) != "a:8090" {
+			t.Fatalf("%s is not where they are", user)
+		}
+		id, err := a.ask(t, user, user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[user] = id
+		eventually(t, "the turn of "+user, func() bool { return a.entry(t, user).Status == handoff.StatusStarted })
+	}
+	if b.where(t, "bob") != "b:8090" || a.where(t, "bob") != "b:8090" {
+		t.Error("bob is not where he came to")
+	}
+	if _, err := b.ask(t, "user 0", "elsewhere"); err == nil {
+		t.Error("an instance takes work of a caller whom it does not have")
+	}
+
+	killed := time.Now()
+	t.Cleanup(a.held.stop()) // for good
+	for user := range ids {
+		eventually(t, user+" to be taken over", func() bool { return b.had(grantOf(user).Caller) != nil })
+	}
+	if took := time.Since(killed); took > adoptedWithin+3*time.Second { // which a busy machine may add
+		t.Errorf("it took %v until all were taken over", took)
+	}
+	close(w.let)
+	for user, id := range ids {
+		eventually(t, "the outcome of "+user, func() bool {
+			rec, err := b.Handoff(grantOf(user), string(id))
+			return err == nil && rec.Outcome == handoff.OutcomeResult
+		})
+		if n := w.turnsOf(user); n != 1 {
+			t.Errorf("%s has %d turns", user, n)
+		}
+	}
+	if w.turnsOf("elsewhere") != 0 {
+		t.Error("an instance began work of a caller whom it does not have")
+	}
+}
+
+// TestHeldUpInstance: an instance that stood still while another took its homes begins nothing, writes nothing and lets
+// them go, whatever it was about.
+func TestHeldUpInstance(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	caller := grantOf("alice").Caller
+	if at := a.where(t, "alice"); at != "a:8090" {
+		t.Fatalf("alice is at %s", at)
+	}
+	goOn := make(chan func(), 1)
+	a.held.mu.Lock()
+	a.held.after = func(s ledger.Step) { // the store has it that the work is about to be sent; nothing is sent so far
+		if s.To == handoff.StatusDispatching {
+			a.held.after = nil // by its only caller
+			goOn <- a.held.stop()
+		}
+	}
+	a.held.mu.Unlock()
+	if _, err := a.ask(t, "alice", "held up"); err != nil {
+		t.Fatal(err)
+	}
+	resume := <-goOn
+	t.Cleanup(resume)
+	eventually(t, "b to take over", func() bool { return b.had(caller) != nil })
+	eventually(t, "b to settle what was begun", func() bool { return b.entry(t, "alice").Status == handoff.StatusCompleted })
+	settled := b.entry(t, "alice")
+
+	resume()
+	if lost := <-a.lost; lost != caller {
+		t.Errorf("%v is lost", lost)
+	}
+	if n := w.turnsOf("held up"); n != 0 {
+		t.Errorf("it began %d turns of what another had settled", n)
+	}
+	sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "late"}, Since: time.Now().UTC()}
+	if err := a.store.Set(t.Context(), caller, sticky); code(err) != handoff.CodeShutdown {
+		t.Errorf("it wrote a sticky session: %v", err)
+	}
+	if now := b.entry(t, "alice"); now != settled {
+		t.Errorf("what was settled is %+v", now)
+	}
+	if at := a.where(t, "alice"); at != "b:8090" {
+		t.Errorf("alice is at %s", at)
+	}
+	if at := a.where(t, "carol"); at != "a:8090" {
+		t.Errorf("it takes homes no more: carol is at %s", at)
+	}
+}
+
+// TestStoreAway: when nobody reaches the store, nobody is taken for dead and no home is lost; nothing begins meanwhile.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	server := sessionstest.StartRedis(t)
+	w.url = server.URL
+	a, b := w.open("a"), w.open("b")
+	if a.where(t, "alice") != "a:8090" || b.where(t, "bob") != "b:8090" {
+		t.Fatal("they are not where they came to")
+	}
+	homes := map[string]*home{"a": a.had(grantOf("alice").Caller), "b": b.had(grantOf("bob").Caller)}
+	server.Kill()
+	eventually(t, "both to cease to act", func() bool { return !a.in.mayAct() && !b.in.mayAct() })
+	if at := a.where(t, "carol"); at != string(handoff.CodeStoreDown) {
+		t.Errorf("carol was taken: %s", at)
+	}
+	time.Sleep(deadAfter)
+	server.Start() // empty
+	eventually(t, "both to act again", func() bool { return a.in.mayAct() && b.in.mayAct() })
+	if a.had(grantOf("alice").Caller) != homes["a"] || b.had(grantOf("bob").Caller) != homes["b"] {
+		t.Error("a home was lost")
+	}
+	if a.where(t, "bob") != "b:8090" || b.where(t, "alice") != "a:8090" {
+		t.Error("the store was not told again who has whom")
+	}
+}
