@@ -36,7 +36,7 @@ type Outbox interface {
 // Past is a caller's work from before a restart. After Recall, [Work] lists it too.
 type Past interface {
 	Recall(ctx context.Context, c handoff.Caller) error
-	// Past gives what was asked, answered and done, by its id in the history; false: there is none.
+	// Past gives what was asked, answered and done, and where, by its id in the history; false: there is none.
 	Past(ctx context.Context, c handoff.Caller, id string) (handoff.Record, bool, error)
 }
 

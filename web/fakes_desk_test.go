@@ -111,7 +111,7 @@ func (w *world) Past(_ context.Context, c handoff.Caller, key string) (handoff.R
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec := handoff.Record{
-		Prompt: "the whole prompt", Text: "the whole answer", Items: w.desk.did, Usage: &handoff.Usage{Input: 700},
+		Server: "bigpc", Prompt: "the whole prompt", Text: "the whole answer", Items: w.desk.did, Usage: &handoff.Usage{Input: 700},
 	}
 	if key == "k3" { // it waited behind work that was stopped
 		rec = handoff.Record{Prompt: "Then push."}

@@ -96,7 +96,7 @@ func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if err != nil {
 		return err
 	}
-	if !ok || !g.AllowsServers() { // which machine it was is not kept beside it
+	if !ok || !g.AllowsServers() && (rec.Server == "" || !g.AllowsServer(rec.Server)) { // of older work it is not kept where
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
 	return writeJSON(w, http.StatusOK, pastWork{

@@ -138,6 +138,25 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	p.quiet()
 }
 
+// TestHistoryOfAllowedServers: whoever may not use every server gets the work of those that they may use, and no other.
+func TestHistoryOfAllowedServers(t *testing.T) {
+	for name, row := range map[string]struct {
+		key  Key
+		want int
+	}{
+		"may use all": {Key{}, http.StatusOK}, "may not use another": {Key{Barred: []string{"attic"}}, http.StatusOK},
+		"may use it alone": {Key{Servers: []string{"bigpc"}}, http.StatusOK},
+		"may not use it":   {Key{Barred: []string{"bigpc"}}, http.StatusNotFound},
+		"may use another":  {Key{Servers: []string{"laptop"}}, http.StatusNotFound},
+	} {
+		row.key.Principal, row.key.Sum = "me", NewKey("", ownerKey).Sum
+		s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{row.key} })
+		if rec := ask(s, "GET", "/fleet/history/k1", "", nil); rec.Code != row.want {
+			t.Errorf("who %s: %d %s", name, rec.Code, rec.Body)
+		}
+	}
+}
+
 func TestHistoryRoutes(t *testing.T) {
 	w := newWorld()
 	w.desk.past = ledger.HistoryPage{Next: "1-k", Entries: []ledger.Entry{{Key: "k1", Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc"}, Prompt: "p", Outcome: handoff.OutcomeResult, Tests: handoff.TestsFailed}}}}

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"switchboard/cmd/switchboard/verbs"
+	"switchboard/handoff"
 	"switchboard/sessions"
 )
 
@@ -155,8 +156,8 @@ type taken struct {
 // orNext is what a verb says of it; next is what is so where no service runs.
 func (t taken) orNext(next string) string { return "; " + cmp.Or(t.text, next) }
 
-// rewrite replaces a configuration file, and has the service that runs read it. Where that refuses it, the file is put
-// back.
+// rewrite replaces a configuration file, and has the service that runs read it. Where that refuses the settings, the file
+// is put back. What goes wrong otherwise says nothing about them: the service may have taken them.
 func rewrite(ctx context.Context, env func(string) string, file string, before, after []byte) (taken, error) {
 	if err := replaceFile(file, before, after); err != nil {
 		return taken{}, err
@@ -166,7 +167,13 @@ func rewrite(ctx context.Context, env func(string) string, file string, before, 
 		return taken{}, nil
 	}
 	told, err := hereClient(state, "").Reload(ctx)
-	if err != nil {
+	fault, refused := errors.AsType[*verbs.Fault](err)
+	switch {
+	case err == nil:
+	case !refused || fault.Code != handoff.CodeSettings:
+		return taken{true, "whether the Switchboard that runs has taken it is not known (" + verbs.Plain(words(err)) +
+			"): `switchboard reload` has it read again"}, nil
+	default:
 		var back error
 		if before == nil {
 			back = os.Remove(file)

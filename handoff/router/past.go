@@ -33,6 +33,7 @@ type deeds struct {
 	Error   *handoff.RecordError   `json:"error,omitempty"`
 	Unheard []string               `json:"unheard,omitempty"` // see [handoff.Record.Undelivered]
 	Into    string                 `json:"into,omitempty"`    // see [handoff.Record.Into]
+	Server  string                 `json:"server,omitempty"`  // where it was done; "": an older Switchboard wrote it
 }
 
 // deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
@@ -40,7 +41,7 @@ type deeds struct {
 func deedsOf(rec handoff.Record) string {
 	d := deeds{
 		Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error,
-		Unheard: rec.Undelivered, Into: rec.Into,
+		Unheard: rec.Undelivered, Into: rec.Into, Server: rec.Server,
 	}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
@@ -85,7 +86,7 @@ func remember(rec *handoff.Record, b ledger.Body) {
 		rec.CreatedAt = d.Asked
 	}
 	rec.Usage, rec.Answers, rec.Spoken, rec.Undelivered = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken), d.Unheard
-	rec.Into = d.Into
+	rec.Into, rec.Server = d.Into, cmp.Or(rec.Server, d.Server)
 	if d.Error != nil {
 		rec.Error = d.Error
 		if rec.Fault != nil {

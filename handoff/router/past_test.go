@@ -64,7 +64,7 @@ func TestRecall(t *testing.T) {
 		Answers:     []handoff.RecordAnswer{{By: handoff.ByPage, Command: "git push", At: began}},
 		Error:       &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"},
 		Undelivered: []string{"and push it"},
-		Into:        "former-1",
+		Into:        "former-1", Server: "s",
 	})
 	for i := range maxRecalled + 5 {
 		n := maxRecalled + 5 - i // the newest first
@@ -125,7 +125,7 @@ func TestRecall(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text ||
-		handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" {
+		handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" || past.Server != "s" {
 		t.Errorf("past %+v, %v", past, err)
 	}
 	if _, ok, err := r.Past(t.Context(), ladderCaller, "none"); ok || err != nil {
