@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 
+	"switchboard/servers/joined"
 	"switchboard/web"
 	"switchboard/web/peers"
 )
@@ -31,8 +32,9 @@ type peering struct {
 	listener  net.Listener
 }
 
-// peering listens for the other instances of a plan.
-func (s *service) peering(p plan) (peering, error) {
+// peering listens for the other instances of a plan. An agent whose machine keeps its line to one of them is reached
+// through that.
+func (s *service) peering(p plan, lines *joined.Lines) (peering, error) {
 	if p.Peers == nil {
 		return peering{}, nil
 	}
@@ -47,8 +49,9 @@ func (s *service) peering(p plan) (peering, error) {
 	}
 	self := peers.Peer{ID: p.Peers.ID, Address: listen.Addr().String(), Fingerprint: identity.Fingerprint()}
 	forwarder := peers.New(peers.Config{
-		ID: self.ID, Identity: identity, Locator: p.Peers.Locator(self), Log: s.log.Named("peers"),
+		ID: self.ID, Identity: identity, Locator: p.Peers.Locator(self), Lines: lines, Log: s.log.Named("peers"),
 	})
+	lines.Elsewhere = forwarder.DialLine
 	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")} // few come from each
 	return peering{forwarder, forwarder.Listen(web.Limit(listen, everywhere, s.log.Named("peers")))}, nil
 }

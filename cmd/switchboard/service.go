@@ -169,7 +169,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	runs = homes.New(routing)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
-	beside, err := s.peering(p)
+	beside, err := s.peering(p, there.lines)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,11 @@ func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 
 // Lines are how the agents of machines that joined are reached. The zero value has none. It is safe for concurrent use.
 type Lines struct {
+	// Elsewhere opens a connection to an agent whose machine may keep its line to another instance of the service.
+	// Where none has it, the reason of its error is [handoff.ReasonAsleep]. Set once, before anything is dialled; nil:
+	// this is the only instance.
+	Elsewhere func(ctx context.Context, server string, apart bool) (net.Conn, error)
+
 	mu   sync.Mutex
 	ends map[string]end // Guarded by mu: by the server's name
 }
@@ -89,9 +94,22 @@ func (l *Lines) drop(names []string) {
 	}
 }
 
-// Dial opens a connection to the agent that a server of the fleet is; apart: one that only reads, beside the one that
-// works. An error is a [*handoff.Error].
+// Dial opens a connection to the agent that a server of the fleet is, wherever its machine keeps its line; apart: one
+// that only reads, beside the one that works. An error is a [*handoff.Error].
 func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, error) {
+	conn, err := l.DialHere(ctx, server, apart)
+	if err == nil || l.Elsewhere == nil || handoff.AsError(err).Reason != handoff.ReasonAsleep {
+		return conn, err
+	}
+	conn, fault := l.Elsewhere(ctx, server, apart)
+	if fault != nil && handoff.AsError(fault).Reason == handoff.ReasonAsleep {
+		return nil, err // which says since when
+	}
+	return conn, fault
+}
+
+// DialHere is [Lines.Dial] by the lines of this instance alone.
+func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Conn, error) {
 	l.mu.Lock()
 	to, known := l.ends[server]
 	l.mu.Unlock()

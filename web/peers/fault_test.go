@@ -192,8 +192,8 @@ func TestHopFromOutsideIsTakenAway(t *testing.T) {
 	}
 }
 
-// A request that an instance may have read is not sent again when that is gone. Who changes something hears that it may
-// have been done; a slow one is waited for as long as it is there.
+// A request that an instance may have read is not sent again when that is gone: who changes something hears that it may
+// have been done.
 func TestForwardNeverRepeatsWhatMayHaveBeenRead(t *testing.T) {
 	for _, tt := range []struct {
 		method string
@@ -315,3 +315,21 @@ func (d *deadlined) SetWriteDeadline(at time.Time) error {
 }
 
 func (d *deadlined) Write(b []byte) (int, error) { return d.far.Write(b) }
+
+// An answer that takes longer than anybody is held is waited for, as long as its instance is there.
+func TestForwardWaitsForASlowAnswer(t *testing.T) {
+	o := newTown()
+	a := o.join(t, "a", tell)
+	a.holdFor = time.Millisecond
+	b := o.join(t, "b", func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(lookEvery + 100*time.Millisecond) // it is looked meanwhile whether this instance is there
+		_, _ = io.WriteString(w, "at last")
+	})
+	o.change(func() { o.homes["bob"] = "b" })
+	if answer, body := a.ask(t, "bob", http.MethodPost, "/v1/responses", "words"); answer.StatusCode != http.StatusOK || body != "at last" {
+		t.Errorf("%v %s", answer, body)
+	}
+	if len(b.servedHere()) != 1 || a.count("forwarded_total", "served") != 1 {
+		t.Error("it was not served once")
+	}
+}

@@ -83,6 +83,10 @@ func (f *Forwarder) Handler(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusMisdirectedRequest)
 			return
 		}
+		if wantsLine(r) {
+			f.serveLine(w, r, by.by)
+			return
+		}
 		r.Header.Del(hopHeader)
 		r = r.WithContext(context.WithValue(r.Context(), hopKey{}, by))
 		r.RemoteAddr, r.TLS = by.remote, nil

@@ -70,6 +70,7 @@ type Config struct {
 	ID       string // of this instance
 	Identity Identity
 	Locator  Locator
+	Lines    Lines       // nil: no machine keeps a line here
 	Log      *zap.Logger // nil: silent
 }
 
@@ -78,6 +79,7 @@ type Forwarder struct {
 	self     string          // Set once
 	identity Identity        // Set once
 	locator  Locator         // Set once
+	lines    Lines           // Set once: nil: there are none
 	log      *zap.Logger     // Set once
 	carrier  *http.Transport // Set once: connections to the others, by their fingerprints
 	holdFor  time.Duration   // Set once: how long a request is tried again; tests need less
@@ -91,12 +93,13 @@ type Forwarder struct {
 // New returns a forwarder. Nothing is done before it is asked.
 func New(cfg Config) *Forwarder {
 	f := &Forwarder{
-		self: cfg.ID, identity: cfg.Identity, locator: cfg.Locator, log: cfg.Log,
+		self: cfg.ID, identity: cfg.Identity, locator: cfg.Locator, lines: cfg.Lines, log: cfg.Log,
 		holdFor: patience - dialWithin, flights: map[*flight]struct{}{},
 		counts: counts{
 			forwarded: handoff.NewTally(forwardedServed, forwardedHere, forwardedSilent, forwardedLost, forwardedCut),
 			again:     handoff.NewTally(againNotMine, againNoConnection, againFingerprint),
-			taken:     handoff.NewTally(takenServed, takenNotMine, takenStranger, takenMalformed),
+			taken:     handoff.NewTally(takenServed, takenLine, takenNotMine, takenStranger, takenMalformed),
+			lines:     handoff.NewTally(lineOpened, lineNone),
 		},
 	}
 	if f.log == nil {

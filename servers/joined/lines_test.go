@@ -1,0 +1,56 @@
+package joined
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// An agent whose machine keeps no line here is looked for at the other instances; what is told where none has it is
+// what is known here.
+func TestDialElsewhere(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	for _, tt := range []struct {
+		name, server string
+		says         handoff.Reason // the others; "": they have it
+		want         handoff.Reason
+		detail       string
+		asked        bool
+	}{
+		{"they have it", "mini", "", "", "", true},
+		{"nobody has it", "mini", handoff.ReasonAsleep, handoff.ReasonAsleep,
+			"its machine has not come back since Switchboard was started", true},
+		{"it is broken there", "mini", handoff.ReasonAgentMissing, handoff.ReasonAgentMissing, "there", true},
+		{"no machine of that name", "maxi", "", handoff.ReasonNotJoined, "its machine has not joined", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := false
+			lines := Lines{Elsewhere: func(_ context.Context, server string, apart bool) (net.Conn, error) {
+				asked = server == tt.server && apart
+				if tt.says != "" {
+					return nil, &handoff.Error{Code: handoff.CodeUnreachable, Reason: tt.says, Detail: "there"}
+				}
+				return near, nil
+			}}
+			lines.put([]Server{{Name: "mini"}}, nil)
+			conn, err := lines.Dial(t.Context(), tt.server, true)
+			if tt.want == "" {
+				if err != nil || conn != near {
+					t.Errorf("%v %v", conn, err)
+				}
+			} else if e := handoff.AsError(err); e.Reason != tt.want || e.Detail != tt.detail {
+				t.Errorf("%v, want %s %q", err, tt.want, tt.detail)
+			}
+			if asked != tt.asked {
+				t.Errorf("asked: %t", asked)
+			}
+			if conn, err := lines.DialHere(t.Context(), "mini", true); err == nil {
+				t.Errorf("here is %v", conn)
+			}
+		})
+	}
+}

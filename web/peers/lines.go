@@ -1,0 +1,169 @@
+package peers
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+const (
+	// lineProtocol is what a connection between instances becomes that goes on to an agent.
+	lineProtocol = "switchboard-line"
+	// openWithin bounds how long it takes until a machine has opened a connection to its agent.
+	openWithin = 20 * time.Second
+	// maxFault bounds what another instance says of a connection that it did not open, in bytes.
+	maxFault = 16 << 10
+)
+
+// Lines reach the agents of machines that keep a line to this instance. An error is of the vocabulary.
+type Lines interface {
+	// DialHere opens a connection to an agent of this name in the fleet; apart: one that only reads.
+	DialHere(ctx context.Context, server string, apart bool) (net.Conn, error)
+}
+
+// A lineFault is what an instance says of a connection to an agent that it did not open.
+type lineFault struct {
+	Reason handoff.Reason `json:"reason"`
+	Detail string         `json:"detail"`
+}
+
+// DialLine opens a connection to an agent whose machine keeps its line to another instance: it asks one after another.
+// Where none has the line, the reason is [handoff.ReasonAsleep].
+func (f *Forwarder) DialLine(ctx context.Context, server string, apart bool) (net.Conn, error) {
+	fault := &handoff.Error{Code: handoff.CodeUnreachable, Subject: server, Reason: handoff.ReasonAsleep,
+		Detail: "its machine is connected to no instance"}
+	for _, p := range f.locator.Peers() {
+		if p.ID == f.self {
+			continue
+		}
+		conn, said, err := f.openLine(ctx, p, server, apart)
+		switch {
+		case err == nil && conn != nil:
+			f.counts.lines.Add(lineOpened)
+			return conn, nil
+		case err != nil: // it cannot be asked, and another may have the line
+			f.log.Info("instance not asked for a line", zap.String("instance", p.ID), zap.Error(err))
+		case said.Reason != handoff.ReasonAsleep && said.Reason != handoff.ReasonNotJoined:
+			fault.Reason, fault.Detail = said.Reason, said.Detail // it has the line
+		}
+	}
+	f.counts.lines.Add(lineNone)
+	return nil, fault
+}
+
+// openLine asks one instance for a connection to an agent. It gives a connection, or what the instance says instead.
+func (f *Forwarder) openLine(
+	ctx context.Context, to Peer, server string, apart bool,
+) (_ net.Conn, said lineFault, err error) {
+	conn, err := f.dialTLS(context.WithValue(ctx, peerKey{}, to), "tcp", "")
+	if err != nil {
+		return nil, said, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	query := url.Values{"server": {server}}
+	if apart {
+		query.Set("apart", "true")
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+to.Fingerprint+"/?"+query.Encode(), nil)
+	if err != nil {
+		_ = conn.Close()
+		return nil, said, err
+	}
+	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {lineProtocol}, hopHeader: {hop{by: f.self}.String()}}
+	buffered := bufio.NewReader(conn)
+	var answer *http.Response
+	if err = conn.SetDeadline(time.Now().Add(openWithin)); err == nil {
+		err = r.Write(conn)
+	}
+	if err == nil {
+		answer, err = http.ReadResponse(buffered, r)
+	}
+	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols {
+		if err = conn.SetDeadline(time.Time{}); err == nil && ctx.Err() == nil {
+			return lineConn{conn, buffered}, said, nil
+		}
+	}
+	defer conn.Close()
+	switch {
+	case err != nil:
+		return nil, said, err
+	case ctx.Err() != nil:
+		return nil, said, context.Cause(ctx)
+	case answer.StatusCode != http.StatusBadGateway:
+		return nil, said, errors.New("the instance answers " + answer.Status)
+	}
+	return nil, said, json.NewDecoder(io.LimitReader(answer.Body, maxFault)).Decode(&said)
+}
+
+// A lineConn is a connection with what was read of it before.
+type lineConn struct {
+	net.Conn
+	first *bufio.Reader
+}
+
+// Read reads what came first.
+func (c lineConn) Read(b []byte) (int, error) { return c.first.Read(b) }
+
+// serveLine gives another instance a connection to an agent whose machine keeps its line here.
+func (f *Forwarder) serveLine(w http.ResponseWriter, r *http.Request, by string) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	leave, err := f.enter(&flight{by, cancel})
+	if err == nil {
+		defer leave()
+		err = f.joinLine(ctx, w, r)
+	}
+	if err != nil {
+		fault := handoff.AsError(err)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadGateway)
+		_ = json.NewEncoder(w).Encode(lineFault{fault.Reason, fault.Detail}) // who asked may have left
+	}
+}
+
+// joinLine connects two ends until one of them closes or ctx ends. With an error nothing was answered.
+func (f *Forwarder) joinLine(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	if f.lines == nil {
+		return &handoff.Error{Code: handoff.CodeUnreachable, Reason: handoff.ReasonNotJoined}
+	}
+	far, err := f.lines.DialHere(ctx, r.URL.Query().Get("server"), r.URL.Query().Get("apart") != "")
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return err
+	}
+	defer near.Close()
+	defer context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })()
+	f.counts.taken.Add(takenLine)
+	const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + lineProtocol + "\r\n\r\n"
+	if _, err := io.WriteString(near, switched); err != nil {
+		return nil // it has left
+	}
+	ended := make(chan struct{})
+	go func() { // ends with both connections
+		defer close(ended)
+		_, _ = io.Copy(near, far)
+		_, _ = near.Close(), far.Close()
+	}()
+	_, _ = io.Copy(far, io.MultiReader(io.LimitReader(buffered, int64(buffered.Reader.Buffered())), near))
+	_, _ = near.Close(), far.Close()
+	<-ended
+	return nil
+}
+
+// wantsLine reports whether an instance asks for a connection to an agent.
+func wantsLine(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), lineProtocol) }

@@ -1,0 +1,107 @@
+package peers
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// agents are those of machines that keep a line here: each sends back what it gets, behind its name.
+type agents map[string]bool
+
+func (a agents) DialHere(_ context.Context, server string, apart bool) (net.Conn, error) {
+	if server == "broken" {
+		return nil, &handoff.Error{Code: handoff.CodeUnreachable, Reason: handoff.ReasonAgentMissing, Detail: "no codex"}
+	}
+	if !a[server] {
+		return nil, &handoff.Error{Code: handoff.CodeUnreachable, Reason: handoff.ReasonAsleep}
+	}
+	near, far := net.Pipe()
+	go func() { // ends with the connection
+		defer far.Close()
+		name := server
+		if apart {
+			name += " apart"
+		}
+		_, _ = io.WriteString(far, name+": ")
+		_, _ = io.Copy(far, far)
+	}()
+	return near, nil
+}
+
+// An agent whose machine keeps its line to another instance is reached through that, wherever that is in the list; what
+// went wrong there is told here.
+func TestDialLine(t *testing.T) {
+	o := newTown()
+	a, b, c := o.join(t, "a", tell), o.join(t, "b", tell), o.join(t, "c", tell)
+	b.lines, c.lines = agents{"other": true}, agents{"mini": true}
+	o.stand(t, "d", nowhere(t))
+	for _, apart := range []bool{false, true} {
+		conn, err := a.DialLine(t.Context(), "mini", apart)
+		must(t, err)
+		_, err = io.WriteString(conn, "hello")
+		must(t, err)
+		want := map[bool]string{false: "mini: hello", true: "mini apart: hello"}[apart]
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+			t.Errorf("%q %v", got, err)
+		}
+		until(t, func() bool { return c.count("open", "") == 1 })
+		must(t, conn.Close())
+		until(t, func() bool { return c.count("open", "") == 0 })
+	}
+	for server, want := range map[string]handoff.Reason{"gone": handoff.ReasonAsleep, "broken": handoff.ReasonAgentMissing} {
+		if conn, err := a.DialLine(t.Context(), server, false); err == nil || handoff.AsError(err).Reason != want {
+			t.Errorf("%s: %v %v", server, conn, err)
+		}
+	}
+	if opened, none := a.count("lines_total", "opened"), a.count("lines_total", "none"); opened != 2 || none != 2 || c.count("taken_total", "line") != 2 {
+		t.Errorf("%v opened, %v not", opened, none)
+	}
+}
+
+// A connection to an agent ends when the instance that uses it is gone, and when the one that has the line ends.
+func TestLinesEndWithTheirInstances(t *testing.T) {
+	for _, end := range []func(o *town, c *instance){
+		func(o *town, _ *instance) { o.change(func() { o.dead["a"] = true }) },
+		func(_ *town, c *instance) { c.Close() },
+	} {
+		o := newTown()
+		a, c := o.join(t, "a", tell), o.join(t, "c", tell)
+		c.lines = agents{"mini": true}
+		conn, err := a.DialLine(t.Context(), "mini", false)
+		must(t, err)
+		end(o, c)
+		if _, err := io.ReadAll(conn); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Error(err)
+		}
+		until(t, func() bool { return c.count("open", "") == 0 })
+		_ = conn.Close()
+	}
+}
+
+// Whoever is no instance gets no line, neither from outside nor by the listener for instances.
+func TestLinesAreForInstances(t *testing.T) {
+	o := newTown()
+	a := o.join(t, "a", tell)
+	a.lines = agents{"mini": true}
+	o.change(func() { o.homes["alice"] = "a" })
+	headers := []string{"Connection", "Upgrade", "Upgrade", lineProtocol, hopHeader, "a http 192.0.2.1:1"}
+	if answer, _ := a.ask(t, "alice", http.MethodGet, "/?server=mini", "", headers...); answer.StatusCode != http.StatusTeapot {
+		t.Errorf("from outside: %d", answer.StatusCode)
+	}
+	stranger := o.join(t, "b", tell)
+	o.change(func() { delete(o.there, "b") })
+	if conn, err := stranger.DialLine(t.Context(), "mini", false); err == nil {
+		_ = conn.Close()
+		t.Error("a stranger has a line")
+	}
+	if a.count("taken_total", "line") != 0 || a.count("taken_total", "stranger") != 1 {
+		t.Error("that was not counted")
+	}
+}
