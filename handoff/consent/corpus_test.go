@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,22 +122,15 @@ func readCorpora(t testing.TB) []corpusLine {
 	return heardBack(few)
 }
 
-// heardBack reads lines, side by side: as a reply to the question to which it is a yes, or to the first.
+// heardBack reads lines: as a reply to the question to which it is a yes, or to the first.
 func heardBack(lines []corpusLine) []corpusLine {
-	var work sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for worker := range workers {
-		work.Go(func() {
-			for i := worker; i < len(lines); i += workers {
-				for n, q := range lines[i].asked {
-					if got := Read(lines[i].text, q); n == 0 || got == Yes {
-						lines[i].got = got
-					}
-				}
+	for i := range lines {
+		for n, q := range lines[i].asked {
+			if got := Read(lines[i].text, q); n == 0 || got == Yes {
+				lines[i].got = got
 			}
-		})
+		}
 	}
-	work.Wait()
 	return lines
 }
 
