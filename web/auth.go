@@ -35,18 +35,18 @@ type LoginList interface {
 // auth knows who may come in: the holders of keys, and the pages that logged in.
 type auth struct {
 	keys    atomic.Pointer[[]Key] // replaced as a whole
-	codes   codes
-	logins  Logins       // Set once
-	secrets Secrets      // Set once
-	apps    oauthTokens  // Set once: nil: no program is let in by OAuth
-	access  accessPolicy // Set once
-	log     *zap.Logger  // Set once
+	codes   codes                 // Set once
+	logins  Logins                // Set once
+	secrets Secrets               // Set once
+	apps    oauthTokens           // Set once: nil: no program is let in by OAuth
+	access  accessPolicy          // Set once
+	log     *zap.Logger           // Set once
 }
 
 // NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
 // minutes. Whoever asks for it runs the service and says that a person will use it: the login may do what the first
 // of the principal's [Key]s may, and each of its answers counts. It fails for a principal without a [Key].
-func (s *Server) NewCode(principal string) (string, error) {
+func (s *Server) NewCode(ctx context.Context, principal string) (string, error) {
 	switch key, ok := s.auth.of(principal); {
 	case ok && key.NamesCallers:
 		return "", fmt.Errorf(
@@ -57,7 +57,7 @@ func (s *Server) NewCode(principal string) (string, error) {
 			"nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal,
 		)
 	}
-	return s.auth.codes.make(origin{principal: principal}, time.Now()), nil
+	return s.auth.codes.make(ctx, origin{principal: principal}, time.Now())
 }
 
 // SetKeys replaces the keys. Logins whose key is gone end.

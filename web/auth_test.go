@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // logIn posts a key as the page does.
@@ -115,7 +116,7 @@ func TestLoginByLink(t *testing.T) {
 		w := newWorld()
 		s := newServer(t, w, func(cfg *Config) { cfg.Keys = append([]Key{{Principal: "guest"}}, cfg.Keys...) })
 		for _, principal := range []string{"owner", "guest"} {
-			code, err := s.NewCode(principal)
+			code, err := s.NewCode(t.Context(), principal)
 			must(t, err)
 			got := tokenOf(t, s, `{"code":"`+code+`"}`, nil)
 			if status := got.use(s, nil); status != http.StatusOK || got.Principal != principal {
@@ -125,21 +126,21 @@ func TestLoginByLink(t *testing.T) {
 				t.Errorf("the link counts twice: %s", again)
 			}
 		}
-		if _, err := s.NewCode("nobody"); err == nil {
+		if _, err := s.NewCode(t.Context(), "nobody"); err == nil {
 			t.Error("nobody got a link")
 		}
-		code, err := s.NewCode("owner")
+		code, err := s.NewCode(t.Context(), "owner")
 		must(t, err)
 		time.Sleep(codeLife)
 		if late := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); late != handoff.CodeLoginOver {
 			t.Errorf("after ten minutes: %s", late)
 		}
-		first, _ := s.NewCode("owner")
-		for range maxCodes {
-			_, _ = s.NewCode("owner")
+		first, _ := s.NewCode(t.Context(), "owner")
+		for range sessions.MaxCodes {
+			_, _ = s.NewCode(t.Context(), "owner")
 		}
-		if many := codeOf(t, logIn(s, `{"code":"`+first+`"}`, nil)); many != handoff.CodeLoginOver || len(s.auth.codes.kept) != maxCodes {
-			t.Errorf("links are not bounded: %s, %d kept", many, len(s.auth.codes.kept))
+		if many := codeOf(t, logIn(s, `{"code":"`+first+`"}`, nil)); many != handoff.CodeLoginOver || len(w.codes) != sessions.MaxCodes {
+			t.Errorf("links are not bounded: %s, %d kept", many, len(w.codes))
 		}
 	})
 }

@@ -1,56 +1,33 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
+
+	"switchboard/sessions"
 )
 
 const (
 	codeLife = 10 * time.Minute
-	maxCodes = 16 // of one origin, that wait to be used; the oldest goes
 
 	codeLetters = "BCDFGHJKMNPQRSTWXYZ" // none looks like another one or like a digit, and they make no words
 	codeLength  = 8                     // letters: 17 billion codes
-	maxGuesses  = 5                     // wrong codes, after which one that waits is void
 )
 
-// codes are what links and devices log in with: each works once, within ten minutes, in this process alone. A code is
-// short enough to be typed, so it must not be guessed: each wrong code counts against all that wait, whoever they are
-// for, since nobody can tell which one was meant.
-type codes struct {
-	mu   sync.Mutex
-	kept []code // Guarded by mu: oldest first
-}
-
-type code struct {
-	sum     [sha256.Size]byte
-	by      origin
-	until   time.Time
-	guesses int // how many wrong codes were tried while it waited
-}
+// codes are what links and devices log in with: each works once, within ten minutes, at whichever instance shares the
+// store.
+type codes struct{ store sessions.Codes }
 
 // make returns a new code of [codeLength] letters.
-func (c *codes) make(by origin, now time.Time) string {
+func (c codes) make(ctx context.Context, by origin, now time.Time) (string, error) {
 	text := newCode()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept = append(c.kept, code{sum: sha256.Sum256([]byte(text)), by: by, until: now.Add(codeLife)})
-	waiting := 0
-	for _, k := range c.kept {
-		if k.by == by {
-			waiting++
-		}
-	}
-	if waiting > maxCodes {
-		oldest := slices.IndexFunc(c.kept, func(k code) bool { return k.by == by })
-		c.kept = slices.Delete(c.kept, oldest, oldest+1)
-	}
-	return text
+	return text, c.store.PutCode(ctx, sessions.Code{
+		Sum: sha256.Sum256([]byte(text)), Principal: by.principal, Key: by.key, Ends: now.Add(codeLife),
+	})
 }
 
 // newCode draws letters, each as likely as any other.
@@ -81,24 +58,11 @@ func codeTyped(text string) string {
 }
 
 // spend uses a code up, and tells by what it was made. A wrong one is a guess; what cannot be a code is none.
-func (c *codes) spend(text string, now time.Time) (by origin, ok bool) {
+func (c codes) spend(ctx context.Context, text string) (by origin, ok bool, err error) {
 	text = codeTyped(text)
 	if text == "" {
-		return origin{}, false
+		return origin{}, false, nil
 	}
-	sum := sha256.Sum256([]byte(text))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept = slices.DeleteFunc(c.kept, func(k code) bool { return !now.Before(k.until) })
-	for i, k := range c.kept {
-		if k.sum == sum {
-			c.kept = slices.Delete(c.kept, i, i+1)
-			return k.by, true
-		}
-	}
-	for i := range c.kept {
-		c.kept[i].guesses++
-	}
-	c.kept = slices.DeleteFunc(c.kept, func(k code) bool { return k.guesses == maxGuesses })
-	return origin{}, false
+	made, ok, err := c.store.SpendCode(ctx, sha256.Sum256([]byte(text)))
+	return origin{made.Principal, made.Key}, ok, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // A code is short, of letters that are told apart, and counts as people type it.
@@ -13,7 +14,7 @@ func TestCodesAreTyped(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	seen := map[string]bool{}
 	for range 50 {
-		code, err := s.NewCode("owner")
+		code, err := s.NewCode(t.Context(), "owner")
 		must(t, err)
 		if len(code) > 8 || strings.ContainsAny(code, "AEIOUVL0123456789") || seen[code] {
 			t.Fatalf("the code %q", code)
@@ -30,7 +31,7 @@ func TestCodesAreNotGuessed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = append(cfg.Keys, Key{Principal: "guest"}) })
 		fresh := func(principal string) string {
-			code, err := s.NewCode(principal)
+			code, err := s.NewCode(t.Context(), principal)
 			must(t, err)
 			return code
 		}
@@ -45,8 +46,8 @@ func TestCodesAreNotGuessed(t *testing.T) {
 				}
 			}
 		}
-		wrong(maxGuesses - 1)
-		for range 2 * maxGuesses {
+		wrong(sessions.MaxGuesses - 1)
+		for range 2 * sessions.MaxGuesses {
 			try("WRONG")
 			try("BBBBBBBA")
 		}
@@ -56,7 +57,7 @@ func TestCodesAreNotGuessed(t *testing.T) {
 		wrong(1)
 		for _, code := range []string{second, guests} {
 			if got := try(code); got != handoff.CodeLoginOver {
-				t.Errorf("after %d wrong codes: %s", maxGuesses, got)
+				t.Errorf("after %d wrong codes: %s", sessions.MaxGuesses, got)
 			}
 		}
 		tokenOf(t, s, `{"code":"`+late+`"}`, nil)

@@ -149,10 +149,11 @@ type accessStore interface {
 	AppList
 }
 
-// loginStore is the pages that logged in.
+// loginStore is the pages that logged in, and the codes with which they do.
 type loginStore interface {
 	Logins
 	LoginList
+	sessions.Codes
 }
 
 // Fleet is the machines and the sessions on them.
@@ -268,6 +269,7 @@ func New(cfg Config) (*Server, error) {
 		peers: cfg.Peers, ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
 		mux: http.NewServeMux(), known: map[string]route{},
 	}
+	s.auth.codes.store = cfg.Store
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...)

@@ -66,7 +66,11 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	case body.Key != "" && body.Code != "":
 		return handoff.Fault(handoff.CodeMalformed, "there is either a key or a code", "")
 	case body.Code != "":
-		if made, ok = p.auth.codes.spend(body.Code, time.Now()); !ok {
+		var err error
+		if made, ok, err = p.auth.codes.spend(r.Context(), body.Code); err != nil {
+			return err
+		}
+		if !ok {
 			return handoff.Fault(handoff.CodeLoginOver, "", "code is spent, old or unknown")
 		}
 	case !ok:
@@ -196,7 +200,10 @@ func (p logins) deviceCode(w http.ResponseWriter, r *http.Request, _ handoff.Gra
 	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "a device is added from the page", "")
 	}
-	text := p.auth.codes.make(originOf(l), time.Now())
+	text, err := p.auth.codes.make(r.Context(), originOf(l), time.Now())
+	if err != nil {
+		return err
+	}
 	made := map[string]any{"code": text, "ends": time.Now().Add(codeLife)}
 	if p.publicURL != "" {
 		made["at"] = p.publicURL

@@ -10,6 +10,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
+	"switchboard/sessions"
 )
 
 // ownersKeys are two keys of the owner: one that may everything, and one of a program that may look at one machine.
@@ -141,7 +142,7 @@ func TestWhoIsAPerson(t *testing.T) {
 			_, program := ownersKeys()
 			program.Approve = approve
 			s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{program} })
-			code, err := s.NewCode("owner")
+			code, err := s.NewCode(t.Context(), "owner")
 			must(t, err)
 			page := tokenOf(t, s, `{"code":"`+code+`"}`, nil).Token
 			device := tokenOf(t, s, `{"code":"`+codeBy(t, s, page)+`"}`, nil).Token
@@ -189,14 +190,14 @@ func TestNamesCallersHasNoPage(t *testing.T) {
 	}
 	full.NamesCallers = false
 	s.SetKeys([]Key{full})
-	link, err := s.NewCode("owner")
+	link, err := s.NewCode(t.Context(), "owner")
 	must(t, err)
 	full.NamesCallers = true
 	s.SetKeys([]Key{full})
 	if rec := logIn(s, `{"code":"`+link+`"}`, nil); codeOf(t, rec) != handoff.CodeLoginOver {
 		t.Errorf("a link of before logged in: %d %s", rec.Code, rec.Body)
 	}
-	if _, err := s.NewCode("owner"); err == nil {
+	if _, err := s.NewCode(t.Context(), "owner"); err == nil {
 		t.Error("a link for callers without names")
 	}
 }
@@ -205,15 +206,16 @@ func TestNamesCallersHasNoPage(t *testing.T) {
 func TestCodesOfOthersStay(t *testing.T) {
 	full, program := ownersKeys()
 	s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{full, program} })
-	link, err := s.NewCode("owner")
+	link, err := s.NewCode(t.Context(), "owner")
 	must(t, err)
 	login := tokenOf(t, s, byKey(otherKey), nil).Token
-	for range maxCodes + 1 {
+	for range sessions.MaxCodes + 1 {
 		codeBy(t, s, login)
 	}
 	tokenOf(t, s, `{"code":"`+link+`"}`, nil)
 	s.SetKeys([]Key{full})
-	last := s.auth.codes.make(origin{"owner", program.Sum}, time.Now())
+	last, err := s.auth.codes.make(t.Context(), origin{"owner", program.Sum}, time.Now())
+	must(t, err)
 	if rec := logIn(s, `{"code":"`+last+`"}`, nil); codeOf(t, rec) != handoff.CodeLoginOver {
 		t.Errorf("a code outlives its key: %d %s", rec.Code, rec.Body)
 	}

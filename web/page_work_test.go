@@ -37,7 +37,7 @@ func TestPageLogin(t *testing.T) {
 	w.change(func(w *world) { w.kept = nil }) // logged out from elsewhere
 	p.open(base + "/?gone")
 	p.Until(`document.querySelector("#login:not([hidden])")`)
-	code, err := s.NewCode("owner")
+	code, err := s.NewCode(t.Context(), "owner")
 	if err != nil {
 		t.Fatal(err)
 	}

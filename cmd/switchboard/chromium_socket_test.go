@@ -41,7 +41,7 @@ func TestChromiumWithoutUDP(t *testing.T) {
 	r := start(t, func(p *plan) { p.Hurry, p.Model.Direct = 2, true })
 	browser := startChromium(t, true)
 	p := &tab{webtest.Open(t, browser, 1280, 900, watcher, noUDP)}
-	link, err := r.link("")
+	link, err := r.link(r.t.Context(), "")
 	must(t, err)
 	p.Do(chromedp.Navigate(link))
 	p.Until(`document.querySelectorAll("#app:not([hidden]) .machine").length > 2`)

@@ -17,7 +17,7 @@ import (
 func (r *running) page(browser context.Context, width, height int64) *tab {
 	r.t.Helper()
 	p := openTab(r.t.(*testing.T), browser, width, height)
-	link, err := r.link("")
+	link, err := r.link(r.t.Context(), "")
 	must(r.t, err)
 	p.Do(chromedp.Navigate(link))
 	p.Until(`document.querySelectorAll("#app:not([hidden]) .machine").length > 2`)

@@ -26,7 +26,7 @@ const (
 
 // control is what the verbs of the same user ask of a running service.
 type control struct {
-	link     func(principal string) (string, error)                              // Set once: a login link; "" is the owner
+	link     func(ctx context.Context, principal string) (string, error)         // Set once: a login link; "" is the owner
 	keys     func(context.Context) error                                         // Set once: reads the made keys again
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines
@@ -74,7 +74,7 @@ func (c control) serve(h *http.Server) *http.Server {
 		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
 		var link string
 		if err == nil {
-			link, err = c.link(string(name))
+			link, err = c.link(r.Context(), string(name))
 		}
 		tellVerb(w, link, err)
 	})

@@ -112,7 +112,7 @@ func TestControlSocket(t *testing.T) {
 	}
 	second, err := listenControl(dir)
 	must(t, err)
-	served := control{link: func(name string) (string, error) { return "to " + name, nil }, keys: func(context.Context) error { return errors.New("no keys") }, api: http.NotFoundHandler()}.serve(&http.Server{})
+	served := control{link: func(_ context.Context, name string) (string, error) { return "to " + name, nil }, keys: func(context.Context) error { return errors.New("no keys") }, api: http.NotFoundHandler()}.serve(&http.Server{})
 	go func() { _ = served.Serve(second) }()
 	defer func() { _ = served.Close() }()
 	if link, err := askService(t.Context(), dir, "/login", "me"); link != "to me" || err != nil {

@@ -31,8 +31,8 @@ const patience = 3 * time.Minute
 // A running is a service under test.
 type running struct {
 	t    testing.TB
-	base string                       // http://127.0.0.1:port
-	link func(string) (string, error) // of the page, logs in
+	base string                                        // http://127.0.0.1:port
+	link func(context.Context, string) (string, error) // of the page, logs in
 	logs *logBuffer
 	stop func() // ends it and waits; may be called more than once
 }

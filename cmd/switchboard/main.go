@@ -187,7 +187,7 @@ func serve(
 	}
 	where := service.address + "   (`switchboard login` prints a link that logs in)"
 	if terminal(stdout) { // a link is a key for ten minutes, and a journal is read by others
-		if where, err = service.link(""); err != nil {
+		if where, err = service.link(ctx, ""); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (r *running) loggedIn(key string) string {
 	r.t.Helper()
 	body := `{"key":"` + key + `"}`
 	if key == "" {
-		link, err := r.link("")
+		link, err := r.link(r.t.Context(), "")
 		must(r.t, err)
 		_, code, _ := strings.Cut(link, "#login=")
 		body = `{"code":"` + code + `"}`

@@ -403,8 +403,8 @@ func (s *service) control() control {
 }
 
 // link makes a link that logs in a principal; without a name the owner.
-func (s *service) link(principal string) (string, error) {
-	code, err := s.edge.NewCode(cmp.Or(principal, ownerName))
+func (s *service) link(ctx context.Context, principal string) (string, error) {
+	code, err := s.edge.NewCode(ctx, cmp.Or(principal, ownerName))
 	if err != nil {
 		return "", err
 	}

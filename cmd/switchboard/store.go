@@ -46,7 +46,13 @@ type edgeStore interface {
 type credentialStore interface {
 	sessions.Logins
 	web.Secrets
+	entryStore
+}
+
+// entryStore is what programs and pages come in with before they have a credential that lasts.
+type entryStore interface {
 	sessions.Apps
+	sessions.Codes
 }
 
 // frontStore is what fronts keep.

@@ -73,6 +73,7 @@ type Store struct {
 	documents
 	machines
 	apps
+	codes
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
 	stop  chan struct{} // closed by Close; ends Run
@@ -88,7 +89,7 @@ func newStore(cfg Config) *Store {
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
-		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e},
+		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
 		turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {

@@ -31,7 +31,13 @@ type Edge interface {
 type Credentials interface {
 	sessions.Logins
 	Secrets
+	Programs
+}
+
+// Programs is what programs and pages come in with before they have a credential that lasts.
+type Programs interface {
 	sessions.Apps
+	sessions.Codes
 }
 
 // A Front is what fronts keep.
@@ -75,6 +81,10 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	"apps": {
 		"one life": testAppLife, "principals are apart": testAppsApart, "ended is none": testAppEnds,
 		"a credential is used once": testAppOnce, "a principal has so many": testAppsBounded,
+	},
+	"codes": {
+		"is used once": testCodeOnce, "one has so many": testCodesBounded, "cannot be guessed": testCodesNotGuessed,
+		"one of many gets it": testCodeOneWins,
 	},
 	"secrets": {
 		"is found by its sum": testSecretFound, "ended is none": testSecretEnds,

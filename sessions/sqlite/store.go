@@ -67,6 +67,7 @@ type Store struct {
 	documents
 	machines
 	apps
+	codes
 	upkeep
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to own the upkeep
@@ -92,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{
 		file: f, handoffs: handoffs{file: f}, stickies: stickies{f}, credentials: credentials{f},
-		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f},
+		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f}, codes: codes{f},
 		upkeep: upkeep{file: f}, turn: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)

@@ -1,0 +1,107 @@
+package sessionstest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchboard/sessions"
+)
+
+// code builds a code of the owner that lasts a minute.
+func code(text string) sessions.Code {
+	return sessions.Code{Sum: sha256.Sum256([]byte(text)), Principal: "owner", Key: sha256.Sum256([]byte("key")),
+		Ends: time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()}
+}
+
+// spent uses a code up, and reports whether it was one.
+func spent(t *testing.T, s sessions.Codes, text string) bool {
+	t.Helper()
+	_, ok, err := s.SpendCode(t.Context(), sha256.Sum256([]byte(text)))
+	must(t, err)
+	return ok
+}
+
+func testCodeOnce(t *testing.T, s Store) {
+	made := code("once")
+	must(t, s.PutCode(t.Context(), made))
+	got, ok, err := s.SpendCode(t.Context(), made.Sum)
+	if err != nil || !ok || got != made {
+		t.Fatalf("it is %+v, %v, %v; want %+v", got, ok, err, made)
+	}
+	if spent(t, s, "once") {
+		t.Error("it counts twice")
+	}
+	over := code("over")
+	over.Ends = time.Now().Add(-time.Millisecond)
+	must(t, s.PutCode(t.Context(), over))
+	if spent(t, s, "over") {
+		t.Error("one that has ended counts")
+	}
+}
+
+func testCodesBounded(t *testing.T, s Store) {
+	other := code("of another key")
+	other.Key = sha256.Sum256([]byte("other"))
+	must(t, s.PutCode(t.Context(), other))
+	for n := range sessions.MaxCodes + 1 {
+		c := code(fmt.Sprint("many ", n))
+		c.Ends = c.Ends.Add(time.Duration(n) * time.Second)
+		must(t, s.PutCode(t.Context(), c))
+	}
+	for text, want := range map[string]bool{"many 0": false, "many 1": true, "of another key": true} {
+		if spent(t, s, text) != want {
+			t.Errorf("%s: it counts is %v", text, !want)
+		}
+	}
+}
+
+func testCodesNotGuessed(t *testing.T, s Store) {
+	for _, text := range []string{"early", "used"} {
+		must(t, s.PutCode(t.Context(), code(text)))
+	}
+	for range sessions.MaxGuesses - 1 {
+		spent(t, s, "wrong")
+	}
+	if !spent(t, s, "used") { // a right one is no guess
+		t.Fatalf("after %d wrong codes a right one is void", sessions.MaxGuesses-1)
+	}
+	must(t, s.PutCode(t.Context(), code("late")))
+	spent(t, s, "wrong")
+	if spent(t, s, "early") {
+		t.Errorf("after %d wrong codes it counts", sessions.MaxGuesses)
+	}
+	if !spent(t, s, "late") {
+		t.Error("wrong codes void one that was made after them")
+	}
+}
+
+func testCodeOneWins(t *testing.T, s Store) { TestCodesAtOnce(t, s, s) }
+
+// TestCodesAtOnce: of several who use one code at the same time, at whichever store, exactly one gets it.
+func TestCodesAtOnce(t *testing.T, stores ...sessions.Codes) {
+	for n := range 20 {
+		text := fmt.Sprint("at once ", n)
+		must(t, stores[n%len(stores)].PutCode(t.Context(), code(text)))
+		var won atomic.Int32
+		var all sync.WaitGroup
+		for _, s := range stores {
+			for range 2 {
+				all.Go(func() {
+					if _, ok, err := s.SpendCode(t.Context(), sha256.Sum256([]byte(text))); err != nil {
+						t.Error(err)
+					} else if ok {
+						won.Add(1)
+					}
+				})
+			}
+		}
+		all.Wait()
+		if won.Load() != 1 {
+			t.Fatalf("%d got code %d", won.Load(), n)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"time"
+
+	"switchboard/sessions"
+)
+
+// codes keeps the codes with which pages log in.
+type codes struct{ *file }
+
+// PutCode implements [sessions.Codes].
+func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
+		if err := endCodes(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO codes (sum, principal, key, ends) VALUES (?, ?, ?, ?)",
+			c.Sum[:], c.Principal, c.Key[:], c.Ends.UnixNano()); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM codes WHERE id IN (SELECT id FROM codes WHERE principal = ? AND key = ? "+
+			"ORDER BY ends DESC, id DESC LIMIT -1 OFFSET ?)", c.Principal, c.Key[:], sessions.MaxCodes)
+		return err
+	})
+}
+
+// SpendCode implements [sessions.Codes].
+func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (c sessions.Code, found bool, err error) {
+	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
+		c, found = sessions.Code{Sum: sum}, false
+		if err := endCodes(ctx, tx); err != nil {
+			return err
+		}
+		var key []byte
+		var ends int64
+		err := tx.QueryRowContext(ctx, "DELETE FROM codes WHERE sum = ? RETURNING principal, key, ends", sum[:]).
+			Scan(&c.Principal, &key, &ends)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			if _, err := tx.ExecContext(ctx, "UPDATE codes SET guesses = guesses + 1"); err != nil {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, "DELETE FROM codes WHERE guesses >= ?", sessions.MaxGuesses)
+			return err
+		case err != nil:
+			return err
+		}
+		copy(c.Key[:], key)
+		c.Ends, found = time.Unix(0, ends).UTC(), true
+		return nil
+	})
+	if err != nil || !found {
+		return sessions.Code{}, false, err
+	}
+	return c, true, nil
+}
+
+// endCodes forgets the codes that have ended.
+func endCodes(ctx context.Context, tx transaction) error {
+	_, err := tx.ExecContext(ctx, "DELETE FROM codes WHERE ends <= ?", time.Now().UnixNano())
+	return err
+}
