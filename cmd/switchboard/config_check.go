@@ -77,7 +77,12 @@ func (c *checker) redis() {
 	if err != nil {
 		return
 	}
-	if u.Scheme == "redis" && u.Hostname() != "" && !servers.Loopback(u.Hostname()) && !c.s.RedisPlaintext {
+	far := u.Hostname() != "" && !servers.Loopback(u.Hostname())
+	for _, sentinel := range u.Query()["addr"] {
+		host, _, err := net.SplitHostPort(sentinel)
+		far = far || err != nil || !servers.Loopback(host)
+	}
+	if u.Scheme == "redis" && far && !c.s.RedisPlaintext {
 		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set "+
 			"redis_allow_plaintext: true")
 	}

@@ -41,6 +41,7 @@ type engine struct {
 	id         string          // Set once; of this life
 	shared     bool            // Set once; other instances use the store too
 	held       held
+	replicas   atomic.Bool // whether any follow the Redis, as Run saw it
 	counts     counters
 }
 
@@ -154,15 +155,33 @@ func options(o *goredis.Options) *goredis.Options {
 	return o
 }
 
+// failoverOptions sets the same where Sentinels say which Redis it is.
+func failoverOptions(o *goredis.FailoverOptions) *goredis.FailoverOptions {
+	o.Protocol = 2
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialWithin, replyWithin, replyWithin
+	o.PoolSize, o.PoolTimeout = poolSize, replyWithin
+	o.DisableIdentity = true
+	return o
+}
+
 // connect connects to the Redis of a URL.
 func (e *engine) connect(ctx context.Context, url string) error {
-	parsed, err := goredis.ParseURL(url)
-	if err != nil { // its text may quote the password
-		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(url), "the URL is not one of a Redis: "+
-			"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
+	sentinels, err := goredis.ParseFailoverURL(url)
+	if err == nil && sentinels.MasterName != "" {
+		e.where = "Redis " + sentinels.MasterName + " of the Sentinels at " + strings.Join(sentinels.SentinelAddrs, ", ")
+		e.client = goredis.NewFailoverClient(failoverOptions(sentinels))
+	} else {
+		parsed, err := goredis.ParseURL(url)
+		if err != nil { // its text may quote the password
+			return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(url), "the URL is not one of a Redis: "+
+				"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
+		}
+		e.where = "Redis at " + parsed.Addr
+		e.client = goredis.NewClient(options(parsed))
 	}
-	e.where = "Redis at " + parsed.Addr
-	e.client = goredis.NewClient(options(parsed))
 	if err := e.greet(ctx); err != nil {
 		_ = e.client.Close() // nothing was written yet
 		return err

@@ -8,3 +8,6 @@ func (s *Store) LeasesLost() uint64 { return s.counts.leasesLost.Load() }
 
 // BadEntries counts the entries that could not be read and were left out.
 func (s *Store) BadEntries() uint64 { return s.counts.badEntries.Load() }
+
+// Followed reports whether a replica follows the Redis.
+func (s *Store) Followed() bool { return s.replicas.Load() }

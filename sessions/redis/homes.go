@@ -201,7 +201,7 @@ func (h Homes) take(ctx context.Context, name, dead string) (ledger.Claim, error
 	if err := h.client.SAdd(ctx, h.indexKey(h.id), name).Err(); err != nil {
 		return ledger.Claim{}, h.fault(err)
 	}
-	reply, err := takeScript.Run(ctx, h.client, []string{h.homeKey(name)}, h.id, dead).Slice()
+	reply, err := h.promised(ctx, takeScript, []string{h.homeKey(name)}, h.id, dead).Slice()
 	if err != nil {
 		return ledger.Claim{}, h.fault(err)
 	}

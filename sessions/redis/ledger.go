@@ -72,7 +72,18 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 func (s handoffs) judged(
 	ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry,
 ) (ledger.Result, ledger.Entry, error) {
-	reply, err := s.runFenced(ctx, name, ledgerScript, keys, s.ledgerArgs(step, name, former)...).Slice()
+	newest, epoch, err := s.fence(name)
+	if err != nil {
+		return "", ledger.Entry{}, err
+	}
+	keys, args := append([]string{newest}, keys...), append([]any{epoch}, s.ledgerArgs(step, name, former)...)
+	run := s.promised
+	if step.To != handoff.StatusAccepted && step.To != handoff.StatusDispatching { // of which nobody is told before
+		run = func(ctx context.Context, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
+			return script.Run(ctx, s.client, keys, args...)
+		}
+	}
+	reply, err := run(ctx, ledgerScript, keys, args...).Slice()
 	if err != nil {
 		return "", ledger.Entry{}, s.fault(err)
 	}
@@ -86,7 +97,7 @@ func (s handoffs) judged(
 	}
 	entry, ok := parseEntry(flat)
 	if !ok {
-		s.badEntry(keys[0])
+		s.badEntry(keys[1])
 		return "", ledger.Entry{}, unreadable()
 	}
 	return ledger.Result(result), entry, nil

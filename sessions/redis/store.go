@@ -42,7 +42,8 @@ const closeWithin = 2 * time.Second
 
 // Config says where a [Store] keeps its keys.
 type Config struct {
-	// URL of the Redis, "redis://[user:password@]host:port/db".
+	// URL of the Redis, "redis://[user:password@]host:port/db"; where Sentinels know which one it is, the address of
+	// one of them, with "?master_name=NAME" and "&addr=host:port" for each other.
 	URL string
 	// Prefix begins every key; "" means "switchboard".
 	Prefix string
@@ -139,6 +140,9 @@ func (s *Store) Run(ctx context.Context) error {
 	for indexed := time.Now(); ; {
 		if err := s.lease.tick(ctx); err != nil {
 			return err
+		}
+		if s.shared {
+			s.followed(ctx)
 		}
 		if time.Since(indexed) >= indexEvery && !s.shared {
 			indexed = time.Now()

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -86,6 +87,16 @@ func (r *Redis) ask(command string) (line string, err error) {
 		return "", err
 	}
 	return bufio.NewReader(conn).ReadString('\n')
+}
+
+// Stop lets it stand still until it is told to go on, or ends with the test.
+func (r *Redis) Stop() (goOn func()) {
+	r.t.Helper()
+	process := r.cmd.Process
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		r.t.Fatal(err)
+	}
+	return func() { _ = process.Signal(syscall.SIGCONT) } // it may have been killed
 }
 
 // Kill ends it at once, as a crash would. Killing it twice is fine.

@@ -1,0 +1,93 @@
+package redis_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+)
+
+// follow makes a Redis the replica of another.
+func follow(t *testing.T, replica, of *sessionstest.Redis) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(of.Addr)
+	must(t, err)
+	replica.Do("REPLICAOF " + host + " " + port)
+}
+
+// TestPromisedIsReplicated: what somebody is told of was taken by a replica, where there is one; else it is refused, and
+// may be repeated. What nobody waits for is not.
+func TestPromisedIsReplicated(t *testing.T) {
+	t.Parallel()
+	server, replica := sessionstest.StartRedis(t), sessionstest.StartRedis(t)
+	s := open(t, redis.Config{URL: server.URL, Shared: true, Lease: time.Second})
+	ended := run(t, s)
+	_, err := s.Homes().Take(t.Context(), owner, "")
+	must(t, err)
+	ledgerStep(t, s, handoff.StatusAccepted) // there is no replica
+	server.Do("CONFIG SET repl-diskless-sync-delay 0")
+	follow(t, replica, server)
+	for !s.Followed() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for { // it has to catch up first
+		step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
+		if _, err := s.Advance(t.Context(), step); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+
+	goOn := replica.Stop()
+	other := handoff.Caller{Principal: "other"}
+	_, errTake := s.Homes().Take(t.Context(), other, "")
+	words, sent := sessionstest.LedgerStep("words", "a", handoff.StatusAccepted),
+		sessionstest.LedgerStep("sent", "a", handoff.StatusDispatching)
+	_, errWords := s.Advance(t.Context(), words)
+	_, errSent := s.Advance(t.Context(), sent)
+	for what, err := range map[string]error{"a home": errTake, "words": errWords, "a start": errSent} {
+		unreachable(t, err, server.Addr)
+		if !strings.Contains(err.Error(), "no replica") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	ledgerStep(t, s, handoff.StatusStarted)
+	goOn()
+	for {
+		if _, err = s.Advance(t.Context(), sent); err == nil {
+			break
+		}
+		unreachable(t, err, server.Addr) // until it has caught up
+	}
+	must(t, ended())
+}
+
+// TestSentinel: the Redis is the one that Sentinels name.
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	server, port := sessionstest.StartRedis(t), sessionstest.FreePort(t)
+	host, at, err := net.SplitHostPort(server.Addr)
+	must(t, err)
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	must(t, os.WriteFile(conf, fmt.Appendf(nil, "bind 127.0.0.1\nport %d\nsentinel monitor main %s %s 1\n", port, host, at), 0o600))
+	sentinel := exec.Command("redis-server", conf, "--sentinel")
+	sentinel.Dir = filepath.Dir(conf)
+	must(t, sentinel.Start())
+	t.Cleanup(func() { _, _ = sentinel.Process.Kill(), sentinel.Wait() })
+	url := fmt.Sprintf("redis://127.0.0.1:%d/0?master_name=", port)
+	s := open(t, redis.Config{URL: url + "main"})
+	must(t, s.Set(t.Context(), owner, sticky))
+	wantSticky(t, s, sticky)
+	if _, err := redis.Open(t.Context(), redis.Config{URL: url + "other"}); err == nil ||
+		!strings.Contains(err.Error(), "Redis other of the Sentinels at 127.0.0.1") {
+		t.Errorf("one that no Sentinel knows: %v", err)
+	}
+}
