@@ -2,62 +2,84 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 
+	"switchboard/handoff"
+	"switchboard/handoff/homes"
+	"switchboard/handoff/router"
 	"switchboard/servers/joined"
+	"switchboard/sessions/redis"
 	"switchboard/web"
 	"switchboard/web/peers"
 )
 
-// A peersPlan is what several instances need that serve one another's callers.
+// A peersPlan is what several instances of one Redis need that serve one another's callers.
 type peersPlan struct {
-	ID      string                              // of this instance
-	Listen  string                              // where the others reach it, as host:port
-	Locator func(self peers.Peer) peers.Locator // what knows the others, of whom this instance is then one
+	Listen string // where the others reach this one, as host:port
 }
 
-// instance is what the ids of calls and sessions name; "": there is one instance.
-func (p plan) instance() string {
-	if p.Peers == nil {
-		return ""
-	}
-	return p.Peers.ID
-}
-
-// A peering is how requests come from other instances, and go there. The zero value is that of the only instance.
+// A peering is how this instance gets on with the others: who has which caller, and how requests come from them and go
+// there. The zero value is that of the only instance.
 type peering struct {
-	forwarder *peers.Forwarder // nil: there are no others
+	self      homes.Instance
+	shared    homes.Store // who has which caller; nil: there are no others
+	identity  peers.Identity
 	listener  net.Listener
+	forwarder *peers.Forwarder // nil before [peering.forward], and where there are no others
 }
 
-// peering listens for the other instances of a plan. An agent whose machine keeps its line to one of them is reached
-// through that.
-func (s *service) peering(p plan, lines *joined.Lines) (peering, error) {
+// peering listens for the other instances of a plan.
+func (s *service) peering(p plan) (*peering, error) {
 	if p.Peers == nil {
-		return peering{}, nil
+		return &peering{}, nil
+	}
+	store, ok := s.store.(interface{ Homes() redis.Homes })
+	if !ok {
+		return nil, errors.New("several instances share a Redis, and this one has none")
 	}
 	listen, err := net.Listen("tcp", p.Peers.Listen)
 	if err != nil {
-		return peering{}, fmt.Errorf("cannot listen on %s for other instances: %w", p.Peers.Listen, err)
+		return nil, fmt.Errorf("cannot listen on %s for other instances: %w", p.Peers.Listen, err)
 	}
 	s.opened = append(s.opened, listen)
 	identity, err := peers.NewIdentity()
 	if err != nil {
-		return peering{}, err
+		return nil, err
 	}
-	self := peers.Peer{ID: p.Peers.ID, Address: listen.Addr().String(), Fingerprint: identity.Fingerprint()}
-	forwarder := peers.New(peers.Config{
-		ID: self.ID, Identity: identity, Locator: p.Peers.Locator(self), Lines: lines, Log: s.log.Named("peers"),
-	})
-	lines.Elsewhere = forwarder.DialLine
 	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")} // few come from each
-	return peering{forwarder, forwarder.Listen(web.Limit(listen, everywhere, s.log.Named("peers")))}, nil
+	return &peering{
+		shared: store.Homes(), identity: identity, listener: web.Limit(listen, everywhere, s.log.Named("peers")),
+		self: homes.Instance{
+			ID: store.Homes().ID(), Address: listen.Addr().String(), Fingerprint: identity.Fingerprint(),
+		},
+	}, nil
+}
+
+// homes has a home for each caller of this instance.
+func (p *peering) homes(each router.Config, lost func(handoff.Caller)) *homes.Homes {
+	if p.shared == nil {
+		return homes.New(each)
+	}
+	return homes.NewShared(each, homes.Sharing{Self: p.self, Store: p.shared, Lost: lost})
+}
+
+// forward has requests served where their callers are, and agents reached by the lines that their machines keep to other
+// instances.
+func (p *peering) forward(s *service, runs *homes.Homes, lines *joined.Lines) {
+	if p.shared == nil {
+		return
+	}
+	p.forwarder = peers.New(peers.Config{
+		ID: p.self.ID, Identity: p.identity, Locator: locator{runs}, Lines: lines, Log: s.log.Named("peers"),
+	})
+	lines.Elsewhere = p.forwarder.DialLine
 }
 
 // web is what the edge is told of the other instances; nil: there are none.
-func (p peering) web() web.Peers {
+func (p *peering) web() web.Peers {
 	if p.forwarder == nil {
 		return nil
 	}
@@ -65,7 +87,7 @@ func (p peering) web() web.Peers {
 }
 
 // stages serve what other instances forward, and watch what this one does.
-func (p peering) stages(edge *web.Server) []stage {
+func (p *peering) stages(edge *web.Server) []stage {
 	if p.forwarder == nil {
 		return nil
 	}
@@ -73,6 +95,30 @@ func (p peering) stages(edge *web.Server) []stage {
 		server := edge.HTTPServer()
 		server.Handler = p.forwarder.Handler(edge.Forwarded())
 		server.MaxHeaderBytes += 4 << 10 // what was taken there, and what an instance adds
-		return serveHTTP(ctx, server, p.listener, "", "")
+		return serveHTTP(ctx, server, p.forwarder.Listen(p.listener), "", "")
 	}}}
+}
+
+// A locator tells the forwarder who has which caller.
+type locator struct{ homes *homes.Homes }
+
+// Where implements [peers.Locator].
+func (l locator) Where(ctx context.Context, c handoff.Caller) (peers.Peer, error) {
+	at, err := l.homes.Where(ctx, c)
+	return peerOf(at), err
+}
+
+// Peers implements [peers.Locator].
+func (l locator) Peers() (there []peers.Peer) {
+	for _, one := range l.homes.Instances() {
+		there = append(there, peerOf(one))
+	}
+	return there
+}
+
+// Dead implements [peers.Locator].
+func (l locator) Dead(id string) bool { return l.homes.Dead(id) }
+
+func peerOf(i homes.Instance) peers.Peer {
+	return peers.Peer{ID: i.ID, Address: i.Address, Fingerprint: i.Fingerprint}
 }

@@ -2,78 +2,28 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gorilla/websocket"
 
-	"switchboard/handoff"
 	"switchboard/web"
-	"switchboard/web/peers"
 )
 
-// A town says where callers are, to several instances in this process.
-type town struct {
-	mu    sync.Mutex
-	homes map[string]string     // Guarded by mu: by caller, the instance that has them
-	there map[string]peers.Peer // Guarded by mu: by id
-}
-
-// A townView is the town as one instance sees it.
-type townView struct {
-	*town
-	self string
-}
-
-func (v townView) Where(_ context.Context, c handoff.Caller) (peers.Peer, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	at, lives := v.there[v.homes[c.String()]]
-	if !lives {
-		v.homes[c.String()], at = v.self, v.there[v.self]
-	}
-	return at, nil
-}
-
-func (v townView) Peers() []peers.Peer {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.Collect(maps.Values(v.there))
-}
-
-func (v townView) Dead(id string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	_, lives := v.there[id]
-	return !lives
-}
-
-// joins makes a plan one of an instance of the town.
-func (o *town) joins(id string, p *plan) {
-	p.Peers = &peersPlan{ID: id, Listen: "127.0.0.1:0", Locator: func(self peers.Peer) peers.Locator {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.there[id] = self
-		return townView{o, id}
-	}}
-	assistant := web.NewKey("assistant", "assistants-key-0123456789")
-	assistant.NamesCallers = true
-	p.Keys, p.Hurry = append(p.Keys, assistant), 5
-}
-
-// Of two instances each takes any request, and the one serves it that has the caller: a call, work and its events, and
-// what has no caller by the id that it names. When an instance is gone the other goes on.
+// Of two instances of one Redis each takes any request, and the one serves it that has the caller: a call, work and its
+// events, and what has no caller by the id that it names. When an instance has ended, the other one serves its callers.
 func TestPeers(t *testing.T) {
 	t.Parallel()
-	o := &town{homes: map[string]string{"owner": "IB"}, there: map[string]peers.Peer{}}
-	a := start(t, func(p *plan) { o.joins("IA", p) })
-	b := start(t, func(p *plan) { o.joins("IB", p) })
-	b.up("bigpc")
+	const assistants = "assistants-key-0123456789"
+	url := startRedis(t)
+	shares := func(p *plan) {
+		assistant := web.NewKey("assistant", assistants)
+		assistant.NamesCallers = true
+		p.Keys, p.Hurry, p.Redis, p.Peers = append(p.Keys, assistant), 5, url, &peersPlan{Listen: "127.0.0.1:0"}
+	}
+	a, b := start(t, shares), start(t, shares)
+	b.up("bigpc") // and the owner is there from now on
 
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/fleet/events", nil)
 	must(t, err)
@@ -94,31 +44,37 @@ func TestPeers(t *testing.T) {
 	p := a.call()
 	p.say("Which machines do I have?")
 	p.hear("bigpc")
-	for _, r := range []*running{a, b} {
-		if _, body := r.ask(http.MethodGet, "/fleet/calls", ""); !strings.Contains(string(body), `"rtc_IB_`) {
-			t.Errorf("the calls: %s", body)
-		}
+	var calls [2]struct {
+		Items []struct{ ID string } `json:"items"`
 	}
-
+	a.get("/fleet/calls", &calls[0])
+	b.get("/fleet/calls", &calls[1])
+	if len(calls[0].Items) != 1 || len(calls[1].Items) != 1 || calls[0].Items[0] != calls[1].Items[0] {
+		t.Fatalf("the calls: %v", calls)
+	}
 	// nobody has named this caller: the call is where it came in, and ends by its id from anywhere
 	conn, answer, err := websocket.DefaultDialer.DialContext(t.Context(), a.socket(), http.Header{
-		"Authorization": {"Bearer assistants-key-0123456789"},
+		"Authorization": {"Bearer " + assistants},
 	})
 	must(t, err)
 	defer conn.Close()
 	call := answer.Header.Get("Location")
-	if status, body := b.ask(http.MethodPost, call+"/hangup", "", "Authorization", "Bearer assistants-key-0123456789"); status >= 300 ||
-		!strings.Contains(call, "/rtc_IA_") {
+	instance := func(id string) string { return strings.Split(id, "_")[1] }
+	if instance(call) == instance(calls[0].Items[0].ID) {
+		t.Errorf("%s is where %s is", call, calls[0].Items[0].ID)
+	}
+	if status, body := b.ask(http.MethodPost, call+"/hangup", "", "Authorization", "Bearer "+assistants); status >= 300 {
 		t.Errorf("hanging up %s: %d %s", call, status, body)
 	}
 
-	o.mu.Lock()
-	delete(o.there, "IB")
-	o.mu.Unlock()
 	b.stop()
-	if status, body := a.ask(http.MethodGet, "/fleet/calls", ""); status != http.StatusOK || strings.Contains(string(body), "rtc_IB_") {
-		t.Errorf("after the other is gone: %d %s", status, body)
+	a.get("/fleet/calls", &calls[0])
+	if len(calls[0].Items) != 0 {
+		t.Errorf("after the other has ended: %v", calls[0])
 	}
+	p = a.call()
+	p.say("Which machines do I have?")
+	p.hear("bigpc")
 	if _, body := a.ask(http.MethodGet, "/metrics", ""); !strings.Contains(string(body), `switchboard_peer_forwarded_total{outcome="served"}`) {
 		t.Errorf("the metrics tell nothing of forwards: %.500s", body)
 	}

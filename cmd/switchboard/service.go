@@ -167,20 +167,21 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	runs = homes.New(routing)
-	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
-	beside, err := s.peering(p, there.lines)
+	beside, err := s.peering(p)
 	if err != nil {
 		return err
 	}
-	front, err := s.front(p, calls, broken)
+	runs = beside.homes(routing, nil)
+	beside.forward(s, runs, there.lines)
+	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
+	front, err := s.front(p, calls, broken, beside.self.ID)
 	if err != nil {
 		return err
 	}
 	if api, err = s.responses(fleet, runs); err != nil {
 		return err
 	}
-	agentFront := s.mcp(p, fleet, runs)
+	agentFront := s.mcp(fleet, runs, beside.self.ID)
 	s.describe(p, sims.voice, specs, listen.Addr())
 	programs := s.oauth(p)
 	s.settings = &reloading{state: p.StateDir, again: p.Again, first: p.Settings, now: p.Settings, there: there,
@@ -215,7 +216,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 }
 
 // front is where calls come in and the voice model is reached.
-func (s *service) front(p plan, calls realtime.Router, broken realtime.Broken) (*realtime.Front, error) {
+func (s *service) front(
+	p plan, calls realtime.Router, broken realtime.Broken, instance string,
+) (*realtime.Front, error) {
 	var ticked func(string, []byte)
 	if p.Ticks {
 		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
@@ -226,7 +229,7 @@ func (s *service) front(p plan, calls realtime.Router, broken realtime.Broken) (
 		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
 		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort,
-		Instance: p.instance(), Log: s.log.Named("realtime"),
+		Instance: instance, Log: s.log.Named("realtime"),
 	})
 }
 
@@ -324,13 +327,13 @@ func callWords(b realtime.Bill) string {
 }
 
 // mcp serves the table of tools to other agents.
-func (s *service) mcp(p plan, fleet *servers.Fleet, runs *homes.Homes) *mcp.Front {
+func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes, instance string) *mcp.Front {
 	return mcp.New(mcp.Config{
 		Backend: tools.Backend{
 			Directory: fleet, Resolver: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
 		},
 		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
-		Instance: p.instance(), Log: s.log.Named("mcp"),
+		Instance: instance, Log: s.log.Named("mcp"),
 	})
 }
 

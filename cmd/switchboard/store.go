@@ -88,7 +88,9 @@ var redisLease time.Duration
 // openStore opens the store of a plan.
 func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
 	if p.Redis != "" {
-		s, err := redis.Open(ctx, redis.Config{URL: p.Redis, HistoryFor: p.History, Lease: redisLease, Log: log})
+		s, err := redis.Open(ctx, redis.Config{
+			URL: p.Redis, HistoryFor: p.History, Shared: p.Peers != nil, Lease: redisLease, Log: log,
+		})
 		switch {
 		case err == nil:
 			return s, nil

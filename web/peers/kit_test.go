@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"maps"
@@ -102,7 +103,7 @@ func caller(r *http.Request) handoff.Caller {
 	if name := r.Header.Get("Caller"); name != "" {
 		return handoff.Caller{Principal: name}
 	}
-	return handoff.NamelessCaller("somebody", "1")
+	return handoff.NamelessCaller("somebody", rand.Text())
 }
 
 // join adds an instance to a town, which serves requests as serve does.

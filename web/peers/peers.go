@@ -155,12 +155,12 @@ func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller)
 	}
 	for _, id := range []string{r.PathValue("id"), r.URL.Query().Get("call_id"), r.Header.Get("Mcp-Session-Id")} {
 		for _, p := range f.locator.Peers() {
-			if id != "" && stands(p.ID, id) {
+			if id != "" && p.ID != f.self && stands(p.ID, id) {
 				return p, nil
 			}
 		}
 	}
-	return Peer{ID: f.self}, nil
+	return f.locator.Where(ctx, c) // nobody has them so far
 }
 
 // stands reports whether the id of an instance stands in another id: before a low line, and after the beginning or
