@@ -42,6 +42,7 @@ const (
 	CodeContextFull      Code = "context_full"
 	CodeModelLimit       Code = "model_limit"
 	CodeModelRefused     Code = "model_refused"
+	CodeNotSignedIn      Code = "not_signed_in"
 	CodeOverloaded       Code = "overloaded"
 	CodeMalformed        Code = "malformed"
 	CodeTooLarge         Code = "too_large"
@@ -188,6 +189,11 @@ var Vocabulary = map[Code]Meaning{
 	CodeModelRefused: {
 		"The model behind the work on %s refused the request.",
 		"The page shows what it said; its login or its settings may need a look.", http.StatusBadGateway, 0,
+	},
+	CodeNotSignedIn: {
+		"The agent on %s is not signed in, or its login has ended.",
+		"Sign in on that machine (`codex login`; for Claude Code `claude`, then /login), and ask again.",
+		http.StatusBadGateway, 0,
 	},
 	CodeOverloaded: {
 		"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0,

@@ -17,6 +17,7 @@ import (
 type fakeServer struct {
 	mu       sync.Mutex
 	refuse   error         // Guarded by mu: what dialing gives
+	out      bool          // Guarded by mu: nobody is signed in
 	delay    time.Duration // Guarded by mu: of dialing
 	slow     time.Duration // Guarded by mu: of listing
 	threads  []Thread      // Guarded by mu
@@ -54,7 +55,17 @@ func (s *fakeServer) dial(ctx context.Context) (*Link, error) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
 	s.mu.Unlock()
-	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits."}, nil
+	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits.", SignedIn: s.signedIn}, nil
+}
+
+// signedIn is [Link.SignedIn].
+func (s *fakeServer) signedIn(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out {
+		return handoff.Fault(handoff.CodeNotSignedIn, "bigpc", "")
+	}
+	return nil
 }
 
 func (s *fakeServer) set(change func()) {

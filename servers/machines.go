@@ -37,7 +37,8 @@ func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 	return all
 }
 
-// Test asks a server something now, and connects to it first if need be. It returns how long the answer took.
+// Test asks a server something now, and connects to it first if need be. It returns how long the answer took. One whose
+// agent is known not to be signed in fails.
 func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Duration, error) {
 	k, err := f.allowedOne(g, name)
 	if err != nil {
@@ -53,7 +54,11 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 	if _, err := link.Catalog.List(ctx, 1); err != nil {
 		return 0, f.name(err, handoff.Target{Server: name})
 	}
-	return time.Since(began), nil
+	took := time.Since(began)
+	if link.SignedIn != nil {
+		err = link.SignedIn(ctx)
+	}
+	return took, err
 }
 
 // Archive puts a session away, or brings it back. A kind that cannot says so.

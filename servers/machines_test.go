@@ -74,6 +74,10 @@ func TestMachines(t *testing.T) {
 		if _, err := f.Test(t.Context(), nobody, "bigpc"); err != nil {
 			t.Errorf("a test of bigpc: %v", err)
 		}
+		up.set(func() { up.out = true })
+		if _, err := f.Test(t.Context(), nobody, "bigpc"); handoff.CodeOf(err) != handoff.CodeNotSignedIn {
+			t.Errorf("a test of bigpc where nobody is signed in: %v", err)
+		}
 		for name, code := range map[string]handoff.Code{"attic": handoff.CodeUnreachable,
 			"nothing": handoff.CodeUnknownServer} {
 			if _, err := f.Test(t.Context(), nobody, name); err == nil || handoff.AsError(err).Code != code {

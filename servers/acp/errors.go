@@ -52,7 +52,7 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 	case refused && e.Code == codeNoMethod:
 		code = handoff.CodeUnsupported
 	case refused && e.Code == codeAuth:
-		code = handoff.CodeRefused
+		code = handoff.CodeNotSignedIn
 	case refused:
 		code = handoff.CodeRefused
 	case errors.Is(err, errTooMany):
@@ -76,7 +76,9 @@ func (e *rpcError) turnCode() handoff.Code {
 	switch {
 	case e.data().Kind == "rate_limit", e.Code == 429:
 		return handoff.CodeModelLimit
-	case e.Code == codeAuth, e.Code == 401, e.Code == 403:
+	case e.Code == codeAuth, e.Code == 401:
+		return handoff.CodeNotSignedIn
+	case e.Code == 403:
 		return handoff.CodeModelRefused
 	}
 	return ""

@@ -224,6 +224,31 @@ func TestReadToTheBeginning(t *testing.T) {
 	})
 }
 
+// TestSignedIn: only an app-server that says that somebody must be signed in, and that nobody is, cannot work.
+func TestSignedIn(t *testing.T) {
+	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+		for answer, want := range map[string]handoff.Code{
+			`{"account":null,"requiresOpenaiAuth":true}`:              handoff.CodeNotSignedIn,
+			`{"account":null,"requiresOpenaiAuth":false}`:             "",
+			`{"account":{"type":"apiKey"},"requiresOpenaiAuth":true}`: "",
+			"": "", // an older one knows no such request
+		} {
+			done := call(func() (struct{}, error) { return struct{}{}, link.SignedIn(t.Context()) })
+			frame := f.expect("account/read")
+			if answer == "" {
+				f.refuse(frame, -32600, "Invalid request: unknown variant `account/read`")
+			} else {
+				f.reply(frame, answer)
+			}
+			if want != "" {
+				done.wantCode(t, want)
+			} else {
+				done.get(t)
+			}
+		}
+	})
+}
+
 func TestRename(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		done := call(func() (struct{}, error) {

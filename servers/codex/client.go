@@ -77,6 +77,18 @@ func (c client) initialize(ctx context.Context) (string, error) {
 	return serverVersion(result.UserAgent), nil
 }
 
+// account returns whether it can use its model: nobody is signed in where somebody must be.
+func (c client) account(ctx context.Context) (signedIn bool, err error) {
+	var result struct {
+		Account json.RawMessage `json:"account"`
+		Needed  bool            `json:"requiresOpenaiAuth"`
+	}
+	if err := c.ask(ctx, "account/read", struct{}{}, readTimeout, &result, nil); err != nil {
+		return false, err
+	}
+	return !result.Needed || len(result.Account) > 0 && string(result.Account) != "null", nil
+}
+
 // threadStart makes a thread and subscribes to it. land runs before the next frame is read.
 func (c client) threadStart(ctx context.Context, p threadStartParams, land func(*threadResult)) (*threadResult, error) {
 	return c.subscribing(ctx, "thread/start", p, land)

@@ -190,7 +190,18 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		return nil, servers.HandshakeFault(fault, err, c.died())
 	}
 	c.log.Debug("connected", zap.String("version", version))
-	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: cfg.exclusive}, nil
+	return &servers.Link{
+		Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: cfg.exclusive, SignedIn: c.signedIn,
+	}, nil
+}
+
+// signedIn says that nobody is signed in where the app-server needs that to work. An older one does not tell.
+func (c *connection) signedIn(ctx context.Context) error {
+	signedIn, err := c.client.account(ctx)
+	if err == nil && !signedIn {
+		return handoff.Fault(handoff.CodeNotSignedIn, c.cfg.Name, "")
+	}
+	return nil
 }
 
 // died tells how the child ended last that is the server; nil: it is none, or none has ended by itself.

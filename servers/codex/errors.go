@@ -191,7 +191,7 @@ var modelFaults = map[string]handoff.Code{
 	"cyberPolicy":                 handoff.CodeModelRefused,
 	"misalignmentPolicyViolation": handoff.CodeModelRefused,
 	"inferenceHookDenied":         handoff.CodeModelRefused,
-	"unauthorized":                handoff.CodeModelRefused,
+	"unauthorized":                handoff.CodeNotSignedIn,
 	"badRequest":                  handoff.CodeModelRefused,
 }
 
@@ -209,7 +209,9 @@ func (e *wireError) code() handoff.Code {
 		switch f.Status {
 		case http.StatusTooManyRequests:
 			return handoff.CodeModelLimit
-		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		case http.StatusUnauthorized:
+			return handoff.CodeNotSignedIn
+		case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
 			return handoff.CodeModelRefused
 		}
 	}

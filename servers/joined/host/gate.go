@@ -56,6 +56,7 @@ var passes = map[string][]string{
 	"turn/start":         {"threadId", "input", "clientUserMessageId", "additionalContext"},
 	"turn/steer":         {"threadId", "expectedTurnId", "input", "clientUserMessageId", "additionalContext"},
 	"turn/interrupt":     {"threadId", "turnId"},
+	"account/read":       {}, // whether somebody is signed in
 }
 
 // tells are the methods whose answer tells where a session is and what it may do. Set once.
