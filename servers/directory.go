@@ -11,120 +11,6 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of asking servers for their threads.
-const (
-	listTimeout  = 2 * time.Second        // a server that needs longer is named in Errors
-	workTimeout  = 700 * time.Millisecond // for who works on what, which is only nice to know
-	listWindow   = 100                    // threads asked of each server: more than anybody looks through
-	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
-
-	// Beyond the window threads are looked for only by name, or when somebody pages so far. A codex lists 5,000 in a
-	// second.
-	searchWindow   = handoff.MaxSessionsBack
-	searchTimeout  = 2500 * time.Millisecond
-	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
-
-	// A server that did not answer is waited for less, and listed as it was, until it is given its full time again.
-	silentTimeout = 200 * time.Millisecond
-	silentFor     = 30 * time.Second
-)
-
-// A listing is what a server answered last.
-type listing struct {
-	at      time.Time
-	threads []named
-	silent  time.Time // when it was asked with its full time and did not answer in it; zero: it answered since
-}
-
-// list asks a server for its newest threads.
-func (f *Fleet) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
-	began := time.Now()
-	list, _, fault := f.ask(ctx, k, listWindow, timeout)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case fault == nil:
-		f.lists[k.spec.Name] = listing{at: time.Now(), threads: list}
-	case time.Since(began) >= listTimeout:
-		last := f.lists[k.spec.Name]
-		last.silent = time.Now()
-		f.lists[k.spec.Name] = last
-	}
-	return list, fault
-}
-
-// listed returns the newest threads of a server. One that was silent lately is not waited for again: while it is
-// silent its last list comes with the fault.
-func (f *Fleet) listed(ctx context.Context, k *connector) ([]named, *handoff.Error) {
-	last := f.cached(k.spec.Name)
-	timeout := listTimeout
-	if time.Since(last.silent) < silentFor {
-		timeout = silentTimeout
-	}
-	list, fault := f.list(ctx, k, timeout)
-	if fault != nil && k.now.Load().health == handoff.HealthUp {
-		return last.threads, fault
-	}
-	return list, fault
-}
-
-// widen adds to the newest threads of a server those before them. When they cannot be had, it is left at the newest.
-func (f *Fleet) widen(ctx context.Context, k *connector, newest []named) []named {
-	if len(newest) < listWindow {
-		return newest
-	}
-	f.mu.Lock()
-	all := f.wider[k.spec.Name]
-	f.mu.Unlock()
-	if time.Since(all.at) > searchFreshFor {
-		list, whole, fault := f.ask(ctx, k, searchWindow, searchTimeout)
-		if fault != nil {
-			return newest
-		}
-		all = listing{at: time.Now(), threads: list}
-		if whole {
-			f.mu.Lock()
-			f.wider[k.spec.Name] = all
-			f.mu.Unlock()
-		}
-	}
-	known := make(map[string]bool, len(newest))
-	for _, t := range newest {
-		known[t.ID] = true
-	}
-	older := slices.DeleteFunc(slices.Clone(all.threads), func(t named) bool { return known[t.ID] })
-	return slices.Concat(newest, older)
-}
-
-// ask asks a server for so many threads. When it gives only some of them in time, they are not whole.
-func (f *Fleet) ask(
-	ctx context.Context, k *connector, window int, timeout time.Duration,
-) (list []named, whole bool, fault *handoff.Error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	link, fault := k.link(ctx, false)
-	if fault != nil {
-		return nil, false, fault
-	}
-	threads, err := link.Catalog.List(ctx, window)
-	switch {
-	case err == nil || window > listWindow && len(threads) > 0:
-	case ctx.Err() != nil:
-		return nil, false, k.spec.Explain(&handoff.Error{
-			Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: "it did not answer in time", Reason: handoff.ReasonSilent,
-		}, time.Time{})
-	default:
-		return nil, false, f.name(err, handoff.Target{Server: k.spec.Name})
-	}
-	return k.spec.name(threads), err == nil, nil
-}
-
-func (f *Fleet) cached(server string) listing {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lists[server]
-}
-
 // findThread resolves a thread name in a place. A full id may come from the last list; everything else needs a
 // fresh one, because a newer thread may fit as well.
 func (f *Fleet) findThread(
@@ -139,7 +25,7 @@ func (f *Fleet) findThread(
 	}
 	newest := nameSearch{f.seen(ctx, g, at.server, list), time.Now()}
 	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
-		newest.list = f.seen(ctx, g, at.server, f.widen(ctx, k, list))
+		newest.list = f.seen(ctx, g, at.server, f.widen(ctx, k, list, true))
 	}
 	return k.findWithin(at.project, said, newest)
 }
@@ -279,9 +165,9 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		asks.Go(func() {
 			lists[i], faults[i] = f.listed(ctx, k)
 			byAPI := func(t named) bool { return t.API }
-			if faults[i] == nil &&
-				(q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
-				lists[i] = f.widen(ctx, k, lists[i]) // what is meant may be older
+			if q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" ||
+				slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI) {
+				lists[i] = f.widen(ctx, k, lists[i], faults[i] == nil) // what is meant may be older
 			}
 		})
 	}

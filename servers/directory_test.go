@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,6 +160,7 @@ func TestSilentServerIsListedAsItWas(t *testing.T) {
 		time.Sleep(silentFor)
 		list(listTimeout, 1)
 		b.set(func() { b.slow = 0 })
+		time.Sleep(lateTimeout) // what was asked last is given up
 		list(0, 0)
 		if _, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "b", Thread: "release"}); err != nil {
 			t.Error(err)
@@ -189,6 +191,87 @@ func TestSessionsAreSoughtAsSpoken(t *testing.T) {
 			if list, err := f.Sessions(t.Context(), nobody, query); err != nil || titles(list) != want {
 				t.Errorf("%+v: %s, %v", query, titles(list), err)
 			}
+		}
+	})
+}
+
+// A list that comes later than it is waited for is kept: the newest threads, and all of them. What was asked for
+// before something changed is not.
+func TestLateListIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := &fakeServer{slow: 5 * time.Second}
+		for i := range 150 {
+			a.threads = append(a.threads, Thread{ID: fmt.Sprint(i), Title: fmt.Sprintf("Number %d", i),
+				Updated: time.Now().Add(-time.Duration(i) * time.Minute)})
+		}
+		f := run(t, Spec{Name: "a", Dial: a.dial})
+		synctest.Wait()
+		find := func(what string) int {
+			t.Helper()
+			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Text: what})
+			if err != nil || len(list.Errors) != 1 {
+				t.Fatal(list, err)
+			}
+			return len(list.Items)
+		}
+		for _, step := range []struct {
+			what string
+			want int
+		}{{"number 3", 0}, {"number 149", 0}, {"number 149", 1}} {
+			if got := find(step.what); got != step.want {
+				t.Errorf("%s: %d, want %d", step.what, got, step.want)
+			}
+			time.Sleep(6 * time.Second)
+		}
+		if got := find("number 77"); got != 1 {
+			t.Errorf("one of the newest: %d", got)
+		}
+		f.mu.Lock()
+		f.forget("a") // while the last is on its way
+		f.mu.Unlock()
+		time.Sleep(6 * time.Second)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if l, w := f.lists["a"], f.wider["a"]; len(l.threads)+len(w.threads)+len(f.underway) != 0 {
+			t.Errorf("%d, %d and %d are kept", len(l.threads), len(w.threads), len(f.underway))
+		}
+	})
+}
+
+// However many ask, and however soon again, a server has one request for a list to answer. Whoever asks gets a list
+// that was asked for after that.
+func TestOneListAtATime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var now, most atomic.Int64
+		a := &fakeServer{}
+		a.onList = func(ctx context.Context) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			select {
+			case <-time.After(time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		f := run(t, Spec{Name: "a", Dial: a.dial})
+		synctest.Wait()
+		var asks sync.WaitGroup
+		for range 5 {
+			asks.Go(func() {
+				if _, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(500 * time.Millisecond)
+		a.set(func() { a.threads = []Thread{{ID: "1", Title: "Brand new", Updated: time.Now()}} })
+		if _, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "a", Thread: "brand new"}); err != nil {
+			t.Error(err)
+		}
+		asks.Wait()
+		if most.Load() != 1 {
+			t.Errorf("%d requests at once", most.Load())
 		}
 	})
 }

@@ -36,10 +36,13 @@ type Fleet struct {
 	hidden func(c handoff.Caller, server, thread string) bool                     // Set once: Config.Hidden
 	byAPI  func(context.Context, handoff.Caller) func(server, thread string) bool // Set once: Config.ByAPI
 
-	mu    sync.Mutex
-	start func(*connector)   // Guarded by mu: starts a connector; nil unless Run runs
-	lists map[string]listing // Guarded by mu: the newest list of each server, by name
-	wider map[string]listing // Guarded by mu: all threads of a server, as far as they were looked through lately
+	mu       sync.Mutex
+	start    func(*connector)     // Guarded by mu: starts a connector; nil unless Run runs
+	lists    map[string]listing   // Guarded by mu: the newest list of each server, by name
+	wider    map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
+	underway map[askedFor]*asking // Guarded by mu
+	asked    atomic.Uint64        // requests for lists
+	asks     sync.WaitGroup       // the requests that are under way; added to while start is set
 }
 
 // New checks the servers and makes a fleet. Nothing is connected before [Fleet.Run].
@@ -48,13 +51,14 @@ func New(c Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		log:     c.Log,
-		told:    c.Changed,
-		changes: make(chan struct{}, 1),
-		hidden:  c.Hidden,
-		lists:   map[string]listing{},
-		wider:   map[string]listing{},
-		byAPI:   c.ByAPI,
+		log:      c.Log,
+		told:     c.Changed,
+		changes:  make(chan struct{}, 1),
+		hidden:   c.Hidden,
+		lists:    map[string]listing{},
+		wider:    map[string]listing{},
+		underway: map[askedFor]*asking{},
+		byAPI:    c.ByAPI,
 	}
 	if f.byAPI == nil {
 		f.byAPI = func(context.Context, handoff.Caller) func(string, string) bool {

@@ -109,8 +109,7 @@ func (f *Fleet) alter(
 		return f.name(err, t)
 	}
 	f.mu.Lock()
-	delete(f.lists, t.Server) // it tells what was
-	delete(f.wider, t.Server)
+	f.forget(t.Server) // it tells what was
 	f.mu.Unlock()
 	return nil
 }

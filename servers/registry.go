@@ -214,6 +214,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.start = nil
 	f.mu.Unlock()
 	work.Wait()
+	f.asks.Wait() // soon: the connections have ended
 	close(stop)
 	tell.Wait()
 	return nil
