@@ -253,7 +253,7 @@ func TestProofMCPApart(t *testing.T) {
 		{agent: r.agent(testKey, "2025-11-25"), secret: "xylophone"},
 		{agent: r.agent("bobs-key-for-the-tests", "2026-07-28"), secret: "zeppelin"},
 	}
-	for n := range scale(1000, 10_000) {
+	for n := range scale(200, 10_000) {
 		me, you := people[n%2], people[(n+1)%2]
 		var yours any = "none"
 		if len(you.works) > 0 {
@@ -269,7 +269,7 @@ func TestProofMCPApart(t *testing.T) {
 			{"answer_agent", map[string]any{"question": "q1", "decision": "accept"}},
 			{"stop_work", map[string]any{"server": "all"}},
 		}[n/2%8]
-		if n/2%100 == 0 {
+		if n/2%20 == 0 {
 			ask.tool, ask.args = "codex", map[string]any{
 				"server": "bigpc", "thread_id": "new", "prompt": fmt.Sprintf("say %s %d", me.secret, n),
 			}
