@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Code logs a page in, once. It is short enough to be typed, so it must not be guessed: each code that nobody has counts
-// against all that wait, whoever they are for, since nobody can tell which one was meant.
+// A Code logs a page in, once. It is short enough to be typed, so it must not be guessed: each code that nobody has
+// counts against all that wait, whoever they are for, since nobody can tell which one was meant.
 type Code struct {
 	Sum       [sha256.Size]byte // SHA-256 of its text
 	Principal string

@@ -30,7 +30,7 @@ func VerifyAudit(r io.Reader) (records uint64, err error) {
 	return end.n, err
 }
 
-// VerifyAuditDir returns the number of the first line of an audit that is kept and of the last, both 0 if there is none.
+// VerifyAuditDir returns the numbers of the first line of an audit that is kept and of the last, 0 if there is none.
 func VerifyAuditDir(path string) (first, last uint64, err error) {
 	lines, err := ReadAuditDir(path)
 	if err != nil || len(lines) == 0 {

@@ -140,11 +140,11 @@ func (w *world) Said(_ context.Context, c handoff.Caller, q sessions.SaidQuery) 
 
 func (w *world) Key() string { return strings.Repeat("A", 87) }
 
-func (w *world) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error {
+func (w *world) Subscribe(_ context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error {
 	return w.called("subscribe", c.String(), endpoint, p256dh, auth, fmt.Sprint(login != ""))
 }
 
-func (w *world) Unsubscribe(c handoff.Caller, endpoint string) error {
+func (w *world) Unsubscribe(_ context.Context, c handoff.Caller, endpoint string) error {
 	return w.called("unsubscribe", c.String(), endpoint)
 }
 

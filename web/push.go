@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"switchboard/handoff"
@@ -10,8 +11,8 @@ import (
 type Push interface {
 	// Key is the public key that they subscribe with.
 	Key() string
-	Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error
-	Unsubscribe(c handoff.Caller, endpoint string) error
+	Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error
+	Unsubscribe(ctx context.Context, c handoff.Caller, endpoint string) error
 }
 
 // pushes are the browsers that asked to be told.
@@ -43,7 +44,7 @@ func (p pushes) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "notifications are asked for on the page", "")
 	}
-	return done(w, p.push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))
+	return done(w, p.push.Subscribe(r.Context(), g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))
 }
 
 func (p pushes) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -53,5 +54,5 @@ func (p pushes) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Gr
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	return done(w, p.push.Unsubscribe(g.Caller, body.Endpoint))
+	return done(w, p.push.Unsubscribe(r.Context(), g.Caller, body.Endpoint))
 }

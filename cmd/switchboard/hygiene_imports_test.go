@@ -91,7 +91,7 @@ func ourImports() []importRule {
 		{"web/oauth", []string{"handoff", "sessions"}, nil, "it lets programs in whom a person allows, and knows no page and no key"},
 		{"web/metrics", []string{"handoff"}, nil, "it knows a format, and not what the numbers mean"},
 		{"web/peers", []string{"handoff"}, nil, "it carries requests between instances, and knows neither what has the homes nor what is asked"},
-		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
+		{"web/push", []string{"handoff", "sessions"}, nil, "it tells browsers and keeps who asked for it, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"web/responses", []string{"handoff", "handoff/tools", "sessions"}, nil, "it is a front over runs, as a call is, and knows no voice and no page"},
 		{"cmd/switchboard/traces", []string{"handoff"}, nil, "it knows a protocol of operators, and not what its spans mean"},

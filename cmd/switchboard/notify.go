@@ -26,9 +26,9 @@ func (all notifiers) Notify(n handoff.Notice) {
 
 // notify sets up who is told outside of calls: the browsers that asked for it, and the webhook if there is one. It
 // returns their stages: what the calls leave unheard is still told.
-func (s *service) notify(p plan, routing *router.Config) (*browsers.Sender, []stage, error) {
-	sender, err := browsers.Open(browsers.Config{
-		Dir: p.StateDir, Subject: cmp.Or(p.PublicURL, "https://switchboard.invalid"), Log: s.log.Named("push"),
+func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*browsers.Sender, []stage, error) {
+	sender, err := browsers.Open(ctx, browsers.Config{
+		Store: s.store, Dir: p.StateDir, Subject: cmp.Or(p.PublicURL, "https://switchboard.invalid"), Log: s.log.Named("push"),
 		Alive: func(ctx context.Context, principal, login string) bool {
 			all, err := s.store.Logins(ctx, principal)
 			if err != nil { // it may stand, and its browser is asked again next time

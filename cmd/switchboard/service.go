@@ -163,7 +163,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
-	pushed, after, err := s.notify(p, &routing)
+	pushed, after, err := s.notify(ctx, p, &routing)
 	if err != nil {
 		return err
 	}

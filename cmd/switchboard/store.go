@@ -59,7 +59,13 @@ type entryStore interface {
 type frontStore interface {
 	sessions.Conversations
 	sessions.Documents
+	ownStore
+}
+
+// ownStore is what is no caller's.
+type ownStore interface {
 	sessions.Machines
+	sessions.Records
 }
 
 // An edgeMemory is a store for the edge: who deletes what they said and heard deletes also what calls know of it.

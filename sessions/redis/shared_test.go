@@ -14,4 +14,5 @@ func TestTwoOverOneRedis(t *testing.T) {
 	one := open(t, redis.Config{URL: server.URL, Shared: true})
 	other := open(t, redis.Config{URL: server.URL, Shared: true})
 	sessionstest.TestCodesAtOnce(t, one, other)
+	sessionstest.TestRecordKeptOnce(t, one, other)
 }

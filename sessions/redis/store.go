@@ -75,6 +75,7 @@ type Store struct {
 	machines
 	apps
 	codes
+	records
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
 	stop  chan struct{} // closed by Close; ends Run
@@ -91,7 +92,8 @@ func newStore(cfg Config) *Store {
 	s := &Store{
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
-		turn: make(chan struct{}, 1), stop: make(chan struct{}),
+		records: records{e},
+		turn:    make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {
 		close(s.stop)

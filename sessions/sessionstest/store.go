@@ -44,7 +44,13 @@ type Programs interface {
 type Front interface {
 	sessions.Conversations
 	sessions.Documents
+	Own
+}
+
+// Own is what is no caller's.
+type Own interface {
 	sessions.Machines
+	sessions.Records
 }
 
 // A Ledger is a ledger with its history.
@@ -96,6 +102,9 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	},
 	"machines": {
 		"one life": testMachineLife, "what is no machine is refused": testNoMachines,
+	},
+	"records": {
+		"one life": testRecordLife, "the first one stays": testRecordKept,
 	},
 	"documents": {
 		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,

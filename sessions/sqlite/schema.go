@@ -19,7 +19,7 @@ var schemas embed.FS
 
 // schemaVersion is the version of the tables, PRAGMA user_version, and the number of the newest schema_*.sql: a
 // file of an older version gets what is missing, a newer one is refused.
-const schemaVersion = 15
+const schemaVersion = 16
 
 // migrate checks the file, makes its tables and begins a life. After an unclean end all of it is looked
 // through.

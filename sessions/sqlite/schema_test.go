@@ -24,7 +24,7 @@ func TestOlderFile(t *testing.T) {
 		"ALTER TABLE entries DROP COLUMN parent", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
 		"DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents",
 		"ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "DROP TABLE machines",
-		"DROP TABLE apps", "DROP TABLE codes", "PRAGMA user_version = 1",
+		"DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "PRAGMA user_version = 1",
 		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
 	} {
 		_, err := s.write.ExecContext(t.Context(), back)
@@ -51,7 +51,7 @@ func TestOlderFile(t *testing.T) {
 func backTo(t *testing.T, s *Store, version int) {
 	t.Helper()
 	for _, back := range []string{
-		"DROP TABLE machines", "DROP TABLE apps", "DROP TABLE codes", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
+		"DROP TABLE machines", "DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
 		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent",
 		fmt.Sprint("PRAGMA user_version = ", version),
 	} {

@@ -68,6 +68,7 @@ type Store struct {
 	machines
 	apps
 	codes
+	records
 	upkeep
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to own the upkeep
@@ -94,7 +95,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		file: f, handoffs: handoffs{file: f}, stickies: stickies{f}, credentials: credentials{f},
 		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f}, codes: codes{f},
-		upkeep: upkeep{file: f}, turn: make(chan struct{}, 1),
+		records: records{f},
+		upkeep:  upkeep{file: f}, turn: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s.close = sync.OnceValue(func() error {

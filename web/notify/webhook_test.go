@@ -305,8 +305,8 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 	}
 }
 
-// TestNamesOfNotices: whoever tells of work, in whichever life of the process, gives the notice the same name; each other
-// notice has another one.
+// TestNamesOfNotices: whoever tells of work, in whichever life of the process, gives the notice the same name; each
+// other notice has another one.
 func TestNamesOfNotices(t *testing.T) {
 	base := handoff.Notice{Caller: handoff.Caller{Principal: "owner"}, Kind: handoff.NoticeQuestion, Handoff: "h", Question: "q"}
 	again := base

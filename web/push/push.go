@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // Bounds of notifications.
@@ -39,8 +38,9 @@ const (
 
 // Config is what a [Sender] is made of.
 type Config struct {
-	Dir     string // the state directory, which has the keys and the subscriptions
-	Subject string // who sends, for the push services: https://host or mailto:address
+	Store   sessions.Records // has the keys and the subscriptions
+	Dir     string           // the state directory, where earlier versions had them
+	Subject string           // who sends, for the push services: https://host or mailto:address
 	// Alive reports whether a login still stands. A subscription ends with the login that made it.
 	Alive func(ctx context.Context, principal, login string) bool
 	// Plain lets tests subscribe to addresses on this machine.
@@ -51,28 +51,24 @@ type Config struct {
 // A Sender tells browsers that subscribed. It implements [handoff.Notifier] and is safe for concurrent use.
 type Sender struct {
 	cfg    Config       // Set once
-	root   *os.Root     // Set once
+	keys   keys         // Set once, by load
 	client *http.Client // Set once
 
 	sent, failed, dropped atomic.Uint64 // messages that were taken, that were not, and notices that were never tried
+	subscribed            atomic.Int64  // subscriptions, when they were last read
 
 	waked chan struct{} // holds one token while something waits
 
 	mu      sync.Mutex
-	file    contents         // Guarded by mu
 	waiting []handoff.Notice // Guarded by mu: oldest first
 }
 
 // Open reads the keys of this installation, or makes them.
-func Open(cfg Config) (*Sender, error) {
-	root, err := os.OpenRoot(cfg.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the state directory: %w", err)
-	}
+func Open(ctx context.Context, cfg Config) (*Sender, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Sender{cfg: cfg, root: root, waked: make(chan struct{}, 1)}
+	s := &Sender{cfg: cfg, waked: make(chan struct{}, 1)}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true // notices are hours apart
 	s.client = &http.Client{
@@ -80,60 +76,66 @@ func Open(cfg Config) (*Sender, error) {
 		Timeout:       sendTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	if err := s.load(); err != nil {
-		return nil, errors.Join(err, root.Close())
+	if err := s.load(ctx); err != nil {
+		return nil, err
 	}
-	return s, nil
+	_, err := s.subscriptions(ctx)
+	return s, err
 }
 
 // Key is the public key that browsers subscribe with, base64url.
-func (s *Sender) Key() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.file.Public
-}
+func (s *Sender) Key() string { return s.keys.Public }
 
 // Subscribe keeps where a browser wants to be told. endpoint, p256dh and auth are those of the browser's
 // PushSubscription; login is what made it.
-func (s *Sender) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error {
+func (s *Sender) Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error {
 	if err := s.check(endpoint); err != nil || p256dh == "" || auth == "" || len(p256dh)+len(auth) > 400 {
 		return handoff.Fault(handoff.CodeMalformed, "that is no subscription of a browser", "")
 	}
 	one := kept{
-		Caller: c, Login: login, To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}},
+		Caller: c, Login: login, Made: time.Now().UTC(),
+		To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}},
 	}
-	return s.change(func(all []kept) []kept {
-		all = append(slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint }), one)
-		mine := 0
-		for i, k := range slices.Backward(all) {
-			if k.Caller == c {
-				if mine++; mine > maxOfCaller {
-					all = slices.Delete(all, i, i+1)
-				}
+	if err := s.put(ctx, one); err != nil {
+		return err
+	}
+	all, err := s.subscriptions(ctx)
+	if err != nil {
+		return err
+	}
+	mine, left := 0, len(all)
+	for _, k := range slices.Backward(all) {
+		if k.Caller == c {
+			mine++
+		}
+		if k.Caller == c && mine > maxOfCaller || left > maxAll && k == all[0] {
+			left--
+			if err := s.drop(ctx, k.To.Endpoint); err != nil {
+				return err
 			}
 		}
-		return all[max(len(all)-maxAll, 0):]
-	})
+	}
+	return nil
 }
 
 // Unsubscribe forgets a subscription of a caller.
-func (s *Sender) Unsubscribe(c handoff.Caller, endpoint string) error {
-	return s.change(func(all []kept) []kept {
-		return slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint && k.Caller == c })
-	})
+func (s *Sender) Unsubscribe(ctx context.Context, c handoff.Caller, endpoint string) error {
+	all, err := s.subscriptions(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint && k.Caller == c }) {
+		return nil
+	}
+	return s.drop(ctx, endpoint)
 }
 
-// change alters the subscriptions, in the file first. The mutex is held over the file's I/O: it is small and rare.
-func (s *Sender) change(alter func([]kept) []kept) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := s.file
-	next.Subscriptions = alter(slices.Clone(s.file.Subscriptions))
-	if err := s.save(next); err != nil {
-		return handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+func (s *Sender) drop(ctx context.Context, endpoint string) error {
+	was, err := s.cfg.Store.DropRecord(ctx, subscribedKind, nameOf(endpoint))
+	if was {
+		s.subscribed.Add(-1)
 	}
-	s.file = next
-	return nil
+	return err
 }
 
 // check refuses what no push service of a browser has: we send there, so it must not lead into a private network.
@@ -169,11 +171,10 @@ func (s *Sender) Notify(n handoff.Notice) {
 
 // Run sends until ctx ends. What waits then is told by the next call.
 func (s *Sender) Run(ctx context.Context) error {
-	defer func() { _ = s.root.Close() }()
 	for {
-		n, to, ok := s.next()
+		n, ok := s.next()
 		if ok {
-			s.tell(ctx, n, to)
+			s.tell(ctx, n)
 			continue
 		}
 		select {
@@ -184,19 +185,16 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// next takes a notice out, with those who are told.
-func (s *Sender) next() (handoff.Notice, []kept, bool) {
+// next takes a notice out.
+func (s *Sender) next() (handoff.Notice, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) == 0 {
-		return handoff.Notice{}, nil, false
+		return handoff.Notice{}, false
 	}
 	n := s.waiting[0]
 	s.waiting = slices.Delete(s.waiting, 0, 1)
-	return n, slices.DeleteFunc(
-		slices.Clone(s.file.Subscriptions),
-		func(k kept) bool { return k.Caller != n.Caller },
-	), true
+	return n, true
 }
 
 // message is what the service worker of the page reads.
@@ -209,7 +207,14 @@ type message struct {
 }
 
 // tell sends a notice to each subscription; those that are over are forgotten.
-func (s *Sender) tell(ctx context.Context, n handoff.Notice, to []kept) {
+func (s *Sender) tell(ctx context.Context, n handoff.Notice) {
+	to, err := s.subscriptions(ctx)
+	if err != nil {
+		s.failed.Add(1)
+		s.cfg.Log.Warn("notification not sent: who is notified cannot be read", zap.Error(err))
+		return
+	}
+	to = slices.DeleteFunc(to, func(k kept) bool { return k.Caller != n.Caller })
 	title := n.Server
 	if n.Title != "" {
 		title += ": " + n.Title
@@ -236,7 +241,7 @@ func (s *Sender) tell(ctx context.Context, n handoff.Notice, to []kept) {
 		case status >= 200 && status < 300:
 			s.sent.Add(1)
 		case status == http.StatusGone || status == http.StatusNotFound:
-			if err := s.Unsubscribe(k.Caller, k.To.Endpoint); err != nil {
+			if err := s.drop(ctx, k.To.Endpoint); err != nil {
 				s.cfg.Log.Warn("subscription not forgotten", zap.Error(err))
 			}
 		default:
@@ -248,12 +253,9 @@ func (s *Sender) tell(ctx context.Context, n handoff.Notice, to []kept) {
 
 // send gives a message to a push service; 0: it did not answer.
 func (s *Sender) send(ctx context.Context, text []byte, k kept) int {
-	s.mu.Lock()
-	public, private := s.file.Public, s.file.Private
-	s.mu.Unlock()
 	resp, err := webpush.SendNotificationWithContext(ctx, text, &k.To, &webpush.Options{
 		HTTPClient: s.client, Subscriber: s.cfg.Subject, TTL: int(keptFor.Seconds()), Urgency: webpush.UrgencyHigh,
-		VAPIDPublicKey: public, VAPIDPrivateKey: private,
+		VAPIDPublicKey: s.keys.Public, VAPIDPrivateKey: s.keys.Private,
 	})
 	if err != nil {
 		return 0
@@ -266,11 +268,11 @@ func (s *Sender) send(ctx context.Context, text []byte, k kept) int {
 // Metrics yields what became of the notifications.
 func (s *Sender) Metrics() iter.Seq[handoff.Metric] {
 	s.mu.Lock()
-	subscribed, waiting := len(s.file.Subscriptions), len(s.waiting)
+	waiting := len(s.waiting)
 	s.mu.Unlock()
 	const name, help = "switchboard_push_total", "Notifications to browsers, by result; dropped: never tried, because too many waited."
 	return slices.Values([]handoff.Metric{
-		handoff.NewMetric("switchboard_push_subscriptions", "Browsers that asked to be told.", subscribed),
+		handoff.NewMetric("switchboard_push_subscriptions", "Browsers that asked to be told.", s.subscribed.Load()),
 		handoff.NewMetric("switchboard_push_waiting", "Notices that wait for the push services.", waiting),
 		handoff.NewMetric(name, help, s.sent.Load(), "result", "sent"),
 		handoff.NewMetric(name, help, s.failed.Load(), "result", "failed"),

@@ -14,8 +14,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +50,7 @@ func newBrowser(t *testing.T) *browser {
 
 func (b *browser) subscribe(s *Sender, login string) error {
 	text := base64.RawURLEncoding.EncodeToString
-	return s.Subscribe(owner, login, b.url, text(b.key.PublicKey().Bytes()), text(b.auth))
+	return s.Subscribe(b.t.Context(), owner, login, b.url, text(b.key.PublicKey().Bytes()), text(b.auth))
 }
 
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -117,7 +115,7 @@ func (b *browser) messages() []message {
 func running(t *testing.T, cfg Config) *Sender {
 	t.Helper()
 	cfg.Plain, cfg.Subject = true, "https://switchboard.example"
-	s, err := Open(cfg)
+	s, err := Open(t.Context(), cfg)
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -142,12 +140,12 @@ func waitFor(t *testing.T, what func() bool) {
 
 // A notice reaches the browsers of its caller alone, encrypted for them and signed, also after a restart.
 func TestNoticesReachBrowsers(t *testing.T) {
-	dir := t.TempDir()
+	store, dir := newMemory(), t.TempDir()
 	b := newBrowser(t)
-	first, err := Open(Config{Dir: dir, Plain: true})
+	first, err := Open(t.Context(), Config{Store: store, Dir: dir, Plain: true})
 	must(t, err)
 	must(t, b.subscribe(first, "l1"))
-	s := running(t, Config{Dir: dir})
+	s := running(t, Config{Store: store, Dir: dir})
 	if s.Key() != first.Key() || len(s.Key()) != 87 {
 		t.Errorf("keys %q and %q", s.Key(), first.Key())
 	}
@@ -164,24 +162,21 @@ func TestNoticesReachBrowsers(t *testing.T) {
 		t.Errorf("signed %q", b.signed)
 	}
 	b.mu.Unlock()
-	if info, err := os.Stat(filepath.Join(dir, fileName)); err != nil || info.Mode().Perm() != fileMode {
-		t.Errorf("the file: %v, %v", info, err)
-	}
 }
 
 // A subscription ends with its login, and when the push service says that it is over.
 func TestSubscriptionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	alive := true
-	s := running(t, Config{Dir: t.TempDir(), Alive: func(_ context.Context, principal, login string) bool {
+	s := running(t, Config{Store: newMemory(), Dir: t.TempDir(), Alive: func(_ context.Context, principal, login string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return alive && principal == "owner" && login == "l1"
 	}})
 	left := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.file.Subscriptions)
+		all, err := s.subscriptions(t.Context())
+		must(t, err)
+		return len(all)
 	}
 	gone, out := newBrowser(t), newBrowser(t)
 	gone.status = http.StatusGone
@@ -208,20 +203,16 @@ func TestSubscriptionsEnd(t *testing.T) {
 
 // Only a push service of a browser is an address to send to.
 func TestNoOtherAddresses(t *testing.T) {
-	s, err := Open(Config{Dir: t.TempDir()})
+	s, err := Open(t.Context(), Config{Store: newMemory(), Dir: t.TempDir()})
 	must(t, err)
 	for endpoint, ok := range map[string]bool{
 		"https://fcm.googleapis.com/fcm/send/x": true, "https://updates.push.services.mozilla.com/wpush/v2/x": true,
 		"http://push.example.com/x": false, "https://127.0.0.1/x": false, "https://localhost/x": false, "https://[::1]/x": false, "https://10.0.0.1:8443/": false,
 		"https://me:pw@push.example.com/": false, "file:///etc/passwd": false, "": false, "https://push.example.com/" + strings.Repeat("x", 1000): false,
 	} {
-		if err := s.Subscribe(owner, "l", endpoint, "p", "a"); (err == nil) != ok {
+		if err := s.Subscribe(t.Context(), owner, "l", endpoint, "p", "a"); (err == nil) != ok {
 			t.Errorf("%s: %v", endpoint, err)
 		}
-	}
-	must(t, os.WriteFile(filepath.Join(s.cfg.Dir, fileName), []byte("{"), fileMode))
-	if _, err := Open(Config{Dir: s.cfg.Dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
-		t.Errorf("a damaged file: %v", err)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // TestRunOutlivesProcess: a response whose run goes on when the process ends, or when its caller gets another home, is
-// a failure to who waits for it at that moment and to nobody else: read again, or sent again, it is what the run came to.
+// a failure to who waits for it at that moment and to nobody else: read again, or sent again, it is what the run came
+// to.
 func TestRunOutlivesProcess(t *testing.T) {
 	for _, end := range []struct {
 		name string

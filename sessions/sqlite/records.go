@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// records keeps what the installation has for itself.
+type records struct{ *file }
+
+// PutRecord implements [sessions.Records].
+func (s records) PutRecord(ctx context.Context, r sessions.Record) error {
+	_, err := s.putRecord(ctx, r, "DO UPDATE SET body = excluded.body")
+	return err
+}
+
+// KeepRecord implements [sessions.Records].
+func (s records) KeepRecord(ctx context.Context, r sessions.Record) (sessions.Record, error) {
+	return s.putRecord(ctx, r, "DO UPDATE SET body = body")
+}
+
+// putRecord makes a record; else says what is done where there is one.
+func (s records) putRecord(ctx context.Context, r sessions.Record, otherwise string) (sessions.Record, error) {
+	if err := r.Check(); err != nil {
+		return r, err
+	}
+	if r.Body == nil {
+		r.Body = []byte{}
+	}
+	full := false
+	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.QueryRowContext(ctx, "INSERT INTO records (kind, name, body) SELECT ?1, ?2, ?3 WHERE "+
+			"(SELECT count(*) FROM records WHERE kind = ?1 AND name <> ?2) < ?4 ON CONFLICT (kind, name) "+otherwise+
+			" RETURNING body", r.Kind, r.Name, r.Body, sessions.MaxRecords).Scan(&r.Body)
+		if full = errors.Is(err, sql.ErrNoRows); full {
+			return nil
+		}
+		return err
+	})
+	if err == nil && full {
+		err = handoff.Fault(handoff.CodeLimited, "there are too many of them", r.Kind)
+	}
+	return r, err
+}
+
+// Records implements [sessions.Records].
+func (s records) Records(ctx context.Context, kind string) ([]sessions.Record, error) {
+	all := []sessions.Record{}
+	for row, err := range each(s.read.QueryContext(ctx, "SELECT name, body FROM records WHERE kind = ? ORDER BY name",
+		kind)) {
+		r := sessions.Record{Kind: kind}
+		if err == nil {
+			err = row.Scan(&r.Name, &r.Body)
+		}
+		if err != nil {
+			return nil, s.fault(err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// DropRecord implements [sessions.Records].
+func (s records) DropRecord(ctx context.Context, kind, name string) (bool, error) {
+	return s.changed(ctx, "DELETE FROM records WHERE kind = ? AND name = ?", kind, name)
+}

@@ -1,0 +1,130 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	webpush "github.com/SherClockHolmes/webpush-go"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// memory keeps records as a store does.
+type memory struct {
+	mu   sync.Mutex
+	all  map[string]sessions.Record // Guarded by mu: by kind and name
+	down error                      // Guarded by mu: what every call returns
+}
+
+func newMemory() *memory { return &memory{all: map[string]sessions.Record{}} }
+
+func (m *memory) PutRecord(_ context.Context, r sessions.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[r.Kind+" "+r.Name] = r
+	return m.down
+}
+
+func (m *memory) KeepRecord(_ context.Context, r sessions.Record) (sessions.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if was, ok := m.all[r.Kind+" "+r.Name]; ok {
+		return was, m.down
+	}
+	m.all[r.Kind+" "+r.Name] = r
+	return r, m.down
+}
+
+func (m *memory) Records(_ context.Context, kind string) (all []sessions.Record, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.all {
+		if r.Kind == kind {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b sessions.Record) int { return strings.Compare(a.Name, b.Name) })
+	return all, m.down
+}
+
+func (m *memory) DropRecord(_ context.Context, kind, name string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, was := m.all[kind+" "+name]
+	delete(m.all, kind+" "+name)
+	return was, m.down
+}
+
+// TestFormerFile: what an earlier version kept in its file goes into the store, once. Where another instance was first,
+// its keys count, and subscriptions that were made with others are none.
+func TestFormerFile(t *testing.T) {
+	private, public, err := webpush.GenerateVAPIDKeys()
+	must(t, err)
+	file := func() string {
+		dir := t.TempDir()
+		was := former{keys: keys{private, public}, Subscriptions: []kept{{Caller: owner, Login: "l",
+			To: webpush.Subscription{Endpoint: "https://push.example.com/x", Keys: webpush.Keys{P256dh: "p", Auth: "a"}}}}}
+		must(t, os.WriteFile(filepath.Join(dir, formerFile), []byte(handoff.Encode(was)), 0o600))
+		return dir
+	}
+	here, elsewhere := newMemory(), newMemory()
+	_, err = Open(t.Context(), Config{Store: elsewhere, Dir: t.TempDir()})
+	must(t, err)
+	for name, tt := range map[string]struct {
+		store *memory
+		taken bool
+	}{"the first": {here, true}, "another was first": {elsewhere, false}} {
+		dir := file()
+		for range 2 {
+			s, err := Open(t.Context(), Config{Store: tt.store, Dir: dir})
+			must(t, err)
+			all, err := s.subscriptions(t.Context())
+			if err != nil || (s.Key() == public) != tt.taken || (len(all) == 1 && all[0].Login == "l") != tt.taken {
+				t.Errorf("%s: key %q of %q, subscriptions %+v, %v", name, s.Key(), public, all, err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, formerFile)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: the file stays: %v", name, err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, formerFile), []byte("{"), 0o600))
+	if _, err := Open(t.Context(), Config{Store: newMemory(), Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// TestBesideEachOther: two senders over one store sign with one key, and each tells who asked at the other.
+func TestBesideEachOther(t *testing.T) {
+	store := newMemory()
+	b := newBrowser(t)
+	one, other := running(t, Config{Store: store, Dir: t.TempDir()}), running(t, Config{Store: store, Dir: t.TempDir()})
+	if one.Key() != other.Key() {
+		t.Errorf("keys %q and %q", one.Key(), other.Key())
+	}
+	must(t, b.subscribe(one, "l"))
+	other.Notify(handoff.Notice{Caller: owner, Text: "told by the other"})
+	waitFor(t, func() bool { return len(b.messages()) == 1 })
+	must(t, other.Unsubscribe(t.Context(), owner, b.url))
+	if all, err := one.subscriptions(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("after it left: %+v, %v", all, err)
+	}
+}
+
+// TestStoreIsAway: while the store is away a notice counts as one that was not sent.
+func TestStoreIsAway(t *testing.T) {
+	store := newMemory()
+	s := running(t, Config{Store: store, Dir: t.TempDir()})
+	store.mu.Lock()
+	store.down = errors.New("away")
+	store.mu.Unlock()
+	s.Notify(handoff.Notice{Caller: owner, Text: "a"})
+	waitFor(t, func() bool { return s.failed.Load() == 1 })
+}
