@@ -267,6 +267,23 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	return nil
 }
 
+// Leave ends the calls of a caller whom another instance has, with [handoff.CodeShutdown]: their clients call again,
+// and are led there.
+func (f *Front) Leave(c handoff.Caller) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, a := range f.attached {
+		if a.grant.Caller == c && f.calls[id] == nil { // its socket is being dialled
+			a.leave()
+		}
+	}
+	for _, one := range f.calls {
+		if one.grant.Caller == c {
+			one.halt(handoff.Fault(handoff.CodeShutdown, "", "another instance has the caller"))
+		}
+	}
+}
+
 // Calls lists the calls of this caller that live, oldest first. A caller without a name gets an
 // empty list, because the next one without a name is somebody else.
 func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"switchboard/handoff"
 )
@@ -23,6 +24,46 @@ type forwardedKey struct{}
 // insideHeader is where an instance tells the next one as which principal somebody is inside. From anywhere else it is
 // taken away.
 const insideHeader = "Switchboard-Inside"
+
+// guests are the requests that are served here of callers whom another instance may come to have. It is safe for
+// concurrent use.
+type guests struct {
+	mu sync.Mutex
+	of map[handoff.Caller]map[*guest]struct{} // Guarded by mu
+}
+
+// A guest is one of those requests.
+type guest struct{ end context.CancelCauseFunc }
+
+// enter notes a request, until leave is called.
+func (g *guests) enter(r *http.Request, c handoff.Caller) (_ *http.Request, leave func()) {
+	ctx, end := context.WithCancelCause(r.Context())
+	one := &guest{end}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.of[c] == nil {
+		g.of[c] = map[*guest]struct{}{}
+	}
+	g.of[c][one] = struct{}{}
+	return r.WithContext(ctx), func() {
+		end(nil)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if delete(g.of[c], one); len(g.of[c]) == 0 {
+			delete(g.of, c)
+		}
+	}
+}
+
+// Leave ends the requests and streams that are served here of a caller whom another instance has. Their clients come
+// again, and are led there.
+func (s *Server) Leave(c handoff.Caller) {
+	s.guests.mu.Lock()
+	defer s.guests.mu.Unlock()
+	for one := range s.guests.of[c] {
+		one.end(handoff.Fault(handoff.CodeShutdown, "", "another instance has the caller"))
+	}
+}
 
 // Forwarded serves what other instances forward. They have compared Host and Origin, and these are not asked for again:
 // the key is, and whoever is inside there counts as inside here.

@@ -166,3 +166,27 @@ func TestForwardedIsLetInByItsKey(t *testing.T) {
 		})
 	}
 }
+
+// A stream ends when another instance has its caller, and no other does.
+func TestLeaveEndsStreams(t *testing.T) {
+	s, base := serve(t, newWorld(), func(c *Config) { c.Peers = &neighbours{here: []string{"owner", "other"}} })
+	streams := map[string]*http.Response{}
+	for _, key := range []string{ownerKey, otherKey} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/events", nil)
+		must(t, err)
+		r.Header.Set("Authorization", "Bearer "+key)
+		streams[key], err = http.DefaultClient.Do(r)
+		must(t, err)
+		defer streams[key].Body.Close()
+	}
+	s.Leave(handoff.Caller{Principal: "owner"})
+	if _, err := io.ReadAll(streams[ownerKey].Body); err != nil {
+		t.Error(err)
+	}
+	s.guests.mu.Lock()
+	left := len(s.guests.of)
+	s.guests.mu.Unlock()
+	if left != 1 {
+		t.Errorf("%d callers are served", left)
+	}
+}

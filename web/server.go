@@ -33,6 +33,7 @@ type Server struct {
 	// challenge is what /mcp answers with to who may not come in. Set once: "": nothing.
 	challenge string
 	peers     Peers          // Set once: nil: this is the only instance
+	guests    guests         // safe by itself; empty in the only instance
 	trace     handoff.Tracer // Set once: of requests that give work
 	ready     func(context.Context) error
 	refused   *handoff.Tally[handoff.Code] // Set once: requests, by code
@@ -258,6 +259,11 @@ func (s *Server) chain(to route) http.Handler {
 			if served || err != nil {
 				return
 			}
+		}
+		if s.peers != nil {
+			guest, leave := s.guests.enter(r, g.Caller)
+			defer leave()
+			r = guest
 		}
 		out, end := packed(w, r)
 		defer end()

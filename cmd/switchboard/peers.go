@@ -29,6 +29,8 @@ type peering struct {
 	identity  peers.Identity
 	listener  net.Listener
 	forwarder *peers.Forwarder // nil before [peering.forward], and where there are no others
+	// leave end what is here of a caller whom another instance has: calls, streams, requests. Set before anything runs.
+	leave []func(handoff.Caller)
 }
 
 // peering listens for the other instances of a plan.
@@ -59,15 +61,19 @@ func (s *service) peering(p plan) (*peering, error) {
 }
 
 // homes has a home for each caller of this instance.
-func (p *peering) homes(each router.Config, lost func(handoff.Caller)) *homes.Homes {
+func (p *peering) homes(each router.Config) *homes.Homes {
 	if p.shared == nil {
 		return homes.New(each)
 	}
-	return homes.NewShared(each, homes.Sharing{Self: p.self, Store: p.shared, Lost: lost})
+	return homes.NewShared(each, homes.Sharing{Self: p.self, Store: p.shared, Lost: func(c handoff.Caller) {
+		for _, leave := range p.leave {
+			leave(c)
+		}
+	}})
 }
 
-// forward has requests served where their callers are, and agents reached by the lines that their machines keep to other
-// instances.
+// forward has requests served where their callers are, and agents reached by the lines that their machines keep to
+// other instances.
 func (p *peering) forward(s *service, runs *homes.Homes, lines *joined.Lines) {
 	if p.shared == nil {
 		return
@@ -111,7 +117,9 @@ func (l locator) Where(ctx context.Context, c handoff.Caller) (peers.Peer, error
 // Peers implements [peers.Locator].
 func (l locator) Peers() (there []peers.Peer) {
 	for _, one := range l.homes.Instances() {
-		there = append(there, peerOf(one))
+		if one.Address != "" { // else it serves nobody else's callers
+			there = append(there, peerOf(one))
+		}
 	}
 	return there
 }

@@ -171,7 +171,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	runs = beside.homes(routing, nil)
+	runs = beside.homes(routing)
 	beside.forward(s, runs, there.lines)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
 	front, err := s.front(p, calls, broken, beside.self.ID)
@@ -202,6 +202,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	beside.leave = []func(handoff.Caller){front.Leave, s.edge.Leave}
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
 		there.machines, beside.web())
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)

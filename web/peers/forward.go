@@ -206,8 +206,20 @@ type paced struct {
 }
 
 func (p paced) Write(b []byte) (int, error) {
-	_ = p.out.SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines needs none
+	defer p.bound()()
 	return p.ResponseWriter.Write(b)
+}
+
+// FlushError is for [http.ResponseController].
+func (p paced) FlushError() error {
+	defer p.bound()()
+	return p.out.Flush()
+}
+
+// bound sets the deadline of one write. Over HTTP/2 one that passes ends the stream, also between two writes.
+func (p paced) bound() (lift func()) {
+	_ = p.out.SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines needs none
+	return func() { _ = p.out.SetWriteDeadline(time.Time{}) }
 }
 
 // Hijack gives a connection away that ends as a whole: what serves it has ended it when it sends nothing more.
