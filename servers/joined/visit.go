@@ -240,8 +240,5 @@ func (d *Door) Check() {
 // checkTimeout is how long a line may take to answer when there is reason to doubt it.
 const checkTimeout = 3 * time.Second
 
-// Done is closed when the line is lost or closed.
-func (d *Door) Done() <-chan struct{} { return d.session.CloseChan() }
-
 // Close closes the line.
 func (d *Door) Close() error { return d.session.Close() }

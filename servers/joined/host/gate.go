@@ -28,9 +28,9 @@ type gate struct {
 	rested json.RawMessage // Set once: what initialize is answered where the app-server rests
 
 	mu      sync.Mutex
-	watched map[string]string // Guarded by mu: requests whose answer tells of a session, by id; the value is the method
-	threads map[string]error  // Guarded by mu: why no work may begin in a session; nil: it may
-	placed  map[string]error  // Guarded by mu: why a session may not be read, where not every directory may be; nil: it may
+	watched waiting[string]  // Guarded by mu: requests whose answer tells of a session, by id; the value is the method
+	threads map[string]error // Guarded by mu: why no work may begin in a session; nil: it may
+	placed  map[string]error // Guarded by mu: why a session may not be read, where not every directory may be; nil: it may
 }
 
 // Bounds of what a gate remembers. Beyond them the connection ends, and its next one begins with nothing.
@@ -107,18 +107,29 @@ func (g *gate) fromService(data []byte) (frame, error) {
 // watch remembers a request whose answer may tell of a session. Where not every directory may be read of, that is any.
 func (g *gate) watch(id, method string) error {
 	greets := method == "initialize" && g.of != nil
-	if method == "" || id == "" || id == "null" || !greets && !g.bounded() && !slices.Contains(tells, method) {
+	if method == "" || !greets && !g.bounded() && !slices.Contains(tells, method) {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch _, waits := g.watched[id]; {
+	return g.watched.add(id, method)
+}
+
+// waiting are requests whose answer is waited for, by id, with what a gate knows of each: at most maxWatched.
+type waiting[V any] map[string]V
+
+// add remembers a request. A message without an id is none.
+func (w waiting[V]) add(id string, about V) error {
+	if id == "" || id == "null" {
+		return nil
+	}
+	switch _, waits := w[id]; {
 	case waits:
 		return errTwice
-	case len(g.watched) >= maxWatched:
+	case len(w) >= maxWatched:
 		return errFull
 	}
-	g.watched[id] = method
+	w[id] = about
 	return nil
 }
 

@@ -80,7 +80,7 @@ type acpGate struct {
 	places  *places // of the agent
 
 	mu      sync.Mutex
-	watched map[string]called  // Guarded by mu: requests whose answer tells something, by id
+	watched waiting[called]    // Guarded by mu: requests whose answer tells something, by id
 	asked   map[string]options // Guarded by mu: requests of the agent that were not answered, by id
 }
 
@@ -160,29 +160,15 @@ func (g *acpGate) judge(message object) error {
 		return err
 	}
 	message.set("params", params)
-	if err := g.watch(string(message["id"]), c); err != nil {
+	g.mu.Lock()
+	err := g.watched.add(string(message["id"]), c)
+	g.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if (method == "session/load" || method == "session/resume") && !g.apart {
 		g.places.learn(c.session, func(at *place) { *at = place{cwd: at.cwd} }) // its answer tells in which mode it is then
 	}
-	return nil
-}
-
-// watch remembers a request until it is answered.
-func (g *acpGate) watch(id string, c called) error {
-	if id == "" || id == "null" {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch _, waits := g.watched[id]; {
-	case waits:
-		return errTwice
-	case len(g.watched) >= maxWatched:
-		return errFull
-	}
-	g.watched[id] = c
 	return nil
 }
 
