@@ -435,6 +435,8 @@ func (s *Homes) takeOver(ctx context.Context, gone ledger.Beat) {
 		}
 	}
 	if s.inherit(ctx, gone.ID, others) {
+		s.each.Log.Info("the callers of an instance that is gone are taken over", zap.String("instance", gone.ID),
+			zap.Int("callers", len(had)))
 		_ = s.in.Store.Forget(ctx, gone, had) // else it is tried again
 	}
 }

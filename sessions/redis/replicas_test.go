@@ -23,8 +23,8 @@ func follow(t *testing.T, replica, of *sessionstest.Redis) {
 	replica.Do("REPLICAOF " + host + " " + port)
 }
 
-// TestPromisedIsReplicated: what somebody is told of was taken by a replica, where there is one; else it is refused, and
-// may be repeated. What nobody waits for is not.
+// TestPromisedIsReplicated: what somebody is told of was taken by a replica, where there is one; else it is refused,
+// and may be repeated. What nobody waits for is not.
 func TestPromisedIsReplicated(t *testing.T) {
 	t.Parallel()
 	server, replica := sessionstest.StartRedis(t), sessionstest.StartRedis(t)
