@@ -197,6 +197,7 @@ func (f *Front) begin(
 	if err != nil || !callIDs.MatchString(id) || !bytes.HasPrefix(sdp, []byte("v=0")) {
 		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, "its answer to the offer has no SDP, or no id of the call")
 	}
+	f.carried.set(id, true)
 	if ctx.Err() != nil { // whoever offered has gone
 		f.release(ctx, id)
 		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
@@ -217,6 +218,7 @@ func (f *Front) release(ctx context.Context, id string) {
 		}
 		why := f.hangUpThere(id)
 		if why == nil {
+			f.carried.set(id, false)
 			return
 		}
 		f.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(why))

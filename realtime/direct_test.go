@@ -297,6 +297,14 @@ func TestDirectComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.said(b, "They pass.")
+	rtctest.Eventually(t, "the words to be known here, too", func() bool {
+		p.front.mu.Lock()
+		c := p.front.calls[id]
+		p.front.mu.Unlock()
+		var lines []handoff.SaidLine
+		c.do(func() { lines = c.lastLines() })
+		return slices.ContainsFunc(lines, func(l handoff.SaidLine) bool { return strings.Contains(l.Text, "They pass.") })
+	})
 	response, _ := post(
 		t,
 		p.desk+"?media=direct&call_id=rtc_0",

@@ -67,6 +67,8 @@ type Config struct {
 	Hold time.Duration
 	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
 	Broken Broken
+	// Carried keeps which calls the model's server carries for us. Nil: those that a killed process leaves there go on.
+	Carried Carried
 	// Instance is the id of this instance where there are several: it stands in the ids of calls, so that whoever has
 	// no other name is led there. "": there is one.
 	Instance string
@@ -83,6 +85,7 @@ type Front struct {
 	media   *rtc.Engine                // Set once
 	quota   *quota                     // Set once; safe by itself
 	counts  *frontCounts               // Set once; safe by itself
+	carried *carried                   // Set once; safe by itself
 	starts  chan func(context.Context) // taken by Run
 	stopped chan struct{}              // closed by Run when no call may start any more
 	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
@@ -121,7 +124,7 @@ func NewFront(c Config) (*Front, error) {
 		return nil, err
 	}
 	return &Front{
-		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(),
+		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(), carried: newCarried(),
 		quota: &quota{spending: c.Spending, tariff: c.Tariff, billed: c.Billed, partings: c.Partings,
 			log: c.Log, open: map[string]int{}},
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
@@ -137,6 +140,13 @@ func (f *Front) Run(ctx context.Context) error {
 	if err := f.media.Start(); err != nil {
 		close(f.stopped)
 		return err
+	}
+	if f.config.Carried != nil {
+		keeping, kept := context.WithCancel(context.WithoutCancel(ctx))
+		var keeper sync.WaitGroup
+		keeper.Go(func() { f.keepCarried(keeping) })
+		defer keeper.Wait()
+		defer kept() // the calls have ended
 	}
 	var calls sync.WaitGroup
 	defer calls.Wait()

@@ -224,7 +224,12 @@ func (s *service) front(
 	if p.Ticks {
 		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
 	}
+	var carried realtime.Carried
+	if p.Peers == nil { // of several, none has the whole store
+		carried = sessions.CarriedCalls{Documents: s.store}
+	}
 	return realtime.NewFront(realtime.Config{
+		Carried:  carried,
 		Ticks:    ticked,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
 		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),

@@ -109,7 +109,7 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	"documents": {
 		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,
 		"an owner has so many": testDocumentsBounded, "levels": testLevels,
-		"calls that broke off": testBroken,
+		"calls that broke off": testBroken, "calls of the voice model's server": testCarried,
 	},
 }
 

@@ -338,10 +338,10 @@ export class Call {
   }
 
   // The other side ended the call in good order. Where the sound does not go through Switchboard, so does the end of a
-  // session of the voice model: another call takes its place.
+  // session of the voice model, and that of a Switchboard which was killed: another call takes its place.
   #closed() {
     if (this.state().call.phase !== "live") return;
-    if (this.#direct && this.#why?.error?.code === expired) return this.#reconnect(this.#life);
+    if (this.#direct && (this.#why?.error?.code === expired || this.state().feed === "lost")) return this.#reconnect(this.#life);
     const why = this.#why && Date.now() - this.#why.at < endsWith ? this.#why.error : null;
     this.#finish();
     this.onProblem(why?.message || endedThere().message, why?.next || "Call again when you like.");
@@ -409,6 +409,7 @@ export class Call {
       setTimeout(() => this.#sendWaiting(), asking); // Switchboard comes back to the call, or the call ends
     } finally {
       this.#saying = false;
+      if (life !== this.#life) this.#sendWaiting(); // the next call came up meanwhile, and found this one at it
     }
   }
 
