@@ -115,24 +115,6 @@ func (g *gate) watch(id, method string) error {
 	return g.watched.add(id, method)
 }
 
-// waiting are requests whose answer is waited for, by id, with what a gate knows of each: at most maxWatched.
-type waiting[V any] map[string]V
-
-// add remembers a request. A message without an id is none.
-func (w waiting[V]) add(id string, about V) error {
-	if id == "" || id == "null" {
-		return nil
-	}
-	switch _, waits := w[id]; {
-	case waits:
-		return errTwice
-	case len(w) >= maxWatched:
-		return errFull
-	}
-	w[id] = about
-	return nil
-}
-
 // judge judges what a message says, and writes into it what it has read of its params.
 func (g *gate) judge(f frame, message object) error {
 	if _, called := message["method"]; !called {

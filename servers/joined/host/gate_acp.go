@@ -172,6 +172,24 @@ func (g *acpGate) judge(message object) error {
 	return nil
 }
 
+// waiting are requests whose answer is waited for, by id, with what a gate knows of each: at most maxWatched.
+type waiting[V any] map[string]V
+
+// add remembers a request. A message without an id is none.
+func (w waiting[V]) add(id string, about V) error {
+	if id == "" || id == "null" {
+		return nil
+	}
+	switch _, waits := w[id]; {
+	case waits:
+		return errTwice
+	case len(w) >= maxWatched:
+		return errFull
+	}
+	w[id] = about
+	return nil
+}
+
 // mayCall judges the parameters of a method that may be called.
 func (g *acpGate) mayCall(c *called, params object) error {
 	at := g.places.get(c.session)
