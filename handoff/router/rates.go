@@ -19,6 +19,10 @@ const maxRates = 10_000
 type Rates struct {
 	mu sync.Mutex
 	by map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
+
+	// Guarded by mu: what was given by the names that were asked for since they were settled; nil: this is the only
+	// instance. See [Rates.Settle].
+	asked map[string]int
 }
 
 // MayGive reports whether a caller may give work at this moment, without counting it. An error has code
@@ -43,14 +47,15 @@ func (r *Rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counted, e := r.roomLocked(g, now)
-	for _, one := range counted {
+	for name, one := range counted {
 		one.AllowN(now, 1) // there is room
+		r.askedLocked(name, 1)
 	}
 	return e
 }
 
-// roomLocked returns what counts the work of a caller and their key, if there is room for one more.
-func (r *Rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *handoff.Error) {
+// roomLocked returns what counts the work of a caller and their key, by name, if there is room for one more.
+func (r *Rates) roomLocked(g handoff.Grant, now time.Time) (map[string]*rate.Limiter, *handoff.Error) {
 	names := map[string]int{}
 	if !g.Caller.Nameless() {
 		names["caller "+g.Caller.String()] = g.Limits.HandoffsPerMinute
@@ -58,13 +63,14 @@ func (r *Rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *ha
 	if g.Key != "" {
 		names["key "+g.Key] = g.KeyLimits.HandoffsPerMinute
 	}
-	var counted []*rate.Limiter
+	counted := map[string]*rate.Limiter{}
 	for name, most := range names {
 		if most <= 0 {
 			continue
 		}
 		one := r.limiterLocked(name, most, now)
-		counted = append(counted, one)
+		r.askedLocked(name, 0)
+		counted[name] = one
 		wait := time.Duration((1 - one.TokensAt(now)) / float64(one.Limit()) * float64(time.Second))
 		if wait <= 0 {
 			continue

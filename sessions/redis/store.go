@@ -76,6 +76,7 @@ type Store struct {
 	apps
 	codes
 	records
+	rates
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
 	stop  chan struct{} // closed by Close; ends Run
@@ -92,8 +93,8 @@ func newStore(cfg Config) *Store {
 	s := &Store{
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
-		records: records{e},
-		turn:    make(chan struct{}, 1), stop: make(chan struct{}),
+		records: records{e}, rates: rates{e},
+		turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {
 		close(s.stop)
