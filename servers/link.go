@@ -18,8 +18,8 @@ type Link struct {
 	Done    <-chan struct{} // closed when the connection is lost or closed
 	Version string          // of the server, "" when it does not tell
 	Note    string          // what its agents may do, in a sentence; "" when it does not tell
-	// SignedIn asks whether its agent can use its model: a fault of [handoff.CodeNotSignedIn] says that it cannot. nil: its
-	// kind does not tell before it works.
+	// SignedIn asks whether its agent can use its model: a fault of [handoff.CodeNotSignedIn] says that it cannot. nil:
+	// its kind does not tell before it works.
 	SignedIn func(context.Context) error
 	// Exclusive says that this connection holds what the next one needs, such as the threads of a child process:
 	// the next is dialled only when this one is closed.

@@ -156,8 +156,8 @@ type taken struct {
 // orNext is what a verb says of it; next is what is so where no service runs.
 func (t taken) orNext(next string) string { return "; " + cmp.Or(t.text, next) }
 
-// rewrite replaces a configuration file, and has the service that runs read it. Where that refuses the settings, the file
-// is put back. What goes wrong otherwise says nothing about them: the service may have taken them.
+// rewrite replaces a configuration file, and has the service that runs read it. Where that refuses the settings, the
+// file is put back. What goes wrong otherwise says nothing about them: the service may have taken them.
 func rewrite(ctx context.Context, env func(string) string, file string, before, after []byte) (taken, error) {
 	if err := replaceFile(file, before, after); err != nil {
 		return taken{}, err

@@ -154,6 +154,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable))
 		return nil, servers.HandshakeFault(fault, err, nil)
 	}
+	cfg.Counters.told(c.can.Meta.Switchboard.keptCount)
 	return c, nil
 }
 

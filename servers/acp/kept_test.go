@@ -198,8 +198,8 @@ func TestKeptGap(t *testing.T) {
 		}
 		return append(all, machine.Say{Text: "That is all."})
 	}})
-	k := keep(t, w, 16<<10)
-	dial := dialer(t, w, func(c *Config) { c.Way = k })
+	k, counters := keep(t, w, 16<<10), &Counters{Server: "mac"}
+	dial := dialer(t, w, func(c *Config) { c.Way, c.Counters = k, counters })
 	link := linkTo(t, dial)
 	a := create(t, link)
 	id := start(t, a, "say much")
@@ -221,5 +221,10 @@ func TestKeptGap(t *testing.T) {
 	}
 	if done != commands {
 		t.Errorf("%d commands were heard of", done)
+	}
+	for m := range counters.Metrics {
+		if m.Name == "switchboard_acp_kept_gaps_total" && m.Value != 1 {
+			t.Errorf("%s is %v", m.Name, m.Value)
+		}
 	}
 }

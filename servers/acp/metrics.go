@@ -23,6 +23,17 @@ type Counters struct {
 	mu    sync.Mutex
 	live  []*connection // Guarded by mu
 	ended acpCount      // Guarded by mu: of connections that ended
+	kept  keptCount     // Guarded by mu: what the keeper told last
+}
+
+// told takes what a keeper tells.
+func (c *Counters) told(n keptCount) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = n
 }
 
 // acpCount is what connections counted. It may be compared and added.
@@ -58,7 +69,7 @@ func (c *Counters) begin(conn *connection) (end func()) {
 // Metrics yields what all connections so far counted.
 func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 	c.mu.Lock()
-	n, held := c.ended, int64(0)
+	n, held, kept := c.ended, int64(0), c.kept
 	for _, conn := range c.live {
 		n.add(conn)
 		held += conn.tally.Bytes.Load()
@@ -79,6 +90,12 @@ func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 		count("questions_left_out_total",
 			"Questions of an agent that were refused at once, because no work of ours asked them or they were too long.",
 			n.unasked),
+		count("kept_forgotten_total",
+			"Prompts that the keeper of an agent forgot after their end for want of room, as it told when it was reached last.",
+			kept.Forgotten),
+		count("kept_gaps_total",
+			"Prompts of which the keeper of an agent could not keep all that was said, as it told when it was reached last.",
+			kept.Gaps),
 		handoff.NewMetric("switchboard_acp_updates_bytes", "Bytes of updates of an agent that nobody has read yet.", held,
 			"server", c.Server),
 	})(yield)

@@ -47,6 +47,12 @@ func (f *present) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// keptCount is what a keeper has dropped in its life for want of room.
+type keptCount struct {
+	Forgotten uint64 `json:"forgotten"` // prompts that had ended
+	Gaps      uint64 `json:"gaps"`      // prompts of which not all is kept that was said
+}
+
 // capabilities are what an agent can do, as it says itself.
 type capabilities struct {
 	Protocol int `json:"protocolVersion"`
@@ -73,6 +79,8 @@ type capabilities struct {
 		} `json:"steering"`
 		Switchboard struct {
 			Keeps bool `json:"keeps"` // it goes on when the connection is lost, and gives its prompts to the next one
+
+			keptCount
 		} `json:"switchboard"`
 	} `json:"_meta"`
 }

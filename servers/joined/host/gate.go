@@ -7,11 +7,9 @@ import (
 	"io"
 	"maps"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
@@ -297,54 +295,6 @@ func gated(agent net.Conn, g *gate) net.Conn {
 	return near
 }
 
-// serveOne serves one WebSocket on a connection.
-func serveOne(conn net.Conn, serve func(*websocket.Conn)) {
-	l := &oneConn{conn: make(chan net.Conn, 1), done: make(chan struct{})}
-	l.conn <- conn
-	upgrader := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10}
-	server := &http.Server{ReadHeaderTimeout: startWithin, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			defer l.end()
-			service, err := upgrader.Upgrade(w, r, nil)
-			if err != nil {
-				return // it was answered
-			}
-			defer func() { _ = service.Close() }() // it is gone either way
-			serve(service)
-		})}
-	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			l.end()
-		}
-	}
-	_ = server.Serve(l) // until the one connection has ended
-}
-
-// oneConn is a listener that gives one connection, and then waits for its end.
-type oneConn struct {
-	conn chan net.Conn
-	done chan struct{}
-	once sync.Once
-}
-
-func (l *oneConn) end() { l.once.Do(func() { close(l.done) }) }
-
-// Accept implements [net.Listener].
-func (l *oneConn) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conn:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements [net.Listener].
-func (l *oneConn) Close() error { l.end(); return nil }
-
-// Addr implements [net.Listener].
-func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "unix"} }
-
 // between passes messages between the service and an app-server until either ends.
 func (g *gate) between(service *websocket.Conn, conn net.Conn) {
 	var agent *websocket.Conn
@@ -422,9 +372,6 @@ func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) 
 // refusedCode is that of an invalid request in JSON-RPC.
 const refusedCode = -32600
 
-// writeWithin is how long a message may take to leave.
-const writeWithin = 30 * time.Second
-
 // toService passes on what the app-server sends. Only answers that tell of a session are looked at.
 func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
 	for {
@@ -466,22 +413,4 @@ func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
 			return
 		}
 	}
-}
-
-// pass writes a message that begins with data and goes on with the rest.
-func pass(to *websocket.Conn, data []byte, rest io.Reader) error {
-	if err := to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
-		return err
-	}
-	w, err := to.NextWriter(websocket.TextMessage)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, rest); err != nil {
-		return err
-	}
-	return w.Close()
 }

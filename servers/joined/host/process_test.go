@@ -130,7 +130,7 @@ func TestAgentOutlivesUs(t *testing.T) {
 	}
 }
 
-// TestCodexRests: an app-server that nobody used for a day is ended though the service is connected to it, which asks it
+// TestCodexRests: an app-server that nobody used for a day is ended though the service is connected to it, and asks it
 // for lists. Who connects then is greeted as before, and the first request starts it.
 func TestCodexRests(t *testing.T) {
 	dir := t.TempDir()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -171,16 +170,6 @@ func (g *gate) introduce(agent *websocket.Conn, hello frame) error {
 		}
 		return pass(agent, []byte(`{"method":"initialized"}`), strings.NewReader(""))
 	}
-}
-
-// shake opens a WebSocket on a connection to an app-server.
-func shake(conn net.Conn) (*websocket.Conn, error) {
-	dialer := websocket.Dialer{
-		HandshakeTimeout: startWithin, ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
-		NetDial: func(string, string) (net.Conn, error) { return conn, nil },
-	}
-	agent, _, err := dialer.Dial("ws://localhost/", nil)
-	return agent, err
 }
 
 // headOf is how much of a message is looked at to see whether it tells of work, in bytes.

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 
 	"switchboard/handoff"
@@ -18,15 +19,15 @@ const (
 // A book is what is known of the agent and of whoever is attached. Its methods take one message or event each, and
 // leave in toAgent and toClient what is to be sent then. It is owned by one goroutine.
 type book struct {
-	client   uint64          // who is attached; 0: nobody
-	hello    json.RawMessage // what the agent is initialized with: the params of the newest initialize
-	welcome  json.RawMessage // its answer, as clients get it; nil: it was not asked yet
-	closes   bool            // it can close sessions
-	running  bool            // it was started, and asked to initialize
-	ready    bool            // it has answered that
-	unfit    bool            // it has answered that with an error
-	leaving  bool            // it ends since nobody used it: what comes meanwhile is for the next one
-	last     int64           // id of the newest request to the agent
+	client   uint64                     // who is attached; 0: nobody
+	hello    json.RawMessage            // what the agent is initialized with: the params of the newest initialize
+	welcome  map[string]json.RawMessage // its answer; nil: it was not asked yet
+	closes   bool                       // it can close sessions
+	running  bool                       // it was started, and asked to initialize
+	ready    bool                       // it has answered that
+	unfit    bool                       // it has answered that with an error
+	leaving  bool                       // it ends since nobody used it: what comes meanwhile is for the next one
+	last     int64                      // id of the newest request to the agent
 	waiting  map[int64]request
 	sessions map[string]*session
 	asked    map[string]asked // requests of the agent that nobody has answered, by id
@@ -188,7 +189,7 @@ func (b *book) fromClient(line []byte) (uses bool) {
 	case f.Method == doInitialize:
 		b.hello = f.Params
 		if b.welcome != nil {
-			b.answer(f.ID, frame{Result: b.welcome})
+			b.answer(f.ID, frame{Result: b.welcomed()})
 		} else {
 			b.greeted = append(b.greeted, request{client: b.client, id: f.ID})
 		}
@@ -347,14 +348,7 @@ func (b *book) greet(f frame) {
 		b.fail("its agent does not initialize: " + handoff.Clip(string(f.Error), 300))
 		return
 	}
-	var meta map[string]json.RawMessage
-	_ = json.Unmarshal(result["_meta"], &meta) // it may have none
-	if meta == nil {
-		meta = map[string]json.RawMessage{}
-	}
-	meta["switchboard"] = json.RawMessage(`{"keeps":true}`)
-	result["_meta"] = raw(meta)
-	b.welcome, b.ready = raw(result), true
+	b.welcome, b.ready = result, true
 	var can struct {
 		Agent struct {
 			Sessions struct {
@@ -366,12 +360,25 @@ func (b *book) greet(f frame) {
 	does := string(can.Agent.Sessions.Close)
 	b.closes = does != "" && does != "null" && does != "false"
 	for _, r := range b.greeted {
-		b.answer(r.id, frame{Result: b.welcome})
+		b.answer(r.id, frame{Result: b.welcomed()})
 	}
 	for _, h := range b.held {
 		b.toAgent = append(b.toAgent, h.line)
 	}
 	b.greeted, b.held = nil, nil
+}
+
+// welcomed is the agent's answer to initialize as clients get it: with what the keeper is, and has dropped so far.
+func (b *book) welcomed() json.RawMessage {
+	var meta map[string]json.RawMessage
+	_ = json.Unmarshal(b.welcome["_meta"], &meta) // it may have none
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	meta["switchboard"] = raw(map[string]any{"keeps": true, "forgotten": b.forgotten, "gaps": b.gaps})
+	result := maps.Clone(b.welcome)
+	result["_meta"] = raw(meta)
+	return raw(result)
 }
 
 // refuse says no to a request of the agent that nobody can answer.

@@ -67,6 +67,7 @@ type keeper struct {
 	began    time.Time // when it was started last
 	failures int       // starts in a row that did not last
 	retry    time.Time // when it may be started again
+	gaps     uint64    // of the book, as it was logged
 	closing  time.Time // when sessions began to be closed; zero: none is
 }
 
@@ -316,8 +317,8 @@ func (k *keeper) gone(err error) {
 
 // flush sends what the book has to say. An end that takes nothing is given up.
 func (k *keeper) flush() {
-	if gaps := k.book.gaps; gaps > 0 {
-		k.book.gaps = 0
+	if gaps := k.book.gaps; gaps > k.gaps {
+		k.gaps = gaps
 		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", gaps))
 	}
 	for _, line := range k.book.toAgent {
