@@ -45,5 +45,27 @@ func TestPageDirect(t *testing.T) {
 	if log := strings.Join(w.log(), ";"); strings.Contains(log, "hangup") || strings.Count(log, "Yes, push it.") != 1 {
 		t.Errorf("log %s", log)
 	}
+
+	// What waits behind a line whose answer comes only after another call has taken the place of its own goes into that.
+	eval[bool](p, `new Promise((done) => setTimeout(done, 2500, true))`) // what is tried again every second is through
+	eval[bool](p, `(() => {
+	  const real = fetch;
+	  const held = new Promise((done) => { far.release = done; });
+	  window.fetch = async (to, how) => {
+	    if (to.endsWith("/say")) { far.holds = to; await held; }
+	    return real(to, how);
+	  };
+	  return true;
+	})()`)
+	p.types("First of two.")
+	p.Until(`far.holds === "/fleet/calls/rtc_2/say"`)
+	p.types("Second of two.")
+	eval[bool](p, `(far.live = "", far.say({ type: "error", error: { code: "session_expired" } }), far.channel.close(), true)`)
+	p.Until(`far.calls === 3 && far.channel.readyState === "open"`)
+	p.Status("bigpc and laptop are working")
+	eval[bool](p, `(far.release(), true)`)
+	waitFor(t, func() bool {
+		return regexp.MustCompile(`say owner rtc_3 item_[0-9a-f]{24} Second of two\.`).MatchString(strings.Join(w.log(), ";"))
+	})
 	p.Quiet("404")
 }
