@@ -1,9 +1,12 @@
 package redis_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -16,6 +19,29 @@ func TestTwoOverOneRedis(t *testing.T) {
 	other := open(t, redis.Config{URL: server.URL, Shared: true})
 	sessionstest.TestCodesAtOnce(t, one, other)
 	sessionstest.TestRecordKeptOnce(t, one, other)
+}
+
+// TestOwnersOverOneRedis: for whom one instance makes a thread the other can read before the work begins.
+func TestOwnersOverOneRedis(t *testing.T) {
+	t.Parallel()
+	server := sessionstest.StartRedis(t)
+	one := open(t, redis.Config{URL: server.URL, Shared: true})
+	other := open(t, redis.Config{URL: server.URL, Shared: true})
+	if _, err := one.Homes().Take(t.Context(), sessionstest.Owner, ""); err != nil {
+		t.Fatal(err)
+	}
+	step := sessionstest.LedgerStep("new", "a", handoff.StatusDispatching)
+	step.Set.Target, step.Set.Why = handoff.Target{Server: "bigpc", Thread: "t"}, handoff.WhyNew
+	if _, err := one.Advance(t.Context(), step); err != nil {
+		t.Fatal(err)
+	}
+	want := []ledger.Owned{{Server: "bigpc", Thread: "t", Caller: step.Caller}}
+	if got, err := other.OwnedSince(t.Context(), step.At); err != nil || !slices.Equal(got, want) {
+		t.Errorf("since then: %+v, %v", got, err)
+	}
+	if got, err := other.OwnedSince(t.Context(), step.At.Add(time.Second)); err != nil || len(got) != 0 {
+		t.Errorf("since later: %+v, %v", got, err)
+	}
 }
 
 // TestRatesOverOneRedis: what one instance gave counts at the other, by name, and only for as long as it takes.

@@ -1,0 +1,79 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// ownedNews is what other instances made, by when.
+type ownedNews struct {
+	mu   sync.Mutex
+	made map[time.Time]ledger.Owned // Guarded by mu
+	down bool                       // Guarded by mu
+}
+
+func (n *ownedNews) OwnedSince(_ context.Context, since time.Time) (all []ledger.Owned, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.down {
+		return nil, errors.New("away")
+	}
+	for at, one := range n.made {
+		if !at.Before(since) {
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+func (n *ownedNews) change(do func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	do()
+}
+
+// TestOwnersElsewhere: a thread that another instance made for somebody is hidden from others within a moment, also
+// when that one's clock is behind, and when the store was away for long.
+func TestOwnersElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		news := &ownedNews{made: map[time.Time]ledger.Owned{}}
+		owners := NewOwners(nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { owners.Follow(ctx, news, zap.NewNop()) })
+		alice, bob := handoff.Caller{Principal: "alice"}, handoff.Caller{Principal: "bob"}
+		hidden := func(thread string) {
+			t.Helper()
+			if owners.Hidden(alice, "s", thread) || !owners.Hidden(bob, "s", thread) {
+				t.Errorf("%s is hidden from alice, who owns it: %v; from bob: %v", thread,
+					owners.Hidden(alice, "s", thread), owners.Hidden(bob, "s", thread))
+			}
+		}
+		makes := func(thread string, at time.Time) {
+			news.change(func() { news.made[at] = ledger.Owned{Server: "s", Thread: thread, Caller: alice} })
+		}
+		time.Sleep(time.Hour)
+		makes("fresh", time.Now())
+		makes("of a slow clock", time.Now().Add(-followBack/2))
+		time.Sleep(2 * followEvery)
+		hidden("fresh")
+		hidden("of a slow clock")
+		news.change(func() { news.down = true })
+		makes("while it was away", time.Now())
+		time.Sleep(time.Hour)
+		news.change(func() { news.down = false })
+		time.Sleep(2 * followEvery)
+		hidden("while it was away")
+		stop()
+		running.Wait()
+	})
+}
