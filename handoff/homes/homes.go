@@ -4,9 +4,9 @@
 // Where several instances share a store, each home is at one of them. Whoever asks [Homes.Where] at any instance is
 // told at which; a home that nobody has, or whose instance is dead, is taken by the one that was asked. An instance
 // beats in the store each second. Others hold it for dead when they have seen it silent for long enough while they
-// themselves reached the store, and take over what it has. It ceases to act sooner than that: until it has seen that its
-// homes are still its own, no agent is given anything by it. What it writes of a home that another has taken, the store
-// refuses.
+// themselves reached the store, and take over what it has. It ceases to act sooner than that: until it has seen that
+// its homes are still its own, no agent is given anything by it. What it writes of a home that another has taken, the
+// store refuses.
 //
 // It must not know any call, tool, adapter or store, like the routers.
 //
