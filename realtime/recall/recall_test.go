@@ -309,7 +309,7 @@ func TestSoundKeepsItsOrder(t *testing.T) {
 				marks = true
 				s.Mark(now, event)
 			default:
-				most := time.Duration(random.IntN(3)) * 10 * time.Second
+				most := time.Duration(random.IntN(8)) * time.Second
 				s.Add(now, event, most)
 				size := 0
 				for _, e := range want {
@@ -321,10 +321,10 @@ func TestSoundKeepsItsOrder(t *testing.T) {
 				}
 			}
 			want, at, mark = append(want, event), append(at, now), append(mark, marks)
-		}
-		got, when := s.Events()
-		if !slices.EqualFunc(got, want, bytes.Equal) || !slices.EqualFunc(when, at, time.Time.Equal) {
-			t.Fatalf("seed %d: %d events kept, not %d", seed, len(got), len(want))
+			got, when := s.Events()
+			if !slices.EqualFunc(got, want, bytes.Equal) || !slices.EqualFunc(when, at, time.Time.Equal) {
+				t.Fatalf("seed %d, step %d: %d events kept, not %d", seed, step, len(got), len(want))
+			}
 		}
 	}
 }
@@ -350,6 +350,10 @@ func TestSoundMemory(t *testing.T) {
 	}
 	if add(5000, 600*time.Millisecond); held() > 48<<10 {
 		t.Errorf("a silent call holds %d bytes", held())
+	}
+	s.Add(now, make([]byte, 1<<20), MaxSound)
+	if add(2, 600*time.Millisecond); held() > 48<<10 {
+		t.Errorf("after one large event %d bytes are held", held())
 	}
 	if add(5000, MaxSound); s.size < 1500*1340 {
 		t.Errorf("%d bytes of long speech", s.size)
