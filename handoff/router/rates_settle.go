@@ -13,8 +13,8 @@ const settleEvery = 100 * time.Millisecond
 
 // RateStore counts how often work is given over all instances.
 type RateStore interface {
-	// SettleRate adds what one instance gave by a name, each piece of which takes its time to count no more, and returns
-	// when all that was given will have: 0 is now.
+	// SettleRate adds what one instance gave by a name, each piece of which takes its time to count no more, and
+	// returns when all that was given will have: 0 is now.
 	SettleRate(ctx context.Context, name string, given int, each time.Duration) (full time.Duration, err error)
 }
 
