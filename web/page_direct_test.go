@@ -46,7 +46,8 @@ func TestPageDirect(t *testing.T) {
 		t.Errorf("log %s", log)
 	}
 
-	// What waits behind a line whose answer comes only after another call has taken the place of its own goes into that.
+	// A line waits behind another whose answer comes only after a new call has taken the place of theirs. It goes into
+	// the new one.
 	eval[bool](p, `new Promise((done) => setTimeout(done, 2500, true))`) // what is tried again every second is through
 	eval[bool](p, `(() => {
 	  const real = fetch;
