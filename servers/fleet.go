@@ -41,7 +41,7 @@ type Fleet struct {
 	lists    map[string]listing   // Guarded by mu: the newest list of each server, by name
 	wider    map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
 	underway map[askedFor]*asking // Guarded by mu
-	asked    atomic.Uint64        // requests for lists
+	newest   uint64               // Guarded by mu: the number of the newest of them
 	asks     sync.WaitGroup       // the requests that are under way; added to while start is set
 }
 

@@ -102,7 +102,10 @@ func (f *Fleet) ask(ctx context.Context, k *connector, window int, timeout time.
 	if fault != nil {
 		return nil, fault
 	}
-	for came := f.asked.Load(); ; {
+	f.mu.Lock()
+	before := f.newest
+	f.mu.Unlock()
+	for {
 		a := f.asking(ctx, k, link.Catalog, window)
 		if a == nil {
 			return nil, k.unreachable(k.now.Load(), "")
@@ -113,7 +116,7 @@ func (f *Fleet) ask(ctx context.Context, k *connector, window int, timeout time.
 			return nil, k.silent()
 		}
 		switch {
-		case a.number <= came: // it was under way before
+		case a.number <= before: // it was under way already
 		case a.err == nil || window > listWindow && len(a.threads) > 0: // some of the older ones are better than none
 			return a.threads, nil
 		default:
@@ -150,7 +153,8 @@ func (f *Fleet) asking(ctx context.Context, k *connector, c Catalog, window int)
 	key := askedFor{k, window}
 	a := f.underway[key]
 	if a == nil {
-		a = &asking{connector: k, window: window, number: f.asked.Add(1), at: time.Now(), done: make(chan struct{})}
+		f.newest++
+		a = &asking{connector: k, window: window, number: f.newest, at: time.Now(), done: make(chan struct{})}
 		f.underway[key] = a
 		f.asks.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTimeout)

@@ -60,6 +60,27 @@ func (s *service) peering(p plan) (*peering, error) {
 	}, nil
 }
 
+// share has an instance count with the others what keys may give, and know whose sessions they make. It returns the
+// stages that do so.
+func (p *peering) share(s *service, routing *router.Config) []stage {
+	if p.shared == nil {
+		return nil
+	}
+	store, log := s.store.(interface {
+		router.RateStore
+		router.OwnedNews
+	}), s.log.Named("peers")
+	routing.Rates = new(router.Rates)
+	routing.Rates.Share()
+	return []stage{{"rates", func(ctx context.Context) error {
+		routing.Rates.Settle(ctx, store)
+		return nil
+	}}, {"owners", func(ctx context.Context) error {
+		routing.Owners.Follow(ctx, store, log)
+		return nil
+	}}}
+}
+
 // homes has a home for each caller of this instance.
 func (p *peering) homes(each router.Config) *homes.Homes {
 	if p.shared == nil {

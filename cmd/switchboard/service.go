@@ -171,6 +171,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	after = append(after, beside.share(s, &routing)...)
 	runs = beside.homes(routing)
 	beside.forward(s, runs, there.lines)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)

@@ -68,9 +68,9 @@ type Homes struct {
 // A home is the router of one caller.
 type home struct {
 	*router.Router
-	epoch int64              // Set once: in which it was taken; 0: nobody else takes homes
-	asked time.Time          // Guarded by the homes' mu: when something was last asked of it
-	end   context.CancelFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
+	epoch int64                   // Set once: in which it was taken; 0: nobody else takes homes
+	asked time.Time               // Guarded by the homes' mu: when something was last asked of it
+	end   context.CancelCauseFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
 }
 
 // New returns homes whose routers are all of one configuration. Its Caller is that of each home; of IDs, Queues,
@@ -96,7 +96,7 @@ func (s *Homes) of(c handoff.Caller) *router.Router {
 	}
 	if h == nil {
 		s.endSomeLocked(now)
-		h = s.makeLocked(c, now)
+		h = s.makeLocked(c, now, 0)
 		s.beginLocked(h)
 		if s.read && s.each.Ledger != nil {
 			h.TakeUp(s.ctx, nil) // else it would have a home
@@ -106,11 +106,14 @@ func (s *Homes) of(c handoff.Caller) *router.Router {
 	return h.Router
 }
 
-// makeLocked makes a home that does not run yet.
-func (s *Homes) makeLocked(c handoff.Caller, now time.Time) *home {
+// makeLocked makes a home that does not run yet. epoch is in which it was taken; 0: nobody else takes homes.
+func (s *Homes) makeLocked(c handoff.Caller, now time.Time, epoch int64) *home {
 	cfg := s.each
 	cfg.Caller = c
-	h := &home{Router: router.NewRouter(cfg), asked: now}
+	if s.in != nil && cfg.Auditor != nil {
+		cfg.Auditor = handoff.AuditOf(cfg.Auditor, s.in.Self.ID, epoch)
+	}
+	h := &home{Router: router.NewRouter(cfg), epoch: epoch, asked: now}
 	h.Feed(handoff.Grant{Caller: c}).Continue(s.event) // a page may come back with an id of the feed before
 	s.homes[c] = h
 	return h
@@ -123,7 +126,7 @@ func (s *Homes) begun(c handoff.Caller) *router.Router {
 	defer s.mu.Unlock()
 	h := s.homes[c]
 	if h == nil {
-		h = s.makeLocked(c, time.Now())
+		h = s.makeLocked(c, time.Now(), 0)
 	}
 	s.beginLocked(h)
 	return h.Router
@@ -137,9 +140,10 @@ func (s *Homes) beginLocked(h *home) {
 	case s.over:
 		h.Refuse()
 	default:
-		ctx, end := context.WithCancel(s.ctx)
+		ctx, end := context.WithCancelCause(s.ctx)
 		h.end = end
 		s.running.Go(func() {
+			defer end(nil)
 			_ = h.Run(ctx)
 			s.ended(h)
 		})
@@ -157,7 +161,7 @@ type leaver interface {
 
 // dropLocked ends a home and lets it go.
 func (s *Homes) dropLocked(h *home) {
-	h.end()
+	h.end(router.ErrMoved) // nothing is open, or another instance has it
 	s.event = max(s.event, h.Feed(handoff.Grant{Caller: h.Caller()}).Last())
 	delete(s.homes, h.Caller())
 	if s.in != nil {
@@ -218,10 +222,12 @@ func (s *Homes) all() []*home {
 }
 
 // Run lets the homes run, takes up what a former life of the process left, and returns when ctx has ended and every
-// home with it. It is called once.
+// home with it. Where another instance is there by then, it goes on with what is open. Run is called once.
 func (s *Homes) Run(ctx context.Context) error {
+	living, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
 	s.mu.Lock()
-	s.ctx = ctx
+	s.ctx = living
 	for _, h := range s.homes {
 		s.beginLocked(h)
 	}
@@ -245,6 +251,11 @@ func (s *Homes) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
+	if cause := context.Cause(ctx); s.in != nil && s.in.others() {
+		end(router.ErrMoved)
+	} else {
+		end(cause)
+	}
 	s.running.Wait()
 	last()
 	<-shared
@@ -309,7 +320,7 @@ func (s *Homes) takeUp(ctx context.Context, left []ledger.Entry) {
 	now := time.Now()
 	for c := range of {
 		if s.homes[c] == nil {
-			s.makeLocked(c, now)
+			s.makeLocked(c, now, 0)
 		}
 	}
 	waiting := slices.Collect(maps.Keys(s.homes))

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/handoff/router"
 )
 
@@ -305,4 +307,29 @@ func inUse() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapInuse + m.StackInuse)
+}
+
+// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the run that watched
+// the turn lets go of the thread. The turn goes on where it runs.
+func TestNothingBeginsAtTheEnd(t *testing.T) {
+	for range 100 {
+		w := newWorld()
+		s := w.live(t.Context(), "h")
+		s.ask(t, "alice")
+		eventually(t, "the turn", func() bool { return w.turnsOf("go") == 1 })
+		if _, err := s.Start(t.Context(), grantOf("alice"), handoff.Request{
+			Key: "next", Target: handoff.Target{Server: "s", Thread: "made 1"}, Input: handoff.TextInput("next"),
+			Mode: handoff.ModeNext,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the words to wait", func() bool {
+			list, _ := w.Open(t.Context(), grantOf("alice").Caller)
+			return slices.ContainsFunc(list, func(e ledger.Entry) bool { return e.Status == handoff.StatusAccepted })
+		})
+		s.end()
+		if n := w.turnsOf("next"); n != 0 {
+			t.Fatalf("%d turns were begun", n)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package homes
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,6 +117,13 @@ func (in *instances) mayAct() bool {
 	return in.near.MayAct(time.Now())
 }
 
+// others reports whether another instance is there that takes homes.
+func (in *instances) others() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.ContainsFunc(in.near.There(), func(b ledger.Beat) bool { return b.ID != in.Self.ID && !b.Draining })
+}
+
 // Dead reports whether an instance is certainly gone.
 func (s *Homes) Dead(id string) bool {
 	if s.in == nil {
@@ -228,9 +236,7 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 		return Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	s.endSomeLocked(now)
-	h := s.makeLocked(c, now)
-	h.epoch = claim.Epoch
-	s.beginLocked(h)
+	s.beginLocked(s.makeLocked(c, now, claim.Epoch))
 	return in.Self, nil
 }
 

@@ -3,6 +3,7 @@ package homes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ type instance struct {
 	store *redis.Store
 	held  *holdUp
 	lost  chan handoff.Caller
+	end   func() // ends it, as a signal does, and waits until it has
 }
 
 // A holdUp stops an instance as a signal would: whatever it asks of the store waits until it goes on.
@@ -119,7 +121,7 @@ func (w *town) open(name string) *instance {
 	done := make(chan error, 2)
 	go func() { done <- store.Run(ctx) }()
 	go func() { done <- one.Run(ctx) }()
-	w.t.Cleanup(func() {
+	one.end = sync.OnceFunc(func() {
 		stop()
 		for range 2 {
 			if err := <-done; err != nil {
@@ -127,6 +129,7 @@ func (w *town) open(name string) *instance {
 			}
 		}
 	})
+	w.t.Cleanup(one.end)
 	if err := one.Recovered(w.t.Context(), time.Minute); err != nil {
 		w.t.Fatal(err)
 	}
@@ -236,6 +239,56 @@ func TestTakenOver(t *testing.T) {
 	}
 	if w.turnsOf("elsewhere") != 0 {
 		t.Error("an instance began work of a caller whom it does not have")
+	}
+}
+
+// TestHandedOver: an instance that is to end while another is there leaves to that what is open: work that runs, which
+// ends once, and words that wait, which are neither begun nor told to be lost.
+func TestHandedOver(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	if at := a.has(t, "alice"); at != "a:8090" {
+		t.Fatalf("alice is at %s", at)
+	}
+	id, err := a.ask(t, "alice", "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the turn", func() bool { return a.entry(t, "alice").Status == handoff.StatusStarted })
+	if _, err := a.Start(t.Context(), grantOf("alice"), handoff.Request{
+		Key: "second", Target: handoff.Target{Server: "s", Thread: "made 1"}, Input: handoff.TextInput("second"),
+		Mode: handoff.ModeNext,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	open := func() (all []string) {
+		list, err := b.store.Open(t.Context(), grantOf("alice").Caller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			all = append(all, string(e.Status))
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := []string{string(handoff.StatusAccepted), string(handoff.StatusStarted)}
+	eventually(t, "the words to wait", func() bool { return slices.Equal(open(), want) })
+
+	eventually(t, "a to know of b", func() bool { return a.in.others() })
+	a.end()
+	if got := open(); !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+	eventually(t, "b to take over", func() bool { return b.had(grantOf("alice").Caller) != nil })
+	close(w.let)
+	eventually(t, "the outcome", func() bool {
+		rec, err := b.Handoff(grantOf("alice"), string(id))
+		return err == nil && rec.Outcome == handoff.OutcomeResult
+	})
+	if w.turnsOf("first") != 1 || w.turnsOf("second") != 0 {
+		t.Errorf("%d and %d turns", w.turnsOf("first"), w.turnsOf("second"))
 	}
 }
 

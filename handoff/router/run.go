@@ -111,15 +111,12 @@ func (r *run) loop(ctx context.Context) {
 	if r.req.Within > 0 {
 		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue, nil) }).Stop()
 	}
-	// An outcome that is known already stays.
 	defer context.AfterFunc(ctx, func() {
-		fact := phase.FactShutdown
-		if errors.Is(context.Cause(ctx), ErrMoved) {
-			fact = phase.FactMoved
-		}
-		r.tell(fact, handoff.Fault(handoff.CodeShutdown, "", ""))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.endsWith(ctx)
 	})()
-	r.work()
+	r.work(ctx)
 	runtime.Gosched() // first whoever hears of the outcome
 	r.endIO()
 	r.io.Wait()
@@ -153,10 +150,26 @@ func (r *run) open(known func() bool) bool {
 	return true
 }
 
-func (r *run) work() {
+// endsWith tells the run that the context of its router has ended. An outcome that is known already stays.
+func (r *run) endsWith(over context.Context) {
+	fact := phase.FactShutdown
+	if errors.Is(context.Cause(over), ErrMoved) {
+		fact = phase.FactMoved
+	}
+	r.step(fact, handoff.Fault(handoff.CodeShutdown, "", ""))
+}
+
+// work does what the state names. Once over has ended nothing begins, also where the run learns first that the thread
+// is free: another run that ended with it may have let go of that.
+func (r *run) work(over context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.state.Phase != phase.Ended {
+	for told := false; r.state.Phase != phase.Ended; {
+		if !told && over.Err() != nil {
+			told = true
+			r.endsWith(over)
+			continue
+		}
 		act, ctx := r.act, r.ctx
 		r.act = phase.ActNothing
 		if act == phase.ActNothing {
