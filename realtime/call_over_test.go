@@ -214,6 +214,39 @@ func TestOutcomeComesWithItsAsk(t *testing.T) {
 	})
 }
 
+// An answer that another response told before it was asked for is confirmed when the model has nothing to add, with
+// what that response said. Asked for it again and again it would say nothing, and a minute later tell it once more.
+func TestAnswerToldBeside(t *testing.T) {
+	for _, c := range []struct {
+		name, story string
+		acked       bool
+	}{
+		{"the model had it", "loud; request call_1; said a@1000; quiet", true},
+		{"it had it only later", "loud; request call_1; quiet; loud", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				it := callItem("i1", "call_1", "codex", events.StatusCompleted)
+				s.fromModel(began("r1", ""), itemDone("r1", it))
+				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
+				s.fromClient(`{"type":"response.create"}`)
+				s.wantSent(s.model, "conversation.item.create:function_call_output")
+				if c.acked {
+					s.fromModel(itemAdded(`{"id":"sb_a","type":"function_call_output"}`))
+				}
+				s.fromModel(done("r1", "", events.StatusCompleted, it))
+				tag := tagIn(s.wantSent(s.model, "response.create")[0])
+				s.fromModel(began("r2", tag), audio("r2", time.Second), done("r2", tag, events.StatusCompleted))
+				s.wait(time.Second)
+				tag = tagIn(s.wantSent(s.model, "response.create")[0])
+				s.fromModel(began("r3", tag), done("r3", tag, events.StatusCompleted))
+				s.wait(floor.Delay[floor.TimerRest])
+				s.wantStory(c.story)
+			})
+		})
+	}
+}
+
 // What was taken back before it was said is not said, and what is being said is confirmed all the same.
 func TestTakenBack(t *testing.T) {
 	play(t, func(s *stage) {

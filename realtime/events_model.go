@@ -202,7 +202,7 @@ func (c *Call) finished(r gjson.Result) {
 	case status == events.StatusCompleted && !output && how != wordsMayFollow:
 		output, h.unsaid, h.silent = true, id, how == choseSilence
 	case status == events.StatusCompleted && !output && !acted:
-		status = events.StatusIncomplete // there is nothing in it
+		status = floor.StatusEmpty
 	case status == events.StatusCancelled, status == events.StatusIncomplete:
 		output = wrote // what was to be spoken is heard or not, the playback knows
 	}

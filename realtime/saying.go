@@ -124,7 +124,7 @@ func (s *saying) say(u handoff.Utterance) {
 		r.answered = true
 		s.noted("answer", u.CallID)
 		if u.Text == "" { // the model chose to say nothing: that is what its response said
-			s.tell(floor.Spoke{Response: r.response})
+			s.tell(floor.Spoke{Response: r.response, Silence: true})
 		}
 	}
 	said := &utterance{Utterance: u, silent: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
@@ -183,6 +183,7 @@ func (s *saying) acknowledged(itemID string) {
 			u.acked, u.at = true, time.Now()
 			u.Text, u.Tells = "", nil // the call may be long
 			s.confirm(u)
+			s.tell(floor.Taken{ID: u.ID})
 			return
 		}
 	}

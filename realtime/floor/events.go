@@ -33,6 +33,9 @@ var Delay = [TimerKinds]time.Duration{
 	timerTheirAsk: 500 * time.Millisecond,
 }
 
+// StatusEmpty is the status of a response that the model completed without anything in it.
+const StatusEmpty = "empty"
+
 // An Event is something the floor has to know.
 type Event interface{ floorEvent() }
 
@@ -50,7 +53,7 @@ type (
 	}
 	// Created: a response began; Tag is its ask, "" for voice detection.
 	Created struct{ Response, Tag string }
-	// Ended: a response is done. Output: the caller got some of it.
+	// Ended: a response is done. Status is one of the API, or StatusEmpty. Output: the caller got some of it.
 	Ended struct {
 		Response, Tag, Status string
 		Output                bool
@@ -63,6 +66,8 @@ type (
 	Withdrawn struct{ ID string }
 	// Missed: the model has the utterance only now, not yet when it was asked for it.
 	Missed struct{ ID string }
+	// Taken: the utterance is in the conversation, for every response that begins from now on.
+	Taken struct{ ID string }
 	// Called: a response holds a request of ours.
 	Called struct{ Response, Call string }
 	// Mixed: a response that holds requests of ours also holds these calls of the client, which it has not answered.
@@ -74,8 +79,12 @@ type (
 	Output struct{ Call string }
 	// Cancelled: the client takes back what it asked for.
 	Cancelled struct{}
-	// Spoke: a response gave the caller something to hear or read.
-	Spoke struct{ Response string }
+	// Spoke: a response gave the caller something to hear or read. Silence: it gave nothing, as the model chose, and
+	// needs no other to speak for it.
+	Spoke struct {
+		Response string
+		Silence  bool
+	}
 	// Sounded: sound of a response is on its way to the caller.
 	Sounded struct{ Response string }
 	// Played: nothing more of its sound will be heard.
@@ -117,6 +126,7 @@ func (Refused) floorEvent()     {}
 func (Rejected) floorEvent()    {}
 func (Withdrawn) floorEvent()   {}
 func (Missed) floorEvent()      {}
+func (Taken) floorEvent()       {}
 func (Called) floorEvent()      {}
 func (Mixed) floorEvent()       {}
 func (Output) floorEvent()      {}

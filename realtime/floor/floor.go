@@ -54,15 +54,18 @@ type pendingSpeech struct {
 	from   *carrier // holds the request that it answers, or those whose answers it is said with; nil: none
 	unless bool     // resolved when sending: nothing is asked if from spoke
 	fails  int
-	starts int // cancelled before a word
-	cuts   int // of them, those since the caller last began to speak
-	turn   int // the Floor's turns when cuts were counted
+	starts int      // cancelled before a word
+	cuts   int      // of them, those since the caller last began to speak
+	turn   int      // the Floor's turns when cuts were counted
+	taken  bool     // the model has it
+	beside *carrier // a response to something else that began with it in the conversation, and may tell it; nil: none
 }
 
 // A carrier is a response that holds requests of ours, or says speech of ours.
 type carrier struct {
 	id     string
 	spoke  bool
+	words  bool // the caller got something to hear or read
 	ended  bool
 	open   int
 	waited bool // its open requests had their time: the answers to the others need not wait for theirs
@@ -131,6 +134,8 @@ func (f *Floor) Step(e Event) []Effect {
 		f.pending = slices.DeleteFunc(f.pending, func(w *pendingSpeech) bool { return w.id == e.ID })
 	case Missed:
 		f.missed(e.ID)
+	case Taken:
+		f.took(e.ID)
 	case Called:
 		f.called(e)
 	case Mixed:
@@ -144,10 +149,11 @@ func (f *Floor) Step(e Event) []Effect {
 		f.held = nil
 	case Spoke:
 		if c := f.carriers[e.Response]; c != nil {
-			c.spoke = true
+			c.spoke, c.words = true, c.words || !e.Silence
 		}
 	case Sounded:
-		f.carrier(e.Response).sounds = true
+		c := f.carrier(e.Response)
+		c.sounds, c.words = true, true
 	case Played:
 		f.played(e)
 	case Speech:
@@ -224,12 +230,14 @@ func (f *Floor) created(e Created) {
 	f.arm(TimerRun)
 	if e.Tag == "" && !(f.blind && f.asked != nil) {
 		f.speaking, f.due = false, false
+		f.besides(e.Response)
 		return
 	}
 	if f.asked != nil && (f.asked.ID == e.Tag || f.blind) {
 		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
+	f.besides(e.Response)
 	// The caller may have begun to speak, or gone, while it was on its way.
 	if a := f.runs[e.Response]; a != nil && (f.speaking || f.away || a.moot) {
 		f.pull()

@@ -208,7 +208,7 @@ var floorScripts = map[string][]line{
 	"one of voice detection without an end": {{Created{"r1", ""}, ""}, {wants("n"), ""},
 		{Elapsed{TimerRun, 1}, "ask a1"}},
 	"one without an end that was heard": {
-		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Sounded{"r1"}, ""}, {Spoke{"r1"}, ""},
+		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Sounded{"r1"}, ""}, {Spoke{Response: "r1"}, ""},
 		{Played{"r1", HeardWhole}, ""}, {Elapsed{TimerRun, 1}, "cut n"},
 	},
 	"its time is over when it is": {{Created{"r1", ""}, ""}, {whole("r1", ""), ""}, {wants("n"), "ask a1"},
@@ -265,7 +265,7 @@ var floorScripts = map[string][]line{
 	},
 	"unless spoke: spoke later": {
 		{Created{"r1", ""}, ""}, {Called{"r1", "k1"}, ""}, {Uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""},
-		{Spoke{"r1"}, ""}, {whole("r1", ""), "silent n"},
+		{Spoke{Response: "r1"}, ""}, {whole("r1", ""), "silent n"},
 	},
 	"unless spoke: did not": {
 		{Created{"r1", ""}, ""}, {Called{"r1", "k1"}, ""}, {Uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""},

@@ -12,7 +12,7 @@ func FuzzFloor(f *testing.F) {
 	f.Add([]byte{0, 10, 5, 8, 8, 11, 7, 7, 7})
 	f.Add([]byte{4, 0, 13, 8, 14, 8, 10, 5, 8, 8, 11, 7, 7})
 	f.Add([]byte{4, 5, 17, 17, 18, 11, 7, 7, 7, 7, 7, 1, 16, 16 + worldMoves, 2, 5, 12, 7, 7, 7, 7})
-	f.Add([]byte{200, 0, 5, 12 + worldMoves, 7, 7, 7, 5, 12, 7, 7, 17 + 10*worldMoves, 7})
+	f.Add([]byte{200, 0, 5, 12 + worldMoves, 7, 7, 7, 5, 12, 7, 7, 17 + 8*worldMoves, 7})
 	f.Add([]byte{0, 5, 19, 7, 7, 11, 7, 7, 20, 0, 5, 19, 7, 7, 21, 13, 7, 7, 14, 7, 16})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 400 {

@@ -14,6 +14,8 @@ func (f *Floor) answered(a *ask, c *carrier, e Ended) {
 	case a == nil:
 	case a.pulled && e.Status != events.StatusFailed:
 		f.unheard(a)
+	case e.Status == StatusEmpty && (c == nil || !c.sounds):
+		f.nothing(a)
 	case e.Status == events.StatusFailed, e.Status == events.StatusIncomplete && !e.Output && (c == nil || !c.sounds):
 		f.failed(a)
 	case c != nil && c.sounds:
@@ -141,16 +143,7 @@ func (f *Floor) belated(response, tag string) {
 
 // missed puts back speech of which the model had nothing when it was asked for it.
 func (f *Floor) missed(id string) {
-	asks := slices.Collect(maps.Values(f.runs))
-	if f.asked != nil {
-		asks = append(asks, f.asked)
-	}
-	for _, c := range f.carriers {
-		if c.ask != nil {
-			asks = append(asks, c.ask)
-		}
-	}
-	for _, a := range asks {
+	for _, a := range f.open() {
 		if i := slices.IndexFunc(a.speech, func(w *pendingSpeech) bool { return w.id == id }); i >= 0 {
 			f.pending = append(f.pending, a.speech[i])
 			a.speech = slices.Delete(a.speech, i, i+1)

@@ -50,7 +50,11 @@ type voiceModel struct {
 	callOf     map[string]string
 	tagOf      map[string]string // response → ask
 	spokeIn    map[string]bool
-	unlessOf   map[string]string // utterance → response
+	unlessOf   map[string]string   // utterance → response
+	taken      []string            // utterances that the model has
+	reads      map[string][]string // response → those of them that it began with
+	whole      map[string]bool     // responses that said something and were made to their end; not those in partly
+	partly     map[string]bool     // responses of whose sound not all was heard
 	n          int
 }
 
@@ -64,6 +68,7 @@ func newVoiceModel(t *testing.T) *voiceModel {
 	m := &voiceModel{
 		t: t, floor: New(), utterances: map[string]string{}, bad: map[string]int{}, riding: map[string][]string{},
 		callOf: map[string]string{}, tagOf: map[string]string{}, spokeIn: map[string]bool{}, unlessOf: map[string]string{},
+		reads: map[string][]string{}, whole: map[string]bool{}, partly: map[string]bool{},
 	}
 	m.tell(Configured{})
 	return m
@@ -128,6 +133,7 @@ func (m *voiceModel) account(e Event) {
 	switch e := e.(type) {
 	case Created:
 		m.seenActive = e.Response
+		m.reads[e.Response] = slices.Clone(m.taken)
 		m.tagOf[e.Response] = e.Tag
 		if e.Tag == "" {
 			m.seenPending = false
@@ -145,6 +151,10 @@ func (m *voiceModel) account(e Event) {
 		for i := range m.voice {
 			m.voice[i].ended = m.voice[i].ended || m.voice[i].response == e.Response
 		}
+		m.whole[e.Response] = e.Status == events.StatusCompleted && m.spokeIn[e.Response] && !m.partly[e.Response]
+	case Played:
+		m.partly[e.Response] = e.Heard != HeardWhole
+		m.whole[e.Response] = m.whole[e.Response] && !m.partly[e.Response]
 	case Sounded:
 		m.voice = append(m.voice, voiceOf{response: e.Response})
 	case Refused:
@@ -205,7 +215,7 @@ func (m *voiceModel) resolved(x Effect, cause Event) {
 		switch x.Kind {
 		case EffectGiven:
 			m.utterances[id] = "given"
-			if !m.gives(x, cause) {
+			if !m.gives(x, cause) && !m.beside(id, x, cause) {
 				m.fail("utterance %s given by %+v", id, cause)
 			}
 		case EffectSilent:
@@ -235,6 +245,15 @@ func (m *voiceModel) gives(x Effect, cause Event) bool {
 			(x.Cut || e.Heard == HeardWhole)
 	}
 	return false
+}
+
+// beside reports whether the end of a response that holds nothing may give speech of another one: that had it in the
+// conversation, and was heard.
+func (m *voiceModel) beside(id string, x Effect, cause Event) bool {
+	e, ok := cause.(Ended)
+	sounds := slices.ContainsFunc(m.voice, func(v voiceOf) bool { return v.response == x.Response })
+	return ok && !sounds && e.Status == StatusEmpty && e.Tag != "" &&
+		m.whole[x.Response] && slices.Contains(m.reads[x.Response], id)
 }
 
 func (m *voiceModel) askTag(e Event) string {
@@ -305,6 +324,27 @@ func (m *voiceModel) end(status string) {
 	m.active, m.tag = "", ""
 }
 
+// empty ends the running response with nothing in it.
+func (m *voiceModel) empty() {
+	if m.active != "" && !m.hasOutput && !m.hasSound && m.activeCalls == 0 {
+		m.bad[m.tag]++
+		m.down = append(m.down, Ended{m.active, m.tag, StatusEmpty, false})
+		m.active, m.tag = "", ""
+	}
+}
+
+// take lets the model have the next utterance.
+func (m *voiceModel) take() {
+	for n := range m.n {
+		id := fmt.Sprintf("w%d", n+1)
+		if m.utterances[id] == "open" && !slices.Contains(m.taken, id) {
+			m.taken = append(m.taken, id)
+			m.tell(Taken{id})
+			return
+		}
+	}
+}
+
 func (m *voiceModel) deliver() {
 	if len(m.down) == 0 {
 		return
@@ -366,7 +406,7 @@ func (m *voiceModel) sound() {
 	if m.active != "" && !m.hasSound {
 		m.hasSound = true
 		m.spokeIn[m.active] = true
-		m.down = append(m.down, Sounded{m.active}, Spoke{m.active})
+		m.down = append(m.down, Sounded{m.active}, Spoke{Response: m.active})
 	}
 }
 
@@ -398,7 +438,7 @@ func (m *voiceModel) elapse(t Timer) {
 var patientTimers = []Timer{TimerVAD, timerSiblings, TimerRest, timerLongRest}
 
 // worldMoves is how many things play can do.
-const worldMoves = 22
+const worldMoves = 27
 
 // play does one thing of the world.
 func (m *voiceModel) play(b byte) {
@@ -441,7 +481,7 @@ func (m *voiceModel) play(b byte) {
 		if m.active != "" {
 			m.hasOutput = true
 			m.spokeIn[m.active] = true
-			m.down = append(m.down, Spoke{m.active})
+			m.down = append(m.down, Spoke{Response: m.active})
 		}
 	case 19:
 		m.sound()
@@ -449,5 +489,9 @@ func (m *voiceModel) play(b byte) {
 		m.hears(HeardWhole)
 	case 21:
 		m.hears([]Heard{HeardNothing, HeardPart}[int(b)/worldMoves%2])
+	case 22, 23:
+		m.empty()
+	case 24, 25, 26:
+		m.take()
 	}
 }
