@@ -85,11 +85,13 @@ func policyPath(env func(string) string) (string, error) {
 	return filepath.Join(home, ".config", "switchboard", "machine.yaml"), nil
 }
 
-// readPolicy reads what the owner of this machine allows. All that is wrong is told at once.
+// readPolicy reads what the owner of this machine allows. All that is wrong is told at once. Without a file the policy
+// that comes with the error allows everything.
 func readPolicy(path string) (host.Policy, error) {
 	p := host.Policy{Answers: true}
 	text, err := os.ReadFile(path)
 	if err != nil {
+		p.AnyAgent = errors.Is(err, fs.ErrNotExist)
 		return p, err
 	}
 	d := &decoder{file: path}

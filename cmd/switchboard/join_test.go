@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +39,12 @@ func TestJoinPolicy(t *testing.T) {
 		if _, err := bad.policy(filepath.Join(dir, "bad.yaml")); err == nil {
 			t.Errorf("taken: %+v", bad)
 		}
+	}
+	if open.AnyAgent {
+		t.Error("where there is a file, who comes by ssh names any program")
+	}
+	if p, err := readPolicy(filepath.Join(dir, "none.yaml")); !errors.Is(err, fs.ErrNotExist) || !p.AnyAgent || !p.Answers {
+		t.Errorf("without a file: %+v, %v", p, err)
 	}
 	wrong := filepath.Join(dir, "wrong.yaml")
 	write(t, wrong, "agents:\n  - {name: mine}\ndirectories: [src]\nceiling: read-onli\nanswers: yes\n")

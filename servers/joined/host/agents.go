@@ -95,16 +95,16 @@ func (p Policy) allowed() []Setting {
 	return all
 }
 
-var errOtherAgents = errors.New("the owner of this machine allows other agents only, in machine.yaml")
+var errOtherAgents = errors.New("machine.yaml there does not allow this agent: name it under agents, with its command")
 
-// started is the agent of kind acp that is started by a command. Where the owner lists none, it may be any.
+// started is the agent of kind acp that is started by a command. It is one that may be used, unless any may.
 func (p Policy) started(command []string) (Setting, error) {
 	all := p.allowed()
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Kind == kindACP && slices.Equal(s.Command, command) })
 	switch {
 	case i >= 0:
 		return all[i], nil
-	case p.Agents != nil || len(command) == 0:
+	case !p.AnyAgent || len(command) == 0:
 		return Setting{}, errOtherAgents
 	}
 	sum := sha256.Sum256([]byte(strings.Join(command, "\x00")))

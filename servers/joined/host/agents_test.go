@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,32 @@ func TestEndsAllAgents(t *testing.T) {
 			must(t, sleeper.Process.Kill())
 		}
 		<-ended
+	}
+}
+
+// TestStarted: who comes by ssh names an agent that may be used, by its command. Another one is started only where the
+// owner has written down nothing: no file of theirs, whatever else it bounds, lets a program of the other side run.
+func TestStarted(t *testing.T) {
+	t.Parallel()
+	own, other := []string{"/opt/claude", "--acp"}, []string{"sh", "-c", "id"}
+	usual := usual()[slices.IndexFunc(usual(), func(s Setting) bool { return s.Kind == kindACP })]
+	codex := []Setting{{Name: "codex"}}
+	for _, row := range []struct {
+		policy  Policy
+		command []string
+		want    string // how the name begins; "": it is refused
+	}{
+		{Policy{AnyAgent: true}, other, "acp-"}, {Policy{AnyAgent: true}, usual.Command, usual.Name}, {Policy{AnyAgent: true}, nil, ""},
+		{Policy{}, other, ""}, {Policy{}, usual.Command, usual.Name}, {Policy{Ceiling: "read-only"}, other, ""},
+		{Policy{Agents: codex}, other, ""}, {Policy{Agents: codex}, usual.Command, ""},
+		{Policy{Agents: []Setting{{Name: "mine", Kind: kindACP, Command: own}}}, own, "mine"},
+		{Policy{Agents: []Setting{{Name: "mine", Kind: kindACP, Command: own}}}, own[:1], ""},
+		{Policy{Agents: []Setting{{Name: "newer", Kind: "codex", Command: own}}}, own, ""},
+	} {
+		s, err := row.policy.started(row.command)
+		if (err == nil) != (row.want != "") || !strings.HasPrefix(s.Name, row.want) || err == nil && !slices.Equal(s.Command, row.command) {
+			t.Errorf("%+v, %q: %+v, %v", row.policy, row.command, s, err)
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 // every sandbox and question.
 type gate struct {
 	policy Policy
-	of     *process        // Set once: that is told of use; nil: nobody is
-	rested json.RawMessage // Set once: what initialize is answered where the app-server rests
+	of     *process        // Set once: the app-server, which learns here that it is used; nil: it need not
+	rested json.RawMessage // Set once: the answer to initialize of an app-server that rests; nil: it runs
 
 	mu      sync.Mutex
 	watched waiting[string]  // Guarded by mu: requests whose answer tells of a session, by id; the value is the method

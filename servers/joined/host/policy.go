@@ -13,6 +13,9 @@ type Policy struct {
 	Dirs    []string  // in which agents may be worked with, absolute; none: all
 	Ceiling string    // the loosest sandbox: read-only, workspace-write or danger-full-access; "": any
 	Answers bool      // what agents ask may be answered from elsewhere
+	// AnyAgent lets who comes by ssh name the command of any agent of kind acp. Only where the owner has written down
+	// nothing at all: a program of their choice keeps to no bound.
+	AnyAgent bool
 }
 
 // A Setting is an agent that may be used.
