@@ -37,7 +37,7 @@ func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 	s.UserKey()
 	s.addr = fmt.Sprintf("127.0.0.1:%d", free(t))
 	s.file("sshd_config", 0o600, "ListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPidFile none\n"+
-		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nSetEnv HOME=%s PATH=/usr/bin:/bin CODEX_HOME=%s\n", s.addr,
+		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nSetEnv HOME=%s PATH=/usr/bin:/bin SHELL=/bin/sh CODEX_HOME=%s\n", s.addr,
 		s.path("host_key"), s.path("authorized_keys"), s.Home, filepath.Join(s.Home, "codex"))
 	host, port, _ := net.SplitHostPort(s.addr)
 	s.file("ssh_config", 0o600, "Host *\nHostName %s\nPort %s\nIdentityFile %s\nIdentitiesOnly yes\nIdentityAgent none\n"+

@@ -52,7 +52,7 @@ var plainProgram = regexp.MustCompile(`^[A-Za-z0-9_./+][A-Za-z0-9_./+-]*$`)
 func connectAgent(program string) string {
 	script := findThere
 	if plainProgram.MatchString(program) {
-		script += `has ` + program + ` || `
+		script += `has switchboard && has ` + program + ` || `
 	}
 	return script + loginThere + `has switchboard || exit 66; exec switchboard join --stdio --chosen`
 }

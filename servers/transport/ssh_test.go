@@ -97,6 +97,12 @@ func TestSSH(t *testing.T) {
 	refused := func(reason handoff.Reason) { t.Helper(); refusedBy(way, reason) }
 	refused(handoff.ReasonAgentMissing)
 	refusedBy(agent, handoff.ReasonSwitchboardMissing)
+	far.Install("fake-acp", "") // and switchboard where only the shell of a login looks
+	profile, opt := filepath.Join(far.Home, ".profile"), filepath.Join(far.Home, "opt")
+	must(t, errors.Join(os.Mkdir(opt, 0o700), os.WriteFile(profile, []byte("export PATH=$HOME/opt:$PATH\n"), 0o600),
+		os.WriteFile(filepath.Join(opt, "switchboard"), []byte("#!/bin/sh\nexit 127\n"), 0o700)))
+	refusedBy(agent, handoff.ReasonAgentMissing)
+	must(t, os.Remove(profile))
 	far.Install("codex", "#!/bin/sh\necho no such model >&2\nexit 1\n")
 	refused(handoff.ReasonOutdated) // its proxy is no command
 	far.Install("codex", proxyScript(t, echoes(t)))
