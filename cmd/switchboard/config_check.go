@@ -77,11 +77,7 @@ func (c *checker) redis() {
 	if err != nil {
 		return
 	}
-	far := u.Hostname() != "" && !servers.Loopback(u.Hostname())
-	for _, sentinel := range u.Query()["addr"] {
-		host, _, err := net.SplitHostPort(sentinel)
-		far = far || err != nil || !servers.Loopback(host)
-	}
+	far := u.Hostname() != "" && !servers.Loopback(u.Hostname()) || u.Query().Has("master_name") // a Sentinel names any machine
 	if u.Scheme == "redis" && far && !c.s.RedisPlaintext {
 		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set "+
 			"redis_allow_plaintext: true")
