@@ -45,7 +45,7 @@ func (s *attempts) note(
 	ctx context.Context, g handoff.Grant, req *request, now attempt, again bool,
 ) (p *attempt, first bool, f *fault) {
 	s.mu.Lock()
-	if p = s.all[now.name]; p != nil && again && time.Since(p.at) <= retriedFor {
+	if p = s.all[now.name]; p != nil && again && time.Since(p.at) <= retriedFor && !p.parted() {
 		s.mu.Unlock()
 		return p, false, nil
 	}
@@ -121,6 +121,17 @@ func (p *attempt) begun() string {
 	default:
 	}
 	return ""
+}
+
+// parted reports whether the response that came of the request has ended here and its run, which the key leads to, goes
+// on. Without a key another run would begin.
+func (p *attempt) parted() bool {
+	select {
+	case <-p.ready:
+		return p.key != "" && p.live != nil && p.live.parted()
+	default:
+		return false
+	}
 }
 
 // forget forgets a request that failed: sent again it is a new one.

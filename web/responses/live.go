@@ -135,6 +135,13 @@ func (l *live) parts() {
 	l.parting = true
 }
 
+// parted reports whether the response has ended here and its run goes on: nobody else reads it from memory.
+func (l *live) parted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shown && l.parting
+}
+
 // goesOn reports whether a run of which this is the last event goes on elsewhere.
 func goesOn(e handoff.RunEvent) bool {
 	switch e.Kind.(type) {

@@ -59,11 +59,16 @@ func (s *lives) sweepLocked() {
 	}
 }
 
-// get returns a response in memory, or nil.
+// get returns a response in memory, or nil. One that ended here before its run is read from the store again.
 func (s *lives) get(c handoff.Caller, id string) *live {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.all[liveKey{c, id}]
+	l := s.all[liveKey{c, id}]
+	if l != nil && l.parted() {
+		delete(s.all, liveKey{c, id})
+		return nil
+	}
+	return l
 }
 
 // drop lets go of a response.

@@ -11,16 +11,19 @@ import (
 // a failure to who waits for it at that moment and to nobody else: read again, or sent again, it is what the run came
 // to.
 func TestRunOutlivesProcess(t *testing.T) {
+	yields := func(w *world) { w.does(1, handoff.RunYielded{}) }
 	for _, end := range []struct {
-		name string
-		do   func(w *world)
+		name  string
+		do    func(w *world)
+		again bool // it is asked for in the next life of the process
 	}{
-		{"the front closes", func(w *world) { w.api.Close() }},
+		{"the front closes", func(w *world) { w.api.Close() }, true},
 		{"the router ends", func(w *world) {
 			w.fails(1, handoff.Fault(handoff.CodeShutdown, "", ""))
 			w.ends(1, handoff.OutcomeUnknown, "")
-		}},
-		{"another home has it", func(w *world) { w.does(1, handoff.RunYielded{}) }},
+		}, true},
+		{"another home has it", yields, true},
+		{"another home had it meanwhile", yields, false},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -30,7 +33,9 @@ func TestRunOutlivesProcess(t *testing.T) {
 				if got := first.object(); got["status"] != failed {
 					t.Fatalf("who waited got %v", got)
 				}
-				w.begin()
+				if end.again {
+					w.begin()
+				}
 				r := w.run(1)
 				w.mu.Lock()
 				r.log, r.rec.Outcome, r.rec.Fault = nil, "", nil // as the next life finds it
