@@ -101,8 +101,8 @@ func needsSomebody(reason handoff.Reason) bool {
 	case handoff.ReasonTokenRefused, handoff.ReasonTokenUnread, handoff.ReasonWorkspace, handoff.ReasonOutdated,
 		handoff.ReasonCertificate,
 		handoff.ReasonPlaintextRefused, handoff.ReasonNoTLS, handoff.ReasonNotAllowed, handoff.ReasonProgramMissing,
-		handoff.ReasonAgentMissing, handoff.ReasonSwitchboardMissing, handoff.ReasonSSHMissing, handoff.ReasonSSHKeyRefused, handoff.ReasonHostKeyUnknown,
-		handoff.ReasonHostKeyChanged, handoff.ReasonSSHSettings:
+		handoff.ReasonAgentMissing, handoff.ReasonSwitchboardMissing, handoff.ReasonSSHMissing, handoff.ReasonSSHKeyRefused,
+		handoff.ReasonHostKeyUnknown, handoff.ReasonHostKeyChanged, handoff.ReasonSSHSettings:
 		return true
 	}
 	return false

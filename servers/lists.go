@@ -21,8 +21,9 @@ const (
 	searchTimeout  = 2500 * time.Millisecond
 	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
 
-	// A server is asked for one list at a time: a slow one that is asked again before it has answered gets slower, and
-	// in the end answers nobody. What comes later than it was waited for is kept for the next who asks.
+	// A server is asked for its newest threads, and for all of them, once at a time: a slow one that is asked again
+	// before it has answered gets slower, and in the end answers nobody. What comes too late for who asked is kept for
+	// the next one.
 	lateTimeout = 10 * time.Second
 
 	// A server that did not answer is waited for less, and listed as it was, until it is given its full time again.
