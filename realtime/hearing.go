@@ -66,13 +66,19 @@ type hearing struct {
 	muted    map[string]bool // responses that we cancelled: nothing of them is to be heard
 	lost     map[string]bool // responses that began for a client that vanished: the caller gets nothing of them
 	said     []saidWords     // what the last responses said, oldest first
-	unsure   []handoff.Said  // given to a client that gave no sign, oldest first
+	unsure   []unsure        // given to a client that gave no sign, oldest first
 }
 
 // saidWords is what a response said, as the model wrote it down.
 type saidWords struct {
 	response, text string
 	whole          bool // the model made the response to its end
+}
+
+// unsure is what was given to a client that gave no sign.
+type unsure struct {
+	handoff.Said
+	until time.Time // a sign that comes later does not count
 }
 
 // soundOfClient passes the caller's sound on, and follows its clock.
@@ -319,7 +325,11 @@ func (h *hearing) given(s handoff.Said, response string, vague bool) {
 	if len(h.unsure) >= maxUnsure {
 		h.doubt(1)
 	}
-	h.unsure = append(h.unsure, s)
+	until := s.At
+	if now := time.Now(); now.After(until) { // nobody asked for a sign before: its response has only ended now
+		until = now
+	}
+	h.unsure = append(h.unsure, unsure{s, until.Add(signAfter)})
 }
 
 // there reports whether the client was there when something was given.
@@ -331,12 +341,12 @@ func (h *hearing) there(s handoff.Said) bool {
 func (h *hearing) signs(now time.Time) {
 	for len(h.unsure) > 0 {
 		s := h.unsure[0]
-		switch late := now.Sub(s.At) > signAfter; {
-		case late:
-			h.doubt(1)
-		case h.there(s):
+		switch {
+		case h.there(s.Said) && !h.legs.witness.Seen().After(s.until): // also where we look later than that
 			h.unsure = h.unsure[1:]
-			h.report(s)
+			h.report(s.Said)
+		case now.After(s.until):
+			h.doubt(1)
 		default:
 			h.alarms[alarmSign].at = now.Add(signEvery)
 			return

@@ -84,6 +84,51 @@ func TestGivenToAClientThatIsThere(t *testing.T) {
 	}
 }
 
+// The sound of a response may be over long before the response, which goes on to write a function call: a sign is asked
+// for only then, and the client has its time for it.
+func TestSignAfterALateEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &attesting{wire: newWire()}
+		a.sign()
+		s := newStageFor(t, a.wire, a)
+		s.open(freshSession)
+		s.wait(time.Minute)
+		s.began = time.Now()
+		tag := s.asks("n")
+		s.fromModel(began("r1", tag), audio("r1", 3*time.Second))
+		s.wait(3*time.Second + 2*signAfter)
+		s.fromModel(done("r1", tag, "completed"))
+		s.wait(100 * time.Millisecond)
+		if a.probes.Load() != 1 {
+			t.Errorf("asked for a sign %d times", a.probes.Load())
+		}
+		a.sign()
+		s.wait(signEvery)
+		s.wantStory("loud; quiet; said n@3000")
+		s.close()
+	})
+}
+
+// A sign that came in time counts when it is looked for too late, as on a machine that is busy.
+func TestSignSeenLate(t *testing.T) {
+	for after, want := range map[time.Duration]int{signAfter: 1, signAfter + 1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &attesting{wire: newWire()}
+			a.sign()
+			c := newCall(someone, ours, "rtc_test", a, newWire(), nopLog())
+			time.Sleep(time.Minute)
+			c.hearing.given(handoff.Said{ID: "n"}, "", false)
+			time.Sleep(after)
+			a.sign()
+			time.Sleep(time.Second)
+			c.hearing.signs(time.Now())
+			if len(c.pending) != want || c.counts.unsure != 1-want {
+				t.Errorf("a sign after %v: %d said, %d given up", after, len(c.pending), c.counts.unsure)
+			}
+		})
+	}
+}
+
 // Whoever waits for a sign of many is bounded, and asks for it once.
 func TestSignsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
