@@ -25,7 +25,7 @@ const (
 	alarmParting  // the money is used up, and nobody was told so
 	alarmTick     // the next tick of the log
 	alarmRenew    // the next step to another session of the model
-	alarmYield    // the caller speaks into the voice for long enough
+	alarmYield    // the caller speaks into the voice for long enough, or nobody knows their words
 	alarmKinds
 )
 
@@ -66,7 +66,7 @@ func (c *Call) ring(now time.Time) {
 		case alarmRenew:
 			c.seek(now)
 		case alarmYield:
-			c.hearing.interrupt(now)
+			c.hearing.yield(now)
 		case alarmTick:
 			c.tick(now)
 		case alarmHold:

@@ -157,6 +157,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		h.speech = ""
 		h.kept.Taken()
 		h.speeches.commit(gjson.GetBytes(event, "item_id").String())
+		h.named(gjson.GetBytes(event, "item_id").String())
 		if s.floor.Speaking() { // the client committed in the middle of it: no stop will come
 			s.tell(floor.Speech{On: false})
 		}
@@ -164,7 +165,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		h.callerSpeaks(event)
 	case events.TypeSpeechStopped:
 		h.asked, h.speech = time.Now(), ""
-		h.spoken()
+		h.spoken(h.asked)
 		s.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
 		h.speech = ""

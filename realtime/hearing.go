@@ -199,7 +199,7 @@ func (h *hearing) notWorded(item string) {
 // meant passes on what the words of something that the caller said mean for the sound that they speak into.
 func (h *hearing) meant(item string, backchannel bool) {
 	if h.legs.performs {
-		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "backchannel": backchannel}))
+		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "item_id": item, "backchannel": backchannel}))
 	}
 	h.understood(item, backchannel)
 }
@@ -215,6 +215,9 @@ func (h *hearing) mark(event []byte) {
 // them. What the session had made nothing of another one hears again; what it had taken is lost, and may have been a
 // "don't".
 func (h *hearing) forsake() {
+	for _, x := range h.yielding.said { // it may have been a "stop"
+		h.interrupt(time.Now(), x)
+	}
 	h.goesOn()
 	again, lost := h.speeches.forsake(h.speech)
 	for i, began := range slices.Concat(lost, again) {
@@ -268,8 +271,10 @@ func (h *hearing) began(r gjson.Result, aside bool) {
 	if aside {
 		return
 	}
-	if h.yielding.stopped {
-		h.yielding.answer = id
+	for _, x := range h.yielding.said {
+		if x.stopped && x.answer == "" {
+			x.answer = id
+		}
 	}
 	if h.voiced, h.wrote = false, false; h.legs.away() {
 		h.lose(id)

@@ -1,18 +1,29 @@
 package rtc
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // lowFrames is for how long a client that lowers the sound hears it on while somebody speaks into it. A backchannel is
 // over by then: "mm-hmm" takes 200 to 400 ms, and voice detection, which needs half a second of silence to end it, as
 // long to begin it.
 const lowFrames = int(700 * time.Millisecond / frameTime)
 
+// wordFrames is for how long the words of what was said into the sound are waited for, once that is over. Then it may
+// have been a "stop".
+const wordFrames = int(2500 * time.Millisecond / frameTime)
+
+// maxSaid bounds what was said into the sound and waits for its words. The oldest is forgotten first.
+const maxSaid = 8
+
 // A lowered is what the caller says into sound, until it is known whether it interrupts. The client plays the sound
 // more quietly meanwhile, so that whoever wants to interrupt notices that they are heard.
 type lowered struct {
-	frames  int             // that were due since they began
+	items   []string        // that they say, and of which no words have come, oldest first
+	frames  int             // that were due since they began, or have ended
 	loud    int             // of them, the newest during which they could be heard; -1: nobody listened to that
-	stopped bool            // they have ended; their words are waited for, and the sound goes on
+	stopped bool            // they have ended; words are waited for, and the sound goes on
 	into    map[string]bool // the responses that sounded or were being made
 }
 
@@ -50,15 +61,18 @@ func (p *player) listen(sound []byte) {
 
 // spokenInto notes that the caller began to speak. It interrupts at once, unless the client lowers the sound: then
 // what goes on for lowFrames does, and what was no backchannel.
-func (p *player) spokenInto() effects {
+func (p *player) spokenInto(item string) effects {
 	switch {
 	case p.patient:
 		return effects{}
 	case !p.lowers || len(p.queue) == 0 || !p.queue[0].started:
 		return p.cut(all)
 	}
-	// Anew also where the words of what they said before have not come, and may never.
-	p.low = &lowered{loud: -1, into: map[string]bool{}}
+	var before []string
+	if p.low != nil { // its words have not come, and may be a "stop"
+		before = p.low.items[max(0, len(p.low.items)-maxSaid+1):]
+	}
+	p.low = &lowered{items: append(before, item), loud: -1, into: map[string]bool{}}
 	for response := range p.live {
 		p.low.into[response] = true
 	}
@@ -68,12 +82,33 @@ func (p *player) spokenInto() effects {
 	return effects{}
 }
 
-// yield counts a frame, and cuts what the caller has spoken into for long enough.
+// spoken notes that the caller has stopped.
+func (p *player) spoken() {
+	if p.low != nil && !p.low.stopped {
+		p.low.stopped, p.low.frames = true, 0
+	}
+}
+
+// named notes the item of what was said. Some servers do not name it as it begins.
+func (p *player) named(item string) {
+	if p.low != nil && !slices.Contains(p.low.items, item) {
+		if i := slices.Index(p.low.items, ""); i >= 0 {
+			p.low.items[i] = item
+		}
+	}
+}
+
+// yield counts a frame, and cuts what the caller has spoken into for long enough, or nobody knows the words of.
 func (p *player) yield() effects {
-	if p.low == nil || p.low.stopped {
+	if p.low == nil {
 		return effects{}
 	}
-	p.low.frames++
+	if p.low.frames++; p.low.stopped {
+		if p.low.frames <= wordFrames {
+			return effects{}
+		}
+		return p.interrupt()
+	}
 	rests := p.low.loud >= 0 && p.low.frames-p.low.loud > restFrames
 	if p.low.frames <= lowFrames || rests && p.low.frames <= 2*lowFrames {
 		return effects{}
@@ -81,16 +116,20 @@ func (p *player) yield() effects {
 	return p.interrupt()
 }
 
-// understand takes what the call made of the caller's words.
-func (p *player) understand(backchannel bool) effects {
-	switch {
-	case p.low == nil:
-		return effects{}
-	case backchannel:
-		p.low = nil
+// understand takes what the call made of the words of an item. A backchannel interrupts nothing, and lets nothing go on
+// but itself.
+func (p *player) understand(item string, backchannel bool) effects {
+	if p.low == nil || !slices.Contains(p.low.items, item) {
 		return effects{}
 	}
-	return p.interrupt()
+	if !backchannel {
+		return p.interrupt()
+	}
+	p.low.items = slices.DeleteFunc(p.low.items, func(o string) bool { return o == item })
+	if len(p.low.items) == 0 {
+		p.low = nil
+	}
+	return effects{}
 }
 
 // interrupt cuts what the caller spoke into, and leaves what the model says to their words.

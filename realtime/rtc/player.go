@@ -134,13 +134,13 @@ func (p *player) fromModel(event []byte) effects {
 	case events.TypeDone:
 		pass.add(p.finish(gjson.GetBytes(event, "response.id").String()))
 	case events.TypeSpeechStarted:
-		pass.add(p.spokenInto())
+		pass.add(p.spokenInto(gjson.GetBytes(event, "item_id").String()))
 	case events.TypeSpeechStopped:
-		if p.low != nil {
-			p.low.stopped = true
-		}
+		p.spoken()
+	case events.TypeCommitted:
+		p.named(gjson.GetBytes(event, "item_id").String())
 	case events.TypeWords:
-		return p.understand(gjson.GetBytes(event, "backchannel").Bool())
+		return p.understand(gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "backchannel").Bool())
 	case events.TypeOutputClear: // somebody beside the client asks for it
 		return p.clear()
 	case events.TypeError:

@@ -103,6 +103,15 @@ func meant(backchannel bool) string {
 	return fmt.Sprintf(`{"type":"switchboard.words","backchannel":%t}`, backchannel)
 }
 
+// spokenBy and meantBy are the same of an item.
+func spokenBy(item string) string {
+	return fmt.Sprintf(`{"type":"input_audio_buffer.speech_started","item_id":%q}`, item)
+}
+
+func meantBy(item string, backchannel bool) string {
+	return fmt.Sprintf(`{"type":"switchboard.words","item_id":%q,"backchannel":%t}`, item, backchannel)
+}
+
 // patient is a session that speech does not interrupt.
 const patient = `{"type":"switchboard.session.updated",` +
 	`"session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
@@ -191,6 +200,35 @@ var playerCases = []struct {
 			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped", "down response.created",
 			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 800", "down response.done",
 			"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 40 + 10 + shortTail},
+	{"lowered: who goes on after a murmur whose words come meanwhile interrupts", []string{lowering, making("r"),
+		sounds("r", "i", 4000, 1), "play 10", spokenBy("u"), "play 20", spokenOut, "play 5", spokenBy("w"), "play 5",
+		meantBy("u", true), "play 30", "play 20"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started u",
+			"down input_audio_buffer.speech_stopped", "down input_audio_buffer.speech_started w",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 1400"}, 70 + shortTail},
+	{"lowered: a stop whose words come while something else is said", []string{lowering, making("r"),
+		sounds("r", "i", 4000, 1), "play 10", spokenBy("u"), "play 20", spokenOut, "play 5", spokenBy("w"), "play 5",
+		meantBy("u", false), "play 20"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started u",
+			"down input_audio_buffer.speech_stopped", "down input_audio_buffer.speech_started w",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 800"}, 40 + shortTail},
+	{"lowered: words of what was said before it cut nothing", []string{lowering, making("r"),
+		sounds("r", "i", 2000, 1), made("r"), "play 10", spokenBy("u"), "play 20", meantBy("t", false), spokenOut,
+		meantBy("u", true), "play 90"},
+		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
+			"down input_audio_buffer.speech_started u", "down input_audio_buffer.speech_stopped",
+			"down output_audio_buffer.stopped r"}, 100 + shortTail},
+	{"lowered: words of an item that has its name once it is over", []string{lowering, making("r"),
+		sounds("r", "i", 2000, 1), made("r"), "play 10", spokenTo, "play 20", spokenOut,
+		`{"type":"input_audio_buffer.committed","item_id":"u"}`, meantBy("u", true), "play 90"},
+		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
+			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped",
+			"down input_audio_buffer.committed u", "down output_audio_buffer.stopped r"}, 100 + shortTail},
+	{"lowered: words that never come", []string{lowering, making("r"), sounds("r", "i", 4000, 1), "play 10", spokenTo,
+		"play 20", spokenOut, "play 125", "play 20"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down input_audio_buffer.speech_stopped", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 3100"}, 155 + shortTail},
 	{"lowered: who interrupts after words that never came", []string{lowering, making("r"), sounds("r", "i", 1000, 1),
 		made("r"), "play 10", spokenTo, "play 20", spokenOut, "play 30", making("s"), sounds("s", "j", 4000, 2), "play 10", spokenTo,
 		"play 35", "play 20"},
