@@ -273,6 +273,8 @@ type attached struct {
 	there   func(context.Context) *handoff.Error
 	orphans []string           // requests of a lost socket that have no output, for all that is known
 	earlier []handoff.SaidLine // what was said over lost sockets
+	sounded []string           // responses that the caller heard as the socket before was lost
+	making  string             // the one that the model made then, and may still; "": none
 	tells   bool               // the provider tells when its sound begins and stops
 	until   time.Time          // when it will have played what it said, as far as that is estimated
 	spoke   time.Time          // when the caller began to speak last
@@ -343,7 +345,13 @@ func (c *Call) wasLost() bool {
 // leftOpen is what the next socket of a lost call begins with.
 func (c *Call) leftOpen() *attached {
 	was := c.hearing.attached
-	next := &attached{earlier: c.lastLines(), lowers: was.lowers, ours: was.ours, typed: was.typed}
+	next := &attached{earlier: c.lastLines(), until: was.until, making: c.saying.floor.Active(),
+		lowers: was.lowers, ours: was.ours, typed: was.typed}
+	for id, v := range c.hearing.playback.voices {
+		if v.sounds && !v.over {
+			next.sounded = append(next.sounded, id)
+		}
+	}
 	for id, r := range c.saying.requests {
 		if !r.answered {
 			next.orphans = append(next.orphans, id)
@@ -372,6 +380,10 @@ func (c *Call) overlook(kind string, event []byte) {
 				`What was begun goes on; do not call again. What comes of it will be told."}`))
 		}
 		state.orphans = nil
+		for _, id := range state.sounded { // somebody may say "stop" into it
+			h.plays(now, id, true)
+		}
+		state.sounded = nil
 	case events.TypeSessionUpdated:
 		if own := c.mask.Reclaim(event); own != nil {
 			c.legs.toModel(own)
@@ -385,6 +397,8 @@ func (c *Call) overlook(kind string, event []byte) {
 		case typed == nil && !c.mask.Hidden(it.ID):
 			c.given(it)
 		}
+	case events.TypeCreated, events.TypeDone:
+		state.making = ""
 	case events.TypeSpokenDelta:
 		state.notBefore(now)
 		h.playback.itemOf(responseOf(event), gjson.GetBytes(event, "item_id").String())

@@ -63,10 +63,12 @@ func playAttached(t *testing.T, fn func(*stage)) {
 	})
 }
 
-func newAttached(t *testing.T) *stage {
+func newAttached(t *testing.T) *stage { return newAttachedAs(t, &attached{}) }
+
+func newAttachedAs(t *testing.T, state *attached) *stage {
 	s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
 	s.call = newCall(someone, ours, "rtc_test", newPeer(), s.model, nopLog())
-	s.call.attach(&attached{})
+	s.call.attach(state)
 	s.call.begin()
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
 	s.wantSent(s.model, "session.update")

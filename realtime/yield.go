@@ -162,6 +162,9 @@ func (h *hearing) goesOn() {
 func (h *hearing) interrupt(now time.Time, x *interjection) bool {
 	x.cut, x.until = true, time.Time{}
 	active := h.saying.floor.Active()
+	if h.attached != nil && active == "" {
+		active = h.attached.making
+	}
 	var all []string
 	for id := range x.into {
 		if v := h.playback.voices[id]; id == active || v != nil && !v.over {

@@ -201,3 +201,41 @@ func TestYieldsWhenItIsLost(t *testing.T) {
 		})
 	}
 }
+
+// TestYieldsOnAnotherSocket: who speaks into what they heard already as the socket to the provider was lost interrupts
+// it, over the next one.
+func TestYieldsOnAnotherSocket(t *testing.T) {
+	for _, c := range []struct{ making, script, sent string }{
+		{"r1", "2000 u1 on; 2600 u1 off; 2700 u1 stop", "response.cancel output_audio_buffer.clear"},
+		{"", "2000 u1 on; 2600 u1 off; 2700 u1 stop", "output_audio_buffer.clear"},
+		{"", "2000 u1 on; 2900 u1 on", "output_audio_buffer.clear"},
+		{"r1", "2000 u1 on; 2600 u1 off; 2700 u1 mm-hmm", ""},
+		{"r1", "9000 u1 on; 9600 u1 off; 9700 u1 run the tests", ""}, // it is over by then
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, tag := yieldStage(t, true)
+			began := s.began
+			for range 30 { // it will sound for five seconds
+				s.fromModel(spoken("r1"))
+			}
+			if c.making == "" {
+				s.fromModel(done("r1", tag, "completed"))
+			}
+			var state *attached
+			s.call.do(func() { state = s.call.leftOpen() })
+			s.close()
+			state.lowers = true
+			next := newAttachedAs(t, state)
+			next.call.hearing.backchannel = s.call.hearing.backchannel
+			next.fromModel(`{"type":"session.updated","session":{"type":"realtime","audio":{"input":{"turn_detection":` +
+				`{"type":"server_vad","interrupt_response":false}}}}}`)
+			next.model.sent()
+			next.began = began
+			next.interjects(c.script)
+			if sent := types(next.model.sent()); sent != c.sent {
+				t.Errorf("%s: the provider is sent %q, not %q", c.script, sent, c.sent)
+			}
+			next.close()
+		})
+	}
+}
