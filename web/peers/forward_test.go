@@ -61,7 +61,10 @@ func TestForward(t *testing.T) {
 
 // What a request's own connection was is told to the instance that serves it.
 func TestHopTellsWhence(t *testing.T) {
-	for _, h := range []hop{{"a", true, "192.0.2.1:5000"}, {"a", false, "[2001:db8::1]:5000"}, {"a", false, ""}} {
+	for _, h := range []hop{
+		{by: "a", secure: true, remote: "192.0.2.1:5000"}, {by: "a", remote: "[2001:db8::1]:5000"}, {by: "a"},
+		{by: "a", line: true},
+	} {
 		if got, err := parseHop([]string{h.String()}); err != nil || got != h {
 			t.Errorf("%v: %v %v", h, got, err)
 		}

@@ -14,9 +14,10 @@ import (
 // else it is taken away.
 const hopHeader = "Switchboard-Hop"
 
-// A hop is how a request reached the instance that forwards it.
+// A hop is how a request reached the instance that forwards it, or that the instance itself asks for a line.
 type hop struct {
 	by     string // the id of that instance
+	line   bool   // it asks for a connection to an agent: nothing that a client sends is taken for that
 	secure bool   // it came over TLS
 	remote string // from this address, with its port; "": it came by no network
 }
@@ -30,10 +31,13 @@ func hopOf(self string, r *http.Request) hop {
 	return h
 }
 
-// String returns the hop as its header has it: "ID https ADDRESS".
+// String returns the hop as its header has it: "ID https ADDRESS", or "ID line ".
 func (h hop) String() string {
 	scheme := "http"
-	if h.secure {
+	switch {
+	case h.line:
+		scheme = "line"
+	case h.secure:
 		scheme = "https"
 	}
 	return h.by + " " + scheme + " " + h.remote
@@ -46,13 +50,13 @@ func parseHop(values []string) (hop, error) {
 	}
 	by, rest, _ := strings.Cut(values[0], " ")
 	scheme, remote, _ := strings.Cut(rest, " ")
-	if by == "" || scheme != "http" && scheme != "https" {
-		return hop{}, errors.New("it is ID http|https ADDRESS")
+	if by == "" || scheme != "http" && scheme != "https" && scheme != "line" {
+		return hop{}, errors.New("it is ID http|https|line ADDRESS")
 	}
 	if _, err := netip.ParseAddrPort(remote); remote != "" && err != nil {
 		return hop{}, errors.New("the address is none")
 	}
-	return hop{by, scheme == "https", remote}, nil
+	return hop{by: by, line: scheme == "line", secure: scheme == "https", remote: remote}, nil
 }
 
 // hopKey is where a request says that another instance forwarded it.
@@ -83,7 +87,7 @@ func (f *Forwarder) Handler(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusMisdirectedRequest)
 			return
 		}
-		if wantsLine(r) {
+		if by.line {
 			f.serveLine(w, r, by.by)
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -80,7 +79,7 @@ func (f *Forwarder) openLine(
 		_ = conn.Close()
 		return nil, said, err
 	}
-	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {lineProtocol}, hopHeader: {hop{by: f.self}.String()}}
+	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {lineProtocol}, hopHeader: {hop{by: f.self, line: true}.String()}}
 	buffered := bufio.NewReader(conn)
 	var answer *http.Response
 	if err = conn.SetDeadline(time.Now().Add(openWithin)); err == nil {
@@ -164,6 +163,3 @@ func (f *Forwarder) joinLine(ctx context.Context, w http.ResponseWriter, r *http
 	<-ended
 	return nil
 }
-
-// wantsLine reports whether an instance asks for a connection to an agent.
-func wantsLine(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), lineProtocol) }

@@ -85,15 +85,22 @@ func TestLinesEndWithTheirInstances(t *testing.T) {
 	}
 }
 
-// Whoever is no instance gets no line, neither from outside nor by the listener for instances.
+// Whoever is no instance gets no line: not from outside, not through the instance that forwards their requests, and not
+// by the listener for instances.
 func TestLinesAreForInstances(t *testing.T) {
 	o := newTown()
 	a := o.join(t, "a", tell)
 	a.lines = agents{"mini": true}
+	c := o.join(t, "c", tell)
 	o.change(func() { o.homes["alice"] = "a" })
-	headers := []string{"Connection", "Upgrade", "Upgrade", lineProtocol, hopHeader, "a http 192.0.2.1:1"}
-	if answer, _ := a.ask(t, "alice", http.MethodGet, "/?server=mini", "", headers...); answer.StatusCode != http.StatusTeapot {
-		t.Errorf("from outside: %d", answer.StatusCode)
+	for _, claimed := range []string{"a http 192.0.2.1:1", "c line "} {
+		headers := []string{"Connection", "Upgrade", "Upgrade", lineProtocol, hopHeader, claimed}
+		for from, at := range map[string]*instance{"outside": a, "another instance": c} {
+			answer, _ := at.ask(t, "alice", http.MethodGet, "/?server=mini", "", headers...)
+			if answer.StatusCode != http.StatusTeapot {
+				t.Errorf("from %s: %d", from, answer.StatusCode)
+			}
+		}
 	}
 	stranger := o.join(t, "b", tell)
 	o.change(func() { delete(o.there, "b") })
