@@ -127,9 +127,13 @@ func (e *engine) names() []string {
 	return slices.Sorted(maps.Keys(e.held.of))
 }
 
-// index writes the index of this life anew: a Redis may have come back empty, or as it was a while ago.
-func (e *engine) index(ctx context.Context) error {
-	if err := e.client.HSetNX(ctx, e.beatsKey(), e.id, handoff.Encode(ledger.Beat{})).Err(); err != nil {
+// index writes the index of this life anew where the Redis does not know this life: it may have come back empty. With
+// all it writes it in any case: it may have come back as it was a while ago.
+func (e *engine) index(ctx context.Context, all bool) error {
+	limited, cancel := context.WithTimeout(ctx, e.within)
+	lost, err := e.client.HSetNX(limited, e.beatsKey(), e.id, handoff.Encode(ledger.Beat{})).Result()
+	cancel()
+	if err != nil || !lost && !all {
 		return e.fault(err)
 	}
 	for names := range slices.Chunk(e.names(), homesPage) {

@@ -232,6 +232,25 @@ func TestLivesBefore(t *testing.T) {
 	}
 }
 
+// TestInheritedByAFullRedis: where those whom an earlier life had cannot be put into the index of this one, they stay in
+// that of the earlier one, so that another life finds them.
+func TestInheritedByAFullRedis(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL}
+	former := open(t, cfg)
+	want, err := former.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusAccepted))
+	must(t, err)
+	server.Do("DEL switchboard:lease") // as if it had been killed
+	full := open(t, cfg)
+	server.Do("CONFIG SET maxmemory 1")
+	if left, err := full.OpenAll(t.Context()); err == nil {
+		t.Errorf("a Redis that takes nothing gives %+v", left)
+	}
+	server.Do("CONFIG SET maxmemory 0")
+	server.Do("DEL switchboard:lease")
+	wantOpen(t, open(t, cfg), want)
+}
+
 // TestIndexBeforeHome: where a caller cannot be put into the index, in which they are found when the instance is gone,
 // their home is not taken, and nothing is written of them.
 func TestIndexBeforeHome(t *testing.T) {

@@ -1,6 +1,6 @@
 -- Takes or renews the lease KEYS[1] with the value ARGV[1] for ARGV[2] milliseconds, in the epoch ARGV[3], 0 to
--- begin one, or to find that of a lease with this value. The newest epoch is KEYS[2]: it outlives the lease, and a newer one is always greater, also in a
--- Redis that came back empty.
+-- begin one, or to find that of a lease with this value. The newest epoch is KEYS[2]: it outlives the lease, and a newer
+-- one is always greater, also in a Redis that came back empty.
 -- Returns {"", 0, epoch} when the lease is ours; when a newer epoch has begun, which may have ended, {"", -1,
 -- that one}; else the value of the lease's holder and when it expires, in Unix milliseconds of this Redis; -1
 -- never. Safe to repeat.

@@ -193,7 +193,10 @@ func (s handoffs) inherit(ctx context.Context, read func(name string) (found boo
 				s.hold(name, 0)
 			}
 		}
-		if err := cmp.Or(s.index(ctx), s.forget(ctx, gone, names)); err != nil {
+		if err := s.index(ctx, true); err != nil {
+			return err
+		}
+		if err := s.forget(ctx, gone, names); err != nil { // never before they are in the index of this life
 			return err
 		}
 	}

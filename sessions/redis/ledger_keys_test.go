@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,5 +140,21 @@ func TestTestsOfOlderWork(t *testing.T) {
 	if want := map[string]handoff.Tests{"none": "", "passed": handoff.TestsPassed,
 		"older": handoff.TestsUnknown}; !maps.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestIndexOfALostRedis: a Redis that lost everything has again whom this life has, before it is written anew in any
+// case.
+func TestIndexOfALostRedis(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	c := handoff.Caller{Principal: "owner"}
+	_, err := s.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusAccepted))
+	must(t, err)
+	for _, lose := range []string{"FLUSHALL", "PING"} {
+		must(t, errors.Join(s.client.Do(t.Context(), lose).Err(), s.index(t.Context(), false)))
+		if had, err := s.Homes().Callers(t.Context(), s.id); err != nil || len(had) != 1 || had[0] != c {
+			t.Errorf("after %s it has %+v, %v", lose, had, err)
+		}
 	}
 }

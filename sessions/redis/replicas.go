@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -42,7 +41,7 @@ func (e *engine) promised(ctx context.Context, s *goredis.Script, keys []string,
 	case have.Err() != nil:
 		ran.SetErr(have.Err())
 	case have.Val() == int64(0):
-		ran.SetErr(handoff.Fault(handoff.CodeUnreachable, e.where, fmt.Sprintf("no replica had it within %s", replicaWithin)))
+		ran.SetErr(handoff.Fault(handoff.CodeUnreachable, e.where, "no replica had it within "+replicaWithin.String()))
 	}
 	return ran
 }

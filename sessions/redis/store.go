@@ -34,7 +34,8 @@ import (
 	"switchboard/sessions"
 )
 
-// indexEvery is how long it may be missing from a store that came back empty whom this life has.
+// indexEvery is how long it may be missing whom this life has from a store that came back as it was a while ago. One
+// that came back empty has it after a renewal of the lease.
 const indexEvery = 10 * time.Second
 
 // closeWithin bounds what Close does after the last tick.
@@ -123,7 +124,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.lease.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.client.Close())
 	}
-	if err := cmp.Or(s.former(ctx), s.index(ctx)); err != nil {
+	err := s.former(ctx)
+	if err == nil {
+		err = s.index(ctx, true)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -144,12 +149,16 @@ func (s *Store) Run(ctx context.Context) error {
 		if err := s.lease.tick(ctx); err != nil {
 			return err
 		}
-		if s.shared {
+		switch all := time.Since(indexed) >= indexEvery; {
+		case s.lease.silent: // it is told when it answers
+		case s.shared:
 			s.followed(ctx)
-		}
-		if time.Since(indexed) >= indexEvery && !s.shared {
-			indexed = time.Now()
-			_ = s.index(ctx) // a Redis that is away is told next time
+		default:
+			if err := s.index(ctx, all); err != nil {
+				indexed = time.Time{} // it is told next time
+			} else if all {
+				indexed = time.Now()
+			}
 		}
 		select {
 		case <-ticker.C:
