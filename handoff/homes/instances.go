@@ -72,7 +72,7 @@ func instanceOf(b ledger.Beat) Instance { return Instance{b.ID, b.Address, b.Fin
 type Sharing struct {
 	Self  Instance
 	Store Store
-	// Lost is told that another instance has a caller, after their router ended here; nil: nobody is.
+	// Lost is told that another instance has a caller, once their router is ending here; nil: nobody is.
 	Lost func(handoff.Caller)
 }
 
@@ -83,16 +83,17 @@ type instances struct {
 	look    chan struct{}                // capacity 1; a token in it asks to verify now
 	first   chan struct{}                // closed once this instance may act for the first time
 	beaten  uint64                       // Owned by beat
+	missed  bool                         // Owned by beat: the store did not take the newest one
 	heir    map[string]bool              // Guarded by mu: of whom the homes are being taken over, by id
 	near    Neighbours                   // Guarded by mu
-	taking  map[handoff.Caller]*takes    // Guarded by mu: homes that are being taken
+	taking  map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
 	leaving map[handoff.Caller]chan bool // Guarded by the homes' mu: routers that are ending, closed when they have
 	mu      sync.Mutex
 	once    sync.Once // closes first
 }
 
-// A takes is a home that is being taken, for all who wait for it.
-type takes struct {
+// A taking of a home is in progress, for all who wait for it.
+type taking struct {
 	done chan struct{} // closed when found and err are set
 	at   Instance
 	err  error
@@ -103,7 +104,7 @@ type takes struct {
 func NewShared(each router.Config, with Sharing) *Homes {
 	in := &instances{
 		Sharing: with, look: make(chan struct{}, 1), first: make(chan struct{}), heir: map[string]bool{},
-		taking: map[handoff.Caller]*takes{}, leaving: map[handoff.Caller]chan bool{},
+		taking: map[handoff.Caller]*taking{}, leaving: map[handoff.Caller]chan bool{},
 	}
 	each.MayAct = in.mayAct
 	s := New(each)
@@ -184,7 +185,7 @@ func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) 
 	t := in.taking[c]
 	mine := t == nil
 	if mine {
-		t = &takes{done: make(chan struct{})}
+		t = &taking{done: make(chan struct{})}
 		in.taking[c] = t
 	}
 	in.mu.Unlock()
@@ -325,7 +326,10 @@ func (in *instances) beat(ctx context.Context) {
 	self := in.Self
 	b := ledger.Beat{ID: self.ID, N: in.beaten, Address: self.Address, Fingerprint: self.Fingerprint}
 	if err := in.Store.Beat(ctx, b); err != nil {
-		in.log.Warn("a beat was not taken", zap.Error(err))
+		if !in.missed {
+			in.log.Warn("the store takes no beats", zap.Error(err))
+		}
+		in.missed = true
 		return
 	}
 	in.mu.Lock()
@@ -334,9 +338,16 @@ func (in *instances) beat(ctx context.Context) {
 	in.mu.Unlock()
 	if may {
 		in.once.Do(func() { close(in.first) })
-		return
 	}
-	select { // others may have taken what is here
+	if !may || in.missed { // others may have taken what is here; or the store may have come back as it was before
+		in.lookAgain()
+	}
+	in.missed = false
+}
+
+// lookAgain has the homes verified now.
+func (in *instances) lookAgain() {
+	select {
 	case in.look <- struct{}{}:
 	default:
 	}
@@ -364,7 +375,8 @@ func (in *instances) read(ctx context.Context) (gone []ledger.Beat) {
 	return gone
 }
 
-// verify compares the homes that are here with the store. One that another instance has is let go of.
+// verify compares the homes that are here with the store. One that another instance has is let go of. What the store had
+// to be told counts once it says so itself: somebody may have taken the home meanwhile.
 func (s *Homes) verify(ctx context.Context) {
 	sent := time.Now()
 	here := s.all()
@@ -376,6 +388,7 @@ func (s *Homes) verify(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	told := false
 	for i, h := range here {
 		mine := ledger.Claim{ID: s.in.Self.ID, Epoch: h.epoch}
 		switch Verify(mine, stored[i]) {
@@ -385,7 +398,12 @@ func (s *Homes) verify(ctx context.Context) {
 			if s.in.Store.Assert(ctx, callers[i], mine) != nil {
 				return
 			}
+			told = true
 		}
+	}
+	if told {
+		s.in.lookAgain()
+		return
 	}
 	s.in.mu.Lock()
 	s.in.near.Verified(sent)

@@ -368,3 +368,70 @@ func TestStoreAway(t *testing.T) {
 		t.Error("the store was not told again who has whom")
 	}
 }
+
+// A told store is one that answers as a test has it, and keeps nothing.
+type told struct {
+	redis.Homes
+	claim    ledger.Claim // what it says of each home
+	asserted int
+	lost     bool // it was told that the home is another's
+	beat     error
+}
+
+func (s *told) Beat(context.Context, ledger.Beat) error { return s.beat }
+
+func (s *told) Claims(_ context.Context, of []handoff.Caller) ([]ledger.Claim, error) {
+	return slices.Repeat([]ledger.Claim{s.claim}, len(of)), nil
+}
+
+func (s *told) Assert(context.Context, handoff.Caller, ledger.Claim) error {
+	s.asserted++
+	return nil
+}
+
+func (s *told) Lose(handoff.Caller) { s.lost = true }
+
+// looked reports whether the homes are to be verified at once.
+func (s *Homes) looked() bool {
+	select {
+	case <-s.in.look:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestToldAndTaken: a home that the store had lost, and another instance took before the store was told, is not acted
+// for until it is known whose it is.
+func TestToldAndTaken(t *testing.T) {
+	store, now, caller := &told{}, time.Now(), grantOf("alice").Caller
+	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
+	s.mu.Lock()
+	s.makeLocked(caller, now, 5).end = func(error) {}
+	s.mu.Unlock()
+	s.in.near.Acknowledged(now.Add(-deadAfter))
+	s.in.near.Acknowledged(now) // after so long that others may have taken what is here
+	if s.verify(t.Context()); s.in.mayAct() || !s.looked() || store.asserted != 1 {
+		t.Errorf("it may act: %v; the store was told %d times", s.in.mayAct(), store.asserted)
+	}
+	store.claim = ledger.Claim{ID: "b", Epoch: 6}
+	if s.verify(t.Context()); !s.in.mayAct() || !store.lost || s.had(caller) != nil {
+		t.Errorf("it may act: %v; lost: %v", s.in.mayAct(), store.lost)
+	}
+}
+
+// TestVerifiedAfterAReconnect: a store that was away, however shortly, may have come back as it was a while ago.
+func TestVerifiedAfterAReconnect(t *testing.T) {
+	store := &told{}
+	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
+	for i, away := range []bool{false, true, false, false} {
+		store.beat = nil
+		if away {
+			store.beat = handoff.Fault(handoff.CodeUnreachable, "the store", "")
+		}
+		s.in.beat(t.Context())
+		if back := i == 2; s.looked() != back {
+			t.Errorf("at beat %d the homes are verified: %v", i, !back)
+		}
+	}
+}

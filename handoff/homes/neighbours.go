@@ -3,6 +3,7 @@ package homes
 import (
 	"cmp"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	// readGap is the longest time between two readings that counts: in a longer one the store was away, or this
 	// process stood still, and nothing is known of the others.
 	readGap = 3 * readEvery
+	// forgetAfter is how long one is known that is in the table no more.
+	forgetAfter = time.Hour
 )
 
 // Neighbours is what an instance knows of the others, and of itself. It does nothing by itself: it is told what
@@ -73,6 +76,7 @@ func (n *Neighbours) Read(table []ledger.Beat, asked, answered time.Time) {
 		}
 		one.Beat, one.there = b, true
 	}
+	maps.DeleteFunc(n.of, func(_ string, one *neighbour) bool { return !one.there && one.quiet >= forgetAfter })
 }
 
 // know returns a neighbour; of one who was never seen the time begins now.

@@ -69,6 +69,17 @@ func TestDeadOfLateAnswers(t *testing.T) {
 	}
 }
 
+// TestForgotten: instances that are gone from the table are not known for ever.
+func TestForgotten(t *testing.T) {
+	var n Neighbours
+	every(0, 2*forgetAfter.Seconds(), 0.5)(func(at float64) {
+		n.Read([]ledger.Beat{{ID: fmt.Sprint("life ", int(at)/60), N: uint64(at)}}, second(at), second(at))
+	})
+	if len(n.of) > 62 || n.Dead("life 120") || !n.Dead("life 118") {
+		t.Errorf("%d are known", len(n.of))
+	}
+}
+
 // every yields the times from first to last.
 func every(first, last, step float64) func(func(float64)) {
 	return func(yield func(float64)) {
