@@ -127,7 +127,8 @@ func NewRouter(cfg Config) *Router {
 		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store},
 		log: cfg.Log, ids: cfg.IDs,
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
-		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter, mayAct: cfg.MayAct,
+		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter,
+		mayAct: cfg.MayAct,
 		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts,
 	}
 	r.mine = newCaller(r, cfg.Caller)
