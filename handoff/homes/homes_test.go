@@ -309,8 +309,8 @@ func inUse() float64 {
 	return float64(m.HeapInuse + m.StackInuse)
 }
 
-// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the run that watched
-// the turn lets go of the thread. The turn goes on where it runs.
+// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the run that
+// watched the turn lets go of the thread. The turn goes on where it runs.
 func TestNothingBeginsAtTheEnd(t *testing.T) {
 	for range 100 {
 		w := newWorld()

@@ -202,8 +202,8 @@ func literals(src []byte) []string {
 	}
 }
 
-// TestErrorsNameNoTool: what to do after an error is read by a person on the page as well as by a voice model. A command
-// for a terminal, such as `codex login`, names no tool.
+// TestErrorsNameNoTool: what to do after an error is read by a person on the page as well as by a voice model. A
+// command for a terminal, such as `codex login`, names no tool.
 func TestErrorsNameNoTool(t *testing.T) {
 	command := regexp.MustCompile("`\\w+ [^`]*`")
 	for code, meaning := range handoff.Vocabulary {
