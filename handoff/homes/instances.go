@@ -375,8 +375,8 @@ func (in *instances) read(ctx context.Context) (gone []ledger.Beat) {
 	return gone
 }
 
-// verify compares the homes that are here with the store. One that another instance has is let go of. What the store had
-// to be told counts once it says so itself: somebody may have taken the home meanwhile.
+// verify compares the homes that are here with the store. One that another instance has is let go of. What the store
+// had to be told counts once it says so itself: somebody may have taken the home meanwhile.
 func (s *Homes) verify(ctx context.Context) {
 	sent := time.Now()
 	here := s.all()

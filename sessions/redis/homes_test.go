@@ -232,8 +232,8 @@ func TestLivesBefore(t *testing.T) {
 	}
 }
 
-// TestInheritedByAFullRedis: where those whom an earlier life had cannot be put into the index of this one, they stay in
-// that of the earlier one, so that another life finds them.
+// TestInheritedByAFullRedis: where those whom an earlier life had cannot be put into the index of this one, they stay
+// in that of the earlier one, so that another life finds them.
 func TestInheritedByAFullRedis(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
