@@ -76,11 +76,14 @@ func (s *Sender) load(ctx context.Context) error {
 	if was.Private == "" {
 		return nil
 	}
-	if s.keys == was.keys { // else another instance was first, and its keys do not open these
-		for _, k := range was.Subscriptions {
-			if err := s.put(ctx, k); err != nil {
-				return fmt.Errorf("keep who is notified: %w", err)
-			}
+	if s.keys != was.keys { // another instance was first, and its keys do not open these
+		s.cfg.Log.Warn("browsers have to ask for notifications again: another instance's keys sign them",
+			zap.Int("browsers", len(was.Subscriptions)))
+		return root.Remove(formerFile)
+	}
+	for _, k := range was.Subscriptions {
+		if err := s.put(ctx, k); err != nil {
+			return fmt.Errorf("keep who is notified: %w", err)
 		}
 	}
 	return root.Remove(formerFile)
