@@ -43,7 +43,7 @@ type listing struct {
 func (f *Fleet) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
 	began := time.Now()
 	list, fault := f.ask(ctx, k, listWindow, timeout)
-	if fault != nil && time.Since(began) >= listTimeout {
+	if fault != nil && time.Since(began) >= listTimeout && !k.removed.Load() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		last := f.lists[k.spec.Name]
