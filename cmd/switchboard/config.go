@@ -26,7 +26,7 @@ type settings struct {
 	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies" doc:"networks of the proxies that do TLS before us; only they and loopback may connect"`
 	Media          mediaSettings    `yaml:"media"`
 	Redis          secret           `yaml:"redis" unset:"a file" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS; ?master_name=NAME at a Sentinel"`
-	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine: whoever is on the way can read along and take over"`
+	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine, or by a Sentinel, which may name one: whoever is on the way can read along and take over"`
 	Keys           []keySetting     `yaml:"keys"`
 	Limits         limitSettings    `yaml:"limits"`
 	Model          modelSettings    `yaml:"model"`

@@ -77,10 +77,15 @@ func (c *checker) redis() {
 	if err != nil {
 		return
 	}
-	far := u.Hostname() != "" && !servers.Loopback(u.Hostname()) || u.Query().Has("master_name") // a Sentinel names any machine
-	if u.Scheme == "redis" && far && !c.s.RedisPlaintext {
-		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set "+
-			"redis_allow_plaintext: true")
+	plainly := ""
+	switch {
+	case u.Query().Has("master_name"):
+		plainly = "by a Sentinel may lead to another machine, in the clear"
+	case u.Hostname() != "" && !servers.Loopback(u.Hostname()):
+		plainly = "to another machine goes in the clear"
+	}
+	if u.Scheme == "redis" && plainly != "" && !c.s.RedisPlaintext {
+		c.bad("redis", "redis:// %s: use rediss:// or a tunnel, or set redis_allow_plaintext: true", plainly)
 	}
 	if u.Scheme != "redis" && c.s.RedisPlaintext {
 		c.bad("redis_allow_plaintext", "goes with redis:// addresses only")

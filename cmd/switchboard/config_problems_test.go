@@ -232,7 +232,7 @@ func mannerProblems() []problemCase {
 		{"redis in the clear", "redis: redis://u:s3cret@cache.example.com:6379/0\n", []string{
 			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"by a sentinel in the clear", "redis: redis://127.0.0.1:26379/0?master_name=main\n", []string{
-			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
+			"switchboard.yaml:1:8: redis: redis:// by a Sentinel may lead to another machine, in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"redis not in the clear", "redis: rediss://cache.example.com:6379/0\nredis_allow_plaintext: true\n", []string{
 			"switchboard.yaml:2:24: redis_allow_plaintext: goes with redis:// addresses only"}},
 		{"no redis in the clear", "redis_allow_plaintext: true\n",
