@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// yieldAfter is for how long a caller speaks into the voice, as voice detection tells it, until that stops. A murmur
-	// is over by then: it takes 200 to 450 ms, is noticed in 100 to 350, and its end half a second after it.
+	// yieldAfter is for how long a caller speaks into the voice, as voice detection tells it, until that stops. A
+	// murmur is over by then: it takes 200 to 450 ms, is noticed in 100 to 350, and its end half a second after it.
 	yieldAfter = 900 * time.Millisecond
 	// wordsWithin is how long the words of what was said into the voice are waited for, once that is over. Then it may
 	// have been a "stop".
 	wordsWithin = 2500 * time.Millisecond
-	// maxInterjections bounds those whose words are waited for. The oldest is forgotten first: the newer ones are spoken
-	// into the same voice.
+	// maxInterjections bounds those whose words are waited for. The oldest is forgotten first: the newer ones are
+	// spoken into the same voice.
 	maxInterjections = 8
 )
 

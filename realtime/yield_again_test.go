@@ -139,8 +139,8 @@ func (s *stage) cutAt(far bool, tag string) (ms int) {
 	return ms
 }
 
-// TestYieldsAndIsAnswered: who interrupts is answered, also where the model had not heard yet that it is stopped as they
-// ended, and then answers nobody by itself.
+// TestYieldsAndIsAnswered: who interrupts is answered, also where the model had not heard yet that it is stopped as
+// they ended, and then answers nobody by itself.
 func TestYieldsAndIsAnswered(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		for _, c := range []struct {

@@ -77,8 +77,8 @@ const (
 	TypePlayed = "switchboard.played"
 	// TypeFormats is a session.update that sets the sound which the leg carries.
 	TypeFormats = "switchboard.formats"
-	// TypeWords says what the call made of the caller's words, item_id: backchannel, true where they only show that they
-	// listen.
+	// TypeWords says what the call made of the caller's words, item_id: backchannel, true where they only show that
+	// they listen.
 	TypeWords = "switchboard.words"
 	// TypeOpened says that the client can be reached: from now on it sets its session up.
 	TypeOpened = "switchboard.opened"
