@@ -68,6 +68,11 @@ func TestPageInTheHand(t *testing.T) {
 		eval[bool](p, `(far.say({ type: "`+end+`" }), true)`)
 		p.Until(`document.getElementById("remote").volume === 1`)
 	}
+	// Where that does not cut it the page does, also if the voice begins another answer meanwhile.
+	eval[bool](p, `(far.events.length = 0, [{ type: "output_audio_buffer.started" }, { type: "input_audio_buffer.speech_started" },
+	  { type: "output_audio_buffer.stopped" }, { type: "output_audio_buffer.started" }].forEach(far.say), true)`)
+	p.Until(`far.types() === "output_audio_buffer.clear"`)
+	eval[bool](p, `(far.say({ type: "input_audio_buffer.speech_stopped" }), true)`)
 	// A page that was hidden has lost the screen, and asks again when it is back.
 	eval[bool](p, `(device.locks[0].lose(), document.dispatchEvent(new Event("visibilitychange")), true)`)
 	p.Until(`device.locks.length === 2 && device.locks[1].held`)

@@ -76,9 +76,11 @@ export function calling({ settings, remote }) {
         aloud.stop();
         if (get().talk.speaking) lower();
         break;
-      case "input_audio_buffer.speech_stopped":
       case "output_audio_buffer.started":
       case "output_audio_buffer.stopped":
+        if (!get().talk.hearing) raise(); // or else somebody speaks into the next answer, too
+        break;
+      case "input_audio_buffer.speech_stopped":
       case "output_audio_buffer.cleared":
         raise();
         break;
@@ -95,7 +97,7 @@ export function calling({ settings, remote }) {
     remote.volume = 0.25;
     lowered = setTimeout(() => {
       raise();
-      if (settings.interrupt) call.stopTalking();
+      if (settings.interrupt && get().talk.speaking) call.stopTalking();
     }, 2000);
   }
   function raise() {
