@@ -35,8 +35,8 @@ func TestPageToastsCoverNothing(t *testing.T) {
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	p.talk(sceneTalk)
 	eval[bool](p, `import("/page/store.js").then(({ toast }) => {
-	  toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started.", action: { label: "Try again", run() {} } });
-	  toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", action: { label: "Move the call here", run() {} } });
+	  toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started.", stays: true, action: { label: "Try again", run() {} } });
+	  toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", stays: true, action: { label: "Move the call here", run() {} } });
 	  return true;
 	})`)
 	p.Until(`document.querySelectorAll(".toast").length === 2`)
