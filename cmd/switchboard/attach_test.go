@@ -32,7 +32,8 @@ func TestAttachedCall(t *testing.T) {
 	if status, body := r.ask(http.MethodPost, "/v1/realtime/attach", `{"call_id":"`+id+`"}`); status != http.StatusCreated || !strings.Contains(string(body), id) {
 		t.Fatalf("%d %s", status, body)
 	}
-	p.await("session.updated")
+	for !strings.Contains(p.await("session.updated").raw, `"codex"`) { // one more tells that the call was joined
+	}
 	p.say("On bigpc continue the auth session and run the tests")
 	p.hear("TestRefreshExpiredToken")
 	until(t, "it to be heard", func() bool { all := r.handoffs(); return len(all) == 1 && all[0].State == handoff.StatusDelivered })
