@@ -96,6 +96,24 @@ func card(prompt string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector(".line-asked").textContent.toLowerCase().includes(%q))`, strings.ToLower(prompt))
 }
 
+// interrupts asks something and speaks into the answer, until that is stopped. On a busy machine a short answer may be
+// over before the sound was heard for long enough; then it asks again.
+func (p *tab) interrupts(words, stopped string) {
+	p.T.Helper()
+	for range 10 {
+		eval[bool](p, `(seen.interrupt(), true)`)
+		p.says(words)
+		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if eval[bool](p, `!!(`+stopped+`)`) {
+				return
+			}
+		}
+		eval[bool](p, `(seen.makeSound(false), true)`)
+		p.Status("Listening")
+	}
+	p.T.Fatal("no answer was stopped")
+}
+
 // voice waits until the voice has said something with these words.
 func (p *tab) voice(words string) {
 	p.T.Helper()

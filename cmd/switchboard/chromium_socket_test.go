@@ -60,9 +60,7 @@ func TestChromiumWithoutUDP(t *testing.T) {
 
 	// The caller interrupts: the voice falls silent, and the model learns what was heard.
 	before := eval[int](p, cutShort)
-	eval[bool](p, `(seen.interrupt(), true)`)
-	p.says("Which machines do I have?")
-	p.Until(fmt.Sprintf(`wire.loud > 0 && %s > %d && wire.sent.at(-1).audio_end_ms > 0`, cutShort, before))
+	p.interrupts("Which machines do I have?", fmt.Sprintf(`wire.loud > 0 && %s > %d && wire.sent.at(-1).audio_end_ms > 0`, cutShort, before))
 	eval[bool](p, `(seen.makeSound(false), true)`)
 	p.Shows("I hear that you are speaking")
 	p.Until(`[...document.querySelectorAll(".line.voice")].some((l) => /are ready|laptop|bigpc/.test(l.textContent) && l.textContent.includes("stopped"))`)
