@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -15,45 +14,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"switchboard/realtime/rtc/rtctest"
 	"switchboard/realtime/simulator"
 )
-
-// pipes is a listener without a network.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.conns <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // recorded returns the sound of somebody who names a card, from Debian's package pocketsphinx-testdata, as PCM16 at the
 // rate of the API: the recording has two thirds of its samples.
@@ -75,7 +38,7 @@ func recorded(t *testing.T, name string) []byte {
 // as short as a murmur stop nothing, and the sentence after them does, over and over.
 func TestYieldsToRecordedSpeech(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := newPipes()
+		lines := rtctest.NewPipes()
 		script := &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
 			if len(h.Texts) == 0 { // sound, of which the model finds no words
 				return nil
@@ -83,7 +46,7 @@ func TestYieldsToRecordedSpeech(t *testing.T) {
 			return []simulator.Move{simulator.Say{Text: strings.Repeat("It goes on. ", 60)}}
 		}}
 		front, err := NewFront(Config{ModelURL: "ws://127.0.0.1:1/v1/realtime", Model: "simulator", Router: &listener{}, Tools: ours,
-			Dial: lines.dial})
+			Dial: lines.Dial})
 		if err != nil {
 			t.Fatal(err)
 		}

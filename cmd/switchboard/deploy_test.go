@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -71,21 +69,7 @@ func TestDeployment(t *testing.T) {
 	}
 	r.up("bigpc")
 
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/fleet/events", nil)
-	must(t, err)
-	req.Header.Set("Authorization", "Bearer "+testKey)
-	feed, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer feed.Body.Close()
-	events := bufio.NewScanner(feed.Body)
-	events.Buffer(nil, 1<<20)
-	events.Scan() // the first has come, and the stream is open
-	r.post("/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`)
-	for !strings.Contains(events.Text(), "run the tests") && events.Scan() {
-	}
-	if err := events.Err(); err != nil || !strings.Contains(events.Text(), "run the tests") {
-		t.Errorf("the stream ended before its event: %v", err)
-	}
+	r.streamsWork()
 
 	p := r.call()
 	p.say("Which machines do I have?")

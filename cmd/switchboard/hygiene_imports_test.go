@@ -49,7 +49,7 @@ func ourImports() []importRule {
 		{"realtime/recall", []string{"realtime/events", "realtime/mask"}, nil, "it remembers a conversation, and decides nothing"},
 		{"realtime/rtc", []string{"handoff", "realtime/codec", "realtime/events", "realtime/outbound"}, []string{"realtime/rtc/rtctest"}, "it carries a call and must not know what that does"},
 		{"realtime/rtc/rtctest", []string{"handoff"}, nil, "it is a browser, and knows the wire alone"},
-		{"realtime/simulator", []string{"handoff", "handoff/speakable", "handoff/tools", "handoff/wording", "realtime"}, nil, "it is a voice model's far end, and knows the wire alone"},
+		{"realtime/simulator", []string{"handoff", "handoff/speakable", "handoff/tools", "handoff/wording", "realtime"}, []string{"realtime/rtc/rtctest"}, "it is a voice model's far end, and knows the wire alone"},
 		{"servers", []string{"handoff"}, []string{"servers/serverstest", "servers/simulator"},
 			"it must not know voice, nor the kinds of servers: an agent is asked, not spoken to"},
 		{"servers/turns", []string{"handoff"}, nil, "it is bookkeeping that any kind of server needs, so it may know none"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -241,6 +242,26 @@ func until(t testing.TB, what string, true_ func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
+	}
+}
+
+// streamsWork gives work, and holds that the stream of events tells of it as it begins.
+func (r *running) streamsWork() {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.base+"/fleet/events", nil)
+	must(r.t, err)
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	feed, err := http.DefaultClient.Do(req)
+	must(r.t, err)
+	defer feed.Body.Close()
+	events := bufio.NewScanner(feed.Body)
+	events.Buffer(nil, 1<<20)
+	events.Scan() // the first has come, and the stream is open
+	r.post("/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`)
+	for !strings.Contains(events.Text(), "run the tests") && events.Scan() {
+	}
+	if err := events.Err(); err != nil || !strings.Contains(events.Text(), "run the tests") {
+		r.t.Errorf("the stream ended before its event: %v", err)
 	}
 }
 

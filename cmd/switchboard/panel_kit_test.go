@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"path"
 	"regexp"
@@ -32,6 +30,7 @@ import (
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
 	"switchboard/realtime/rtc"
+	"switchboard/realtime/rtc/rtctest"
 	"switchboard/realtime/simulator"
 )
 
@@ -131,10 +130,10 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
 	stopRouter := background(t, r.Run)
 	booth := rtc.NewBooth(client == lowersIt, p.hear, p.event)
-	model, lines := newModelOfPanel(p, booth), newPipes()
+	model, lines := newModelOfPanel(p, booth), rtctest.NewPipes()
 	stopModel := background(t, func(ctx context.Context) error { return model.Serve(ctx, lines) })
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: "ws://127.0.0.1:1/v1/realtime", Model: simulator.Name, Router: calls, Tools: tools.For, Dial: lines.dial,
+		ModelURL: "ws://127.0.0.1:1/v1/realtime", Model: simulator.Name, Router: calls, Tools: tools.For, Dial: lines.Dial,
 		Backchannel: consent.Backchannel, Log: zap.NewNop(), Ticks: func(_ string, log []byte) { p.log = log },
 	})
 	must(t, err)
@@ -164,7 +163,7 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 }
 
 // offers begins a call of the voice model's server, as a page does.
-func (p *panelist) offers(lines *pipes) (id string) {
+func (p *panelist) offers(lines *rtctest.Pipes) (id string) {
 	p.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -172,7 +171,7 @@ func (p *panelist) offers(lines *pipes) (id string) {
 	must(p.t, form.WriteField("session", `{"type":"realtime","model":"`+simulator.Name+`","audio":{"input":{"transcription":`+
 		`{"model":"gpt-4o-mini-transcribe"},"turn_detection":{"type":"server_vad","interrupt_response":false}}}}`))
 	must(p.t, form.Close())
-	transport := &http.Transport{DialContext: lines.dial}
+	transport := &http.Transport{DialContext: lines.Dial}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Post("http://127.0.0.1:1/v1/realtime/calls", form.FormDataContentType(), &body)
 	must(p.t, err)
@@ -380,44 +379,6 @@ func (p *panelist) anchor(from string, nth int) (since time.Time, ok bool) {
 		return p.heard, !sounds && !p.heard.IsZero()
 	}
 	return time.Time{}, false
-}
-
-// pipes is a listener without a network.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-// dial connects to who accepts.
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.conns <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, io.ErrClosedPipe
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // delivered looks which outcomes were told, by the end of the call.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,21 +24,7 @@ func TestPeers(t *testing.T) {
 	a, b := start(t, shares), start(t, shares)
 	b.up("bigpc") // and the owner is there from now on
 
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/fleet/events", nil)
-	must(t, err)
-	req.Header.Set("Authorization", "Bearer "+testKey)
-	feed, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer feed.Body.Close()
-	events := bufio.NewScanner(feed.Body)
-	events.Buffer(nil, 1<<20)
-	events.Scan() // the first has come, and the stream is open
-	a.post("/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`)
-	for !strings.Contains(events.Text(), "run the tests") && events.Scan() {
-	}
-	if err := events.Err(); err != nil || !strings.Contains(events.Text(), "run the tests") {
-		t.Errorf("the stream ended before its event: %v", err)
-	}
+	a.streamsWork()
 
 	p := a.call()
 	p.say("Which machines do I have?")

@@ -16,42 +16,9 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/rtc/rtctest"
 )
-
-// pipes is a listener without a network, for bubbles.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // client reads events of a real connection.
 type client struct {
@@ -59,9 +26,9 @@ type client struct {
 	ws *websocket.Conn
 }
 
-func (p *pipes) connect(t *testing.T) *client {
+func connect(t *testing.T, p *rtctest.Pipes) *client {
 	t.Helper()
-	d := websocket.Dialer{NetDialContext: p.dial, Subprotocols: []string{"realtime", "openai-insecure-api-key.x"}}
+	d := websocket.Dialer{NetDialContext: p.Dial, Subprotocols: []string{"realtime", "openai-insecure-api-key.x"}}
 	ws, _, err := d.Dial("ws://127.0.0.1/v1/realtime?model=anything", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -113,10 +80,10 @@ func (c *client) closed() int {
 }
 
 // serve runs a test against a served model in a bubble: one that leaves a goroutine behind fails.
-func serve(t *testing.T, config Config, test func(t *testing.T, p *pipes, stop func())) {
+func serve(t *testing.T, config Config, test func(t *testing.T, p *rtctest.Pipes, stop func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipes()
+		p := rtctest.NewPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- New(config).Serve(ctx, p) }()
@@ -133,8 +100,8 @@ func serve(t *testing.T, config Config, test func(t *testing.T, p *pipes, stop f
 }
 
 func TestCallOverASocket(t *testing.T) {
-	serve(t, Config{}, func(t *testing.T, p *pipes, _ func()) {
-		c := p.connect(t)
+	serve(t, Config{}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
+		c := connect(t, p)
 		defer c.ws.Close()
 		c.send(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"list_servers"}]}}`)
 		c.await("session.updated")
@@ -161,10 +128,10 @@ func TestCallOverASocket(t *testing.T) {
 }
 
 func TestServeEndsItsConnections(t *testing.T) {
-	serve(t, Config{}, func(t *testing.T, p *pipes, stop func()) {
+	serve(t, Config{}, func(t *testing.T, p *rtctest.Pipes, stop func()) {
 		var wg sync.WaitGroup
 		for range 3 {
-			c := p.connect(t)
+			c := connect(t, p)
 			c.send(`{"type":"response.create"}`)
 			wg.Go(func() {
 				if code := c.closed(); code != closeGoingAway {
@@ -180,8 +147,8 @@ func TestServeEndsItsConnections(t *testing.T) {
 }
 
 func TestServeDoesNotWaitForADeafClient(t *testing.T) {
-	serve(t, Config{}, func(t *testing.T, p *pipes, stop func()) {
-		c := p.connect(t)
+	serve(t, Config{}, func(t *testing.T, p *rtctest.Pipes, stop func()) {
+		c := connect(t, p)
 		c.send(`{"type":"response.create"}`) // and nobody reads: on a pipe the first write waits
 		synctest.Wait()
 		began := time.Now()
@@ -206,8 +173,8 @@ func TestServeFailsWithItsListener(t *testing.T) {
 
 func TestSlowClientIsDisconnected(t *testing.T) {
 	script := &Script{Steps: []Step{{Do: []Move{Say{Text: strings.Repeat("word ", 3000)}}}}}
-	serve(t, Config{Script: script}, func(t *testing.T, p *pipes, _ func()) {
-		c := p.connect(t)
+	serve(t, Config{Script: script}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
+		c := connect(t, p)
 		c.send(`{"type":"response.create"}`)
 		time.Sleep(writeWait + 2*endWait) // nobody reads
 		began := time.Now()
@@ -235,8 +202,8 @@ func TestOutboxIsBounded(t *testing.T) {
 }
 
 func TestHugeFrameEndsTheConnection(t *testing.T) {
-	serve(t, Config{}, func(t *testing.T, p *pipes, _ func()) {
-		c := p.connect(t)
+	serve(t, Config{}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
+		c := connect(t, p)
 		wrote := make(chan error, 1)
 		go func() { wrote <- c.ws.WriteMessage(websocket.TextMessage, make([]byte, maxFrame+4<<20)) }()
 		if code := c.closed(); code != websocket.CloseMessageTooBig {
@@ -254,11 +221,11 @@ func TestScriptActsFromOutside(t *testing.T) {
 	synctestNow := func(t *testing.T, test func(c *client, now chan<- Event)) {
 		synctest.Test(t, func(t *testing.T) {
 			now := make(chan Event)
-			p := newPipes()
+			p := rtctest.NewPipes()
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { _ = New(Config{Script: &Script{Now: now, Else: Repeat}}).Serve(ctx, p) })
-			c := p.connect(t)
+			c := connect(t, p)
 			test(c, now)
 			c.ws.Close()
 			cancel()
@@ -297,8 +264,8 @@ func TestScriptActsFromOutside(t *testing.T) {
 }
 
 func TestSessionEndsAtItsLimit(t *testing.T) {
-	serve(t, Config{Limit: 5 * time.Minute}, func(t *testing.T, p *pipes, _ func()) {
-		c := p.connect(t)
+	serve(t, Config{Limit: 5 * time.Minute}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
+		c := connect(t, p)
 		if code := c.await("error").Get("error.code").Str; code != "session_expired" {
 			t.Errorf("error %s", code)
 		}

@@ -1,4 +1,5 @@
-// Package rtctest is a browser for tests: a WebRTC client as a page makes it, without a page.
+// Package rtctest is a browser for tests: a WebRTC client as a page makes it, without a page; and a listener without a
+// network.
 //
 // It must not know the leg that it talks to.
 package rtctest
