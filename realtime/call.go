@@ -49,6 +49,7 @@ type Call struct {
 	model   string              // the voice model's name, as it was told last; Guarded by mu
 	besides int                 // sockets beside the client; Guarded by the front's mu
 	wished  bool                // Owned by run: somebody hung up, and did not vanish
+	noted   func()              // Set once, by serve: keeps how the call ended, before its client knows; or nil
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; run's alone once the call has ended
@@ -206,11 +207,16 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.hearing.signs(time.Now())
 	c.over.Store(true)
 	c.sum(time.Since(began))
-	c.farewell()
+	c.leaveModel()
 	var closing sync.WaitGroup
 	defer closing.Wait()
 	closing.Go(func() { c.legs.model.Close(nil) })
-	closing.Go(func() { c.legs.client.Close(c.cause) })
+	closing.Go(func() {
+		if c.noted != nil {
+			c.noted()
+		}
+		c.leaveClient()
+	})
 	if heir := c.renewal.heir; heir != nil {
 		closing.Go(func() { heir.Close(nil) })
 	}
@@ -378,8 +384,8 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	}
 }
 
-// farewell leaves nothing open on either side: every request has an output, and the client knows why.
-func (c *Call) farewell() {
+// leaveModel leaves nothing open at the model: every request has an output.
+func (c *Call) leaveModel() {
 	for callID, r := range c.saying.requests {
 		if !r.answered {
 			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, `{"status":"the call has ended"}`))
@@ -388,11 +394,16 @@ func (c *Call) farewell() {
 	if c.hearing.attached != nil && c.mask.Begun() {
 		c.legs.model.Send(c.mask.Leave())
 	}
+}
+
+// leaveClient tells the client why the call has ended, and closes its leg.
+func (c *Call) leaveClient() {
 	if c.cause != nil && c.cause.Code != handoff.CodeSlowClient {
 		c.legs.client.Send(events.Error(c.ids.Next(), events.Fault{
 			Kind: "server_error", Code: string(c.cause.Code), Message: c.cause.Spoken(),
 		}))
 	}
+	c.legs.client.Close(c.cause)
 }
 
 // handOver gives the router what it has not taken yet, and the end of the call.

@@ -122,6 +122,29 @@ func TestShutdownEndsCalls(t *testing.T) {
 	})
 }
 
+// TestEndIsKeptBeforeTheClientKnows: a client that calls again at once is told of the call that broke off.
+func TestEndIsKeptBeforeTheClientKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+		s.call = newCall(someone, ours, "rtc_test", s.client, s.model, nopLog())
+		kept := make(chan struct{})
+		s.call.noted = func() { <-kept }
+		go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+		s.open(freshSession)
+		s.client.sent()
+		s.call.halt(handoff.Fault(handoff.CodeVoiceGone, "", ""))
+		synctest.Wait()
+		if told := s.client.sent(); s.client.closed || told != nil {
+			t.Errorf("the client knows already: closed %t, told %q", s.client.closed, told)
+		}
+		close(kept)
+		s.wantEnd(<-s.ended, handoff.CodeVoiceGone)
+		if told := s.client.sent(); len(told) != 1 {
+			t.Errorf("the client was told %q", told)
+		}
+	})
+}
+
 // deserter is a router that leaves.
 type deserter struct{}
 

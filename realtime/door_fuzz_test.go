@@ -54,7 +54,7 @@ func throughDoor(frames string, door func(*Call, []byte)) (toClient, toModel []s
 			c.saying.say(handoff.Utterance{ID: "u", CallID: "c0", Text: "done", Floor: handoff.FloorAsk})
 		}
 	}
-	c.farewell()
+	c.leaveModel()
 	return client.sent(), model.sent()
 }
 

@@ -451,8 +451,10 @@ func (b *logBuffer) String() string {
 	return b.buf.String()
 }
 
+// tail returns the last n bytes, without what the WebRTC library tells of itself.
 func (b *logBuffer) tail(n int) string {
-	s := b.String()
+	lines := strings.SplitAfter(b.String(), "\n")
+	s := strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"msg":"webrtc","scope"`) }), "")
 	return s[max(0, len(s)-n):]
 }
 
