@@ -43,7 +43,7 @@ func TestChromiumDirect(t *testing.T) {
 	}
 
 	// The voice falls silent when somebody speaks, as the server of the voice model has it.
-	p.interrupts("Which machines do I have?", `[...document.querySelectorAll(".line.voice")].at(-1).textContent.includes("stopped")`)
+	p.interrupts(`[...document.querySelectorAll(".line.voice")].at(-1).textContent.includes("stopped")`)
 	eval[bool](p, `(seen.makeSound(false), true)`)
 	p.Shows("I hear that you are speaking")
 	p.Status("Listening")

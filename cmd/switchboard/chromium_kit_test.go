@@ -96,13 +96,13 @@ func card(prompt string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector(".line-asked").textContent.toLowerCase().includes(%q))`, strings.ToLower(prompt))
 }
 
-// interrupts asks something and speaks into the answer, until that is stopped. On a busy machine a short answer may be
-// over before the sound was heard for long enough; then it asks again.
-func (p *tab) interrupts(words, stopped string) {
+// interrupts asks for the longest answer of the simulated voice and speaks into it, until it is stopped. On a busy
+// machine it may be over before the sound was heard for long enough; then it asks again.
+func (p *tab) interrupts(stopped string) {
 	p.T.Helper()
 	for range 10 {
 		eval[bool](p, `(seen.interrupt(), true)`)
-		p.says(words)
+		p.says("What can you do?")
 		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			if eval[bool](p, `!!(`+stopped+`)`) {
 				return

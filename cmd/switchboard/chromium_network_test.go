@@ -75,7 +75,7 @@ func TestChromiumOneEndNotice(t *testing.T) {
 	p.Choose("Call")
 	p.Status("Listening")
 	p.says("Remember the blue door")
-	p.voice("Noted.") // by then Switchboard, too, knows that the sentence arrived
+	p.voice("Noted: Remember the blue door.") // not the greeting: Switchboard, too, knows now that the sentence arrived
 	way.proxy.Stop()
 	p.Status("Not in a call")
 	p.Pictures("network-ended")
@@ -85,6 +85,11 @@ func TestChromiumOneEndNotice(t *testing.T) {
 	must(t, way.proxy.Start())
 	p.Choose("Call")
 	p.Status("Listening")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the voice model was told %q", notes())
+		}
+	})
 	var asked time.Time
 	until(t, "the note", func() bool { // it is told beside the first words, or the next
 		if time.Since(asked) > 5*time.Second {
@@ -108,7 +113,7 @@ func notingVoice(t *testing.T) (modelPlan, func() []string) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(append(all, h.Texts...), h.Messages...)
-			return []simulator.Move{simulator.Say{Text: "Noted."}}
+			return []simulator.Move{simulator.Say{Text: "Noted: " + strings.Join(h.Texts, " ") + "."}}
 		}}})
 	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
 	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}, func() []string {
