@@ -8,6 +8,10 @@
 // its homes are still its own, no agent is given anything by it. What it writes of a home that another has taken, the
 // store refuses.
 //
+// An instance that is to end while others are there drains: it takes no home any more, says so with its beat, and lets
+// go of each home once nobody is served in it. Whoever is asked for the caller takes it; where work is open in it, an
+// instance that has seen the beat does.
+//
 // It must not know any call, tool, adapter or store, like the routers.
 //
 // # Concurrency
@@ -68,9 +72,10 @@ type Homes struct {
 // A home is the router of one caller.
 type home struct {
 	*router.Router
-	epoch int64                   // Set once: in which it was taken; 0: nobody else takes homes
-	asked time.Time               // Guarded by the homes' mu: when something was last asked of it
-	end   context.CancelCauseFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
+	epoch  int64                   // Set once: in which it was taken; 0: nobody else takes homes
+	asked  time.Time               // Guarded by the homes' mu: when something was last asked of it
+	guests int                     // Guarded by the homes' mu: requests that are served in it; see [Homes.Where]
+	end    context.CancelCauseFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
 }
 
 // New returns homes whose routers are all of one configuration. Its Caller is that of each home; of IDs, Queues,

@@ -84,6 +84,7 @@ type instances struct {
 	first   chan struct{}                // closed once this instance may act for the first time
 	beaten  uint64                       // Owned by beat
 	missed  bool                         // Owned by beat: the store did not take the newest one
+	drains  bool                         // Guarded by mu: it takes no homes any more
 	heir    map[string]bool              // Guarded by mu: of whom the homes are being taken over, by id
 	near    Neighbours                   // Guarded by mu
 	taking  map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
@@ -150,18 +151,39 @@ func (s *Homes) Instances() (there []Instance) {
 
 // Where returns the instance that has a caller now, after it was taken by this one where it was free or where its
 // instance is dead. Of one instance alone it is the zero Instance, which costs nothing. While this instance may have
-// lost its homes it takes none, and gives [handoff.CodeStoreDown].
+// lost its homes it takes none, and gives [handoff.CodeStoreDown]; one that drains names another that is to take it.
+// ctx is of the request for which that is asked: until it ends, a home here is not handed over.
 func (s *Homes) Where(ctx context.Context, c handoff.Caller) (Instance, error) {
 	if s.in == nil {
 		return Instance{}, nil
 	}
-	at, err := s.locate(ctx, c)
-	if err == nil && at.ID == s.in.Self.ID {
-		if h := s.had(c); h != nil {
+	for {
+		at, err := s.locate(ctx, c)
+		if err != nil || at.ID != s.in.Self.ID {
+			return at, err
+		}
+		if h := s.visit(ctx, c); h != nil {
 			_ = h.Recovered(ctx, knownWithin) // else each request is told
+			return at, nil
 		}
 	}
-	return at, err
+}
+
+// visit counts what is served in a home until ctx ends, and returns the home; nil: it was let go of meanwhile.
+func (s *Homes) visit(ctx context.Context, c handoff.Caller) *home {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.homes[c]
+	if h == nil {
+		return nil
+	}
+	h.guests++
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		h.guests--
+	})
+	return h
 }
 
 // had returns the home of a caller, nil where there is none.
@@ -216,6 +238,9 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	s.mu.Unlock()
 	if leaving != nil { // what it still writes is of before
 		<-leaving
+	}
+	if in.draining() {
+		return s.successor(ctx, c)
 	}
 	if !in.mayAct() {
 		return Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
@@ -314,6 +339,7 @@ func (s *Homes) share(ctx context.Context) {
 				return
 			}
 			s.verify(ctx)
+			s.release(time.Now())
 		}
 	})
 	all.Wait()
@@ -324,7 +350,9 @@ func (in *instances) beat(ctx context.Context) {
 	in.beaten++
 	sent := time.Now()
 	self := in.Self
-	b := ledger.Beat{ID: self.ID, N: in.beaten, Address: self.Address, Fingerprint: self.Fingerprint}
+	b := ledger.Beat{
+		ID: self.ID, N: in.beaten, Address: self.Address, Fingerprint: self.Fingerprint, Draining: in.draining(),
+	}
 	if err := in.Store.Beat(ctx, b); err != nil {
 		if !in.missed {
 			in.log.Warn("the store takes no beats", zap.Error(err))
@@ -353,7 +381,7 @@ func (in *instances) lookAgain() {
 	}
 }
 
-// read looks who beats, and returns those who are gone and whose homes nobody here takes over so far.
+// read looks who beats, and returns those who are gone or drain, and whose homes nobody here takes over so far.
 func (in *instances) read(ctx context.Context) (gone []ledger.Beat) {
 	asked := time.Now()
 	table, err := in.Store.Beats(ctx)
@@ -363,10 +391,11 @@ func (in *instances) read(ctx context.Context) (gone []ledger.Beat) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.near.Read(table, asked, time.Now())
-	if !in.near.MayAct(time.Now()) {
+	if in.drains || !in.near.MayAct(time.Now()) {
 		return nil
 	}
-	for _, one := range in.near.Gone() {
+	drain := slices.DeleteFunc(in.near.There(), func(b ledger.Beat) bool { return !b.Draining })
+	for _, one := range append(in.near.Gone(), drain...) {
 		if one.ID != in.Self.ID && !in.heir[one.ID] {
 			in.heir[one.ID] = true
 			gone = append(gone, one)
@@ -426,9 +455,13 @@ func (s *Homes) evict(h *home) {
 	}
 }
 
-// takeOver takes the homes of an instance that is gone: those first which are this one's to take, and a moment later
-// what the others have not taken.
+// takeOver takes the homes of an instance that is gone, or those that one which drains has let go of: those first which
+// are this one's to take, and a moment later what the others have not taken.
 func (s *Homes) takeOver(ctx context.Context, gone ledger.Beat) {
+	dead, of := s.Dead(gone.ID), gone.ID
+	if !dead {
+		of = ""
+	}
 	defer func() {
 		s.in.mu.Lock()
 		defer s.in.mu.Unlock()
@@ -448,7 +481,7 @@ func (s *Homes) takeOver(ctx context.Context, gone ledger.Beat) {
 		}
 	}
 	s.in.mu.Unlock()
-	if !s.inherit(ctx, gone.ID, mine) {
+	if !s.inherit(ctx, of, mine) {
 		return
 	}
 	if len(others) > 0 {
@@ -458,14 +491,15 @@ func (s *Homes) takeOver(ctx context.Context, gone ledger.Beat) {
 			return
 		}
 	}
-	if s.inherit(ctx, gone.ID, others) {
+	if s.inherit(ctx, of, others) && dead {
 		s.each.Log.Info("the callers of an instance that is gone are taken over", zap.String("instance", gone.ID),
 			zap.Int("callers", len(had)))
 		_ = s.in.Store.Forget(ctx, gone, had) // else it is tried again
 	}
 }
 
-// inherit takes those homes which an instance still has that is gone. False: some could not be taken.
+// inherit takes those homes which are free, or which an instance still has that is gone; "": none is. False: some could
+// not be taken.
 func (s *Homes) inherit(ctx context.Context, gone string, of []handoff.Caller) bool {
 	stored, err := s.in.Store.Claims(ctx, of)
 	if err != nil {
@@ -475,7 +509,7 @@ func (s *Homes) inherit(ctx context.Context, gone string, of []handoff.Caller) b
 	room := make(chan struct{}, recovering)
 	failed := make(chan struct{}, 1)
 	for i, c := range of {
-		if stored[i].ID != gone && stored[i] != (ledger.Claim{}) {
+		if stored[i].ID != gone && stored[i].ID != "" {
 			continue
 		}
 		room <- struct{}{}

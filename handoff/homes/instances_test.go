@@ -139,7 +139,9 @@ func (w *town) open(name string) *instance {
 // where is who has a caller, as an instance says.
 func (o *instance) where(t *testing.T, user string) string {
 	t.Helper()
-	at, err := o.Where(t.Context(), grantOf(user).Caller)
+	request, end := context.WithCancel(t.Context())
+	defer end()
+	at, err := o.Where(request, grantOf(user).Caller)
 	if err != nil {
 		return string(code(err))
 	}

@@ -31,6 +31,7 @@ const (
 type Neighbours struct {
 	acted  time.Time             // when the newest beat was sent that the store has acknowledged
 	lapsed bool                  // others may have taken what this instance has: it has to look first
+	left   string                // this instance, once it takes nobody any more; "": it does
 	read   time.Time             // when the newest answer came with the table
 	of     map[string]*neighbour // by id
 }
@@ -115,12 +116,15 @@ func (n *Neighbours) There() (there []ledger.Beat) {
 	return there
 }
 
+// Leaves takes that an instance, which is this one, takes no homes any more.
+func (n *Neighbours) Leaves(id string) { n.left = id }
+
 // Taker returns which instance is to take the home of a caller whose own is gone: each instance that sees the same
 // others names the same. It is "" where none takes any.
 func (n *Neighbours) Taker(c handoff.Caller) (taker string) {
 	var highest uint64
 	for id, one := range n.of {
-		if !one.there || one.Draining || one.quiet >= deadAfter {
+		if !one.there || one.Draining || id == n.left || one.quiet >= deadAfter {
 			continue
 		}
 		sum := fnv.New64a()

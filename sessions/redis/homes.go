@@ -381,7 +381,8 @@ func (e *engine) former(ctx context.Context) error {
 }
 
 // Leave lets go of a caller of whom nothing is written any more: from the call on what is written of them waits for
-// what it returns. One of whom anything is open stays with this life, so that whoever finds it gone takes that up.
+// what it returns. Their home is free then. One of whom anything is open stays in the index of this life, so that
+// whoever sees that it drains or is gone takes that up.
 func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	nothing := func(context.Context) error { return nil }
 	name, err := sessions.CallerName(c)

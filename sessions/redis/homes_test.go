@@ -101,8 +101,8 @@ func TestFenceOfHomes(t *testing.T) {
 	})
 }
 
-// TestHomes: a home is free, somebody's, and free again where nothing is open there. Who does not have one writes
-// nothing of its caller.
+// TestHomes: a home is free, somebody's, and free again, also where something is open there: then the index of who had
+// it keeps the caller. Who does not have one writes nothing of its caller.
 func TestHomes(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL, Shared: true}
@@ -133,7 +133,7 @@ func TestHomes(t *testing.T) {
 	claims(mine, theirs)
 	_, err := a.Advance(t.Context(), step)
 	must(t, errors.Join(err, a.Leave(owner)(t.Context()), b.Leave(other)(t.Context())))
-	claims(mine, ledger.Claim{Epoch: theirs.Epoch})
+	claims(ledger.Claim{Epoch: mine.Epoch}, ledger.Claim{Epoch: theirs.Epoch})
 	if again := take(a, other); again.ID != a.Homes().ID() || again.Epoch <= theirs.Epoch {
 		t.Errorf("what was free is %+v after %+v", again, theirs)
 	}

@@ -1,11 +1,11 @@
--- Frees a home in which nothing is open. One that nobody had in writing has nothing to free.
--- KEYS: the home, the caller's open entries. ARGV: who has it, in which epoch.
+-- Frees a home. One that nobody had in writing has nothing to free.
+-- KEYS: the home, the caller's open entries. ARGV: who has it, in which epoch, how long the epoch is kept in ms.
 -- Returns 1 unless something is open, or somebody else has it.
 local home = redis.call('GET', KEYS[1])
-if redis.call('EXISTS', KEYS[2]) == 1 or home and home ~= ARGV[2] .. ' ' .. ARGV[1] then
+if home and home ~= ARGV[2] .. ' ' .. ARGV[1] then
   return 0
 end
 if home then
   redis.call('SET', KEYS[1], ARGV[2] .. ' ', 'PX', ARGV[3])
 end
-return 1
+return 1 - redis.call('EXISTS', KEYS[2])

@@ -1,0 +1,111 @@
+package homes
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+const (
+	// idleFor is how long a home is kept in which nothing is open and of which nothing was asked.
+	idleFor = time.Minute
+	// drainEvery is how often a home in which somebody is served is looked at again.
+	drainEvery = 50 * time.Millisecond
+	// leavingAtOnce bounds the homes that are handed over at a time.
+	leavingAtOnce = 64
+)
+
+// Others reports whether another instance is there that takes homes.
+func (s *Homes) Others() bool { return s.in != nil && s.in.others() }
+
+// Drain hands homes over while another instance is there: it takes none any more, and lets go of each once nobody is
+// served in it, which busy says of what lasts longer than its request; when ctx ends, of the others too. It returns when
+// none is left. It is called once, before the context of [Homes.Run] ends.
+func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
+	if s.in == nil {
+		return
+	}
+	s.in.mu.Lock()
+	s.in.drains = true
+	s.in.near.Leaves(s.in.Self.ID)
+	s.in.mu.Unlock()
+	began, moved := time.Now(), 0
+	ticker := time.NewTicker(drainEvery)
+	defer ticker.Stop()
+	for s.in.others() {
+		over := ctx.Err() != nil
+		here := s.all()
+		for _, h := range here {
+			if (over || !busy(h.Caller())) && s.handOver(h, over) {
+				moved++
+			}
+		}
+		if len(here) == 0 && !s.anyLeaving() {
+			s.each.Log.Info("callers are handed over", zap.Int("callers", moved), zap.Duration("took", time.Since(began)))
+			return
+		}
+		<-ticker.C
+	}
+}
+
+// handOver lets go of a home unless somebody is served in it, but for pages, which come again; with anyway in any case.
+// False: it is still here, since that is so, or too many are going.
+func (s *Homes) handOver(h *home, anyway bool) bool {
+	s.mu.Lock()
+	pages, _ := h.Feed(handoff.Grant{Caller: h.Caller()}).Load()
+	stays := s.homes[h.Caller()] != h || h.end == nil || len(s.in.leaving) >= leavingAtOnce || h.guests > pages && !anyway
+	if !stays {
+		s.dropLocked(h)
+	}
+	s.mu.Unlock()
+	if !stays && s.in.Lost != nil {
+		s.in.Lost(h.Caller())
+	}
+	return !stays
+}
+
+// anyLeaving reports whether a home that was let go of still has something to write.
+func (s *Homes) anyLeaving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.in.leaving) > 0
+}
+
+// release lets go of homes that nothing is open in and nobody has come to for a while.
+func (s *Homes) release(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.homes {
+		if h.end != nil && h.guests == 0 && now.Sub(h.asked) >= idleFor && h.Idle() {
+			s.dropLocked(h)
+		}
+	}
+}
+
+func (in *instances) draining() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.drains
+}
+
+// successor returns the instance that serves a caller who is not here while this one drains: the one that has the home,
+// or is to take it.
+func (s *Homes) successor(ctx context.Context, c handoff.Caller) (Instance, error) {
+	claims, err := s.in.Store.Claims(ctx, []handoff.Caller{c})
+	if err != nil {
+		return Instance{}, handoff.Because(handoff.CodeStoreDown, "", err)
+	}
+	id := claims[0].ID
+	if id == "" || id == s.in.Self.ID || s.Dead(id) {
+		s.in.mu.Lock()
+		id = s.in.near.Taker(c)
+		s.in.mu.Unlock()
+	}
+	if id == "" {
+		return Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
+	}
+	return s.instance(ctx, id)
+}

@@ -1,0 +1,122 @@
+package homes
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// TestDrained: an instance that drains has another take its homes, with what is open there, while it goes on itself. One
+// stays in which somebody is served, by a request or in a call, until that is over or the time is; whoever is new is
+// sent to the other instance.
+func TestDrained(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	served := map[string]func(){}
+	for _, user := range []string{"with a page", "in a request", "in a call", "in a long request", "with work"} {
+		request, end := context.WithCancel(t.Context())
+		served[user] = end
+		at, err := a.Where(request, grantOf(user).Caller)
+		if err != nil || at != a.self {
+			t.Fatalf("%s is at %v, %v", user, at, err)
+		}
+	}
+	page, _, _ := a.Feed(grantOf("with a page")).Listen(0)
+	defer page.Stop()
+	id, err := a.ask(t, "with work", "runs on")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the turn", func() bool { return a.entry(t, "with work").Status == handoff.StatusStarted })
+	served["with work"]()
+	served["in a call"]()
+	eventually(t, "a to know of b", a.Others)
+
+	limit, over := context.WithCancel(t.Context())
+	defer over()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		a.Drain(limit, func(c handoff.Caller) bool { return c.User == "in a call" })
+	}()
+	eventually(t, "b to take over what is open", func() bool { return b.had(grantOf("with work").Caller) != nil })
+	eventually(t, "who has a page to be let go of", func() bool { return a.had(grantOf("with a page").Caller) == nil })
+	for user, want := range map[string]string{
+		"in a request": "a:8090", "in a call": "a:8090", "in a long request": "a:8090",
+		"with a page": "b:8090", "with work": "b:8090", "new": "b:8090",
+	} {
+		request, end := context.WithCancel(t.Context())
+		at, err := a.Where(request, grantOf(user).Caller)
+		if end(); err != nil || at.Address != want {
+			t.Errorf("%s is at %q, %v, not at %s", user, at.Address, err, want)
+		}
+	}
+	served["in a request"]()
+	eventually(t, "the end of a request", func() bool { return a.had(grantOf("in a request").Caller) == nil })
+	if at := b.has(t, "in a request"); at != "b:8090" {
+		t.Errorf("who was in a request is at %s", at)
+	}
+	if len(a.all()) != 2 {
+		t.Errorf("%d homes are left", len(a.all()))
+	}
+	over()
+	<-drained
+	if len(a.all()) != 0 {
+		t.Errorf("%d homes are left when the time is over", len(a.all()))
+	}
+	for range 5 {
+		<-a.lost
+	}
+	close(w.let)
+	eventually(t, "the outcome", func() bool {
+		rec, err := b.Handoff(grantOf("with work"), string(id))
+		return err == nil && rec.Outcome == handoff.OutcomeResult
+	})
+	if n := w.turnsOf("runs on"); n != 1 {
+		t.Errorf("%d turns", n)
+	}
+}
+
+// TestDrainsAlone: where no other instance is, nothing is handed over.
+func TestDrainsAlone(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a := w.open("a")
+	a.has(t, "alice")
+	a.Drain(t.Context(), func(handoff.Caller) bool { return false })
+	if a.had(grantOf("alice").Caller) == nil {
+		t.Error("a home was handed over to nobody")
+	}
+}
+
+// TestReleased: a home is free again a while after the last thing that was asked of it, unless something is open there.
+func TestReleased(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	request, end := context.WithCancel(t.Context())
+	defer end()
+	for _, user := range []string{"gone", "with work"} {
+		if at := a.has(t, user); at != "a:8090" {
+			t.Fatalf("%s is at %s", user, at)
+		}
+	}
+	if _, err := a.Where(request, grantOf("served").Caller); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.ask(t, "with work", "runs on"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the turn", func() bool { return a.entry(t, "with work").Status == handoff.StatusStarted })
+	a.release(time.Now().Add(idleFor / 2))
+	if len(a.all()) != 3 {
+		t.Errorf("%d homes are left too early", len(a.all()))
+	}
+	a.release(time.Now().Add(2 * idleFor))
+	for user, want := range map[string]string{"gone": "b:8090", "with work": "a:8090", "served": "a:8090"} {
+		eventually(t, user+" to be at "+want, func() bool { return b.where(t, user) == want })
+	}
+}
