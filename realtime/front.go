@@ -294,6 +294,23 @@ func (f *Front) Leave(c handoff.Caller) {
 	}
 }
 
+// Busy reports whether a caller is in a call here.
+func (f *Front) Busy(c handoff.Caller) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.attached {
+		if a.grant.Caller == c {
+			return true
+		}
+	}
+	for _, one := range f.calls {
+		if one.grant.Caller == c {
+			return true
+		}
+	}
+	return false
+}
+
 // Calls lists the calls of this caller that live, oldest first. A caller without a name gets an
 // empty list, because the next one without a name is somebody else.
 func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {

@@ -65,6 +65,10 @@ func (s *Server) Leave(c handoff.Caller) {
 	}
 }
 
+// Drain has clients make their next request to another instance, which the balancer chooses: each connection ends with
+// the answer that it carries next.
+func (s *Server) Drain() { s.drains.Store(true) }
+
 // Forwarded serves what other instances forward. They have compared Host and Origin, and these are not asked for again:
 // the key is, and whoever is inside there counts as inside here.
 func (s *Server) Forwarded() http.Handler {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -38,6 +39,7 @@ type Server struct {
 	ready     func(context.Context) error
 	refused   *handoff.Tally[handoff.Code] // Set once: requests, by code
 	log       *zap.Logger                  // Set once
+	drains    atomic.Bool                  // safe by itself: see Drain
 	closing   sync.Once
 	closed    chan struct{} // closed by Close
 }
@@ -184,6 +186,9 @@ const betaSecrets = " since the beta ended: POST /v1/realtime/client_secrets mak
 
 // ServeHTTP lets a request past the access policy to its route.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.drains.Load() && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
 	_, pattern := s.mux.Handler(r)
 	_, found := s.known[pattern]
 	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	sandbox.Main()
 	keeper.Main()
 	redisLease = 500 * time.Millisecond // who was killed is not waited for any longer
+	drainLeast = 500 * time.Millisecond // no balancer of a test looks more rarely
 	if to := os.Getenv(relayEnv); to != "" {
 		relay(to)
 		return
@@ -35,6 +36,9 @@ func TestMain(m *testing.M) {
 	if to := os.Getenv(fakeClaudeEnv); to != "" {
 		fakeClaude(to)
 		return
+	}
+	if os.Getenv(peerEnv) != "" {
+		os.Exit(peerMain())
 	}
 	if os.Getenv(childEnv) != "" {
 		main()

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/homes"
@@ -15,6 +19,15 @@ import (
 	"switchboard/web"
 	"switchboard/web/peers"
 )
+
+// Times of the end of one of several instances.
+const (
+	drainFor  = 2 * time.Minute       // the longest that requests and calls are waited for
+	drainLook = 50 * time.Millisecond // between two looks whether any are left
+)
+
+// drainLeast is how long an instance goes on serving that has said by /readyz that it ends. Tests shorten it.
+var drainLeast = 5 * time.Second
 
 // A peersPlan is what several instances of one Redis need that serve one another's callers.
 type peersPlan struct {
@@ -29,6 +42,7 @@ type peering struct {
 	identity  peers.Identity
 	listener  net.Listener
 	forwarder *peers.Forwarder // nil before [peering.forward], and where there are no others
+	runs      *homes.Homes     // nil before [peering.homes], and where there are no others
 	// leave end what is here of a caller whom another instance has: calls, streams, requests. Set before anything runs.
 	leave []func(handoff.Caller)
 }
@@ -86,11 +100,38 @@ func (p *peering) homes(each router.Config) *homes.Homes {
 	if p.shared == nil {
 		return homes.New(each)
 	}
-	return homes.NewShared(each, homes.Sharing{Self: p.self, Store: p.shared, Lost: func(c handoff.Caller) {
+	p.runs = homes.NewShared(each, homes.Sharing{Self: p.self, Store: p.shared, Lost: func(c handoff.Caller) {
 		for _, leave := range p.leave {
 			leave(c)
 		}
 	}})
+	return p.runs
+}
+
+// drain hands over to the other instances what is here before this one ends, while it serves and forwards what comes
+// in. It takes as long as requests and calls that are under way, [drainFor] at most, and until a balancer that asks
+// /readyz can have noticed, but where there are no others. A signal to end, which is the second one, ends the wait.
+func (p *peering) drain(ctx context.Context, edge *web.Server, inCall func(handoff.Caller) bool) {
+	if p.runs == nil || !p.runs.Others() {
+		return
+	}
+	noticed := time.After(drainLeast)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	edge.Drain()
+	p.runs.Drain(ctx, inCall)
+	tick := time.NewTicker(drainLook)
+	defer tick.Stop()
+	for waits := true; ctx.Err() == nil && (waits || p.forwarder.Busy()); {
+		select {
+		case <-noticed:
+			waits = false
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // forward has requests served where their callers are, and agents reached by the lines that their machines keep to

@@ -52,6 +52,7 @@ func TestPeers(t *testing.T) {
 		t.Errorf("hanging up %s: %d %s", call, status, body)
 	}
 
+	p.hangUp() // else it would end with the call
 	b.stop()
 	a.get("/fleet/calls", &calls[0])
 	if len(calls[0].Items) != 0 {

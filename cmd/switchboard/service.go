@@ -103,10 +103,11 @@ type service struct {
 	traces   *traces.Traces // nil: nothing is traced
 	trace    handoff.Tracer // likewise
 	stages   []stage
-	counted  []metrics.Source // what shows its numbers to operators
-	real     string           // one line: what is real and what is simulated
-	base     string           // where it listens, as this machine reaches it
-	address  string           // the page
+	drain    func(context.Context) // hands over to other instances before the stages end
+	counted  []metrics.Source      // what shows its numbers to operators
+	real     string                // one line: what is real and what is simulated
+	base     string                // where it listens, as this machine reaches it
+	address  string                // the page
 	edge     *web.Server
 	settings *reloading
 }
@@ -204,6 +205,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	beside.leave = []func(handoff.Caller){front.Leave, s.edge.Leave}
+	s.drain = func(ctx context.Context) { beside.drain(ctx, s.edge, front.Busy) }
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
 		there.machines, beside.web())
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
@@ -365,7 +367,21 @@ func (s *service) count(parts ...any) {
 func (s *service) run(ctx context.Context) error {
 	defer s.close()
 	defer context.AfterFunc(ctx, func() { s.ready.stopping.Store(true) })()
-	return runStages(ctx, s.log, s.stages)
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	drained := make(chan struct{})
+	go func() { // awaited below
+		defer close(drained)
+		defer end()
+		select {
+		case <-ctx.Done():
+			s.drain(running)
+		case <-running.Done():
+		}
+	}()
+	err := runStages(running, s.log, s.stages)
+	end()
+	<-drained
+	return err
 }
 
 // close releases what is open. After run nothing else uses it.

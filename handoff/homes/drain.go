@@ -38,6 +38,9 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	for s.in.others() {
 		over := ctx.Err() != nil
 		here := s.all()
+		if s.ending() {
+			return
+		}
 		for _, h := range here {
 			if (over || !busy(h.Caller())) && s.handOver(h, over) {
 				moved++
@@ -56,7 +59,7 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 func (s *Homes) handOver(h *home, anyway bool) bool {
 	s.mu.Lock()
 	pages, _ := h.Feed(handoff.Grant{Caller: h.Caller()}).Load()
-	stays := s.homes[h.Caller()] != h || h.end == nil || len(s.in.leaving) >= leavingAtOnce || h.guests > pages && !anyway
+	stays := s.over || s.homes[h.Caller()] != h || h.end == nil || len(s.in.leaving) >= leavingAtOnce || h.guests > pages && !anyway
 	if !stays {
 		s.dropLocked(h)
 	}
@@ -65,6 +68,13 @@ func (s *Homes) handOver(h *home, anyway bool) bool {
 		s.in.Lost(h.Caller())
 	}
 	return !stays
+}
+
+// ending reports whether [Homes.Run] ends the homes.
+func (s *Homes) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }
 
 // anyLeaving reports whether a home that was let go of still has something to write.

@@ -34,8 +34,9 @@ var (
 
 // A flight is a request that another instance serves.
 type flight struct {
-	to  string                  // Set once: the instance
-	cut context.CancelCauseFunc // Set once
+	to    string                  // Set once: the instance
+	cut   context.CancelCauseFunc // Set once
+	stays bool                    // Guarded by the forwarder's mu: who waits for it notices when it is cut
 }
 
 // forward has a request served by an instance, or by the one that has the caller after it.
@@ -45,7 +46,7 @@ func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Ca
 	own := maps.Clone(w.Header())
 	for try := 0; ; try++ {
 		clear(w.Header()) // the answer brings its own
-		err := f.attempt(w, r, at)
+		err := f.attempt(w, r, at, own.Get("Connection") == "close")
 		if err == nil {
 			return true, nil
 		}
@@ -61,6 +62,9 @@ func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Ca
 			return false, f.fault(r, at, err, true)
 		}
 		next, unknown := f.find(held, r, c)
+		if unknown == nil && next.ID == f.self { // it is served for longer than it is held
+			next, unknown = f.find(r.Context(), r, c)
+		}
 		if held.Err() != nil {
 			return false, f.fault(r, at, err, true)
 		}
@@ -111,15 +115,17 @@ func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) erro
 }
 
 // attempt has a request served by one instance. With an error nothing was answered. It panics like
-// [httputil.ReverseProxy] where an answer breaks off, so that the client sees that.
-func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer) (err error) {
+// [httputil.ReverseProxy] where an answer breaks off, so that the client sees that. closes: the connection to the client
+// is of no further use.
+func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, closes bool) (err error) {
 	ctx, cut := context.WithCancelCause(context.WithValue(r.Context(), peerKey{}, to))
 	defer cut(nil)
 	var reached atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { reached.Store(true) },
 	})
-	leave, err := f.enter(&flight{to.ID, cut})
+	own := &flight{to.ID, cut, true}
+	leave, err := f.enter(own)
 	if err != nil {
 		return err
 	}
@@ -142,6 +148,10 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer) (er
 				return errNotMine
 			}
 			answered = true
+			f.answered(own, r.Method == http.MethodGet && isStream(answer))
+			if closes && answer.StatusCode != http.StatusSwitchingProtocols {
+				answer.Header.Set("Connection", "close")
+			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, fault error) { err = fault },
@@ -160,6 +170,30 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer) (er
 		err = &dialFault{againNoConnection, err}
 	}
 	return err
+}
+
+func isStream(answer *http.Response) bool {
+	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	return kind == "text/event-stream"
+}
+
+// answered notes what a request turned out to be. A stream that was asked for by GET is asked for again after a cut.
+func (f *Forwarder) answered(one *flight, again bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one.stays = !again
+}
+
+// Busy reports whether another instance serves a request whose client notices when this one ends.
+func (f *Forwarder) Busy() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for one := range f.flights {
+		if one.stays {
+			return true
+		}
+	}
+	return false
 }
 
 // enter notes a request that another instance serves from now until leave is called.

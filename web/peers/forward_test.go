@@ -3,6 +3,7 @@ package peers
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -241,5 +242,39 @@ func TestForwardEndsWithItsClient(t *testing.T) {
 	until(t, func() bool { return a.count("open", "") == 0 })
 	if lost, silent := a.count("forwarded_total", "lost"), a.count("forwarded_total", "silent"); lost+silent > 0 {
 		t.Errorf("lost %v, silent %v", lost, silent)
+	}
+}
+
+// An instance is busy with what another one serves as long as a client would notice its end: with a stream that is asked
+// for again it is not. What says that the connection is of no further use stays said where another one answers.
+func TestBusy(t *testing.T) {
+	o := newTown()
+	goOn := make(chan struct{})
+	a := o.join(t, "a", tell)
+	o.join(t, "b", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		}
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-goOn
+	})
+	o.change(func() { o.homes["bob"] = "b" })
+	for _, tt := range []struct {
+		method, path string
+		busy         bool
+	}{{http.MethodGet, "/stream", false}, {http.MethodPost, "/stream", true}, {http.MethodGet, "/", true}} {
+		r, err := http.NewRequestWithContext(t.Context(), tt.method, a.base+tt.path, nil)
+		must(t, err)
+		r.Header.Set("Caller", "bob")
+		answer, err := http.DefaultClient.Do(r)
+		must(t, err)
+		if got := a.Busy(); got != tt.busy {
+			t.Errorf("%s %s: busy is %v", tt.method, tt.path, got)
+		}
+		goOn <- struct{}{}
+		_, err = io.Copy(io.Discard, answer.Body)
+		must(t, errors.Join(err, answer.Body.Close()))
+		until(t, func() bool { return !a.Busy() })
 	}
 }

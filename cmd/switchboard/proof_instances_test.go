@@ -1,0 +1,411 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// peerEnv makes a child one of several instances; its value is where the others reach it.
+const peerEnv = "TEST_SWITCHBOARD_PEER"
+
+// peerMain is Switchboard as one of several instances, of the settings that it is given.
+func peerMain() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := func() error {
+		o, _, err := parseOptions(os.Args[1:], os.Stdout, os.Stderr)
+		if err != nil {
+			return err
+		}
+		s, err := loadSettings(o, os.Getenv)
+		if err != nil {
+			return err
+		}
+		state, err := sessions.StateDir(os.Getenv)
+		if err != nil {
+			return err
+		}
+		p, err := s.plan(state, exec.LookPath)
+		if err != nil {
+			return err
+		}
+		p.Peers = &peersPlan{Listen: os.Getenv(peerEnv)}
+		service, err := newService(ctx, p, newLog(os.Stderr))
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s\n%s \n", service.real, service.address)
+		return service.run(ctx)
+	}()
+	return exitCode(err, os.Stderr)
+}
+
+// Times that several instances keep. They are the machine's, unless that is idle.
+const (
+	adoptedWithin = 8 * time.Second // of a kill, 99 of 100
+	servedWithin  = time.Second     // a request while an instance ends, 99 of 100
+	faultFor      = 10 * time.Second
+)
+
+// A team is three instances as processes of their own over one Redis, each reached by a way of its own.
+type team struct {
+	t      *testing.T
+	f      *farm
+	redis  *realRedis
+	sites  []*site
+	ways   []*cutter // to the Redis
+	there  []*child
+	client *http.Client
+
+	mu    sync.Mutex
+	ready []string // Guarded by mu: where those are that say so, as a balancer has it
+}
+
+const assistantsKey = "assistants-key-0123456789"
+
+func newTeam(t *testing.T) *team {
+	t.Helper()
+	w := &team{
+		t: t, f: newFarm(t), redis: newRedis(t),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: patience},
+	}
+	t.Cleanup(w.client.CloseIdleConnections)
+	for i := range 3 {
+		way := newCutter(t, fmt.Sprint("redis ", i), strings.TrimSuffix(strings.TrimPrefix(w.redis.url(), "redis://"), "/0"))
+		s := newSite(t, w.f.voice.URL, "redis://"+way.proxy.Listen+"/0", map[string]string{"bigpc": w.f.at["bigpc"], "laptop": w.f.at["laptop"]})
+		text, err := os.ReadFile(s.config)
+		must(t, err)
+		write(t, s.config, string(text)+"keys:\n  - {principal: assistant, key_env: TEST_ASSISTANTS_KEY, names_callers: true}\n")
+		s.env = []string{peerEnv + "=127.0.0.1:0", "TEST_ASSISTANTS_KEY=" + assistantsKey, "GOMAXPROCS=1"}
+		w.ways, w.sites, w.there = append(w.ways, way), append(w.sites, s), append(w.there, nil)
+		w.start(i)
+	}
+	return w
+}
+
+// start starts an instance, and waits until it serves.
+func (w *team) start(i int) {
+	w.there[i] = w.sites[i].start()
+	w.there[i].up("bigpc", "laptop")
+}
+
+// balance keeps a list of who is ready, until stop is called.
+func (w *team) balance(t *testing.T) (stop func()) {
+	return background(t, func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			var ready []string
+			for _, c := range w.children() {
+				limited, cancel := context.WithTimeout(ctx, time.Second)
+				req, err := http.NewRequestWithContext(limited, http.MethodGet, c.base+"/readyz", nil)
+				must(t, err)
+				if answer, err := w.client.Do(req); err == nil {
+					if _ = answer.Body.Close(); answer.StatusCode == http.StatusOK {
+						ready = append(ready, c.base)
+					}
+				}
+				cancel()
+			}
+			w.mu.Lock()
+			w.ready = ready
+			w.mu.Unlock()
+			pause(ctx, 50*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+func (w *team) children() []*child {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.there)
+}
+
+// any returns where one is that is ready.
+func (w *team) any(n int) string {
+	for {
+		w.mu.Lock()
+		ready := w.ready
+		w.mu.Unlock()
+		if len(ready) > 0 {
+			return ready[n%len(ready)]
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// ask asks an instance for a user. The status is 0 where no answer came.
+func (w *team) ask(base, user, method, path, body string) (status int, rec handoff.Record, text string) {
+	req, err := http.NewRequestWithContext(context.Background(), method, base+path, strings.NewReader(body))
+	if err != nil {
+		return 0, rec, err.Error()
+	}
+	req.Header.Set("Authorization", "Bearer "+assistantsKey)
+	req.Header.Set("OpenAI-Safety-Identifier", user)
+	req.Header.Set("Idempotency-Key", "the key of "+user)
+	answer, err := w.client.Do(req)
+	if err != nil {
+		return 0, rec, err.Error()
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, rec, err.Error()
+	}
+	_ = json.Unmarshal(data, &rec) // an error's has none
+	return answer.StatusCode, rec, string(data)
+}
+
+// A teamJob is work of a user of their own.
+type teamJob struct {
+	user, prompt, id string
+	landed           int           // at which instance it was asked for first
+	adopted          time.Duration // after the fault, until another instance told of it
+	last             string        // the last answer that did not
+}
+
+// open has each of some users ask for work, each at one instance after another, by ones that are not to fail.
+func (w *team) open(round, users int, random *rand.Rand) []*teamJob {
+	w.t.Helper()
+	jobs := make([]*teamJob, users)
+	var all sync.WaitGroup
+	for i := range jobs {
+		j := &teamJob{
+			user: fmt.Sprintf("user-%d-%d", round, i), landed: i % len(w.there),
+			prompt: fmt.Sprintf("job %d takes %d", 1000*round+i, 500+random.IntN(12_000)),
+		}
+		jobs[i] = j
+		all.Go(func() {
+			for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+				status, rec, text := w.ask(w.there[j.landed].base, j.user, http.MethodPost, "/fleet/handoffs",
+					fmt.Sprintf(`{"server":%q,"thread_id":"new","prompt":%q}`, []string{"bigpc", "laptop"}[i%2], j.prompt))
+				if status < 300 && status > 0 {
+					j.id = rec.ID
+					return
+				}
+				if j.last = text; status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, j := range jobs {
+		if j.id == "" {
+			w.t.Fatalf("%s was not begun: %s", j.prompt, j.last)
+		}
+	}
+	until(w.t, "the turns", func() bool {
+		turns := w.f.turns()
+		return !slices.ContainsFunc(jobs, func(j *teamJob) bool { return turns[j.prompt] == 0 })
+	})
+	return jobs
+}
+
+// adopt waits until the other instances tell of all work of the one that is faulty since then.
+func (w *team) adopt(jobs []*teamJob, faulty int, since time.Time) {
+	var all sync.WaitGroup
+	for n, j := range jobs {
+		all.Go(func() {
+			other := w.there[(faulty+1+n%2)%len(w.there)].base
+			for time.Since(since) < patience {
+				status, rec, text := w.ask(other, j.user, http.MethodGet, "/fleet/handoffs/"+j.id, "")
+				if status == http.StatusOK && rec.ID == j.id {
+					j.adopted = time.Since(since)
+					return
+				}
+				j.last = fmt.Sprint(status, " ", text)
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// settle waits until each job has its outcome at any instance, and counts outcomes.
+func (w *team) settle(jobs []*teamJob, fates map[string]int) {
+	w.t.Helper()
+	bases := []string{}
+	for _, c := range w.children() {
+		bases = append(bases, c.base)
+	}
+	for n, j := range jobs {
+		fate := forgotten
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			status, rec, text := w.ask(bases[n%len(bases)], j.user, http.MethodGet, "/fleet/handoffs/"+j.id, "")
+			if j.last = text; status == http.StatusOK && rec.Outcome != "" {
+				fate = string(rec.Outcome)
+				break
+			}
+		}
+		fates[fate]++
+		if fate != string(handoff.OutcomeResult) {
+			w.t.Errorf("%s of %s, begun at instance %d, ended as %s: %s", j.prompt, j.user, j.landed, fate, j.last)
+		}
+	}
+}
+
+// TestProofInstances: one of three instances is killed, stopped for a while, or cut off from the Redis while 40 pieces
+// of work are open. The others take over what it had: nothing is lost, and nothing is begun twice.
+func TestProofInstances(t *testing.T) {
+	t.Parallel()
+	w := newTeam(t)
+	rounds, users := scale(2, 100), scale(15, 40)
+	if text := os.Getenv("SWITCHBOARD_SOAK_ROUNDS"); text != "" {
+		_, err := fmt.Sscan(text, &rounds)
+		must(t, err)
+	}
+	kinds := scale([]string{"killed", "stopped"}, []string{"killed", "killed", "stopped", "cut off"})
+	random := rand.New(rand.NewPCG(26, 1))
+	adopted, fates := map[string][]time.Duration{}, map[string]map[string]int{}
+	for round := range rounds {
+		kind, victim := kinds[round%len(kinds)], round%len(w.there)
+		jobs := w.open(round, users, random)
+		since, one := time.Now(), w.there[victim]
+		var back func()
+		switch kind {
+		case "killed":
+			one.signal(syscall.SIGKILL)
+			back = func() { w.start(victim) }
+		case "stopped":
+			must(t, one.cmd.Process.Signal(syscall.SIGSTOP))
+			back = func() { must(t, one.cmd.Process.Signal(syscall.SIGCONT)) }
+		case "cut off":
+			w.ways[victim].proxy.Stop()
+			back = func() { must(t, w.ways[victim].proxy.Start()) }
+		}
+		w.adopt(jobs, victim, since)
+		if kind != "killed" { // who is cut off tells of its work until others have that
+			pause(t.Context(), scale(2*time.Second, faultFor)-time.Since(since))
+		}
+		back()
+		one = w.there[victim]
+		until(t, "the instance to serve again", func() bool {
+			status, _, _ := w.ask(one.base, "somebody", http.MethodGet, "/fleet/handoffs", "")
+			return status == http.StatusOK
+		})
+		if fates[kind] == nil {
+			fates[kind] = map[string]int{}
+		}
+		w.settle(jobs, fates[kind])
+		var slowest time.Duration
+		for _, j := range jobs {
+			if j.landed == victim {
+				adopted[kind] = append(adopted[kind], j.adopted)
+			}
+			if slowest = max(slowest, j.adopted); j.adopted == 0 {
+				t.Errorf("round %d, %s: %s of %s, at instance %d, was not adopted: %s", round, kind, j.prompt, j.user, j.landed, j.last)
+			}
+		}
+		t.Logf("round %d: %d is %s, all adopted within %v", round, victim, kind, slowest.Round(time.Millisecond))
+	}
+	double := 0
+	for prompt, n := range w.f.turns() {
+		if double += max(n-1, 0); n > 1 {
+			t.Errorf("%q was begun %d times", prompt, n)
+		}
+	}
+	for kind, all := range adopted {
+		slices.Sort(all)
+		p99 := all[(len(all)*99+99)/100-1]
+		t.Logf("%s: %d adopted, p50 %v, p99 %v, at most %v; outcomes %v", kind, len(all),
+			all[len(all)/2].Round(time.Millisecond), p99.Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond), fates[kind])
+		if soak() && p99 > adoptedWithin { // else it is the machine's
+			t.Errorf("%s: adopted after %v", kind, p99)
+		}
+	}
+	t.Logf("%d rounds, %d begun twice", rounds, double)
+}
+
+// TestProofRollingRestart: three instances are restarted one after another while callers ask for work and read of it, as
+// a balancer sends them that looks at /readyz. No request fails, what runs goes on, and a call goes on until it is hung
+// up.
+func TestProofRollingRestart(t *testing.T) {
+	t.Parallel()
+	w := newTeam(t)
+	defer w.balance(t)()
+	stop := make(chan struct{})
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	var took []time.Duration
+	var jobs []*teamJob
+	random := rand.New(rand.NewPCG(26, 2))
+	for i := range scale(6, 20) {
+		asking.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+				mu.Lock()
+				j := &teamJob{user: fmt.Sprintf("user-%d-%d", i, n/20), prompt: fmt.Sprintf("job %d takes %d", 10_000*i+n/20, 1000+random.IntN(6000))}
+				mu.Unlock()
+				method, path, body := http.MethodGet, "/fleet/handoffs", ""
+				if n%20 == 0 { // then it is read of for a while
+					method, body = http.MethodPost, fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":%q}`, j.prompt)
+				}
+				began := time.Now()
+				base := w.any(n)
+				status, rec, text := w.ask(base, j.user, method, path, body)
+				mu.Lock()
+				if took = append(took, time.Since(began)); status == 0 || status >= 300 {
+					t.Errorf("%s %s of %s at %s after %v: %d %s", method, path, j.user, base, time.Since(began), status, text)
+				}
+				if j.id = rec.ID; method == http.MethodPost && j.id != "" {
+					jobs = append(jobs, j)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for round := range scale(1, 7) {
+		for i := range w.there {
+			p := w.there[i].call() // the owner's, wherever that is
+			p.say(work("laptop", fmt.Sprintf("job %d takes 500", 1_000_000+10*round+i)))
+			ended := make(chan int, 1)
+			go func() { ended <- w.there[i].signal(syscall.SIGTERM) }()
+			until(t, "it to say that it ends", func() bool {
+				status, _ := w.there[i].ask(http.MethodGet, "/readyz", "", "Authorization", "")
+				return status == http.StatusServiceUnavailable
+			})
+			p.hear(fmt.Sprintf("job %d is done", 1_000_000+10*round+i))
+			p.hangUp()
+			if code := <-ended; code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			c := w.sites[i].start()
+			w.mu.Lock()
+			w.there[i] = c
+			w.mu.Unlock()
+			c.up("bigpc", "laptop")
+		}
+	}
+	close(stop)
+	asking.Wait()
+	fates := map[string]int{}
+	w.settle(jobs, fates)
+	w.f.check(t)
+	slices.Sort(took)
+	p99 := took[(len(took)*99+99)/100-1]
+	t.Logf("%d requests, p50 %v, p99 %v, at most %v; %d pieces of work: %v", len(took), took[len(took)/2].Round(time.Millisecond),
+		p99.Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), len(jobs), fates)
+	if soak() && p99 > servedWithin {
+		t.Errorf("a request took %v", p99)
+	}
+}
