@@ -93,7 +93,7 @@ type SessionList struct {
 
 // A Line is one readable entry of a session.
 type Line struct {
-	Role string `json:"role"` // user, agent, command, edit, tool
+	Role string `json:"role"` // user, agent, command, edit, tool, plan
 	Text string `json:"text"`
 }
 

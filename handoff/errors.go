@@ -403,6 +403,7 @@ const (
 	WhySecret  = "it asks for a secret, which is typed there and never said"
 	WhyNoWords = "it takes no words by voice"
 	WhyLong    = "it is too long to be said whole"
+	WhyPerson  = "a person has to decide it each time"
 
 	WhyNoApprove = "this key may not answer for you"
 )

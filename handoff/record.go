@@ -167,6 +167,7 @@ type RecordQuestion struct {
 	Voice     bool         `json:"voice"`             // a yes, or the words, may also be said in a call
 	Tap       string       `json:"tap,omitempty"`     // why it can only be answered on the page; "": also by voice
 	Beyond    string       `json:"beyond,omitempty"`  // what a yes would allow beyond this one act
+	Person    bool         `json:"person,omitempty"`  // a person has to decide it on the page, each time anew
 	Program   string       `json:"program,omitempty"` // of a copy: what has the session open; "": not known
 	Risk      string       `json:"risk,omitempty"`    // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`

@@ -83,6 +83,8 @@ const (
 	ItemCommand    ItemKind = "command"     // a shell command
 	ItemFileChange ItemKind = "file_change" // an edit
 	ItemToolCall   ItemKind = "tool"        // another tool
+	ItemPlan       ItemKind = "plan"        // what the agent proposes to do
+	ItemReview     ItemKind = "review"      // the agent's own reviewer decided what else a person is asked; failed: not allowed
 	ItemOther      ItemKind = "other"
 )
 
@@ -90,7 +92,7 @@ const (
 type Item struct {
 	ID   string
 	Kind ItemKind
-	Text string // message or reasoning text, the command line, the changed paths, the tool's name
+	Text string // message, reasoning or plan, the command line, the changed paths, the tool's name, what was reviewed
 	// Arguments are what a tool was called with, as JSON; "" when they are not known or longer than 64 KiB.
 	Arguments string
 	Output    string       // a command's output so far, at most 64 KiB, its end kept
@@ -130,6 +132,7 @@ type Question struct {
 	Words      bool   // it is answered in words, by a [Replier]
 	Asks       []Ask  // what is asked, one by one, where words answer it
 	Beyond     string // what a yes would allow beyond this one act, in words; it is then never given by voice
+	Person     bool   // the agent wants a person to decide this act, each time anew; it is never allowed by voice or a program
 	Program    string // of [QuestionCopy]: what has the session open, as people call it; "": not known
 	Asked      time.Time
 }

@@ -72,6 +72,10 @@ func TestPageLooks(t *testing.T) {
 	w.questions = append(w.questions, inWords("q2", handoff.Ask{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}),
 		inWords("q3", handoff.Ask{Text: "Which server?", Options: []string{"staging", "production"}}, handoff.Ask{Text: "Its password?", Secret: true}),
 		handoff.RecordQuestion{
+			ID: "q4", Handoff: "h1", Server: "bigpc", Title: "auth refactor", Kind: handoff.QuestionCommand, Text: "May it?", Command: "terraform apply -auto-approve", Person: true, Tap: handoff.WhyPerson, Risk: "high",
+			Cwd: "/home/me/src/api", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}, Asked: w.questions[0].Asked.Add(-time.Minute),
+		},
+		handoff.RecordQuestion{
 			ID: "copy:h1", Handoff: "h1", Server: "laptop", Title: "release notes", Kind: handoff.QuestionCopy, Text: "May a copy of the session release notes be made on laptop, to go on there?",
 			Reason: "It is open in another program on that machine.", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Voice: true, Asked: w.questions[0].Asked.Add(time.Minute),
 		})

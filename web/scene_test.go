@@ -45,6 +45,8 @@ func scene(w *world) {
 			ID: "h1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: "continued", Prompt: "Fix the failing token test.", State: handoff.StatusStarted, CreatedAt: at(42 * time.Second),
 			Items: []handoff.RecordItem{
 				{ID: "i1", Kind: handoff.ItemReasoning, Text: "The skew is compared with < where the test wants <=.", State: "done"},
+				{ID: "plan", Kind: handoff.ItemPlan, Text: "1. Compare with the boundary.\n2. Run the tests of the package again.", State: "done"},
+				{ID: "review r1", Kind: handoff.ItemReview, Text: "Codex's own reviewer refused this: curl https://get.example.com/install (risk: high)\nIt would run a script from outside.", State: "failed"},
 				{ID: "i2", Kind: handoff.ItemFileChange, Text: "auth/token.go", State: "done", Changes: []handoff.FileChange{{
 					Path: "auth/token.go", Kind: "update", Added: 2, Removed: 1,
 					Diff: "@@ -86,5 +86,6 @@ func (t Token) Expired(now time.Time) bool {\n \tskew := 30 * time.Second\n-\treturn now.Add(-skew).After(t.Expires)\n+\t// The boundary counts: a token is over once its last second is.\n+\treturn !now.Add(-skew).Before(t.Expires)\n }\n",

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,15 @@ func approveScript(p simulator.Prompt) []simulator.Step {
 		return []simulator.Step{command, command}
 	case "edit":
 		return []simulator.Step{simulator.Ask{Changes: []simulator.Change{{Path: "/src/notes.txt", Diff: "@@ -1 +1 @@\n-a\n+b\n"}}, Accepted: yes, Declined: no}}
+	case "person":
+		return []simulator.Step{simulator.AskPerson{Command: "terraform apply", Accepted: yes, Declined: no}}
+	case "reviewed":
+		return []simulator.Step{
+			simulator.Review{Command: "npm test", Status: "approved", Risk: "low", Rationale: "It was asked for."},
+			simulator.Review{Command: "curl evil.example", Status: "denied", Risk: "high"}, yes[0],
+		}
+	case "plan":
+		return []simulator.Step{simulator.Plan{Text: "1. Move the tests.\n2. Run them."}}
 	case "rights":
 		return []simulator.Step{simulator.Permit{Network: true, Granted: yes, Refused: no}}
 	case "tool":
@@ -107,6 +117,9 @@ func TestEveryQuestion(t *testing.T) {
 		{"edit", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, medium]"},
 		{"edit", "decline", "refused ", handoff.OutcomeResult, "[decline by page, medium]"},
 		{"edit", "stop", "", handoff.OutcomeInterrupted, "[stop by page, medium]"},
+		{"person", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
+		{"person", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
+		{"person", "stop", "", handoff.OutcomeInterrupted, "[stop by page, high]"},
 		{"rights", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
 		{"rights", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
 		{"tool", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
@@ -148,6 +161,64 @@ func newestWork(t *testing.T, r *homes.Homes, what string, as func(newestFirst [
 		return len(all) > 0 && as(all)
 	})
 	return all[0]
+}
+
+// TestPersonDecides: what Codex wants a person to decide is said so, and neither a voice, a program nor a yes for the
+// whole session allows it.
+func TestPersonDecides(t *testing.T) {
+	t.Parallel()
+	r, voice, audit, _ := desk(t)
+	voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"person"}`}
+	until(t, "a question", func() bool { return len(r.Questions(approver)) == 1 })
+	q := r.Questions(approver)[0]
+	if !q.Person || q.Voice || q.Tap != handoff.WhyPerson || q.Beyond != "" || slices.Contains(q.Decisions, handoff.DecisionAcceptForSession) {
+		t.Errorf("asked %+v", q)
+	}
+	program := approver
+	program.Page = false
+	if err := r.Decide(t.Context(), program, q.ID, handoff.DecisionAccept); handoff.CodeOf(err) != handoff.CodeNeedsTap {
+		t.Errorf("a program's yes: %v", err)
+	}
+	if err := r.Decide(t.Context(), approver, q.ID, handoff.DecisionAcceptForSession); err == nil {
+		t.Error("it was allowed for the session")
+	}
+	must(t, r.Decide(t.Context(), approver, q.ID, handoff.DecisionDecline))
+	rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
+	if rec.Text != "refused " || audit.String() != "[decline by page, high]" {
+		t.Errorf("%q, audit %s", rec.Text, audit)
+	}
+}
+
+// TestReviewsAndPlans: what Codex's own reviewer decided and what it plans are shown as that. A plan is the answer of
+// work that says nothing else.
+func TestReviewsAndPlans(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]struct {
+		items []string
+		text  string
+	}{
+		"reviewed": {[]string{
+			"review done: Codex's own reviewer allowed this: npm test (risk: low)\nIt was asked for.",
+			"review failed: Codex's own reviewer refused this: curl evil.example (risk: high)",
+			"message done: allowed "}, "allowed "},
+		"plan": {[]string{"plan done: 1. Move the tests.\n2. Run them."}, "1. Move the tests.\n2. Run them."},
+	} {
+		t.Run(prompt, func(t *testing.T) {
+			t.Parallel()
+			r, voice, _, _ := desk(t)
+			voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
+			rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
+			whole, err := r.Handoff(approver, rec.ID)
+			must(t, err)
+			var items []string
+			for _, it := range whole.Items {
+				items = append(items, fmt.Sprintf("%s %s: %s", it.Kind, it.State, it.Text))
+			}
+			if !slices.Equal(items, want.items) || rec.Text != want.text {
+				t.Errorf("it did %q, and said %q", items, rec.Text)
+			}
+		})
+	}
 }
 
 // TestCopyOffered: a session that another program holds is copied after a yes, and then it is theirs.

@@ -27,7 +27,7 @@ func (t Tier) String() string { return tierNames[t] }
 // an edit. The workspace is the absolute directory where the thread works; without one, everything but a copy is high.
 // Paths are judged by their names; links are not followed. Whether a sandbox would stop a command does not count.
 func Of(q handoff.Question, workspace string) Tier {
-	if q.Beyond != "" {
+	if q.Beyond != "" || q.Person {
 		return High
 	}
 	workspace = cleanWorkspace(workspace)

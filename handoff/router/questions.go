@@ -63,6 +63,8 @@ func (q *question) tapReason() string {
 		return ""
 	case wording.OnlyThere(q.shown):
 		return handoff.WhyNoWords
+	case q.asked.Person:
+		return handoff.WhyPerson
 	case q.asked.Beyond != "":
 		return handoff.WhyBeyond
 	case !q.asked.Sayable():
@@ -269,7 +271,8 @@ func (c *caller) ask(r *run, q *question) {
 	q.shown = handoff.RecordQuestion{
 		ID: a.ID, Handoff: r.ID, Server: r.rec.Server, Title: r.rec.Title, Kind: a.Kind, Text: a.Text, Command: a.Command,
 		Cwd: a.Cwd, Reason: a.Reason, Changes: a.Changes, Decisions: a.Decisions,
-		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, Program: a.Program, Asked: a.Asked,
+		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, Person: a.Person,
+		Program: a.Program, Asked: a.Asked,
 	}
 	q.shown.Tap = q.tapReason()
 	q.shown.Voice = q.mayBeSaid()

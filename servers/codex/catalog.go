@@ -153,6 +153,8 @@ func readLine(w *wireItem) (handoff.Line, bool) {
 		line.Role, line.Text = "edit", strings.ReplaceAll(item.Text, "\n", ", ")
 	case handoff.ItemToolCall:
 		line.Role = "tool"
+	case handoff.ItemPlan:
+		line.Role = "plan"
 	default:
 		if w.Type != typeUserMessage {
 			return handoff.Line{}, false

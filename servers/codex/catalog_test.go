@@ -184,7 +184,7 @@ func TestItems(t *testing.T) {
 			handoff.Item{ID: "d", Kind: handoff.ItemToolCall, Text: "router.handoff"}},
 		{wireItem{Type: typeWebSearch, ID: "w", Query: "go 1.26"},
 			handoff.Item{ID: "w", Kind: handoff.ItemToolCall, Text: "web search go 1.26"}},
-		{wireItem{Type: typePlan, ID: "p", Text: "1. do"}, handoff.Item{ID: "p", Kind: handoff.ItemOther, Text: "1. do"}},
+		{wireItem{Type: typePlan, ID: "p", Text: "1. do"}, handoff.Item{ID: "p", Kind: handoff.ItemPlan, Text: "1. do"}},
 		{wireItem{Type: "sleep", ID: "s"}, handoff.Item{ID: "s", Kind: handoff.ItemOther, Text: "sleep"}},
 	} {
 		if diff := cmp.Diff(c.want, c.wire.shown()); diff != "" {

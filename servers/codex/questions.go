@@ -79,7 +79,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		q.Kind, q.Text, q.Command = handoff.QuestionCommand, "May this command run?", p.Command
 		q.Decisions, q.Beyond = all, p.beyond()
 		if p.Kind == kindHuman {
-			q.Text, q.Decisions = "A person must decide this: may this command run, this once?", once
+			q.Text, q.Decisions, q.Person = "Codex wants a person to decide this: may this command run, this once?", once, true
 		}
 		if !p.available("accept") {
 			q.Decisions = refuseOnly
@@ -125,9 +125,7 @@ var asksSomebody = regexp.MustCompile(`(?i)request(approval|userinput|permission
 // beyond says what a yes to a command would allow beside the command.
 func (p *askParams) beyond() string {
 	var what []string
-	if p.Kind == kindHuman {
-		what = append(what, "what Codex lets no program decide")
-	} else if p.Kind != "" && p.Kind != "command" {
+	if p.Kind != "" && p.Kind != "command" && p.Kind != kindHuman {
 		what = append(what, "an act of the kind "+handoff.ClipRunes(p.Kind, maxDetail))
 	}
 	if isSet(p.Network) {

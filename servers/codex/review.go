@@ -58,6 +58,7 @@ func reviewed(n *note) (turns.Item, bool) {
 		text += "\n" + *w.Rationale
 	}
 	return turns.Item{Item: handoff.Item{
-		ID: "review " + n.ReviewID, Kind: handoff.ItemOther, Text: handoff.Clip(text, maxText), Failed: w.Status != "approved",
+		ID: "review " + n.ReviewID, Kind: handoff.ItemReview, Text: handoff.Clip(text, maxText),
+		Failed: w.Status != "approved",
 	}}, true
 }

@@ -121,6 +121,7 @@ func (w *wireItem) shown() handoff.Item {
 	case typeWebSearch:
 		i.Kind, i.Text = handoff.ItemToolCall, strings.TrimSpace("web search "+w.Query)
 	case typePlan:
+		i.Kind = handoff.ItemPlan
 	default:
 		i.Text = w.Type
 	}

@@ -18,6 +18,7 @@ type ask struct {
 	method string
 	params map[string]any
 	item   *item               // what is asked about; nil for everything but approvals
+	person bool                // only clients that promised to ask a person are asked
 	heard  func(packet) []Step // of everything else: what an answer leads to; nil for approvals
 }
 
@@ -74,20 +75,23 @@ func (u *turn) request(a *ask, method string, params map[string]any) bool {
 	t.m.asks = append(t.m.asks, a)
 	u.ask = a
 	for _, c := range t.subscribers {
-		c.send(a.message())
+		a.send(c)
 	}
 	return true
 }
 
-func (a *ask) message() []byte {
-	return marshal(map[string]any{"method": a.method, "id": a.id, "params": a.params})
+// send asks a client, if it is one to be asked.
+func (a *ask) send(c *conn) {
+	if !a.person || c.people {
+		c.send(marshal(map[string]any{"method": a.method, "id": a.id, "params": a.params}))
+	}
 }
 
 // replay sends the open requests to a new subscriber again, with the same ids and words.
 func (t *thread) replay(c *conn) {
 	for _, a := range t.m.asks {
 		if a.turn.thread == t {
-			c.send(a.message())
+			a.send(c)
 		}
 	}
 }
@@ -107,6 +111,10 @@ func (m *machine) answered(c *conn, p packet) {
 	u := a.turn
 	u.ask = nil
 	m.resolved(a)
+	if a.heard != nil && decisionOf(p) == "cancel" {
+		u.finish(turnInterrupted, "")
+		return
+	}
 	if a.heard != nil {
 		u.thread.setStatus(statusActive)
 		u.usage()
@@ -205,6 +213,35 @@ func (u *turn) askInput(s Input) bool {
 }
 
 func queryID(i int) string { return fmt.Sprintf("q%d", i+1) }
+
+// askPerson asks for a decision of a person. It reports true: the turn waits. There is no item before it runs.
+func (u *turn) askPerson(s AskPerson) bool {
+	heard := func(p packet) []Step {
+		if decisionOf(p) != "accept" { // for the session is no answer here
+			return s.Declined
+		}
+		return append([]Step{Run{Command: s.Command, Lines: s.Lines, Exit: s.Exit}}, s.Accepted...)
+	}
+	now := time.Now()
+	u.thread.setStatus(statusActive, "waitingOnApproval")
+	return u.request(&ask{heard: heard, person: true}, "item/commandExecution/requestApproval", map[string]any{
+		"kind": "humanCommand", "itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(),
+		"command": inShell(s.Command), "cwd": u.thread.cwd, "commandActions": actions(s.Command),
+		"reason": textOrNull(s.Reason), "availableDecisions": []any{"accept", "decline", "cancel"},
+	})
+}
+
+// reviewed tells what the agent's own reviewer decided.
+func (u *turn) reviewed(s Review) {
+	now := time.Now()
+	u.thread.publish("item/autoApprovalReview/completed", map[string]any{
+		"turnId": u.id, "reviewId": newID(now), "targetItemId": nil, "decisionSource": "agent",
+		"startedAtMs": now.UnixMilli(), "completedAtMs": now.UnixMilli(),
+		"review": map[string]any{"status": s.Status, "riskLevel": textOrNull(s.Risk), "userAuthorization": nil,
+			"rationale": textOrNull(s.Rationale)},
+		"action": map[string]any{"type": "command", "source": "shell", "command": inShell(s.Command), "cwd": u.thread.cwd},
+	})
+}
 
 // askPermit asks for rights. It reports true: the turn waits.
 func (u *turn) askPermit(s Permit) bool {

@@ -37,6 +37,7 @@ type conn struct {
 
 	initialized bool     // Owned by the machine's loop
 	optOut      []string // Owned by the machine's loop
+	people      bool     // Owned by the machine's loop: it promised to ask a person what is a person's to decide
 	slow        bool     // Owned by the machine's loop: it was cut for being slow
 }
 

@@ -45,6 +45,19 @@ func frames(steps []Step) []frame {
 			all = append(all, changeFrames(it, s.For)...)
 		case Ask:
 			all = append(all, frame{do: func(u *turn) bool { return u.askApproval(s) }})
+		case AskPerson:
+			all = append(all, frame{do: func(u *turn) bool { return u.askPerson(s) }})
+		case Review:
+			all = append(all, at(0, func(u *turn) { u.reviewed(s) }))
+		case Plan:
+			all = append(all, at(0, func(u *turn) {
+				it := &item{kind: "plan"}
+				u.openItem(it)
+				u.delta(it, "item/plan/delta", s.Text)
+				it.text = s.Text
+				u.closeItem(it)
+				u.usage()
+			}))
 		case Input:
 			all = append(all, frame{do: func(u *turn) bool { return u.askInput(s) }})
 		case Permit:

@@ -145,6 +145,7 @@ func initialize(m *machine, r asked, p struct {
 	ClientInfo   *struct{ Name, Version string }
 	Capabilities *struct {
 		OptOut []string `json:"optOutNotificationMethods"`
+		People bool     `json:"requiredHumanApproval"`
 	}
 }) *refusal {
 	switch {
@@ -157,7 +158,7 @@ func initialize(m *machine, r asked, p struct {
 	}
 	r.conn.initialized = true
 	if p.Capabilities != nil {
-		r.conn.optOut = p.Capabilities.OptOut
+		r.conn.optOut, r.conn.people = p.Capabilities.OptOut, p.Capabilities.People
 	}
 	r.conn.reply(r.id, map[string]any{
 		"userAgent": fmt.Sprintf("%s/%s (simulated; x86_64) unknown (%s; %s)", p.ClientInfo.Name, version, p.ClientInfo.Name,

@@ -3,7 +3,7 @@ package simulator
 import "time"
 
 // A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
-// [Permit], [Elicit], [Pause], [Effect], [Drop], [Fail] or [Hang].
+// [AskPerson], [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Drop], [Fail] or [Hang].
 type Step interface{ step() }
 
 // Think is a reasoning item: its text comes at once and it lasts For.
@@ -60,6 +60,24 @@ type Ask struct {
 	Declined []Step
 }
 
+// AskPerson asks for a decision on a command that is a person's alone, and waits for it: only clients that promised to
+// ask one are asked. It is allowed once or not at all. Accepted, it runs and the turn goes on as after an [Ask].
+type AskPerson struct {
+	Command  string
+	Reason   string
+	Lines    []Line
+	Exit     int
+	Accepted []Step
+	Declined []Step
+}
+
+// Review tells what the agent's own reviewer decided about a command, so that nobody was asked. Status is approved,
+// denied, timedOut or aborted; Risk and Rationale may be "".
+type Review struct{ Command, Status, Risk, Rationale string }
+
+// Plan is what the agent proposes to do.
+type Plan struct{ Text string }
+
 // Input asks the person for words and waits for them. The turn goes on with Answered, which gets the
 // answers in the order of the questions, "" for each that was not answered. It must return at once.
 type Input struct {
@@ -105,20 +123,23 @@ type Fail struct{ Message string }
 // Hang waits: for [World.Release], an interrupt or a steer.
 type Hang struct{}
 
-func (Think) step()  {}
-func (Say) step()    {}
-func (Run) step()    {}
-func (Both) step()   {}
-func (Edit) step()   {}
-func (Ask) step()    {}
-func (Input) step()  {}
-func (Permit) step() {}
-func (Elicit) step() {}
-func (Pause) step()  {}
-func (Effect) step() {}
-func (Drop) step()   {}
-func (Fail) step()   {}
-func (Hang) step()   {}
+func (Think) step()     {}
+func (Say) step()       {}
+func (Run) step()       {}
+func (Both) step()      {}
+func (Edit) step()      {}
+func (Ask) step()       {}
+func (Input) step()     {}
+func (AskPerson) step() {}
+func (Review) step()    {}
+func (Plan) step()      {}
+func (Permit) step()    {}
+func (Elicit) step()    {}
+func (Pause) step()     {}
+func (Effect) step()    {}
+func (Drop) step()      {}
+func (Fail) step()      {}
+func (Hang) step()      {}
 
 // A Fact is something that becomes true by what an agent does.
 type Fact int

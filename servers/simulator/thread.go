@@ -237,6 +237,8 @@ func (it *item) wire() map[string]any {
 	case "agentMessage":
 		return with(map[string]any{"moderation": nil, "text": it.text, "phase": nil, "memoryCitation": nil, "delivery": nil,
 			"questions": nil})
+	case "plan":
+		return with(map[string]any{"text": it.text})
 	case "reasoning":
 		summary := []string{}
 		if it.text != "" {

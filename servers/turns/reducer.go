@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"slices"
 
 	"switchboard/handoff"
@@ -35,6 +36,7 @@ type Reducer struct {
 	last    string        // the last finished message
 	final   string        // the last finished message that the model calls its answer
 	isFinal bool          // there was one
+	plan    string        // the last plan; the answer of a turn that says nothing else
 	used    handoff.Usage // as far as was heard
 }
 
@@ -198,9 +200,9 @@ func (r *Reducer) Ended() bool { return r.ended }
 // Answer returns the authoritative words of the turn so far.
 func (r *Reducer) Answer() string {
 	if r.isFinal {
-		return r.final
+		return cmp.Or(r.final, r.plan)
 	}
-	return r.last
+	return cmp.Or(r.last, r.plan)
 }
 
 // Answered reports whether a message came that the model calls its answer.
@@ -217,8 +219,11 @@ func (r *Reducer) finish(it Item) bool {
 	return true
 }
 
-// remember keeps the words of a message as the newest.
+// remember keeps the words of a message, or a plan, as the newest.
 func (r *Reducer) remember(it Item) {
+	if it.Kind == handoff.ItemPlan {
+		r.plan = it.Text
+	}
 	if it.Kind != handoff.ItemMessage {
 		return
 	}

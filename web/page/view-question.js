@@ -28,6 +28,7 @@ export function questionCard(q, hue, decide) {
     h("header", { class: "question-head" }, title,
       q.title ? h("p", { class: "question-session" }, ours ? "The session " : "in ", h("strong", { text: q.title })) : null),
     ours && q.reason ? h("p", { class: "question-text", text: q.reason }) : null,
+    q.person ? h("p", { class: "question-text", text: "Codex wants a person to decide this. It is allowed once, and asked again the next time." }) : null,
     q.text && !q.words && !q.command ? h("p", { class: "question-text", text: q.text }) : null,
     q.command ? h("pre", { class: "mono question-command", "aria-label": "Command", tabindex: "0", text: command }) : null,
     lines > 3 ? h("p", { class: "question-session", text: `${lines} lines; scroll to read all of them.` }) : null,

@@ -6,7 +6,7 @@ import { heldSessions } from "./state-needs.js";
 import { get, toastProblem } from "./store.js";
 import { paragraphs } from "./view-text.js";
 
-const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
+const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool", plan: "Plan" };
 
 function row({ role, text }) {
   const body = role === "command" || role === "edit" ? reachable(h("pre", { class: "mono", role: "group", "aria-label": roles[role], text })) : h("div", {});

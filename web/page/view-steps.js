@@ -3,7 +3,7 @@
 import { h, icon, keepAtEnd, reachable, setAttr, setText, show } from "./dom.js";
 import { paragraphs } from "./view-text.js";
 
-const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech };
+const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech, plan, review };
 
 /** Makes a step of a piece of work. */
 export function step(item) {
@@ -86,6 +86,27 @@ const lineKinds = { __proto__: null, "+": "add", "-": "del", "@": "hunk", "\\": 
 function speech(item) {
   const el = h("div", { class: `step ${item.kind}` });
   return { el, update: (i) => paragraphs(el, i.text || "…") };
+}
+
+function plan() {
+  const text = h("div", { class: "plan-text" });
+  const el = h("div", { class: "step plan", role: "group", "aria-label": "Plan" }, h("span", { class: "step-word", text: "Plan" }), text);
+  return { el, update: (i) => paragraphs(text, i.text || "…") };
+}
+
+// What the agent's own reviewer decided, so that nobody was asked.
+function review() {
+  const text = h("div", {});
+  const word = h("span", { class: "step-word" });
+  const el = h("div", { class: "step review" }, word, text);
+  return {
+    el,
+    update(i) {
+      setText(word, i.state === "failed" ? "Not allowed" : "Allowed");
+      setAttr(word, "data-tone", i.state === "failed" ? "bad" : "good");
+      paragraphs(text, i.text);
+    },
+  };
 }
 
 function tool() {

@@ -147,13 +147,22 @@ func (e *emitter) find(id string) *writing {
 
 // start puts an item at the end of the queue, if it is one to be written.
 func (e *emitter) start(id string, kind handoff.ItemKind, text string) *writing {
-	if e.shown[id] || kind == handoff.ItemOther || len(e.resp.Output)+len(e.queue) >= maxItems ||
+	if e.shown[id] || !written(kind) || len(e.resp.Output)+len(e.queue) >= maxItems ||
 		e.exact && kind == handoff.ItemMessage {
 		return nil
 	}
 	w := &writing{of: id, kind: kind, text: []byte(text)}
 	e.queue = append(e.queue, w)
 	return w
+}
+
+// written reports whether items of a kind are written: messages, thoughts and calls of tools.
+func written(kind handoff.ItemKind) bool {
+	switch kind {
+	case handoff.ItemMessage, handoff.ItemReasoning, handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemToolCall:
+		return true
+	}
+	return false
 }
 
 // delta takes a piece of a message or of a thought, if nothing before it is missing.

@@ -52,7 +52,7 @@ func (e *emitter) lifecycle(typ string) {
 func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	e.cutAll()
 	for _, q := range open {
-		args := encode(asking{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond})
+		args := encode(asking{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond, q.Person})
 		it := item{
 			ID: approvalID(e.resp.ID, q.ID), Type: typeApproval, ServerLabel: e.label, Name: questionName(q), Arguments: &args,
 		}
@@ -94,6 +94,7 @@ type asking struct {
 	Words   bool          `json:"answer_in_reason,omitempty"` // the reason of an approval is the answer
 	Asks    []handoff.Ask `json:"asks,omitempty"`
 	Beyond  string        `json:"beyond,omitempty"`
+	Person  bool          `json:"person,omitempty"` // a person has to decide it on the page
 }
 
 // cutAll ends what is begun: what is done of it is written, the rest is incomplete.
