@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,7 +48,16 @@ const (
 type keptWire struct {
 	pipeWire
 
-	way *keptWay
+	way  *keptWay
+	lost atomic.Bool // nothing that comes from now on is heard
+}
+
+func (w *keptWire) Read() ([]byte, error) {
+	frame, err := w.pipeWire.Read()
+	for err == nil && w.lost.Load() {
+		_, err = w.pipeWire.Read()
+	}
+	return frame, err
 }
 
 func (w *keptWire) Write(frame []byte) error {
@@ -61,6 +71,7 @@ func (w *keptWire) Write(frame []byte) error {
 		_ = w.conn.Close()
 		return nil // as far as anybody here can tell
 	}
+	w.lost.Store(lose == after)
 	starts := w.way.world.Starts()
 	err := w.pipeWire.Write(frame)
 	if lose == after { // the keeper has the line: a pipe keeps nothing
@@ -121,7 +132,7 @@ func (k *keptWay) Open(ctx context.Context, end servers.End) (servers.Wire, erro
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return &keptWire{pipeWire{Lines: transport.NewLines(ours, ours), conn: ours}, k}, nil
+	return &keptWire{pipeWire: pipeWire{Lines: transport.NewLines(ours, ours), conn: ours}, way: k}, nil
 }
 
 // drop cuts the connections of whoever is attached. The agent goes on.
