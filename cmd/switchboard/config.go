@@ -27,6 +27,7 @@ type settings struct {
 	Media          mediaSettings    `yaml:"media"`
 	Redis          secret           `yaml:"redis" unset:"a file" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS; ?master_name=NAME at a Sentinel"`
 	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine, or by a Sentinel, which may name one: whoever is on the way can read along and take over"`
+	Peers          peerSettings     `yaml:"-"`
 	Keys           []keySetting     `yaml:"keys"`
 	Limits         limitSettings    `yaml:"limits"`
 	Model          modelSettings    `yaml:"model"`
@@ -52,6 +53,14 @@ type tlsSettings struct {
 	CertFile string `yaml:"cert_file" doc:"certificate chain, PEM"`
 	KeyFile  string `yaml:"key_file" doc:"its private key, PEM"`
 }
+
+// peerSettings is how the instances that share a Redis reach this one. The zero value is that of the only instance.
+type peerSettings struct {
+	Listen  string `yaml:"listen"`
+	Address string `yaml:"address"`
+}
+
+func (p peerSettings) set() bool { return p != peerSettings{} }
 
 // mcpSettings is how other agents come in.
 type mcpSettings struct {

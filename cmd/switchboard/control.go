@@ -152,10 +152,16 @@ func askService(ctx context.Context, dir, path, body string) (string, error) {
 }
 
 // keyVerb makes a key and prints it, or revokes those of a principal; a running service knows at once.
-func keyVerb(ctx context.Context, dir, principal string, revoke bool, stdout io.Writer) error {
+// Other instances know within seconds, whether one runs here or not.
+func keyVerb(ctx context.Context, s *settings, dir, principal string, revoke bool, stdout io.Writer) error {
+	keys, done, err := openMadeKeys(ctx, s, dir)
+	if err != nil {
+		return err
+	}
+	defer done()
 	var line string
 	if revoke {
-		n, err := revokeKeys(dir, principal)
+		n, err := revokeKeys(ctx, keys, principal)
 		if err != nil {
 			return err
 		}
@@ -168,7 +174,7 @@ func keyVerb(ctx context.Context, dir, principal string, revoke bool, stdout io.
 			line = fmt.Sprintf("%d made keys of %s are revoked", n, principal)
 		}
 	} else {
-		text, err := makeKey(dir, principal)
+		text, err := makeKey(ctx, keys, principal)
 		if err != nil {
 			return err
 		}

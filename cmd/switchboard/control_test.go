@@ -3,28 +3,31 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/sessions/sqlite"
 	"switchboard/web"
 )
 
 func TestMadeKeys(t *testing.T) {
 	dir := t.TempDir()
-	if keys, err := readMadeKeys(dir); err != nil || len(keys) != 0 {
+	if keys, err := keysFile(dir).read(t.Context()); err != nil || len(keys) != 0 {
 		t.Fatalf("none yet: %v %v", keys, err)
 	}
-	owner, err := makeKey(dir, ownerName)
+	owner, err := makeKey(t.Context(), keysFile(dir), ownerName)
 	if err != nil || !keyText.MatchString(owner) {
 		t.Fatalf("made %q, %v", owner, err)
 	}
-	robot, err := makeKey(dir, "robot")
+	robot, err := makeKey(t.Context(), keysFile(dir), "robot")
 	must(t, err)
-	made, err := readMadeKeys(dir)
+	made, err := keysFile(dir).read(t.Context())
 	if err != nil || len(made) != 2 {
 		t.Fatalf("kept %v %v", made, err)
 	}
@@ -36,7 +39,7 @@ func TestMadeKeys(t *testing.T) {
 		t.Errorf("mode %v %v", about.Mode(), err)
 	}
 	for _, bad := range []string{"", "a b", "a\nb", "-x"} {
-		if _, err := makeKey(dir, bad); err == nil {
+		if _, err := makeKey(t.Context(), keysFile(dir), bad); err == nil {
 			t.Errorf("%q is a name", bad)
 		}
 	}
@@ -65,17 +68,63 @@ func TestMadeKeys(t *testing.T) {
 			}
 		}
 	}
-	if n, err := revokeKeys(dir, "robot"); n != 1 || err != nil {
+	if n, err := revokeKeys(t.Context(), keysFile(dir), "robot"); n != 1 || err != nil {
 		t.Errorf("revoked %d, %v", n, err)
 	}
-	if made, _ := readMadeKeys(dir); len(made) != 1 || made[0].principal != ownerName {
+	if made, _ := keysFile(dir).read(t.Context()); len(made) != 1 || made[0].principal != ownerName {
 		t.Errorf("left %v", made)
 	}
 	for _, broken := range []string{"zz owner\n", strings.Repeat("0", 64) + "\n", strings.Repeat("0", 66) + " owner\n"} {
 		write(t, filepath.Join(dir, madeKeysFile), broken)
-		if _, err := readMadeKeys(dir); err == nil || !strings.Contains(err.Error(), "line 1") {
+		if _, err := keysFile(dir).read(t.Context()); err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%q: %v", broken, err)
 		}
+	}
+}
+
+// TestSharedKeys: where several instances have a store, the keys that one had made for itself are in it too, once; who
+// revokes a key revokes it for all, and it does not come back with the start of another one.
+func TestSharedKeys(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
+	must(t, err)
+	defer func() { must(t, store.Close()) }()
+	a, b := t.TempDir(), t.TempDir()
+	for _, dir := range []string{a, b} {
+		_, err := makeKey(t.Context(), keysFile(dir), "guest")
+		must(t, err)
+	}
+	principals := func(dir string) (all []string) {
+		t.Helper()
+		keys, err := sharedKeys(t.Context(), store, dir)
+		must(t, err)
+		made, err := keys.read(t.Context())
+		must(t, err)
+		for _, k := range made {
+			all = append(all, k.principal)
+		}
+		slices.Sort(all)
+		return all
+	}
+	if got := principals(a); !slices.Equal(got, []string{"guest"}) {
+		t.Errorf("the first has %v", got)
+	}
+	if got := principals(b); !slices.Equal(got, []string{"guest", "guest"}) {
+		t.Errorf("the second has %v", got)
+	}
+	shared, err := sharedKeys(t.Context(), store, b)
+	must(t, err)
+	text, err := makeKey(t.Context(), shared, "robot")
+	must(t, err)
+	records, err := store.Records(t.Context(), madeKeysKind)
+	if err != nil || strings.Contains(fmt.Sprintf("%s", records), text) {
+		t.Errorf("the store holds a key: %v", err)
+	}
+	if n, err := revokeKeys(t.Context(), shared, "guest"); n != 2 || err != nil {
+		t.Errorf("revoked %d, %v", n, err)
+	}
+	if got := principals(a); !slices.Equal(got, []string{"robot"}) {
+		t.Errorf("the first has %v in the end", got)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
 	"switchboard/sessions"
+	"switchboard/sessions/redis"
 	"switchboard/web"
 )
 
@@ -46,7 +47,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 	d := &doctor{out: stdout, env: env, look: exec.LookPath}
 	d.ok("program", "%s", thisBuild())
 	if d.settings(o); d.directory() {
-		d.keys()
+		d.keys(ctx)
 		d.port(ctx)
 		d.certificate(time.Now())
 		d.store(ctx)
@@ -153,8 +154,8 @@ func (d *doctor) directory() bool {
 }
 
 // keys tells what each key may, one a line: those of the settings, and those that were made.
-func (d *doctor) keys() {
-	made, err := readMadeKeys(d.state)
+func (d *doctor) keys(ctx context.Context) {
+	made, err := d.made(ctx)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // which the start makes
 		d.mend("key", err.Error(), "")
 		return
@@ -172,6 +173,21 @@ func (d *doctor) keys() {
 		}
 		d.ok("key", "%s: %s", about, whatMay(k))
 	}
+}
+
+// made are the keys that were made. Nothing is moved where several instances have them: that is for who writes.
+func (d *doctor) made(ctx context.Context) ([]madeKey, error) {
+	own, err := keysFile(d.state).read(ctx)
+	if !d.s.Peers.set() {
+		return own, err
+	}
+	records, done, err := redis.OpenRecords(ctx, redis.Config{URL: d.s.Redis.Reveal()})
+	if err != nil {
+		return own, nil // the store is told of apart
+	}
+	defer done()
+	shared, err := keyRecords{records}.read(ctx)
+	return append(own, shared...), err
 }
 
 // whatMay words what a key may.

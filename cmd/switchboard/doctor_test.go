@@ -118,7 +118,7 @@ func TestDoctorTellsWhatKeysMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"robot", "anna"} {
-		if _, err := makeKey(state, name); err != nil {
+		if _, err := makeKey(t.Context(), keysFile(state), name); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,11 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"time"
+
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -16,8 +27,15 @@ import (
 	"switchboard/sessions"
 )
 
-// machinesKey is the file in the state directory with the key that machines know this service by.
+// machinesKey is the file in the state directory with the key that machines know this service by. Instances that share
+// a Redis have one key, in a record there: whoever can read that Redis can pose as the service to its machines.
 const machinesKey = "machines.pem"
+
+// The records of the store about machines: the one key of all instances, and each invitation by the sum of its secret.
+const (
+	machinesKeyKind, machinesKeyName = "machines key", "ed25519"
+	invitedKind                      = "invitations"
+)
 
 // machineStore keeps the machines that joined in a store.
 type machineStore struct{ in sessions.Machines }
@@ -42,18 +60,103 @@ func (s machineStore) DropMachine(ctx context.Context, key []byte) (bool, error)
 	return s.in.DropMachine(ctx, key)
 }
 
+// invitations keeps invitations in a store. They are few, and a spent one is gone.
+type invitations struct{ in sessions.Records }
+
+// PutInvitation implements [joined.Invitations].
+func (s invitations) PutInvitation(ctx context.Context, i joined.Invited) error {
+	all, err := s.in.Records(ctx, invitedKind)
+	if err != nil {
+		return err
+	}
+	var waiting []joined.Invited
+	for _, r := range all {
+		if i, err := invitedOf(r); err == nil && time.Now().Before(i.Until) {
+			waiting = append(waiting, i)
+		} else if _, err := s.in.DropRecord(ctx, invitedKind, r.Name); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(waiting, func(a, b joined.Invited) int { return a.Until.Compare(b.Until) })
+	for _, old := range waiting[:max(len(waiting)-joined.MaxInvitations+1, 0)] {
+		if _, err := s.in.DropRecord(ctx, invitedKind, hex.EncodeToString(old.Sum[:])); err != nil {
+			return err
+		}
+	}
+	return s.in.PutRecord(ctx, sessions.Record{Kind: invitedKind, Name: hex.EncodeToString(i.Sum[:]),
+		Body: []byte(handoff.Encode(i))})
+}
+
+// SpendInvitation implements [joined.Invitations].
+func (s invitations) SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (joined.Invited, bool, error) {
+	name := hex.EncodeToString(sum[:])
+	all, err := s.in.Records(ctx, invitedKind)
+	at := slices.IndexFunc(all, func(r sessions.Record) bool { return r.Name == name })
+	if err != nil || at < 0 {
+		return joined.Invited{}, false, err
+	}
+	i, err := invitedOf(all[at])
+	mine := false
+	if err == nil { // of those who ask at once, one drops it
+		mine, err = s.in.DropRecord(ctx, invitedKind, name)
+	}
+	return i, mine, err
+}
+
+func invitedOf(r sessions.Record) (i joined.Invited, err error) { return i, json.Unmarshal(r.Body, &i) }
+
+// machinesKey returns the key that machines know this service by. The first of several instances brings that which it
+// had before there were others.
+func (s *service) machinesKey(ctx context.Context, p plan) (ed25519.PrivateKey, error) {
+	path := filepath.Join(p.StateDir, machinesKey)
+	if p.Peers == nil {
+		return joined.LoadKey(path)
+	}
+	own, err := os.ReadFile(path)
+	text := own
+	if errors.Is(err, fs.ErrNotExist) {
+		kept, err := s.store.Records(ctx, machinesKeyKind)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.store.Machines(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(kept) == 0 && len(all) > 0 {
+			return nil, errors.New("machines joined a Switchboard that remembers in this Redis, and know it by its own key: " +
+				"start that one with peers first, or copy its " + machinesKey + " into the state directory " + p.StateDir)
+		}
+		if _, text, err = joined.NewKey(); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	one, err := s.store.KeepRecord(ctx, sessions.Record{Kind: machinesKeyKind, Name: machinesKeyName, Body: text})
+	if err != nil {
+		return nil, err
+	}
+	if own != nil && !bytes.Equal(own, one.Body) {
+		s.log.Warn("machines that know this Switchboard by its own key have to join again: all instances have that of "+
+			"another", zap.String("file", path))
+	}
+	return joined.ParseKey(one.Body)
+}
+
 // roster opens the machines that joined, and what is known of servers with them.
 func (s *service) roster(
 	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, busy func(string) bool,
 ) (*roster, error) {
-	key, err := joined.LoadKey(filepath.Join(p.StateDir, machinesKey))
+	key, err := s.machinesKey(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
 	}
 	lines := cmp.Or(p.Lines, new(joined.Lines))
 	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, stand: stand.servers, busy: busy}
 	r.machines, err = joined.Open(ctx, joined.Config{
-		Key: key, Store: machineStore{s.store}, Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
+		Key: key, Store: machineStore{s.store}, Invited: invitations{s.store}, Shared: p.Peers != nil,
+		Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
 	}, lines)
 	return r, err
 }

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
 	"switchboard/servers/joined"
+	"switchboard/sessions/sqlite"
 )
 
 // TestMachineSpec: a machine that joined has the settings of the entry that says so, and never the place of a server
@@ -30,5 +35,45 @@ func TestMachineSpec(t *testing.T) {
 		if name == "mini" && spec.Dir != "/src" {
 			t.Errorf("mini is without the settings of its entry: %+v", spec)
 		}
+	}
+}
+
+// TestInvitations: an invitation is spent once, by one of those who ask at a time; of too many the oldest goes, and
+// what is over goes too.
+func TestInvitations(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
+	must(t, err)
+	defer func() { must(t, store.Close()) }()
+	in, now := invitations{store}, time.Now()
+	one := func(n byte, until time.Duration) joined.Invited {
+		return joined.Invited{Sum: [32]byte{n}, Name: fmt.Sprint("m", n), Until: now.Add(until).UTC().Round(0)}
+	}
+	spend := func(n byte) bool {
+		t.Helper()
+		var each sync.WaitGroup
+		var got atomic.Int64
+		for range 2 {
+			each.Go(func() {
+				i, found, err := in.SpendInvitation(t.Context(), [32]byte{n})
+				if found && got.Add(1) > 1 || err != nil || found && i.Name != fmt.Sprint("m", n) {
+					t.Errorf("spending %d: %v %v %v", n, i, found, err)
+				}
+			})
+		}
+		each.Wait()
+		return got.Load() == 1
+	}
+	must(t, in.PutInvitation(t.Context(), one(200, -time.Second)))
+	for n := range byte(joined.MaxInvitations + 1) {
+		must(t, in.PutInvitation(t.Context(), one(n, time.Duration(n+1)*time.Minute)))
+	}
+	for n, want := range map[byte]bool{0: false, 1: true, joined.MaxInvitations: true, 200: false, 201: false} {
+		if got := spend(n); got != want {
+			t.Errorf("invitation %d was spent: %v", n, got)
+		}
+	}
+	if spend(1) {
+		t.Error("an invitation was spent twice")
 	}
 }

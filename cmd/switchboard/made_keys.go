@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,10 +12,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
+	"switchboard/sessions/redis"
 	"switchboard/web"
 )
 
@@ -32,9 +36,18 @@ type madeKey struct {
 	sum       [sha256.Size]byte
 }
 
-// readMadeKeys reads the keys that were made for this state directory.
-func readMadeKeys(dir string) ([]madeKey, error) {
-	root, err := os.OpenRoot(dir)
+// madeKeys keeps the keys that were made: [keysFile] where one instance has them, [keyRecords] where several do.
+type madeKeys interface {
+	read(ctx context.Context) ([]madeKey, error)
+	add(ctx context.Context, k madeKey) error
+	drop(ctx context.Context, k madeKey) error
+}
+
+// A keysFile keeps them in a file of the state directory that it names.
+type keysFile string
+
+func (f keysFile) read(context.Context) ([]madeKey, error) {
+	root, err := os.OpenRoot(string(f))
 	if err != nil {
 		return nil, fmt.Errorf("open the state directory: %w", err)
 	}
@@ -50,18 +63,27 @@ func readMadeKeys(dir string) ([]madeKey, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		digits, principal, _ := strings.Cut(lines.Text(), " ")
-		sum, err := hex.DecodeString(digits)
-		if err != nil || len(sum) != sha256.Size || !plainName.MatchString(principal) {
-			return nil, fmt.Errorf("line %d of %s/%s is none of `switchboard key`: remove it", len(keys)+1, dir, madeKeysFile)
+		k, ok := madeKeyOf(digits, principal)
+		if !ok {
+			return nil, fmt.Errorf("line %d of %s/%s is none of `switchboard key`: remove it", len(keys)+1, f, madeKeysFile)
 		}
-		keys = append(keys, madeKey{principal, [sha256.Size]byte(sum)})
+		keys = append(keys, k)
 	}
 	return keys, lines.Err()
 }
 
-// writeMadeKeys replaces the made keys: whoever reads finds the old or the new ones.
-func writeMadeKeys(dir string, keys []madeKey) error {
-	root, err := os.OpenRoot(dir)
+// madeKeyOf reads a key as it is kept.
+func madeKeyOf(digits, principal string) (madeKey, bool) {
+	sum, err := hex.DecodeString(digits)
+	if err != nil || len(sum) != sha256.Size || !plainName.MatchString(principal) {
+		return madeKey{}, false
+	}
+	return madeKey{principal, [sha256.Size]byte(sum)}, true
+}
+
+// write replaces the keys: whoever reads finds the old or the new ones.
+func (f keysFile) write(keys []madeKey) error {
+	root, err := os.OpenRoot(string(f))
 	if err != nil {
 		return fmt.Errorf("open the state directory: %w", err)
 	}
@@ -77,12 +99,106 @@ func writeMadeKeys(dir string, keys []madeKey) error {
 	return root.Rename(temp, madeKeysFile)
 }
 
+func (f keysFile) add(ctx context.Context, k madeKey) error {
+	keys, err := f.read(ctx)
+	if err != nil {
+		return err
+	}
+	return f.write(append(keys, k))
+}
+
+func (f keysFile) drop(ctx context.Context, k madeKey) error {
+	keys, err := f.read(ctx)
+	if err != nil {
+		return err
+	}
+	return f.write(slices.DeleteFunc(keys, func(other madeKey) bool { return other == k }))
+}
+
+// madeKeysKind are the records of the store with the made keys of several instances: the principal of each, by its sum.
+const madeKeysKind = "made keys"
+
+// keyRecords keeps made keys in the store of several instances.
+type keyRecords struct{ in sessions.Records }
+
+// sharedKeys are the made keys of several instances, to which those come that were made for a state directory alone.
+func sharedKeys(ctx context.Context, in sessions.Records, state string) (madeKeys, error) {
+	shared := keyRecords{in}
+	own, err := keysFile(state).read(ctx)
+	if err != nil || len(own) == 0 {
+		return shared, err
+	}
+	for _, k := range own {
+		if err := shared.add(ctx, k); err != nil {
+			return nil, err
+		}
+	}
+	return shared, os.Remove(filepath.Join(state, madeKeysFile)) // else one that is revoked would come back
+}
+
+func (s keyRecords) read(ctx context.Context) ([]madeKey, error) {
+	records, err := s.in.Records(ctx, madeKeysKind)
+	if err != nil {
+		return nil, fmt.Errorf("read the made keys: %w", err)
+	}
+	var keys []madeKey
+	for _, r := range records {
+		k, ok := madeKeyOf(r.Name, string(r.Body))
+		if !ok {
+			return nil, fmt.Errorf("the record %q of the made keys is none of `switchboard key`: remove it", r.Name)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+func (s keyRecords) add(ctx context.Context, k madeKey) error {
+	return s.in.PutRecord(ctx, sessions.Record{Kind: madeKeysKind, Name: hex.EncodeToString(k.sum[:]), Body: []byte(k.principal)})
+}
+
+func (s keyRecords) drop(ctx context.Context, k madeKey) error {
+	_, err := s.in.DropRecord(ctx, madeKeysKind, hex.EncodeToString(k.sum[:]))
+	return err
+}
+
+// openMadeKeys opens the made keys for somebody beside the service, which may run or not.
+func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys, done func(), err error) {
+	if !s.Peers.set() {
+		return keysFile(state), func() {}, nil
+	}
+	records, done, err := redis.OpenRecords(ctx, redis.Config{URL: s.Redis.Reveal()})
+	if err != nil {
+		return nil, nil, err
+	}
+	if keys, err = sharedKeys(ctx, records, state); err != nil {
+		done()
+	}
+	return keys, done, err
+}
+
+// letIn finds the keys that were made, and returns all that let in.
+func (s *service) letIn(ctx context.Context, p plan) ([]web.Key, error) {
+	l := s.settings
+	l.made = keysFile(p.StateDir)
+	var err error
+	if p.Peers != nil {
+		if l.made, err = sharedKeys(ctx, s.store, p.StateDir); err != nil {
+			return nil, err
+		}
+	}
+	if p.Settings == nil { // of a test
+		return p.Keys, nil
+	}
+	l.lets, err = l.made.read(ctx)
+	return p.Settings.withMade(l.lets), err
+}
+
 // makeKey makes a key for a principal, keeps its sum and returns its text, which is nowhere else.
-func makeKey(dir, principal string) (string, error) {
+func makeKey(ctx context.Context, in madeKeys, principal string) (string, error) {
 	if !plainName.MatchString(principal) {
 		return "", fmt.Errorf("%q is no name: use A-Z a-z 0-9 . _ -", principal)
 	}
-	keys, err := readMadeKeys(dir)
+	keys, err := in.read(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -92,20 +208,19 @@ func makeKey(dir, principal string) (string, error) {
 	raw := make([]byte, madeKeyBytes)
 	_, _ = rand.Read(raw) // never fails
 	text := base64.RawURLEncoding.EncodeToString(raw)
-	return text, writeMadeKeys(dir, append(keys, madeKey{principal, sha256.Sum256([]byte(text))}))
+	return text, in.add(ctx, madeKey{principal, sha256.Sum256([]byte(text))})
 }
 
 // revokeKeys drops every made key of a principal and returns how many there were.
-func revokeKeys(dir, principal string) (int, error) {
-	keys, err := readMadeKeys(dir)
-	if err != nil {
-		return 0, err
+func revokeKeys(ctx context.Context, in madeKeys, principal string) (n int, err error) {
+	keys, err := in.read(ctx)
+	for _, k := range keys {
+		if err == nil && k.principal == principal {
+			n++
+			err = in.drop(ctx, k)
+		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(keys), func(k madeKey) bool { return k.principal == principal })
-	if len(kept) == len(keys) {
-		return 0, nil
-	}
-	return len(keys) - len(kept), writeMadeKeys(dir, kept)
+	return n, err
 }
 
 // removeOldKeys removes what earlier versions kept in plain text, and reports whether a key was among it.

@@ -94,7 +94,7 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 		}
 		return err
 	case "key":
-		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
+		return keyVerb(ctx, s, state, o.Key.Name, o.Key.Revoke, stdout)
 	case "audit": // also beside a Switchboard that runs
 		return auditVerb(state, o.Audit, stdout)
 	case "mcp":

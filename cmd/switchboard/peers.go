@@ -155,13 +155,13 @@ func (p *peering) web() web.Peers {
 }
 
 // stages serve what other instances forward, and watch what this one does.
-func (p *peering) stages(edge *web.Server) []stage {
+func (p *peering) stages(s *service) []stage {
 	if p.forwarder == nil {
 		return nil
 	}
-	return []stage{{"forwarding", p.forwarder.Run}, {"peers", func(ctx context.Context) error {
-		server := edge.HTTPServer()
-		server.Handler = p.forwarder.Handler(edge.Forwarded())
+	return []stage{{"made keys", s.settings.follow}, {"forwarding", p.forwarder.Run}, {"peers", func(ctx context.Context) error {
+		server := s.edge.HTTPServer()
+		server.Handler = p.forwarder.Handler(s.edge.Forwarded())
 		server.MaxHeaderBytes += 4 << 10 // what was taken there, and what an instance adds
 		return serveHTTP(ctx, server, p.forwarder.Listen(p.listener), "", "")
 	}}}

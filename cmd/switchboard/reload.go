@@ -9,9 +9,11 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -21,14 +23,15 @@ import (
 
 // reloading has the settings of a running service, and puts others into their place. It is safe for concurrent use.
 type reloading struct {
-	state string                    // Set once: the state directory
+	made  madeKeys                  // Set once
 	again func() (*settings, error) // Set once: reads the settings; nil: they cannot change
 	first *settings                 // Set once: what the service was made of
 	there *roster                   // Set once
 	put   func([]web.Key)           // Set once
 
-	mu  sync.Mutex
-	now *settings // Guarded by mu
+	mu   sync.Mutex
+	now  *settings // Guarded by mu
+	lets []madeKey // Guarded by mu: the made keys that let in
 }
 
 // reload reads the settings again. Servers, keys and limits take effect, all or none of them: an error of code
@@ -43,7 +46,7 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 		if err != nil {
 			return err
 		}
-		made, err := readMadeKeys(l.state)
+		made, err := l.made.read(ctx)
 		if err != nil {
 			return err
 		}
@@ -53,7 +56,7 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 		}
 		l.mu.Lock()
 		was := l.now
-		l.now = next
+		l.now, l.lets = next, made
 		l.mu.Unlock()
 		l.put(next.withMade(made))
 		told.Did = append(append(told.Did, did...), keysChanged(was.Access, next.Access)...)
@@ -73,15 +76,38 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 // what was revoked since.
 func (l *reloading) keys(ctx context.Context) error {
 	return l.there.machines.Settle(ctx, func([]joined.Server) error {
-		made, err := readMadeKeys(l.state)
+		made, err := l.made.read(ctx)
+		if err != nil {
+			return err
+		}
 		l.mu.Lock()
-		now := l.now
+		now, same := l.now, slices.Equal(l.lets, made)
+		l.lets = made
 		l.mu.Unlock()
-		if err == nil && now != nil {
+		if now != nil && !same {
 			l.put(now.withMade(made))
 		}
-		return err
+		return nil
 	})
+}
+
+// keysEvery is how often it is looked for keys that were made or revoked at another instance.
+const keysEvery = 2 * time.Second
+
+// follow reads the made keys again and again until ctx ends.
+func (l *reloading) follow(ctx context.Context) error {
+	ticker := time.NewTicker(keysEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := l.keys(ctx); err != nil && ctx.Err() == nil {
+				l.there.log.Debug("made keys not read", zap.Error(err)) // they are as they were; the store says why
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // placed says where in the file what is wrong with its servers stands.

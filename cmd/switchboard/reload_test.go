@@ -100,10 +100,10 @@ func TestNothingBeginsDuringAChange(t *testing.T) {
 func TestRevokedStaysRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		_, err := makeKey(dir, "guest")
+		_, err := makeKey(t.Context(), keysFile(dir), "guest")
 		must(t, err)
 		r := aloneIn(t, dir)
-		l := &reloading{state: dir, first: &settings{}, now: &settings{}, there: r}
+		l := &reloading{made: keysFile(dir), first: &settings{}, now: &settings{}, there: r}
 		var lets []web.Key
 		l.put = func(keys []web.Key) { lets = keys }
 		revoke, told := false, make(chan error, 1)
@@ -111,7 +111,7 @@ func TestRevokedStaysRevoked(t *testing.T) {
 		spec.Credential.Read = func() (string, error) { // in the middle of the reload
 			if revoke {
 				revoke = false
-				_, err := revokeKeys(dir, "guest")
+				_, err := revokeKeys(t.Context(), keysFile(dir), "guest")
 				go func() { told <- l.keys(t.Context()) }()
 				synctest.Wait()
 				return "", err

@@ -186,8 +186,11 @@ func (s *service) build(ctx context.Context, p plan) error {
 	agentFront := s.mcp(fleet, runs, beside.self.ID)
 	s.describe(p, sims.voice, specs, listen.Addr())
 	programs := s.oauth(p)
-	s.settings = &reloading{state: p.StateDir, again: p.Again, first: p.Settings, now: p.Settings, there: there,
+	s.settings = &reloading{again: p.Again, first: p.Settings, now: p.Settings, there: there,
 		put: func(keys []web.Key) { s.edge.SetKeys(keys) }}
+	if p.Keys, err = s.letIn(ctx, p); err != nil {
+		return err
+	}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
 	var scraped http.Handler
@@ -215,7 +218,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}
-	first := append(beside.stages(s.edge), stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run})
+	first := append(beside.stages(s), stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run})
 	return s.stage(p, limited, runs.Recovered, after, first...)
 }
 

@@ -38,9 +38,9 @@ func TestAttackers(t *testing.T) {
 		}, RefusedCode, "machine: refused: used or unknown code"},
 		{"an old code", func(t *testing.T, s *service, _, own ed25519.PrivateKey, _ *Invitation) error {
 			i := s.invite(t, "late")
-			s.mu.Lock()
-			s.waiting[len(s.waiting)-1].until = time.Now()
-			s.mu.Unlock()
+			s.memory.mu.Lock()
+			s.memory.invited[len(s.memory.invited)-1].Until = time.Now()
+			s.memory.mu.Unlock()
 			_, err := Visit{URL: s.url, Key: own, Invitation: i, About: codex}.Open(t.Context())
 			return err
 		}, RefusedCode, "machine: refused: used or unknown code"},
@@ -72,7 +72,7 @@ func TestAttackers(t *testing.T) {
 			i := s.invite(t, "other")
 			i.Fingerprint[0]++
 			_, err := Visit{URL: s.url, Key: own, Invitation: i, About: codex}.Open(t.Context())
-			if name, ok := s.spend(i.Secret[:]); !ok || name != "other" {
+			if name, ok, err := s.spend(t.Context(), i.Secret[:]); !ok || name != "other" || err != nil {
 				t.Error("the code went to a stranger")
 			}
 			return err

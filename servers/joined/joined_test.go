@@ -3,6 +3,7 @@ package joined
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -36,6 +37,7 @@ func must(t testing.TB, err error) {
 type memory struct {
 	mu       sync.Mutex
 	kept     map[string]Record   // Guarded by mu
+	invited  []Invited           // Guarded by mu
 	servers  []string            // Guarded by mu
 	acts     []string            // Guarded by mu: what was audited
 	refuse   error               // Guarded by mu: what the store gives
@@ -73,6 +75,26 @@ func (s *memory) DropMachine(_ context.Context, key []byte) (bool, error) {
 	_, was := s.kept[string(key)]
 	delete(s.kept, string(key))
 	return was, nil
+}
+
+func (s *memory) PutInvitation(_ context.Context, i Invited) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.invited = append(s.invited, i)
+	return nil
+}
+
+func (s *memory) SpendInvitation(_ context.Context, sum [sha256.Size]byte) (i Invited, found bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.invited = slices.DeleteFunc(s.invited, func(one Invited) bool {
+		if one.Sum != sum {
+			return false
+		}
+		i, found = one, true
+		return true
+	})
+	return i, found, nil
 }
 
 func (s *memory) Audit(_ context.Context, r handoff.AuditRecord) error {
@@ -138,10 +160,16 @@ type service struct {
 // newService starts a service that remembers what is in a memory.
 func newService(t *testing.T, with *memory, key ed25519.PrivateKey) *service {
 	t.Helper()
+	return newInstance(t, with, with, key, false)
+}
+
+// newInstance starts a service that has its own fleet; shared: the memory is that of others too.
+func newInstance(t *testing.T, with *memory, fleet Fleet, key ed25519.PrivateKey, shared bool) *service {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	lines := new(Lines)
-	m, err := Open(ctx, Config{Key: key, Store: with, Fleet: with, Auditor: with, Log: zap.NewNop(),
-		Spec: func(s Server) (servers.Spec, error) { return servers.Spec{Name: s.Name, Aliases: s.Aliases}, nil },
+	m, err := Open(ctx, Config{Key: key, Store: with, Invited: with, Shared: shared, Fleet: fleet, Auditor: with,
+		Log: zap.NewNop(), Spec: func(s Server) (servers.Spec, error) { return servers.Spec{Name: s.Name, Aliases: s.Aliases}, nil },
 	}, lines)
 	must(t, err)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

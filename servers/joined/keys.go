@@ -22,7 +22,7 @@ import (
 // Bounds of an invitation.
 const (
 	InvitationLife = 10 * time.Minute
-	maxInvitations = 16 // that wait; the oldest goes
+	MaxInvitations = 16 // that wait; the oldest goes
 
 	secretBytes      = 10 // 80 bits, for ten minutes
 	fingerprintBytes = 16 // of the SHA-256 of the service's public key
@@ -71,25 +71,39 @@ func LoadKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, fmt.Errorf("%s holds no key", path)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	key, ok := parsed.(ed25519.PrivateKey)
-	if err != nil || !ok {
-		return nil, fmt.Errorf("%s holds no Ed25519 key", path)
+	key, err := ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s holds %w", path, err)
 	}
 	return key, nil
 }
 
-// makeKey puts a new key into its place, whole or not at all.
-func makeKey(path string) (ed25519.PrivateKey, error) {
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
+// ParseKey reads a private key as [LoadKey] and [NewKey] write it.
+func ParseKey(text []byte) (ed25519.PrivateKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("no key")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, ok := parsed.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return nil, errors.New("no Ed25519 key")
+	}
+	return key, nil
+}
+
+// NewKey makes a private key, and the text of it: PEM.
+func NewKey() (key ed25519.PrivateKey, text []byte, err error) {
+	if _, key, err = ed25519.GenerateKey(rand.Reader); err != nil {
+		return nil, nil, err
 	}
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	return key, pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), err
+}
+
+// makeKey puts a new key into its place, whole or not at all.
+func makeKey(path string) (ed25519.PrivateKey, error) {
+	key, text, err := NewKey()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +112,7 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
-	err = pem.Encode(f, &pem.Block{Type: keyBlock, Bytes: raw})
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}

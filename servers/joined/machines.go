@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
@@ -38,6 +37,21 @@ type Store interface {
 	DropMachine(ctx context.Context, key []byte) (bool, error)
 }
 
+// Invitations keeps invitations until they are used, at whichever instance of the service.
+type Invitations interface {
+	// PutInvitation keeps one. Of more than [MaxInvitations] that wait, the oldest goes.
+	PutInvitation(ctx context.Context, i Invited) error
+	// SpendInvitation uses up the one with a sum, and returns it; of several who ask at once, one gets it.
+	SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (_ Invited, found bool, err error)
+}
+
+// An Invited is an invitation that waits.
+type Invited struct {
+	Sum   [sha256.Size]byte // of its secret
+	Name  string            // of the machine
+	Until time.Time         // when it ends
+}
+
 // Fleet is where the agents of machines are servers.
 type Fleet interface {
 	Check(drop []string, put []servers.Spec) error
@@ -47,9 +61,11 @@ type Fleet interface {
 
 // Config is what [Machines] are made of.
 type Config struct {
-	Key   ed25519.PrivateKey // the service's own, which invitations name
-	Store Store
-	Fleet Fleet
+	Key     ed25519.PrivateKey // the service's own, which invitations name
+	Store   Store
+	Invited Invitations
+	Shared  bool // other instances of the service, which have the same key, keep machines in the store too
+	Fleet   Fleet
 	// Spec makes the server of an agent. An error says that there is none of that kind, or that its name is taken.
 	Spec    func(s Server) (servers.Spec, error)
 	Auditor handoff.Auditor
@@ -71,6 +87,7 @@ type Machines struct {
 	tls   *tls.Config        // Set once
 	lines *Lines             // Set once: what agents are dialled through
 	turn  chan struct{}      // holds one while nobody changes which machines there are: that asks the store
+	bad   map[string]string  // Owned by who changes that: bodies of records that cannot be had here, by key, in hex
 	open  sync.WaitGroup     // lines; entered under mu unless ended
 	life  context.Context    // Set once: ends when lines must
 	end   context.CancelFunc // Set once: ends life
@@ -81,7 +98,6 @@ type Machines struct {
 	ended   bool                // Guarded by mu: no line is taken any more
 	shaking int                 // Guarded by mu: handshakes under way
 	all     map[string]*machine // Guarded by mu: by key, in hex
-	waiting []invited           // Guarded by mu: oldest first
 	told    []time.Time         // Guarded by mu: when refusals were audited lately
 }
 
@@ -98,13 +114,6 @@ type kept struct {
 	Former  []string          `json:"former,omitempty"` // names that it had, at most maxFormer
 	Servers map[string]string `json:"servers"`          // by agent: its name in the fleet without the machine's; "": just that
 	About   About             `json:"about"`
-}
-
-// invited is an invitation that waits.
-type invited struct {
-	sum   [sha256.Size]byte // of its secret
-	name  string
-	until time.Time
 }
 
 // counts are for operators.
@@ -131,7 +140,7 @@ func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 	}
 	m := &Machines{
 		cfg: cfg, tls: secured(own, func(ed25519.PublicKey) error { return nil }), // the hello tells who is refused, and why
-		lines: lines, turn: make(chan struct{}, 1), all: map[string]*machine{},
+		lines: lines, turn: make(chan struct{}, 1), bad: map[string]string{}, all: map[string]*machine{},
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.turn <- struct{}{}
@@ -256,9 +265,17 @@ func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) 
 	})
 }
 
-// replace puts what is known of a machine into the place of what was, everywhere or nowhere. drop are servers of it
-// that may be gone then. It is called in changes.
+// replace puts what is known of a machine into the place of what was, everywhere or nowhere. It is called in changes.
 func (m *Machines) replace(ctx context.Context, was *machine, is machine) error {
+	var err error
+	if is.Body, err = json.Marshal(is.kept); err != nil {
+		return err
+	}
+	return m.place(was, is, func() error { return m.cfg.Store.PutMachine(ctx, is.Record) })
+}
+
+// place is replace here, and where keep keeps it. It is called in changes.
+func (m *Machines) place(was *machine, is machine, keep func() error) error {
 	var drop []string
 	if was != nil {
 		for _, s := range m.serversOf(was) {
@@ -273,9 +290,6 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 	if err != nil {
 		return err
 	}
-	if is.Body, err = json.Marshal(is.kept); err != nil {
-		return err
-	}
 	m.mu.Lock()
 	if now := m.all[hex.EncodeToString(is.Key)]; now != nil {
 		m.lines.put(all, now.line) // the fleet dials at once
@@ -285,7 +299,7 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 		m.lines.drop(others(all, drop))
 		return taken(is.Name, err)
 	}
-	if err := m.cfg.Store.PutMachine(ctx, is.Record); err != nil {
+	if err := keep(); err != nil {
 		var back []servers.Spec
 		if was != nil {
 			back, _ = m.specs(m.serversOf(was)) // they could be made before
@@ -386,24 +400,11 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	if err := m.audit(ctx, by.String(), name, "invited"); err != nil {
 		return Invitation{}, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waiting = append(m.waiting, invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)})
-	m.waiting = m.waiting[max(len(m.waiting)-maxInvitations, 0):]
-	return i, nil
+	return i, m.cfg.Invited.PutInvitation(ctx, Invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)})
 }
 
 // spend uses an invitation up, and returns the name that it is for.
-func (m *Machines) spend(secret []byte) (name string, ok bool) {
-	sum := sha256.Sum256(secret)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waiting = slices.DeleteFunc(m.waiting, func(i invited) bool { return !time.Now().Before(i.until) })
-	for n, i := range m.waiting {
-		if subtle.ConstantTimeCompare(i.sum[:], sum[:]) == 1 {
-			m.waiting = slices.Delete(m.waiting, n, n+1)
-			return i.name, true
-		}
-	}
-	return "", false
+func (m *Machines) spend(ctx context.Context, secret []byte) (name string, ok bool, err error) {
+	i, ok, err := m.cfg.Invited.SpendInvitation(ctx, sha256.Sum256(secret))
+	return i.Name, ok && time.Now().Before(i.Until), err
 }

@@ -98,7 +98,7 @@ func (m *Machines) shake(conn *socket) (*machine, *tls.Conn, error) {
 	}
 	h.About = h.About.bounded()
 	var one *machine
-	err = m.changes(ctx, func() (err error) {
+	err = m.newest(ctx, func() (err error) {
 		one, err = m.let(ctx, key, h)
 		return err
 	})
@@ -121,7 +121,10 @@ func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*ma
 	was := m.find(key)
 	invitedAs, invited := "", false
 	if h.Secret != nil {
-		invitedAs, invited = m.spend(h.Secret)
+		var err error
+		if invitedAs, invited, err = m.spend(ctx, h.Secret); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case was == nil && h.Secret == nil:
@@ -230,7 +233,7 @@ func (m *Machines) disconnect(key []byte, own *line) {
 func (m *Machines) tells(key []byte, about About) {
 	ctx, cancel := context.WithTimeout(context.Background(), shakeTimeout)
 	defer cancel()
-	err := m.changes(ctx, func() error {
+	err := m.newest(ctx, func() error {
 		was := m.find(key)
 		if was == nil {
 			return nil
@@ -254,7 +257,7 @@ func (m *Machines) tells(key []byte, about About) {
 
 // Remove forgets a machine, which is told so and does not come back.
 func (m *Machines) Remove(ctx context.Context, by handoff.Caller, name string) error {
-	return m.changes(ctx, func() error {
+	return m.newest(ctx, func() error {
 		one, err := m.called(name)
 		if err != nil {
 			return err
@@ -271,6 +274,11 @@ func (m *Machines) forget(ctx context.Context, one *machine, who, act string) er
 	if _, err := m.cfg.Store.DropMachine(ctx, one.Key); err != nil {
 		return err
 	}
+	return m.part(one)
+}
+
+// part ends that a machine is known here. It is called in changes.
+func (m *Machines) part(one *machine) error {
 	var names []string
 	for _, s := range m.serversOf(one) {
 		names = append(names, s.Name)
@@ -292,7 +300,7 @@ func (m *Machines) Rename(ctx context.Context, by handoff.Caller, name, to strin
 	if !machineName.MatchString(to) {
 		return handoff.Malformed("name", "a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
-	return m.changes(ctx, func() error {
+	return m.newest(ctx, func() error {
 		was, err := m.called(name)
 		if err != nil || was.Name == to {
 			return err
@@ -341,19 +349,10 @@ func (m *Machines) Show(server string, to *handoff.Machine) {
 	}
 	about := one.kept.About
 	to.Joined, to.Machine, to.System, to.Program = one.Joined, one.Name, about.System, about.Version
-	to.DiskFree, to.Battery, to.Charging = about.Live.DiskFree, about.Live.Battery, about.Live.Charging
+	if one.line != nil || !m.cfg.Shared { // else another instance knows how it is now
+		to.DiskFree, to.Battery, to.Charging = about.Live.DiskFree, about.Live.Battery, about.Live.Charging
+	}
 	to.Ceiling, to.NoYes = cmp.Or(to.Ceiling, about.Ceiling), !about.Answers
-}
-
-// Run ends all lines when ctx does, and returns when none is left.
-func (m *Machines) Run(ctx context.Context) error {
-	<-ctx.Done()
-	m.mu.Lock()
-	m.ended = true
-	m.mu.Unlock()
-	m.end()
-	m.open.Wait()
-	return nil
 }
 
 // Metrics yields how many machines there are and what became of their lines.

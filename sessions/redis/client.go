@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 const (
@@ -299,4 +300,14 @@ func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	}
 	holder, _, _ = strings.Cut(value, " ")
 	return holder, nil
+}
+
+// OpenRecords opens the records of a Redis for somebody beside the instances that use it, of whom none need run. close
+// ends that. Its errors are those of [Open].
+func OpenRecords(ctx context.Context, cfg Config) (_ sessions.Records, close func(), err error) {
+	s := newStore(cfg)
+	if err := s.connect(ctx, cfg.URL); err != nil {
+		return nil, nil, err
+	}
+	return s.records, func() { _ = s.client.Close() }, nil // each write was answered
 }

@@ -1,0 +1,50 @@
+package joined
+
+import (
+	"slices"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestSharedMachines: of two instances of a service one invites a machine, the other lets it in, and both know it:
+// under its new name too, when its line goes to the first, and when it is removed.
+func TestSharedMachines(t *testing.T) {
+	t.Parallel()
+	store, key, owner := &memory{kept: map[string]Record{}}, newKey(t), handoff.Caller{Principal: "owner"}
+	var fleets [2]*memory
+	var all [2]*service
+	for i := range all {
+		fleets[i] = new(memory)
+		all[i] = newInstance(t, store, fleets[i], key, true)
+	}
+	a, b := all[0], all[1]
+	known := func(names ...string) {
+		t.Helper()
+		for _, f := range fleets {
+			until(t, "instance to have the machines", func() bool { return slices.Equal(f.names(), names) })
+		}
+	}
+	mini := newKey(t)
+	v := Visit{Key: mini, Invitation: a.invite(t, "mini"), About: codex}
+	door := b.open(t, v)
+	serve(t, door)
+	known("mini")
+	b.says(t, "mini", "through this one")
+
+	must(t, a.Rename(t.Context(), owner, "mini", "studio"))
+	known("studio")
+	must(t, door.Close())
+	v.Invitation, v.Service, v.Name = nil, door.Service, "mini"
+	door = a.open(t, v)
+	serve(t, door)
+	if door.Name != "studio" {
+		t.Errorf("it is %q", door.Name)
+	}
+	until(t, "its line", func() bool { return a.counts.lines.Load() == 1 })
+	a.says(t, "studio", "through that one")
+
+	must(t, b.Remove(t.Context(), owner, "studio"))
+	known()
+	until(t, "its line to end", func() bool { return a.counts.lines.Load() == 0 })
+}
