@@ -27,6 +27,7 @@ type farm struct {
 	taken atomic.Int64 // connections that the machines accepted
 
 	agents *acpsim.World // that speak the Agent Client Protocol; nil: there are none
+	model  *jobModel     // of real agents; nil: there are none
 }
 
 // A counted listener counts what it accepts.
@@ -115,6 +116,9 @@ func (f *farm) turns() map[string]int {
 			words, _, _ := strings.Cut(prompt, "\n\n<switchboard-note")
 			count[words]++
 		}
+	}
+	if f.model != nil {
+		f.model.count(count)
 	}
 	return count
 }

@@ -43,13 +43,13 @@ func (c *cutter) cut(ctx context.Context, t *testing.T, direction string, bytes 
 }
 
 // run cuts until ctx ends: a while of ends after some bytes, from a few to ten thousand, in one direction
-// or the other, then a while of peace.
-func (c *cutter) run(ctx context.Context, t *testing.T, random *rand.Rand) {
+// or the other, then a while of peace: a quarter of rest to seven quarters of it.
+func (c *cutter) run(ctx context.Context, t *testing.T, random *rand.Rand, rest time.Duration) {
 	for ctx.Err() == nil {
 		direction := []string{"upstream", "downstream"}[random.IntN(2)]
 		bytes := int(math.Exp(random.Float64() * math.Log(10_000)))
 		c.cut(ctx, t, direction, bytes, time.Duration(20+random.IntN(400))*time.Millisecond)
-		pause(ctx, time.Duration(200+random.IntN(1200))*time.Millisecond)
+		pause(ctx, rest/4+time.Duration(random.Int64N(int64(rest*3/2))))
 	}
 }
 
@@ -74,7 +74,7 @@ func proofCuts(t *testing.T, store string) {
 		cutter := newCutter(t, name, f.at[name])
 		at[name] = cutter.at
 		go func() {
-			cutter.run(ctx, t, rand.New(rand.NewPCG(uint64(i), 3)))
+			cutter.run(ctx, t, rand.New(rand.NewPCG(uint64(i), 3)), 800*time.Millisecond)
 			cutting <- struct{}{}
 		}()
 	}

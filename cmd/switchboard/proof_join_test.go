@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,30 +62,34 @@ func fakeClaude(to string) {
 
 // A joiner is a machine that joins: a process of its own with a home of its own, and a codex in its path.
 type joiner struct {
-	t    testing.TB
-	home string
-	out  *syncBuffer
-	cmd  *exec.Cmd
-	done chan struct{} // of the process that runs
+	t     testing.TB
+	home  string
+	agent string // what it brings
+	out   *syncBuffer
+	cmd   *exec.Cmd
+	done  chan struct{} // of the process that runs
 }
 
 // newJoiner makes a machine whose codex works as the simulated machine at an address does.
 func newJoiner(t testing.TB, codex string) *joiner {
 	t.Helper()
-	return joinerWith(t, "codex", fakeCodexEnv, strings.TrimPrefix(codex, "ws://"))
+	return joinerWith(t, "codex", "codex", fakeCodexEnv, strings.TrimPrefix(codex, "ws://"))
 }
 
-// joinerWith makes a machine with a program, which the test binary is with a variable set.
-func joinerWith(t testing.TB, program, variable, value string) *joiner {
+// joinerWith makes a machine with an agent whose program the test binary is with a variable set.
+func joinerWith(t testing.TB, agent, program, variable, value string) *joiner {
 	t.Helper()
-	j := &joiner{t: t, home: t.TempDir(), out: &syncBuffer{}}
-	bin := filepath.Join(j.home, "bin")
-	must(t, os.MkdirAll(bin, 0o700))
 	own, err := os.Executable()
 	must(t, err)
-	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec echo codex-cli 0.169.0\nexport %s=%s\nexec %s \"$@\"\n",
-		variable, value, own)
-	must(t, os.WriteFile(filepath.Join(bin, program), []byte(script), 0o700))
+	return emptyJoiner(t, agent).with(program, fmt.Sprintf("[ \"$1\" = --version ] && exec echo codex-cli 0.169.0\nexport %s=%s\nexec %s \"$@\"\n",
+		variable, value, own))
+}
+
+// emptyJoiner makes a machine that is to bring an agent, which is not there yet.
+func emptyJoiner(t testing.TB, agent string) *joiner {
+	t.Helper()
+	j := &joiner{t: t, home: t.TempDir(), agent: agent, out: &syncBuffer{}}
+	must(t, os.Mkdir(filepath.Join(j.home, "bin"), 0o700))
 	t.Cleanup(func() {
 		j.stop(syscall.SIGKILL)
 		_, _ = j.run("leave") // ends its agents
@@ -90,6 +97,13 @@ func joinerWith(t testing.TB, program, variable, value string) *joiner {
 			t.Logf("the joined machine:\n%s", j.out.String())
 		}
 	})
+	return j
+}
+
+// with puts a shell script into the path of the machine.
+func (j *joiner) with(program, script string) *joiner {
+	j.t.Helper()
+	must(j.t, os.WriteFile(filepath.Join(j.home, "bin", program), []byte("#!/bin/sh\n"+script), 0o700))
 	return j
 }
 
@@ -146,89 +160,52 @@ func (c *child) invite(s *site, name string) []string {
 // Protocol, and one that dies. The two are worked with through their lines, while these are cut at random bytes, and
 // the service and the joined processes are killed. Whatever an agent began it began once, its result is told once, and
 // nothing is lost.
-func TestProofJoined(t *testing.T) { t.Parallel(); onBothStores(t, proofJoined) }
+func TestProofJoined(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, store string) {
+		f := newFarm(t)
+		proofJoined(t, f, store, map[string]*joiner{
+			"mini": newJoiner(t, f.at["bigpc"]), "studio": joinerWith(t, "claude", "claude-agent-acp", fakeClaudeEnv, f.withAgents(t)),
+		}, scale(1, 17))
+	})
+}
 
-func proofJoined(t *testing.T, store string) {
-	f := newFarm(t)
+// proofJoined has work done on machines in rounds, and one more that is dead.
+func proofJoined(t *testing.T, f *farm, store string, joins map[string]*joiner, rounds int) {
 	s := newSite(t, f.voice.URL, store, nil)
 	s.listen = fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	c := s.start()
 	early := c.call() // older than the machines
 	simulated := len(items[handoff.ServerInfo](&c.running, "/fleet/servers"))
-	joins := map[string]*joiner{
-		"mini": newJoiner(t, f.at["bigpc"]), "studio": joinerWith(t, "claude-agent-acp", fakeClaudeEnv, f.withAgents(t)),
-		"attic": newJoiner(t, f.at["laptop"]),
-	}
-	agents := map[string]string{"mini": "codex", "studio": "claude", "attic": "codex"}
-	line := newCutter(t, "line", s.listen)
+	names, lines := slices.Sorted(maps.Keys(joins)), map[string]*cutter{}
+	joins["attic"] = newJoiner(t, f.at["laptop"])
 	for name, j := range joins {
-		j.start("http://"+strings.TrimPrefix(line.at, "ws://"), c.invite(s, name)[1], "--agents", agents[name])
+		lines[name] = newCutter(t, name, s.listen)
+		j.start("http://"+strings.TrimPrefix(lines[name].at, "ws://"), c.invite(s, name)[1], "--agents", j.agent)
 	}
-	c.up("mini", "studio", "attic")
+	c.up(append(names, "attic")...)
 	joins["attic"].stop(syscall.SIGKILL)
-	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != 3 {
+	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != len(joins) {
 		t.Errorf("there is something else than the machines that joined: %+v", servers)
 	}
-	early.say(work("mini", "job 1000 takes 10"))
-	early.hear("job 1000 is done")
+	early.say(work("mini", "job 1000000 takes 10"))
+	early.hear("job 1000000 is done")
 	early.hangUp()
 
-	// The lines are cut at random bytes.
-	ctx, cancel := context.WithTimeout(t.Context(), scale(4*time.Second, 15*time.Minute))
-	cutting := make(chan struct{})
-	go func() {
-		defer close(cutting)
-		line.run(ctx, t, rand.New(rand.NewPCG(11, uint64(len(store)))))
-	}()
-	w := newShift(t, c, f, scale(4, 6), 1, "mini", "studio")
-	w.takes = func(job int) int { return job * 37 % 1000 }
-	w.run(scale(8, 200), scale(patience, 15*time.Minute))
-	cancel()
-	<-cutting
-	w.told()
-	f.check(t)
-	c.up("mini", "studio") // the last cut may have been the newest thing that happened
-
-	// The service is killed in the middle of work, and started again.
-	p := c.call()
-	var killed []*killedJob
-	for i, name := range []string{"mini", "studio"} {
-		job := &killedJob{number: 1001 + i, prompt: fmt.Sprintf("job %d takes 1500", 1001+i)}
-		p.say(work(name, job.prompt))
-		killed = append(killed, job)
-	}
-	until(t, "the jobs to begin", func() bool {
-		return f.turns()[killed[0].prompt] == 1 && f.turns()[killed[1].prompt] == 1
-	})
-	c.signal(syscall.SIGKILL)
-	for _, job := range killed {
-		job.calls = f.voice.calls()
-	}
-	c = s.start()
-	c.up("mini", "studio")
-	p = c.call()
-	f.told(t, c, killed)
-	for _, job := range killed {
-		if job.fate != "adopted and told" {
-			t.Errorf("%s: %s", job.prompt, job.fate)
-		}
-	}
-
-	// So are the joined processes: their agents go on, and are found again.
-	for i, name := range []string{"mini", "studio"} {
-		p.say(work(name, fmt.Sprintf("job %d takes 1500", 1003+i)))
-	}
-	until(t, "the jobs to begin", func() bool {
-		return f.turns()["job 1003 takes 1500"] == 1 && f.turns()["job 1004 takes 1500"] == 1
-	})
-	for _, name := range []string{"mini", "studio"} {
-		joins[name].stop(syscall.SIGKILL)
-		joins[name].start()
-	}
-	for _, words := range []string{"job 1003 is done", "job 1004 is done"} {
-		until(t, words, func() bool { return containing(texts(f.voice.given()), words) == 1 })
+	random := rand.New(rand.NewPCG(11, uint64(len(store))))
+	figures, next := map[string]int{}, 1
+	for range rounds {
+		next = cutWhileWorking(t, c, f, names, lines, random, figures, next)
+		next, c = killWhileWorking(t, c, s, f, names, joins, random, figures, next)
 	}
 	f.check(t)
+	for _, name := range names {
+		figures["lines of "+name] = strings.Count(joins[name].out.String(), "connected to ")
+	}
+	t.Logf("%d handoffs: %v; %d turns begun", next-1, figures, len(f.turns()))
+	if ended := figures["result"]; soak() && ended*10 < (next-1)*7 {
+		t.Errorf("%d of %d handoffs ran to an end: so few show little", ended, next-1)
+	}
 
 	// They are removed, are told so, and do not come back.
 	for name, j := range joins {
@@ -243,7 +220,85 @@ func proofJoined(t *testing.T, store string) {
 	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != simulated || !servers[0].Simulated {
 		t.Errorf("the simulated machines are not back: %+v", servers)
 	}
-	t.Logf("%v; %d turns begun", w.figures(), len(f.turns()))
+}
+
+// cutWhileWorking has jobs done on machines while the lines of these are cut at random bytes. It counts what became of
+// them, and returns the number of the next job.
+func cutWhileWorking(
+	t *testing.T, c *child, f *farm, names []string, lines map[string]*cutter, random *rand.Rand, figures map[string]int, first int,
+) int {
+	t.Helper()
+	const jobs = 8
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var cutting sync.WaitGroup
+	for _, name := range names {
+		own := rand.New(rand.NewPCG(random.Uint64(), 3))
+		cutting.Go(func() { lines[name].run(ctx, t, own, scale(2*time.Second, 3*time.Second)) })
+	}
+	w := newShift(t, c, f, 4, first, names...)
+	w.takes = func(job int) int { return job * 137 % scale(1000, 4000) }
+	w.run(jobs, patience)
+	cancel()
+	cutting.Wait()
+	w.told()
+	for what, n := range w.figures() {
+		figures[what] += n
+	}
+	for _, p := range w.phones {
+		p.hangUp()
+	}
+	return first + jobs
+}
+
+// killWhileWorking kills the service in the middle of work on each machine, and then the joined processes. It returns
+// the number of the next job, and the service that was started again.
+func killWhileWorking(
+	t *testing.T, c *child, s *site, f *farm, names []string, joins map[string]*joiner, random *rand.Rand, figures map[string]int, next int,
+) (int, *child) {
+	t.Helper()
+	give := func(p *phone) (jobs []*killedJob) {
+		c.up(names...) // the last cut may have been the newest thing that happened
+		for _, name := range names {
+			job := &killedJob{number: next, prompt: fmt.Sprintf("job %d takes 1500", next)}
+			p.say(work(name, job.prompt))
+			jobs = append(jobs, job)
+			next++
+		}
+		until(t, "the jobs to begin", func() bool {
+			return !slices.ContainsFunc(jobs, func(job *killedJob) bool { return f.turns()[job.prompt] != 1 })
+		})
+		time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
+		return jobs
+	}
+	killed := give(c.call())
+	c.signal(syscall.SIGKILL)
+	for _, job := range killed {
+		job.calls = f.voice.calls()
+	}
+	c = s.start()
+	c.up(names...)
+	p := c.call()
+	f.told(t, c, killed)
+	for _, job := range killed {
+		if job.fate != "adopted and told" && job.fate != "told before" {
+			t.Errorf("%s: %s", job.prompt, job.fate)
+		}
+	}
+
+	// The agents of a machine go on, and are found again.
+	orphaned := give(p)
+	for _, name := range names {
+		joins[name].stop(syscall.SIGKILL)
+		joins[name].start()
+	}
+	for _, job := range orphaned {
+		words := fmt.Sprintf("job %d is done", job.number)
+		until(t, words, func() bool { return containing(texts(f.voice.given()), words) == 1 })
+	}
+	p.hangUp()
+	figures["result"] += len(killed) + len(orphaned)
+	return next, c
 }
 
 // verb runs a verb beside a service.

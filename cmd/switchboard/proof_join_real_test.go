@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestProofJoinedReal is TestProofJoined with the real codex, claude-agent-acp and opencode, whose model is played.
+func TestProofJoinedReal(t *testing.T) {
+	if !soak() {
+		t.Skip("takes ten minutes: TestProofJoined has the short form")
+	}
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) { // one after the other: a session of claude takes 200 MB
+			f := newFarm(t)
+			f.model = newJobModel(t)
+			proofJoined(t, f, store.begin(t), map[string]*joiner{
+				"mini": realCodexJoiner(t, f.model), "studio": realClaudeJoiner(t, f.model), "loft": realOpencodeJoiner(t, f.model),
+			}, 15)
+		})
+	}
+}
+
+func realCodexJoiner(t testing.TB, m *jobModel) *joiner {
+	home := codexHome(t, &fakeProvider{Server: m.Server}, "", "")
+	return emptyJoiner(t, "codex").with("codex", fmt.Sprintf("export CODEX_HOME=%s\nexec %s \"$@\"\n", home, codexProgram(t)))
+}
+
+func realClaudeJoiner(t testing.TB, m *jobModel) *joiner {
+	j := emptyJoiner(t, "claude")
+	return j.with("claude-agent-acp", fmt.Sprintf("export CLAUDE_CONFIG_DIR=%s/claude ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=sk-fake "+
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\nexec %s \"$@\"\n", j.home, m.URL, packaged(t, ".bin/claude-agent-acp")))
+}
+
+func realOpencodeJoiner(t testing.TB, m *jobModel) *joiner {
+	return emptyJoiner(t, "opencode").with("opencode", fmt.Sprintf("export OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_CONFIG_CONTENT='%s'\n"+
+		"exec %s \"$@\"\n", `{"model":"fake/m1","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+m.URL+
+		`/v1","apiKey":"x"},"models":{"m1":{"name":"m1"}}}}}`, packaged(t, "opencode-linux-x64/bin/opencode")))
+}
+
+// packaged is a program of the npm packages.
+func packaged(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs("../../.tools/node_modules/" + name)
+	must(t, err)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("an agent is missing: %v (make test installs it into .tools)", err)
+	}
+	return path
+}
+
+// A jobModel is the model behind real agents, on the three APIs that they use. "job N takes M" works M milliseconds and
+// ends with "job N is done", as the simulated agents do.
+type jobModel struct {
+	*httptest.Server
+
+	asked atomic.Int64
+
+	mu    sync.Mutex
+	begun map[string]int // Guarded by mu: how often a turn was begun with each prompt
+}
+
+func newJobModel(t testing.TB) *jobModel {
+	m := &jobModel{begun: map[string]int{}}
+	m.Server = httptest.NewServer(http.HandlerFunc(m.serve))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// count adds the turns that were begun, by prompt.
+func (m *jobModel) count(into map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for prompt, n := range m.begun {
+		into[prompt] += n
+	}
+}
+
+// newestJob is a prompt that nothing of the model follows yet; nil: there is none, as in what is asked beside the work,
+// which has no tools.
+func newestJob(body []byte) (job []string) {
+	type item struct {
+		Role    string
+		Content json.RawMessage
+	}
+	var req struct {
+		Input, Messages []item
+		Tools           []json.RawMessage
+	}
+	if json.Unmarshal(body, &req) != nil || len(req.Tools) == 0 {
+		return nil
+	}
+	for _, it := range append(req.Input, req.Messages...) {
+		switch found := jobPrompt.FindStringSubmatch(string(it.Content)); {
+		case it.Role == "user" && found != nil:
+			job = found
+		case it.Role != "user" && it.Role != "system" && it.Role != "developer":
+			job = nil
+		}
+	}
+	return job
+}
+
+var jobPrompt = regexp.MustCompile(`job (\d+) takes (\d+)`)
+
+func (m *jobModel) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
+	if err != nil || r.Method != http.MethodPost {
+		http.NotFound(w, r)
+		return
+	}
+	text := "All is well."
+	if job := newestJob(body); job != nil {
+		m.mu.Lock()
+		m.begun[job[0]]++
+		m.mu.Unlock()
+		takes, _ := strconv.Atoi(job[2]) // digits
+		select {
+		case <-time.After(time.Duration(takes) * time.Millisecond):
+		case <-r.Context().Done():
+			return
+		}
+		text = "All went well.\n\njob " + job[1] + " is done."
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/responses"):
+		s := &providerStream{w: w, r: r, n: int(m.asked.Add(1))}
+		s.event("response.created", map[string]any{"response": map[string]any{"id": s.id(), "status": "in_progress"}})
+		s.say(text, 0)
+		s.completed()
+	case strings.HasSuffix(r.URL.Path, "/messages"):
+		sayAnthropic(w, text)
+	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		sayOpenAI(w, text)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// sayAnthropic answers on the API that claude uses.
+func sayAnthropic(w http.ResponseWriter, text string) {
+	tell := func(kind string, rest string, of ...any) {
+		_, _ = fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q%s}\n\n", kind, kind, fmt.Sprintf(rest, of...))
+	}
+	tell("message_start", `,"message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],`+
+		`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":1}}`)
+	tell("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`)
+	tell("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":%q}`, text)
+	tell("content_block_stop", `,"index":0`)
+	tell("message_delta", `,"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":5}`)
+	tell("message_stop", "")
+}
+
+// sayOpenAI answers on the API that opencode uses.
+func sayOpenAI(w http.ResponseWriter, text string) {
+	for _, choice := range []string{
+		fmt.Sprintf(`"delta":{"role":"assistant","content":%q},"finish_reason":null`, text), `"delta":{},"finish_reason":"stop"`,
+	} {
+		_, _ = fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m1","choices":[{"index":0,%s}],`+
+			`"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10}}`+"\n\n", choice)
+	}
+	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
+}
