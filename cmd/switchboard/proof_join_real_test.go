@@ -34,20 +34,27 @@ func TestProofJoinedReal(t *testing.T) {
 }
 
 func realCodexJoiner(t testing.TB, m *jobModel) *joiner {
+	t.Helper()
 	home := codexHome(t, &fakeProvider{Server: m.Server}, "", "")
 	return emptyJoiner(t, "codex").with("codex", fmt.Sprintf("export CODEX_HOME=%s\nexec %s \"$@\"\n", home, codexProgram(t)))
 }
 
 func realClaudeJoiner(t testing.TB, m *jobModel) *joiner {
+	t.Helper()
 	j := emptyJoiner(t, "claude")
-	return j.with("claude-agent-acp", fmt.Sprintf("export CLAUDE_CONFIG_DIR=%s/claude ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=sk-fake "+
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\nexec %s \"$@\"\n", j.home, m.URL, packaged(t, ".bin/claude-agent-acp")))
+	return j.with("claude-agent-acp", fmt.Sprintf(`export CLAUDE_CONFIG_DIR=%s/claude ANTHROPIC_BASE_URL=%s
+export ANTHROPIC_API_KEY=sk-fake CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+exec %s "$@"
+`, j.home, m.URL, packaged(t, ".bin/claude-agent-acp")))
 }
 
 func realOpencodeJoiner(t testing.TB, m *jobModel) *joiner {
-	return emptyJoiner(t, "opencode").with("opencode", fmt.Sprintf("export OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_CONFIG_CONTENT='%s'\n"+
-		"exec %s \"$@\"\n", `{"model":"fake/m1","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"`+m.URL+
-		`/v1","apiKey":"x"},"models":{"m1":{"name":"m1"}}}}}`, packaged(t, "opencode-linux-x64/bin/opencode")))
+	t.Helper()
+	return emptyJoiner(t, "opencode").with("opencode", fmt.Sprintf(`export OPENCODE_DISABLE_MODELS_FETCH=1
+export OPENCODE_CONFIG_CONTENT='{"model":"fake/m1","provider":{"fake":{"npm":"@ai-sdk/openai-compatible",
+"options":{"baseURL":"%s/v1","apiKey":"x"},"models":{"m1":{"name":"m1"}}}}}'
+exec %s "$@"
+`, m.URL, packaged(t, "opencode-linux-x64/bin/opencode")))
 }
 
 // packaged is a program of the npm packages.
@@ -166,11 +173,10 @@ func sayAnthropic(w http.ResponseWriter, text string) {
 
 // sayOpenAI answers on the API that opencode uses.
 func sayOpenAI(w http.ResponseWriter, text string) {
-	for _, choice := range []string{
-		fmt.Sprintf(`"delta":{"role":"assistant","content":%q},"finish_reason":null`, text), `"delta":{},"finish_reason":"stop"`,
-	} {
-		_, _ = fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m1","choices":[{"index":0,%s}],`+
-			`"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10}}`+"\n\n", choice)
+	said := fmt.Sprintf(`"delta":{"role":"assistant","content":%q},"finish_reason":null`, text)
+	for _, choice := range []string{said, `"delta":{},"finish_reason":"stop"`} {
+		_, _ = fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m1",`+
+			`"choices":[{"index":0,%s}],"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10}}`+"\n\n", choice)
 	}
 	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }

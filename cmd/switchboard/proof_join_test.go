@@ -81,8 +81,8 @@ func joinerWith(t testing.TB, agent, program, variable, value string) *joiner {
 	t.Helper()
 	own, err := os.Executable()
 	must(t, err)
-	return emptyJoiner(t, agent).with(program, fmt.Sprintf("[ \"$1\" = --version ] && exec echo codex-cli 0.169.0\nexport %s=%s\nexec %s \"$@\"\n",
-		variable, value, own))
+	return emptyJoiner(t, agent).with(program,
+		fmt.Sprintf("[ \"$1\" = --version ] && exec echo codex-cli 0.169.0\nexport %s=%s\nexec %s \"$@\"\n", variable, value, own))
 }
 
 // emptyJoiner makes a machine that is to bring an agent, which is not there yet.
@@ -165,7 +165,8 @@ func TestProofJoined(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store string) {
 		f := newFarm(t)
 		proofJoined(t, f, store, map[string]*joiner{
-			"mini": newJoiner(t, f.at["bigpc"]), "studio": joinerWith(t, "claude", "claude-agent-acp", fakeClaudeEnv, f.withAgents(t)),
+			"mini":   newJoiner(t, f.at["bigpc"]),
+			"studio": joinerWith(t, "claude", "claude-agent-acp", fakeClaudeEnv, f.withAgents(t)),
 		}, scale(1, 17))
 	})
 }
@@ -225,7 +226,8 @@ func proofJoined(t *testing.T, f *farm, store string, joins map[string]*joiner, 
 // cutWhileWorking has jobs done on machines while the lines of these are cut at random bytes. It counts what became of
 // them, and returns the number of the next job.
 func cutWhileWorking(
-	t *testing.T, c *child, f *farm, names []string, lines map[string]*cutter, random *rand.Rand, figures map[string]int, first int,
+	t *testing.T, c *child, f *farm, names []string, lines map[string]*cutter, random *rand.Rand, figures map[string]int,
+	first int,
 ) int {
 	t.Helper()
 	const jobs = 8
@@ -254,7 +256,8 @@ func cutWhileWorking(
 // killWhileWorking kills the service in the middle of work on each machine, and then the joined processes. It returns
 // the number of the next job, and the service that was started again.
 func killWhileWorking(
-	t *testing.T, c *child, s *site, f *farm, names []string, joins map[string]*joiner, random *rand.Rand, figures map[string]int, next int,
+	t *testing.T, c *child, s *site, f *farm, names []string, joins map[string]*joiner, random *rand.Rand,
+	figures map[string]int, next int,
 ) (int, *child) {
 	t.Helper()
 	give := func(p *phone) (jobs []*killedJob) {
