@@ -236,20 +236,22 @@ func (a *agent) take(k *turn) (handoff.Update, bool) {
 
 // wait returns when there may be something to take, or with the error that ends following.
 func (a *agent) wait(ctx context.Context, k *turn) error {
+	over := false
 	select {
 	case <-k.wake:
 	case <-ctx.Done():
 		return handoff.AsError(context.Cause(ctx))
 	case <-a.closed:
 		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, errDetached.Error())
-	case <-a.conn.ended: // and nothing will come any more
+	case <-a.conn.ended: // and nothing will come any more, also of a turn whose prompt an earlier connection sent
+		over = true
 	}
 	a.session.mu.Lock()
 	defer a.session.mu.Unlock()
 	switch {
 	case k.buffer.Len() > 0:
 		return nil
-	case k.lost:
+	case k.lost || over:
 		why := "the connection was lost"
 		if err := a.conn.peer.Lost(); err != nil {
 			why = err.Error()

@@ -307,26 +307,28 @@ func testLeaving(s *suite) {
 func testOutlives(s *suite) {
 	a, idle := s.create(), s.create()
 	id := s.wait(a)
-	s.h.Drop()
-	s.waitDone(s.link)
-	var cause error
-	for _, err := range a.Agent.Follow(s.Context(), id) {
-		cause = err
-	}
-	s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
-	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Input: handoff.TextInput(PromptHello)})
-	s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
-	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)),
-		handoff.CodeUnreachable)
+	for range 2 { // the second time it is one over which the turn was not started
+		s.h.Drop()
+		s.waitDone(s.link)
+		var cause error
+		for _, err := range a.Agent.Follow(s.Context(), id) {
+			cause = err
+		}
+		s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
+		_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Input: handoff.TextInput(PromptHello)})
+		s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
+		s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)),
+			handoff.CodeUnreachable)
 
-	s.link = s.dial()
-	b := s.attachTo(s.link, a.Target.Thread)
-	if b.Running != id {
-		s.Fatalf("running is %q, want %s", b.Running, id)
+		s.link = s.dial()
+		a = s.attachTo(s.link, a.Target.Thread)
+		if a.Running != id {
+			s.Fatalf("running is %q, want %s", a.Running, id)
+		}
 	}
-	s.mind(b, id)
+	s.mind(a, id)
 	s.h.Release()
-	s.rest(b, id, TextMinded)
+	s.rest(a, id, TextMinded)
 	if n := s.h.Starts(); n != 1 {
 		s.Errorf("%d turns were started", n)
 	}
