@@ -259,7 +259,7 @@ func (a *agents) all() []*process {
 	for _, file := range files {
 		name, is := strings.CutSuffix(file.Name(), processFile)
 		if is && !slices.ContainsFunc(settings, func(s Setting) bool { return s.Name == name }) {
-			settings = append(settings, Setting{Name: name})
+			settings = append(settings, Setting{Name: name, Kind: readFound(a.cfg.Dir, name).Kind})
 		}
 	}
 	var found []*process
@@ -271,7 +271,7 @@ func (a *agents) all() []*process {
 	return found
 }
 
-// run ends agents that nobody used for a day, until ctx ends.
+// run ends app-servers that nobody used for a day, until ctx ends.
 func (a *agents) run(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -282,7 +282,7 @@ func (a *agents) run(ctx context.Context) {
 			return
 		}
 		for _, p := range a.all() {
-			p.endUnused(time.Now())
+			p.endUnused(ctx, time.Now())
 		}
 	}
 }

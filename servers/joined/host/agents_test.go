@@ -26,7 +26,7 @@ func TestEndsAllAgents(t *testing.T) {
 		defer close(ended)
 		_ = sleeper.Wait() // it is ended by a signal
 	}()
-	must(t, keep(dir, "joined"+processFile, found{sleeper.Process.Pid, beganAt(sleeper.Process.Pid)}))
+	must(t, keep(dir, "joined"+processFile, found{sleeper.Process.Pid, kindCodex, beganAt(sleeper.Process.Pid)}))
 	if _, there, err := ReadPlace(dir); there || err != nil {
 		t.Errorf("a service that was joined: %v, %v", there, err)
 	}

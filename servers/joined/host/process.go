@@ -64,7 +64,17 @@ const processFile = ".process.json"
 // A found is what is kept of a process, to end it in another life of ours.
 type found struct {
 	PID   int    `json:"pid"`
+	Kind  string `json:"kind"`  // of the agent
 	Began string `json:"began"` // when it was started, as the system tells: another process may get its number
+}
+
+// readFound reads what is kept of the process of an agent; nothing where that cannot be read.
+func readFound(dir, agent string) (f found) {
+	text, err := os.ReadFile(filepath.Join(dir, agent+processFile))
+	if err != nil || json.Unmarshal(text, &f) != nil {
+		return found{}
+	}
+	return f
 }
 
 // dial opens a connection to the agent, and starts it if it does not run.
@@ -197,7 +207,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 		return nil, err
 	}
 	began := time.Now()
-	err = keep(p.dir, p.setting.Name+processFile, found{cmd.Process.Pid, beganAt(cmd.Process.Pid)})
+	err = keep(p.dir, p.setting.Name+processFile, found{cmd.Process.Pid, p.setting.Kind, beganAt(cmd.Process.Pid)})
 	ended := make(chan error, 1)
 	go func() { // ends with the child, which may outlive us
 		err := cmd.Wait()
@@ -274,9 +284,8 @@ func (p *process) end() {
 
 // endNow ends the agent. The caller has the turn.
 func (p *process) endNow() {
-	text, err := os.ReadFile(filepath.Join(p.dir, p.setting.Name+processFile))
-	var was found
-	if err != nil || json.Unmarshal(text, &was) != nil || was.PID <= 1 {
+	was := readFound(p.dir, p.setting.Name)
+	if was.PID <= 1 {
 		return
 	}
 	lives := func() bool { return beganAt(was.PID) == was.Began && was.Began != "" }

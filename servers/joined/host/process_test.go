@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ import (
 	"switchboard/servers/joined/keeper"
 )
 
-// agentEnv makes the test binary be an agent server that tells its process to whoever connects.
+// agentEnv makes the test binary be an app-server that tells its process to whoever asks.
 const agentEnv = "TEST_HOST_AGENT"
 
 func TestMain(m *testing.M) {
@@ -40,16 +39,12 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return
 		}
-		if os.Getenv(agentEnv) == "codex" {
-			go serveOne(conn, playCodex)
-			continue
-		}
-		_, _ = fmt.Fprintln(conn, os.Getpid())
-		_ = conn.Close()
+		go serveOne(conn, playCodex)
 	}
 }
 
-// playCodex is an app-server whose answers say which process it is, and how often it was asked.
+// playCodex is an app-server whose answers say which process it is, and how often it was asked. It has a session, in
+// which a turn runs as long as there is a file "works" where it was started.
 func playCodex(conn *websocket.Conn) {
 	asked, greeted := 0, false
 	for {
@@ -69,6 +64,14 @@ func playCodex(conn *websocket.Conn) {
 			continue
 		case !greeted:
 			answer = fmt.Sprintf(`{"id":%s,"error":{"message":"Not initialized"}}`, f.ID)
+		case f.Method == "thread/loaded/list":
+			answer = fmt.Sprintf(`{"id":%s,"result":{"data":["t"],"nextCursor":null}}`, f.ID)
+		case f.Method == "thread/read":
+			status := "idle"
+			if _, err := os.Stat("works"); err == nil {
+				status = "active"
+			}
+			answer = fmt.Sprintf(`{"id":%s,"result":{"thread":{"id":"t","status":{"type":%q}}}}`, f.ID, status)
 		}
 		if asked++; conn.WriteMessage(websocket.TextMessage, []byte(answer)) != nil {
 			return
@@ -93,9 +96,10 @@ func asked(t *testing.T, a *agents) string {
 	conn, err := a.all()[0].dial(t.Context())
 	must(t, err)
 	defer conn.Close()
-	text, err := io.ReadAll(conn)
+	ws, err := shake(conn)
 	must(t, err)
-	return string(text)
+	told(t, ws, "initialize")
+	return told(t, ws, "thread/list")
 }
 
 // TestAgentOutlivesUs: an agent is started when it is needed, is found again by the next process of ours, and ends when
@@ -116,11 +120,11 @@ func TestAgentOutlivesUs(t *testing.T) {
 	if again := asked(t, next); again != pid {
 		t.Errorf("it was not found again: %s and %s", pid, again)
 	}
-	next.all()[0].endUnused(time.Now().Add(unusedFor / 2))
+	next.all()[0].endUnused(t.Context(), time.Now().Add(unusedFor/2))
 	if again := asked(t, next); again != pid {
 		t.Error("it was ended although it was used")
 	}
-	next.all()[0].endUnused(time.Now().Add(2 * unusedFor))
+	next.all()[0].endUnused(t.Context(), time.Now().Add(2*unusedFor))
 	if again := asked(t, next); again == pid {
 		t.Error("it was not ended although nobody used it")
 	}
@@ -137,7 +141,7 @@ func TestCodexRests(t *testing.T) {
 	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
 	own, err := os.Executable()
 	must(t, err)
-	a := installed(t, dir, agentEnv+"=codex exec "+own+` "$@"`)
+	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
 	t.Cleanup(a.end)
 	p := a.all()[0]
 	greet := func() *websocket.Conn {
@@ -157,11 +161,11 @@ func TestCodexRests(t *testing.T) {
 	first := told(t, ws, "thread/start")
 	used := time.Now()
 	told(t, ws, "thread/list")
-	p.endUnused(used.Add(unusedFor - time.Minute))
+	p.endUnused(t.Context(), used.Add(unusedFor-time.Minute))
 	if again := told(t, ws, "thread/list"); again == "" || again == first {
 		t.Errorf("it was ended although it was used: %q", again)
 	}
-	p.endUnused(time.Now().Add(unusedFor + time.Minute))
+	p.endUnused(t.Context(), time.Now().Add(unusedFor+time.Minute))
 	if got := told(t, ws, "thread/start"); got != "" {
 		t.Errorf("one that was ended says %s", got)
 	}
@@ -183,6 +187,39 @@ func TestCodexRests(t *testing.T) {
 	p.mu.Lock()
 	p.ending = false
 	p.mu.Unlock()
+}
+
+// TestCodexWorksOn: an app-server in which a turn runs is in use, however long it is silent, and whether or not somebody
+// is connected. Once the turn has ended it is not.
+func TestCodexWorksOn(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
+	own, err := os.Executable()
+	must(t, err)
+	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
+	t.Cleanup(a.end)
+	p := a.all()[0]
+	first := asked(t, a)
+	must(t, os.WriteFile(filepath.Join(dir, "works"), nil, 0o600))
+	conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
+	must(t, err)
+	ws, err := shake(conn)
+	must(t, err)
+	told(t, ws, "initialize")
+	p.endUnused(t.Context(), time.Now().Add(2*unusedFor))
+	if again := told(t, ws, "thread/list"); !strings.Contains(again, `"asked":1`) {
+		t.Errorf("it does not go on: %q", again)
+	}
+	must(t, ws.Close())
+	p.endUnused(t.Context(), time.Now().Add(4*unusedFor))
+	if again := asked(t, a); again != first {
+		t.Errorf("it was ended in the middle of its work: %s after %s", again, first)
+	}
+	must(t, os.Remove(filepath.Join(dir, "works")))
+	p.endUnused(t.Context(), time.Now().Add(6*unusedFor))
+	if again := asked(t, a); again == first {
+		t.Error("it was not ended although nobody used it")
+	}
 }
 
 // told is what a connection answers to a method; "": it is over.

@@ -4,19 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
 
+	"switchboard/handoff"
 	"switchboard/servers"
 )
 
-// An app-server that nobody used for a day is ended, though the service is connected to it. Its connections end with
-// it; the next one is greeted by its gate with what the app-server said last, and starts it with the first request. An
-// agent of kind acp has a keeper, which does the same.
+// An app-server that nobody used for a day, and in which nothing runs, is ended, though the service is connected to it.
+// Its connections end with it; the next one is greeted by its gate with what the app-server said last, and starts it
+// with the first request. An agent of kind acp has a keeper, which does the same.
 
 // unusedBy are the methods by which nobody uses an app-server: the service asks for lists again and again. Set once.
 var unusedBy = []string{"initialize", "initialized", "thread/list"}
@@ -70,32 +74,126 @@ func (p *process) awaken(ctx context.Context) error {
 	}
 }
 
-// endUnused ends the agent when nobody used it for a day. One whose use is not told is used by whoever is connected.
-func (p *process) endUnused(now time.Time) {
+// endUnused ends an app-server when nobody used it for a day and nothing runs in it. One whose use is not told is used
+// by whoever is connected. An agent of kind acp has a keeper, which knows what runs and sees to that itself.
+func (p *process) endUnused(ctx context.Context, now time.Time) {
+	if p.setting.Kind != kindCodex {
+		return
+	}
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
 	p.mu.Lock()
 	unused := now.Sub(p.used) > unusedFor && (len(p.open) == 0 || p.greeting != nil)
-	p.ending = unused
+	p.ending = unused // what comes from here on must not reach it
+	p.mu.Unlock()
+	if !unused {
+		return
+	}
+	ended := false
+	if !p.works(ctx) {
+		ended = p.endIdle()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ending, p.rests, p.used = false, ended && p.greeting != nil, now
+}
+
+// endIdle ends the agent unless another process of ours uses it, and reports whether it did. The caller has the turn.
+func (p *process) endIdle() bool {
+	p.mu.Lock()
 	var open []*used
 	for u := range p.open {
 		open = append(open, u)
 	}
 	p.mu.Unlock()
-	if !unused {
-		return
-	}
 	for _, u := range open {
 		_ = u.Close() // it is gone either way
 	}
 	lock, err := p.lock(useFile, syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil { // else another process of ours uses it
-		p.endNow()
-		_ = lock.Close() // it is only a lock
+	if err != nil {
+		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ending, p.rests, p.used = false, err == nil && p.greeting != nil, now
+	p.endNow()
+	_ = lock.Close() // it is only a lock
+	return true
+}
+
+// works reports whether a turn may run in the app-server, whoever began it and whoever follows it: whether it says so
+// of any of its sessions, or does not say. One that does not take connections does not work.
+func (p *process) works(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	conn, err := connect(ctx, p.socket)
+	if err != nil {
+		return false
+	}
+	works, err := anyActive(ctx, conn)
+	if err != nil {
+		p.log.Warn("app-server does not tell whether it works; it is not ended", zap.Error(err))
+	}
+	return works || err != nil
+}
+
+// anyActive asks an app-server whether a turn runs in any of its sessions, those that no list has among them.
+func anyActive(ctx context.Context, conn net.Conn) (bool, error) {
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // who waits for an answer sees that
+	agent, err := shake(conn)
+	if err != nil {
+		return false, errors.Join(err, conn.Close())
+	}
+	defer func() { _ = agent.Close() }() // nothing is to be said any more
+	us := map[string]string{"name": "switchboard", "version": "1"}
+	if err := call(agent, "initialize", map[string]any{"clientInfo": us}, new(struct{})); err != nil {
+		return false, err
+	}
+	var loaded struct {
+		Data       []string
+		NextCursor *string
+	}
+	for more := true; more; more = loaded.NextCursor != nil {
+		params := map[string]any{"cursor": loaded.NextCursor}
+		loaded.Data, loaded.NextCursor = nil, nil
+		if err := call(agent, "thread/loaded/list", params, &loaded); err != nil {
+			return false, err
+		}
+		for _, id := range loaded.Data {
+			var read struct {
+				Thread struct{ Status struct{ Type string } }
+			}
+			if err := call(agent, "thread/read", map[string]any{"threadId": id}, &read); err != nil {
+				return false, err
+			}
+			if read.Thread.Status.Type == "active" {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// call has an app-server answer a request, and leaves the rest that it says.
+func call(agent *websocket.Conn, method string, params map[string]any, result any) error {
+	message, err := json.Marshal(map[string]any{"id": method, "method": method, "params": params})
+	if err == nil {
+		err = pass(agent, message, strings.NewReader(""))
+	}
+	for err == nil {
+		var f struct {
+			ID     string
+			Method string
+			Result json.RawMessage
+			Error  json.RawMessage
+		}
+		var data []byte
+		if _, data, err = agent.ReadMessage(); err != nil || json.Unmarshal(data, &f) != nil || f.ID != method {
+			continue
+		}
+		if f.Result == nil {
+			return fmt.Errorf("%s: %s", method, handoff.Clip(string(f.Error), 300))
+		}
+		return json.Unmarshal(f.Result, result)
+	}
+	return err
 }
 
 // wake greets the service in the place of an app-server that rests, and starts that with the first message which needs

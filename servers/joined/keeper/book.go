@@ -120,6 +120,16 @@ func (b *book) asks() bool {
 	return len(b.greeted) > 0
 }
 
+// works reports whether a prompt runs that nobody has told to stop: one may be silent for as long as it takes.
+func (b *book) works() bool {
+	for _, s := range b.sessions {
+		if s.runs() && !s.turn.stopped {
+			return true
+		}
+	}
+	return false
+}
+
 // began says that the agent was started.
 func (b *book) began() {
 	b.running = true
@@ -181,6 +191,9 @@ func (b *book) fromClient(line []byte) (uses bool) {
 			b.toAgent = append(b.toAgent, f.line())
 		}
 	case f.ID == nil:
+		if s := b.sessions[p.Session]; f.Method == doCancel && s != nil && s.runs() {
+			s.turn.stopped = true
+		}
 		if b.ready {
 			b.toAgent = append(b.toAgent, f.line())
 		} else if len(b.held) > 0 {

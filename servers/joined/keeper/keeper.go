@@ -64,6 +64,7 @@ type keeper struct {
 	said     chan message
 	ended    chan error
 	used     time.Time // when it was used last
+	alone    time.Time // when a client or an agent left last
 	began    time.Time // when it was started last
 	failures int       // starts in a row that did not last
 	retry    time.Time // when it may be started again
@@ -101,13 +102,13 @@ func (r *running) end() {
 	})
 }
 
-// Keep runs a keeper until ctx ends. Then its agent is told to stop and to end, and Keep returns when that is done, or
-// takes too long.
+// Keep runs a keeper until ctx ends, or nobody has used it for a day. Then its agent is told to stop and to end, and
+// Keep returns when that is done, or takes too long.
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
 		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)), come: make(chan net.Conn), sent: make(chan []byte), said: make(chan message),
-		ended: make(chan error), used: time.Now(),
+		ended: make(chan error), used: time.Now(), alone: time.Now(),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -179,10 +180,13 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case <-timeout:
 			k.book.giveUp()
 		case <-tick.C:
-			if k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() {
+			switch {
+			case k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() && !k.book.works():
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
 				k.book.leave()
+			case k.agent == nil && k.client == nil && time.Since(k.alone) > k.cfg.Unused:
+				return nil // the next client is given another keeper
 			}
 		}
 		k.start()
@@ -230,7 +234,7 @@ func (k *keeper) drop() {
 	k.client.out.end()
 	_ = k.client.conn.Close() // it may be gone
 	<-k.client.lost
-	k.client = nil
+	k.client, k.alone = nil, time.Now()
 	k.book.detach()
 }
 
@@ -304,7 +308,7 @@ func (k *keeper) gone(err error) {
 		why += ": " + err.Error()
 	}
 	k.cfg.Log.Info("agent ended", zap.Error(err))
-	k.agent = nil
+	k.agent, k.alone = nil, time.Now()
 	if time.Since(k.began) < livedFor && err != nil {
 		k.failed()
 	} else {

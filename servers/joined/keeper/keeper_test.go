@@ -21,16 +21,34 @@ import (
 	"go.uber.org/zap"
 )
 
-// A kept is a keeper whose agent answers every request with its number among the agents that were started. "wait" is
-// answered when another request comes.
+// A kept is a keeper whose agent answers every request with its number among the agents that were started. "wait" and
+// prompts are answered when another request comes.
 type kept struct {
 	t      testing.TB
 	socket string
 	starts atomic.Int64
+	ended  atomic.Int64
 	fail   error // of a start
 }
 
-func keepOf(t testing.TB, unused time.Duration, fail error) *kept {
+// inBubble runs a keeper in a bubble, whose clients come through memory, and returns what attaches one, and its end.
+func (k *kept) inBubble(unused time.Duration) (attach func() *attached, over <-chan error) {
+	clients, ended := make(pipes), make(chan error, 1)
+	ctx, cancel := context.WithCancel(k.t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		ended <- Keep(ctx, Config{Listener: clients, Start: k.start, Unused: unused, Log: zap.NewNop()})
+	})
+	k.t.Cleanup(func() { cancel(); all.Wait() })
+	return func() *attached {
+		near, far := net.Pipe()
+		clients <- far
+		k.t.Cleanup(func() { _ = near.Close() })
+		return &attached{k.t, near, bufio.NewScanner(near)}
+	}, ended
+}
+
+func keepOf(t testing.TB, fail error) *kept {
 	t.Helper()
 	k := &kept{t: t, socket: filepath.Join(t.TempDir(), "s"), fail: fail}
 	l, err := net.Listen("unix", k.socket)
@@ -41,7 +59,7 @@ func keepOf(t testing.TB, unused time.Duration, fail error) *kept {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = Keep(ctx, Config{Listener: l, Start: k.start, Unused: unused, Log: zap.NewNop()})
+		_ = Keep(ctx, Config{Listener: l, Start: k.start, Log: zap.NewNop()})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	return k
@@ -57,12 +75,16 @@ func (k *kept) start() (*Agent, error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		defer k.ended.Add(1)
 		defer ours.Close()
 		var late []json.RawMessage
 		for lines := bufio.NewScanner(in); lines.Scan(); {
 			var f frame
 			_ = json.Unmarshal(lines.Bytes(), &f)
-			if f.Method == "wait" {
+			if f.ID == nil {
+				continue
+			}
+			if f.Method == "wait" || f.Method == doPrompt {
 				late = append(late, f.ID)
 				continue
 			}
@@ -114,7 +136,7 @@ func (a *attached) ask(id int, method string) string {
 // TestOneClient: a client takes the place of the one before. Each has its own numbers, and no answer to another's.
 func TestOneClient(t *testing.T) {
 	t.Parallel()
-	k := keepOf(t, 0, nil)
+	k := keepOf(t, nil)
 	first := k.attach()
 	if got := first.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) {
 		t.Errorf("initialized with %s", got)
@@ -143,19 +165,22 @@ func TestOneClient(t *testing.T) {
 // started again when it is needed.
 func TestUnused(t *testing.T) {
 	t.Parallel()
-	k := keepOf(t, 100*time.Millisecond, nil)
-	a := k.attach()
-	a.ask(1, "initialize")
-	if got := a.next(); got != "" { // it is attached until the agent has ended
-		t.Errorf("told %s", got)
-	}
-	a = k.attach()
-	if got := a.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) || k.starts.Load() != 1 {
-		t.Errorf("%s, %d starts", got, k.starts.Load())
-	}
-	if got := a.ask(2, "go"); !strings.Contains(got, `"agent":2`) {
-		t.Errorf("answered %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		k := &kept{t: t}
+		attach, _ := k.inBubble(time.Hour)
+		a := attach()
+		a.ask(1, "initialize")
+		if got := a.next(); got != "" { // it is attached until the agent has ended
+			t.Errorf("told %s", got)
+		}
+		a = attach()
+		if got := a.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) || k.starts.Load() != 1 {
+			t.Errorf("%s, %d starts", got, k.starts.Load())
+		}
+		if got := a.ask(2, "go"); !strings.Contains(got, `"agent":2`) {
+			t.Errorf("answered %s", got)
+		}
+	})
 }
 
 // TestUnusedEnds: a prompt that comes while an agent ends that nobody used reaches no agent and is not told as ended:
@@ -223,7 +248,7 @@ func TestUnusedEnds(t *testing.T) {
 // TestStartsLaterAndLater: an agent that cannot be started is not tried again at once, and the reason is told.
 func TestStartsLaterAndLater(t *testing.T) {
 	t.Parallel()
-	k := keepOf(t, 0, errors.New("no such program"))
+	k := keepOf(t, errors.New("no such program"))
 	a := k.attach()
 	for i, want := range []string{"no such program", "is started again in"} {
 		if got := a.ask(i, "initialize"); !strings.Contains(got, want) {
@@ -294,6 +319,46 @@ func TestDeafAgent(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+// TestSilentPrompt: an agent with a prompt is in use, however long it is silent and though nobody is attached. It is not
+// once it was told to stop, or has answered: then it ends, and its keeper a day later.
+func TestSilentPrompt(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{`{"method":"session/cancel","params":{"sessionId":"s"}}`, `{"id":3,"method":"go"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			k := &kept{t: t}
+			attach, over := k.inBubble(time.Hour)
+			say := func(line string) {
+				a := attach()
+				a.ask(1, "initialize")
+				if _, err := fmt.Fprintln(a.conn, line); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+				_ = a.conn.Close()
+			}
+			say(`{"id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`)
+			time.Sleep(100 * time.Hour)
+			if n := k.ended.Load(); n != 0 {
+				t.Error("the agent was ended in the middle of its work")
+			}
+			say(end)
+			time.Sleep(time.Hour + 2*time.Minute)
+			if n := k.ended.Load(); n != 1 {
+				t.Errorf("%d agents have ended, want one that nobody uses", n)
+			}
+			time.Sleep(time.Hour + 2*time.Minute)
+			select {
+			case err := <-over:
+				if err != nil {
+					t.Error(err)
+				}
+			default:
+				t.Fatal("nobody uses it, and it does not end")
+			}
+		})
+	}
 }
 
 // TestLeavesNothing: what an agent has started ends with it.

@@ -4,13 +4,14 @@ import "encoding/json"
 
 // A turn is a prompt and what the agent said of it.
 type turn struct {
-	client uint64          // who gave it, or has adopted it
-	prompt json.RawMessage // its texts
-	said   []said
-	size   int
-	gap    bool   // what was said is not all here
-	ended  uint64 // which of the ends it was; 0: it runs
-	end    end
+	client  uint64          // who gave it, or has adopted it
+	prompt  json.RawMessage // its texts
+	said    []said
+	size    int
+	gap     bool   // what was said is not all here
+	stopped bool   // it was told to stop
+	ended   uint64 // which of the ends it was; 0: it runs
+	end     end
 }
 
 // An end is what became of a prompt.
