@@ -190,3 +190,26 @@ func TestLeaveEndsStreams(t *testing.T) {
 		t.Errorf("%d callers are served", left)
 	}
 }
+
+// An instance that is to end has each connection closed by the answer that it carries next: clients that hold some open
+// come by new ones, to whomever the balancer chooses.
+func TestDrainedConnections(t *testing.T) {
+	w, n := newWorld(), &neighbours{here: []string{"owner"}}
+	s := newServer(t, w, func(c *Config) { c.Peers = n })
+	closes := func(path string) string {
+		r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), http.MethodGet, path, nil)
+		r.Host = "127.0.0.1:8080"
+		r.Header.Set("Authorization", "Bearer "+ownerKey)
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		return rec.Header().Get("Connection")
+	}
+	for _, want := range []string{"", "close"} {
+		for _, path := range []string{"/fleet/servers", "/readyz", "/nowhere"} {
+			if got := closes(path); got != want {
+				t.Errorf("%s: Connection is %q, not %q", path, got, want)
+			}
+		}
+		s.Drain()
+	}
+}

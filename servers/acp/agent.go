@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -101,11 +100,11 @@ func (a *agent) ready(ctx context.Context) error {
 	s, c := a.session, a.conn
 	select {
 	case <-a.closed:
-		return &transport.NotSentError{Cause: errDetached}
+		return &notSentError{errDetached}
 	default:
 	}
-	if err := c.peer.Lost(); err != nil {
-		return &transport.NotSentError{Cause: err}
+	if err := c.peer.lost(); err != nil {
+		return &notSentError{err}
 	}
 	s.mu.Lock()
 	busy, open, updated := s.turn != nil || s.busyLocked(), s.open, s.updated
@@ -253,7 +252,7 @@ func (a *agent) wait(ctx context.Context, k *turn) error {
 		return nil
 	case k.lost || over:
 		why := "the connection was lost"
-		if err := a.conn.peer.Lost(); err != nil {
+		if err := a.conn.peer.lost(); err != nil {
 			why = err.Error()
 		}
 		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, handoff.ClipRunes(why, maxDetail))
@@ -270,8 +269,8 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	if err != nil {
 		return err
 	}
-	if err := a.conn.peer.Lost(); err != nil {
-		return a.fault(&transport.NotSentError{Cause: err}, handoff.CodeUnreachable)
+	if err := a.conn.peer.lost(); err != nil {
+		return a.fault(&notSentError{err}, handoff.CodeUnreachable)
 	}
 	if !a.runs(id) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")

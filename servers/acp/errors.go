@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
 )
 
 var errDetached = errors.New("detached")
 
 // wasNotSent reports whether a frame certainly never left.
 func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*transport.NotSentError](err)
+	_, ok := errors.AsType[*notSentError](err)
 	return ok
 }
 
@@ -56,9 +55,9 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 		code = handoff.CodeNotSignedIn
 	case refused:
 		code = handoff.CodeRefused
-	case errors.Is(err, transport.ErrTooMany):
+	case errors.Is(err, errTooMany):
 		code = handoff.CodeOverloaded
-	case errors.Is(err, transport.ErrTooLarge):
+	case errors.Is(err, errFrameTooLarge):
 		code, subject = handoff.CodeTooLarge, "the request"
 	case wasNotSent(err):
 		code = unsent

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
 )
 
 // agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
@@ -170,7 +169,7 @@ func (a *agent) waitFor(ctx context.Context, done <-chan struct{}) bool {
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-a.closed:
-	case <-a.conn.peer.Done():
+	case <-a.conn.peer.done:
 	}
 	return false
 }
@@ -202,7 +201,7 @@ func (a *agent) enter(ctx context.Context) error {
 	select {
 	case <-a.closed:
 		a.thread.unlock()
-		return &transport.NotSentError{Cause: errDetached}
+		return &notSentError{errDetached}
 	default:
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
 )
 
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
@@ -238,7 +237,7 @@ func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*tur
 	defer c.peer.letGo(raw)
 	var result turnResult
 	if json.Unmarshal(raw, &result) != nil || result.Turn.ID == "" {
-		return nil, &transport.UnansweredError{Cause: errUnreadable}
+		return nil, &unansweredError{errUnreadable}
 	}
 	return &result, nil
 }
@@ -272,7 +271,7 @@ func (c client) ask(
 		bad := err == nil && result != nil && json.Unmarshal(raw, result) != nil
 		c.peer.letGo(raw)
 		if bad {
-			return &transport.UnansweredError{Cause: errUnreadable}
+			return &unansweredError{errUnreadable}
 		}
 		if err == nil || try >= askedAgain(method, err) {
 			return err
@@ -281,7 +280,7 @@ func (c client) ask(
 		case <-time.After(overloaded.Pause(try - 1)):
 		case <-ctx.Done():
 			return err
-		case <-c.peer.Done():
+		case <-c.peer.done:
 			return err
 		}
 	}

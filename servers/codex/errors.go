@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
 )
 
 // A refusal is what an error response of the server means to us.
@@ -92,7 +91,7 @@ func refusedAs(err error, is refusal) bool {
 
 // wasNotSent reports whether a frame certainly never left.
 func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*transport.NotSentError](err)
+	_, ok := errors.AsType[*notSentError](err)
 	return ok
 }
 
@@ -165,9 +164,9 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 		code = unsent
 	}
 	switch {
-	case errors.Is(err, transport.ErrTooMany):
+	case errors.Is(err, errTooMany):
 		code = handoff.CodeOverloaded
-	case errors.Is(err, transport.ErrTooLarge):
+	case errors.Is(err, errFrameTooLarge):
 		code = handoff.CodeTooLarge
 	}
 	return handoff.Fault(code, n.subject(code), handoff.ClipRunes(err.Error(), maxDetail))

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -334,7 +333,7 @@ func (t *thread) lock(ctx context.Context) error {
 	case t.gate <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &transport.NotSentError{Cause: context.Cause(ctx)}
+		return &notSentError{context.Cause(ctx)}
 	}
 }
 
