@@ -33,7 +33,10 @@ type Grant struct {
 	// be.
 	Revoked func() error
 	// Session is what calls begin with, a Realtime session as JSON: what a client secret is bound to; nil: nothing.
-	Session   []byte
+	Session []byte
+	// Language is the code of the language in which its calls are told and asked, such as "de": what their client
+	// chose. "": as configured; one that there is not: English.
+	Language  string
 	Limits    Limits // of the caller
 	KeyLimits Limits // of the key, with all its callers
 }

@@ -47,6 +47,7 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 		handoff.Malformed("call_id", "call_id is not the id of a call").Reply(w, true)
 		return
 	}
+	grant = chosen(r, grant)
 	f.launch(w, r, func(ctx context.Context, answered func()) {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()

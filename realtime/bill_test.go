@@ -216,7 +216,7 @@ func TestMoneyOfADirectCall(t *testing.T) {
 func TestMoneyInALanguage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTill(t, handoff.Limits{DollarsPerCall: 0.05}, handoff.Limits{})
-		l.quota.partings.Money = "Das Geld ist aufgebraucht."
+		l.quota.partings = func(string) Partings { return Partings{Money: "Das Geld ist aufgebraucht."} }
 		over := l.meter()
 		l.buy("r1", tenth)
 		synctest.Wait()

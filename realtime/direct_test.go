@@ -108,7 +108,8 @@ func TestDirect(t *testing.T) {
 	router := &listener{on: works}
 	p := carry(t, testsRun(), router)
 	b := rtctest.NewWide(t, rtctest.Label)
-	id := p.call(b)
+	id := p.callBy(b, "rejoin=1&language=de")
+	router.speaks(t, "de")
 	for range 2 { // a page whose answer was lost says it again
 		if err := p.front.Say(t.Context(), someone, id, "item_1", "run the tests on bigpc"); err != nil {
 			t.Fatal(err)

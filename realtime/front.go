@@ -61,8 +61,8 @@ type Config struct {
 	Tariff models.Tariff
 	// Billed keeps the bill of a call that has ended, if its responses used anything. It may wait. Nil: nobody does.
 	Billed func(context.Context, Bill) error
-	// Partings are what is said before a call ends.
-	Partings Partings
+	// Partings returns what is said before a call ends, in the language that its grant names. Nil: nothing.
+	Partings func(language string) Partings
 	// Hold is how long a call waits for a client that vanished, if that said it comes back. Zero: not at all.
 	Hold time.Duration
 	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
@@ -115,6 +115,9 @@ func NewFront(c Config) (*Front, error) {
 	}
 	if c.Backchannel == nil {
 		c.Backchannel = func(string) bool { return false }
+	}
+	if c.Partings == nil {
+		c.Partings = func(string) Partings { return Partings{} }
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

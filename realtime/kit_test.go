@@ -101,12 +101,13 @@ type listener struct {
 	mu     sync.Mutex
 	events []handoff.Event                    // Guarded by mu
 	voice  handoff.Voice                      // Guarded by mu
+	grant  handoff.Grant                      // Guarded by mu
 	on     func(handoff.Voice, handoff.Event) // Guarded by mu once a call runs
 }
 
-func (l *listener) Serve(_ context.Context, _ handoff.Grant, v handoff.Voice) error {
+func (l *listener) Serve(_ context.Context, g handoff.Grant, v handoff.Voice) error {
 	l.mu.Lock()
-	l.voice = v
+	l.voice, l.grant = v, g
 	l.mu.Unlock()
 	for e := range v.Events() {
 		l.mu.Lock()
@@ -118,6 +119,16 @@ func (l *listener) Serve(_ context.Context, _ handoff.Grant, v handoff.Voice) er
 		}
 	}
 	return nil
+}
+
+// speaks waits until a call is told and asked in a language.
+func (l *listener) speaks(t *testing.T, language string) {
+	t.Helper()
+	rtctest.Eventually(t, "the language "+language, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.grant.Language == language
+	})
 }
 
 func (l *listener) heard() []handoff.Event {

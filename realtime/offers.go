@@ -27,6 +27,12 @@ const (
 // lowers is the query parameter of a client that lowers the sound itself while its person speaks into it.
 const lowers = "lowers"
 
+// chosen returns the grant of a request with the language that its client chose for the call, if it did.
+func chosen(r *http.Request, grant handoff.Grant) handoff.Grant {
+	grant.Language = cmp.Or(r.URL.Query().Get("language"), grant.Language)
+	return grant
+}
+
 // An rtcOffer is what a client posts to begin a call.
 type rtcOffer struct {
 	rtc.Offer
@@ -43,6 +49,7 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 		f.refuseBeta(w, r)
 		return
 	}
+	grant = chosen(r, grant)
 	offer, fault := readOffer(w, r, grant)
 	if fault != nil {
 		fault.Reply(w, true)

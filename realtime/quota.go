@@ -37,7 +37,7 @@ type quota struct {
 	spending Spending                          // Set once; nil: neither minutes nor the money of a day are counted
 	tariff   models.Tariff                     // Set once
 	billed   func(context.Context, Bill) error // Set once; nil: nobody keeps what calls cost
-	partings Partings                          // Set once
+	partings func(language string) Partings    // Set once
 	used     used                              // safe by itself
 	log      *zap.Logger                       // Set once
 
@@ -183,7 +183,7 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 			p.quota.log.Warn("minutes or cost of a call not written down", zap.Error(err))
 		}
 		if spent != nil {
-			c.part(spent, p.quota.partings.Money)
+			c.part(spent, p.quota.partings(c.grant.Language).Money)
 		}
 		switch {
 		case over, left == endless && err == nil && !p.limited():
@@ -195,7 +195,7 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 			c.Say(handoff.Utterance{ID: "last-minute", Floor: handoff.FloorAsk,
 				Text: "About one minute is left of the time for calls today; then this call ends. " +
 					"Work that runs goes on, and its results will be told in the next call. Tell the caller so, in one short " +
-					"sentence." + inWords(p.quota.partings.Minute)})
+					"sentence." + inWords(p.quota.partings(c.grant.Language).Minute)})
 		}
 		next := min(meterStep, max(left, time.Second))
 		if left > lastMinute {

@@ -43,7 +43,9 @@ func (b *book) set(down bool) {
 	b.down = down
 }
 
-func newQuota(m Spending) *quota { return &quota{spending: m, log: nopLog(), open: map[string]int{}} }
+func newQuota(m Spending) *quota {
+	return &quota{spending: m, partings: func(string) Partings { return Partings{} }, log: nopLog(), open: map[string]int{}}
+}
 
 // TestOpenCalls: so many calls of one caller, and so many of one key with all its callers.
 func TestOpenCalls(t *testing.T) {

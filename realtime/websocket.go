@@ -57,6 +57,7 @@ func (f *Front) openWebSocket(
 		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
 		return nil
 	}
+	grant = chosen(r, grant)
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {

@@ -34,8 +34,13 @@ func TestPageGreets(t *testing.T) {
 	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
 	w.feed("owner").Publish(handoff.PageEvent{Kind: "handoff", Record: &record})
 	p.Until(`document.querySelector("#card-h1").textContent.includes("Done")`)
+	eval[bool](p, `(() => {
+	  const select = [...document.querySelectorAll("select")].find((s) => [...s.options].some((o) => o.text === "Deutsch"));
+	  select.value = "de";
+	  return select.dispatchEvent(new Event("change"));
+	})()`)
 	p.Click("Call")
-	p.Until(`far.calls === 2 && far.types().endsWith("session.update session.update")`)
+	p.Until(`far.calls === 2 && far.asked.endsWith("&lowers=1&language=de") && far.types().endsWith("session.update session.update")`)
 	p.Do(chromedp.Focus(chromedp.ID("say")))
 	p.Press("Fix it", "\r")
 	p.Until(`far.types().endsWith("session.update session.update conversation.item.create response.create")`)

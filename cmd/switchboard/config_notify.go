@@ -14,7 +14,7 @@ import (
 type speechSettings struct {
 	Updates string `yaml:"updates" doc:"how much is said of work that runs, until the caller wants it otherwise: milestones, chatty or quiet"`
 
-	Language string `yaml:"language" unset:"what the caller speaks" doc:"language in which the voice greets, speaks and asks unless the caller speaks another: ar, de, en, es, fr, hi, it, ja, ko, nl, pl, pt, ru, sv, tr, uk or zh; our own sentences in a call are in it too, and what a browser has set wins for its greeting"`
+	Language string `yaml:"language" unset:"what the caller speaks" doc:"language in which the voice greets, speaks and asks unless the caller speaks another: ar, de, en, es, fr, hi, it, ja, ko, nl, pl, pt, ru, sv, tr, uk or zh; our own sentences in a call are in it too, and one that the caller has chosen on the page wins"`
 }
 
 // debugSettings are for who looks into how calls go.

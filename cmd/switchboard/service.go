@@ -256,9 +256,12 @@ func (s *service) oauth(p plan) web.OAuth {
 	})
 }
 
-// partings are what is said before a call ends, in the language of the settings.
-func partings(l wording.Language) realtime.Partings {
-	return realtime.Partings{Money: l.MoneyUsedUp(), Minute: l.LastMinute()}
+// partings returns what is said before a call ends, in the language that its client chose, or in that of the settings.
+func partings(configured wording.Language) func(string) realtime.Partings {
+	return func(chosen string) realtime.Partings {
+		l := cmp.Or(wording.Language(chosen), configured)
+		return realtime.Partings{Money: l.MoneyUsedUp(), Minute: l.LastMinute()}
+	}
 }
 
 // stage lines up what runs, in the order in which it ends: the router before the voice, so that open requests are

@@ -25,10 +25,12 @@ type Config struct {
 	Questions Questions
 	Tools     tools.Backend
 
-	Levels   Levels                     // nil: what callers want to hear ends with the process
-	Shown    func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
-	Language wording.Language           // in which callers are told and asked, also by the tools; "": English
-	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
+	Levels Levels                     // nil: what callers want to hear ends with the process
+	Shown  func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
+	// Language is that in which callers are told and asked, also by the tools, unless their grant names another; "":
+	// English.
+	Language wording.Language
+	Updates  handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
 	// how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
 	AskAgain time.Duration
 	Life     string      // names this life of the process in the names of calls, [a-z0-9]; "": random
@@ -89,7 +91,6 @@ func New(cfg Config) *Calls {
 	cfg.Life = cmp.Or(cfg.Life, strings.ToLower(rand.Text()[:8]))
 	cfg.Updates = cmp.Or(cfg.Updates, handoff.LevelMilestones)
 	cfg.AskAgain = cmp.Or(cfg.AskAgain, handoff.AskAgainAfter)
-	cfg.Tools.Language = cfg.Language
 	return &Calls{cfg: cfg, counts: newCounts(), talkers: map[handoff.Caller]*talker{}}
 }
 
@@ -97,11 +98,14 @@ func New(cfg Config) *Calls {
 // goroutines that it started have ended; the runs go on.
 func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
 	box := newInbox(voice, &c.counts.reports)
+	cfg := c.cfg
+	cfg.Language = cmp.Or(wording.Language(g.Language), cfg.Language)
+	cfg.Tools.Language = cfg.Language
 	s := &serving{
-		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
+		calls: c, cfg: &cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
 		runs: map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
-	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, c.cfg.Language)
+	s.schedule = speech.New(c.enter(ctx, g.Caller, box), cfg.AskAgain, cfg.Language)
 	defer s.besides.Wait()
 	s.lasting = context.WithoutCancel(ctx)
 	var over context.CancelFunc

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/consent"
 	"switchboard/handoff/evidence"
+	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 )
 
@@ -30,6 +32,31 @@ var replies = map[wording.Language][2]string{
 	"tr": {"Evet, yap.", "Tamam, bekle, hayır."},
 	"uk": {"Так, зроби це.", "Добре, зачекай, ні."},
 	"zh": {"好的，做吧。", "好的，等等，不要。"},
+}
+
+// TestChosenLanguage: who chose a language for a call is told in it, also by the tools; in one that there is not, in
+// English.
+func TestChosenLanguage(t *testing.T) {
+	for chosen, want := range map[string][]string{
+		"":   {"Working on it on bigpc", "Nothing is running on laptop.", "I don't know a machine"},
+		"xx": {"Working on it on bigpc", "Nothing is running on laptop.", "I don't know a machine"},
+		"de": {"Ich bin dran, auf bigpc", "Auf laptop läuft nichts.", "Ich kenne keine Maschine"},
+	} {
+		g := calltest.Grant
+		g.Language = chosen
+		world := "server bigpc\nserver laptop\nsticky bigpc t1 Auth\nturn t1 10s completed Done."
+		inCall(t, world, g, func(t *testing.T, c *liveCall) {
+			c.ask("c1", tools.Codex, `{"server":"bigpc","prompt":"x"}`)
+			c.ask("c2", tools.StopWork, `{"server":"laptop"}`)
+			c.ask("c3", tools.Codex, `{"server":"mac","prompt":"x"}`)
+			time.Sleep(time.Minute)
+			for _, words := range want {
+				if c.count(func(u handoff.Utterance) bool { return strings.Contains(u.Text, words) }) == 0 {
+					t.Errorf("who chose %q does not hear %q: %+v", chosen, words, c.said)
+				}
+			}
+		})
+	}
 }
 
 // TestQuestionsInEachLanguage: a voice that asks as it is told to has named machine and act, so the yes of that

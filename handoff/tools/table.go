@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -103,14 +104,14 @@ func For(g handoff.Grant) (granted []handoff.Tool, guide handoff.Guide) {
 	return granted, guide
 }
 
-// In is [For] with a voice that speaks a language; "" is whatever the caller speaks.
+// In is [For] with a voice that speaks a language, unless its caller chose another; "" is whatever the caller speaks.
 func In(language wording.Language) func(handoff.Grant) ([]handoff.Tool, handoff.Guide) {
-	speak := language.SpeakIn()
-	if speak == "" {
-		return For
-	}
 	return func(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
 		granted, guide := For(g)
+		speak := cmp.Or(wording.Language(g.Language), language).SpeakIn()
+		if speak == "" {
+			return granted, guide
+		}
 		for _, text := range []*string{&guide.Whole, &guide.Added} {
 			if *text != "" {
 				*text += " " + speak

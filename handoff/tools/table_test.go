@@ -225,6 +225,14 @@ func TestIn(t *testing.T) {
 	if german.Whole != plain.Whole+speak || german.Added != plain.Added+speak {
 		t.Errorf("%q", german)
 	}
+	chosen := all
+	for _, chosen.Language = range []string{"xx", "en", "de"} {
+		_, got := In("fr")(chosen)
+		want := wording.Language(chosen.Language).SpeakIn()
+		if strings.Contains(got.Whole, "French") || !strings.HasSuffix(got.Whole, want) {
+			t.Errorf("who chose %q gets %q", chosen.Language, got)
+		}
+	}
 	if _, none := In("de")(handoff.Grant{}); none != (handoff.Guide{}) {
 		t.Errorf("%q", none)
 	}

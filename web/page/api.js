@@ -176,11 +176,11 @@ export const forget = (server) => request(`/fleet/sticky/${server.split("/").map
 
 /**
  * Offers a call, or comes back to the one with this id; returns the answer, the call's id, and whether its sound does not
- * go through Switchboard (direct). It is ended by hanging up. lowers: the voice gets quieter here while somebody speaks
- * into it, and Switchboard cuts it.
+ * go through Switchboard (direct). It is ended by hanging up. query: what else is asked for, "&lowers=1" where
+ * the voice gets quieter here while somebody speaks into it and Switchboard cuts it, "&language=de" where one was chosen.
  */
-export async function offer(sdp, signal, id, { lowers, restart }) {
-  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1&events=handoff&media=direct"}${lowers ? "&lowers=1" : ""}${restart ? "&restart=1" : ""}`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
+export async function offer(sdp, signal, id, { query, restart }) {
+  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1&events=handoff&media=direct"}${query}${restart ? "&restart=1" : ""}`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
   const place = answer.headers.get("Location") ?? "";
   return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1), direct: answer.headers.get("Switchboard-Media") === "direct" };
 }

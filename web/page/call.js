@@ -258,13 +258,14 @@ export class Call {
   async #bring(life, Line, id) {
     let up = false;
     const mine = (f) => (...a) => { if (life === this.#life && line === this.#line) f(...a); };
-    this.#lowers = this.wishes().interrupt;
+    const { interrupt, language } = this.wishes();
+    this.#lowers = interrupt;
     const line = this.#line = new Line({
       event: mine((text) => this.#receive(text)),
       stream: mine((stream) => this.#play(stream)),
       state: mine((state) => { if (up) this.#watch(life, state); }), // before, who waits for it is told
       closed: mine(() => this.#closed()),
-    }, this.#lowers);
+    }, `${interrupt ? "&lowers=1" : ""}${language ? `&language=${language}` : ""}`);
     this.#silent = Boolean(id); // it may have been told to write
     this.#aborter = new AbortController();
     const answer = await line.call(this.#mic?.getAudioTracks()[0] ?? null, id, this.#aborter.signal);

@@ -12,10 +12,10 @@ export class PeerLine {
   #sound = this.#peer.addTransceiver("audio", { direction: "sendrecv" }); // also without a track: the microphone may come later without another offer
   #opening = Promise.withResolvers();
   #timer = 0;
-  #lowers;
+  #query;
 
-  constructor(on, lowers) {
-    this.#lowers = lowers;
+  constructor(on, query) {
+    this.#query = query;
     const [peer, channel] = [this.#peer, this.#channel];
     this.#opening.promise.catch(() => {}); // it may end before anybody waits for it
     channel.onopen = this.#opening.resolve;
@@ -45,7 +45,7 @@ export class PeerLine {
   async call(track, id, signal) {
     await this.setTrack(track);
     await this.#peer.setLocalDescription(await this.#peer.createOffer());
-    const answer = await api.offer(this.#peer.localDescription.sdp, signal, id, { lowers: this.#lowers });
+    const answer = await api.offer(this.#peer.localDescription.sdp, signal, id, { query: this.#query });
     return { id: answer.id, direct: answer.direct, telephone: !/opus\/48000/i.test(answer.sdp), start: () => this.#start(answer.sdp) };
   }
 
@@ -61,7 +61,7 @@ export class PeerLine {
     const peer = this.#peer;
     await peer.setLocalDescription(await peer.createOffer({ iceRestart: true }));
     try {
-      const answer = await api.offer(peer.localDescription.sdp, signal, id, { lowers: this.#lowers, restart: true });
+      const answer = await api.offer(peer.localDescription.sdp, signal, id, { query: this.#query, restart: true });
       await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
     } catch (error) {
       await peer.setLocalDescription({ type: "rollback" }).catch(() => {}); // it may be closed

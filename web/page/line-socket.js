@@ -26,11 +26,11 @@ export class SocketLine {
   #muted = new Set(); // responses that were cut off while being made: what still comes is dropped
   #cut = 0;
   #closed = false;
-  #lowers;
+  #query;
 
-  constructor(on, lowers) {
+  constructor(on, query) {
     this.#on = on;
-    this.#lowers = lowers;
+    this.#query = query;
     this.#opening.promise.catch(() => {});
     this.#named.promise.catch(() => {});
     for (const gesture of ["pointerdown", "keydown"]) addEventListener(gesture, this.#resume);
@@ -55,7 +55,7 @@ export class SocketLine {
     await this.setTrack(track);
     const token = await api.token();
     if (signal.aborted || this.#closed) throw signal.reason ?? endedThere();
-    const place = new URL(`v1/realtime?${id ? `call_id=${encodeURIComponent(id)}&rejoin=1` : "rejoin=1&events=handoff"}${this.#lowers ? "&lowers=1" : ""}`, location.href);
+    const place = new URL(`v1/realtime?${id ? `call_id=${encodeURIComponent(id)}&rejoin=1` : "rejoin=1&events=handoff"}${this.#query}`, location.href);
     place.protocol = place.protocol.replace("http", "ws");
     const socket = this.#socket = new WebSocket(place, ["realtime", `openai-insecure-api-key.${token}`]);
     if (id) socket.onopen = () => this.#named.resolve(id);

@@ -30,7 +30,7 @@ export function settingsView(acts, extra = []) {
       field("Speed", select("speed", [["0.8", "Slower"], ["1", "Normal"], ["1.2", "Faster"], ["1.4", "Fastest"]])),
       field("Your language", select("language", languages)),
       check("interrupt", "Stop talking when I talk"),
-      h("p", { class: "quiet-text", text: "A new voice or speed takes effect with the next call. The simulated voice has one of each." })),
+      h("p", { class: "quiet-text", text: "A new voice, speed or language takes effect with the next call. The simulated voice has one of each." })),
     section("Microphone and sounds",
       h("div", { class: "line-of" }, h("button", { class: "button", type: "button", text: "Sound settings", popovertarget: "sound-menu" }), microphoneTest()),
       check("sounds", "Sounds when something asks, ends or fails")),
