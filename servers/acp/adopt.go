@@ -127,7 +127,7 @@ func (c *connection) fill(s *session, k *turn, end handoff.TurnEnded) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k.lost = c.peer.lost() != nil; k.lost { // the next connection does it
+	if k.lost = c.peer.Lost() != nil; k.lost { // the next connection does it
 		k.awake()
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -100,11 +101,11 @@ func (a *agent) ready(ctx context.Context) error {
 	s, c := a.session, a.conn
 	select {
 	case <-a.closed:
-		return &notSentError{errDetached}
+		return &transport.NotSentError{Cause: errDetached}
 	default:
 	}
-	if err := c.peer.lost(); err != nil {
-		return &notSentError{err}
+	if err := c.peer.Lost(); err != nil {
+		return &transport.NotSentError{Cause: err}
 	}
 	s.mu.Lock()
 	busy, open, updated := s.turn != nil || s.busyLocked(), s.open, s.updated
@@ -252,7 +253,7 @@ func (a *agent) wait(ctx context.Context, k *turn) error {
 		return nil
 	case k.lost || over:
 		why := "the connection was lost"
-		if err := a.conn.peer.lost(); err != nil {
+		if err := a.conn.peer.Lost(); err != nil {
 			why = err.Error()
 		}
 		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, handoff.ClipRunes(why, maxDetail))
@@ -269,8 +270,8 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	if err != nil {
 		return err
 	}
-	if err := a.conn.peer.lost(); err != nil {
-		return a.fault(&notSentError{err}, handoff.CodeUnreachable)
+	if err := a.conn.peer.Lost(); err != nil {
+		return a.fault(&transport.NotSentError{Cause: err}, handoff.CodeUnreachable)
 	}
 	if !a.runs(id) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
 // A listing is a session as its agent lists it.
@@ -62,7 +63,7 @@ func (c *connection) rested(ctx context.Context, id string) (listing, error) {
 	for err == nil && ok && time.Since(found.Updated).Abs() < 2*c.cfg.Rest {
 		before := found.Updated
 		if !c.pause(ctx, c.cfg.Rest) {
-			return found, &notSentError{errors.New("its work from before goes on")}
+			return found, &transport.NotSentError{Cause: errors.New("its work from before goes on")}
 		}
 		if found, ok, err = c.find(ctx, id); found.Updated.Equal(before) {
 			break
@@ -79,7 +80,7 @@ func (c *connection) pause(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
-	case <-c.peer.done:
+	case <-c.peer.Done():
 	}
 	return false
 }
@@ -89,8 +90,8 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 	limit = max(limit, 1)
 	var all []servers.Thread
 	if !c.can.Agent.Sessions.List {
-		if err := c.peer.lost(); err != nil {
-			return nil, c.fault(&notSentError{err}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		if err := c.peer.Lost(); err != nil {
+			return nil, c.fault(&transport.NotSentError{Cause: err}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}
 		for _, s := range c.all() {
 			if t := s.thread(); t.Title != "" {
@@ -135,7 +136,8 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 	case c.reads <- struct{}{}:
 		defer func() { <-c.reads }()
 	case <-ctx.Done():
-		return servers.Text{}, c.fault(&notSentError{context.Cause(ctx)}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return servers.Text{}, c.fault(
+			&transport.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	cfg := c.cfg
 	cfg.Counters, cfg.apart = nil, true

@@ -117,7 +117,7 @@ func Dialer(cfg Config) servers.Dial {
 			return nil, err
 		}
 		return &servers.Link{
-			Conn: c, Catalog: c, Done: c.peer.done, Version: c.version(), Note: c.note(), Exclusive: cfg.exclusive,
+			Conn: c, Catalog: c, Done: c.peer.Done(), Version: c.version(), Note: c.note(), Exclusive: cfg.exclusive,
 		}, nil
 	}
 }
@@ -142,7 +142,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		defer uncounted()
 		c.peer.run()
 		c.work.Wait()
-		c.log.Debug("connection ended", zap.Error(c.peer.lost()))
+		c.log.Debug("connection ended", zap.Error(c.peer.Lost()))
 	}()
 	err = c.peer.call(ctx, doInitialize, initializeParams, &c.can)
 	if err == nil && c.can.Protocol != 1 {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 )
 
 // How long each kind of request may take.
@@ -110,8 +111,8 @@ func (c *connection) opened(ctx context.Context, s *session) error {
 	}
 	defer s.leave()
 	if s.isOpen() {
-		if err := c.peer.lost(); err != nil {
-			return c.fault(&notSentError{err}, s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
+		if err := c.peer.Lost(); err != nil {
+			return c.fault(&transport.NotSentError{Cause: err}, s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}
 		return nil
 	}
@@ -179,9 +180,9 @@ func (c *connection) load(ctx context.Context, s *session, p place, o *opened) (
 		case <-time.After(replayQuiet):
 			return nil
 		case <-ctx.Done():
-			return &unansweredError{context.Cause(ctx)}
-		case <-c.peer.done:
-			return &unansweredError{c.peer.lost()}
+			return &transport.UnansweredError{Cause: context.Cause(ctx)}
+		case <-c.peer.Done():
+			return &transport.UnansweredError{Cause: c.peer.Lost()}
 		}
 	}
 }
@@ -374,7 +375,7 @@ func (c *connection) release(s *session) {
 func (c *connection) closeIdle(s *session) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, errTimeout)
 	defer cancel()
-	if !c.can.Agent.Sessions.Close || c.peer.lost() != nil || s.enter(ctx) != nil {
+	if !c.can.Agent.Sessions.Close || c.peer.Lost() != nil || s.enter(ctx) != nil {
 		return
 	}
 	defer s.leave()
@@ -405,7 +406,7 @@ func (c *connection) closeIn(s *session) {
 // that works may work on when its input ends, unless a keeper has them go on; whoever follows one is told that the
 // connection ended.
 func (c *connection) Close() error {
-	if c.closing.CompareAndSwap(false, true) && c.peer.lost() == nil && !c.can.Meta.Switchboard.Keeps {
+	if c.closing.CompareAndSwap(false, true) && c.peer.Lost() == nil && !c.can.Meta.Switchboard.Keeps {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		for _, s := range c.all() {
@@ -414,7 +415,7 @@ func (c *connection) Close() error {
 			}
 		}
 	}
-	c.peer.lose(errClosed)
+	c.peer.Lose(transport.ErrClosed)
 	<-c.ended
 	return nil
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 )
 
 var errDetached = errors.New("detached")
 
 // wasNotSent reports whether a frame certainly never left.
 func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*notSentError](err)
+	_, ok := errors.AsType[*transport.NotSentError](err)
 	return ok
 }
 
@@ -55,9 +56,9 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 		code = handoff.CodeNotSignedIn
 	case refused:
 		code = handoff.CodeRefused
-	case errors.Is(err, errTooMany):
+	case errors.Is(err, transport.ErrTooMany):
 		code = handoff.CodeOverloaded
-	case errors.Is(err, errFrameTooLarge):
+	case errors.Is(err, transport.ErrTooLarge):
 		code, subject = handoff.CodeTooLarge, "the request"
 	case wasNotSent(err):
 		code = unsent

@@ -43,7 +43,7 @@ func (n *acpCount) add(c *connection) {
 	n.malformed += c.peer.malformed.Load()
 	n.late += c.peer.late.Load()
 	n.leftOut += c.peer.tooLong.Load()
-	n.full += c.peer.full.Load()
+	n.full += c.peer.Full.Load()
 	n.givenUp += c.tally.GivenUp.Load()
 	n.deltas += c.tally.Deltas.Load()
 	n.unowned += c.tally.unowned.Load()

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
 // maxInFlight is how many requests may wait for their response: a prompt each session, and lists and controls.
@@ -24,26 +25,11 @@ const (
 )
 
 var (
-	errFrameTooLarge = errors.New("frame larger than 16 MiB")
-	errTooMany       = errors.New("too many requests in flight")
-	errClosed        = errors.New("connection closed")
-	errTimeout       = errors.New("timed out")
-	errUnreadable    = errors.New("unreadable response")
+	errTimeout    = errors.New("timed out")
+	errUnreadable = errors.New("unreadable response")
 )
 
-// A notSentError says that a frame certainly never left.
-type notSentError struct{ cause error }
-
-func (e *notSentError) Error() string { return "not sent: " + e.cause.Error() }
-func (e *notSentError) Unwrap() error { return e.cause }
-
-// An unansweredError says that a frame may have left and that no response came.
-type unansweredError struct{ cause error }
-
-func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
-func (e *unansweredError) Unwrap() error { return e.cause }
-
-// A reply is what became of a request: a result, or an error that is a [*rpcError] or an [*unansweredError].
+// A reply is what became of a request: a result, or an error that is a [*rpcError] or an [*transport.UnansweredError].
 type reply struct {
 	result json.RawMessage
 	err    error
@@ -51,79 +37,39 @@ type reply struct {
 
 // A peer is one JSON-RPC connection.
 type peer struct {
+	*transport.Outbox // Set once
+
 	wire   servers.Wire  // Set once
 	log    *zap.Logger   // Set once
 	handle func(message) // Set once: runs in the reader for everything but responses; never waits
-	out    chan *frame   // Set once, never closed; taken by the writer
-	done   chan struct{} // Set once, closed by lose
 
 	mu     sync.Mutex
 	lastID int64 // Guarded by mu
 	// Guarded by mu; at most maxInFlight. Each is called once, by the reader or when the connection is lost.
 	waiting map[int64]func(reply)
-	queued  int   // Guarded by mu: bytes of frames in out
-	cause   error // Guarded by mu: why the connection was lost
 
 	malformed atomic.Uint64 // lines that are no JSON-RPC
 	late      atomic.Uint64 // responses that nobody waited for any more
 	tooLong   atomic.Uint64 // lines that were left out because they were too long
-	full      atomic.Uint64 // frames of ours that found no room
 }
-
-// A frame is on its way to the writer. Whoever moves state away from frameQueued decides whether it is sent.
-type frame struct {
-	bytes   []byte
-	state   atomic.Int32
-	written chan error // holds one
-}
-
-const (
-	frameQueued int32 = iota
-	frameTaken
-	frameWithdrawn
-)
 
 func newPeer(wire servers.Wire, log *zap.Logger) *peer {
 	return &peer{
-		wire: wire, log: log, out: make(chan *frame, maxQueued), done: make(chan struct{}),
+		Outbox: transport.NewOutbox(wire, maxQueued, maxQueuedBytes, log), wire: wire, log: log,
 		waiting: map[int64]func(reply){},
 	}
 }
 
 // run reads and writes until the connection is lost or closed, and returns when both have ended.
 func (p *peer) run() {
-	var wg sync.WaitGroup
-	wg.Go(p.readAll)
-	wg.Go(p.writeAll)
-	<-p.done
-	if err := p.wire.Close(); err != nil {
-		p.log.Debug("close wire", zap.Error(err))
-	}
-	wg.Wait()
+	p.Run(p.readAll)
 	p.mu.Lock()
-	waiting, cause := p.waiting, p.cause
+	waiting := p.waiting
 	p.waiting = nil
 	p.mu.Unlock()
 	for _, land := range waiting {
-		land(reply{err: &unansweredError{cause}})
+		land(reply{err: &transport.UnansweredError{Cause: p.Lost()}})
 	}
-}
-
-// lose ends the connection. The first cause is kept.
-func (p *peer) lose(cause error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.cause == nil {
-		p.cause = cause
-		close(p.done)
-	}
-}
-
-// lost returns why the connection ended, or nil.
-func (p *peer) lost() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cause
 }
 
 func (p *peer) readAll() {
@@ -133,12 +79,12 @@ func (p *peer) readAll() {
 			p.tooLong.Add(1)
 			p.log.Warn("line left out", zap.Int("bytes", long.Size))
 			if id, err := strconv.ParseInt(string(long.Answers()), 10, 64); err == nil {
-				p.land(id, reply{err: &unansweredError{long.Cause}})
+				p.land(id, reply{err: &transport.UnansweredError{Cause: long.Cause}})
 			}
 			continue
 		}
 		if err != nil {
-			p.lose(err)
+			p.Lose(err)
 			return
 		}
 		m, ok := parse(line)
@@ -175,39 +121,19 @@ func (p *peer) land(id int64, r reply) {
 	}
 }
 
-func (p *peer) writeAll() {
-	for {
-		select {
-		case <-p.done:
-			return
-		case f := <-p.out:
-			p.room(-len(f.bytes))
-			if !f.state.CompareAndSwap(frameQueued, frameTaken) {
-				continue
-			}
-			err := p.wire.Write(f.bytes)
-			f.written <- err
-			if err != nil {
-				p.lose(err)
-				return
-			}
-		}
-	}
-}
-
 // post sends a request, once, and returns when it was written. land gets what became of it, in the reader or when the
-// connection is lost, before or after post returns; not after an error of post, which is a [*notSentError].
+// connection is lost, before or after post returns; not after an error of post, which is a [*transport.NotSentError].
 // Where it is not known whether the request left, land is told so.
 func (p *peer) post(ctx context.Context, method string, params any, land func(reply)) (id int64, err error) {
 	if id, err = p.enlist(land); err != nil {
-		return 0, &notSentError{err}
+		return 0, &transport.NotSentError{Cause: err}
 	}
 	err = p.write(ctx, sent{ID: strconv.AppendInt(nil, id, 10), Method: method, Params: params})
 	if err == nil {
 		return id, nil
 	}
 	waits := p.retire(id) != nil
-	switch _, unsent := errors.AsType[*notSentError](err); {
+	switch _, unsent := errors.AsType[*transport.NotSentError](err); {
 	case !waits: // the connection was lost, and land knows
 		return id, nil
 	case unsent:
@@ -217,8 +143,8 @@ func (p *peer) post(ctx context.Context, method string, params any, land func(re
 	return id, nil
 }
 
-// call sends a request, once, and waits for its response. Its errors are [*rpcError], [*notSentError] and
-// [*unansweredError].
+// call sends a request, once, and waits for its response. Its errors are [*rpcError], [*transport.NotSentError] and
+// [*transport.UnansweredError].
 func (p *peer) call(ctx context.Context, method string, params, result any) error {
 	return p.ask(ctx, method, params, result, func(reply) {})
 }
@@ -236,12 +162,12 @@ func (p *peer) ask(ctx context.Context, method string, params, result any, land 
 	select {
 	case r := <-came:
 		if r.err == nil && result != nil && json.Unmarshal(r.result, result) != nil {
-			return &unansweredError{errUnreadable}
+			return &transport.UnansweredError{Cause: errUnreadable}
 		}
 		return r.err
 	case <-ctx.Done():
 		p.retire(id)
-		return &unansweredError{context.Cause(ctx)}
+		return &transport.UnansweredError{Cause: context.Cause(ctx)}
 	}
 }
 
@@ -260,77 +186,30 @@ func (p *peer) answer(id json.RawMessage, result any) { p.send(sent{ID: id, Resu
 
 func (p *peer) send(s sent) {
 	if bytes, err := encode(s); err == nil {
-		_, _ = p.enqueue(bytes) // counted when there is no room
+		_, _ = p.Send(bytes) // counted when there is no room
 	}
 }
 
-// write sends a frame and waits until it is written. Its errors are [*notSentError] and [*unansweredError].
+// write sends a frame and waits until it is written. Its errors are [*transport.NotSentError] and
+// [*transport.UnansweredError].
 func (p *peer) write(ctx context.Context, s sent) error {
 	bytes, err := encode(s)
 	if err != nil {
-		return &notSentError{err}
+		return &transport.NotSentError{Cause: err}
 	}
-	f, err := p.enqueue(bytes)
-	if err != nil {
-		return &notSentError{err}
-	}
-	var cause error
-	select {
-	case err := <-f.written:
-		if err != nil {
-			return &unansweredError{err}
-		}
-		return nil
-	case <-ctx.Done():
-		cause = context.Cause(ctx)
-	case <-p.done:
-		cause = p.lost()
-	}
-	if f.state.CompareAndSwap(frameQueued, frameWithdrawn) {
-		return &notSentError{cause}
-	}
-	return &unansweredError{cause}
-}
-
-// enqueue queues a frame for the writer. It never waits.
-func (p *peer) enqueue(bytes []byte) (*frame, error) {
-	if err := p.lost(); err != nil {
-		return nil, err
-	}
-	f := &frame{bytes: bytes, written: make(chan error, 1)}
-	if p.room(len(bytes)) {
-		select {
-		case p.out <- f:
-			return f, nil
-		default:
-			p.room(-len(bytes))
-		}
-	}
-	p.full.Add(1)
-	return nil, errTooMany
-}
-
-// room takes n bytes of what may wait for the writer, or gives them back.
-func (p *peer) room(n int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n > 0 && p.queued+n > maxQueuedBytes {
-		return false
-	}
-	p.queued += n
-	return true
+	return p.Write(ctx, bytes)
 }
 
 // enlist registers a request.
 func (p *peer) enlist(land func(reply)) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cause != nil {
-		return 0, p.cause
+	if err := p.Lost(); err != nil {
+		return 0, err
 	}
 	if len(p.waiting) >= maxInFlight {
-		p.full.Add(1)
-		return 0, errTooMany
+		p.Full.Add(1)
+		return 0, transport.ErrTooMany
 	}
 	p.lastID++
 	p.waiting[p.lastID] = land

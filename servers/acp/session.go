@@ -9,6 +9,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -57,7 +58,7 @@ func (s *session) enter(ctx context.Context) error {
 	case s.gate <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &notSentError{context.Cause(ctx)}
+		return &transport.NotSentError{Cause: context.Cause(ctx)}
 	}
 }
 

@@ -233,7 +233,7 @@ func (s *session) answered(k *turn, r reply) {
 		close(k.begun)
 	}
 	k.awake()
-	if s.conn.peer.lost() == nil {
+	if s.conn.peer.Lost() == nil {
 		s.conn.work.Go(func() { s.conn.rest(s) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 )
 
 // agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
@@ -169,7 +170,7 @@ func (a *agent) waitFor(ctx context.Context, done <-chan struct{}) bool {
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-a.closed:
-	case <-a.conn.peer.done:
+	case <-a.conn.peer.Done():
 	}
 	return false
 }
@@ -201,7 +202,7 @@ func (a *agent) enter(ctx context.Context) error {
 	select {
 	case <-a.closed:
 		a.thread.unlock()
-		return &notSentError{errDetached}
+		return &transport.NotSentError{Cause: errDetached}
 	default:
 		return nil
 	}

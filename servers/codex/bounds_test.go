@@ -74,15 +74,15 @@ func TestQueuesHaveBytes(t *testing.T) {
 		go func() { p.run(); close(ended) }()
 		big := make([]byte, servers.MaxFrame)
 		for i := range 3 { // one is being written
-			if _, err := p.send(big); err != nil {
+			if _, err := p.Send(big); err != nil {
 				t.Errorf("frame %d: %v", i, err)
 			}
 			synctest.Wait()
 		}
-		if _, err := p.send(big); !errors.Is(err, errTooMany) || p.full.Load() != 1 {
-			t.Errorf("the queue took more: %v, counted %d", err, p.full.Load())
+		if _, err := p.Send(big); !errors.Is(err, transport.ErrTooMany) || p.Full.Load() != 1 {
+			t.Errorf("the queue took more: %v, counted %d", err, p.Full.Load())
 		}
-		if _, err := p.send(big[:0]); err != nil {
+		if _, err := p.Send(big[:0]); err != nil {
 			t.Errorf("a small frame: %v", err)
 		}
 		for range 4 {
@@ -100,7 +100,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 		if !p.hold(2) {
 			t.Error("what was decoded still counts")
 		}
-		p.lose(errClosed)
+		p.Lose(transport.ErrClosed)
 		<-ended
 	})
 }
@@ -203,8 +203,8 @@ func FuzzFrame(f *testing.F) {
 			default:
 			}
 		}
-		if c.peer.lost() == nil || c.peer.held != 0 {
-			t.Fatalf("lost %v, %d bytes held", c.peer.lost(), c.peer.held)
+		if c.peer.Lost() == nil || c.peer.held != 0 {
+			t.Fatalf("lost %v, %d bytes held", c.peer.Lost(), c.peer.held)
 		}
 		for _, k := range th.turns {
 			if len(k.id) > maxID {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 )
 
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
@@ -237,7 +238,7 @@ func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*tur
 	defer c.peer.letGo(raw)
 	var result turnResult
 	if json.Unmarshal(raw, &result) != nil || result.Turn.ID == "" {
-		return nil, &unansweredError{errUnreadable}
+		return nil, &transport.UnansweredError{Cause: errUnreadable}
 	}
 	return &result, nil
 }
@@ -271,7 +272,7 @@ func (c client) ask(
 		bad := err == nil && result != nil && json.Unmarshal(raw, result) != nil
 		c.peer.letGo(raw)
 		if bad {
-			return &unansweredError{errUnreadable}
+			return &transport.UnansweredError{Cause: errUnreadable}
 		}
 		if err == nil || try >= askedAgain(method, err) {
 			return err
@@ -280,7 +281,7 @@ func (c client) ask(
 		case <-time.After(overloaded.Pause(try - 1)):
 		case <-ctx.Done():
 			return err
-		case <-c.peer.done:
+		case <-c.peer.Done():
 			return err
 		}
 	}

@@ -171,11 +171,11 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		defer uncounted()
 		c.peer.run()
 		work.Wait()
-		c.log.Debug("connection ended", zap.String("reason", c.peer.lost().Error()),
+		c.log.Debug("connection ended", zap.String("reason", c.peer.Lost().Error()),
 			zap.Uint64("malformed", c.peer.malformed.Load()),
 			zap.Uint64("late", c.peer.late.Load()),
 			zap.Uint64("too_long", c.peer.tooLong.Load()),
-			zap.Uint64("full", c.peer.full.Load()),
+			zap.Uint64("full", c.peer.Full.Load()),
 			zap.Uint64("unasked", c.tally.unasked.Load()),
 			zap.Uint64("given_up", c.tally.GivenUp.Load()),
 			zap.Uint64("forgotten", c.tally.forgotten.Load()))
@@ -191,7 +191,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	}
 	c.log.Debug("connected", zap.String("version", version))
 	return &servers.Link{
-		Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: cfg.exclusive, SignedIn: c.signedIn,
+		Conn: c, Catalog: c, Done: c.peer.Done(), Version: version, Exclusive: cfg.exclusive, SignedIn: c.signedIn,
 	}, nil
 }
 

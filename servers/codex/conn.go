@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 )
 
 // A connection is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
@@ -128,7 +129,7 @@ func (c *connection) handOver(t *thread, err error) (handoff.Attached, error) {
 
 // Close ends the connection and returns when its goroutines have ended.
 func (c *connection) Close() error {
-	c.peer.lose(errClosed)
+	c.peer.Lose(transport.ErrClosed)
 	<-c.ended
 	return nil
 }
@@ -198,7 +199,7 @@ func (c *connection) release(t *thread) error {
 	c.mu.Lock()
 	c.dropLocked(t)
 	c.mu.Unlock()
-	if err != nil && c.peer.lost() == nil {
+	if err != nil && c.peer.Lost() == nil {
 		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	return nil
@@ -241,8 +242,9 @@ func (c *connection) resume(ctx context.Context, t *thread) error {
 		}
 		select {
 		case <-time.After(delay):
-		case <-c.peer.done:
-			return c.name("").fault(&notSentError{c.peer.lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		case <-c.peer.Done():
+			return c.name("").fault(
+				&transport.NotSentError{Cause: c.peer.Lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
 		case <-ctx.Done():
 			return c.name("").fault(context.Cause(ctx), handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}

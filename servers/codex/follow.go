@@ -130,11 +130,11 @@ func (f *follower) wait(ctx context.Context) error {
 		return handoff.AsError(context.Cause(ctx))
 	case <-f.agent.closed:
 		cause = errDetached
-	case <-f.agent.conn.peer.done:
+	case <-f.agent.conn.peer.Done():
 		if f.agent.thread.pending(f.turn) {
 			return nil // what was heard before the loss is read first
 		}
-		cause = f.agent.conn.peer.lost()
+		cause = f.agent.conn.peer.Lost()
 	}
 	if cause == nil {
 		return nil
@@ -145,7 +145,7 @@ func (f *follower) wait(ctx context.Context) error {
 // readEnd reads what became of a turn whose end did not come. It returns an error when the turn is lost.
 func (f *follower) readEnd(ctx context.Context) error {
 	c, t := f.agent.conn, f.agent.thread
-	if err := c.subscribe(ctx, t); err != nil && c.peer.lost() == nil { // the server had unloaded it
+	if err := c.subscribe(ctx, t); err != nil && c.peer.Lost() == nil { // the server had unloaded it
 		c.log.Debug("loading a followed thread again", zap.Error(err))
 	}
 	page, err := c.client.turnsList(ctx, t.id, nil, searchTurns, "notLoaded")
@@ -381,6 +381,6 @@ func (a *agent) knowOwner(ctx context.Context, id handoff.TurnID) {
 	case <-k.known:
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-a.conn.peer.done:
+	case <-a.conn.peer.Done():
 	}
 }

@@ -23,7 +23,7 @@ func (n *codexCount) add(c *connection) {
 	n.malformed += c.peer.malformed.Load()
 	n.late += c.peer.late.Load()
 	n.leftOut += c.peer.tooLong.Load()
-	n.full += c.peer.full.Load()
+	n.full += c.peer.Full.Load()
 	n.forgotten += c.tally.forgotten.Load()
 	n.givenUp += c.tally.GivenUp.Load()
 	n.deltas += c.tally.Deltas.Load()

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
 // maxInFlight is how many requests may wait for their response. The server refuses beyond about 150; when
@@ -22,50 +22,23 @@ const maxInFlight = 64
 // When it is full a frame fails as overloaded.
 const maxQueued = 2 * maxInFlight
 
-// pingEvery is how often a wire that can be pinged is. The server itself never pings.
-const pingEvery = 12 * time.Second
-
-var (
-	errFrameTooLarge = errors.New("frame larger than 16 MiB")
-	errTooMany       = errors.New("too many requests in flight")
-	errClosed        = errors.New("connection closed")
-)
-
-// A notSentError says that a frame certainly never left.
-type notSentError struct{ cause error }
-
-func (e *notSentError) Error() string { return "not sent: " + e.cause.Error() }
-func (e *notSentError) Unwrap() error { return e.cause } // callers look for errTooMany and errFrameTooLarge
-
-// An unansweredError says that a frame may have left and that no response came.
-type unansweredError struct{ cause error }
-
-func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
-func (e *unansweredError) Unwrap() error { return e.cause } // callers look for servers.ErrLongFrame
-
-// A pinger is a wire that can notice a dead peer.
-type pinger interface{ Ping() error }
-
 // A peer is one JSON-RPC connection.
 type peer struct {
+	*transport.Outbox // Set once
+
 	wire   servers.Wire  // Set once
 	log    *zap.Logger   // Set once
 	handle func(message) // Set once: runs in the reader for everything but responses; never waits
 	missed func()        // Set once: runs in the reader when something else than a response was left out; may be nil
-	out    chan *frame   // Set once, never closed; taken by the writer
-	done   chan struct{} // Set once, closed by lose
 
 	mu      sync.Mutex
 	lastID  int64              // Guarded by mu
 	waiting map[int64]*pending // Guarded by mu; at most maxInFlight
 	held    int                // Guarded by mu: bytes of responses that are not decoded yet; at most maxHeld
-	queued  int                // Guarded by mu: bytes of frames in out; at most maxQueuedBytes
-	cause   error              // Guarded by mu: why the connection was lost
 
 	malformed atomic.Uint64 // frames that were none of ours to read
 	late      atomic.Uint64 // responses that nobody waited for any more
 	tooLong   atomic.Uint64 // frames that were left out: too long, too deep, or more than may be held
-	full      atomic.Uint64 // frames of ours that found no room
 }
 
 // pending is a request that waits for its response.
@@ -80,56 +53,15 @@ type reply struct {
 	leftOut error // why it was left out when it came
 }
 
-// A frame is on its way to the writer. Whoever moves state away from frameQueued decides whether it is sent.
-type frame struct {
-	bytes   []byte
-	state   atomic.Int32
-	written chan error // holds one
-}
-
-const (
-	frameQueued int32 = iota
-	frameTaken
-	frameWithdrawn
-)
-
 func newPeer(wire servers.Wire, log *zap.Logger, handle func(message)) *peer {
 	return &peer{
-		wire: wire, log: log, handle: handle,
-		out:     make(chan *frame, maxQueued),
-		done:    make(chan struct{}),
+		Outbox: transport.NewOutbox(wire, maxQueued, maxQueuedBytes, log), wire: wire, log: log, handle: handle,
 		waiting: map[int64]*pending{},
 	}
 }
 
 // run reads and writes until the connection is lost or closed, and returns when both have ended.
-func (p *peer) run() {
-	var wg sync.WaitGroup
-	wg.Go(p.readAll)
-	wg.Go(p.writeAll)
-	<-p.done
-	if err := p.wire.Close(); err != nil {
-		p.log.Debug("close wire", zap.Error(err))
-	}
-	wg.Wait()
-}
-
-// lose ends the connection. The first cause is kept.
-func (p *peer) lose(cause error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.cause == nil {
-		p.cause = cause
-		close(p.done)
-	}
-}
-
-// lost returns why the connection ended, or nil.
-func (p *peer) lost() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cause
-}
+func (p *peer) run() { p.Run(p.readAll) }
 
 func (p *peer) readAll() {
 	for {
@@ -139,7 +71,7 @@ func (p *peer) readAll() {
 			continue
 		}
 		if err != nil {
-			p.lose(err)
+			p.Lose(err)
 			return
 		}
 		if why := unfit(bytes); why != nil {
@@ -220,54 +152,24 @@ func (p *peer) respond(m message) {
 	w.reply <- reply{result: m.Result}
 }
 
-func (p *peer) writeAll() {
-	var tick <-chan time.Time
-	ping, canPing := p.wire.(pinger)
-	if canPing {
-		ticker := time.NewTicker(pingEvery)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	for {
-		var err error
-		select {
-		case <-p.done:
-			return
-		case <-tick:
-			err = ping.Ping()
-		case f := <-p.out:
-			p.room(-len(f.bytes))
-			if !f.state.CompareAndSwap(frameQueued, frameTaken) {
-				continue
-			}
-			err = p.wire.Write(f.bytes)
-			f.written <- err
-		}
-		if err != nil {
-			p.lose(err)
-			return
-		}
-	}
-}
-
 // call sends a request and waits for its response, which the caller decodes and then gives to letGo. Its errors
-// are [*rpcError], [*notSentError] and [*unansweredError]. Nothing is sent twice.
+// are [*rpcError], [*transport.NotSentError] and [*transport.UnansweredError]. Nothing is sent twice.
 func (p *peer) call(
 	ctx context.Context, method string, params any, land func(json.RawMessage),
 ) (json.RawMessage, error) {
 	id, w, err := p.enlist(land)
 	if err != nil {
-		return nil, &notSentError{err}
+		return nil, &transport.NotSentError{Cause: err}
 	}
 	bytes, err := encode(request{ID: &id, Method: method, Params: params, Trace: traceOf(ctx)})
 	if err != nil {
 		p.retire(id)
-		return nil, &notSentError{err}
+		return nil, &transport.NotSentError{Cause: err}
 	}
-	f, err := p.send(bytes)
+	f, err := p.Send(bytes)
 	if err != nil {
 		p.retire(id)
-		return nil, &notSentError{err}
+		return nil, &transport.NotSentError{Cause: err}
 	}
 	var cause error
 	select {
@@ -275,105 +177,48 @@ func (p *peer) call(
 		return r.unwrap()
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
-	case <-p.done:
-		cause = p.lost()
+	case <-p.Done():
+		cause = p.Lost()
 	}
 	if p.retire(id) == nil { // the reader has it: the reply is there or comes at once
 		r := <-w.reply
 		return r.unwrap()
 	}
-	if f.state.CompareAndSwap(frameQueued, frameWithdrawn) {
-		return nil, &notSentError{cause}
+	if f.Withdraw() {
+		return nil, &transport.NotSentError{Cause: cause}
 	}
-	return nil, &unansweredError{cause}
+	return nil, &transport.UnansweredError{Cause: cause}
 }
 
 func (r reply) unwrap() (json.RawMessage, error) {
 	switch {
 	case r.leftOut != nil:
-		return nil, &unansweredError{r.leftOut}
+		return nil, &transport.UnansweredError{Cause: r.leftOut}
 	case r.err != nil:
 		return nil, r.err
 	}
 	return r.result, nil
 }
 
-// tell sends a notification or an answer and waits until it is written. Its errors are [*notSentError]
-// and [*unansweredError].
+// tell sends a notification or an answer and waits until it is written. Its errors are [*transport.NotSentError]
+// and [*transport.UnansweredError].
 func (p *peer) tell(ctx context.Context, v any) error {
 	bytes, err := encode(v)
 	if err != nil {
-		return &notSentError{err}
+		return &transport.NotSentError{Cause: err}
 	}
-	f, err := p.send(bytes)
-	if err != nil {
-		return &notSentError{err}
-	}
-	var cause error
-	select {
-	case err := <-f.written:
-		if err != nil {
-			return &unansweredError{err}
-		}
-		return nil
-	case <-ctx.Done():
-		cause = context.Cause(ctx)
-	case <-p.done:
-		cause = p.lost()
-	}
-	if f.state.CompareAndSwap(frameQueued, frameWithdrawn) {
-		return &notSentError{cause}
-	}
-	select {
-	case err := <-f.written: // it was done before the connection was lost
-		if err == nil {
-			return nil
-		}
-	default:
-	}
-	return &unansweredError{cause}
-}
-
-// send queues a frame for the writer. It never waits.
-func (p *peer) send(bytes []byte) (*frame, error) {
-	if err := p.lost(); err != nil {
-		return nil, err
-	}
-	if !p.room(len(bytes)) {
-		p.full.Add(1)
-		return nil, errTooMany
-	}
-	f := &frame{bytes: bytes, written: make(chan error, 1)}
-	select {
-	case p.out <- f:
-		return f, nil
-	default:
-		p.room(-len(bytes))
-		p.full.Add(1)
-		return nil, errTooMany
-	}
-}
-
-// room takes n bytes of what may wait for the writer, or gives them back.
-func (p *peer) room(n int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n > 0 && p.queued+n > maxQueuedBytes {
-		return false
-	}
-	p.queued += n
-	return true
+	return p.Write(ctx, bytes)
 }
 
 // enlist registers a request.
 func (p *peer) enlist(land func(json.RawMessage)) (int64, *pending, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cause != nil {
-		return 0, nil, p.cause
+	if err := p.Lost(); err != nil {
+		return 0, nil, err
 	}
 	if len(p.waiting) >= maxInFlight {
-		return 0, nil, errTooMany
+		return 0, nil, transport.ErrTooMany
 	}
 	p.lastID++
 	w := &pending{land: land, reply: make(chan reply, 1)}

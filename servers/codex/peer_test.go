@@ -12,6 +12,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
 func TestHandshake(t *testing.T) {
@@ -240,7 +241,7 @@ func TestEncodeSanitises(t *testing.T) {
 	if s := string(frame); s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q", frame)
 	}
-	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, errFrameTooLarge) {
+	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, transport.ErrTooLarge) {
 		t.Errorf("large frame: %v", err)
 	}
 }
@@ -284,7 +285,7 @@ func TestReplyInHand(t *testing.T) {
 		if got := c.get(t); string(got) != `{"turn":1}` {
 			t.Errorf("got %s", got)
 		}
-		p.lose(errClosed)
+		p.Lose(transport.ErrClosed)
 		<-ended
 	})
 }

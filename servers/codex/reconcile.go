@@ -203,7 +203,7 @@ func (a *agent) rest(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	case <-a.closed:
 		return errDetached
-	case <-a.conn.peer.done:
-		return a.conn.peer.lost()
+	case <-a.conn.peer.Done():
+		return a.conn.peer.Lost()
 	}
 }

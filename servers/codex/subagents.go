@@ -109,7 +109,7 @@ func (c *connection) sendLocked(e resubscription) {
 func (c *connection) resubscribe() {
 	for {
 		select {
-		case <-c.peer.done:
+		case <-c.peer.Done():
 			return
 		case e := <-c.resubscriptions:
 			var err error

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -333,7 +334,7 @@ func (t *thread) lock(ctx context.Context) error {
 	case t.gate <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &notSentError{context.Cause(ctx)}
+		return &transport.NotSentError{Cause: context.Cause(ctx)}
 	}
 }
 

@@ -102,6 +102,11 @@ func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
+	w.freeLocked(p)
+}
+
+// freeLocked frees the sessions that a process holds.
+func (w *World) freeLocked(p *process) {
 	for _, s := range w.sessions {
 		if s.holder == p {
 			s.holder = nil
@@ -109,10 +114,13 @@ func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
 	}
 }
 
-// kill ends the process: what runs in it is left as it is.
+// kill ends the process: what runs in it is left as it is. Whoever sees its connection end finds its sessions free.
 func (p *process) kill() {
 	p.once.Do(func() {
 		close(p.done)
+		p.world.mu.Lock()
+		p.world.freeLocked(p)
+		p.world.mu.Unlock()
 		p.closer()
 	})
 }
