@@ -68,5 +68,17 @@ func TestPageDirect(t *testing.T) {
 	waitFor(t, func() bool {
 		return regexp.MustCompile(`say owner rtc_3 item_[0-9a-f]{24} Second of two\.`).MatchString(strings.Join(w.log(), ";"))
 	})
+
+	// A connection that is lost as the network changes is given a second, not the six of others, which never end here.
+	eval[bool](p, `(() => {
+	  const real = setTimeout;
+	  window.setTimeout = (f, ms, ...args) => ms === 6000 ? 0 : real(f, ms, ...args);
+	  dispatchEvent(new Event("online"));
+	  far.live = "";
+	  Object.defineProperty(mine, "connectionState", { get: () => "disconnected" });
+	  mine.onconnectionstatechange();
+	  return true;
+	})()`)
+	p.Until(`far.calls === 4 && far.channel.readyState === "open"`)
 	p.Quiet("404")
 }

@@ -11,13 +11,13 @@ import (
 	"switchboard/handoff"
 )
 
-// ownPeer keeps the page's own end of the next call as window.mine; the other side keeps the real class.
+// ownPeer keeps the page's own end of the newest call as window.mine.
 const ownPeer = `(() => {
   const Real = window.RTCPeerConnection;
   window.RTCPeerConnection = class extends Real {
-    constructor(...args) {
-      super(...args);
-      if (!window.mine || window.mine.gone) window.mine = this;
+    createDataChannel(...args) { // the other side makes none
+      window.mine = this;
+      return super.createDataChannel(...args);
     }
   };
   return true;
@@ -26,13 +26,12 @@ const ownPeer = `(() => {
 // lose tells the page that its connection is gone, as the browser does after a drop of the network.
 const lose = `(() => {
   const peer = window.mine;
-  peer.gone = true;
   Object.defineProperty(peer, "connectionState", { get: () => "failed" });
   peer.onconnectionstatechange();
   return true;
 })()`
 
-// blocked lets the sound of no call get through, as a firewall does, and the browser says so.
+// blocked lets the sound of no call get through, as a firewall does, and the browser says so; until far.udp.
 const blocked = `(() => {
   const Real = window.RTCPeerConnection;
   window.RTCPeerConnection = class extends Real {
@@ -41,10 +40,32 @@ const blocked = `(() => {
       return super.createDataChannel(...args);
     }
     async setRemoteDescription(...args) {
-      if (!this.own) return super.setRemoteDescription(...args);
+      if (!this.own || far.udp) return super.setRemoteDescription(...args);
       Object.defineProperty(this, "connectionState", { get: () => "failed" });
       this.onconnectionstatechange();
     }
+  };
+  return true;
+})()`
+
+// socketSide answers the page's WebSockets inside the page itself, as otherSide answers its offers.
+const socketSide = `(() => {
+  far.sockets = "";
+  window.WebSocket = class {
+    static OPEN = 1;
+    readyState = 1;
+    bufferedAmount = 0;
+    constructor(place) {
+      const back = new URL(place).searchParams.get("call_id");
+      far.sockets += back ? "again " : "new ";
+      far.live = back ?? "rtc_socket";
+      setTimeout(() => {
+        this.onopen?.();
+        this.onmessage({ data: JSON.stringify({ type: "handoff.call", call_id: far.live }) });
+      });
+    }
+    send() {}
+    close() {}
   };
   return true;
 })()`
@@ -60,6 +81,19 @@ func TestPageCallIsBlocked(t *testing.T) {
 	if calls := eval[int](p, `far.calls`); calls != 1 {
 		t.Errorf("%d calls", calls)
 	}
+	// Where a WebSocket gets through, calls go over one, and come back so. After a change of network the next call tries
+	// WebRTC again.
+	eval[bool](p, socketSide)
+	p.Click("Call")
+	p.Shows("Sound over HTTPS.")
+	eval[bool](p, `dispatchEvent(new Event("online"))`)
+	p.Until(`far.sockets === "new again " && !document.querySelector("#hangup").hidden`)
+	p.Shows("Sound over HTTPS.")
+	eval[bool](p, `(far.udp = true)`)
+	p.Click("Hang up")
+	p.Click("Call")
+	p.Until(`far.calls === 3 && far.channel?.readyState === "open"`)
+	p.Until(`!document.body.innerText.includes("Sound over HTTPS.")`)
 	p.Quiet("WebSocket connection") // which was tried, too: there is nobody
 }
 

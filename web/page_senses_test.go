@@ -73,6 +73,11 @@ func TestPageInTheHand(t *testing.T) {
 	  { type: "output_audio_buffer.stopped" }, { type: "output_audio_buffer.started" }].forEach(far.say), true)`)
 	p.Until(`far.types() === "output_audio_buffer.clear"`)
 	eval[bool](p, `(far.say({ type: "input_audio_buffer.speech_stopped" }), true)`)
+	// While Switchboard is away nobody knows the words, and a short sentence stops the voice, too.
+	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "feed", state: "lost" }), true))`)
+	eval[bool](p, `(far.events.length = 0, [{ type: "output_audio_buffer.started" }, { type: "input_audio_buffer.speech_started" },
+	  { type: "input_audio_buffer.speech_stopped" }].forEach(far.say), true)`)
+	p.Until(`far.types() === "output_audio_buffer.clear" && document.getElementById("remote").volume === 1`)
 	// A page that was hidden has lost the screen, and asks again when it is back.
 	eval[bool](p, `(device.locks[0].lose(), document.dispatchEvent(new Event("visibilitychange")), true)`)
 	p.Until(`device.locks.length === 2 && device.locks[1].held`)

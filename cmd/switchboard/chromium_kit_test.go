@@ -23,7 +23,13 @@ func startChromium(t *testing.T, mic bool) context.Context {
 // front of the microphone. It changes nothing of what the page does.
 const watcher = `(() => {
   const seen = window.seen = { peers: [], micOn: () => seen.mic?.getAudioTracks()[0].enabled, makeSound: () => {} };
-  window.RTCPeerConnection = class extends RTCPeerConnection { constructor(...a) { super(...a); seen.peers.push(this); } };
+  window.RTCPeerConnection = class extends RTCPeerConnection {
+    constructor(...a) { super(...a); seen.peers.push(this); }
+    loses() { // its way, as the browser tells it
+      Object.defineProperty(this, "connectionState", { get: () => "disconnected" });
+      this.onconnectionstatechange();
+    }
+  };
   if (!navigator.mediaDevices) return; // the empty page before ours
   const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
   navigator.mediaDevices.getUserMedia = async (wish) => {

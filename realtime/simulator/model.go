@@ -22,18 +22,20 @@ const defaultLimit = 60 * time.Minute
 
 // Config of a [Model]. The zero value is the model with its own brain.
 type Config struct {
-	Log    *zap.Logger   // nil logs nothing
-	Script *Script       // decides instead of the brain; read only from now on
-	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
-	Manner *Manner       // how fast it is; nil: at once. Used by one connection at a time
-	Hurry  float64       // speaks so many times faster than people, for tests; 0 is as they do
-	Answer Answer        // answers browsers; nil: it has no calls of WebRTC
+	Log    *zap.Logger     // nil logs nothing
+	Script *Script         // decides instead of the brain; read only from now on
+	Limit  time.Duration   // of one connection, then session_expired; 0 is 60 minutes
+	Walls  <-chan struct{} // each ends the connection that takes it, as its limit does; it may be nil
+	Manner *Manner         // how fast it is; nil: at once. Used by one connection at a time
+	Hurry  float64         // speaks so many times faster than people, for tests; 0 is as they do
+	Answer Answer          // answers browsers; nil: it has no calls of WebRTC
 }
 
 // A Model is a simulated voice model. It is safe for concurrent use.
 type Model struct {
 	log      *zap.Logger        // Set once
 	limit    time.Duration      // Set once
+	walls    <-chan struct{}    // Set once
 	hurry    float64            // Set once
 	drawn    *Manner            // Set once
 	answer   Answer             // Set once; nil: there are no calls of WebRTC
@@ -48,7 +50,7 @@ type Model struct {
 
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
-	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer, calls: map[string]*conn{}}
+	m := &Model{log: c.Log, limit: c.Limit, walls: c.Walls, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer, calls: map[string]*conn{}}
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}

@@ -16,7 +16,7 @@ type session struct {
 	drawn *Manner       // Set once; nil: at once, and sound as fast as it is heard
 	id    string        // Set once
 	conv  string        // Set once: id of the default conversation
-	dies  time.Time     // Set once: the protocol's wall
+	dies  time.Time     // the protocol's wall
 	limit time.Duration // Set once: how far that wall is
 
 	ids      ids

@@ -13,6 +13,8 @@ const patience = 15_000; // for sound and events to come up
 const measuring = 2000; // how often the connection is looked at
 const asking = 1000; // how often it is asked meanwhile whether the call still lives
 const interrupted = 6000; // how long a broken connection may mend itself
+const another = 1000; // how long it may after the network has changed, where it cannot take the new way
+const recent = 15_000; // a browser notices within this that the old way is gone
 const longAway = 60_000; // who was away for longer is asked before a call begins anew
 const endsWith = 2000; // an error that came so shortly before the end of the call is its reason
 const retries = [0, 500, 2000, 4000, ...Array(14).fill(8000)]; // the call waits for two minutes
@@ -22,7 +24,8 @@ const itemId = () => "item_" + Array.from(crypto.getRandomValues(new Uint8Array(
 
 export class Call {
   #line = null;
-  #bySocket = false; // WebRTC does not get through on this network
+  #bySocket = false; // the call goes over a WebSocket, and does to its end
+  #blocked = false; // WebRTC does not get through on this network
   #direct = false; // the sound does not go through Switchboard: the call ends with its line
   #lowers = false; // the voice gets quieter while somebody speaks into it, and Switchboard cuts it
   #saying = false; // something typed is on its way
@@ -35,6 +38,7 @@ export class Call {
   #why = null; // the newest error, { error, at }: it may be why the call ends
   #hurry = () => {}; // ends the wait for the next try to come back
   #restarting = false;
+  #movedAt = -Infinity; // when the network changed last, by performance.now()
   #said = false; // something was said in this call before it came up
   #silent = false; // the voice model was told to write
   #gated = false; // the browser reads aloud: its own words must not come back through the microphone
@@ -88,7 +92,8 @@ export class Call {
   async rejoin({ id, mic, socket, direct }) {
     if (!this.idle) return;
     const life = ++this.#life;
-    [this.#bySocket, this.#direct] = [Boolean(socket), Boolean(direct)];
+    this.#bySocket = this.#blocked = Boolean(socket);
+    this.#direct = Boolean(direct);
     this.#said = true; // it goes on
     this.patch({ phase: "reconnecting" });
     if (mic) await this.#openMic(life);
@@ -97,14 +102,23 @@ export class Call {
 
   // The network may be another one: what is up takes the new way, and who waits to come back tries at once.
   #moved() {
-    if (this.idle) this.#bySocket = false;
+    this.#movedAt = performance.now();
+    this.#blocked = false;
     this.#hurry();
     if (!this.#line?.open) return;
-    if (this.#line.restart) this.#restart();
-    else this.#reconnect(this.#life);
+    if (!this.#line.restart) this.#reconnect(this.#life);
+    else if (!this.#direct) this.#restart();
+    else if (this.state().call.phase === "reconnecting") this.#mend(this.#life);
   }
 
-  // Where that is not to be had, as where the sound does not go through Switchboard, the connection's own end tells it.
+  // Waits for a broken connection to mend itself. One that does not go through Switchboard cannot take another way, so
+  // little is waited for once the network has changed.
+  #mend(life) {
+    clearTimeout(this.#timer);
+    const moved = this.#direct && performance.now() - this.#movedAt < recent;
+    this.#timer = setTimeout(() => this.#reconnect(life), moved ? another : interrupted);
+  }
+
   async #restart() {
     const line = this.#line;
     if (!line.restart || this.#direct || this.#restarting) return;
@@ -233,8 +247,10 @@ export class Call {
   }
 
   // Opens a call, or comes back to the one with this id. Where WebRTC does not get through, a call over a WebSocket
-  // takes its place.
+  // takes its place. That one stays where it is: another try of WebRTC costs seconds of silence, and one that succeeds
+  // is a new call. The next call after a change of network tries it.
   async #connect(life, id) {
+    if (!id) this.#bySocket = this.#blocked;
     if (!this.#bySocket) {
       try {
         await this.#bring(life, PeerLine, id);
@@ -244,13 +260,13 @@ export class Call {
       }
       this.leave();
       this.#drop();
-      this.#bySocket = true;
+      this.#bySocket = this.#blocked = true;
       id = "";
     }
     try {
       await this.#bring(life, SocketLine, id);
     } catch (error) {
-      if (!id) this.#bySocket = false; // WebRTC is answered with why there is no call
+      if (!id) this.#blocked = false; // WebRTC is answered with why there is no call
       throw error;
     }
   }
@@ -332,7 +348,7 @@ export class Call {
     if (state === "failed") this.#reconnect(life);
     if (state === "disconnected") {
       this.patch({ phase: "reconnecting" });
-      this.#timer = setTimeout(() => this.#reconnect(life), interrupted);
+      this.#mend(life);
       this.#restart();
     }
     if (state === "connected" && this.#line.open) this.patch({ phase: "live" });

@@ -81,6 +81,10 @@ export function calling({ settings, remote }) {
         if (!get().talk.hearing) raise(); // or else somebody speaks into the next answer, too
         break;
       case "input_audio_buffer.speech_stopped":
+        // While Switchboard is away nobody tells a "stop" from a murmur, so whatever was said may be one.
+        if (remote.volume < 1 && get().feed === "lost") cut();
+        raise();
+        break;
       case "output_audio_buffer.cleared":
         raise();
         break;
@@ -97,8 +101,11 @@ export function calling({ settings, remote }) {
     remote.volume = 0.25;
     lowered = setTimeout(() => {
       raise();
-      if (settings.interrupt && get().talk.speaking) call.stopTalking();
+      cut();
     }, 2000);
+  }
+  function cut() {
+    if (settings.interrupt && get().talk.speaking) call.stopTalking();
   }
   function raise() {
     clearTimeout(lowered);
