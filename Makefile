@@ -32,6 +32,7 @@ stress: tools ## everything again and again beside busy CPUs; hours, ends with w
 	.ci/stress
 
 soak: tools ## the long form of the proofs, with their figures, and of the fuzz targets; about an hour and a half
-	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' ./cmd/switchboard
+	SWITCHBOARD_SOAK=1 go test -timeout 30m -v -run '^TestProofPanel$$' ./cmd/switchboard
+	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' -skip '^TestProofPanel$$' ./cmd/switchboard
 	go test -race -timeout 60m -run '^TestRandomConversations$$' ./handoff/call -conversations 20000
 	FUZZ_GUIDED=1 .ci/fuzz 2m

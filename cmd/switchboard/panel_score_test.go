@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 //	 150-200   they barge into r1, which stops at 220: it yields
 //	 300-320   they murmur into r2, which goes on
 //	 400-560   they barge into r2, which goes on until 520: more than two seconds
-//	 600-700   they speak; r3 begins at 650, over them, and so they are answered as they end
+//	 600-700   they speak; r3 begins at 650, over them, which is no response
 //	 800-950   a request is open, and nothing is heard: dead air, once
 //	1000-1100  r4 tells h-1 whole
 //	1200-1240  r5 begins to tell it again; they cough at 1220, and it is cut
@@ -56,12 +58,100 @@ func TestPanelScores(t *testing.T) {
 	}
 	p.log = log.Text()
 	got := p.judge(t)
-	want := score{responses: []time.Duration{time.Second, 0}, yields: 1, barges: 2, goesOn: 1, murmurs: 2, over: 1, dead: 1,
+	want := score{turns: 1, responses: []time.Duration{time.Second}, yields: 1, barges: 2, goesOn: 1, murmurs: 2, over: 1, dead: 1,
 		told: 1, outcomes: 2, twice: 1, talks: 1}
 	if fmt.Sprint(got) != fmt.Sprint(want) || got.faults() != 5 {
 		t.Errorf("%+v\nnot %+v; %d faults", got, want, got.faults())
 	}
-	if p50, p95 := got.percentile(50), got.percentile(95); p50 != 0 || p95 != 0 {
-		t.Errorf("of two responses the percentiles are %v and %v", p50, p95)
+	got.responses = []time.Duration{3, 1, 2}
+	if p50, p95 := got.percentile(50), got.percentile(95); p50 != 2 || p95 != 2 {
+		t.Errorf("of three responses the percentiles are %v and %v", p50, p95)
+	}
+}
+
+// drawn returns a conversation that is drawn as two lines, a character for each 200 ms. In that of the caller s, b, m, c
+// and a begin and go on with what they say, barge in with, murmur, cough and say to others; in that of the voice a digit
+// is a response. What is cut was cut where it ends.
+func drawn(caller, voice, cut string) *panelist {
+	const each = int(200 * time.Millisecond / tick)
+	p := &panelist{cleared: map[string]int{}}
+	for _, c := range voice {
+		p.frames = append(p.frames, slices.Repeat([]string{strings.Trim(string(c), ".")}, each)...)
+	}
+	verbs := map[byte]string{'s': "says", 'b': "barges", 'm': "murmurs", 'c': "coughs", 'a': "aside"}
+	for i := range caller {
+		switch verb := verbs[caller[i]]; {
+		case verb == "":
+		case i > 0 && caller[i] == caller[i-1]:
+			p.acts[len(p.acts)-1].to += each
+		default:
+			p.acts = append(p.acts, act{verb: verb, from: i * each, to: (i + 1) * each, into: p.frames[i*each]})
+		}
+	}
+	for _, r := range cut {
+		p.cleared[string(r)] = (strings.LastIndexByte(voice, byte(r)) + 1) * each
+	}
+	return p
+}
+
+// TestPanelTurns holds the definitions of the interaction metrics of tau2-bench that the panel has.
+func TestPanelTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		caller, voice, cut string
+		want               score
+	}{
+		"a response a second after the turn": {
+			"sssss...............",
+			"..........11111.....", "", score{turns: 1, responses: []time.Duration{time.Second}}},
+		"no response before the caller has to speak again": {
+			"sss................sss........",
+			"........................111...", "", score{turns: 2, responses: []time.Duration{400 * time.Millisecond}}},
+		"a caller who does not wait": {
+			"sss.........sss......",
+			"................11...", "", score{turns: 1, responses: []time.Duration{200 * time.Millisecond}}},
+		"a murmur before the response": {
+			"sss..m..............",
+			"........111.........", "", score{turns: 1, responses: []time.Duration{time.Second}}},
+		"an interruption takes the turn": {
+			"....bbbbbb..........",
+			"1111111.......222...", "1", score{yields: 1, barges: 1, turns: 1, responses: []time.Duration{800 * time.Millisecond}}},
+		"an interruption in vain": {
+			"..bbbb..............",
+			"1111111111111111....", "", score{barges: 1}},
+		"the voice stops just in time": {
+			"..bbbbbbbbbbbb......",
+			"11111111111.........", "1", score{yields: 1, barges: 1}},
+		"it stops too late": {
+			"..bbbbbbbbbbbbb.....",
+			"1111111111111.......", "1", score{barges: 1}},
+		"it goes on through a murmur": {
+			"...mm...............",
+			"1111111111111.......", "", score{goesOn: 1, murmurs: 1}},
+		"a murmur into its last words": {
+			"...mm...............",
+			"11111...............", "", score{goesOn: 1, murmurs: 1}},
+		"a murmur cuts it": {
+			"...mm...............",
+			"11111...............", "1", score{murmurs: 1}},
+		"a cough cuts it, and it begins again": {
+			"...cc...............",
+			"11111...2222222.....", "1", score{murmurs: 1}},
+		"it begins over the caller": {
+			"ssssssss............",
+			"....1111............", "", score{over: 1}},
+		"it begins with the caller, who cannot have been noticed": {
+			"..ssssss............",
+			"...1111.............", "", score{}},
+		"it begins over what is said to others": {
+			"aaaaaa..............",
+			"....11..............", "", score{over: 1}},
+		"what is said to others wants no answer": {
+			"aaaaa...............",
+			"....................", "", score{}},
+	} {
+		c.want.talks = 1
+		if got := drawn(c.caller, c.voice, c.cut).judge(t); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %+v, not %+v", name, got, c.want)
+		}
 	}
 }
