@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -113,6 +114,24 @@ type FileChange struct {
 	Cut     bool   `json:"cut,omitempty"`     // the diff has more lines than are kept
 	Added   int    `json:"added,omitempty"`   // lines, of the whole diff
 	Removed int    `json:"removed,omitempty"` // lines, of the whole diff
+}
+
+// Show sets the diff, counts its lines, and keeps of it what fits into room, in whole lines. It returns the room that
+// is left.
+func (f *FileChange) Show(hunks string, room int) int {
+	f.Diff = hunks
+	for line := range strings.Lines(hunks) {
+		switch line[0] {
+		case '+':
+			f.Added++
+		case '-':
+			f.Removed++
+		}
+	}
+	if len(hunks) > room {
+		f.Diff, f.Cut = hunks[:strings.LastIndexByte(hunks[:room], '\n')+1], true
+	}
+	return room - len(f.Diff)
 }
 
 // A Question is an approval request or another question of the agent. The turn waits for it.

@@ -220,20 +220,8 @@ func (c *call) changes() []handoff.FileChange {
 			continue
 		}
 		if _, hunks, ok := strings.Cut(udiff.Unified("a", "b", old, part.New), "\n@@ "); ok {
-			f.Diff = "@@ " + hunks
+			room = f.Show("@@ "+hunks, room)
 		}
-		for line := range strings.Lines(f.Diff) {
-			switch line[0] {
-			case '+':
-				f.Added++
-			case '-':
-				f.Removed++
-			}
-		}
-		if len(f.Diff) > room {
-			f.Diff, f.Cut = f.Diff[:strings.LastIndexByte(f.Diff[:room], '\n')+1], true
-		}
-		room -= len(f.Diff)
 		all = append(all, f)
 	}
 	return all

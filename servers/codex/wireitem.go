@@ -176,26 +176,22 @@ func (w *wireItem) changes() []handoff.FileChange {
 	room := handoff.MaxDiff
 	var all []handoff.FileChange
 	for i := range w.paths() {
-		c := w.Changes[i].change()
-		if len(c.Diff) > room {
-			end := strings.LastIndexByte(c.Diff[:room], '\n') + 1
-			c.Diff, c.Cut = c.Diff[:end], true
-		}
-		room -= len(c.Diff)
+		c, hunks := w.Changes[i].change()
+		room = c.Show(hunks, room)
 		all = append(all, c)
 	}
 	return all
 }
 
-// change translates what was done to one file. App-servers give the hunks of an update, and of a file that is added or
-// deleted its text.
-func (f fileChange) change() handoff.FileChange {
+// change translates what was done to one file, and returns its diff beside it. App-servers give the hunks of an update,
+// and of a file that is added or deleted its text.
+func (f fileChange) change() (c handoff.FileChange, hunks string) {
 	var kind struct {
 		Type string  `json:"type"`
 		Move *string `json:"move_path"`
 	}
 	_ = json.Unmarshal(f.Kind, &kind) // a kind that is not known is shown as none
-	c := handoff.FileChange{Path: f.Path, Kind: kind.Type, Diff: f.Diff}
+	c, hunks = handoff.FileChange{Path: f.Path, Kind: kind.Type}, f.Diff
 	if kind.Move != nil {
 		c.To = *kind.Move
 	}
@@ -206,17 +202,9 @@ func (f fileChange) change() handoff.FileChange {
 		if kind.Type == "delete" {
 			head = fmt.Sprintf("@@ -1,%d +0,0 @@\n", len(lines))
 		}
-		c.Diff = head + sign + strings.Join(lines, sign) + "\n"
+		hunks = head + sign + strings.Join(lines, sign) + "\n"
 	}
-	for line := range strings.SplitSeq(c.Diff, "\n") {
-		switch {
-		case strings.HasPrefix(line, "+"):
-			c.Added++
-		case strings.HasPrefix(line, "-"):
-			c.Removed++
-		}
-	}
-	return c
+	return c, hunks
 }
 
 // plainCommand takes the shell off a command line that codex wrapped in one, so that people read what was

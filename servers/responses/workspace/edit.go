@@ -182,20 +182,8 @@ func shown(changes []change) []handoff.FileChange {
 		f := handoff.FileChange{Path: c.path, Kind: kind, To: to}
 		diff, _ := c.diff()
 		if _, hunks, ok := strings.Cut(diff, "\n@@ "); ok {
-			f.Diff = "@@ " + hunks
+			room = f.Show("@@ "+hunks, room)
 		}
-		for line := range strings.Lines(f.Diff) {
-			switch line[0] {
-			case '+':
-				f.Added++
-			case '-':
-				f.Removed++
-			}
-		}
-		if len(f.Diff) > room {
-			f.Diff, f.Cut = f.Diff[:strings.LastIndexByte(f.Diff[:room], '\n')+1], true
-		}
-		room -= len(f.Diff)
 		all = append(all, f)
 	}
 	return all
