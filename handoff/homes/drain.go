@@ -14,6 +14,9 @@ const (
 	idleFor = time.Minute
 	// drainEvery is how often a home in which somebody is served is looked at again.
 	drainEvery = 50 * time.Millisecond
+	// beginFor is how long a home that is handed over is waited for whose work is about to begin. After that it may wait
+	// for a machine, and its words wait elsewhere until somebody was asked.
+	beginFor = 5 * time.Second
 	// leavingAtOnce bounds the homes that are handed over at a time.
 	leavingAtOnce = 64
 )
@@ -42,7 +45,9 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 			return
 		}
 		for _, h := range here {
-			if (over || !busy(h.Caller())) && s.handOver(h, over) {
+			if s.handOver(h, func() bool {
+				return busy(h.Caller()) || time.Since(began) < s.in.beginFor && h.Beginning()
+			}, over) {
 				moved++
 			}
 		}
@@ -54,12 +59,19 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	}
 }
 
-// handOver lets go of a home unless somebody is served in it, but for pages, which come again; with anyway in any case.
-// False: it is still here, since that is so, or too many are going.
-func (s *Homes) handOver(h *home, anyway bool) bool {
+// handOver lets go of a home unless somebody is served in it, but for pages, which come again, or it is busy; with anyway
+// in any case. False: it is still here, since that is so, or too many are going.
+func (s *Homes) handOver(h *home, busy func() bool, anyway bool) bool {
 	s.mu.Lock()
 	pages, _ := h.Feed(handoff.Grant{Caller: h.Caller()}).Load()
-	stays := s.over || s.homes[h.Caller()] != h || h.end == nil || len(s.in.leaving) >= leavingAtOnce || h.guests > pages && !anyway
+	visits, served := h.visits, h.guests > pages
+	s.mu.Unlock()
+	if !anyway && (served || busy()) { // in this order: what the last request has begun is seen
+		return false
+	}
+	s.mu.Lock()
+	stays := s.over || s.homes[h.Caller()] != h || h.end == nil || len(s.in.leaving) >= leavingAtOnce ||
+		h.visits != visits && !anyway
 	if !stays {
 		s.dropLocked(h)
 	}

@@ -80,6 +80,45 @@ func TestDrained(t *testing.T) {
 	}
 }
 
+// TestDrainedAsWorkBegins: a home stays until words that are on their way to an agent have begun: another one would ask
+// whether it is to begin them.
+func TestDrainedAsWorkBegins(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	w.begin = make(chan struct{})
+	a, b := w.open("a"), w.open("b")
+	a.in.beginFor = time.Hour // the machine may stand still
+	for _, user := range []string{"alice", "bob"} {
+		if at := a.has(t, user); at != "a:8090" {
+			t.Fatalf("%s is at %s", user, at)
+		}
+	}
+	id, err := a.ask(t, "alice", "begins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the start", func() bool { return a.entry(t, "alice").Status == handoff.StatusDispatching })
+	eventually(t, "a to know of b", a.Others)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		a.Drain(t.Context(), func(handoff.Caller) bool { return false })
+	}()
+	eventually(t, "bob to be let go of", func() bool { return a.had(grantOf("bob").Caller) == nil })
+	time.Sleep(2 * drainEvery) // alice is looked at
+	if a.had(grantOf("alice").Caller) == nil {
+		t.Error("alice was let go of as her work began")
+	}
+	close(w.begin)
+	<-drained
+	eventually(t, "b to take over", func() bool { return b.had(grantOf("alice").Caller) != nil })
+	close(w.let)
+	eventually(t, "the outcome", func() bool {
+		rec, err := b.Handoff(grantOf("alice"), string(id))
+		return err == nil && rec.Outcome == handoff.OutcomeResult
+	})
+}
+
 // TestDrainsAlone: where no other instance is, nothing is handed over.
 func TestDrainsAlone(t *testing.T) {
 	t.Parallel()

@@ -75,6 +75,7 @@ type home struct {
 	epoch  int64                   // Set once: in which it was taken; 0: nobody else takes homes
 	asked  time.Time               // Guarded by the homes' mu: when something was last asked of it
 	guests int                     // Guarded by the homes' mu: requests that are served in it; see [Homes.Where]
+	visits int                     // Guarded by the homes' mu: how many ever were
 	end    context.CancelCauseFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
 }
 

@@ -78,19 +78,20 @@ type Sharing struct {
 
 // instances is how one of several instances gets on with the others.
 type instances struct {
-	Sharing                              // Set once
-	log     *zap.Logger                  // Set once
-	look    chan struct{}                // capacity 1; a token in it asks to verify now
-	first   chan struct{}                // closed once this instance may act for the first time
-	beaten  uint64                       // Owned by beat
-	missed  bool                         // Owned by beat: the store did not take the newest one
-	drains  bool                         // Guarded by mu: it takes no homes any more
-	heir    map[string]bool              // Guarded by mu: of whom the homes are being taken over, by id
-	near    Neighbours                   // Guarded by mu
-	taking  map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
-	leaving map[handoff.Caller]chan bool // Guarded by the homes' mu: routers that are ending, closed when they have
-	mu      sync.Mutex
-	once    sync.Once // closes first
+	Sharing                               // Set once
+	log      *zap.Logger                  // Set once
+	look     chan struct{}                // capacity 1; a token in it asks to verify now
+	first    chan struct{}                // closed once this instance may act for the first time
+	beginFor time.Duration                // Set once: see the constant; tests have longer
+	beaten   uint64                       // Owned by beat
+	missed   bool                         // Owned by beat: the store did not take the newest one
+	drains   bool                         // Guarded by mu: it takes no homes any more
+	heir     map[string]bool              // Guarded by mu: of whom the homes are being taken over, by id
+	near     Neighbours                   // Guarded by mu
+	taking   map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
+	leaving  map[handoff.Caller]chan bool // Guarded by the homes' mu: routers that are ending, closed when they have
+	mu       sync.Mutex
+	once     sync.Once // closes first
 }
 
 // A taking of a home is in progress, for all who wait for it.
@@ -105,7 +106,7 @@ type taking struct {
 func NewShared(each router.Config, with Sharing) *Homes {
 	in := &instances{
 		Sharing: with, look: make(chan struct{}, 1), first: make(chan struct{}), heir: map[string]bool{},
-		taking: map[handoff.Caller]*taking{}, leaving: map[handoff.Caller]chan bool{},
+		taking: map[handoff.Caller]*taking{}, leaving: map[handoff.Caller]chan bool{}, beginFor: beginFor,
 	}
 	each.MayAct = in.mayAct
 	s := New(each)
@@ -178,6 +179,7 @@ func (s *Homes) visit(ctx context.Context, c handoff.Caller) *home {
 		return nil
 	}
 	h.guests++
+	h.visits++
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 
 // A world is a fleet on which every turn runs until it is let go, and a store.
 type world struct {
-	let chan struct{} // closed: turns end
+	let   chan struct{} // closed: turns end
+	begin chan struct{} // Set once: a turn begins when it can be received from; nil: at once
 
 	mu      sync.Mutex
 	made    int                     // Guarded by mu: threads
@@ -48,6 +49,9 @@ func (w *world) Create(_ context.Context, t handoff.Target) (handoff.Attached, e
 type agent struct{ w *world }
 
 func (a agent) Start(_ context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	if a.w.begin != nil {
+		<-a.w.begin
+	}
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()
 	a.w.started++

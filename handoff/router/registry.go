@@ -258,6 +258,18 @@ func (g *registry) working(server string) bool {
 	return slices.ContainsFunc(g.records, func(r *recordState) bool { return r.run != nil && r.Server == server })
 }
 
+// runs returns those that have not ended.
+func (g *registry) runs() (open []*run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.records {
+		if r.run != nil {
+			open = append(open, r.run)
+		}
+	}
+	return open
+}
+
 // waits counts the work that a server which was lost at a time keeps waiting: what has not ended, what was not begun,
 // and what ended since then without anybody knowing how.
 func (g *registry) waits(server string, lost time.Time) (n int) {

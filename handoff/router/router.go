@@ -16,6 +16,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
 )
 
 // Config is what a router needs. Fleet and Stickies are required. IDs, Queues, Owners, Rates and Counts are shared by
@@ -211,6 +212,19 @@ func (r *Router) Working(server string) bool {
 // Waiting counts the caller's work that waits for a server which was lost at a time.
 func (r *Router) Waiting(server string, lost time.Time) int {
 	return r.mine.registry.waits(server, lost)
+}
+
+// Beginning reports whether words are on their way to an agent. Another home would ask before it begins them.
+func (r *Router) Beginning() bool {
+	return slices.ContainsFunc(r.mine.registry.runs(), func(w *run) bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch w.state.Phase {
+		case phase.Resolving, phase.Attaching, phase.Starting, phase.Steering:
+			return true
+		}
+		return false
+	})
 }
 
 // Caller is whom the router serves.
