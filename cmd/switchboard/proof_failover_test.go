@@ -134,7 +134,7 @@ func TestProofFailover(t *testing.T) {
 		took := redis.fail()
 		away = append(away, took)
 		asking.Wait()
-		w.settle(append(jobs, late...), fates)
+		w.settle(append(jobs, late...), fates, t.Errorf)
 		t.Logf("round %d: another Redis counts after %v; outcomes so far %v", round, took.Round(time.Millisecond), fates)
 	}
 	double := 0
