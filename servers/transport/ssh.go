@@ -110,7 +110,7 @@ const (
 
 // connectThere connects the standard streams with the Codex of that machine: by our own program, which looks after it,
 // else with the app-server of its control socket, which is started if need be and stays.
-const connectThere = findThere + `has codex || ` + loginThere +
+const connectThere = findThere + `has codex && has switchboard || ` + loginThere +
 	`if has switchboard; then exec switchboard join --stdio; fi; ` +
 	`has codex || exit 127; ` +
 	`answers() { codex app-server proxy </dev/null >/dev/null 2>&1; }; ` +
@@ -307,7 +307,7 @@ type There struct {
 }
 
 // lookThere tells what a machine is, and what is installed there, a line each.
-const lookThere = findThere + `has codex || ` + loginThere + `echo ` + Mark + `; uname -s; uname -m; ` +
+const lookThere = findThere + `has codex && has switchboard || ` + loginThere + `echo ` + Mark + `; uname -s; uname -m; ` +
 	`if has codex; then codex --version </dev/null 2>/dev/null | head -n 1; else echo; fi; ` +
 	`if has switchboard; then switchboard --version </dev/null 2>/dev/null | head -n 1; fi`
 

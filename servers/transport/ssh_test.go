@@ -102,8 +102,9 @@ func TestSSH(t *testing.T) {
 	must(t, errors.Join(os.Mkdir(opt, 0o700), os.WriteFile(profile, []byte("export PATH=$HOME/opt:$PATH\n"), 0o600),
 		os.WriteFile(filepath.Join(opt, "switchboard"), []byte("#!/bin/sh\nexit 127\n"), 0o700)))
 	refusedBy(agent, handoff.ReasonAgentMissing)
-	must(t, os.Remove(profile))
 	far.Install("codex", "#!/bin/sh\necho no such model >&2\nexit 1\n")
+	refused(handoff.ReasonAgentMissing) // said by switchboard, whose owner's word holds wherever codex is found
+	must(t, os.Remove(profile))
 	refused(handoff.ReasonOutdated) // its proxy is no command
 	far.Install("codex", proxyScript(t, echoes(t)))
 	must(t, os.WriteFile(filepath.Join(far.Home, ".bashrc"), []byte("echo welcome home\n"), 0o600))
