@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"switchboard/handoff"
@@ -21,7 +22,11 @@ func wasNotSent(err error) bool {
 type errorData struct {
 	Reason string `json:"reason"`
 	Kind   string `json:"errorKind"`
+	Name   string `json:"errorName"`
 }
+
+// refusedKey matches what APIs of models say to a key that they refuse: an agent may pass on the words alone.
+var refusedKey = regexp.MustCompile(`(?i)\b(incorrect|invalid) (x-)?api[ -]key|\b401 unauthorized`)
 
 func (e *rpcError) data() errorData {
 	var d errorData
@@ -77,7 +82,7 @@ func (e *rpcError) turnCode() handoff.Code {
 	switch {
 	case e.data().Kind == "rate_limit", e.Code == 429:
 		return handoff.CodeModelLimit
-	case e.Code == codeAuth, e.Code == 401:
+	case e.Code == codeAuth, e.Code == 401, e.data().Name == "ProviderAuthError", refusedKey.MatchString(e.Message):
 		return handoff.CodeNotSignedIn
 	case e.Code == 403:
 		return handoff.CodeModelRefused
