@@ -26,35 +26,40 @@ func TestProofJoinedReal(t *testing.T) {
 		t.Run(store.name, func(t *testing.T) { // one after the other: a session of claude takes 200 MB
 			f := newFarm(t)
 			f.model = newJobModel(t)
+			mini, studio, loft := emptyJoiner(t, "codex"), emptyJoiner(t, "claude"), emptyJoiner(t, "opencode")
 			proofJoined(t, f, store.begin(t), map[string]*joiner{
-				"mini": realCodexJoiner(t, f.model), "studio": realClaudeJoiner(t, f.model), "loft": realOpencodeJoiner(t, f.model),
+				"mini":   mini.with("codex", codexScript(t, f.model)),
+				"studio": studio.with("claude-agent-acp", claudeScript(t, studio.home, f.model)),
+				"loft":   loft.with("opencode", opencodeScript(t, f.model)),
 			}, 15)
 		})
 	}
 }
 
-func realCodexJoiner(t testing.TB, m *jobModel) *joiner {
+// codexScript is a shell script that runs the real codex with a model.
+func codexScript(t testing.TB, m *jobModel) string {
 	t.Helper()
 	home := codexHome(t, &fakeProvider{Server: m.Server}, "", "")
-	return emptyJoiner(t, "codex").with("codex", fmt.Sprintf("export CODEX_HOME=%s\nexec %s \"$@\"\n", home, codexProgram(t)))
+	return fmt.Sprintf("export CODEX_HOME=%s\nexec %s \"$@\"\n", home, codexProgram(t))
 }
 
-func realClaudeJoiner(t testing.TB, m *jobModel) *joiner {
+// claudeScript runs the real claude-agent-acp.
+func claudeScript(t testing.TB, home string, m *jobModel) string {
 	t.Helper()
-	j := emptyJoiner(t, "claude")
-	return j.with("claude-agent-acp", fmt.Sprintf(`export CLAUDE_CONFIG_DIR=%s/claude ANTHROPIC_BASE_URL=%s
+	return fmt.Sprintf(`export CLAUDE_CONFIG_DIR=%s/claude ANTHROPIC_BASE_URL=%s
 export ANTHROPIC_API_KEY=sk-fake CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 exec %s "$@"
-`, j.home, m.URL, packaged(t, ".bin/claude-agent-acp")))
+`, home, m.URL, packaged(t, ".bin/claude-agent-acp"))
 }
 
-func realOpencodeJoiner(t testing.TB, m *jobModel) *joiner {
+// opencodeScript runs the real opencode.
+func opencodeScript(t testing.TB, m *jobModel) string {
 	t.Helper()
-	return emptyJoiner(t, "opencode").with("opencode", fmt.Sprintf(`export OPENCODE_DISABLE_MODELS_FETCH=1
+	return fmt.Sprintf(`export OPENCODE_DISABLE_MODELS_FETCH=1
 export OPENCODE_CONFIG_CONTENT='{"model":"fake/m1","provider":{"fake":{"npm":"@ai-sdk/openai-compatible",
 "options":{"baseURL":"%s/v1","apiKey":"x"},"models":{"m1":{"name":"m1"}}}}}'
 exec %s "$@"
-`, m.URL, packaged(t, "opencode-linux-x64/bin/opencode")))
+`, m.URL, packaged(t, "opencode-linux-x64/bin/opencode"))
 }
 
 // packaged is a program of the npm packages.

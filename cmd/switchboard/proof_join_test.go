@@ -81,8 +81,8 @@ func joinerWith(t testing.TB, agent, program, variable, value string) *joiner {
 	t.Helper()
 	own, err := os.Executable()
 	must(t, err)
-	return emptyJoiner(t, agent).with(program,
-		fmt.Sprintf("[ \"$1\" = --version ] && exec echo codex-cli 0.169.0\nexport %s=%s\nexec %s \"$@\"\n", variable, value, own))
+	version := "[ \"$1\" = --version ] && exec echo codex-cli 0.169.0\n"
+	return emptyJoiner(t, agent).with(program, version+fmt.Sprintf("export %s=%s\nexec %s \"$@\"\n", variable, value, own))
 }
 
 // emptyJoiner makes a machine that is to bring an agent, which is not there yet.
@@ -218,16 +218,17 @@ func proofJoined(t *testing.T, f *farm, store string, joins map[string]*joiner, 
 			t.Errorf("%s ended with %d", name, code)
 		}
 	}
-	if servers := items[handoff.ServerInfo](&c.running, "/fleet/servers"); len(servers) != simulated || !servers[0].Simulated {
-		t.Errorf("the simulated machines are not back: %+v", servers)
+	left := items[handoff.ServerInfo](&c.running, "/fleet/servers")
+	if len(left) != simulated || !left[0].Simulated {
+		t.Errorf("the simulated machines are not back: %+v", left)
 	}
 }
 
 // cutWhileWorking has jobs done on machines while the lines of these are cut at random bytes. It counts what became of
 // them, and returns the number of the next job.
 func cutWhileWorking(
-	t *testing.T, c *child, f *farm, names []string, lines map[string]*cutter, random *rand.Rand, figures map[string]int,
-	first int,
+	t *testing.T, c *child, f *farm, names []string, lines map[string]*cutter, random *rand.Rand,
+	figures map[string]int, first int,
 ) int {
 	t.Helper()
 	const jobs = 8

@@ -20,9 +20,38 @@ import (
 // is killed in the middle of it. Each begins once, and its result is told once.
 func TestProofSSH(t *testing.T) {
 	t.Parallel()
-	f := newFarm(t)
-	s := newSite(t, f.voice.URL, "", nil)
-	far := farMachine(t, f)
+	onBothStores(t, func(t *testing.T, store string) {
+		f := newFarm(t)
+		own, err := os.Executable()
+		must(t, err)
+		played := func(program, set string) string {
+			return fmt.Sprintf("[ \"$1\" = --version ] && exec echo %s 0.169.0\nexport %s\nexec %s \"$@\"\n", program, set, own)
+		}
+		far := farMachine(t)
+		far.Install("codex", "#!/bin/sh\n"+played("codex", fakeCodexEnv+"="+strings.TrimPrefix(f.at["bigpc"], "ws://")))
+		far.Install("claude-agent-acp", "#!/bin/sh\n"+played("claude-agent-acp", fakeClaudeEnv+"="+f.withAgents(t)))
+		proofSSH(t, f, far, store, 1)
+	})
+}
+
+// TestProofSSHReal is TestProofSSH with the real codex and claude-agent-acp, whose model is played.
+func TestProofSSHReal(t *testing.T) {
+	if !soak() {
+		t.Skip("takes minutes: TestProofSSH has the short form")
+	}
+	onBothStores(t, func(t *testing.T, store string) {
+		f := newFarm(t)
+		f.model = newJobModel(t)
+		far := farMachine(t)
+		far.Install("codex", "#!/bin/sh\n"+codexScript(t, f.model))
+		far.Install("claude-agent-acp", "#!/bin/sh\n"+claudeScript(t, far.Home, f.model))
+		proofSSH(t, f, far, store, 10)
+	})
+}
+
+// proofSSH adds the machine at the other end of ssh, and kills ssh in the middle of work so many times.
+func proofSSH(t *testing.T, f *farm, far *serverstest.SSHD, store string, rounds int) {
+	s := newSite(t, f.voice.URL, store, nil)
 	s.env = []string{"PATH=" + far.Path()}
 	add := func(want string, args ...string) {
 		t.Helper()
@@ -38,34 +67,32 @@ func TestProofSSH(t *testing.T) {
 	c := s.start()
 	c.up("mini", "studio")
 	p := c.call()
-	for i, name := range []string{"mini", "studio"} {
-		p.say(work(name, fmt.Sprintf("job %d takes 1500", i+1)))
-	}
-	until(t, "the jobs to begin", func() bool {
-		return f.turns()["job 1 takes 1500"] == 1 && f.turns()["job 2 takes 1500"] == 1
-	})
-	if n := killSSH(t, c.cmd.Process.Pid); n < 2 {
-		t.Errorf("killed %d, want one of each machine", n)
-	}
-	for _, words := range []string{"job 1 is done", "job 2 is done"} {
-		until(t, words, func() bool { return containing(texts(f.voice.given()), words) == 1 })
+	for round := range rounds {
+		c.up("mini", "studio")
+		var jobs []string
+		for i, name := range []string{"mini", "studio"} {
+			jobs = append(jobs, fmt.Sprintf("job %d takes 1500", 2*round+i+1))
+			p.say(work(name, jobs[i]))
+		}
+		until(t, "the jobs to begin", func() bool { return f.turns()[jobs[0]] == 1 && f.turns()[jobs[1]] == 1 })
+		if n := killSSH(t, c.cmd.Process.Pid); n < 2 {
+			t.Errorf("killed %d, want one of each machine", n)
+		}
+		for i := range jobs {
+			words := fmt.Sprintf("job %d is done", 2*round+i+1)
+			until(t, words, func() bool { return containing(texts(f.voice.given()), words) == 1 })
+		}
 	}
 	f.check(t)
 }
 
-// farMachine is a machine with an sshd, on which switchboard, a codex and an agent are installed.
-func farMachine(t *testing.T, f *farm) *serverstest.SSHD {
+// farMachine is a machine with an sshd, on which switchboard is installed.
+func farMachine(t *testing.T) *serverstest.SSHD {
 	t.Helper()
 	far := serverstest.StartSSHD(t, sessionstest.FreePort)
 	own, err := os.Executable()
 	must(t, err)
-	for program, set := range map[string]string{
-		"switchboard": childEnv + "=far", "codex": fakeCodexEnv + "=" + strings.TrimPrefix(f.at["bigpc"], "ws://"),
-		"claude-agent-acp": fakeClaudeEnv + "=" + f.withAgents(t),
-	} {
-		far.Install(program, fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec echo %s 0.169.0\nexport %s\nexec %s \"$@\"\n",
-			program, set, own))
-	}
+	far.Install("switchboard", fmt.Sprintf("#!/bin/sh\nexport %s=far\nexec %s \"$@\"\n", childEnv, own))
 	t.Cleanup(func() { // its agents outlive whoever came
 		kept, _ := filepath.Glob(filepath.Join(far.Home, ".local", "state", "switchboard", "machine", "*.process.json"))
 		for _, file := range kept {
