@@ -84,15 +84,15 @@ func (s *Server) Forwarded() http.Handler {
 // forwarded reports whether a request came by [Server.Forwarded].
 func forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
 
-// route says who serves a request that was let in: nil: this instance. What is of a process, such as its numbers, is
-// served where it is asked for.
+// route says who serves a request that was let in: nil: this instance. What is of a process, such as its numbers and
+// its settings, is served where it is asked for.
 func (s *Server) route(
 	r *http.Request, g handoff.Grant, to route,
 ) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
 	r.Header.Del(insideHeader)
 	_, path, _ := strings.Cut(to.pattern, " ")
 	ofCaller := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/fleet/") || strings.HasPrefix(path, "/mcp")
-	if s.peers == nil || to.access == accessPublic || !ofCaller {
+	if s.peers == nil || to.access == accessPublic || !ofCaller || path == "/fleet/settings/reload" {
 		return nil, nil
 	}
 	forward, err := s.peers.Route(r, g.Caller)

@@ -61,6 +61,7 @@ func TestForwarded(t *testing.T) {
 		{"of this process: its page", http.MethodGet, "/", otherKey, "", "", 200},
 		{"of this process: its numbers", http.MethodGet, "/metrics", otherKey, "", "", 403},
 		{"of this process: whether it is ready", http.MethodGet, "/readyz", otherKey, "", "", 200},
+		{"of this process: its settings", http.MethodPost, "/fleet/settings/reload", otherKey, "", "", 403},
 		{"of the store: logins", http.MethodGet, "/login", otherKey, "", "", 200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

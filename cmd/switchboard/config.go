@@ -27,7 +27,7 @@ type settings struct {
 	Media          mediaSettings    `yaml:"media"`
 	Redis          secret           `yaml:"redis" unset:"a file" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS; ?master_name=NAME at a Sentinel"`
 	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine, or by a Sentinel, which may name one: whoever is on the way can read along and take over"`
-	Peers          peerSettings     `yaml:"-"`
+	Peers          peerSettings     `yaml:"peers"`
 	Keys           []keySetting     `yaml:"keys"`
 	Limits         limitSettings    `yaml:"limits"`
 	Model          modelSettings    `yaml:"model"`
@@ -56,11 +56,11 @@ type tlsSettings struct {
 
 // peerSettings is how the instances that share a Redis reach this one. The zero value is that of the only instance.
 type peerSettings struct {
-	Listen  string `yaml:"listen"`
-	Address string `yaml:"address"`
+	Listen  string `yaml:"listen" unset:"this is the only instance" doc:"where other instances reach this one, host:port; with it, many share one Redis, and any of them takes any request"`
+	Address string `yaml:"address" unset:"where it listens" doc:"what the others are told instead, host:port; needed where it listens on all addresses"`
 }
 
-func (p peerSettings) set() bool { return p != peerSettings{} }
+func (p peerSettings) set() bool { return p.Listen != "" }
 
 // mcpSettings is how other agents come in.
 type mcpSettings struct {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -55,6 +56,7 @@ func (c *checker) all() {
 		c.bad("media.udp", "needs a port")
 	}
 	c.redis()
+	c.peers()
 	c.keys()
 	c.model()
 	c.reasoning()
@@ -66,6 +68,9 @@ func (c *checker) all() {
 		}
 	}
 	c.names()
+	if c.isSet("peers") {
+		c.alike()
+	}
 	for _, a := range c.agents { // when all files of ours are known
 		c.apart(a.path, a.dir)
 	}
@@ -89,6 +94,56 @@ func (c *checker) redis() {
 	}
 	if u.Scheme != "redis" && c.s.RedisPlaintext {
 		c.bad("redis_allow_plaintext", "goes with redis:// addresses only")
+	}
+}
+
+// peers looks whether other instances could reach this one.
+func (c *checker) peers() {
+	if !c.isSet("peers") {
+		return
+	}
+	if c.s.Redis.Reveal() == "" {
+		c.bad("peers", "needs redis: the instances share one, and a file is one instance's own")
+	}
+	if c.s.MCP.OAuth {
+		c.bad("mcp.oauth", "does not go with peers: only the instance that a program asked knows of its request")
+	}
+	everywhere := func(path, text string, anyPort bool) bool {
+		host, port, err := net.SplitHostPort(text)
+		n, numErr := strconv.ParseUint(port, 10, 16)
+		if err != nil || numErr != nil || n == 0 && !anyPort {
+			c.bad(path, "%q is not host:port, such as 10.0.0.5:8090", text)
+			return false
+		}
+		at, err := netip.ParseAddr(host)
+		return host == "" || err == nil && at.IsUnspecified()
+	}
+	p := c.s.Peers
+	switch {
+	case p.Listen == "":
+		c.bad("peers.listen", "is missing: where other instances reach this one, such as 10.0.0.5:8090")
+	case everywhere("peers.listen", p.Listen, true) && p.Address == "":
+		c.bad("peers.listen", "%s is no address that others could dial: name this machine's own, or set peers.address "+
+			"beside it", p.Listen)
+	}
+	if p.Address != "" && everywhere("peers.address", p.Address, false) {
+		c.bad("peers.address", "%s is no address that others could dial", p.Address)
+	}
+}
+
+// alike looks whether each instance could go on with what another one began on a server.
+func (c *checker) alike() {
+	for i, s := range c.s.Servers {
+		path := elem("servers", i)
+		switch {
+		case c.places[path] == codexFlag:
+			c.bad(path, "does not go with peers: this Codex ends with its instance, and no other one reaches it")
+		case s.Program != "":
+			c.bad(path+".command", "does not go with peers: the program ends with its instance, and no other one reaches "+
+				"it; let its machine join, or name its address")
+		case c.isSet(path + ".workspace"):
+			c.bad(path+".workspace", "does not go with peers: each instance would have files of its own there")
+		}
 	}
 }
 

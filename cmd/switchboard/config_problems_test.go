@@ -176,6 +176,39 @@ func listenProblems() []problemCase {
 	}
 }
 
+// peerProblems are mistakes about several instances.
+func peerProblems() []problemCase {
+	const redis = "redis: redis://127.0.0.1:6379/0\n"
+	return []problemCase{
+		{"peers without a store that they could share", "peers: {listen: 10.0.0.5:8090}\n", []string{
+			"switchboard.yaml:1:9: peers: needs redis: …"}},
+		{"peers nowhere", redis + "peers: {address: bigpc:8090}\n", []string{
+			"switchboard.yaml:2:9: peers.listen: is missing: …"}},
+		{"peers everywhere", redis + "peers: {listen: '0.0.0.0:8090'}\n", []string{
+			"switchboard.yaml:2:17: peers.listen: 0.0.0.0:8090 is no address that others could dial: …"}},
+		{"peers everywhere without a host", redis + "peers: {listen: ':8090'}\n", []string{
+			"switchboard.yaml:2:17: peers.listen: :8090 is no address that others could dial: …"}},
+		{"peers told of everywhere", redis + "peers: {listen: '[::]:8090', address: '[::]:8090'}\n", []string{
+			"switchboard.yaml:2:39: peers.address: [::]:8090 is no address that others could dial"}},
+		{"peers at no port", redis + "peers: {listen: 10.0.0.5, address: 'bigpc:0'}\n", []string{
+			`switchboard.yaml:2:17: peers.listen: "10.0.0.5" is not host:port, such as 10.0.0.5:8090`,
+			`switchboard.yaml:2:36: peers.address: "bigpc:0" is not host:port, such as 10.0.0.5:8090`}},
+		{"peers and what is one instance's own", redis + `peers: {listen: 10.0.0.5:8090}
+public_url: https://bigpc.example.com
+mcp: {oauth: true}
+servers:
+  - {name: a, kind: codex, command: [codex, app-server]}
+  - {name: b, kind: acp, command: [claude-agent-acp], cwd: /src}
+  - {name: c, kind: responses, url: "https://a/v1", model: m, key_env: GOOD, workspace: /usr}
+  - {name: d, kind: codex, url: "ws://127.0.0.1:1"}
+`, []string{
+			`switchboard.yaml:4:14: mcp.oauth: does not go with peers: …`,
+			`switchboard.yaml:6:37: servers[0].command: does not go with peers: …`,
+			`switchboard.yaml:7:35: servers[1].command: does not go with peers: …`,
+			`switchboard.yaml:8:89: servers[2].workspace: does not go with peers: …`}},
+	}
+}
+
 // mannerProblems are mistakes about how callers are told of things.
 func mannerProblems() []problemCase {
 	return []problemCase{
@@ -344,7 +377,7 @@ func serverProblems() []problemCase {
 func TestProblems(t *testing.T) {
 	key := strings.Repeat("k", 16)
 	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
-	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), grantProblems(), mannerProblems(),
+	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), peerProblems(), grantProblems(), mannerProblems(),
 		keyProblems(), serverProblems())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -51,6 +51,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 		d.port(ctx)
 		d.certificate(time.Now())
 		d.store(ctx)
+		d.instances(ctx)
 		d.programs()
 		d.voice(ctx)
 		d.voiceEnds(time.Now())

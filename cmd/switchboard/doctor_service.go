@@ -116,6 +116,9 @@ func (d *doctor) store(ctx context.Context) {
 		return
 	}
 	holder, err := redis.Look(ctx, redis.Config{URL: address})
+	if holder == redis.Together && d.s.Peers.set() {
+		holder = ""
+	}
 	u, _ := url.Parse(address) // it was connected to, or there is an error
 	switch {
 	case err != nil:
@@ -175,6 +178,30 @@ func (d *doctor) promises(about redis.About) {
 	default:
 		d.ok("promises", "kept when Switchboard is killed; a crash of the Redis may lose the last second, the loss of its "+
 			"disk everything")
+	}
+}
+
+// instances looks which instances share the Redis, and whether this machine reaches them, as each must.
+func (d *doctor) instances(ctx context.Context) {
+	if !d.s.Peers.set() {
+		return
+	}
+	there, err := redis.Instances(ctx, redis.Config{URL: d.s.Redis.Reveal()})
+	if err != nil {
+		return // the store was told of
+	}
+	if len(there) == 0 {
+		d.ok("instances", "none runs; the others will reach this one at %s", cmp.Or(d.s.Peers.Address, d.s.Peers.Listen))
+	}
+	for _, one := range there {
+		c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", one.Address)
+		if err != nil {
+			d.mend("instances", fmt.Sprintf("the one at %s lives, and is not reached from here: %v", one.Address, err),
+				"let this machine reach that address, or correct peers.listen or peers.address there")
+			continue
+		}
+		_ = c.Close()
+		d.ok("instances", "one lives at %s, and is reached from here", one.Address)
 	}
 }
 

@@ -1,16 +1,23 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
 	"switchboard/servers/joined"
+	"switchboard/sessions"
 	"switchboard/sessions/sqlite"
 )
 
@@ -75,5 +82,40 @@ func TestInvitations(t *testing.T) {
 	}
 	if spend(1) {
 		t.Error("an invitation was spent twice")
+	}
+}
+
+// TestMachinesKey: machines know all instances by one key, which the first brings that had one. An instance makes none
+// while machines know another that is not known here.
+func TestMachinesKey(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
+	must(t, err)
+	s := &service{log: zap.NewNop(), store: store}
+	defer s.close()
+	key := func(dir string) (ed25519.PrivateKey, error) {
+		return s.machinesKey(t.Context(), plan{StateDir: dir, Peers: &peersPlan{}})
+	}
+	must(t, store.PutMachine(t.Context(), sessions.Machine{Key: make([]byte, 32), Name: "mini", Joined: time.Now()}))
+	if _, err := key(t.TempDir()); err == nil || !strings.Contains(err.Error(), machinesKey) {
+		t.Errorf("a key that mini does not know: %v", err)
+	}
+	first := t.TempDir()
+	own, err := joined.LoadKey(filepath.Join(first, machinesKey))
+	must(t, err)
+	another := t.TempDir()
+	_, err = joined.LoadKey(filepath.Join(another, machinesKey))
+	must(t, err)
+	for name, dir := range map[string]string{"its own": first, "none": t.TempDir(), "another": another} {
+		if name != "its own" {
+			_, err := key(first) // which is there first
+			must(t, err)
+		}
+		if got, err := key(dir); err != nil || !got.Equal(own) {
+			t.Errorf("an instance that had %s: another key, %v", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(first, machinesKey)); err != nil {
+		t.Error("the first has no key any more for when it is alone again")
 	}
 }

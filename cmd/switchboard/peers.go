@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/servers/joined"
+	"switchboard/servers/responses"
 	"switchboard/sessions/redis"
 	"switchboard/web"
 	"switchboard/web/peers"
@@ -31,7 +33,8 @@ var drainLeast = 5 * time.Second
 
 // A peersPlan is what several instances of one Redis need that serve one another's callers.
 type peersPlan struct {
-	Listen string // where the others reach this one, as host:port
+	Listen  string // where the others reach this one, as host:port
+	Address string // what they are told instead; "": where it listens
 }
 
 // A peering is how this instance gets on with the others: who has which caller, and how requests come from them and go
@@ -69,9 +72,18 @@ func (s *service) peering(p plan) (*peering, error) {
 	return &peering{
 		shared: store.Homes(), identity: identity, listener: web.Limit(listen, everywhere, s.log.Named("peers")),
 		self: homes.Instance{
-			ID: store.Homes().ID(), Address: listen.Addr().String(), Fingerprint: identity.Fingerprint(),
+			ID: store.Homes().ID(), Address: cmp.Or(p.Peers.Address, listen.Addr().String()), Fingerprint: identity.Fingerprint(),
 		},
 	}, nil
+}
+
+// agents returns the agents that this instance runs itself, of which there are none so far.
+func (s *service) agents(p plan) *responses.Agents {
+	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
+	if p.Peers != nil {
+		agents.Share()
+	}
+	return agents
 }
 
 // share has an instance count with the others what keys may give, and know whose sessions they make. It returns the

@@ -1,12 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
 
+	"switchboard/handoff"
+	"switchboard/servers/joined"
 	"switchboard/web"
 )
 
@@ -63,5 +73,87 @@ func TestPeers(t *testing.T) {
 	p.hear("bigpc")
 	if _, body := a.ask(http.MethodGet, "/metrics", ""); !strings.Contains(string(body), `switchboard_peer_forwarded_total{outcome="served"}`) {
 		t.Errorf("the metrics tell nothing of forwards: %.500s", body)
+	}
+}
+
+// TestPeersSettings: instances with `peers` in their settings are one Switchboard to who makes keys and to machines. A
+// key that is made or revoked beside one holds at the other. A machine that one invites joins at the other, whose key it
+// knows then; work that the first gives it goes through its line to the second.
+func TestPeersSettings(t *testing.T) {
+	t.Parallel()
+	f, url := newFarm(t), startRedis(t)
+	env := map[string]string{ownerKey: testKey}
+	instance := func() (r *running, s *settings, state string) {
+		file := filepath.Join(t.TempDir(), defaultFile)
+		write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\nredis: %s\npeers: {listen: '127.0.0.1:0'}\nservers:\n"+
+			"  - {name: bigpc, kind: codex, url: %q}\n", url, f.at["bigpc"]))
+		o, _, err := parseOptions([]string{"--config", file}, t.Output(), t.Output())
+		must(t, err)
+		s, err = loadSettings(o, func(name string) string { return env[name] })
+		must(t, err)
+		r = start(t, func(p *plan) {
+			state = p.StateDir
+			*p, err = s.plan(state, func(string) (string, error) { return "", os.ErrNotExist })
+			must(t, err)
+			p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+		})
+		return r, s, state
+	}
+	a, settings, state := instance()
+	b, _, _ := instance()
+	a.up("bigpc")
+
+	var out bytes.Buffer
+	must(t, keyVerb(t.Context(), settings, state, "robot", false, &out))
+	made := []string{"Authorization", "Bearer " + strings.TrimSpace(out.String())}
+	lets := func(r *running, want int) {
+		t.Helper()
+		until(t, fmt.Sprintf("the made key to get %d", want), func() bool {
+			status, _ := r.ask(http.MethodGet, "/fleet/servers", "", made...)
+			return status == want
+		})
+	}
+	lets(a, http.StatusOK)
+	lets(b, http.StatusOK)
+	must(t, keyVerb(t.Context(), settings, state, "robot", true, &out))
+	lets(b, http.StatusUnauthorized)
+
+	until(t, "the doctor to see both beat", func() bool {
+		out.Reset()
+		(&doctor{out: &out, s: settings}).instances(t.Context())
+		return strings.Count(out.String(), "and is reached from here") == 2
+	})
+
+	status, body := a.ask(http.MethodPost, "/fleet/machines", `{"name":"mini"}`)
+	var invited struct{ Code string }
+	if must(t, json.Unmarshal(body, &invited)); status != http.StatusCreated {
+		t.Fatalf("inviting: %d %s", status, body)
+	}
+	code, err := joined.ParseInvitation(invited.Code)
+	must(t, err)
+	_, own, err := ed25519.GenerateKey(nil)
+	must(t, err)
+	door, err := joined.Visit{URL: b.base, Key: own, Invitation: &code,
+		About: joined.About{Agents: []joined.Agent{{Name: "codex", Kind: "codex"}}, Answers: true}}.Open(t.Context())
+	must(t, err)
+	background(t, func(ctx context.Context) error {
+		_ = door.Serve(ctx, func(ctx context.Context, _ joined.Opening) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(f.at["laptop"], "ws://"))
+		})
+		return nil // it says how the line ended
+	})
+	b.up("mini")
+	a.up("mini")
+	status, body = a.ask(http.MethodPost, "/fleet/handoffs", `{"server":"mini","thread_id":"new","prompt":"job 1 takes 10"}`)
+	var given record
+	if must(t, json.Unmarshal(body, &given)); status >= 300 {
+		t.Fatalf("giving work: %d %s", status, body)
+	}
+	for _, r := range []*running{a, b} {
+		until(t, "the outcome", func() bool {
+			var rec record
+			r.get("/fleet/handoffs/"+given.ID, &rec)
+			return rec.Outcome == handoff.OutcomeResult
+		})
 	}
 }

@@ -32,6 +32,9 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers, Lines: s.Lines,
 		OAuth: s.MCP.OAuth, Ticks: s.Debug.Ticks, Story: true,
 	}
+	if s.Peers.set() {
+		p.Peers = &peersPlan{s.Peers.Listen, s.Peers.Address}
+	}
 	p.Keys, p.Settings = s.withMade(nil), s
 	return p, nil
 }
@@ -49,7 +52,8 @@ func (m modelSettings) direct() bool {
 }
 
 // localCodex checks that --codex finds its program, and uses a codex that is installed when there is a key
-// for a real voice and no other server: with nothing configured, nothing real is touched.
+// for a real voice and no other server: with nothing configured, nothing real is touched. Beside other instances it is
+// not used: it would end with this one.
 func (s *settings) localCodex(look func(string) (string, error)) error {
 	for _, server := range s.Servers {
 		if server.Name != localName || server.Program == "" {
@@ -60,7 +64,7 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 				"there is no program %q: install Codex, or name its path in servers.command (%v)", server.Program, err)}}
 		}
 	}
-	if len(s.Servers) > 0 || s.Model.Key == (secret{}) {
+	if len(s.Servers) > 0 || s.Model.Key == (secret{}) || s.Peers.set() {
 		return nil
 	}
 	_, err := look("codex")

@@ -31,6 +31,7 @@ const instructions = "You are an agent that works in one directory, its workspac
 // Agents are all agents of one configuration. They keep their threads in one store.
 type Agents struct {
 	store  threads.Store // Set once
+	shared bool          // Set once: other instances have agents of these names, and keep their threads in the store too
 	hidden []string      // Set once
 
 	mu         sync.Mutex
@@ -44,6 +45,10 @@ type Agents struct {
 func NewAgents(store threads.Store, hidden ...string) *Agents {
 	return &Agents{store: store, hidden: hidden}
 }
+
+// Share says that other instances of the service keep the threads of these agents in the store too. It is called before
+// any is added.
+func (a *Agents) Share() { a.shared = true }
 
 // Kind returns the kind of these agents; without any its Dial is not to be used.
 func (a *Agents) Kind() servers.Kind {
@@ -149,6 +154,7 @@ func (a *Agents) open(s *Settings) (*workspace.Workspace, error) {
 
 // Add makes an agent, which [Agents.Run] runs.
 func (a *Agents) Add(c Config) *Server {
+	c.Shared = c.Shared || a.shared
 	server := newServer(c)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -43,3 +43,36 @@ func TestLeaseIsRenewed(t *testing.T) {
 		}
 	})
 }
+
+// TestFormerTurns: what a former life left running is ended at the start, so that nobody waits for its lease. Where
+// other instances run turns of the agent too, whose they are is not known, and their leases tell.
+func TestFormerTurns(t *testing.T) {
+	for name, want := range map[string]string{"alone": "", "one of several": "a"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := threads.NewMemory()
+				agents := NewAgents(store)
+				if want != "" {
+					agents.Share()
+				}
+				s := agents.Add(Config{Name: "helper", Threads: store, Workspace: stub{}, Log: zaptest.NewLogger(t)})
+				for _, step := range []threads.Step{
+					threads.Create{Owner: "helper", Thread: "t", At: time.Now()},
+					threads.Claim{Owner: "helper", Thread: "t", Turn: "a", Items: history("u:hi"), At: time.Now()},
+				} {
+					_, err := store.Advance(t.Context(), step)
+					must(t, err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var work sync.WaitGroup
+				defer work.Wait()
+				defer cancel()
+				work.Go(func() { _ = agents.Run(ctx) })
+				<-s.began
+				if record, err := store.Read(ctx, "helper", "t"); err != nil || record.Thread.Active != want {
+					t.Errorf("turn %q runs, want %q: %v", record.Thread.Active, want, err)
+				}
+			})
+		})
+	}
+}

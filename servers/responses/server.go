@@ -31,6 +31,7 @@ type Config struct {
 	Model      Model
 	Iterations int // how many answers of one turn may call tools; 0 is 40
 	Threads    threads.Store
+	Shared     bool // other instances of the service run turns of this agent too
 	Workspace  tools
 	Dir        string // of the workspace, as threads show it
 	Note       string // what the agent may do there, in a sentence
@@ -88,7 +89,9 @@ func newServer(cfg Config) *Server {
 // Run lets turns run until ctx ends. Then it interrupts them and returns when all have ended and the store knows. It is
 // called once.
 func (s *Server) Run(ctx context.Context) error {
-	s.endFormer(ctx)
+	if !s.cfg.Shared { // else nobody here knows whose turns are left; those end with their leases
+		s.endFormer(ctx)
+	}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	s.mu.Lock()

@@ -3,8 +3,11 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"switchboard/handoff/ledger"
 )
 
 // About is what a Redis says of itself, as far as promises depend on it.
@@ -38,6 +41,32 @@ func Inspect(ctx context.Context, cfg Config) (About, error) {
 	a.Ahead = there.Sub(between)
 	return a, nil
 }
+
+// Instances asks a Redis twice for what the instances that share it say of themselves, and returns those that beat in
+// between, which takes two beats. It writes nothing. Its errors are those of [Open].
+func Instances(ctx context.Context, cfg Config) ([]ledger.Beat, error) {
+	s := newStore(cfg)
+	if err := s.connect(ctx, cfg.URL); err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.client.Close() }() // nothing was written
+	before, err := s.Homes().Beats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(beatsApart):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	now, err := s.Homes().Beats(ctx)
+	return slices.DeleteFunc(now, func(b ledger.Beat) bool {
+		return slices.ContainsFunc(before, func(was ledger.Beat) bool { return was.ID == b.ID && was.N == b.N })
+	}), err
+}
+
+// beatsApart is how long who looks waits for each living instance to beat.
+const beatsApart = 2 * time.Second
 
 // aboutOf reads the answer to INFO.
 func aboutOf(info string) (a About) {

@@ -20,6 +20,9 @@ const (
 	leasePause = 200 * time.Millisecond
 )
 
+// Together is who holds the lease that several instances share.
+const Together = "several-instances"
+
 // A lease makes sure that one process at a time uses the keys of a prefix.
 type lease struct {
 	key    string                                        // Set once
@@ -50,7 +53,7 @@ func newLease(e *engine) *lease {
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
 	}
 	if e.shared {
-		l.joint, l.value = true, "several-instances together"
+		l.joint, l.value = true, Together+" together"
 	}
 	l.take = func(ctx context.Context, epoch int64) (holding, error) {
 		return takeLease(ctx, e.client, []string{l.key, e.epochKey()}, l.value, l.life, epoch)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+)
+
+// A stage is a part of the service that runs until its context ends.
+type stage struct {
+	name string
+	run  func(context.Context) error
+}
+
+// runStages runs all stages until ctx ends or one of them does. Then it ends them one after another, in
+// order, each after the former has returned: who uses something stands before it. The error is that of
+// the stage that ended first by itself.
+func runStages(ctx context.Context, log *zap.Logger, stages []stage) error {
+	type end struct {
+		index int
+		err   error
+	}
+	ends := make(chan end, len(stages))
+	cancels := make([]context.CancelFunc, len(stages))
+	for i, s := range stages {
+		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		cancels[i] = cancel
+		go func() { ends <- end{i, s.run(own)} }() // awaited below
+	}
+	ended := make([]bool, len(stages))
+	var first error
+	take := func(e end) {
+		ended[e.index] = true
+		if e.err != nil && !errors.Is(e.err, context.Canceled) && first == nil {
+			first = fmt.Errorf("%s: %w", stages[e.index].name, e.err)
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case e := <-ends:
+		take(e)
+	}
+	for i, s := range stages {
+		log.Debug("stopping", zap.String("stage", s.name))
+		cancels[i]()
+		for !ended[i] {
+			take(<-ends)
+		}
+	}
+	return first
+}
