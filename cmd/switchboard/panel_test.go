@@ -76,7 +76,7 @@ func (s *score) String() string {
 	return out.String()
 }
 
-// understood reports whether the caller heard the meaning of a response: its first sentence that says something, or
+// understood reports whether the caller heard the meaning of a response: its first sentence that says what came of it, or
 // four fifths of its sound. It goes by the frames that were played and by the length of the words; sound comes in
 // pieces of five frames, so that of a whole response is a little longer than its words.
 func (p *panelist) understood(response string, several bool) bool {
@@ -90,6 +90,10 @@ func (p *panelist) understood(response string, several bool) bool {
 	words := strings.TrimSpace(p.words[response])
 	whole := 5 * math.Ceil(length(words)/5)
 	first := speakable.FirstSentence(words)
+	if strings.Contains(first, " is done in the session ") { // that is no news yet
+		next := speakable.FirstSentence(words[len(first):])
+		several, first = several || next == "", first+next
+	}
 	return p.made[response] && float64(frames) >= 0.8*whole ||
 		!several && first != "" && float64(frames+5) >= length(first)
 }

@@ -95,7 +95,7 @@ func (s *Schedule) said(e handoff.Said) {
 	if e.Cut {
 		s.Counts.Cut++
 	}
-	if f.class == classFinal && (e.Unsaid || e.Cut && (e.At.IsZero() || !understood(e, len(f.works) > 1))) {
+	if f.class == classFinal && (e.Unsaid || e.Cut && (e.At.IsZero() || !understood(e, f))) {
 		f.stopped, f.heard = s.now, ""
 		if !e.At.IsZero() {
 			f.stopped, f.heard = e.At, heardOf(e)
@@ -174,14 +174,22 @@ func (s *Schedule) offer(f *delivery) {
 	}
 }
 
-// understood reports whether the meaning of what was interrupted had been heard: its first sentence whole, or 80 % of
-// its sound. Of several outcomes the first sentence tells one at most.
-func understood(e handoff.Said, several bool) bool {
+// understood reports whether the meaning of an outcome that was interrupted had been heard: its first sentence whole, or
+// 80 % of its sound. A sentence that only says that the work is done is not the first: "bigpc is done in the session
+// Auth." Of several outcomes the first sentence tells one at most.
+func understood(e handoff.Said, f *delivery) bool {
 	if e.Made && e.Share >= 0.8 {
 		return true
 	}
 	first := speakable.FirstSentence(e.Text)
-	return !several && first != "" && len(heardOf(e)) >= len(first)
+	if first != "" && strings.HasPrefix(wording.Preface(f.text), first) {
+		next := speakable.FirstSentence(e.Text[len(first):])
+		if next == "" {
+			return false
+		}
+		first += next
+	}
+	return len(f.works) == 1 && first != "" && len(heardOf(e)) >= len(first)
 }
 
 // heardOf returns as much of what a response said as had been heard, to the last whole word.
