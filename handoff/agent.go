@@ -81,6 +81,13 @@ type Reconciler interface {
 	Reconcile(ctx context.Context, after TurnID, id string) (TurnID, error)
 }
 
+// A Bystander is an [Agent] whose turns can be followed by somebody who only waits for their end: what such a turn asks stays
+// with those who began it.
+type Bystander interface {
+	// Watch yields what [Agent.Follow] yields, but for questions.
+	Watch(ctx context.Context, turn TurnID) iter.Seq2[Update, error]
+}
+
 // A Replier can answer a question of kind [QuestionInput] in words. Several questions in one are answered
 // by as many lines. [CodeMalformed] means that the words do not fit. Whoever calls it sees to it that what
 // asks for a secret ([Ask]) gets words that were typed, never such that were said.

@@ -49,6 +49,15 @@ type ServerInfo struct {
 	Version   string   `json:"version,omitempty"`
 	Note      string   `json:"note,omitempty"`    // what its agents may do, in a sentence
 	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now
+	// AskedThere is what its agents ask those who began their work elsewhere. It is answered there, never here.
+	AskedThere []AskedThere `json:"asked_there,omitempty"`
+}
+
+// AskedThere is a question of work that others began.
+type AskedThere struct {
+	Thread string `json:"thread_id"`
+	Title  string `json:"title"`
+	Text   string `json:"text"` // the command, or the question in words
 }
 
 // SessionStatus is what a session does.

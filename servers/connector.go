@@ -51,6 +51,7 @@ type connector struct {
 	spec    Spec                 // Set once
 	log     *zap.Logger          // Set once
 	changed func()               // Set once; never blocks
+	news    func(server string)  // Set once; never blocks: see [Link.Changed]
 	now     atomic.Pointer[view] // written by run alone
 	wake    chan struct{}        // capacity 1: full means that run is awake already
 	dials   uint64               // Owned by run: attempts so far
@@ -66,8 +67,8 @@ type connector struct {
 	dialed, failed, losses atomic.Uint64 // attempts, those that failed, and connections lost
 }
 
-func newConnector(spec Spec, log *zap.Logger, changed func()) *connector {
-	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed,
+func newConnector(spec Spec, log *zap.Logger, changed func(), news func(server string)) *connector {
+	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, news: news,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), leave: func(error) {}}
 	k.now.Store(&view{health: handoff.HealthConnecting, trying: true, next: make(chan struct{})})
 	return k
@@ -119,11 +120,9 @@ func (k *connector) run(ctx context.Context) {
 		if link != nil {
 			up := time.Now()
 			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version, note: link.Note})
-			select {
-			case <-link.Done:
+			if k.watch(ctx, link) {
 				fault = &handoff.Error{Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: "the connection was lost", Reason: handoff.ReasonLost}
 				k.losses.Add(1)
-			case <-ctx.Done():
 			}
 			k.lost = time.Now()
 			if k.lost.Sub(up) >= holdsAfter {
@@ -154,6 +153,24 @@ func (k *connector) run(ctx context.Context) {
 		}
 		k.pause(ctx, redials.Pause(failures), link != nil && failures == 0, fault)
 		failures++
+	}
+}
+
+// watch passes on what a connection tells, until it is lost or ctx ends. It reports whether it was lost. Nobody told
+// what changed before it.
+func (k *connector) watch(ctx context.Context, link *Link) bool {
+	if link.Changed != nil {
+		k.news(k.spec.Name)
+	}
+	for {
+		select {
+		case <-link.Done:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-link.Changed:
+			k.news(k.spec.Name)
+		}
 	}
 }
 

@@ -97,11 +97,36 @@ func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerIn
 		infos[i] = k.info()
 		infos[i].Projects = now.names.dirs[k.spec.Name]
 		if infos[i].Health == handoff.HealthUp {
+			infos[i].AskedThere = f.askedThere(g, k)
 			asks.Go(func() { infos[i].Working = f.working(ctx, g, k) })
 		}
 	}
 	asks.Wait()
 	return infos
+}
+
+// Bounds of what is told of questions that others answer.
+const (
+	maxAskedThere = 5   // of a server
+	maxAskedRunes = 300 // of a question
+)
+
+// askedThere returns what the agents of a server ask others, as far as a grant may see it.
+func (f *Fleet) askedThere(g handoff.Grant, k *connector) (all []handoff.AskedThere) {
+	link := k.now.Load().link
+	if link == nil {
+		return nil
+	}
+	if b, ok := link.Catalog.(Overhearer); ok {
+		for _, q := range b.Asked() {
+			if len(all) < maxAskedThere && !f.hidden(g.Caller, k.spec.Name, q.Thread) {
+				all = append(all, handoff.AskedThere{
+					Thread: q.Thread, Title: q.Title, Text: handoff.ClipRunes(q.Text, maxAskedRunes),
+				})
+			}
+		}
+	}
+	return all
 }
 
 // info is what is known of a server without asking it.

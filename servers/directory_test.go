@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -347,6 +348,69 @@ func TestSessionsBeyondTheWindow(t *testing.T) {
 	})
 }
 
+// Where a server tells of changes, what is older than its newest threads is listed anew when it has told of one, and
+// seldom else.
+func TestListedAnewWhenTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &fakeServer{changed: make(chan struct{}, 1)}
+		for i := range 150 {
+			s.threads = append(s.threads, Thread{ID: fmt.Sprint(i), Title: fmt.Sprintf("Number %d", i),
+				Updated: time.Now().Add(-time.Duration(i) * time.Minute)})
+		}
+		f := run(t, Spec{Name: "a", Dial: s.dial})
+		synctest.Wait()
+		found := func(what string) bool {
+			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Text: what})
+			return err == nil && len(list.Items) == 1 && list.Items[0].ID == "149"
+		}
+		if !found("number 149") {
+			t.Fatal("an old one was not found")
+		}
+		s.set(func() { s.threads[149].Title = "Invoices" })
+		time.Sleep(2 * searchFreshFor)
+		if found("invoices") {
+			t.Error("all were listed anew, unasked")
+		}
+		s.changed <- struct{}{}
+		synctest.Wait()
+		if !found("invoices") {
+			t.Error("its new name was not found")
+		}
+		s.set(func() { s.threads[149].Title = "Receipts" })
+		s.drop() // nobody tells what changes meanwhile
+		time.Sleep(time.Second)
+		if !found("receipts") {
+			t.Error("what changed while the connection was lost was not found")
+		}
+	})
+}
+
+// What agents ask others is told with their machine, to those who may know of the session, and news of it is passed on.
+func TestAskedThere(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &fakeServer{changed: make(chan struct{}, 1)}
+		told := 0
+		f, err := New(Config{
+			Specs:   []Spec{{Name: "a", Dial: s.dial}},
+			Changed: func() { told++ },
+			Hidden:  func(_ handoff.Caller, _, thread string) bool { return thread == "theirs" },
+		})
+		must(t, err)
+		start(t, f)
+		synctest.Wait()
+		s.set(func() {
+			s.asked = []Asked{{Thread: "theirs", Text: "rm x"}, {Thread: "shared", Title: "Notes", Text: "git push"}}
+		})
+		before := told
+		s.changed <- struct{}{}
+		synctest.Wait()
+		want := []handoff.AskedThere{{Thread: "shared", Title: "Notes", Text: "git push"}}
+		if got := f.Servers(t.Context(), nobody)[0].AskedThere; !slices.Equal(got, want) || told != before+1 {
+			t.Errorf("asked %+v, told %d times", got, told-before)
+		}
+	})
+}
+
 // A session that is older than the newest ones of its server is found by its title, its branch and its directory, and
 // by its title in a request.
 func TestFoundBeyondTheWindow(t *testing.T) {
@@ -393,10 +457,10 @@ func TestServers(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		want := []string{
-			"{bigpc [big pc] helper up    [api shop] true 0.169.0 It edits. [Auth refactor Push]}",
-			"{slow []  up    [] false 0.169.0 It edits. []}",
-			"{attic []  down not_running nothing is listening there Start its agent server there. [] false   []}",
-			"{coming []  connecting    [] false   []}",
+			"{bigpc [big pc] helper up    [api shop] true 0.169.0 It edits. [Auth refactor Push] []}",
+			"{slow []  up    [] false 0.169.0 It edits. [] []}",
+			"{attic []  down not_running nothing is listening there Start its agent server there. [] false   [] []}",
+			"{coming []  connecting    [] false   [] []}",
 		}
 		for i := range want {
 			if got := fmt.Sprint(got[i]); got != want[i] {

@@ -24,6 +24,8 @@ type fakeServer struct {
 	links    []*fakeLink   // Guarded by mu: every connection made
 	attempts []time.Time   // Guarded by mu
 	dirs     []string      // Guarded by mu: of threads made
+	asked    []Asked       // Guarded by mu
+	changed  chan struct{} // Set once: [Link.Changed]
 	onAttach func(*fakeLink, string) (handoff.Attached, error)
 	onCreate func(*fakeLink) error
 	onList   func(context.Context) error
@@ -55,7 +57,7 @@ func (s *fakeServer) dial(ctx context.Context) (*Link, error) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
 	s.mu.Unlock()
-	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits.", SignedIn: s.signedIn}, nil
+	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits.", SignedIn: s.signedIn, Changed: s.changed}, nil
 }
 
 // signedIn is [Link.SignedIn].
@@ -140,6 +142,12 @@ func (l *fakeLink) List(ctx context.Context, limit int) ([]Thread, error) {
 		}
 	}
 	return threads[:min(limit, len(threads))], nil
+}
+
+func (l *fakeLink) Asked() []Asked {
+	l.server.mu.Lock()
+	defer l.server.mu.Unlock()
+	return l.server.asked
 }
 
 func (l *fakeLink) Read(_ context.Context, thread string, lines int) (Text, error) {

@@ -16,8 +16,8 @@ import (
 type Config struct {
 	Specs []Spec
 	Log   *zap.Logger // nil: nothing is logged
-	// Changed, when set, is called after the health of a server has changed, from one goroutine and with
-	// no lock held. Several changes may be told by one call.
+	// Changed, when set, is called after the health of a server, or what it tells by itself, has changed, from one
+	// goroutine and with no lock held. Several changes may be told by one call.
 	Changed func()
 	// Hidden, when set, reports whether a thread is none of a caller's: it was started for somebody else. It is
 	// called from any goroutine and must not wait.
@@ -73,7 +73,7 @@ func New(c Config) (*Fleet, error) {
 	}
 	var connectors []*connector
 	for _, s := range c.Specs {
-		connectors = append(connectors, newConnector(s, f.log, f.change))
+		connectors = append(connectors, newConnector(s, f.log, f.change, f.news))
 	}
 	f.now.Store(newRegistry(connectors))
 	return f, nil
@@ -85,6 +85,14 @@ func (f *Fleet) change() {
 	case f.changes <- struct{}{}:
 	default: // a call is due already and will see this change too
 	}
+}
+
+// news takes back what is known of the older threads of a server, and has its caller look: see [Link.Changed].
+func (f *Fleet) news(server string) {
+	f.mu.Lock()
+	f.wider[server] = listing{changed: time.Now()}
+	f.mu.Unlock()
+	f.change()
 }
 
 func (f *Fleet) tell(stop <-chan struct{}) {

@@ -21,6 +21,10 @@ type Link struct {
 	// SignedIn asks whether its agent can use its model: a fault of [handoff.CodeNotSignedIn] says that it cannot. nil:
 	// its kind does not tell before it works.
 	SignedIn func(context.Context) error
+	// Changed tells that something is no more as it was listed or asked: an older thread got another name, was put away
+	// or brought back, or what Asked gives is different. One word stands for any number of changes. nil: its kind does not
+	// tell, and what was listed gets old by itself.
+	Changed <-chan struct{} // capacity 1
 	// Exclusive says that this connection holds what the next one needs, such as the threads of a child process:
 	// the next is dialled only when this one is closed.
 	Exclusive bool
@@ -64,6 +68,20 @@ type Archiver interface {
 // A Renamer is a [Catalog] that can give threads names.
 type Renamer interface {
 	Rename(ctx context.Context, thread, name string) error
+}
+
+// An Overhearer is a [Catalog] that hears what agents ask those who began their work elsewhere.
+type Overhearer interface {
+	// Asked returns the open questions of such work in threads that are attached, oldest first.
+	Asked() []Asked
+}
+
+// Asked is a question that is answered where its work was begun, never here.
+type Asked struct {
+	Thread string // id
+	Title  string
+	Text   string // the command, or the question in words
+	At     time.Time
 }
 
 // A Thread is one conversation as its server lists it.

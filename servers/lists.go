@@ -20,6 +20,7 @@ const (
 	searchWindow   = handoff.MaxSessionsBack
 	searchTimeout  = 2500 * time.Millisecond
 	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
+	toldFreshFor   = time.Minute      // where the server tells of changes; another program at the same files may not
 
 	// A server is asked for its newest threads, and for all of them, once at a time: a slow one that is asked again
 	// before it has answered gets slower, and in the end answers nobody. What comes too late for who asked is kept for
@@ -77,7 +78,11 @@ func (f *Fleet) widen(ctx context.Context, k *connector, newest []named, patient
 	f.mu.Lock()
 	all := f.wider[k.spec.Name]
 	f.mu.Unlock()
-	if time.Since(all.at) > searchFreshFor {
+	fresh := searchFreshFor
+	if link := k.now.Load().link; link != nil && link.Changed != nil {
+		fresh = toldFreshFor
+	}
+	if time.Since(all.at) > fresh {
 		timeout := searchTimeout
 		if !patient {
 			timeout = silentTimeout

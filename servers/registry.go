@@ -160,7 +160,7 @@ func (f *Fleet) Check(drop []string, put []Spec) error {
 // changed returns the servers that there are after a change, those that go, and those that come.
 func (f *Fleet) changed(drop []string, put []Spec) (all, gone, added []*connector, err error) {
 	for _, s := range put {
-		added = append(added, newConnector(s, f.log, f.change))
+		added = append(added, newConnector(s, f.log, f.change, f.news))
 	}
 	left := slices.Clone(added)
 	for _, k := range f.now.Load().connectors {

@@ -237,6 +237,20 @@ func TestPageFleet(t *testing.T) {
 	p.TabTo("Continue this session")
 	p.Press("\r")
 	p.Until(`document.activeElement.id === "say" && document.activeElement.value.startsWith("On bigpc, continue “Find out why")`)
+	p.Hit(`document.querySelectorAll(".session")[1]`) // and on another machine
+	p.Shows("One test fails")
+	p.TabTo("Continue on…")
+	p.Press("\r")
+	p.Until(`document.activeElement.id === "move-machine"`)
+	p.Shows("laptop begins a new session with a summary of this one. What was changed on bigpc may not be there.")
+	p.Press("\t", "tidy it up")
+	p.Picture("continue-on")
+	p.TabTo("Begin there")
+	p.Press("\r")
+	p.Until(`!document.querySelector("#reader").open`)
+	if got := strings.Join(w.log(), ";"); !strings.Contains(got, "from bigpc t-flaky for") || !strings.Contains(got, "tidy it up") {
+		t.Errorf("asked %q", got)
+	}
 	w.change(func(w *world) {
 		w.sessions = handoff.SessionList{Errors: []handoff.ServerProblem{{Server: "mini", Code: handoff.CodeUnreachable, Message: "mini is not answering."}}}
 	})

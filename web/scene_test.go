@@ -16,7 +16,7 @@ func scene(w *world) {
 	end := func(ago time.Duration) *time.Time { return new(at(ago)) }
 	w.servers = []handoff.ServerInfo{
 		{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp, Projects: []string{"api"}, Simulated: true, Working: []string{"auth refactor"}},
-		{Name: "laptop", Kind: "codex", Health: handoff.HealthUp, Simulated: true, Working: []string{"release notes"}},
+		{Name: "laptop", Kind: "codex", Health: handoff.HealthUp, Simulated: true, Working: []string{"release notes"}, AskedThere: []handoff.AskedThere{{Thread: "t-blog", Title: "blog redesign", Text: "npm run deploy -- --prod"}}},
 		{Name: "mini", Kind: "codex", Health: handoff.HealthDown, Problem: "Nothing answers at its address; its agent server may not run.", Simulated: true},
 	}
 	w.desk.machines = []handoff.Machine{{Name: "bigpc", VoiceApprovals: "medium", Archives: true, Renames: true}, {Name: "laptop", VoiceApprovals: "medium"}}

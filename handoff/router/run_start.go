@@ -259,8 +259,13 @@ func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return phase.FactTurnOver, nil
 }
 
+// watchToEnd waits for the end of somebody else's turn.
 func watchToEnd(ctx context.Context, agent handoff.Agent, turn handoff.TurnID) error {
-	for u, err := range agent.Follow(ctx, turn) {
+	follow := agent.Follow
+	if w, ok := agent.(handoff.Bystander); ok {
+		follow = w.Watch
+	}
+	for u, err := range follow(ctx, turn) {
 		if err != nil {
 			return err
 		}

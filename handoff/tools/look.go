@@ -44,7 +44,8 @@ func (r ServersResult) Text() string {
 		line.WriteString(fmt.Sprintf("%s (%s): %s", it.Name, it.Kind, it.Health))
 		for _, more := range []struct{ lead, text string }{
 			{", ", it.Problem}, {"; what to do: ", it.Next}, {"; projects ", strings.Join(it.Projects, ", ")}, {"; ", it.Note},
-			{"; working on ", strings.Join(it.Working, ", ")}, {"; also called ", strings.Join(it.Aliases, ", ")},
+			{"; working on ", strings.Join(it.Working, ", ")}, {"; asks there, where it was begun: ", askedThere(it.AskedThere)},
+			{"; also called ", strings.Join(it.Aliases, ", ")},
 		} {
 			if more.text != "" {
 				line.WriteString(more.lead + more.text)
@@ -55,9 +56,20 @@ func (r ServersResult) Text() string {
 	return out.left(r.More)
 }
 
+// askedThere are questions that others answer, each with its session.
+func askedThere(all []handoff.AskedThere) string {
+	var texts []string
+	for _, q := range all {
+		texts = append(texts, fmt.Sprintf("%q in %q", q.Text, q.Title))
+	}
+	return strings.Join(texts, ", ")
+}
+
 // thinner leaves out what is said of every machine, the least useful first, so that all of them can be named.
 var thinner = []func(*handoff.ServerInfo){
-	func(s *handoff.ServerInfo) { s.Version, s.Note, s.Next = "", "", clip(s.Next, maxWord) },
+	func(s *handoff.ServerInfo) {
+		s.Version, s.Note, s.Next, s.AskedThere = "", "", clip(s.Next, maxWord), nil
+	},
 	func(s *handoff.ServerInfo) {
 		s.Working, s.Problem, s.Next = firstClipped(s.Working, 1, maxWord), clip(s.Problem, maxWord), ""
 	},
@@ -73,7 +85,10 @@ func (r ServersResult) within(limit int) Result {
 		it.Projects = firstClipped(it.Projects, maxProjects, maxWord)
 		it.Working = firstClipped(it.Working, 3, maxTitle)
 		it.Problem, it.Version, it.Note = clip(it.Problem, maxPath), clip(it.Version, maxWord), clip(it.Note, maxPath)
-		it.Next = clip(it.Next, maxPath)
+		it.Next, it.AskedThere = clip(it.Next, maxPath), slices.Clone(it.AskedThere)
+		for j, q := range it.AskedThere {
+			it.AskedThere[j].Title, it.AskedThere[j].Text = clip(q.Title, maxTitle), clip(q.Text, maxPath)
+		}
 		r.Items[i] = it
 	}
 	for _, thin := range thinner {

@@ -158,6 +158,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		generation:      strings.ToLower(rand.Text()[:10]),
 		ended:           make(chan struct{}),
 		threads:         map[string]*thread{},
+		changes:         make(chan struct{}, 1),
 		resubscriptions: make(chan resubscription, maxResubscriptions),
 	}
 	c.peer = newPeer(wire, cfg.Log, c.handle)
@@ -192,6 +193,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	c.log.Debug("connected", zap.String("version", version))
 	return &servers.Link{
 		Conn: c, Catalog: c, Done: c.peer.Done(), Version: version, Exclusive: cfg.exclusive, SignedIn: c.signedIn,
+		Changed: c.changes,
 	}, nil
 }
 

@@ -29,6 +29,8 @@ type connection struct {
 	threads   map[string]*thread // Guarded by mu: those that somebody attached or is attaching
 	subagents []*subagent        // Guarded by mu: of turns in those; at most maxHelpers, oldest first
 
+	changes chan struct{} // Set once, never closed, capacity 1: see [servers.Link.Changed]
+
 	resubscriptions chan resubscription // Set once, never closed; bound maxResubscriptions, beyond which they are left out
 	tally           tally               // of all threads
 }
@@ -155,7 +157,7 @@ func (c *connection) hold(id string) *thread {
 	defer c.mu.Unlock()
 	t := c.threads[id]
 	if t == nil {
-		t = &thread{id: id, gate: make(chan struct{}, 1), tally: &c.tally}
+		t = &thread{id: id, gate: make(chan struct{}, 1), tally: &c.tally, news: c.news}
 		c.threads[id] = t
 	}
 	t.refs++
@@ -324,6 +326,14 @@ func (c *connection) reread(ctx context.Context, t *thread) *turnsPage {
 	return &page
 }
 
+// news notes that something is not as it was listed or asked.
+func (c *connection) news() {
+	select {
+	case c.changes <- struct{}{}:
+	default: // it is noted already
+	}
+}
+
 // handle routes what the server says. It runs in the reader and never waits.
 func (c *connection) handle(m message) {
 	var n note
@@ -333,6 +343,10 @@ func (c *connection) handle(m message) {
 	if !n.fit() || len(m.ID) > maxID {
 		c.peer.malformed.Add(1)
 		return
+	}
+	switch m.Method { // told of every thread; what begins or runs is among the newest, which are listed anew each time
+	case noteThreadName, noteThreadArchived, noteThreadUnarchived, noteThreadDeleted:
+		c.news()
 	}
 	c.mu.Lock()
 	t := c.threads[n.ThreadID]

@@ -55,8 +55,18 @@ type follower struct {
 // kept, also when Follow is called late; what it finished before is read first. A turn that ended before
 // is read as a whole.
 func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return a.follow(ctx, id, true)
+}
+
+// Watch implements [handoff.Bystander].
+func (a *agent) Watch(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return a.follow(ctx, id, false)
+}
+
+// follow yields the updates of a turn. ours is whether what it asks is asked here.
+func (a *agent) follow(ctx context.Context, id handoff.TurnID, ours bool) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
-		k, err := a.thread.follow(id)
+		k, err := a.thread.follow(id, ours)
 		if err != nil {
 			yield(nil, a.name().fault(err, handoff.CodeInternal, handoff.CodeInternal))
 			return
@@ -222,7 +232,7 @@ func (f *follower) later() {
 }
 
 // follow begins to read a turn. Two readers would take each other's updates.
-func (t *thread) follow(id handoff.TurnID) (*turn, error) {
+func (t *thread) follow(id handoff.TurnID, ours bool) (*turn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.turnLocked(id)
@@ -239,9 +249,11 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 		t.questions.Retell(k.id)
 	}
 	k.reading = true
-	if !k.foreign {
+	if ours && !k.foreign {
 		k.ours = true
-		t.announceLocked(k)
+		if t.announceLocked(k) {
+			t.news()
+		}
 	}
 	return k, nil
 }

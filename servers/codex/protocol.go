@@ -255,22 +255,23 @@ type wireError struct {
 
 // Notifications that are used.
 const (
-	noteTurnStarted     = "turn/started"
-	noteTurnCompleted   = "turn/completed"
-	noteItemStarted     = "item/started"
-	noteItemCompleted   = "item/completed"
-	noteMessageDelta    = "item/agentMessage/delta"
-	noteOutputDelta     = "item/commandExecution/outputDelta"
-	noteUsage           = "thread/tokenUsage/updated" // after each answer of the model
-	noteError           = "error"
-	noteReviewed        = "item/autoApprovalReview/completed"
-	noteThreadStatus    = "thread/status/changed"
-	noteThreadName      = "thread/name/updated"
-	noteThreadSettings  = "thread/settings/updated"
-	noteThreadClosed    = "thread/closed"
-	noteThreadArchived  = "thread/archived" // without thread/closed
-	noteThreadDeleted   = "thread/deleted"  // without thread/closed
-	noteRequestResolved = "serverRequest/resolved"
+	noteTurnStarted      = "turn/started"
+	noteTurnCompleted    = "turn/completed"
+	noteItemStarted      = "item/started"
+	noteItemCompleted    = "item/completed"
+	noteMessageDelta     = "item/agentMessage/delta"
+	noteOutputDelta      = "item/commandExecution/outputDelta"
+	noteUsage            = "thread/tokenUsage/updated" // after each answer of the model
+	noteError            = "error"
+	noteReviewed         = "item/autoApprovalReview/completed"
+	noteThreadStatus     = "thread/status/changed"
+	noteThreadName       = "thread/name/updated"
+	noteThreadSettings   = "thread/settings/updated"
+	noteThreadClosed     = "thread/closed"
+	noteThreadArchived   = "thread/archived" // without thread/closed
+	noteThreadDeleted    = "thread/deleted"  // without thread/closed
+	noteThreadUnarchived = "thread/unarchived"
+	noteRequestResolved  = "serverRequest/resolved"
 )
 
 // optOut is what the server need not send: nothing here is read, and some of it comes with every step.

@@ -1,14 +1,17 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 	"switchboard/servers/turns"
 )
 
@@ -261,25 +264,58 @@ func (t *thread) ask(m message, p askParams, q handoff.Question) {
 		t.tally.unasked.Add(1)
 		return
 	}
-	if k != nil {
-		t.announceLocked(k)
+	if k == nil || !t.announceLocked(k) {
+		t.news()
 	}
 }
 
-// announceLocked reports the open questions of a turn of ours that its follower does not know.
-func (t *thread) announceLocked(k *turn) {
+// announceLocked reports the open questions of a turn of ours that its follower does not know. It reports whether there
+// were any.
+func (t *thread) announceLocked(k *turn) bool {
 	if !k.ours {
-		return
+		return false
 	}
-	for _, q := range t.questions.Tell(k.id) {
+	told := t.questions.Tell(k.id)
+	for _, q := range told {
 		k.report(append(k.reducer.Begin(), q))
 	}
+	return len(told) > 0
+}
+
+// Asked implements [servers.Overhearer].
+func (c *connection) Asked() []servers.Asked {
+	c.mu.Lock()
+	threads := slices.Collect(maps.Values(c.threads))
+	c.mu.Unlock()
+	var all []servers.Asked
+	for _, t := range threads {
+		all = append(all, t.asked()...)
+	}
+	slices.SortFunc(all, func(a, b servers.Asked) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// asked returns the open questions of turns that are not ours.
+func (t *thread) asked() (all []servers.Asked) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range t.questions.Untold() {
+		if k := t.findLocked(q.Turn); k == nil || !k.ours {
+			all = append(all, servers.Asked{Thread: t.id, Title: t.title, Text: cmp.Or(plainCommand(q.Command), q.Text), At: q.Asked})
+		}
+	}
+	return all
 }
 
 // closeLocked withdraws the open questions that match. An interrupted turn ends before the server
 // withdraws its questions, so the end of a turn closes them too.
 func (t *thread) closeLocked(match func(*openQuestion) bool) {
-	for _, q := range t.questions.Close(match) {
+	before := t.questions.Len()
+	closed := t.questions.Close(match)
+	if before-t.questions.Len() > len(closed) {
+		t.news()
+	}
+	for _, q := range closed {
 		if k := t.findLocked(q.Turn); k != nil {
 			k.report([]handoff.Update{handoff.QuestionClosed{ID: q.ID}})
 		}

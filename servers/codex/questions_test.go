@@ -86,7 +86,24 @@ func TestForeignQuestions(t *testing.T) {
 		f.quiet()
 		id := handoff.QuestionID("bigpc:" + thread1 + ":" + turn2 + ":7")
 		decide(t, at, id, handoff.DecisionAccept).wantCode(t, handoff.CodeNotPending)
+		asked := func() (texts []string) {
+			<-link.Changed
+			for _, q := range link.Catalog.(servers.Overhearer).Asked() {
+				texts = append(texts, q.Thread+" "+q.Text)
+			}
+			return texts
+		}
+		if got := asked(); len(got) != 2 || got[0] != thread1+" rm x" || !strings.Contains(got[1], "only its own program") {
+			t.Errorf("to be shown: %q", got)
+		}
+		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":13}`, thread1))
+		if got := asked(); len(got) != 1 {
+			t.Errorf("after an answer: %q", got)
+		}
 		f.turnCompleted(turn2, "completed")
+		if got := asked(); len(got) != 0 {
+			t.Errorf("after its end: %q", got)
+		}
 		f.quiet()
 	})
 }
@@ -101,6 +118,10 @@ func TestQuestionBeforeTheResponse(t *testing.T) {
 		r := record(t.Context(), at.Agent, s.get(t))
 		want(t, r.lines(), "started",
 			`question 3 file_change "May these files be changed?" [accept accept_for_session decline stop]`)
+		<-link.Changed
+		if asked := link.Catalog.(servers.Overhearer).Asked(); len(asked) != 0 {
+			t.Errorf("asked of others: %+v", asked)
+		}
 	})
 }
 

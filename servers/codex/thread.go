@@ -21,6 +21,7 @@ type thread struct {
 	gate chan struct{} // Set once, holds one: whoever resumes, starts, steers, interrupts or unsubscribes
 
 	tally *tally // Set once: of the connection
+	news  func() // Set once: what others are asked here is not as it was; never waits
 
 	mu         sync.Mutex
 	refs       int                           // Guarded by the mu of Conn: attachments
@@ -195,6 +196,9 @@ func (t *thread) drop() {
 		k.wakeUp()
 	}
 	t.turns = nil
+	if len(t.questions.Untold()) > 0 {
+		t.news()
+	}
 }
 
 func (t *thread) restLocked() {
@@ -295,7 +299,9 @@ func (t *thread) claim(id, before handoff.TurnID, message string) {
 	if !k.reducer.Ended() {
 		t.running, t.newest = id, id
 	}
-	t.announceLocked(k)
+	if t.announceLocked(k) {
+		t.news()
+	}
 }
 
 // report keeps updates for the follower.

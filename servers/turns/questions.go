@@ -52,6 +52,18 @@ func (s *Questions[Wire]) Tell(turn handoff.TurnID) []handoff.Question {
 	return fresh
 }
 
+// Untold returns the questions that nobody here was told, oldest first.
+func (s *Questions[Wire]) Untold() []handoff.Question {
+	var all []handoff.Question
+	for _, q := range s.open {
+		if !q.told {
+			all = append(all, q.Question)
+		}
+	}
+	slices.SortFunc(all, func(a, b handoff.Question) int { return a.Asked.Compare(b.Asked) })
+	return all
+}
+
 // Retell has the questions of a turn told again, because whoever followed it lost them.
 func (s *Questions[Wire]) Retell(turn handoff.TurnID) {
 	for _, q := range s.open {

@@ -166,7 +166,7 @@ const showLogin = loginView(signedIn);
 const openSession = sessionReader(at, (s) => {
   go("talk");
   prefill(`On ${s.server}, continue “${s.title || s.label}”: `);
-});
+}, showWork);
 
 function changed(name) {
   saveSettings(settings);

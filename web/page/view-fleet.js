@@ -3,7 +3,7 @@
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, openQuestions, running } from "./state-work.js";
 import { setup, startHelps } from "./view-setup.js";
-import { healthWords, sentence, sessionStatus } from "./words.js";
+import { healthWords, sentence, sessionStatus, visible } from "./words.js";
 
 /** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
 export function fleetView(acts, hue) {
@@ -36,6 +36,7 @@ function machine({ server }, hue, acts) {
   const problem = h("p", { class: "machine-problem" });
   const next = h("p", { class: "quiet-text" }); // the one thing to do about it
   const doing = h("p", { class: "machine-doing" });
+  const asked = h("ul", { class: "asked-there" });
   const used = h("div", { class: "stickies" });
   const none = h("p", { class: "quiet-text", text: "No session yet; the next request starts one." });
   const recent = h("div", { class: "recent", hidden: true, id: `${id}-recent` });
@@ -58,7 +59,7 @@ function machine({ server }, hue, acts) {
     h("header", { class: "card-head" },
       h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
       stand, health),
-    problem, next, doing, used, none, about.el, opener, recent);
+    problem, next, doing, asked, used, none, about.el, opener, recent);
   const fillRecent = recentList(recent, acts);
   return {
     el,
@@ -77,12 +78,21 @@ function machine({ server }, hue, acts) {
       const others = (s.working ?? []).filter((title) => !stickies.some((t) => t.title === title));
       setText(doing, others.length ? `Working on ${others.join(", ")}` : "");
       show(doing, known && others.length > 0);
+      const there = known ? (s.asked_there ?? []) : [];
+      keyed(asked, there, (q) => q.thread_id + q.text, askedThere);
+      show(asked, there.length > 0);
       keyed(used, stickies, (t) => `${t.server} ${t.thread_id}`, (t) => sticky(t, acts));
       show(none, stickies.length === 0 && s.health !== "down");
       about.update(s, told);
       if (!recent.hidden) fillRecent(found);
     },
   };
+}
+
+// What others are asked there: to be known, and answered where their work was begun.
+function askedThere(q) {
+  const el = h("li", {}, "Asked there in ", h("strong", { text: q.title || "a session without a title" }), ": ", h("span", { class: "mono", text: visible(q.text) }), " Answer it where that work was begun.");
+  return { el, update() {} };
 }
 
 function sticky(t, acts) {

@@ -1,7 +1,7 @@
 // Reading one session.
 
 import * as api from "./api.js";
-import { byId, dress, h, reachable, setText, show } from "./dom.js";
+import { byId, dress, h, reachable, setAttr, setText, show } from "./dom.js";
 import { heldSessions } from "./state-needs.js";
 import { get, toastProblem } from "./store.js";
 import { paragraphs } from "./view-text.js";
@@ -18,13 +18,14 @@ const steps = [40, 200, 1000, 2000]; // lines that are read, as many as are want
 
 /**
  * Wires the reader; at(area, ...names) writes down the address of what is read, goOn(session) is called when the person wants
- * to continue. Returns open(session).
+ * to continue, begun(id) with the work that goes on elsewhere. Returns open(session).
  */
-export function reader(at, goOn) {
+export function reader(at, goOn, begun) {
   const dialog = byId("reader");
   const lines = byId("reader-lines");
   const more = byId("reader-continue");
   let current = null;
+  const elsewhere = mover(dialog, () => current, begun);
   dress(byId("reader-close"), "close", "");
   byId("reader-close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => { if (document.body.dataset.area === "sessions") at("sessions"); });
@@ -55,6 +56,7 @@ export function reader(at, goOn) {
     show(byId("reader-held"), heldSessions(get().work).has(`${session.server} ${session.id}`));
     lines.replaceChildren(h("p", { class: "quiet-text", text: "Reading…" }));
     show(more, true);
+    elsewhere();
     dialog.showModal();
     try {
       await fill(session, steps[0]);
@@ -63,5 +65,47 @@ export function reader(at, goOn) {
       if (current !== session) return;
       lines.replaceChildren(h("p", { text: error.message }), h("p", { class: "quiet-text", text: error.next ?? "" }));
     }
+  };
+}
+
+// Goes on with the session that is read on another machine: in a new session there, which is told the newest part of this one.
+function mover(dialog, current, begun) {
+  const opener = byId("reader-elsewhere");
+  const form = byId("reader-move");
+  const machine = byId("move-machine");
+  const words = byId("move-words");
+  const problem = byId("move-problem");
+  const open = (on) => {
+    show(form, on);
+    show(byId("reader-continue").parentElement, !on);
+    setAttr(opener, "aria-expanded", String(on));
+    (on ? machine : opener).focus();
+  };
+  const note = () => setText(byId("move-note"), `${machine.value} begins a new session with a summary of this one. What was changed on ${current().server} may not be there.`);
+  opener.addEventListener("click", () => { note(); open(true); });
+  byId("move-no").addEventListener("click", () => open(false));
+  machine.addEventListener("change", note);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const from = current();
+    byId("move-yes").disabled = true;
+    try {
+      const { id } = await api.give({ server: machine.value, from_server: from.server, from_thread_id: from.id, prompt: words.value.trim() });
+      dialog.close();
+      begun(id);
+    } catch (error) {
+      setText(problem, [error.message, error.next].filter(Boolean).join(" "));
+      show(problem, true);
+    } finally {
+      byId("move-yes").disabled = false;
+    }
+  });
+  return () => {
+    const others = get().servers.filter((s) => s.name !== current().server && s.health !== "down");
+    machine.replaceChildren(...others.map((s) => h("option", { value: s.name, text: s.name })));
+    words.value = "";
+    show(problem, false);
+    open(false);
+    show(opener, others.length > 0);
   };
 }

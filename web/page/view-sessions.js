@@ -7,7 +7,7 @@ import { heldSessions } from "./state-needs.js";
 import { get, toast, toastProblem } from "./store.js";
 import { newestFirst, over } from "./state-work.js";
 import { naming } from "./view-naming.js";
-import { outcomeWords, sessionPill } from "./words.js";
+import { outcomeWords, sessionPill, visible } from "./words.js";
 
 const pause = 250; // after a letter, before it is looked for
 const ahead = 600; // pixels before the end of the list, at which older ones are read
@@ -136,7 +136,7 @@ export function sessionsView(acts, hue) {
     const el = h("li", { class: `row ${hue(first.server)}` }, open, used, called, away);
     return {
       el,
-      update({ session, pinned, held, archives, renames, asks, work }) {
+      update({ session, pinned, held, archives, renames, asks, there, work }) {
         s = session;
         const name = s.title || s.label || "A session without a title";
         const state = sessionPill(s.status, asks) ?? (work ? over(work) && outcomeWords(work) : s.last?.outcome && outcomeWords(s.last));
@@ -144,7 +144,7 @@ export function sessionsView(acts, hue) {
         setText(last, came.trim().split("\n", 1)[0].slice(0, 200));
         show(last, Boolean(last.textContent));
         setText(title, name);
-        setText(where, [s.server, s.directory, s.branch, s.age, held && "open in another program", s.status === "waiting" && !asks && "waits for an answer where it was begun"].filter(Boolean).join(" · "));
+        setText(where, [s.server, s.directory, s.branch, s.age, held && "open in another program", s.status === "waiting" && !asks && `waits for an answer where it was begun${there ? `: ${visible(there)}` : ""}`].filter(Boolean).join(" · "));
         show(pill, Boolean(state));
         if (state) {
           setText(pill, state.text);
@@ -175,9 +175,10 @@ export function sessionsView(acts, hue) {
     const items = [...found.items].sort((a, b) => pinned(b) - pinned(a)); // the ones in use first
     // Questions of work that others began are theirs to answer.
     const asks = new Set(Object.values(state.work.questions).map((q) => state.work.records[q.handoff]).map((r) => r && `${r.server} ${r.thread_id}`));
+    const there = new Map(state.servers.flatMap((m) => (m.asked_there ?? []).map((q) => [`${m.name} ${q.thread_id}`, q.text])));
     const newest = new Map();
     for (const r of newestFirst(state.work)) if (r.why !== "added" && !newest.has(`${r.server} ${r.thread_id}`)) newest.set(`${r.server} ${r.thread_id}`, r);
-    keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), asks: asks.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives), renames: Boolean(state.machines[session.server]?.renames) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
+    keyed(list, items.map((session) => ({ session, work: newest.get(`${session.server} ${session.id}`), pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), asks: asks.has(`${session.server} ${session.id}`), there: there.get(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives), renames: Boolean(state.machines[session.server]?.renames) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
     setText(words, [...problems, !items.length && asked && !problems.length ? "No matches." : ""].filter(Boolean).join(" "));
     show(older, Boolean(found.more));
