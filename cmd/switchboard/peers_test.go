@@ -77,8 +77,8 @@ func TestPeers(t *testing.T) {
 }
 
 // TestPeersSettings: instances with `peers` in their settings are one Switchboard to who makes keys and to machines. A
-// key that is made or revoked beside one holds at the other. A machine that one invites joins at the other, whose key it
-// knows then; work that the first gives it goes through its line to the second.
+// key that is made or revoked beside one holds at the other. A machine that one invites joins at the other, whose key
+// it knows then; work that the first gives it goes through its line to the second.
 func TestPeersSettings(t *testing.T) {
 	t.Parallel()
 	f, url := newFarm(t), startRedis(t)
