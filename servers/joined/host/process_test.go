@@ -189,7 +189,7 @@ func TestCodexRests(t *testing.T) {
 	p.mu.Unlock()
 }
 
-// TestCodexWorksOn: an app-server in which a turn runs is in use, however long it is silent, and whether or not somebody
+// TestCodexWorksOn: an app-server in which a turn runs is in use, however long it is silent, whether or not anybody
 // is connected. Once the turn has ended it is not.
 func TestCodexWorksOn(t *testing.T) {
 	dir := t.TempDir()

@@ -321,8 +321,8 @@ func TestDeafAgent(t *testing.T) {
 	})
 }
 
-// TestSilentPrompt: an agent with a prompt is in use, however long it is silent and though nobody is attached. It is not
-// once it was told to stop, or has answered: then it ends, and its keeper a day later.
+// TestSilentPrompt: an agent with a prompt is in use, however long it is silent and though nobody is attached. It is
+// not once it was told to stop, or has answered: then it ends, and its keeper a day later.
 func TestSilentPrompt(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{`{"method":"session/cancel","params":{"sessionId":"s"}}`, `{"id":3,"method":"go"}`} {
