@@ -145,8 +145,8 @@ func (c *Call) part(why *handoff.Error, words string) {
 		c.parting.why = why
 		c.alarms[alarmParting].at = time.Now().Add(partingLimit)
 		c.saying.say(handoff.Utterance{ID: partingID, Floor: handoff.FloorAsk,
-			Text: "The money that may be spent on calls is used up: this call ends after what you say now. Tell the caller " +
-				"so in one short sentence, and that work which runs goes on and is told in the next call. Call no tool." +
+			Text: "The money that may be spent on calls is used up, and this call ends. Tell the caller so in one short " +
+				"sentence, which is your last, and that work which runs goes on and is told in the next call. Call no tool." +
 				inWords(words)})
 	})
 }

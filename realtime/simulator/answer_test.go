@@ -65,6 +65,19 @@ func TestSeveralOutcomesAreAllSaid(t *testing.T) {
 	}
 }
 
+// TestSaysTheWords: a message that gives its words is said with those alone.
+func TestSaysTheWords(t *testing.T) {
+	const lead = "The money is used up. Tell the caller so."
+	for message, want := range map[string]string{
+		lead + ` Say it like this: "Das Geld ist aufgebraucht."`: "Das Geld ist aufgebraucht.",
+		lead + ` Say it like this: as you like.`:                 "The money is used up.",
+	} {
+		if got := spokenMessage(message); got != want {
+			t.Errorf("%s: it says %q", message, got)
+		}
+	}
+}
+
 func TestBrainAsksWhatAgentsAsk(t *testing.T) {
 	for message, want := range map[string]string{
 		asksPush:  "bigpc asks for permission to run a command. git push origin main. Yes or no?",

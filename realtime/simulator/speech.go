@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -24,8 +25,12 @@ func spokenNews(h Heard) string {
 }
 
 // spokenMessage says a system message: the first sentence of its lead and two of what it quotes, or of each outcome
-// where it tells several. A message that says it is not to be spoken is not.
+// where it tells several. One that gives its words is said with those, and one that says it is not to be spoken is not.
 func spokenMessage(text string) string {
+	var words string
+	if _, given, found := strings.Cut(text, "Say it like this: "); found && json.Unmarshal([]byte(given), &words) == nil {
+		return words
+	}
 	if q, ok := readQuestion(text); ok {
 		return q.spoken
 	}
