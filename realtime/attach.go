@@ -320,10 +320,11 @@ func (c *Call) attach(state *attached) {
 	c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
 }
 
-// vigil asks the provider whether it has the call still: a socket may stay open when the caller has gone. Silence alone
-// ends no call. The provider carries the caller's connection and ends the call when that goes; what it tells this socket
-// meanwhile (speech, items, what it plays) is the same of a caller who listens and of one who is not there. To end the
-// call of somebody who waits for an outcome is the greater harm: silence costs nothing, since a provider bills responses.
+// vigil asks the provider whether it has the call still: a socket may stay open when the caller has gone. Silence
+// alone ends no call. The provider carries the caller's connection and ends the call when that goes; what it tells this
+// socket meanwhile (speech, items, what it plays) is the same of a caller who listens and of one who is not there. To
+// end the call of somebody who waits for an outcome is the greater harm: silence costs nothing, since a provider bills
+// responses.
 func (c *Call) vigil(ctx context.Context) {
 	ask := c.hearing.attached.there
 	if ask == nil {
