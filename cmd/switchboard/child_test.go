@@ -37,9 +37,6 @@ func TestMain(m *testing.M) {
 		fakeClaude(to)
 		return
 	}
-	if os.Getenv(peerEnv) != "" {
-		os.Exit(peerMain())
-	}
 	if os.Getenv(childEnv) != "" {
 		main()
 		return

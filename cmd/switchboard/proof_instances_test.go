@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -22,43 +20,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/handoff"
-	"switchboard/sessions"
 )
-
-// peerEnv makes a child one of several instances; its value is where the others reach it.
-const peerEnv = "TEST_SWITCHBOARD_PEER"
-
-// peerMain is Switchboard as one of several instances, of the settings that it is given.
-func peerMain() int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	err := func() error {
-		o, _, err := parseOptions(os.Args[1:], os.Stdout, os.Stderr)
-		if err != nil {
-			return err
-		}
-		s, err := loadSettings(o, os.Getenv)
-		if err != nil {
-			return err
-		}
-		state, err := sessions.StateDir(os.Getenv)
-		if err != nil {
-			return err
-		}
-		p, err := s.plan(state, exec.LookPath)
-		if err != nil {
-			return err
-		}
-		p.Peers = &peersPlan{Listen: os.Getenv(peerEnv)}
-		service, err := newService(ctx, p, newLog(os.Stderr))
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%s\n%s \n", service.real, service.address)
-		return service.run(ctx)
-	}()
-	return exitCode(err, os.Stderr)
-}
 
 // Times that several instances keep. They are the machine's, unless that is idle.
 const (
@@ -102,9 +64,9 @@ func newTeam(t *testing.T, url string) *team {
 		s := newSite(t, w.f.voice.URL, url, map[string]string{"bigpc": w.f.at["bigpc"], "laptop": w.f.at["laptop"]})
 		text, err := os.ReadFile(s.config)
 		must(t, err)
-		write(t, s.config, string(text)+"redis_allow_plaintext: true\nkeys:\n"+
+		write(t, s.config, string(text)+"redis_allow_plaintext: true\npeers: {listen: \"127.0.0.1:0\"}\nkeys:\n"+
 			"  - {principal: assistant, key_env: TEST_ASSISTANTS_KEY, names_callers: true}\n")
-		s.env = []string{peerEnv + "=127.0.0.1:0", "TEST_ASSISTANTS_KEY=" + assistantsKey, "GOMAXPROCS=1"}
+		s.env = []string{"TEST_ASSISTANTS_KEY=" + assistantsKey, "GOMAXPROCS=1"}
 		w.sites, w.there = append(w.sites, s), append(w.there, nil)
 		w.start(i)
 	}
