@@ -285,7 +285,7 @@ func killWhileWorking(
 	p := c.call()
 	f.told(t, c, killed)
 	for _, job := range killed {
-		// Those that end before somebody calls again are told in one sentence: their fate is the outcome that was heard.
+		// Those that end before the next call are told in one sentence: their fate is the outcome that was heard.
 		if job.fate != "adopted and told" && job.fate != "told before" && job.fate != string(handoff.OutcomeResult) {
 			t.Errorf("%s: %s", job.prompt, job.fate)
 		}
