@@ -81,8 +81,8 @@ func TestPageCallIsBlocked(t *testing.T) {
 	if calls := eval[int](p, `far.calls`); calls != 1 {
 		t.Errorf("%d calls", calls)
 	}
-	// Where a WebSocket gets through, calls go over one, and come back so. After a change of network the next call tries
-	// WebRTC again.
+	// Where a WebSocket gets through, calls go over one, and come back so. After a change of network the next call
+	// tries WebRTC again.
 	eval[bool](p, socketSide)
 	p.Click("Call")
 	p.Shows("Sound over HTTPS.")
