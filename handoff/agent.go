@@ -81,8 +81,8 @@ type Reconciler interface {
 	Reconcile(ctx context.Context, after TurnID, id string) (TurnID, error)
 }
 
-// A Bystander is an [Agent] whose turns can be followed by somebody who only waits for their end: what such a turn asks stays
-// with those who began it.
+// A Bystander is an [Agent] whose turns can be followed by somebody who only waits for their end: what such a turn
+// asks stays with those who began it.
 type Bystander interface {
 	// Watch yields what [Agent.Follow] yields, but for questions.
 	Watch(ctx context.Context, turn TurnID) iter.Seq2[Update, error]

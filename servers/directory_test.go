@@ -390,11 +390,8 @@ func TestAskedThere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{changed: make(chan struct{}, 1)}
 		told := 0
-		f, err := New(Config{
-			Specs:   []Spec{{Name: "a", Dial: s.dial}},
-			Changed: func() { told++ },
-			Hidden:  func(_ handoff.Caller, _, thread string) bool { return thread == "theirs" },
-		})
+		hidden := func(_ handoff.Caller, _, thread string) bool { return thread == "theirs" }
+		f, err := New(Config{Specs: []Spec{{Name: "a", Dial: s.dial}}, Changed: func() { told++ }, Hidden: hidden})
 		must(t, err)
 		start(t, f)
 		synctest.Wait()

@@ -21,9 +21,9 @@ type Link struct {
 	// SignedIn asks whether its agent can use its model: a fault of [handoff.CodeNotSignedIn] says that it cannot. nil:
 	// its kind does not tell before it works.
 	SignedIn func(context.Context) error
-	// Changed tells that something is no more as it was listed or asked: an older thread got another name, was put away
-	// or brought back, or what Asked gives is different. One word stands for any number of changes. nil: its kind does not
-	// tell, and what was listed gets old by itself.
+	// Changed tells that something is no more as it was listed or asked: an older thread got another name, was put
+	// away or brought back, or what Asked gives is different. One word stands for any number of changes. nil: its
+	// kind does not tell, and what was listed gets old by itself.
 	Changed <-chan struct{} // capacity 1
 	// Exclusive says that this connection holds what the next one needs, such as the threads of a child process:
 	// the next is dialled only when this one is closed.

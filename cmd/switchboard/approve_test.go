@@ -174,6 +174,39 @@ func newestWork(t *testing.T, r *homes.Homes, what string, as func(newestFirst [
 	return all[0]
 }
 
+// TestSessionIsNamed: a session is given another name by the tool, and is found by it.
+func TestSessionIsNamed(t *testing.T) {
+	t.Parallel()
+	fleet, _ := atticFleet(t)
+	r, voice, _ := deskOf(t, fleet)
+	voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello"}`}
+	thread := newestWork(t, r, "work", func(all []handoff.Record) bool { return all[0].Outcome != "" }).ThreadID
+	backend := tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet}
+	name := func(session, to string) (tools.Result, error) {
+		tool, err := tools.Find(approver, tools.NameSession)
+		must(t, err)
+		args, err := tool.Parse(handoff.Encode(map[string]string{"server": "attic", "thread_id": session, "name": to}))
+		if err != nil {
+			return nil, err
+		}
+		return args.Do(t.Context(), backend, nil, approver)
+	}
+	said, err := name("hello", "token  work")
+	must(t, err)
+	if !strings.Contains(said.Text(), "token work") {
+		t.Errorf("said %q", said.Text())
+	}
+	found, err := fleet.Resolve(t.Context(), approver, handoff.Target{Server: "attic", Thread: "token work"})
+	if err != nil || found.Thread != thread {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	for session, code := range map[string]handoff.Code{"the invoices": handoff.CodeUnknownSession, "new": handoff.CodeMalformed} {
+		if _, err := name(session, "x"); handoff.CodeOf(err) != code {
+			t.Errorf("%s: %v, want %s", session, err, code)
+		}
+	}
+}
+
 // TestOthersAreAsked: what an agent asks in a turn that somebody else began in a session of ours is shown with its
 // machine until they have answered, and is no question of ours.
 func TestOthersAreAsked(t *testing.T) {

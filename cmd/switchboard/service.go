@@ -313,7 +313,7 @@ func (s *service) fleet(
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.Calls {
 	return call.New(call.Config{
 		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
-		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Work: runs, Questions: runs},
+		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Work: runs, Questions: runs},
 		Updates: p.Updates, Language: wording.Language(p.Language), AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
 }
@@ -345,7 +345,7 @@ func callWords(b realtime.Bill) string {
 func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes, instance string) *mcp.Front {
 	return mcp.New(mcp.Config{
 		Backend: tools.Backend{
-			Directory: fleet, Resolver: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
+			Directory: fleet, Resolver: fleet, Namer: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
 		},
 		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
 		Instance: instance, Log: s.log.Named("mcp"),

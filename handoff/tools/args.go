@@ -68,6 +68,13 @@ type ReadArguments struct {
 	Limit  int    `json:"limit,omitempty"` // lines; 0: the default
 }
 
+// NameArguments are the arguments of [NameSession].
+type NameArguments struct {
+	Server string `json:"server"`
+	Thread string `json:"thread_id"`
+	Name   string `json:"name"`
+}
+
 // StopArguments are the arguments of [StopWork].
 type StopArguments struct {
 	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
@@ -123,6 +130,20 @@ func (a CodexArguments) Target() handoff.Target {
 	return handoff.Target{Server: a.Server, Thread: a.Thread}
 }
 
+// Do gives a session a name. It needs a Resolver and a Namer.
+func (a NameArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	t, err := b.Resolver.Resolve(ctx, g, handoff.Target{Server: a.Server, Thread: a.Thread})
+	if err == nil {
+		err = b.Namer.RenameSession(ctx, g, t, a.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Answer{wording.Answer{Status: "done", Say: b.Language.Named(a.Name)}}, nil
+}
+
 // Do answers an open question of an agent.
 func (a AnswerArguments) Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error) {
 	q, err := b.Questions.Question(g, a.Question)
@@ -154,6 +175,17 @@ func (a *CodexArguments) Check() error {
 		return tooLarge("the prompt", len(a.Prompt), handoff.MaxPrompt)
 	}
 	return names(&a.Server, &a.Thread, &a.FromServer, &a.FromThread, &a.Begin)
+}
+
+// Check trims the names and reports what is wrong.
+func (a *NameArguments) Check() error {
+	switch {
+	case strings.TrimSpace(a.Thread) == "" || a.Thread == handoff.NewThread:
+		return handoff.Fault(handoff.CodeMalformed, "thread_id names no session", "")
+	case strings.TrimSpace(a.Name) == "":
+		return handoff.Fault(handoff.CodeMalformed, "the name is empty", "")
+	}
+	return names(&a.Server, &a.Thread, &a.Name)
 }
 
 // Check trims the name, bounds how many there shall be, and reports what is wrong.

@@ -105,13 +105,17 @@ func (o *office) Follow(
 	}
 }
 
+func (o *office) RenameSession(context.Context, handoff.Grant, handoff.Target, string) error {
+	return nil
+}
+
 func (o *office) Heard(context.Context, handoff.Caller, handoff.RunID) error { return nil }
 
 // front is a program with a key of its own for a request.
 func (o *office) front(key string, wait time.Duration) Direct {
 	return Direct{
 		Backend: Backend{
-			Directory: o, Resolver: o, Work: o, Questions: o, Giver: o, Runs: o, Decisions: o, Levels: o,
+			Directory: o, Resolver: o, Namer: o, Work: o, Questions: o, Giver: o, Runs: o, Decisions: o, Levels: o,
 		},
 		Complete: func(req *handoff.Request) { req.Key = key }, Wait: wait,
 	}
@@ -145,6 +149,7 @@ func TestEveryToolByAnotherFront(t *testing.T) {
 		ReadSession:  {{`{"server":"bigpc","thread_id":"t-1"}`, "agent: All pass."}},
 		RunOnServer:  {{`{"server":"bigpc","prompt":"which branch?"}`, "work_id: h-1"}},
 		QueueNext:    {{`{"server":"bigpc","prompt":"push"}`, "work_id: h-1"}},
+		NameSession:  {{`{"server":"bigpc","thread_id":"t-1","name":"Tokens"}`, "Okay, it is called Tokens now."}},
 		StopWork:     {{`{"server":"bigpc"}`, "Stopping the work on bigpc."}},
 		Status:       {{`{}`, "waiting: bigpc; question q1: make"}},
 		AnswerAgent: {

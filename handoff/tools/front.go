@@ -14,6 +14,7 @@ type Backend struct {
 	Language  wording.Language // of what is said; "": English
 	Directory handoff.Directory
 	Resolver  Resolver
+	Namer     Namer
 	Work      Work
 	Questions Questions
 	Giver     Giver        // for a [Direct] that does not wait
@@ -25,6 +26,13 @@ type Backend struct {
 // A Resolver finds what a name means.
 type Resolver interface {
 	Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error)
+}
+
+// A Namer gives sessions names.
+type Namer interface {
+	// RenameSession gives the session of a resolved target a name. [handoff.CodeUnsupported]: its agent names sessions
+	// itself.
+	RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error
 }
 
 // Work is what callers asked for. Lists hold what the grant may see.

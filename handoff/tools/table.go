@@ -19,6 +19,7 @@ const (
 	ReadSession  = "read_session"
 	RunOnServer  = "run_on_server"
 	QueueNext    = "queue_next"
+	NameSession  = "name_session"
 	StopWork     = "stop_work"
 	Status       = "status"
 	AnswerAgent  = "answer_agent"
@@ -227,6 +228,15 @@ func workTools() []Tool {
 			machine,
 			text("thread_id", "Session, as for codex. Leave out for the current one."),
 			prompt,
+		),
+		row[NameArguments](Tool{Slow: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: NameSession,
+			Description: "Give a session another name, by which it is found from then on. Only when the caller asks for it, " +
+				"with the name that they said.",
+		}},
+			must(text("server", "Machine of the session, as the caller said it or as list_sessions names it.")),
+			must(text("thread_id", "Id, label or title from list_sessions.")),
+			must(text("name", "The new name, in the caller's words.")),
 		),
 	}
 }

@@ -28,6 +28,7 @@ func TestTable(t *testing.T) {
 		{ReadSession, "server thread_id limit", "server thread_id", true, false},
 		{RunOnServer, "server thread_id prompt", "server prompt", false, false},
 		{QueueNext, "server thread_id prompt", "server prompt", false, false},
+		{NameSession, "server thread_id name", "server thread_id name", false, false},
 		{StopWork, "server drop", "", false, false},
 		{Status, "", "", true, false},
 		{AnswerAgent, "question decision text", "", false, false},

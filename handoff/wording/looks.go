@@ -188,3 +188,6 @@ func (l Language) Dropped(server string) string { return l.say("stop.dropped", "
 
 // Okay says that it is done as the caller wishes.
 func (l Language) Okay() string { return l.say("okay") }
+
+// Named says that a session has another name.
+func (l Language) Named(name string) string { return l.say("decided.named", "title", l.SayTitle(name)) }

@@ -118,6 +118,7 @@ func TestVersions(t *testing.T) {
 				"codex",
 				"list_servers",
 				"list_sessions",
+				"name_session",
 				"queue_next",
 				"read_session",
 				"run_on_server",
