@@ -140,10 +140,11 @@ func TestDeploymentOfSeveral(t *testing.T) {
 
 	site := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	var all []*running
-	upstreams := "UPSTREAMS="
+	var upstreams strings.Builder
+	upstreams.WriteString("UPSTREAMS=")
 	for i := range 3 {
 		inside := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
-		upstreams += inside + " "
+		upstreams.WriteString(inside + " ")
 		env := map[string]string{"OWNER_KEY": testKey}
 		o, _, err := parseOptions([]string{"--config", fmt.Sprintf("%s%d.yaml", several, i+1), "--redis", url}, t.Output(), t.Output())
 		must(t, err)
@@ -158,7 +159,7 @@ func TestDeploymentOfSeveral(t *testing.T) {
 			p.Media.UDP, p.Media.Advertise = "", nil
 		}))
 	}
-	caddy(t, several+"Caddyfile", "SITE=http://"+site, "HEALTH_HOST="+site, upstreams)
+	caddy(t, several+"Caddyfile", "SITE=http://"+site, "HEALTH_HOST="+site, upstreams.String())
 	r := all[0]
 	r.up("bigpc")
 	r.streamsWork()

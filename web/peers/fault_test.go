@@ -242,6 +242,7 @@ func TestForwardCutsWhatNobodyServesAnyMore(t *testing.T) {
 					echo(w, r)
 					return
 				}
+				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, "the beginning")
 				_ = http.NewResponseController(w).Flush()
 				<-stuck
@@ -267,14 +268,26 @@ func TestForwardCutsWhatNobodyServesAnyMore(t *testing.T) {
 	}
 }
 
-// An instance that ends forwards nothing more, and says so.
+// A request that an instance took before its end is answered; after that it forwards nothing more, and says so.
 func TestForwardAfterClose(t *testing.T) {
 	o := newTown()
-	a, b := o.join(t, "a", tell), o.join(t, "b", tell)
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	a, b := o.join(t, "a", tell), o.join(t, "b", func(http.ResponseWriter, *http.Request) {
+		close(reading)
+		<-goOn
+	})
 	o.change(func() { o.homes["bob"] = "b" })
-	a.Close()
+	go func() {
+		<-reading
+		a.Close()
+		close(goOn)
+	}()
+	if answer, body := a.ask(t, "bob", http.MethodPost, "/", "words"); answer.StatusCode != http.StatusOK {
+		t.Errorf("%v %s", answer, body)
+	}
+	a.end()
 	answer, body := a.ask(t, "bob", http.MethodGet, "/", "")
-	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "shutting down") || len(b.servedHere()) > 0 {
+	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "shutting down") || len(b.servedHere()) > 1 {
 		t.Errorf("%v %s", answer, body)
 	}
 }

@@ -37,6 +37,7 @@ type flight struct {
 	to    string                  // Set once: the instance
 	cut   context.CancelCauseFunc // Set once
 	stays bool                    // Guarded by the forwarder's mu: who waits for it notices when it is cut
+	lasts bool                    // Guarded by the forwarder's mu: it ends when it is cut, and not before
 }
 
 // forward has a request served by an instance, or by the one that has the caller after it.
@@ -124,7 +125,7 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, clo
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { reached.Store(true) },
 	})
-	own := &flight{to.ID, cut, true}
+	own := &flight{to: to.ID, cut: cut, stays: true}
 	leave, err := f.enter(own)
 	if err != nil {
 		return err
@@ -148,7 +149,8 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, clo
 				return errNotMine
 			}
 			answered = true
-			f.answered(own, r.Method == http.MethodGet && isStream(answer))
+			again := r.Method == http.MethodGet && isStream(answer)
+			f.answered(own, again, again || answer.StatusCode == http.StatusSwitchingProtocols)
 			if closes && answer.StatusCode != http.StatusSwitchingProtocols {
 				answer.Header.Set("Connection", "close")
 			}
@@ -178,10 +180,10 @@ func isStream(answer *http.Response) bool {
 }
 
 // answered notes what a request turned out to be. A stream that was asked for by GET is asked for again after a cut.
-func (f *Forwarder) answered(one *flight, again bool) {
+func (f *Forwarder) answered(one *flight, again, lasts bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one.stays = !again
+	one.stays, one.lasts = !again, lasts
 }
 
 // Busy reports whether another instance serves a request whose client notices when this one ends.

@@ -115,7 +115,7 @@ func (o *town) join(t testing.TB, id string, serve http.HandlerFunc) *instance {
 	must(t, err)
 	one := &instance{peer: Peer{id, l.Addr().String(), identity.Fingerprint()}}
 	one.Forwarder = New(Config{ID: id, Identity: identity, Locator: view{o, id}})
-	one.holdFor = 5 * patient
+	one.holdFor, one.answerIn = 5*patient, 5*patient
 	edge := one.edge(serve)
 	inside := httptest.NewUnstartedServer(one.Handler(edge))
 	inside.Listener.Close()

@@ -118,7 +118,7 @@ func (c lineConn) Read(b []byte) (int, error) { return c.first.Read(b) }
 func (f *Forwarder) serveLine(w http.ResponseWriter, r *http.Request, by string) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	leave, err := f.enter(&flight{by, cancel, false})
+	leave, err := f.enter(&flight{to: by, cut: cancel, lasts: true})
 	if err == nil {
 		defer leave()
 		err = f.joinLine(ctx, w, r)

@@ -42,6 +42,8 @@ const (
 	patience = 6 * time.Second
 	// dialWithin bounds one try to reach an instance. One that stands still takes connections and says nothing.
 	dialWithin = time.Second
+	// answerWithin is how long a request may still take when the process ends: less than its server waits for it.
+	answerWithin = 1500 * time.Millisecond
 	// lookEvery is how often it is looked whether the instances that carry requests are there.
 	lookEvery = 500 * time.Millisecond
 )
@@ -83,6 +85,7 @@ type Forwarder struct {
 	log      *zap.Logger     // Set once
 	carrier  *http.Transport // Set once: connections to the others, by their fingerprints
 	holdFor  time.Duration   // Set once: how long a request is tried again; tests need less
+	answerIn time.Duration   // Set once: how long one may take after Close; tests need more
 	counts   counts
 
 	mu      sync.Mutex
@@ -94,7 +97,7 @@ type Forwarder struct {
 func New(cfg Config) *Forwarder {
 	f := &Forwarder{
 		self: cfg.ID, identity: cfg.Identity, locator: cfg.Locator, lines: cfg.Lines, log: cfg.Log,
-		holdFor: patience - dialWithin, flights: map[*flight]struct{}{},
+		holdFor: patience - dialWithin, answerIn: answerWithin, flights: map[*flight]struct{}{},
 		counts: counts{
 			forwarded: handoff.NewTally(forwardedServed, forwardedHere, forwardedSilent, forwardedLost, forwardedCut),
 			again:     handoff.NewTally(againNotMine, againNoConnection, againFingerprint),
@@ -179,15 +182,28 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		case <-tick.C:
 			f.cut(f.locator.Dead, errGone)
 		case <-ctx.Done():
-			f.Close()
+			f.end()
 			f.carrier.CloseIdleConnections()
 			return nil
 		}
 	}
 }
 
-// Close ends the requests that others serve, for the process ends. Nothing is forwarded after it.
+// Close ends the streams and WebSockets that others serve, for the process ends, and a moment later the other requests:
+// most are answered by then.
 func (f *Forwarder) Close() {
+	f.mu.Lock()
+	for one := range f.flights {
+		if one.lasts {
+			one.cut(errClosed)
+		}
+	}
+	f.mu.Unlock()
+	time.AfterFunc(f.answerIn, f.end)
+}
+
+// end ends all requests that others serve. Nothing is forwarded after it.
+func (f *Forwarder) end() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
