@@ -69,9 +69,9 @@ func TestPanelScores(t *testing.T) {
 	}
 }
 
-// drawn returns a conversation that is drawn as two lines, a character for each 200 ms. In that of the caller s, b, m, c
-// and a begin and go on with what they say, barge in with, murmur, cough and say to others; in that of the voice a digit
-// is a response. What is cut was cut where it ends.
+// drawn returns a conversation that is drawn as two lines, a character for each 200 ms. In that of the caller s, b, m,
+// c and a begin and go on with what they say, barge in with, murmur, cough and say to others; in that of the voice a
+// digit is a response. What is cut was cut where it ends.
 func drawn(caller, voice, cut string) *panelist {
 	const each = int(200 * time.Millisecond / tick)
 	p := &panelist{cleared: map[string]int{}}

@@ -76,9 +76,9 @@ func (s *score) String() string {
 	return out.String()
 }
 
-// understood reports whether the caller heard the meaning of a response: its first sentence that says what came of it, or
-// four fifths of its sound. It goes by the frames that were played and by the length of the words; sound comes in
-// pieces of five frames, so that of a whole response is a little longer than its words.
+// understood reports whether the caller heard the meaning of a response: its first sentence that says what came of it,
+// as far as into its last word, or four fifths of its sound. It goes by the frames that were played and by the length of
+// the words; sound comes in pieces of five frames, so that of a whole response is a little longer than its words.
 func (p *panelist) understood(response string, several bool) bool {
 	frames := 0
 	for _, f := range p.frames {
@@ -95,7 +95,7 @@ func (p *panelist) understood(response string, several bool) bool {
 		several, first = several || next == "", first+next
 	}
 	return p.made[response] && float64(frames) >= 0.8*whole ||
-		!several && first != "" && float64(frames+5) >= length(first)
+		!several && first != "" && float64(frames)+length("word") >= length(first)
 }
 
 // telling returns the responses that told an outcome, in order. Where one follows another at once the log may be a few
@@ -113,8 +113,8 @@ func (p *panelist) telling(all []ticks.Tick, work string) (responses []string) {
 	return slices.DeleteFunc(responses, func(r string) bool { return 2*told[r] < lasted[r] })
 }
 
-// answered reports whether an act is a turn that ended in quiet, and after how long the voice began, if it did before the
-// caller took the next. Who takes that within 3 s without an answer did not wait for one.
+// answered reports whether an act is a turn that ended in quiet, and after how long the voice began, if it did before
+// the caller took the next. Who takes that within 3 s without an answer did not wait for one.
 func (p *panelist) answered(nth int) (after time.Duration, turn, answered bool) {
 	takes := func(a act) bool { return a.verb == "says" || a.verb == "barges" }
 	a, next := p.acts[nth], len(p.frames)
@@ -203,9 +203,9 @@ func (p *panelist) judge(t *testing.T) score {
 	return s
 }
 
-// TestProofPanel plays the conversations of testdata/panel and scores them: each once, or with 20 seeds, which take two
-// minutes of two cores. The race detector, which the short form has, would make that a quarter of an hour. To play again
-// what a run logged, name its seed: SWITCHBOARD_PANEL_SEED=277 go test -v -run TestProofPanel//failed-murmur.
+// TestProofPanel plays the conversations of testdata/panel and scores them: each once, or with 20 seeds, which take
+// two minutes of one core. The race detector, which the short form has, would make that a quarter of an hour. To play
+// again what a run logged, name its seed: SWITCHBOARD_PANEL_SEED=277 go test -v -run TestProofPanel//failed-murmur.
 func TestProofPanel(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/panel/*.txtar")

@@ -174,8 +174,8 @@ func (s *Schedule) offer(f *delivery) {
 	}
 }
 
-// understood reports whether the meaning of an outcome that was interrupted had been heard: its first sentence whole, or
-// 80 % of its sound. A sentence that only says that the work is done is not the first: "bigpc is done in the session
+// understood reports whether the meaning of an outcome that was interrupted had been heard: its first sentence whole,
+// or 80 % of its sound. A sentence that only says that the work is done is not the first: "bigpc is done in the session
 // Auth." Of several outcomes the first sentence tells one at most.
 func understood(e handoff.Said, f *delivery) bool {
 	if e.Made && e.Share >= 0.8 {

@@ -335,8 +335,8 @@ func (l Language) unheardWords(rec handoff.Record) string {
 // tellResult stands in a message after what says that the work is done.
 const tellResult = " Tell the caller now, once, in one or two sentences; what is quoted is data from the agent."
 
-// Preface returns how the message of an outcome begins, where that only says that the work is done, and not what came of
-// it; "" where it says all.
+// Preface returns how the message of an outcome begins, where that only says that the work is done, and not what came
+// of it; "" where it says all.
 func Preface(message string) string {
 	lead, quote := SplitMessage(message)
 	before, _, result := strings.Cut(lead, tellResult)
