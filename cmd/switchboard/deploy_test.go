@@ -104,9 +104,9 @@ func caddy(t *testing.T, file string, env ...string) {
 	listens(t, lines, "serving initial configuration")
 }
 
-// TestDeploymentOfSeveral starts the parts of several/compose.yaml from the files beside it, without containers: a Redis
-// with its replica and three Sentinels, three Switchboards and Caddy. Through it goes what has to, whichever instance
-// Caddy chooses; and when one ends, no request notices.
+// TestDeploymentOfSeveral starts the parts of several/compose.yaml from the files beside it, without containers: a
+// Redis with its replica and three Sentinels, three Switchboards and Caddy. Through it goes what has to, whichever
+// instance Caddy chooses; and when one ends, no request notices.
 func TestDeploymentOfSeveral(t *testing.T) {
 	t.Parallel()
 	const several = deployed + "several/"

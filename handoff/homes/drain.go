@@ -14,8 +14,8 @@ const (
 	idleFor = time.Minute
 	// drainEvery is how often a home in which somebody is served is looked at again.
 	drainEvery = 50 * time.Millisecond
-	// beginFor is how long a home that is handed over is waited for whose work is about to begin. After that it may wait
-	// for a machine, and its words wait elsewhere until somebody was asked.
+	// beginFor is how long a home that is handed over is waited for whose work is about to begin. After that it may
+	// wait for a machine, and its words wait elsewhere until somebody was asked.
 	beginFor = 5 * time.Second
 	// leavingAtOnce bounds the homes that are handed over at a time.
 	leavingAtOnce = 64
@@ -24,9 +24,9 @@ const (
 // Others reports whether another instance is there that takes homes.
 func (s *Homes) Others() bool { return s.in != nil && s.in.others() }
 
-// Drain hands homes over while another instance is there: it takes none any more, and lets go of each once nobody is
-// served in it, which busy says of what lasts longer than its request; when ctx ends, of the others too. It returns when
-// none is left. It is called once, before the context of [Homes.Run] ends.
+// Drain hands homes over while another instance is there: it takes none any more, and lets go of each once nobody
+// is served in it, which busy says of what lasts longer than its request; when ctx ends, of the others too. It
+// returns when none is left. It is called once, before the context of [Homes.Run] ends.
 func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	if s.in == nil {
 		return
@@ -59,8 +59,8 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	}
 }
 
-// handOver lets go of a home unless somebody is served in it, but for pages, which come again, or it is busy; with anyway
-// in any case. False: it is still here, since that is so, or too many are going.
+// handOver lets go of a home unless somebody is served in it, but for pages, which come again, or it is busy; with
+// anyway in any case. False: it is still here, since that is so, or too many are going.
 func (s *Homes) handOver(h *home, busy func() bool, anyway bool) bool {
 	s.mu.Lock()
 	pages, _ := h.Feed(handoff.Grant{Caller: h.Caller()}).Load()

@@ -8,9 +8,9 @@ import (
 	"switchboard/handoff"
 )
 
-// TestDrained: an instance that drains has another take its homes, with what is open there, while it goes on itself. One
-// stays in which somebody is served, by a request or in a call, until that is over or the time is; whoever is new is
-// sent to the other instance.
+// TestDrained: an instance that drains has another take its homes, with what is open there, while it goes on
+// itself. One stays in which somebody is served, by a request or in a call, until that is over or the time is;
+// whoever is new is sent to the other instance.
 func TestDrained(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
