@@ -39,8 +39,7 @@ var queues = map[string]struct{ policy, metric string }{
 		"switchboard_webrtc_packets_lost_total",
 	},
 	"cmd/switchboard/traces.maxQueued": {"the span is dropped", "switchboard_trace_spans_total"},
-	"servers/acp.maxQueued":            {"the request is refused", "switchboard_acp_frames_full_total"},
-	"servers/codex.maxQueued":          {"the request is refused", "switchboard_codex_frames_full_total"},
+	"servers.frames":                   {"the request is refused", "switchboard_codex_frames_full_total"},
 	"servers/codex.maxResubscriptions": {
 		"the resubscription is left out",
 		"switchboard_codex_resubscriptions_left_out_total",

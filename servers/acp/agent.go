@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 	"switchboard/servers/turns"
 )
 
@@ -101,11 +101,11 @@ func (a *agent) ready(ctx context.Context) error {
 	s, c := a.session, a.conn
 	select {
 	case <-a.closed:
-		return &transport.NotSentError{Cause: errDetached}
+		return &servers.NotSentError{Cause: errDetached}
 	default:
 	}
 	if err := c.peer.Lost(); err != nil {
-		return &transport.NotSentError{Cause: err}
+		return &servers.NotSentError{Cause: err}
 	}
 	s.mu.Lock()
 	busy, open, updated := s.turn != nil || s.busyLocked(), s.open, s.updated
@@ -271,7 +271,7 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 		return err
 	}
 	if err := a.conn.peer.Lost(); err != nil {
-		return a.fault(&transport.NotSentError{Cause: err}, handoff.CodeUnreachable)
+		return a.fault(&servers.NotSentError{Cause: err}, handoff.CodeUnreachable)
 	}
 	if !a.runs(id) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")

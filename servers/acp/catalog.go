@@ -8,7 +8,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/transport"
 )
 
 // A listing is a session as its agent lists it.
@@ -63,7 +62,7 @@ func (c *connection) rested(ctx context.Context, id string) (listing, error) {
 	for err == nil && ok && time.Since(found.Updated).Abs() < 2*c.cfg.Rest {
 		before := found.Updated
 		if !c.pause(ctx, c.cfg.Rest) {
-			return found, &transport.NotSentError{Cause: errors.New("its work from before goes on")}
+			return found, &servers.NotSentError{Cause: errors.New("its work from before goes on")}
 		}
 		if found, ok, err = c.find(ctx, id); found.Updated.Equal(before) {
 			break
@@ -91,7 +90,7 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 	var all []servers.Thread
 	if !c.can.Agent.Sessions.List {
 		if err := c.peer.Lost(); err != nil {
-			return nil, c.fault(&transport.NotSentError{Cause: err}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+			return nil, c.fault(&servers.NotSentError{Cause: err}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}
 		for _, s := range c.all() {
 			if t := s.thread(); t.Title != "" {
@@ -137,7 +136,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 		defer func() { <-c.reads }()
 	case <-ctx.Done():
 		return servers.Text{}, c.fault(
-			&transport.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+			&servers.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	cfg := c.cfg
 	cfg.Counters, cfg.apart = nil, true

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 // How long each kind of request may take.
@@ -112,7 +112,7 @@ func (c *connection) opened(ctx context.Context, s *session) error {
 	defer s.leave()
 	if s.isOpen() {
 		if err := c.peer.Lost(); err != nil {
-			return c.fault(&transport.NotSentError{Cause: err}, s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
+			return c.fault(&servers.NotSentError{Cause: err}, s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}
 		return nil
 	}
@@ -180,9 +180,9 @@ func (c *connection) load(ctx context.Context, s *session, p place, o *opened) (
 		case <-time.After(replayQuiet):
 			return nil
 		case <-ctx.Done():
-			return &transport.UnansweredError{Cause: context.Cause(ctx)}
+			return &servers.UnansweredError{Cause: context.Cause(ctx)}
 		case <-c.peer.Done():
-			return &transport.UnansweredError{Cause: c.peer.Lost()}
+			return &servers.UnansweredError{Cause: c.peer.Lost()}
 		}
 	}
 }
@@ -415,7 +415,7 @@ func (c *connection) Close() error {
 			}
 		}
 	}
-	c.peer.Lose(transport.ErrClosed)
+	c.peer.Lose(servers.ErrClosed)
 	<-c.ended
 	return nil
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 var errDetached = errors.New("detached")
 
 // wasNotSent reports whether a frame certainly never left.
 func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*transport.NotSentError](err)
+	_, ok := errors.AsType[*servers.NotSentError](err)
 	return ok
 }
 
@@ -61,9 +61,9 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 		code = handoff.CodeNotSignedIn
 	case refused:
 		code = handoff.CodeRefused
-	case errors.Is(err, transport.ErrTooMany):
+	case errors.Is(err, servers.ErrTooMany):
 		code = handoff.CodeOverloaded
-	case errors.Is(err, transport.ErrTooLarge):
+	case errors.Is(err, servers.ErrTooLarge):
 		code, subject = handoff.CodeTooLarge, "the request"
 	case wasNotSent(err):
 		code = unsent

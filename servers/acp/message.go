@@ -7,7 +7,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/transport"
 )
 
 // Codes of errors that mean something by themselves.
@@ -70,7 +69,7 @@ func encode(s sent) ([]byte, error) {
 	s.Version = "2.0"
 	frame, err := json.Marshal(s)
 	if err == nil && len(frame) > servers.MaxFrame {
-		err = transport.ErrTooLarge
+		err = servers.ErrTooLarge
 	}
 	return frame, err
 }

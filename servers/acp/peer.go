@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/servers"
-	"switchboard/servers/transport"
 )
 
 // maxInFlight is how many requests may wait for their response: a prompt each session, and lists and controls.
@@ -29,7 +28,7 @@ var (
 	errUnreadable = errors.New("unreadable response")
 )
 
-// A reply is what became of a request: a result, or an error that is a [*rpcError] or an [*transport.UnansweredError].
+// A reply is what became of a request: a result, or an error that is a [*rpcError] or an [*servers.UnansweredError].
 type reply struct {
 	result json.RawMessage
 	err    error
@@ -37,7 +36,7 @@ type reply struct {
 
 // A peer is one JSON-RPC connection.
 type peer struct {
-	*transport.Outbox // Set once
+	*servers.Outbox // Set once
 
 	wire   servers.Wire  // Set once
 	log    *zap.Logger   // Set once
@@ -55,7 +54,7 @@ type peer struct {
 
 func newPeer(wire servers.Wire, log *zap.Logger) *peer {
 	return &peer{
-		Outbox: transport.NewOutbox(wire, maxQueued, maxQueuedBytes, log), wire: wire, log: log,
+		Outbox: servers.NewOutbox(wire, maxQueued, maxQueuedBytes, log), wire: wire, log: log,
 		waiting: map[int64]func(reply){},
 	}
 }
@@ -68,7 +67,7 @@ func (p *peer) run() {
 	p.waiting = nil
 	p.mu.Unlock()
 	for _, land := range waiting {
-		land(reply{err: &transport.UnansweredError{Cause: p.Lost()}})
+		land(reply{err: &servers.UnansweredError{Cause: p.Lost()}})
 	}
 }
 
@@ -79,7 +78,7 @@ func (p *peer) readAll() {
 			p.tooLong.Add(1)
 			p.log.Warn("line left out", zap.Int("bytes", long.Size))
 			if id, err := strconv.ParseInt(string(long.Answers()), 10, 64); err == nil {
-				p.land(id, reply{err: &transport.UnansweredError{Cause: long.Cause}})
+				p.land(id, reply{err: &servers.UnansweredError{Cause: long.Cause}})
 			}
 			continue
 		}
@@ -122,18 +121,18 @@ func (p *peer) land(id int64, r reply) {
 }
 
 // post sends a request, once, and returns when it was written. land gets what became of it, in the reader or when the
-// connection is lost, before or after post returns; not after an error of post, which is a [*transport.NotSentError].
+// connection is lost, before or after post returns; not after an error of post, which is a [*servers.NotSentError].
 // Where it is not known whether the request left, land is told so.
 func (p *peer) post(ctx context.Context, method string, params any, land func(reply)) (id int64, err error) {
 	if id, err = p.enlist(land); err != nil {
-		return 0, &transport.NotSentError{Cause: err}
+		return 0, &servers.NotSentError{Cause: err}
 	}
 	err = p.write(ctx, sent{ID: strconv.AppendInt(nil, id, 10), Method: method, Params: params})
 	if err == nil {
 		return id, nil
 	}
 	waits := p.retire(id) != nil
-	switch _, unsent := errors.AsType[*transport.NotSentError](err); {
+	switch _, unsent := errors.AsType[*servers.NotSentError](err); {
 	case !waits: // the connection was lost, and land knows
 		return id, nil
 	case unsent:
@@ -143,8 +142,8 @@ func (p *peer) post(ctx context.Context, method string, params any, land func(re
 	return id, nil
 }
 
-// call sends a request, once, and waits for its response. Its errors are [*rpcError], [*transport.NotSentError] and
-// [*transport.UnansweredError].
+// call sends a request, once, and waits for its response. Its errors are [*rpcError], [*servers.NotSentError] and
+// [*servers.UnansweredError].
 func (p *peer) call(ctx context.Context, method string, params, result any) error {
 	return p.ask(ctx, method, params, result, func(reply) {})
 }
@@ -162,12 +161,12 @@ func (p *peer) ask(ctx context.Context, method string, params, result any, land 
 	select {
 	case r := <-came:
 		if r.err == nil && result != nil && json.Unmarshal(r.result, result) != nil {
-			return &transport.UnansweredError{Cause: errUnreadable}
+			return &servers.UnansweredError{Cause: errUnreadable}
 		}
 		return r.err
 	case <-ctx.Done():
 		p.retire(id)
-		return &transport.UnansweredError{Cause: context.Cause(ctx)}
+		return &servers.UnansweredError{Cause: context.Cause(ctx)}
 	}
 }
 
@@ -190,12 +189,12 @@ func (p *peer) send(s sent) {
 	}
 }
 
-// write sends a frame and waits until it is written. Its errors are [*transport.NotSentError] and
-// [*transport.UnansweredError].
+// write sends a frame and waits until it is written. Its errors are [*servers.NotSentError] and
+// [*servers.UnansweredError].
 func (p *peer) write(ctx context.Context, s sent) error {
 	bytes, err := encode(s)
 	if err != nil {
-		return &transport.NotSentError{Cause: err}
+		return &servers.NotSentError{Cause: err}
 	}
 	return p.Write(ctx, bytes)
 }
@@ -209,7 +208,7 @@ func (p *peer) enlist(land func(reply)) (int64, error) {
 	}
 	if len(p.waiting) >= maxInFlight {
 		p.Full.Add(1)
-		return 0, transport.ErrTooMany
+		return 0, servers.ErrTooMany
 	}
 	p.lastID++
 	p.waiting[p.lastID] = land

@@ -9,7 +9,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
 
@@ -58,7 +57,7 @@ func (s *session) enter(ctx context.Context) error {
 	case s.gate <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &transport.NotSentError{Cause: context.Cause(ctx)}
+		return &servers.NotSentError{Cause: context.Cause(ctx)}
 	}
 }
 

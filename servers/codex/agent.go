@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 // agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
@@ -202,7 +202,7 @@ func (a *agent) enter(ctx context.Context) error {
 	select {
 	case <-a.closed:
 		a.thread.unlock()
-		return &transport.NotSentError{Cause: errDetached}
+		return &servers.NotSentError{Cause: errDetached}
 	default:
 		return nil
 	}

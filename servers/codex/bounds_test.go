@@ -79,7 +79,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if _, err := p.Send(big); !errors.Is(err, transport.ErrTooMany) || p.Full.Load() != 1 {
+		if _, err := p.Send(big); !errors.Is(err, servers.ErrTooMany) || p.Full.Load() != 1 {
 			t.Errorf("the queue took more: %v, counted %d", err, p.Full.Load())
 		}
 		if _, err := p.Send(big[:0]); err != nil {
@@ -100,7 +100,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 		if !p.hold(2) {
 			t.Error("what was decoded still counts")
 		}
-		p.Lose(transport.ErrClosed)
+		p.Lose(servers.ErrClosed)
 		<-ended
 	})
 }

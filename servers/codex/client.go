@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
@@ -238,7 +238,7 @@ func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*tur
 	defer c.peer.letGo(raw)
 	var result turnResult
 	if json.Unmarshal(raw, &result) != nil || result.Turn.ID == "" {
-		return nil, &transport.UnansweredError{Cause: errUnreadable}
+		return nil, &servers.UnansweredError{Cause: errUnreadable}
 	}
 	return &result, nil
 }
@@ -272,7 +272,7 @@ func (c client) ask(
 		bad := err == nil && result != nil && json.Unmarshal(raw, result) != nil
 		c.peer.letGo(raw)
 		if bad {
-			return &transport.UnansweredError{Cause: errUnreadable}
+			return &servers.UnansweredError{Cause: errUnreadable}
 		}
 		if err == nil || try >= askedAgain(method, err) {
 			return err

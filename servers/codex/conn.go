@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 // A connection is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
@@ -131,7 +131,7 @@ func (c *connection) handOver(t *thread, err error) (handoff.Attached, error) {
 
 // Close ends the connection and returns when its goroutines have ended.
 func (c *connection) Close() error {
-	c.peer.Lose(transport.ErrClosed)
+	c.peer.Lose(servers.ErrClosed)
 	<-c.ended
 	return nil
 }
@@ -246,7 +246,7 @@ func (c *connection) resume(ctx context.Context, t *thread) error {
 		case <-time.After(delay):
 		case <-c.peer.Done():
 			return c.name("").fault(
-				&transport.NotSentError{Cause: c.peer.Lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
+				&servers.NotSentError{Cause: c.peer.Lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
 		case <-ctx.Done():
 			return c.name("").fault(context.Cause(ctx), handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}

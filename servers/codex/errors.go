@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 // A refusal is what an error response of the server means to us.
@@ -92,7 +92,7 @@ func refusedAs(err error, is refusal) bool {
 
 // wasNotSent reports whether a frame certainly never left.
 func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*transport.NotSentError](err)
+	_, ok := errors.AsType[*servers.NotSentError](err)
 	return ok
 }
 
@@ -165,9 +165,9 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 		code = unsent
 	}
 	switch {
-	case errors.Is(err, transport.ErrTooMany):
+	case errors.Is(err, servers.ErrTooMany):
 		code = handoff.CodeOverloaded
-	case errors.Is(err, transport.ErrTooLarge):
+	case errors.Is(err, servers.ErrTooLarge):
 		code = handoff.CodeTooLarge
 	}
 	return handoff.Fault(code, n.subject(code), handoff.ClipRunes(err.Error(), maxDetail))

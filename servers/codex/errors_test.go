@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 )
 
 // TestClassify holds the table against every error that was recorded, and against those seen since.
@@ -83,10 +83,10 @@ func TestFaults(t *testing.T) {
 		code    handoff.Code
 		subject string
 	}{
-		{&transport.NotSentError{Cause: errors.New("x")}, handoff.CodeUnreachable, "bigpc"},
-		{&transport.UnansweredError{Cause: errors.New("x")}, handoff.CodeUnknownStart, "bigpc"},
-		{&transport.NotSentError{Cause: transport.ErrTooMany}, handoff.CodeOverloaded, "bigpc"},
-		{&transport.NotSentError{Cause: transport.ErrTooLarge}, handoff.CodeTooLarge, "the request"},
+		{&servers.NotSentError{Cause: errors.New("x")}, handoff.CodeUnreachable, "bigpc"},
+		{&servers.UnansweredError{Cause: errors.New("x")}, handoff.CodeUnknownStart, "bigpc"},
+		{&servers.NotSentError{Cause: servers.ErrTooMany}, handoff.CodeOverloaded, "bigpc"},
+		{&servers.NotSentError{Cause: servers.ErrTooLarge}, handoff.CodeTooLarge, "the request"},
 		{&rpcError{Code: -32600, Message: "no rollout found for thread id 1"}, handoff.CodeSessionGone, "you named"},
 		{&rpcError{Code: -32603, Message: "boom"}, handoff.CodeRefused, "bigpc"},
 		{handoff.Fault(handoff.CodeBusy, "bigpc", ""), handoff.CodeBusy, "bigpc"},

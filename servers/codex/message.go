@@ -9,7 +9,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/transport"
 )
 
 // A message is one JSON-RPC frame. The app-server sends no "jsonrpc" field. Only notifications carry
@@ -89,7 +88,7 @@ func encode(v any) ([]byte, error) {
 // bounded refuses a frame that the server would drop the connection for: 20 MiB were refused.
 func bounded(frame []byte) ([]byte, error) {
 	if len(frame) > servers.MaxFrame {
-		return nil, transport.ErrTooLarge
+		return nil, servers.ErrTooLarge
 	}
 	return frame, nil
 }

@@ -15,7 +15,7 @@ func TestCounters(t *testing.T) {
 	counters := &Counters{Server: "bigpc"}
 	var ends []func()
 	for range 2 {
-		c := &connection{peer: &peer{Outbox: &transport.Outbox{}}}
+		c := &connection{peer: &peer{Outbox: &servers.Outbox{}}}
 		for i, n := range []interface{ Add(uint64) uint64 }{
 			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.Full, &c.tally.forgotten, &c.tally.GivenUp,
 			&c.tally.Deltas, &c.tally.unasked, &c.tally.resubscriptions,

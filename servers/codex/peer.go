@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/servers"
-	"switchboard/servers/transport"
 )
 
 // maxInFlight is how many requests may wait for their response. The server refuses beyond about 150; when
@@ -24,7 +23,7 @@ const maxQueued = 2 * maxInFlight
 
 // A peer is one JSON-RPC connection.
 type peer struct {
-	*transport.Outbox // Set once
+	*servers.Outbox // Set once
 
 	wire   servers.Wire  // Set once
 	log    *zap.Logger   // Set once
@@ -55,7 +54,7 @@ type reply struct {
 
 func newPeer(wire servers.Wire, log *zap.Logger, handle func(message)) *peer {
 	return &peer{
-		Outbox: transport.NewOutbox(wire, maxQueued, maxQueuedBytes, log), wire: wire, log: log, handle: handle,
+		Outbox: servers.NewOutbox(wire, maxQueued, maxQueuedBytes, log), wire: wire, log: log, handle: handle,
 		waiting: map[int64]*pending{},
 	}
 }
@@ -153,23 +152,23 @@ func (p *peer) respond(m message) {
 }
 
 // call sends a request and waits for its response, which the caller decodes and then gives to letGo. Its errors
-// are [*rpcError], [*transport.NotSentError] and [*transport.UnansweredError]. Nothing is sent twice.
+// are [*rpcError], [*servers.NotSentError] and [*servers.UnansweredError]. Nothing is sent twice.
 func (p *peer) call(
 	ctx context.Context, method string, params any, land func(json.RawMessage),
 ) (json.RawMessage, error) {
 	id, w, err := p.enlist(land)
 	if err != nil {
-		return nil, &transport.NotSentError{Cause: err}
+		return nil, &servers.NotSentError{Cause: err}
 	}
 	bytes, err := encode(request{ID: &id, Method: method, Params: params, Trace: traceOf(ctx)})
 	if err != nil {
 		p.retire(id)
-		return nil, &transport.NotSentError{Cause: err}
+		return nil, &servers.NotSentError{Cause: err}
 	}
 	f, err := p.Send(bytes)
 	if err != nil {
 		p.retire(id)
-		return nil, &transport.NotSentError{Cause: err}
+		return nil, &servers.NotSentError{Cause: err}
 	}
 	var cause error
 	select {
@@ -185,27 +184,27 @@ func (p *peer) call(
 		return r.unwrap()
 	}
 	if f.Withdraw() {
-		return nil, &transport.NotSentError{Cause: cause}
+		return nil, &servers.NotSentError{Cause: cause}
 	}
-	return nil, &transport.UnansweredError{Cause: cause}
+	return nil, &servers.UnansweredError{Cause: cause}
 }
 
 func (r reply) unwrap() (json.RawMessage, error) {
 	switch {
 	case r.leftOut != nil:
-		return nil, &transport.UnansweredError{Cause: r.leftOut}
+		return nil, &servers.UnansweredError{Cause: r.leftOut}
 	case r.err != nil:
 		return nil, r.err
 	}
 	return r.result, nil
 }
 
-// tell sends a notification or an answer and waits until it is written. Its errors are [*transport.NotSentError]
-// and [*transport.UnansweredError].
+// tell sends a notification or an answer and waits until it is written. Its errors are [*servers.NotSentError]
+// and [*servers.UnansweredError].
 func (p *peer) tell(ctx context.Context, v any) error {
 	bytes, err := encode(v)
 	if err != nil {
-		return &transport.NotSentError{Cause: err}
+		return &servers.NotSentError{Cause: err}
 	}
 	return p.Write(ctx, bytes)
 }
@@ -218,7 +217,7 @@ func (p *peer) enlist(land func(json.RawMessage)) (int64, *pending, error) {
 		return 0, nil, err
 	}
 	if len(p.waiting) >= maxInFlight {
-		return 0, nil, transport.ErrTooMany
+		return 0, nil, servers.ErrTooMany
 	}
 	p.lastID++
 	w := &pending{land: land, reply: make(chan reply, 1)}

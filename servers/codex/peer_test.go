@@ -12,7 +12,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/transport"
 )
 
 func TestHandshake(t *testing.T) {
@@ -241,7 +240,7 @@ func TestEncodeSanitises(t *testing.T) {
 	if s := string(frame); s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q", frame)
 	}
-	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, transport.ErrTooLarge) {
+	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, servers.ErrTooLarge) {
 		t.Errorf("large frame: %v", err)
 	}
 }
@@ -285,7 +284,7 @@ func TestReplyInHand(t *testing.T) {
 		if got := c.get(t); string(got) != `{"turn":1}` {
 			t.Errorf("got %s", got)
 		}
-		p.Lose(transport.ErrClosed)
+		p.Lose(servers.ErrClosed)
 		<-ended
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"switchboard/handoff"
-	"switchboard/servers/transport"
+	"switchboard/servers"
 	"switchboard/servers/turns"
 )
 
@@ -340,7 +340,7 @@ func (t *thread) lock(ctx context.Context) error {
 	case t.gate <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &transport.NotSentError{Cause: context.Cause(ctx)}
+		return &servers.NotSentError{Cause: context.Cause(ctx)}
 	}
 }
 

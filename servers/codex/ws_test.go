@@ -279,13 +279,13 @@ func TestPings(t *testing.T) {
 		})
 		must(t, err)
 		begin := time.Now()
-		sleep(10 * transport.PingEvery)
+		sleep(10 * servers.PingEvery)
 		select {
 		case <-link.Done:
 			t.Fatal("lost while the server answers")
 		default:
 		}
-		if first := <-pings; first.Sub(begin) != transport.PingEvery || len(pings) != 9 {
+		if first := <-pings; first.Sub(begin) != servers.PingEvery || len(pings) != 9 {
 			t.Errorf("first ping after %v, then %d", first.Sub(begin), len(pings))
 		}
 		_ = link.Conn.Close()

@@ -1,6 +1,5 @@
 // Package transport has the ways to reach agent servers that kinds share: a WebSocket over TCP or a socket of this
-// machine, and the standard streams of a child process. Each carries whole frames, as [servers.Wire] says. An [Outbox]
-// writes them.
+// machine, and the standard streams of a child process. Each carries whole frames, as [servers.Wire] says.
 //
 // It must not know what is in a frame, nor any kind of server.
 package transport

@@ -1,4 +1,4 @@
-package transport
+package servers
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"switchboard/servers"
 )
 
 // PingEvery is how often a wire that can be pinged is. Agent servers never ping.
@@ -18,7 +16,7 @@ const PingEvery = 12 * time.Second
 var (
 	// ErrTooMany says that there is no room for another frame or request.
 	ErrTooMany = errors.New("too many requests in flight")
-	// ErrTooLarge says that a frame of ours is larger than [servers.MaxFrame].
+	// ErrTooLarge says that a frame of ours is larger than [MaxFrame].
 	ErrTooLarge = errors.New("frame larger than 16 MiB")
 	// ErrClosed says that this end closed the connection.
 	ErrClosed = errors.New("connection closed")
@@ -27,6 +25,7 @@ var (
 // A NotSentError says that a frame certainly never left.
 type NotSentError struct{ Cause error }
 
+// Error implements error.
 func (e *NotSentError) Error() string { return "not sent: " + e.Cause.Error() }
 
 // Unwrap returns the cause: callers look for [ErrTooMany] and [ErrTooLarge].
@@ -35,9 +34,10 @@ func (e *NotSentError) Unwrap() error { return e.Cause }
 // An UnansweredError says that a frame may have left and that no response came.
 type UnansweredError struct{ Cause error }
 
+// Error implements error.
 func (e *UnansweredError) Error() string { return "no answer: " + e.Cause.Error() }
 
-// Unwrap returns the cause: callers look for [servers.ErrLongFrame].
+// Unwrap returns the cause: callers look for [ErrLongFrame].
 func (e *UnansweredError) Unwrap() error { return e.Cause }
 
 // A pinger is a wire that can notice a dead peer.
@@ -48,7 +48,7 @@ type pinger interface{ Ping() error }
 type Outbox struct {
 	Full atomic.Uint64 // frames that found no room
 
-	wire   servers.Wire  // Set once
+	wire   Wire          // Set once
 	log    *zap.Logger   // Set once
 	frames chan *Frame   // Set once, never closed; taken by write
 	done   chan struct{} // Set once, closed by Lose
@@ -76,7 +76,7 @@ const (
 func (f *Frame) Withdraw() bool { return f.state.CompareAndSwap(frameQueued, frameWithdrawn) }
 
 // NewOutbox returns the outbox of a wire with room for so many frames and bytes.
-func NewOutbox(wire servers.Wire, frames, limit int, log *zap.Logger) *Outbox {
+func NewOutbox(wire Wire, frames, limit int, log *zap.Logger) *Outbox {
 	return &Outbox{wire: wire, log: log, frames: make(chan *Frame, frames), done: make(chan struct{}), limit: limit}
 }
 
