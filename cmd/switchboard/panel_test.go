@@ -76,9 +76,10 @@ func (s *score) String() string {
 	return out.String()
 }
 
-// understood reports whether the caller heard the meaning of a response: its first sentence that says what came of it,
-// as far as into its last word, or four fifths of its sound. It goes by the frames that were played and by the length of
-// the words; sound comes in pieces of five frames, so that of a whole response is a little longer than its words.
+// understood reports whether the caller heard the meaning of a response: its first sentence that says what came of
+// it, as far as into its last word, or four fifths of its sound. It goes by the frames that were played and by the
+// length of the words; sound comes in pieces of five frames, so that of a whole response is a little longer than its
+// words.
 func (p *panelist) understood(response string, several bool) bool {
 	frames := 0
 	for _, f := range p.frames {
