@@ -116,8 +116,8 @@ func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) erro
 }
 
 // attempt has a request served by one instance. With an error nothing was answered. It panics like
-// [httputil.ReverseProxy] where an answer breaks off, so that the client sees that. closes: the connection to the client
-// is of no further use.
+// [httputil.ReverseProxy] where an answer breaks off, so that the client sees that. closes: the connection to the
+// client is of no further use.
 func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, closes bool) (err error) {
 	ctx, cut := context.WithCancelCause(context.WithValue(r.Context(), peerKey{}, to))
 	defer cut(nil)

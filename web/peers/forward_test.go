@@ -245,8 +245,8 @@ func TestForwardEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// An instance is busy with what another one serves as long as a client would notice its end: with a stream that is asked
-// for again it is not. What says that the connection is of no further use stays said where another one answers.
+// An instance is busy with what another one serves as long as a client would notice its end: with a stream that is
+// asked for again it is not. That the connection is of no further use is told also where another one answers.
 func TestBusy(t *testing.T) {
 	o := newTown()
 	goOn := make(chan struct{})
@@ -267,10 +267,11 @@ func TestBusy(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), tt.method, a.base+tt.path, nil)
 		must(t, err)
 		r.Header.Set("Caller", "bob")
+		r.Header.Set("Closes", "true")
 		answer, err := http.DefaultClient.Do(r)
 		must(t, err)
-		if got := a.Busy(); got != tt.busy {
-			t.Errorf("%s %s: busy is %v", tt.method, tt.path, got)
+		if got := a.Busy(); got != tt.busy || !answer.Close {
+			t.Errorf("%s %s: busy is %v; the connection closes: %v", tt.method, tt.path, got, answer.Close)
 		}
 		goOn <- struct{}{}
 		_, err = io.Copy(io.Discard, answer.Body)

@@ -153,6 +153,9 @@ func (i *instance) edge(serve http.HandlerFunc) http.Handler {
 
 func (i *instance) let(w http.ResponseWriter, r *http.Request, here http.HandlerFunc) {
 	w.Header().Set("Edge", i.self) // as what an edge says of each answer
+	if r.Header.Get("Closes") != "" {
+		w.Header().Set("Connection", "close")
+	}
 	forward, err := i.Route(r, caller(r))
 	if err == nil && forward != nil {
 		if r.Header.Get("Streams") == "" {
