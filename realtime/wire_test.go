@@ -496,14 +496,3 @@ func TestToolsOfTheSameName(t *testing.T) {
 		t.Errorf("the client sees %s", seen)
 	}
 }
-
-// TestChosenLanguage: a client chooses the language of its call as it begins it.
-func TestChosenLanguage(t *testing.T) {
-	h := newHouse(t)
-	h.call("?model=gpt-test&language=de")
-	h.router.speaks(t, "de")
-	h.postAnswered(h.desk()+"?language=fr", "application/sdp", rtctest.New(t, rtctest.Label).Offer())
-	h.router.speaks(t, "fr")
-	h.call("")
-	h.router.speaks(t, "")
-}
