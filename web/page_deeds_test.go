@@ -59,7 +59,8 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 }
 
 // More words go into running work or behind it, as the person chose, and that is read back. What waits behind work that
-// is stopped is left to the router. Ended work is done again in its session.
+// is stopped is left to the router. Ended work is done again in its session: once, if the answer to that was lost and it
+// is pressed again.
 func TestPageGivesMoreToWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -82,8 +83,20 @@ func TestPageGivesMoreToWork(t *testing.T) {
 		t.Error("words are offered to go into work that waits")
 	}
 	p.openLine("h3")
+	eval[bool](p, loseAnswer)
+	p.pressIn("h3", "Do it again")
+	p.Shows("Switchboard is not answering.")
 	p.pressIn("h3", "Do it again")
 	p.Shows("Given to bigpc again.")
+	var again []string
+	for _, line := range w.log() {
+		if strings.HasSuffix(line, "t-auth Run the tests.") {
+			again = append(again, line)
+		}
+	}
+	if len(again) != 2 || again[0] != again[1] {
+		t.Errorf("pressed again it was given as %q", again)
+	}
 	p.pressIn("h1", "Stop the work")
 	p.Until(cardOf("h1") + `.querySelector(".pill").textContent === "Stopping…"`)
 	w.logged(t, "stop owner h1") // the card says so at once, before the service has heard
@@ -103,6 +116,18 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	}
 	p.quiet()
 }
+
+// loseAnswer loses the answer to work that the page gives, once.
+const loseAnswer = `(() => {
+  const real = window.fetch;
+  window.fetch = async (path, options) => {
+    const answer = await real(path, options);
+    if (path !== "/fleet/handoffs" || options.method !== "POST") return answer;
+    window.fetch = real;
+    throw new TypeError("lost");
+  };
+  return true;
+})()`
 
 // voices stands for a browser's own voice, which a machine without a screen has not.
 const voices = `(() => {

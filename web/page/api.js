@@ -154,12 +154,17 @@ export const decisions = () => json("/fleet/decisions");
 /** Makes a code with which another device logs in. */
 export const deviceCode = () => post("/login/code").then((answer) => answer.json());
 export const session = (server, thread, limit = 40) => json(`/fleet/sessions/${part(server)}/${part(thread)}?limit=${limit}`);
-// A request that is sent twice is begun once.
-const once = () => ({ "Idempotency-Key": [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("") });
-const given = (path, value) => {
+// The keys of requests that got no answer, by what they ask. Who asks the same again soon means the same: it is begun once.
+const unanswered = new Map(), meansTheSame = 120_000;
+async function given(path, value) {
   const { headers, ...rest } = jsonBody("POST", value);
-  return request(path, { ...rest, headers: { ...headers, ...once() } }).then((answer) => answer.json());
-};
+  const asks = `${path} ${rest.body}`, before = unanswered.get(asks);
+  const key = before?.until > Date.now() ? before.key : [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  unanswered.set(asks, { key, until: Date.now() + meansTheSame });
+  const answer = await request(path, { ...rest, headers: { ...headers, "Idempotency-Key": key } }).then((r) => r.json());
+  unanswered.delete(asks);
+  return answer;
+}
 /** Gives work: { server, prompt, thread_id?, mode? }, mode now, next or aside. */
 export const give = (work) => given("/fleet/handoffs", work);
 /** Gives more words to work that runs. */
