@@ -24,9 +24,10 @@ func (s *Schedule) noteHeld() {
 
 // gave watches an utterance of the call's own that carries outcomes.
 func (s *Schedule) gave(e Gave) {
-	e.Works = slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
-	if len(e.Works) > 0 {
-		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: e.Works, text: e.Text, answer: e.Answer})
+	works := slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
+	if len(works) > 0 {
+		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: works, several: len(e.Works) > 1, text: e.Text,
+			answer: e.Answer})
 	}
 }
 
@@ -95,7 +96,7 @@ func (s *Schedule) said(e handoff.Said) {
 	if e.Cut {
 		s.Counts.Cut++
 	}
-	if f.class == classFinal && (e.Unsaid || e.Cut && (e.At.IsZero() || !understood(e, f))) {
+	if f.class == classFinal && (e.Unsaid || e.Cut && (e.At.IsZero() || !s.understood(e, f))) {
 		f.stopped, f.heard = s.now, ""
 		if !e.At.IsZero() {
 			f.stopped, f.heard = e.At, heardOf(e)
@@ -177,19 +178,20 @@ func (s *Schedule) offer(f *delivery) {
 // understood reports whether the meaning of an outcome that was interrupted had been heard: its first sentence whole,
 // or 80 % of its sound. A sentence that only says that the work is done is not the first: "bigpc is done in the session
 // Auth." Of several outcomes the first sentence tells one at most.
-func understood(e handoff.Said, f *delivery) bool {
+func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
 	if e.Made && e.Share >= 0.8 {
 		return true
 	}
-	first := speakable.FirstSentence(e.Text)
-	if first != "" && strings.HasPrefix(wording.Preface(f.text), first) {
-		next := speakable.FirstSentence(e.Text[len(first):])
-		if next == "" {
+	end := 0
+	for leads := true; leads; {
+		sentence := speakable.FirstSentence(e.Text[end:])
+		if sentence == "" {
 			return false
 		}
-		first += next
+		end += len(sentence)
+		leads = s.language.LeadsIn(f.text, sentence)
 	}
-	return len(f.works) == 1 && first != "" && len(heardOf(e)) >= len(first)
+	return !f.several && len(heardOf(e)) >= end
 }
 
 // heardOf returns as much of what a response said as had been heard, to the last whole word.
@@ -284,7 +286,7 @@ func (s *Schedule) tellFinals() {
 	case s.quiet && age < finalsTogether && s.running(): // another one may end just now
 		return
 	}
-	f := &delivery{class: classFinal}
+	f := &delivery{class: classFinal, several: len(s.finals) > 1}
 	var ended []handoff.Record
 	for _, held := range s.finals {
 		f.works, ended = append(f.works, held.rec.ID), append(ended, held.rec)

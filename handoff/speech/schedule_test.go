@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //	said ID|last [cut|unheard|unsaid [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more of it was to be made)
 //	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER]
 //	doing ID KIND TEXT | remark ID TEXT | question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE
-//	done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
+//	done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK,WORK TEXT | told ID | concerned ID
 
 // TestSchedules plays every script; -update rewrites the golden lines.
 func TestSchedules(t *testing.T) {
@@ -211,7 +211,9 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeFailed,
 			Fault: handoff.Fault(handoff.CodeAgentFailed, word[2], "")}}, nil
 	case "gave":
-		return Gave{Utterance: word[1], Works: []string{word[2]}, Text: word[3]}, nil
+		return Gave{Utterance: word[1], Works: strings.Split(word[2], ","), Text: word[3]}, nil
+	case "told":
+		return Told{word[1]}, nil
 	case "concerned":
 		return Concerned{word[1]}, nil
 	}

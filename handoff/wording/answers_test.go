@@ -68,3 +68,27 @@ func TestUnheardWords(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLeadsIn: that work is done is no meaning of an outcome in any language, nor are the words with which it is told
+// again; what came of it is.
+func TestLeadsIn(t *testing.T) {
+	rec := handoff.Record{Server: "bigpc", Title: "Auth refactor", Outcome: handoff.OutcomeResult, Text: "One test fails."}
+	for _, name := range Languages() {
+		l := Language(name)
+		message := l.OutcomeMessage(rec)
+		if lead, _ := SplitMessage(message); !strings.HasPrefix(lead, l.done(rec)) {
+			t.Errorf("%s: %s", l, lead)
+		}
+		for sentence, leads := range map[string]bool{l.done(rec): true, l.say("resume") + " " + l.done(rec): true,
+			l.say("resume"): true, "One test fails.": false, l.say("resume") + " One test fails.": false} {
+			if l.LeadsIn(message, sentence) != leads {
+				t.Errorf("%s: %q leads in: %t", l, sentence, !leads)
+			}
+		}
+		for sentence := range strings.SplitAfterSeq(l.done(rec), "。") {
+			if !l.LeadsIn(message, sentence) {
+				t.Errorf("%s: %q is taken for what came of it", l, sentence)
+			}
+		}
+	}
+}

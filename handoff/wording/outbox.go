@@ -33,7 +33,7 @@ func (l Language) AwaySummary(records []handoff.Record, began time.Time) string 
 	}) {
 		lead = l.say("away.gone", "counted", counted)
 	}
-	return Message(lead+" Tell the caller this as one sentence; give details when asked."+ask, details)
+	return Message(lead+tellAway+ask, details)
 }
 
 // tally counts outcomes in words, and tells each in a line. Work that was not begun is told as that, with the name by
