@@ -59,8 +59,8 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 }
 
 // More words go into running work or behind it, as the person chose, and that is read back. What waits behind work that
-// is stopped is left to the router. Ended work is done again in its session: once, if the answer to that was lost and it
-// is pressed again.
+// is stopped is left to the router. Ended work is done again in its session: once, if the answer to that was lost and
+// it is pressed again.
 func TestPageGivesMoreToWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
