@@ -62,20 +62,22 @@ type Lines struct {
 
 // An end is where a server is reached.
 type end struct {
-	agent string
-	line  *line     // nil: its machine is not connected
-	lost  time.Time // when it was connected last; zero: not in this life
+	agent  string
+	line   *line           // nil: its machine is not connected
+	lost   time.Time       // when it was connected last; zero: not in this life
+	coming <-chan struct{} // closed once its machine has connected, or does not; nil: it is not about to
 }
 
-// put says that servers are reached by a line; nil: that their machine is not connected.
-func (l *Lines) put(all []Server, by *line) {
+// put says that servers are reached by a line; nil: that their machine is not connected, but is about to be until
+// coming is closed.
+func (l *Lines) put(all []Server, by *line, coming <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ends == nil {
 		l.ends = map[string]end{}
 	}
 	for _, s := range all {
-		e := end{agent: s.Agent.Name, line: by, lost: l.ends[s.Name].lost}
+		e := end{agent: s.Agent.Name, line: by, lost: l.ends[s.Name].lost, coming: coming}
 		if by == nil && l.ends[s.Name].line != nil {
 			e.lost = time.Now()
 		}
@@ -94,6 +96,13 @@ func (l *Lines) drop(names []string) {
 	}
 }
 
+func (l *Lines) end(server string) (to end, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to, known = l.ends[server]
+	return to, known
+}
+
 // Dial opens a connection to the agent that a server of the fleet is, wherever its machine keeps its line; apart: one
 // that only reads, beside the one that works. An error is a [*handoff.Error].
 func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, error) {
@@ -110,9 +119,14 @@ func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, 
 
 // DialHere is [Lines.Dial] by the lines of this instance alone.
 func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Conn, error) {
-	l.mu.Lock()
-	to, known := l.ends[server]
-	l.mu.Unlock()
+	to, known := l.end(server)
+	if to.line == nil && to.coming != nil {
+		select {
+		case <-to.coming:
+			to, known = l.end(server)
+		case <-ctx.Done():
+		}
+	}
 	fault := func(reason handoff.Reason, why string) error {
 		return &handoff.Error{Code: handoff.CodeUnreachable, Subject: server, Detail: why, Reason: reason}
 	}

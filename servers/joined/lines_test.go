@@ -3,6 +3,7 @@ package joined
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 
 	"switchboard/handoff"
@@ -36,7 +37,7 @@ func TestDialElsewhere(t *testing.T) {
 				}
 				return near, nil
 			}}
-			lines.put([]Server{{Name: "mini"}}, nil)
+			lines.put([]Server{{Name: "mini"}}, nil, nil)
 			conn, err := lines.Dial(t.Context(), tt.server, true)
 			if tt.want == "" {
 				if err != nil || conn != near {
@@ -52,5 +53,33 @@ func TestDialElsewhere(t *testing.T) {
 				t.Errorf("here is %v", conn)
 			}
 		})
+	}
+}
+
+// TestDialAwaitsLine: the fleet dials an agent as soon as it has it, which is before its machine is connected: the dial
+// waits for the line. So it is when a machine joins, and when it comes back with other agents.
+func TestDialAwaitsLine(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	dialled := make(chan error, 8)
+	s.memory.changing = func(server string) {
+		go func() {
+			conn, err := s.lines.Dial(t.Context(), server, false)
+			if err == nil {
+				err = conn.Close()
+			}
+			dialled <- err
+		}()
+	}
+	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
+	serve(t, door)
+	must(t, <-dialled)
+	must(t, door.Close())
+	more := About{Agents: append([]Agent{{Name: "claude", Kind: "acp"}}, codex.Agents...)}
+	serve(t, s.open(t, Visit{Key: key, Service: door.Service, Name: "mini", About: more}))
+	for range more.Agents {
+		if err := <-dialled; err != nil && !strings.Contains(err.Error(), "no agent claude") { // that machine says so
+			t.Error(err)
+		}
 	}
 }

@@ -107,6 +107,8 @@ type machine struct {
 	kept kept
 	line *line     // nil: it is not connected
 	seen time.Time // when its last line was lost; zero: it had none in this life
+	// coming is closed when the handshake that made this of it has led to a line, or to none; nil: none did.
+	coming <-chan struct{}
 }
 
 // kept is what the body of a record has.
@@ -154,7 +156,7 @@ func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 			return nil, fmt.Errorf("what is known of the machine %s cannot be read: %w", r.Name, err)
 		}
 		m.all[hex.EncodeToString(r.Key)] = one
-		lines.put(m.serversOf(one), nil)
+		lines.put(m.serversOf(one), nil, nil)
 	}
 	return m, nil
 }
@@ -291,9 +293,11 @@ func (m *Machines) place(was *machine, is machine, keep func() error) error {
 		return err
 	}
 	m.mu.Lock()
+	var line *line
 	if now := m.all[hex.EncodeToString(is.Key)]; now != nil {
-		m.lines.put(all, now.line) // the fleet dials at once
+		line = now.line
 	}
+	m.lines.put(all, line, is.coming) // the fleet dials at once
 	m.mu.Unlock()
 	if err := m.cfg.Fleet.Change(drop, specs); err != nil {
 		m.lines.drop(others(all, drop))
@@ -310,11 +314,13 @@ func (m *Machines) place(was *machine, is machine, keep func() error) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lines.drop(drop)
+	m.lines.drop(slices.DeleteFunc(drop, func(name string) bool {
+		return slices.ContainsFunc(all, func(s Server) bool { return s.Name == name })
+	}))
 	if now := m.all[hex.EncodeToString(is.Key)]; now != nil { // its line may be another one than when this began
 		is.line, is.seen = now.line, now.seen
 	}
-	m.lines.put(all, is.line)
+	m.lines.put(all, is.line, is.coming)
 	m.all[hex.EncodeToString(is.Key)] = &is
 	return nil
 }

@@ -36,7 +36,9 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func(
 	}
 	defer func() { _ = conn.Close() }() // it is gone either way
 	defer context.AfterFunc(m.life, func() { _ = conn.Close() })()
-	one, secure, err := m.shake(newSocket(conn))
+	ctx, come := context.WithTimeout(context.Background(), shakeTimeout) // ends when its line is there, or does not come
+	defer come()
+	one, secure, err := m.shake(ctx, newSocket(conn))
 	m.shaken()
 	if errors.Is(err, errLeft) {
 		m.cfg.Log.Info("a machine has left", zap.String("machine", one.Name))
@@ -52,7 +54,7 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func(
 	if err != nil {
 		return nil
 	}
-	m.carry(one, session)
+	m.carry(one, session, come)
 	return nil
 }
 
@@ -78,9 +80,7 @@ func (m *Machines) shaken() {
 }
 
 // shake shakes hands with a machine: it proves its key, and is let in or told why not.
-func (m *Machines) shake(conn *socket) (*machine, *tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), shakeTimeout)
-	defer cancel()
+func (m *Machines) shake(ctx context.Context, conn *socket) (*machine, *tls.Conn, error) {
 	if err := conn.SetDeadline(time.Now().Add(shakeTimeout)); err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,8 @@ func (m *Machines) shake(conn *socket) (*machine, *tls.Conn, error) {
 	return one, secure, err
 }
 
-// let decides whether a machine is let in, and as which. It is called in changes. An error may be a [Refusal].
+// let decides whether a machine is let in, and as which. It is called in changes. An error may be a [Refusal]. ctx ends
+// when the line of the machine is there, or does not come.
 func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*machine, error) {
 	was := m.find(key)
 	invitedAs, invited := "", false
@@ -144,7 +145,7 @@ func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*ma
 	} else if err := m.audit(ctx, "machine "+hex.EncodeToString(key[:8]), invitedAs, "joined"); err != nil {
 		return nil, err
 	}
-	is.kept = is.kept.named(h.About)
+	is.kept, is.coming = is.kept.named(h.About), ctx.Done()
 	if was != nil && !m.differ(was, &is) {
 		return was, nil
 	}
@@ -163,13 +164,15 @@ func (m *Machines) differ(was, is *machine) bool {
 	return !reflect.DeepEqual(m.serversOf(was), m.serversOf(is))
 }
 
-// carry keeps a line until it is lost, in the place of an earlier one of that machine.
-func (m *Machines) carry(one *machine, session *yamux.Session) {
+// carry keeps a line until it is lost, in the place of an earlier one of that machine. come is called once dials find
+// it.
+func (m *Machines) carry(one *machine, session *yamux.Session, come func()) {
 	own := &line{session}
 	defer func() { _ = session.Close() }() // it is gone either way
 	if !m.connect(one.Key, own) {
 		return
 	}
+	come()
 	m.counts.opened.Add(1)
 	m.counts.lines.Add(1)
 	m.cfg.Log.Info("machine connected", zap.String("machine", one.Name))
@@ -204,7 +207,7 @@ func (m *Machines) connect(key []byte, own *line) bool {
 	is.line = own
 	m.all[hex.EncodeToString(key)] = &is
 	all := m.serversOf(&is)
-	m.lines.put(all, own)
+	m.lines.put(all, own, nil)
 	m.mu.Unlock()
 	if before != nil {
 		_ = before.session.Close()
@@ -226,7 +229,7 @@ func (m *Machines) disconnect(key []byte, own *line) {
 	is := *now
 	is.line, is.seen = nil, time.Now()
 	m.all[hex.EncodeToString(key)] = &is
-	m.lines.put(m.serversOf(&is), nil)
+	m.lines.put(m.serversOf(&is), nil, nil)
 }
 
 // tells takes what a machine tells about itself while it is connected.
