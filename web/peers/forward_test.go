@@ -219,6 +219,11 @@ func TestNamelessGoByTheIdsThatTheyName(t *testing.T) {
 			t.Errorf("%s %s: served by %s, want %s", r.path, r.session, got, r.want)
 		}
 	}
+	o.change(func() { o.stale = []string{"b1", "b1"} }) // as while this one drains
+	answer, _ := a.ask(t, "", http.MethodDelete, "/calls/rtc_a1_0011", "")
+	if got := answer.Header.Get("Served-By"); got != "a1" || a.count("again_total", "not_mine") > 0 {
+		t.Errorf("of a call that is here: served by %s, after it was refused elsewhere", got)
+	}
 }
 
 // A client that leaves while its request waits ends that at the other instance, and counts as nothing else.

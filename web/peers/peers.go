@@ -156,14 +156,23 @@ func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller)
 	if !c.Nameless() {
 		return f.locator.Where(ctx, c)
 	}
+	here := false
 	for _, id := range []string{r.PathValue("id"), r.URL.Query().Get("call_id"), r.Header.Get("Mcp-Session-Id")} {
 		for _, p := range f.locator.Peers() {
-			if id != "" && p.ID != f.self && stands(p.ID, id) {
+			switch {
+			case id == "" || !stands(p.ID, id):
+			case p.ID == f.self:
+				here = true
+			default:
 				return p, nil
 			}
 		}
 	}
-	return f.locator.Where(ctx, c) // nobody has them so far
+	at, err := f.locator.Where(ctx, c) // nobody has them so far
+	if here && err == nil {            // also where this instance takes nobody any more
+		at = Peer{ID: f.self}
+	}
+	return at, err
 }
 
 // stands reports whether the id of an instance stands in another id: before a low line, and after the beginning or
