@@ -114,14 +114,17 @@ func (in *instances) draining() bool {
 }
 
 // successor returns the instance that serves a caller who is not here while this one drains: the one that has the home,
-// or is to take it.
+// or is to take it. It is this one where the store was not reached to free the home: no other one could take that.
 func (s *Homes) successor(ctx context.Context, c handoff.Caller) (Instance, error) {
 	claims, err := s.in.Store.Claims(ctx, []handoff.Caller{c})
 	if err != nil {
 		return Instance{}, handoff.Because(handoff.CodeStoreDown, "", err)
 	}
 	id := claims[0].ID
-	if id == "" || id == s.in.Self.ID || s.Dead(id) {
+	if id == s.in.Self.ID {
+		return s.in.Self, nil
+	}
+	if id == "" || s.Dead(id) {
 		s.in.mu.Lock()
 		id = s.in.near.Taker(c)
 		s.in.mu.Unlock()

@@ -119,6 +119,39 @@ func TestDrainedAsWorkBegins(t *testing.T) {
 	})
 }
 
+// TestDrainedWhileTheStoreIsAway: a home that the store could not be told to be free is no home that nobody serves: the
+// instance that drains has it again, and hands it over.
+func TestDrainedWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	for _, user := range []string{"alice", "in a call"} {
+		if at := a.has(t, user); at != "a:8090" {
+			t.Fatalf("%s is at %s", user, at)
+		}
+	}
+	eventually(t, "a to know of b", a.Others)
+	a.held.deaf.Store(true)
+	limit, over := context.WithCancel(t.Context())
+	defer over()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		a.Drain(limit, func(c handoff.Caller) bool { return c.User == "in a call" })
+	}()
+	eventually(t, "alice to be let go of", func() bool { return a.had(grantOf("alice").Caller) == nil && !a.anyLeaving() })
+	if at := b.where(t, "alice"); at != "a:8090" {
+		t.Fatalf("the store has alice at %s", at)
+	}
+	a.held.deaf.Store(false)
+	if at := a.where(t, "alice"); at != "a:8090" {
+		t.Errorf("a sends alice to %s, which sends her back", at)
+	}
+	eventually(t, "alice to be at b", func() bool { return b.where(t, "alice") == "b:8090" })
+	over()
+	<-drained
+}
+
 // TestDrainsAlone: where no other instance is, nothing is handed over.
 func TestDrainsAlone(t *testing.T) {
 	t.Parallel()

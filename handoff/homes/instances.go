@@ -242,7 +242,9 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 		<-leaving
 	}
 	if in.draining() {
-		return s.successor(ctx, c)
+		if at, err := s.successor(ctx, c); err != nil || at.ID != in.Self.ID {
+			return at, err
+		}
 	}
 	if !in.mayAct() {
 		return Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")

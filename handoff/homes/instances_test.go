@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ type instance struct {
 type holdUp struct {
 	redis.Homes
 	*redis.Store
+	deaf atomic.Bool // safe by itself: it is not told of homes that are let go of
 
 	mu    sync.Mutex
 	goOn  chan struct{}     // Guarded by mu: closed when it goes on; nil: it is not held up
@@ -97,6 +99,18 @@ func (h *holdUp) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, erro
 	}
 	h.wait() // its answer is read when it goes on
 	return e, err
+}
+
+func (h *holdUp) Leave(c handoff.Caller) func(context.Context) error {
+	done := h.Store.Leave(c)
+	return func(ctx context.Context) error {
+		if h.deaf.Load() {
+			gone, cancel := context.WithCancel(ctx)
+			cancel()
+			ctx = gone
+		}
+		return done(ctx)
+	}
 }
 
 func (h *holdUp) Set(ctx context.Context, c handoff.Caller, s handoff.Sticky) error {
