@@ -46,7 +46,7 @@ func (m *Machines) read(ctx context.Context) {
 	for _, r := range records {
 		key, was := hex.EncodeToString(r.Key), m.find(r.Key)
 		as := r.Name + " " + string(r.Body)
-		if was != nil && was.Name == r.Name && bytes.Equal(was.Body, r.Body) || m.bad[key] == as {
+		if was != nil && was.Name == r.Name && bytes.Equal(was.Body, r.Body) {
 			continue
 		}
 		is := machine{Record: r}
@@ -54,7 +54,9 @@ func (m *Machines) read(ctx context.Context) {
 		if err == nil {
 			err = m.place(was, is, func() error { return nil })
 		}
-		if delete(m.bad, key); err != nil {
+		if err == nil {
+			delete(m.bad, key)
+		} else if m.bad[key] != as { // told once, and tried again: what is in its way may go
 			m.bad[key] = as
 			m.cfg.Log.Warn("a machine is left out", zap.String("machine", r.Name), zap.Error(err))
 		}

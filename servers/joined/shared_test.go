@@ -1,6 +1,7 @@
 package joined
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -47,4 +48,39 @@ func TestSharedMachines(t *testing.T) {
 	must(t, b.Remove(t.Context(), owner, "studio"))
 	known()
 	until(t, "its line to end", func() bool { return a.counts.lines.Load() == 0 })
+}
+
+// TestSharedNameGetsFree: a machine whose name another one has here, as what was done with that is not read yet, is
+// taken over once the name is free.
+func TestSharedNameGetsFree(t *testing.T) {
+	t.Parallel()
+	store := &memory{kept: map[string]Record{}}
+	fleet := new(memory)
+	s := newInstance(t, store, fleet, newKey(t), true)
+	put := func(key, name string, agents ...string) {
+		t.Helper()
+		about := About{}
+		for _, a := range agents {
+			about.Agents = append(about.Agents, Agent{Name: a, Kind: "codex"})
+		}
+		body, err := json.Marshal(kept{Servers: map[string]string{"codex": "", "lab": "lab"}, About: about})
+		must(t, err)
+		must(t, store.PutMachine(t.Context(), Record{Key: []byte(key), Name: name, Body: body}))
+	}
+	read := func(want ...string) {
+		t.Helper()
+		for range 2 { // in one of them the machines may come in the wrong order
+			must(t, s.newest(t.Context(), func() error { return nil }))
+		}
+		if got := fleet.names(); !slices.Equal(got, want) {
+			t.Errorf("the fleet has %q, want %q", got, want)
+		}
+	}
+	put("1", "mini", "codex", "lab")
+	put("2", "studio", "codex")
+	read("mini", "mini-lab", "studio")
+	put("2", "mini-lab", "codex")
+	read("mini", "mini-lab", "studio")
+	put("1", "mini", "codex")
+	read("mini", "mini-lab")
 }
