@@ -37,27 +37,76 @@ const (
 	invitedKind                      = "invitations"
 )
 
-// machineStore keeps the machines that joined in a store.
-type machineStore struct{ in sessions.Machines }
+// machineStore keeps the machines that joined in a store. One that instances share, and that has lost their key, has
+// come back empty: it is told again what is known here. Else every machine would be refused, and leave.
+type machineStore struct {
+	in interface { // Set once
+		sessions.Machines
+		sessions.Records
+	}
+	shared bool // Set once
+
+	// Owned by who changes which machines there are, like the next: as they were in the store.
+	known map[string]sessions.Machine
+	key   []sessions.Record
+}
 
 // PutMachine implements [joined.Store].
-func (s machineStore) PutMachine(ctx context.Context, r joined.Record) error {
-	return s.in.PutMachine(ctx, sessions.Machine(r))
+func (s *machineStore) PutMachine(ctx context.Context, r joined.Record) error {
+	err := s.in.PutMachine(ctx, sessions.Machine(r))
+	if err == nil && s.shared {
+		s.known[string(r.Key)] = sessions.Machine(r)
+	}
+	return err
 }
 
 // Machines implements [joined.Store].
-func (s machineStore) Machines(ctx context.Context) ([]joined.Record, error) {
-	var all []joined.Record
+func (s *machineStore) Machines(ctx context.Context) ([]joined.Record, error) {
+	if s.shared {
+		if err := s.again(ctx); err != nil {
+			return nil, err
+		}
+	}
 	found, err := s.in.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.known = map[string]sessions.Machine{}
+	var all []joined.Record
 	for _, m := range found {
+		s.known[string(m.Key)] = m
 		all = append(all, joined.Record(m))
 	}
-	return all, err
+	return all, nil
+}
+
+// again tells a store that came back empty what it had: the machines before the key, by which others see that all are
+// there.
+func (s *machineStore) again(ctx context.Context) error {
+	kept, err := s.in.Records(ctx, machinesKeyKind)
+	if err != nil {
+		return err
+	}
+	if len(kept) > 0 || len(s.key) == 0 {
+		s.key = kept
+		return nil
+	}
+	for _, m := range s.known {
+		if err := s.in.PutMachine(ctx, m); err != nil {
+			return err
+		}
+	}
+	_, err = s.in.KeepRecord(ctx, s.key[0])
+	return err
 }
 
 // DropMachine implements [joined.Store].
-func (s machineStore) DropMachine(ctx context.Context, key []byte) (bool, error) {
-	return s.in.DropMachine(ctx, key)
+func (s *machineStore) DropMachine(ctx context.Context, key []byte) (bool, error) {
+	was, err := s.in.DropMachine(ctx, key)
+	if err == nil {
+		delete(s.known, string(key))
+	}
+	return was, err
 }
 
 // invitations keeps invitations in a store. They are few, and a spent one is gone.
@@ -155,8 +204,8 @@ func (s *service) roster(
 	lines := cmp.Or(p.Lines, new(joined.Lines))
 	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, stand: stand.servers, busy: busy}
 	r.machines, err = joined.Open(ctx, joined.Config{
-		Key: key, Store: machineStore{s.store}, Invited: invitations{s.store}, Shared: p.Peers != nil,
-		Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
+		Key: key, Store: &machineStore{in: s.store, shared: p.Peers != nil}, Invited: invitations{s.store},
+		Shared: p.Peers != nil, Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
 	}, lines)
 	return r, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,5 +118,50 @@ func TestMachinesKey(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(first, machinesKey)); err != nil {
 		t.Error("the first has no key any more for when it is alone again")
+	}
+}
+
+// TestEmptiedStoreOfMachines: a store of several instances that came back empty has the machines again that they know,
+// whichever of them looks first, and not those that were removed.
+func TestEmptiedStoreOfMachines(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
+	must(t, err)
+	defer func() { must(t, store.Close()) }()
+	key := sessions.Record{Kind: machinesKeyKind, Name: machinesKeyName, Body: []byte("the key")}
+	must(t, store.PutRecord(t.Context(), key))
+	a, b := &machineStore{in: store, shared: true}, &machineStore{in: store, shared: true}
+	machines := func(in *machineStore) (names []string) {
+		all, err := in.Machines(t.Context())
+		must(t, err)
+		for _, m := range all {
+			names = append(names, m.Name)
+		}
+		return names
+	}
+	mini := joined.Record{Key: make([]byte, 32), Name: "mini", Joined: time.Now(), Body: []byte("{}")}
+	machines(a)
+	must(t, a.PutMachine(t.Context(), mini))
+	want := []string{"mini"}
+	for range 2 { // by who put it, and by who read it
+		if got := machines(b); !slices.Equal(got, want) {
+			t.Fatalf("there are %v", got)
+		}
+		_, err = store.DropMachine(t.Context(), mini.Key)
+		must(t, err)
+		_, err = store.DropRecord(t.Context(), machinesKeyKind, machinesKeyName)
+		must(t, err)
+		if got := machines(a); !slices.Equal(got, want) {
+			t.Errorf("after it came back empty there are %v", got)
+		}
+		if kept, err := store.Records(t.Context(), machinesKeyKind); err != nil || len(kept) != 1 || string(kept[0].Body) != "the key" {
+			t.Errorf("the key is %v, %v", kept, err)
+		}
+		a, b = b, a
+	}
+	_, err = a.DropMachine(t.Context(), mini.Key)
+	must(t, err)
+	if got := machines(b); len(got) > 0 {
+		t.Errorf("after it was removed there are %v", got)
 	}
 }
