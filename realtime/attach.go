@@ -380,8 +380,8 @@ func (c *Call) overlook(kind string, event []byte) {
 	switch kind {
 	case events.TypeSessionCreated:
 		for _, id := range state.orphans {
-			c.legs.toModel(events.Output(c.ids.Next(), c.ids.Next(), id, `{"status":"The connection was lost for a moment. `+
-				`What was begun goes on; do not call again. What comes of it will be told."}`))
+			c.legs.toModel(events.Output(c.ids.Next(), c.ids.Next(), id, `{"status":"unknown","say":"","note":"The connection was `+
+				`lost for a moment. What was begun goes on; do not call again. What comes of it will be told."}`))
 		}
 		state.orphans = nil
 		for _, id := range state.sounded { // somebody may say "stop" into it

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
@@ -53,15 +54,33 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 	}
 }
 
-// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is.
+// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is; nor does
+// the summary of what ended while the caller was away.
 func TestSeveralOutcomesAreAllSaid(t *testing.T) {
-	text := wording.English.FinalsMessage([]handoff.Record{
-		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: "The notes are written. They name three changes. All are small."},
-		{Server: "attic", Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeUnreachable, "attic", "")},
-	})
-	if got := spokenMessage(text); !strings.Contains(got, "notes are written") ||
-		!strings.Contains(got, "attic is not answering") {
-		t.Errorf("said of\n%s:\n%s", text, got)
+	const notes = "The notes are written. They name three changes. All are small."
+	several := []handoff.Record{
+		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: notes, Spoken: notes},
+		{Server: "attic", Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeUnreachable, "attic", ""),
+			Spoken: "attic is not answering."},
+	}
+	for _, text := range []string{wording.English.FinalsMessage(several), wording.English.AwaySummary(several, time.Time{})} {
+		if got := spokenMessage(text); !strings.Contains(got, "notes are written") ||
+			!strings.Contains(got, "attic is not answering") {
+			t.Errorf("said of\n%s:\n%s", text, got)
+		}
+	}
+}
+
+// TestSaysNoMoreThanAnAnswer: an answer with nothing to say is not read out instead.
+func TestSaysNoMoreThanAnAnswer(t *testing.T) {
+	for output, want := range map[string]string{
+		wording.HushAnswer().Encode():                                    "",
+		`{"status":"unknown","say":"","note":"What was begun goes on."}`: "",
+		`{"status":"started"}`:                                           "The answer is: started.",
+	} {
+		if got := spokenOutput(Output{Text: output}); got != want {
+			t.Errorf("%s: it says %q", output, got)
+		}
 	}
 }
 

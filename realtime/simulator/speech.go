@@ -24,8 +24,11 @@ func spokenNews(h Heard) string {
 	return strings.TrimSpace(strings.Join(said, " "))
 }
 
+// maxSummary is how many outcomes of a summary are said; its lead counts them all.
+const maxSummary = 4
+
 // spokenMessage says a system message: the first sentence of its lead and two of what it quotes, or of each outcome
-// where it tells several. One that gives its words is said with those, and one that says it is not to be spoken is not.
+// where it tells several, or one of each where that is a summary. One that gives its words is said with those, and one that says it is not to be spoken is not.
 func spokenMessage(text string) string {
 	var words string
 	if _, given, found := strings.Cut(text, "Say it like this: "); found && json.Unmarshal([]byte(given), &words) == nil {
@@ -45,14 +48,18 @@ func spokenMessage(text string) string {
 	if strings.Contains(lead, "can only be answered on the machine") { // what follows tells where
 		n = 2
 	}
-	outcomes := []string{quote}
-	if strings.Contains(lead, "all of it") {
-		outcomes = strings.Split(quote, "\n")
+	outcomes, short := []string{quote}, false
+	lines := strings.Split(quote, "\n")
+	switch {
+	case strings.Contains(lead, "all of it"):
+		outcomes = lines
+	case strings.Contains(lead, "as one sentence") && len(lines) > 1:
+		outcomes, short = lines[:min(len(lines), maxSummary)], true
 	}
 	begins, again := wording.BeginsLike(text)
 	again = again && quote != ""
 	for i, outcome := range outcomes {
-		if outcomes[i] = spokenQuote(outcome); again {
+		if outcomes[i] = spokenQuote(outcome); again || short {
 			outcomes[i] = sentences(outcomes[i], 1)
 		}
 	}
@@ -90,8 +97,8 @@ func spokenOutput(o Output) string {
 	if !out.IsObject() {
 		return sentences(out.String(), 2)
 	}
-	if say := out.Get("say").String(); say != "" {
-		return say
+	if say := out.Get("say"); say.Exists() { // "" where there is nothing to say
+		return say.String()
 	}
 	for _, key := range []string{"items", "servers", "sessions"} {
 		if list := out.Get(key); list.IsArray() {
