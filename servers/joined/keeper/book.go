@@ -130,6 +130,16 @@ func (b *book) works() bool {
 	return false
 }
 
+// owes reports whether a prompt has ended, not because it was told to stop, and no client knows.
+func (b *book) owes() bool {
+	for _, s := range b.sessions {
+		if t := s.turn; t != nil && t.ended != 0 && !t.told && !t.stopped {
+			return true
+		}
+	}
+	return false
+}
+
 // began says that the agent was started.
 func (b *book) began() {
 	b.running = true
@@ -340,6 +350,7 @@ func (b *book) response(f frame) {
 	case doPrompt:
 		if s := b.sessions[name]; s != nil && s.runs() {
 			t := s.turn
+			t.told = b.client != 0 && (t.client == b.client || r.client == b.client)
 			b.finish(name, s, end{Result: f.Result, Error: f.Error})
 			if t.client == b.client && r.client != b.client {
 				b.tell(frame{Method: onAnswered, Params: raw(t.end)}.line())

@@ -102,8 +102,8 @@ func (r *running) end() {
 	})
 }
 
-// Keep runs a keeper until ctx ends, or nobody has used it for a day. Then its agent is told to stop and to end, and
-// Keep returns when that is done, or takes too long.
+// Keep runs a keeper until ctx ends, or nobody has used it for a day and it owes nobody an answer. Then its agent is
+// told to stop and to end, and Keep returns when that is done, or takes too long.
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
@@ -185,7 +185,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
 				k.book.leave()
-			case k.agent == nil && k.client == nil && time.Since(k.alone) > k.cfg.Unused:
+			case k.agent == nil && k.client == nil && time.Since(k.alone) > k.cfg.Unused && !k.book.owes():
 				return nil // the next client is given another keeper
 			}
 		}

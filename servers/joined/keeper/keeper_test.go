@@ -322,10 +322,13 @@ func TestDeafAgent(t *testing.T) {
 }
 
 // TestSilentPrompt: an agent with a prompt is in use, however long it is silent and though nobody is attached. It is
-// not once it was told to stop, or has answered: then it ends, and its keeper a day later.
+// not once it was told to stop, or has answered: then it ends, and its keeper a day later, unless it has an answer that
+// nobody was told: that waits.
 func TestSilentPrompt(t *testing.T) {
 	t.Parallel()
-	for _, end := range []string{`{"method":"session/cancel","params":{"sessionId":"s"}}`, `{"id":3,"method":"go"}`} {
+	for end, owes := range map[string]bool{
+		`{"method":"session/cancel","params":{"sessionId":"s"}}`: false, `{"id":3,"method":"go"}`: true,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			k := &kept{t: t}
 			attach, over := k.inBubble(time.Hour)
@@ -347,6 +350,24 @@ func TestSilentPrompt(t *testing.T) {
 			time.Sleep(time.Hour + 2*time.Minute)
 			if n := k.ended.Load(); n != 1 {
 				t.Errorf("%d agents have ended, want one that nobody uses", n)
+			}
+			if owes {
+				time.Sleep(100 * time.Hour)
+				select {
+				case <-over:
+					t.Fatal("the keeper has ended, and the answer with it")
+				default:
+				}
+				a := attach()
+				a.ask(1, "initialize")
+				if _, err := fmt.Fprintln(a.conn, `{"id":2,"method":"_switchboard/adopt","params":{"sessionId":"s"}}`); err != nil {
+					t.Error(err)
+				}
+				if a.next(); !strings.Contains(a.next(), `"agent":1`) {
+					t.Fatal("the answer is lost")
+				}
+				a.next()
+				_ = a.conn.Close()
 			}
 			time.Sleep(time.Hour + 2*time.Minute)
 			select {

@@ -10,6 +10,7 @@ type turn struct {
 	size    int
 	gap     bool   // what was said is not all here
 	stopped bool   // it was told to stop
+	told    bool   // a client was told the end
 	ended   uint64 // which of the ends it was; 0: it runs
 	end     end
 }
@@ -44,6 +45,7 @@ func (b *book) adopt(id json.RawMessage, name string) {
 		b.tell(one.line)
 	}
 	if t.ended != 0 {
+		t.told = true
 		b.tell(frame{Method: onAnswered, Params: raw(t.end)}.line())
 	}
 	b.answer(id, frame{Result: raw(map[string]bool{"found": true})})
