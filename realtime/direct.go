@@ -100,7 +100,7 @@ func (f *Front) serveDirect(
 		}
 		model, fault := f.join(staying, id, header)
 		if fault == nil {
-			f.stay(ctx, staying, grant, id, header, model, pass, &attached{ours: true, lowers: offer.Lowers}, nil)
+			f.stay(ctx, staying, grant, id, header, model, pass, &attached{ours: true, lowers: offer.lowers}, nil)
 			return
 		}
 		f.log.Warn("call of the voice model's server not joined",

@@ -48,10 +48,10 @@
 // # Speech into the voice
 //
 // A client that lowers the sound while its person speaks into it (?lowers=1) hears murmurs to their end: what goes on,
-// has other words, or has none 2.5 s after it, cuts the sound. A WebRTC leg decides that itself (rtc/lower.go). For a
-// page on a WebSocket, and for one whose sound the provider plays, the call does (yield.go), if the session says
-// interrupt_response: false. It cancels the response, and tells the page (handoff.cut) or the provider to stop. Where
-// that field is not so, and for every other client, the model stops at once.
+// has other words, or has none 2.5 s after it, cuts the sound. The call decides that (yield.go), if the session says
+// interrupt_response: false: the model would stop what it still makes at the first murmur. The call cancels the
+// response, and tells who plays it to stop: a WebRTC leg or a page on a WebSocket (handoff.cut), or the provider. Where
+// that field is not so, and for every other client, the voice stops at once.
 //
 // # Calls of the provider
 //

@@ -242,8 +242,9 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	return c.run(ctx, f.config.Router)
 }
 
-// ServeBooth carries a call of a client in this process, until either end or ctx ends it.
-func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc.Booth) error {
+// ServeBooth carries a call of a client in this process, until either end or ctx ends it. lowers: the client lowers the
+// sound while its person speaks into it.
+func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc.Booth, lowers bool) error {
 	pass, fault := f.quota.enter(ctx, grant)
 	if fault != nil {
 		client.Abandon()
@@ -255,7 +256,10 @@ func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc
 		client.Abandon()
 		return fault
 	}
-	call := f.admit(grant, newCallID(f.config.Instance), 0, client, model, func(c *Call) { c.renews(f.another("", nil)) })
+	call := f.admit(grant, newCallID(f.config.Instance), 0, client, model, func(c *Call) {
+		c.renews(f.another("", nil))
+		c.hearing.yielding.lowers = lowers
+	})
 	return f.serve(ctx, call, client, model, pass)
 }
 

@@ -182,26 +182,17 @@ func (h *hearing) callerSpeaks(event []byte) {
 	}
 }
 
-// worded reports what the caller said, also where it was no word: then no more is to come of it. A leg that lowers its
-// sound learns whether that interrupts.
+// worded reports what the caller said, also where it was no word: then no more is to come of it.
 func (h *hearing) worded(text, item string) {
-	h.meant(item, text == "" || h.backchannel != nil && h.backchannel(text))
+	h.understood(item, text == "" || h.backchannel != nil && h.backchannel(text))
 	h.report(handoff.Heard{Text: text, Began: h.speeches.worded(item)})
 }
 
-// notWorded reports that nobody will know the words of what the caller said. To a leg that lowers its sound it is no
-// backchannel: it may have been a "stop".
+// notWorded reports that nobody will know the words of what the caller said. It counts as no backchannel: it may have
+// been a "stop".
 func (h *hearing) notWorded(item string) {
-	h.meant(item, false)
+	h.understood(item, false)
 	h.report(handoff.Heard{Lost: true, Began: h.speeches.worded(item)})
-}
-
-// meant passes on what the words of something that the caller said mean for the sound that they speak into.
-func (h *hearing) meant(item string, backchannel bool) {
-	if h.legs.performs {
-		h.legs.toLeg(events.Encode(events.Object{"type": events.TypeWords, "item_id": item, "backchannel": backchannel}))
-	}
-	h.understood(item, backchannel)
 }
 
 // mark keeps a commit or a clear of the client among the sound.

@@ -38,6 +38,8 @@ type rtcOffer struct {
 	rtc.Offer
 	form  []byte // the session of its form, checked; or nil
 	model string // that it asks for, or ""
+
+	lowers bool // its client lowers the sound while its person speaks into it
 }
 
 // ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
@@ -107,7 +109,7 @@ func (f *Front) serveOffer(
 	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) {
 		c.renews(f.another(offer.model, r.Header))
 		c.session.begins = func(fault *handoff.Error) { begun <- fault }
-		c.legs.tells = tellsOurs(r.URL.Query())
+		c.legs.tells, c.hearing.yielding.lowers = tellsOurs(r.URL.Query()), offer.lowers
 		if offer.Session != nil {
 			c.mask.Await()
 		}
@@ -146,7 +148,7 @@ func readOffer(w http.ResponseWriter, r *http.Request, grant handoff.Grant) (rtc
 	if fault == nil {
 		fault = offer.Check()
 	}
-	offer.Lowers = r.URL.Query().Get(lowers) == "1"
+	offer.lowers = r.URL.Query().Get(lowers) == "1"
 	offer.configure(grant.Session, r.URL.Query().Get("model"))
 	return offer, fault
 }

@@ -227,6 +227,7 @@ func (f *Front) serveReoffer(
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
+	c.do(func() { c.hearing.yielding.lowers = offer.lowers })
 	if !c.place(l, &running) {
 		l.Abandon()
 		overAlready().Reply(w, true)

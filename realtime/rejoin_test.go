@@ -264,11 +264,24 @@ func (h *house) browse(url string) (b *rtctest.Browser, id string) {
 	return b, strings.TrimPrefix(response.Header.Get("Location"), "/v1/realtime/calls/")
 }
 
+// wantLowers checks whether the client of a call counts as one that lowers the sound.
+func (h *house) wantLowers(id string, want bool) {
+	h.t.Helper()
+	h.front.mu.Lock()
+	c := h.front.calls[id]
+	h.front.mu.Unlock()
+	c.do(func() {
+		if got := c.hearing.yielding.lowers; got != want {
+			h.t.Errorf("it lowers the sound: %t", got)
+		}
+	})
+}
+
 // A browser that lost its network comes back with a new offer: it hears again, and nothing was said meanwhile.
 func TestBrowserRejoins(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
-	b, id := h.browse(desk + comesBack)
+	b, id := h.browse(desk + comesBack + "&lowers=1")
 	model := rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	settle(t, model)
@@ -276,6 +289,7 @@ func TestBrowserRejoins(t *testing.T) {
 	for range 3 {
 		expect(t, model, events.TypeSessionUpdate)
 	}
+	h.wantLowers(id, true)
 	b.Unplug()
 	h.awaitHeld(true)
 	h.router.mu.Lock()
@@ -287,6 +301,7 @@ func TestBrowserRejoins(t *testing.T) {
 	if same != id {
 		t.Errorf("it came back to %s", same)
 	}
+	h.wantLowers(id, false)
 	if up := expect(t, model, events.TypeSessionUpdate); !gjson.Get(up, "session.audio.output.format").Exists() {
 		t.Errorf("the formats: %s", up)
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // A yielding is what a caller says into sound, in a call whose client lowers that meanwhile and whose model was told to
-// go on (interrupt_response: false). A leg that plays the sound itself decides by itself, see package rtc.
+// go on (interrupt_response: false).
 type yielding struct {
 	lowers bool            // the client does, and does what we say; set by it as it begins or comes back
 	said   []*interjection // oldest first
@@ -57,7 +57,11 @@ func (h *hearing) spokenInto(now time.Time) bool {
 			continue
 		}
 		into[id] = true
-		sounds = sounds || v.sounds && !v.from.After(now) && (h.attached == nil || !h.attached.tells || !v.from.IsZero())
+		began := h.legs.performs || !v.from.After(now) // what a leg has it plays, or is about to
+		if h.attached != nil && h.attached.tells {
+			began = !v.from.IsZero()
+		}
+		sounds = sounds || v.sounds && began
 	}
 	if len(into) == 0 {
 		return true

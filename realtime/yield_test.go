@@ -216,3 +216,28 @@ func TestYieldsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestYieldsToWhatALegPlays: a leg plays what it has, whenever that would be over by estimate.
+func TestYieldsToWhatALegPlays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newWire()
+		s := newStageFor(t, client, performing{client})
+		s.call.hearing.yielding.lowers = true
+		s.open(patient)
+		s.fromModel(began("r1", ""), audio("r1", 20*time.Second), done("r1", "", "completed"))
+		s.fromModel(began("r2", ""), audio("r2", time.Second))
+		s.fromClient(`{"type":"switchboard.played","response_id":"r1","audio_ms":900,"cut":true}`)
+		s.model.sent()
+		s.fromModel(speechStarted("u1"))
+		if got := types(s.model.sent()); got != "" {
+			t.Errorf("at the first sound the model is sent %q", got)
+		}
+		s.client.sent()
+		s.wait(yieldAfter)
+		told := strings.Join(s.client.sent(), "")
+		if got := types(s.model.sent()); got != "response.cancel" || !strings.Contains(told, `"response_ids":["r2"]`) {
+			t.Errorf("the model is sent %q, the leg %q", got, told)
+		}
+		s.close()
+	})
+}

@@ -94,7 +94,7 @@ func TestPageCall(t *testing.T) {
 	p.Press("\r")
 	p.Status("bigpc and laptop are working")
 	p.Until(`window.far.events.length === 2 && window.far.tracks === 1`)
-	if got := eval[string](p, `JSON.stringify(far.events[0]) + far.type`); got != `{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}application/sdp` {
+	if got := eval[string](p, `JSON.stringify(far.events[0]) + far.type`); got != `{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"},"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}application/sdp` {
 		t.Errorf("first event %s", got)
 	}
 	if focus := eval[string](p, `document.activeElement.id`); focus != "mute" {

@@ -129,7 +129,7 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h",
 		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
 	stopRouter := background(t, r.Run)
-	booth := rtc.NewBooth(client == lowersIt, p.hear, p.event)
+	booth := rtc.NewBooth(p.hear, p.event)
 	model, lines := newModelOfPanel(p, booth), rtctest.NewPipes()
 	stopModel := background(t, func(ctx context.Context) error { return model.Serve(ctx, lines) })
 	front, err := realtime.NewFront(realtime.Config{
@@ -142,7 +142,10 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 		id := p.offers(lines)
 		carried.Go(func() { must(t, front.ServeCarried(t.Context(), calltest.Grant, id)) })
 	} else {
-		carried.Go(func() { must(t, front.ServeBooth(t.Context(), calltest.Grant, booth)) })
+		carried.Go(func() { must(t, front.ServeBooth(t.Context(), calltest.Grant, booth, client == lowersIt)) })
+	}
+	if client == lowersIt {
+		booth.Say([]byte(`{"type":"session.update","session":{"type":"realtime","audio":{"input":` + goesOnItself + `}}}`))
 	}
 	carried.Go(func() { p.speak(booth) })
 	for _, line := range caller {
@@ -162,14 +165,18 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 	return p
 }
 
+// goesOnItself is how the session hears the person of a client that lowers the sound.
+const goesOnItself = `{"transcription":{"model":"gpt-4o-mini-transcribe"},` +
+	`"turn_detection":{"type":"server_vad","interrupt_response":false}}`
+
 // offers begins a call of the voice model's server, as a page does.
 func (p *panelist) offers(lines *rtctest.Pipes) (id string) {
 	p.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	must(p.t, form.WriteField("sdp", "an offer"))
-	must(p.t, form.WriteField("session", `{"type":"realtime","model":"`+simulator.Name+`","audio":{"input":{"transcription":`+
-		`{"model":"gpt-4o-mini-transcribe"},"turn_detection":{"type":"server_vad","interrupt_response":false}}}}`))
+	must(p.t, form.WriteField("session",
+		`{"type":"realtime","model":"`+simulator.Name+`","audio":{"input":`+goesOnItself+`}}`))
 	must(p.t, form.Close())
 	transport := &http.Transport{DialContext: lines.Dial}
 	defer transport.CloseIdleConnections()

@@ -68,7 +68,7 @@ const (
 const (
 	TypeCall    = "handoff.call"    // which call its WebSocket is, call_id, before anything else
 	TypeRenewed = "handoff.renewed" // the model's session was replaced: took_ms without one
-	TypeCut     = "handoff.cut"     // the caller interrupts these response_ids, to a WebSocket with ?lowers=1
+	TypeCut     = "handoff.cut"     // the caller interrupts these response_ids, to who plays them for one with ?lowers=1
 )
 
 // Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
@@ -77,9 +77,6 @@ const (
 	TypePlayed = "switchboard.played"
 	// TypeFormats is a session.update that sets the sound which the leg carries.
 	TypeFormats = "switchboard.formats"
-	// TypeWords says what the call made of the caller's words, item_id: backchannel, true where they only show that
-	// they listen.
-	TypeWords = "switchboard.words"
 	// TypeOpened says that the client can be reached: from now on it sets its session up.
 	TypeOpened = "switchboard.opened"
 	// TypeOpening is a session.update that the client's session begins with, and which the client never sends.

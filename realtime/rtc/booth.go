@@ -13,16 +13,14 @@ type Booth struct {
 	*outbound.Queue
 	heard  func(now time.Time, response string) // Set once: a frame of a response was played; "": silence after one
 	event  func(event []byte)                   // Set once: takes what the data channel would carry
-	lowers bool                                 // Set once
 	says   chan []byte                          // events of the client
 	speaks chan []byte                          // its sound
 	done   chan struct{}                        // closed when Run has ended
 }
 
-// NewBooth returns a client that is not carried yet. Lowers: it lowers the sound while its person speaks into it, see
-// [Offer]. Its functions are called by the goroutine of Run.
-func NewBooth(lowers bool, heard func(now time.Time, response string), event func([]byte)) *Booth {
-	return &Booth{Queue: outbound.New(outbound.MaxBytes, nil), heard: heard, event: event, lowers: lowers,
+// NewBooth returns a client that is not carried yet. Its functions are called by the goroutine of Run.
+func NewBooth(heard func(now time.Time, response string), event func([]byte)) *Booth {
+	return &Booth{Queue: outbound.New(outbound.MaxBytes, nil), heard: heard, event: event,
 		says: make(chan []byte), speaks: make(chan []byte), done: make(chan struct{})}
 }
 
@@ -55,7 +53,7 @@ func (b *Booth) Close(reason *handoff.Error) {
 func (b *Booth) Run(take func(event []byte)) {
 	defer close(b.done)
 	p := newPlayer(narrow)
-	p.lowers, p.formats.asked = b.lowers, p.ids.Next()
+	p.formats.asked = p.ids.Next()
 	tell := func(t effects) {
 		for _, event := range t.up {
 			take(event)
@@ -76,20 +74,22 @@ func (b *Booth) Run(take func(event []byte)) {
 			opened = true
 			take(openedEvent())
 		}
+		says := b.says
+		if !p.formats.known {
+			says = nil // they may set formats
+		}
 		select {
 		case <-b.Ready():
 			for event, ok := b.Next(); ok; event, ok = b.Next() {
 				tell(p.fromModel(event))
 			}
-		case event := <-b.says:
+		case event := <-says:
 			tell(p.fromClient(event))
 		case sound := <-b.speaks:
 			if !p.formats.known {
 				continue
 			}
-			sound = p.formats.say(sound)
-			p.listen(sound)
-			take(appendEvent(sound))
+			take(appendEvent(p.formats.say(sound)))
 		case now := <-ticker.C:
 			frame, follows := p.next()
 			tell(follows)

@@ -68,8 +68,7 @@ func (p *player) fromClient(event []byte) effects {
 	case events.TypePlayed,
 		events.TypeFormats,
 		events.TypeOpened,
-		events.TypeOpening,
-		events.TypeWords: // they would be taken for ours
+		events.TypeOpening: // they would be taken for ours
 		return p.refuse(event, "Events of Switchboard are not events of clients.")
 	case events.TypeOutputClear:
 		return p.clear()

@@ -211,7 +211,6 @@ func (l *Leg) Run(take func(event []byte)) {
 	if l.offer.opus != 0 {
 		r.player.formats.opus, r.reorder.decoder = true, newDecoder()
 	}
-	r.player.lowers = l.offer.Lowers
 	r.player.formats.asked = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))
 	r.loop()

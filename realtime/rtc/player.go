@@ -48,9 +48,7 @@ type player struct {
 	newest    string               // the response that sounded last
 	tails     int                  // Set once: frames of silence that follow speech
 	tail      int                  // frames of silence still to send
-	patient   bool                 // the caller's speech does not interrupt
-	lowers    bool                 // Set once: the client lowers the sound into which somebody speaks
-	low       *lowered             // nil: nobody speaks into it, or it was cut
+	patient   bool                 // the caller's speech does not interrupt, unless the call says so (handoff.cut)
 	formats   formats              // of the model's sound
 	dropped   int                  // bytes that found the queue full
 	frame     [frameBytes]byte
@@ -134,13 +132,15 @@ func (p *player) fromModel(event []byte) effects {
 	case events.TypeDone:
 		pass.add(p.finish(gjson.GetBytes(event, "response.id").String()))
 	case events.TypeSpeechStarted:
-		pass.add(p.spokenInto(gjson.GetBytes(event, "item_id").String()))
-	case events.TypeSpeechStopped:
-		p.spoken()
-	case events.TypeCommitted:
-		p.named(gjson.GetBytes(event, "item_id").String())
-	case events.TypeWords:
-		return p.understand(gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "backchannel").Bool())
+		if !p.patient {
+			pass.add(p.cut(all))
+		}
+	case events.TypeCut:
+		which := map[string]bool{}
+		for _, id := range gjson.GetBytes(event, "response_ids").Array() {
+			which[id.String()] = true
+		}
+		return p.cut(func(response string) bool { return which[response] })
 	case events.TypeOutputClear: // somebody beside the client asks for it
 		return p.clear()
 	case events.TypeError:
@@ -257,7 +257,6 @@ func (p *player) report(response string, cut bool) (t effects) {
 
 // next returns the frame that is due, which is valid until the next call, or nil when there is none now.
 func (p *player) next() (frame []byte, follows effects) {
-	follows = p.yield()
 	for len(p.queue) > 0 {
 		s := p.queue[0]
 		if n := s.take(p.frame[:]); n > 0 {
@@ -341,7 +340,6 @@ func all(string) bool { return true }
 // client that its buffer is empty if it was told that it is not.
 func (p *player) cut(which func(response string) bool) (t effects) {
 	var reports effects
-	p.low = nil
 	for response := range p.live {
 		if which(response) {
 			p.muted[response] = true

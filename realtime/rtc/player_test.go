@@ -60,10 +60,6 @@ func (d *deck) do(line string) {
 		d.told(d.p.fromClient([]byte(rest)))
 		return
 	}
-	if line == lowering {
-		d.p.lowers = true
-		return
-	}
 	var frames int
 	if n, _ := fmt.Sscanf(line, "play %d", &frames); n == 1 {
 		for range frames {
@@ -91,24 +87,9 @@ func making(response string) string {
 }
 
 const (
-	spokenTo  = `{"type":"input_audio_buffer.speech_started"}`
-	spokenOut = `{"type":"input_audio_buffer.speech_stopped"}`
-	lowering  = "lowers" // the client does
+	spokenTo = `{"type":"input_audio_buffer.speech_started"}`
+	callCuts = `{"type":"handoff.cut","response_ids":["r"]}`
 )
-
-// meant is what the call made of the caller's words.
-func meant(backchannel bool) string {
-	return fmt.Sprintf(`{"type":"switchboard.words","backchannel":%t}`, backchannel)
-}
-
-// spokenBy and meantBy are the same of an item.
-func spokenBy(item string) string {
-	return fmt.Sprintf(`{"type":"input_audio_buffer.speech_started","item_id":%q}`, item)
-}
-
-func meantBy(item string, backchannel bool) string {
-	return fmt.Sprintf(`{"type":"switchboard.words","item_id":%q,"backchannel":%t}`, item, backchannel)
-}
 
 // patient is a session that speech does not interrupt.
 const patient = `{"type":"switchboard.session.updated",` +
@@ -182,65 +163,16 @@ var playerCases = []struct {
 			"up conversation.item.truncate i 140"}, 7},
 	{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
 		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
-	{"lowered: a murmur cuts nothing", []string{lowering, making("r"), sounds("r", "i", 2000, 1), made("r"), "play 10", spokenTo,
-		"play 20", spokenOut, "play 30", meant(true), "play 60"},
+	{"the call cuts a response, whose answer is heard", []string{patient, making("r"), sounds("r", "i", 4000, 1), made("r"),
+		"play 10", spokenTo, "play 20", making("s"), sounds("s", "j", 200, 2), "play 10", callCuts, made("s"), "play 20"},
 		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
-			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped",
-			"down output_audio_buffer.stopped r"}, 100 + shortTail},
-	{"lowered: who goes on speaking interrupts after 700 ms", []string{lowering, making("r"), sounds("r", "i", 4000, 1),
-		"play 10", spokenTo, "play 35", "play 20"},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
-			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 900"}, 45 + shortTail},
-	{"lowered: a short word interrupts once it is known, and its answer is heard", []string{lowering, making("r"),
-		sounds("r", "i", 4000, 1), made("r"), "play 10", spokenTo, "play 20", spokenOut, making("s"), sounds("s", "j", 200, 2),
-		"play 10", meant(false), made("s"), "play 20"},
-		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
-			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped", "down response.created",
-			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 800", "down response.done",
-			"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 40 + 10 + shortTail},
-	{"lowered: who goes on after a murmur whose words come meanwhile interrupts", []string{lowering, making("r"),
-		sounds("r", "i", 4000, 1), "play 10", spokenBy("u"), "play 20", spokenOut, "play 5", spokenBy("w"), "play 5",
-		meantBy("u", true), "play 30", "play 20"},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started u",
-			"down input_audio_buffer.speech_stopped", "down input_audio_buffer.speech_started w",
-			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 1400"}, 70 + shortTail},
-	{"lowered: a stop whose words come while something else is said", []string{lowering, making("r"),
-		sounds("r", "i", 4000, 1), "play 10", spokenBy("u"), "play 20", spokenOut, "play 5", spokenBy("w"), "play 5",
-		meantBy("u", false), "play 20"},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started u",
-			"down input_audio_buffer.speech_stopped", "down input_audio_buffer.speech_started w",
-			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 800"}, 40 + shortTail},
-	{"lowered: words of what was said before it cut nothing", []string{lowering, making("r"),
-		sounds("r", "i", 2000, 1), made("r"), "play 10", spokenBy("u"), "play 20", meantBy("t", false), spokenOut,
-		meantBy("u", true), "play 90"},
-		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
-			"down input_audio_buffer.speech_started u", "down input_audio_buffer.speech_stopped",
-			"down output_audio_buffer.stopped r"}, 100 + shortTail},
-	{"lowered: words of an item that has its name once it is over", []string{lowering, making("r"),
-		sounds("r", "i", 2000, 1), made("r"), "play 10", spokenTo, "play 20", spokenOut,
-		`{"type":"input_audio_buffer.committed","item_id":"u"}`, meantBy("u", true), "play 90"},
-		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
-			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped",
-			"down input_audio_buffer.committed u", "down output_audio_buffer.stopped r"}, 100 + shortTail},
-	{"lowered: words that never come", []string{lowering, making("r"), sounds("r", "i", 4000, 1), "play 10", spokenTo,
-		"play 20", spokenOut, "play 125", "play 20"},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
-			"down input_audio_buffer.speech_stopped", "down output_audio_buffer.cleared r",
-			"up conversation.item.truncate i 3100"}, 155 + shortTail},
-	{"lowered: who interrupts after words that never came", []string{lowering, making("r"), sounds("r", "i", 1000, 1),
-		made("r"), "play 10", spokenTo, "play 20", spokenOut, "play 30", making("s"), sounds("s", "j", 4000, 2), "play 10", spokenTo,
-		"play 35", "play 20"},
-		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r",
-			"down input_audio_buffer.speech_started", "down input_audio_buffer.speech_stopped",
-			"down output_audio_buffer.stopped r", "down response.created", "down output_audio_buffer.started s",
-			"down input_audio_buffer.speech_started", "down output_audio_buffer.cleared s", "up conversation.item.truncate j 900"},
-		50 + shortTail + 45 + shortTail},
-	{"lowered: nothing that has not begun to sound", []string{lowering, making("r"), spokenTo, sounds("r", "i", 120, 1), "play 2"},
-		[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
-	{"lowered: the client clears", []string{lowering, making("r"), sounds("r", "i", 2000, 1), "play 10", spokenTo, "play 5",
-		`<{"type":"output_audio_buffer.clear"}`, "play 50"},
-		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
-			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 300"}, 15 + shortTail},
+			"down input_audio_buffer.speech_started", "down response.created", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 800", "down response.done", "down output_audio_buffer.started s",
+			"down output_audio_buffer.stopped s"}, 40 + 10 + shortTail},
+	{"the call cuts a response that is being made", []string{patient, making("r"), sounds("r", "i", 1000, 1), "play 10",
+		callCuts, sounds("r", "i", 1000, 1), "play 9", made("r"), "play 9"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 200", "down response.done"}, 10 + shortTail},
 	{"the client clears",
 		[]string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
 		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r",

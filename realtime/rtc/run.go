@@ -206,9 +206,7 @@ func (r *run) passSound(least int) {
 		return
 	}
 	if sound := r.reorder.take(least); sound != nil {
-		sound = r.player.formats.say(sound)
-		r.player.listen(sound)
-		r.pass(appendEvent(sound))
+		r.pass(appendEvent(r.player.formats.say(sound)))
 	}
 }
 

@@ -24,7 +24,6 @@ const (
 type Offer struct {
 	SDP     string // at most [MaxSDP] bytes
 	Session []byte // a session.update that it came with, or nil
-	Lowers  bool   // the client lowers the sound while its person speaks into it, so that a murmur need not cut it
 
 	line    line // the best of ours that it can speak
 	opus    byte // the payload type of its Opus, which it speaks beside the wide line; 0: it does not

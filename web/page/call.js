@@ -27,7 +27,6 @@ export class Call {
   #bySocket = false; // the call goes over a WebSocket, and does to its end
   #blocked = false; // WebRTC does not get through on this network
   #direct = false; // the sound does not go through Switchboard: the call ends with its line
-  #lowers = false; // the voice gets quieter while somebody speaks into it, and Switchboard cuts it
   #saying = false; // something typed is on its way
   #waiting = []; // { id, text }: typed, and not sent yet; it outlives a call that did not come up or was lost
   #mic = null; // MediaStream
@@ -275,7 +274,6 @@ export class Call {
     let up = false;
     const mine = (f) => (...a) => { if (life === this.#life && line === this.#line) f(...a); };
     const { interrupt, language } = this.wishes();
-    this.#lowers = interrupt;
     const line = this.#line = new Line({
       event: mine((text) => this.#receive(text)),
       stream: mine((stream) => this.#play(stream)),
@@ -313,10 +311,11 @@ export class Call {
 
   // Switchboard adds its tools by itself; the page only wants to see what was heard.
   #configure() {
-    const { voice, speed, language, interrupt } = this.wishes();
-    const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe", ...(language && { language }) } } };
-    const cutForUs = this.#lowers && (this.#direct || this.#bySocket); // or else the voice model would, at the first murmur
-    if (!interrupt || cutForUs) audio.input.turn_detection = { type: "server_vad", interrupt_response: false };
+    const { voice, speed, language } = this.wishes();
+    const audio = { input: {
+      transcription: { model: "gpt-4o-mini-transcribe", ...(language && { language }) },
+      turn_detection: { type: "server_vad", interrupt_response: false }, // Switchboard cuts the voice, if at all: the model would at the first murmur
+    } };
     if (voice || speed !== "1") audio.output = { ...(voice && { voice }), ...(speed !== "1" && { speed: Number(speed) }) };
     const byText = !this.#mic && this.state().call.mic === "off" && this.written(); // who was refused the microphone called to hear
     const how = byText ? ["text"] : this.#silent ? ["audio"] : null;
