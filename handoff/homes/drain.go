@@ -19,6 +19,8 @@ const (
 	beginFor = 5 * time.Second
 	// leavingAtOnce bounds the homes that are handed over at a time.
 	leavingAtOnce = 64
+	// releasedAtOnce bounds the idle homes that are let go of at a time: the store forgets them within leaveWithin.
+	releasedAtOnce = 512
 )
 
 // Others reports whether another instance is there that takes homes.
@@ -96,11 +98,15 @@ func (s *Homes) anyLeaving() bool {
 	return len(s.in.leaving) > 0
 }
 
-// release lets go of homes that nothing is open in and nobody has come to for a while.
+// release lets go of homes that nothing is open in and nobody has come to for a while. What exceeds releasedAtOnce is
+// left to the next time.
 func (s *Homes) release(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.homes {
+		if len(s.in.leaving) >= releasedAtOnce {
+			return
+		}
 		if h.end != nil && h.guests == 0 && now.Sub(h.asked) >= idleFor && h.Idle() {
 			s.dropLocked(h)
 		}

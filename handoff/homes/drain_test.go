@@ -2,10 +2,13 @@ package homes
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/router"
 )
 
 // TestDrained: an instance that drains has another take its homes, with what is open there, while it goes on
@@ -191,4 +194,25 @@ func TestReleased(t *testing.T) {
 	for user, want := range map[string]string{"gone": "b:8090", "with work": "a:8090", "served": "a:8090"} {
 		eventually(t, user+" to be at "+want, func() bool { return b.where(t, user) == want })
 	}
+}
+
+// TestReleasedTogether: of homes that were left in the same minute some are let go of at a time.
+func TestReleasedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := NewShared(router.Config{Fleet: w, Stickies: w, Ledger: w}, Sharing{})
+		s.ctx = t.Context()
+		s.mu.Lock()
+		for i := range releasedAtOnce + 10 {
+			s.beginLocked(s.makeLocked(grantOf(fmt.Sprint(i)).Caller, time.Now(), 1))
+		}
+		s.mu.Unlock()
+		for _, left := range []int{10, 0} {
+			s.release(time.Now().Add(2 * idleFor))
+			if n := len(s.all()); n != left {
+				t.Errorf("%d homes are left, want %d", n, left)
+			}
+			synctest.Wait() // those that were let go of have ended
+		}
+	})
 }

@@ -280,22 +280,34 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 	})
 }
 
-// BenchmarkHome is what a home takes that nothing is open in, once something was asked of it.
+// BenchmarkHome is what a home takes that nothing is open in, once something was asked of it, and once a session is in
+// use in it.
 func BenchmarkHome(b *testing.B) {
 	const homes = 10_000
-	for b.Loop() {
-		w := newWorld()
-		s := w.live(b.Context(), "h")
-		_ = s.Recovered(b.Context(), time.Minute)
-		before, goroutines := inUse(), runtime.NumGoroutine()
-		for i := range homes {
-			if _, err := s.Handoffs(grantOf(fmt.Sprint(i))); err != nil {
-				b.Fatal(err)
+	for name, ask := range map[string]func(*Homes, handoff.Grant) error{
+		"asked": func(s *Homes, g handoff.Grant) error {
+			_, err := s.Handoffs(g)
+			return err
+		},
+		"remembers": func(s *Homes, g handoff.Grant) error {
+			return s.PutSticky(context.Background(), g, "bigpc", "thread of "+g.Caller.User, "A session of "+g.Caller.User)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s := newWorld().live(b.Context(), "h")
+				_ = s.Recovered(b.Context(), time.Minute)
+				before, goroutines := inUse(), runtime.NumGoroutine()
+				for i := range homes {
+					if err := ask(s.Homes, grantOf(fmt.Sprint(i))); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric((inUse()-before)/homes, "B/home")
+				b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/homes, "goroutines/home")
+				s.end()
 			}
-		}
-		b.ReportMetric((inUse()-before)/homes, "B/home")
-		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/homes, "goroutines/home")
-		s.end()
+		})
 	}
 }
 
