@@ -245,6 +245,12 @@ func TestPageFleet(t *testing.T) {
 	p.Shows("laptop begins a new session with a summary of this one. What was changed on bigpc may not be there.")
 	p.Press("\t", "tidy it up")
 	p.Picture("continue-on")
+	p.Press("\x1b") // a slip
+	p.Until(`!document.querySelector("#reader").open`)
+	p.Hit(`document.querySelectorAll(".session")[1]`)
+	p.TabTo("Continue on…")
+	p.Press("\r")
+	p.Until(`document.activeElement.id === "move-machine" && document.querySelector("#move-words").value === "tidy it up"`)
 	p.TabTo("Begin there")
 	p.Press("\r")
 	p.Until(`!document.querySelector("#reader").open`)

@@ -105,7 +105,7 @@ type ScheduleCounts struct {
 type Schedule struct {
 	level      handoff.SpeechLevel
 	language   wording.Language // Set once
-	askAgain   time.Duration    // until a question that nobody answers is asked again, and as long until it is told elsewhere
+	askAgain   time.Duration    // until an unanswered question is asked again, and as long until it is told elsewhere
 	works      []*pacedWork     // oldest first
 	lookups    []*lookup
 	questions  []*askedQuestion

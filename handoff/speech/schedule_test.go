@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // the schedule asked for come by themselves and are golden too. Events:
 //
 //	level LEVEL | spoke | heard | typed | murmur | hush [sometime] | quiet on|off|invited | hangup
-//	said ID|last [cut|unheard|unsaid [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more of it was to be made)
+//	said ID|last [cut|unheard|unsaid [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more was to be made)
 //	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER]
 //	doing ID KIND TEXT | remark ID TEXT | question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE
 //	done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK,WORK TEXT | told ID | concerned ID

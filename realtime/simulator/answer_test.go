@@ -54,8 +54,8 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 	}
 }
 
-// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is; nor does
-// the summary of what ended while the caller was away.
+// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is; nor
+// does the summary of what ended while the caller was away.
 func TestSeveralOutcomesAreAllSaid(t *testing.T) {
 	const notes = "The notes are written. They name three changes. All are small."
 	several := []handoff.Record{

@@ -28,7 +28,8 @@ func spokenNews(h Heard) string {
 const maxSummary = 4
 
 // spokenMessage says a system message: the first sentence of its lead and two of what it quotes, or of each outcome
-// where it tells several, or one of each where that is a summary. One that gives its words is said with those, and one that says it is not to be spoken is not.
+// where it tells several, or one of each where that is a summary. One that gives its words is said with those, and one
+// that says it is not to be spoken is not.
 func spokenMessage(text string) string {
 	var words string
 	if _, given, found := strings.Cut(text, "Say it like this: "); found && json.Unmarshal([]byte(given), &words) == nil {

@@ -75,6 +75,7 @@ function mover(dialog, current, begun) {
   const machine = byId("move-machine");
   const words = byId("move-words");
   const problem = byId("move-problem");
+  let of = ""; // whose words are in the form
   const open = (on) => {
     show(form, on);
     show(byId("reader-continue").parentElement, !on);
@@ -91,6 +92,7 @@ function mover(dialog, current, begun) {
     byId("move-yes").disabled = true;
     try {
       const { id } = await api.give({ server: machine.value, from_server: from.server, from_thread_id: from.id, prompt: words.value.trim() });
+      words.value = "";
       dialog.close();
       begun(id);
     } catch (error) {
@@ -103,7 +105,9 @@ function mover(dialog, current, begun) {
   return () => {
     const others = get().servers.filter((s) => s.name !== current().server && s.health !== "down");
     machine.replaceChildren(...others.map((s) => h("option", { value: s.name, text: s.name })));
-    words.value = "";
+    const read = `${current().server} ${current().id}`;
+    if (read !== of) words.value = ""; // or else a slip that closed the reader would lose them
+    of = read;
     show(problem, false);
     open(false);
     show(opener, others.length > 0);
