@@ -87,10 +87,11 @@ func (f *Fleet) change() {
 	}
 }
 
-// news takes back what is known of the older threads of a server, and has its caller look: see [Link.Changed].
+// news has the older threads of a server listed anew, and its caller look: see [Link.Changed]. Until they are, what is
+// known of them is better than nothing.
 func (f *Fleet) news(server string) {
 	f.mu.Lock()
-	f.wider[server] = listing{changed: time.Now()}
+	f.wider[server] = listing{threads: f.wider[server].threads, changed: time.Now()}
 	f.mu.Unlock()
 	f.change()
 }
