@@ -121,7 +121,10 @@ func (k *connector) run(ctx context.Context) {
 			up := time.Now()
 			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version, note: link.Note})
 			if k.watch(ctx, link) {
-				fault = &handoff.Error{Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: "the connection was lost", Reason: handoff.ReasonLost}
+				fault = &handoff.Error{
+					Code: handoff.CodeUnreachable, Subject: k.spec.Name,
+					Detail: "the connection was lost", Reason: handoff.ReasonLost,
+				}
 				k.losses.Add(1)
 			}
 			k.lost = time.Now()

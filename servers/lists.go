@@ -201,7 +201,8 @@ func (f *Fleet) forget(server string) {
 // silent is the fault of a server that did not answer in time.
 func (k *connector) silent() *handoff.Error {
 	return k.spec.Explain(&handoff.Error{
-		Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: "it did not answer in time", Reason: handoff.ReasonSilent,
+		Code: handoff.CodeUnreachable, Subject: k.spec.Name,
+		Detail: "it did not answer in time", Reason: handoff.ReasonSilent,
 	}, time.Time{})
 }
 

@@ -100,7 +100,8 @@ func RefusalOf(server string, status int, body string) *handoff.Error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return fault(handoff.CodeTokenRefused, handoff.ReasonTokenRefused)
-	case strings.Contains(body, "HTTP request to an HTTPS server"), strings.Contains(body, "plain HTTP request was sent to HTTPS port"),
+	case strings.Contains(body, "HTTP request to an HTTPS server"),
+		strings.Contains(body, "plain HTTP request was sent to HTTPS port"),
 		status == http.StatusUpgradeRequired:
 		return fault(handoff.CodeUnreachable, handoff.ReasonPlaintextRefused)
 	}
@@ -146,7 +147,8 @@ func (s Spec) Explain(fault *handoff.Error, since time.Time) *handoff.Error {
 		return &told
 	}
 	told.Why, told.Next = told.Reason.Explain(handoff.ReasonFacts{
-		Name: s.Name, Detail: told.Detail, Credential: s.Credential.Name, Address: strings.TrimPrefix(s.About.Address, "ssh:"), Start: s.About.Start, Since: since,
+		Name: s.Name, Detail: told.Detail, Credential: s.Credential.Name,
+		Address: strings.TrimPrefix(s.About.Address, "ssh:"), Start: s.About.Start, Since: since,
 	}, time.Now())
 	return &told
 }

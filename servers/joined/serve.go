@@ -301,7 +301,8 @@ func (m *Machines) part(one *machine) error {
 // Rename gives a machine another name. Its former one still means it.
 func (m *Machines) Rename(ctx context.Context, by handoff.Caller, name, to string) error {
 	if !machineName.MatchString(to) {
-		return handoff.Malformed("name", "a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
+		return handoff.Malformed("name",
+			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
 	return m.newest(ctx, func() error {
 		was, err := m.called(name)

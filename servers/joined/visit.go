@@ -176,7 +176,8 @@ func serveStream(
 	cancel()
 	if err != nil {
 		fault := servers.DialFault("", err)
-		return errors.Join(writeFrame(own, opened{handoff.Clip(cmp.Or(fault.Detail, err.Error()), maxText), fault.Reason}), err)
+		why := handoff.Clip(cmp.Or(fault.Detail, err.Error()), maxText)
+		return errors.Join(writeFrame(own, opened{why, fault.Reason}), err)
 	}
 	if err := errors.Join(writeFrame(own, opened{}), own.SetDeadline(time.Time{})); err != nil {
 		return errors.Join(err, agent.Close())

@@ -235,7 +235,8 @@ func (a *agents) process(s Setting) (*process, error) {
 	}
 	socket := filepath.Join(a.cfg.Dir, s.Name+".sock")
 	if len(socket) > maxSocketPath {
-		return nil, errors.New("the path of the state directory is too long for a socket in it: set XDG_STATE_HOME to a shorter one")
+		return nil, errors.New("the path of the state directory is too long for a socket in it: " +
+			"set XDG_STATE_HOME to a shorter one")
 	}
 	p := &process{
 		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log, turn: make(chan struct{}, 1), used: time.Now(),

@@ -82,7 +82,8 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	if err := p.awaken(ctx); err != nil {
 		return nil, err
 	}
-	if daemon := daemonSocket(); daemon != "" && p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command) {
+	usually := p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command)
+	if daemon := daemonSocket(); daemon != "" && usually {
 		if conn, err := connect(ctx, daemon); err == nil {
 			return conn, nil // its sessions may be open in other programs of the user's through it
 		}
@@ -138,7 +139,8 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	starting, err := p.lock(startFile, syscall.LOCK_EX) // another process of ours may be about to; it takes at most startWithin
+	// Another process of ours may be about to; it takes at most startWithin.
+	starting, err := p.lock(startFile, syscall.LOCK_EX)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +186,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 	if err := os.Remove(p.socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that is gone
 		return nil, err
 	}
-	if home := codexHome(); home != "" && p.setting.Kind == kindCodex { // without it codex does not start, as where it never ran
+	if home := codexHome(); home != "" && p.setting.Kind == kindCodex { // it starts only where that is there
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			return nil, err
 		}

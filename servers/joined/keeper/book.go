@@ -145,7 +145,9 @@ func (b *book) began() {
 	b.running = true
 	b.last++
 	b.waiting[b.last] = request{method: doInitialize}
-	b.toAgent = append(b.toAgent, frame{ID: strconv.AppendInt(nil, b.last, 10), Method: doInitialize, Params: b.hello}.line())
+	b.toAgent = append(b.toAgent, frame{
+		ID: strconv.AppendInt(nil, b.last, 10), Method: doInitialize, Params: b.hello,
+	}.line())
 }
 
 // fail says that the agent cannot be started: whoever waits for it is told so.

@@ -107,7 +107,8 @@ func (r *running) end() {
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
-		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)), come: make(chan net.Conn), sent: make(chan []byte), said: make(chan message),
+		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)),
+		come: make(chan net.Conn), sent: make(chan []byte), said: make(chan message),
 		ended: make(chan error), used: time.Now(), alone: time.Now(),
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -247,7 +248,8 @@ func (k *keeper) start() {
 		return
 	}
 	if wait := time.Until(k.retry); wait > 0 {
-		k.book.fail(fmt.Sprintf("its agent ended %d times in a row; it is started again in %v", k.failures, wait.Round(time.Second)))
+		k.book.fail(fmt.Sprintf("its agent ended %d times in a row; it is started again in %v",
+			k.failures, wait.Round(time.Second)))
 		return
 	}
 	k.began, k.used = time.Now(), time.Now()
