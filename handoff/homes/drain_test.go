@@ -216,3 +216,26 @@ func TestReleasedTogether(t *testing.T) {
 		}
 	})
 }
+
+// TestServedWhenThereAreTooMany: of too many homes none ends in which somebody is served: another instance would have
+// what they ask for next, and this one the connection that they have open.
+func TestServedWhenThereAreTooMany(t *testing.T) {
+	s, now := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: &told{}}), time.Now()
+	add := func(user string, asked time.Time) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.makeLocked(grantOf(user).Caller, asked, 1).end = func(error) {}
+	}
+	add("served", now.Add(-2*awayFor))
+	for i := range maxHomes {
+		add(fmt.Sprint(i), now.Add(-awayFor))
+	}
+	s.visit(t.Context(), grantOf("served").Caller)
+	s.mu.Lock()
+	s.endSomeLocked(now)
+	left, served := len(s.homes), s.homes[grantOf("served").Caller]
+	s.mu.Unlock()
+	if left > maxHomes || served == nil {
+		t.Errorf("%d homes are left, that of who is served: %v", left, served != nil)
+	}
+}

@@ -43,8 +43,9 @@ import (
 const recovering = 16
 
 // Bounds of the homes that nothing is open in. When there are more, those end whose callers have been away longest:
-// their sticky sessions and what they have not heard are read from the store when they come back. No home ends that was
-// asked for something a short time ago: whoever holds its state without a trace of it there is done with it after that.
+// their sticky sessions and what they have not heard are read from the store when they come back. No home ends in which
+// somebody is served, or that was asked for something a short time ago: whoever holds its state without a trace of it
+// there is done with it after that.
 const (
 	maxHomes = 1000
 	awayFor  = 10 * time.Minute
@@ -208,7 +209,7 @@ func (s *Homes) endSomeLocked(now time.Time) {
 	}
 	away := map[handoff.Caller]*home{}
 	for c, h := range s.homes {
-		if h.end != nil && now.Sub(h.asked) >= awayFor && h.Idle() {
+		if h.end != nil && h.guests == 0 && now.Sub(h.asked) >= awayFor && h.Idle() {
 			away[c] = h
 		}
 	}
