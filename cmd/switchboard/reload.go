@@ -94,16 +94,18 @@ func (l *reloading) keys(ctx context.Context) error {
 // keysEvery is how often it is looked for keys that were made or revoked at another instance.
 const keysEvery = 2 * time.Second
 
-// follow reads the made keys again and again until ctx ends.
+// follow reads the made keys again and again until ctx ends. Those that cannot be read are as they were.
 func (l *reloading) follow(ctx context.Context) error {
 	ticker := time.NewTicker(keysEvery)
 	defer ticker.Stop()
-	for {
+	for unread := false; ; {
 		select {
 		case <-ticker.C:
-			if err := l.keys(ctx); err != nil && ctx.Err() == nil {
-				l.there.log.Debug("made keys not read", zap.Error(err)) // they are as they were; the store says why
+			err := l.keys(ctx)
+			if err != nil && !unread && ctx.Err() == nil {
+				l.there.log.Warn("made keys cannot be read: who has one that is revoked meanwhile stays in", zap.Error(err))
 			}
+			unread = err != nil
 		case <-ctx.Done():
 			return nil
 		}

@@ -333,7 +333,9 @@ func TestHeldUpInstance(t *testing.T) {
 	resume := <-goOn
 	t.Cleanup(resume)
 	eventually(t, "b to take over", func() bool { return b.had(caller) != nil })
-	eventually(t, "b to settle what was begun", func() bool { return b.entry(t, "alice").Status == handoff.StatusCompleted })
+	eventually(t, "b to settle what was begun", func() bool {
+		return b.entry(t, "alice").Status == handoff.StatusCompleted
+	})
 	settled := b.entry(t, "alice")
 
 	resume()

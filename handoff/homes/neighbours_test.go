@@ -234,7 +234,8 @@ func TestVerify(t *testing.T) {
 		stored ledger.Claim
 		want   Verdict
 	}{
-		{mine, Keep}, {ledger.Claim{}, Assert}, {ledger.Claim{ID: "b", Epoch: 6}, Assert}, {ledger.Claim{ID: "a", Epoch: 6}, Assert},
+		{mine, Keep}, {ledger.Claim{}, Assert},
+		{ledger.Claim{ID: "b", Epoch: 6}, Assert}, {ledger.Claim{ID: "a", Epoch: 6}, Assert},
 		{ledger.Claim{ID: "b", Epoch: 8}, Evict}, {ledger.Claim{Epoch: 8}, Evict}, {ledger.Claim{ID: "b", Epoch: 7}, Evict},
 	} {
 		if got := Verify(mine, test.stored); got != test.want {
