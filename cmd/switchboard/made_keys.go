@@ -115,13 +115,14 @@ func (f keysFile) drop(ctx context.Context, k madeKey) error {
 	return f.write(slices.DeleteFunc(keys, func(other madeKey) bool { return other == k }))
 }
 
-// madeKeysKind are the records of the store with the made keys of several instances: the principal of each, by its sum.
+// madeKeysKind is the kind of the records with the made keys of several instances: each has a principal, and is named
+// by the sum of the key.
 const madeKeysKind = "made keys"
 
 // keyRecords keeps made keys in the store of several instances.
 type keyRecords struct{ in sessions.Records }
 
-// sharedKeys are the made keys of several instances, to which those come that were made for a state directory alone.
+// sharedKeys opens the made keys of several instances, and moves there those in the file of this state directory.
 func sharedKeys(ctx context.Context, in sessions.Records, state string) (madeKeys, error) {
 	shared := keyRecords{in}
 	own, err := keysFile(state).read(ctx)
@@ -176,7 +177,7 @@ func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys
 	return keys, done, err
 }
 
-// letIn finds the keys that were made, and returns all that let in.
+// letIn opens the made keys, and returns every key that lets in.
 func (s *service) letIn(ctx context.Context, p plan) ([]web.Key, error) {
 	l := s.settings
 	l.made = keysFile(p.StateDir)

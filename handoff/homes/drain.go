@@ -27,8 +27,9 @@ const (
 func (s *Homes) Others() bool { return s.in != nil && s.in.others() }
 
 // Drain hands homes over while another instance is there: it takes none any more, and lets go of each once nobody
-// is served in it, which busy says of what lasts longer than its request; when ctx ends, of the others too. It
-// returns when none is left. It is called once, before the context of [Homes.Run] ends.
+// is served in it. busy reports that somebody is by what lasts longer than its request, such as a call. When ctx
+// ends, it lets go of the others too. It returns when none is left. It is called once, before the context of
+// [Homes.Run] ends.
 func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	if s.in == nil {
 		return
@@ -61,8 +62,9 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	}
 }
 
-// handOver lets go of a home unless somebody is served in it, but for pages, which come again, or it is busy; with
-// anyway in any case. False: it is still here, since that is so, or too many are going.
+// handOver lets go of a home, and reports whether it did. A home stays while a request is served in it that is not the
+// stream of a page, which comes again, and while it is busy; with anyway neither counts. It stays in any case while too
+// many others are going.
 func (s *Homes) handOver(h *home, busy func() bool, anyway bool) bool {
 	s.mu.Lock()
 	pages, _ := h.Feed(handoff.Grant{Caller: h.Caller()}).Load()

@@ -276,7 +276,8 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine) error 
 	return m.place(was, is, func() error { return m.cfg.Store.PutMachine(ctx, is.Record) })
 }
 
-// place is replace here, and where keep keeps it. It is called in changes.
+// place is replace with its own way to keep the machine: keep writes it, or does nothing where the store has it
+// already. It is called in changes.
 func (m *Machines) place(was *machine, is machine, keep func() error) error {
 	var drop []string
 	if was != nil {

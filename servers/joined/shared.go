@@ -13,8 +13,8 @@ import (
 // readEvery is how often it is looked for what other instances did with machines.
 const readEvery = 2 * time.Second
 
-// newest is changes, on what other instances have made of the machines too. Where the store does not tell, it is on
-// what is known here: a machine that comes back is let in.
+// newest runs a change like changes does, once what other instances did with machines is read. Where the store does not
+// answer, the change is made on what is known here, so that a machine that comes back is let in.
 func (m *Machines) newest(ctx context.Context, change func() error) error {
 	return m.changes(ctx, func() error {
 		if m.cfg.Shared {
@@ -24,7 +24,7 @@ func (m *Machines) newest(ctx context.Context, change func() error) error {
 	})
 }
 
-// read takes over from the store what other instances did with machines. It is called in changes.
+// read learns from the store what other instances did with machines. It is called in changes.
 func (m *Machines) read(ctx context.Context) {
 	records, err := m.cfg.Store.Machines(ctx)
 	if err != nil {

@@ -36,8 +36,8 @@ var (
 type flight struct {
 	to    string                  // Set once: the instance
 	cut   context.CancelCauseFunc // Set once
-	stays bool                    // Guarded by the forwarder's mu: who waits for it notices when it is cut
-	lasts bool                    // Guarded by the forwarder's mu: it ends when it is cut, and not before
+	stays bool                    // Guarded by the forwarder's mu: cut, it would not be asked for again by itself
+	lasts bool                    // Guarded by the forwarder's mu: it has no end of its own, like a WebSocket
 }
 
 // forward has a request served by an instance, or by the one that has the caller after it.
