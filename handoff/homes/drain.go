@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/router"
 )
 
 const (
@@ -17,6 +18,8 @@ const (
 	// beginFor is how long a home that is handed over is waited for whose work is about to begin. After that it may
 	// wait for a machine, and its words wait elsewhere until somebody was asked.
 	beginFor = 5 * time.Second
+	// cutFor is how long a home is kept for a call that was cut: how it ended is written.
+	cutFor = 2 * time.Second
 	// leavingAtOnce bounds the homes that are handed over at a time.
 	leavingAtOnce = 64
 	// releasedAtOnce bounds the idle homes that are let go of at a time: the store forgets them within leaveWithin.
@@ -76,13 +79,19 @@ func (s *Homes) handOver(h *home, busy func() bool, anyway bool) bool {
 	s.mu.Lock()
 	stays := s.over || s.homes[h.Caller()] != h || h.end == nil || len(s.in.leaving) >= leavingAtOnce ||
 		h.visits != visits && !anyway
-	if !stays {
-		s.dropLocked(h)
+	if end := h.end; !stays {
+		s.closeLocked(h)
+		s.running.Go(func() { // for cutFor at most
+			if s.in.Lost != nil {
+				s.in.Lost(h.Caller())
+			}
+			for cut := time.Now(); busy() && time.Since(cut) < cutFor; {
+				time.Sleep(drainEvery)
+			}
+			end(router.ErrMoved)
+		})
 	}
 	s.mu.Unlock()
-	if !stays && s.in.Lost != nil {
-		s.in.Lost(h.Caller())
-	}
 	return !stays
 }
 

@@ -3,6 +3,7 @@ package homes
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,6 +154,33 @@ func TestDrainedWhileTheStoreIsAway(t *testing.T) {
 	})
 	over()
 	<-drained
+}
+
+// TestDrainedInACall: a call that is cut because the time is over still has its home to write how it ended.
+func TestDrainedInACall(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a := w.open("a")
+	w.open("b")
+	if at := a.has(t, "alice"); at != "a:8090" {
+		t.Fatalf("alice is at %s", at)
+	}
+	eventually(t, "a to know of b", a.Others)
+	var over atomic.Bool
+	wrote := make(chan error, 1)
+	go func() {
+		c := <-a.lost
+		time.Sleep(2 * drainEvery) // it says that it ends
+		sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "last"}, Since: time.Now().UTC()}
+		wrote <- a.store.Set(context.Background(), c, sticky)
+		over.Store(true)
+	}()
+	limit, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.Drain(limit, func(handoff.Caller) bool { return !over.Load() })
+	if err := <-wrote; err != nil {
+		t.Errorf("a call that was cut wrote nothing: %v", err)
+	}
 }
 
 // TestDrainsAlone: where no other instance is, nothing is handed over.

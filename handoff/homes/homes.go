@@ -169,6 +169,11 @@ type leaver interface {
 // dropLocked ends a home and lets it go.
 func (s *Homes) dropLocked(h *home) {
 	h.end(router.ErrMoved) // nothing is open, or another instance has it
+	s.closeLocked(h)
+}
+
+// closeLocked has nothing come to a home any more. It is to be ended.
+func (s *Homes) closeLocked(h *home) {
 	s.event = max(s.event, h.Feed(handoff.Grant{Caller: h.Caller()}).Last())
 	delete(s.homes, h.Caller())
 	if s.in != nil {
