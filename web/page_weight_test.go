@@ -89,7 +89,7 @@ func TestPageWeighsLittle(t *testing.T) {
 	p.Until(`document.querySelector("#login:not([hidden])")`)
 	p.EnterKey(ownerKey)
 	p.Until(`document.querySelectorAll(".card").length === 4`)
-	p.Until(`document.querySelector(".tok-key")`) // the colours of code, which are loaded when they are seen
+	p.Until(`(document.querySelector(".diff")?.scrollIntoView(), document.querySelector(".tok-key"))`) // the colours of code, which are loaded when they are seen
 	asked, bytes := count.take()
 	t.Logf("cold: %d bytes in %q", bytes, asked)
 	if len(asked) > 6 || bytes > 130<<10 {

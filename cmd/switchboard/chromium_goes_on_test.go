@@ -143,10 +143,17 @@ const spokenInto = `(async () => {
     for (const end = performance.now() + ms; performance.now() < end; await new Promise((next) => setTimeout(next, 50))) if (f()) return true;
     return false;
   };
-  if (!(await within(10_000, () => remote.volume < 1) && await within(10_000, () => remote.volume === 1))) return "a murmur was not noticed";
+  if (!await within(15_000, () => seen.lowered && remote.volume === 1)) return "a murmur was not noticed";
   if (await within(1000, stopped)) return "a murmur stopped the voice";
   seen.speak(0.2, 2.9);
   return await within(10_000, stopped) ? "" : "a sentence did not stop the voice";
+})()`
+
+// noticesLowering notes that the voice was lowered, also for a time that nobody looked.
+const noticesLowering = `(() => {
+  const volume = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "volume");
+  Object.defineProperty(document.querySelector("#remote"), "volume", { get: volume.get, set(v) { seen.lowered ||= v < 1; volume.set.call(this, v); } });
+  return true;
 })()`
 
 // recordedSpeech interrupts the longest answer of the simulated voice with somebody's recorded voice, from Debian's
@@ -158,8 +165,9 @@ func (p *tab) recordedSpeech() {
 	must(p.T, err)
 	eval[bool](p, fmt.Sprintf(`seen.record(%q)`, base64.StdEncoding.EncodeToString(wav)))
 	var wrong string
-	for range 5 {
-		eval[bool](p, `(seen.interrupt(() => seen.speak(0.2, 0.5)), true)`)
+	eval[bool](p, noticesLowering)
+	for range 10 {
+		eval[bool](p, `(seen.lowered = false, seen.interrupt(() => seen.speak(0.2, 0.5)), true)`)
 		p.says("What can you do?")
 		if wrong = eval[string](p, spokenInto); wrong == "" {
 			return

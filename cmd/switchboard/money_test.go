@@ -31,16 +31,16 @@ func moneySpent(t *testing.T, store string) {
 	p.say("Which machines are there?")
 	p.hear("bigpc")
 	p.hear("money that may be spent on calls is used up")
+	last := phoneEvent{}
 	until(t, "the call to end", func() bool {
-		return strings.Contains(r.logs.String(), `"code":"rate_limit_exceeded"`)
+		for _, e := range p.all() {
+			if e.Type == "error" {
+				last = e
+			}
+		}
+		return last.Error.Code != "" && strings.Contains(r.logs.String(), `"code":"rate_limit_exceeded"`)
 	})
 	p.hangUp()
-	last := phoneEvent{}
-	for _, e := range p.all() {
-		if e.Type == "error" {
-			last = e
-		}
-	}
 	if last.Error.Code != "rate_limit_exceeded" || !strings.Contains(last.Error.Message, "the money of today is used up") {
 		t.Errorf("the client was told %q", last.raw)
 	}
