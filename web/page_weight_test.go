@@ -2,9 +2,12 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // bundled is the index of the page that people load. Tests load its modules one by one, to reach into them. Set once.
@@ -108,6 +111,7 @@ func TestPageStandsStill(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	scene(w)
+	w.records[0].Items = slices.DeleteFunc(w.records[0].Items, func(i handoff.RecordItem) bool { return i.Kind == handoff.ItemPlan || i.Kind == handoff.ItemReview })
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
 		p := openTab(t, startChromium(t, true), size[0], size[1])

@@ -22,7 +22,7 @@ import (
 // while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome once.
 func TestChromiumCallGoesOn(t *testing.T) {
 	t.Parallel()
-	voice, way := cutVoice(t, simulator.Config{Hurry: 4, Limit: 7 * time.Second}, false)
+	voice, way := cutVoice(t, simulator.Config{Hurry: 4, Limit: 12 * time.Second}, false)
 	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice })
 	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r}
 	l.Choose("Call")

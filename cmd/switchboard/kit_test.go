@@ -163,9 +163,10 @@ func (r *running) up(names ...string) {
 	r.t.Helper()
 	for _, name := range names {
 		until(r.t, name+" to be up", func() bool {
-			return slices.ContainsFunc(items[handoff.ServerInfo](r, "/fleet/servers"), func(s handoff.ServerInfo) bool {
-				return s.Name == name && s.Health == handoff.HealthUp
-			})
+			var list struct{ Items []handoff.ServerInfo }
+			status, body := r.ask(http.MethodGet, "/fleet/servers", "")
+			return status == http.StatusOK && json.Unmarshal(body, &list) == nil && // else an instance that misses its Redis
+				slices.ContainsFunc(list.Items, func(s handoff.ServerInfo) bool { return s.Name == name && s.Health == handoff.HealthUp })
 		})
 	}
 }
