@@ -85,7 +85,7 @@ const (
 	ItemFileChange ItemKind = "file_change" // an edit
 	ItemToolCall   ItemKind = "tool"        // another tool
 	ItemPlan       ItemKind = "plan"        // what the agent proposes to do
-	ItemReview     ItemKind = "review"      // the agent's own reviewer decided what else a person is asked; failed: not allowed
+	ItemReview     ItemKind = "review"      // the agent's own reviewer decided in a person's place; failed: not allowed
 	ItemOther      ItemKind = "other"
 )
 
@@ -151,7 +151,7 @@ type Question struct {
 	Words      bool   // it is answered in words, by a [Replier]
 	Asks       []Ask  // what is asked, one by one, where words answer it
 	Beyond     string // what a yes would allow beyond this one act, in words; it is then never given by voice
-	Person     bool   // the agent wants a person to decide this act, each time anew; it is never allowed by voice or a program
+	Person     bool   // the agent wants a person to decide this act, each time anew: never by voice or a program
 	Program    string // of [QuestionCopy]: what has the session open, as people call it; "": not known
 	Asked      time.Time
 }

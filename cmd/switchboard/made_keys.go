@@ -154,7 +154,9 @@ func (s keyRecords) read(ctx context.Context) ([]madeKey, error) {
 }
 
 func (s keyRecords) add(ctx context.Context, k madeKey) error {
-	return s.in.PutRecord(ctx, sessions.Record{Kind: madeKeysKind, Name: hex.EncodeToString(k.sum[:]), Body: []byte(k.principal)})
+	return s.in.PutRecord(ctx, sessions.Record{
+		Kind: madeKeysKind, Name: hex.EncodeToString(k.sum[:]), Body: []byte(k.principal),
+	})
 }
 
 func (s keyRecords) drop(ctx context.Context, k madeKey) error {

@@ -72,7 +72,8 @@ func (s *service) peering(p plan) (*peering, error) {
 	return &peering{
 		shared: store.Homes(), identity: identity, listener: web.Limit(listen, everywhere, s.log.Named("peers")),
 		self: homes.Instance{
-			ID: store.Homes().ID(), Address: cmp.Or(p.Peers.Address, listen.Addr().String()), Fingerprint: identity.Fingerprint(),
+			ID: store.Homes().ID(), Address: cmp.Or(p.Peers.Address, listen.Addr().String()),
+			Fingerprint: identity.Fingerprint(),
 		},
 	}, nil
 }
@@ -171,12 +172,13 @@ func (p *peering) stages(s *service) []stage {
 	if p.forwarder == nil {
 		return nil
 	}
-	return []stage{{"made keys", s.settings.follow}, {"forwarding", p.forwarder.Run}, {"peers", func(ctx context.Context) error {
+	forwarded := func(ctx context.Context) error {
 		server := s.edge.HTTPServer()
 		server.Handler = p.forwarder.Handler(s.edge.Forwarded())
 		server.MaxHeaderBytes += 4 << 10 // what was taken there, and what an instance adds
 		return serveHTTP(ctx, server, p.forwarder.Listen(p.listener), "", "")
-	}}}
+	}
+	return []stage{{"made keys", s.settings.follow}, {"forwarding", p.forwarder.Run}, {"peers", forwarded}}
 }
 
 // A locator tells the forwarder who has which caller.

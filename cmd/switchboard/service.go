@@ -345,7 +345,8 @@ func callWords(b realtime.Bill) string {
 func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes, instance string) *mcp.Front {
 	return mcp.New(mcp.Config{
 		Backend: tools.Backend{
-			Directory: fleet, Resolver: fleet, Namer: fleet, Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
+			Directory: fleet, Resolver: fleet, Namer: fleet,
+			Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
 		},
 		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
 		Instance: instance, Log: s.log.Named("mcp"),

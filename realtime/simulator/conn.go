@@ -47,8 +47,10 @@ type conn struct {
 }
 
 func (m *Model) newConn() *conn {
-	return &conn{now: m.now, walls: m.walls, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
-		beside: make(chan joining), hungUp: make(chan struct{}, 1)}
+	return &conn{
+		now: m.now, walls: m.walls, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
+		beside: make(chan joining), hungUp: make(chan struct{}, 1),
+	}
 }
 
 // overSocket makes the connection of a WebSocket.

@@ -50,7 +50,10 @@ type Model struct {
 
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
-	m := &Model{log: c.Log, limit: c.Limit, walls: c.Walls, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer, calls: map[string]*conn{}}
+	m := &Model{
+		log: c.Log, limit: c.Limit, walls: c.Walls, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer,
+		calls: map[string]*conn{},
+	}
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}
