@@ -222,6 +222,8 @@ type Config struct {
 	MCP       Mounted // nil: there is none
 	OAuth     OAuth   // nil: there is none, and no document of it
 	Peers     Peers   // nil: this is the only instance
+	// Instances returns the instances that live, this one among them. Nil: this is the only one.
+	Instances func() []InstanceInfo
 	// MCPPipe serves MCP to a program on this machine, a message a line, until it closes the connection or ctx ends.
 	MCPPipe func(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error
 

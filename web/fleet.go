@@ -31,6 +31,9 @@ type fleet struct {
 	stickies Stickies      // Set once
 	past     Past          // Set once
 	voice    VoiceInfo     // Set once
+
+	instances func() []InstanceInfo // Set once: nil: this is the only one
+	owner     machines              // Set once: who may know where they are
 }
 
 func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -45,10 +48,15 @@ func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if voice.Chips == nil {
 		voice.Chips = []Chip{}
 	}
+	var instances []InstanceInfo
+	if f.instances != nil && f.owner.mayManage(r, g) == nil {
+		instances = f.instances()
+	}
 	return writeJSON(w, http.StatusOK, struct {
 		tools.ServersResult
-		Voice VoiceInfo `json:"voice"`
-	}{found.(tools.ServersResult), voice})
+		Voice     VoiceInfo      `json:"voice"`
+		Instances []InstanceInfo `json:"instances,omitempty"`
+	}{found.(tools.ServersResult), voice, instances})
 }
 
 func (f fleet) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {

@@ -228,3 +228,33 @@ func FuzzBodies(f *testing.F) {
 		}
 	})
 }
+
+// Where instances are, and which one serves a request, is told to the owner alone.
+func TestInstances(t *testing.T) {
+	several := newServer(t, newWorld(), func(cfg *Config) {
+		sceneOfSeveral(cfg)
+		limited := NewKey("owner", "limited-key-0123456789")
+		limited.Servers, limited.Approve = []string{"bigpc"}, handoff.ApproveAll
+		cfg.Keys = append(cfg.Keys, limited)
+	})
+	told := `"instances":[{"id":"a","address":"10.0.0.5:8090","here":true},{"id":"b","address":"10.0.0.6:8090","draining":true},`
+	for _, row := range []struct {
+		name, key string
+		server    *Server
+		told      bool
+	}{
+		{"the owner", ownerKey, several, true}, {"another principal", otherKey, several, false},
+		{"a key for some machines", "limited-key-0123456789", several, false},
+		{"the only instance", ownerKey, newServer(t, newWorld(), func(cfg *Config) {
+			cfg.Keys[0].Approve = handoff.ApproveAll
+		}), false},
+	} {
+		rec := ask(row.server, "GET", "/fleet/servers", "", func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+row.key)
+		})
+		if body := rec.Body.String(); rec.Code != http.StatusOK || strings.Contains(body, told) != row.told ||
+			strings.Contains(body, "instances") != row.told {
+			t.Errorf("%s: %d %s", row.name, rec.Code, body)
+		}
+	}
+}

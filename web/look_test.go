@@ -79,7 +79,7 @@ func TestPageLooks(t *testing.T) {
 			ID: "copy:h1", Handoff: "h1", Server: "laptop", Title: "release notes", Kind: handoff.QuestionCopy, Text: "May a copy of the session release notes be made on laptop, to go on there?",
 			Reason: "It is open in another program on that machine.", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Voice: true, Asked: w.questions[0].Asked.Add(time.Minute),
 		})
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, sceneOfSeveral)
 	browser := startChromium(t, true)
 	for _, size := range []struct {
 		name          string
@@ -126,6 +126,8 @@ func TestPageLooks(t *testing.T) {
 				p.Until(`document.querySelector("#hold").checkVisibility()`)
 				p.look(size.name + "-" + scheme + "-hold")
 				eval[bool](p, `(document.querySelector("[data-go=fleet]").click(), true)`)
+				p.Until(`(document.querySelector("#instances").scrollIntoView(), document.querySelector("#instances").getBoundingClientRect().top < innerHeight - 80)`)
+				p.look(size.name + "-" + scheme + "-instances")
 				p.Click("Recent sessions")
 				p.Shows("auth-refactor")
 				eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)

@@ -38,7 +38,7 @@ func TestPageAxe(t *testing.T) {
 	scene(w)
 	w.questions[0].Risk = "high"
 	w.records[0].Prompt = strings.Repeat("Please change everything. ", 40)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, sceneOfSeveral)
 	browser := startChromium(t, true)
 	for _, size := range []struct{ width, height int64 }{{1280, 800}, {390, 844}} {
 		for _, scheme := range []string{"light", "dark"} {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,14 +10,29 @@ import (
 )
 
 // A machine is added from the page: its name, the command with a button that copies it, and the wait until it has
-// joined; one that joined is renamed and removed there, and what is refused is said in the dialog.
+// joined; where several instances are one Switchboard, they stand below; one that joined is renamed and removed there, and what is refused is said in the dialog.
 func TestPageJoin(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Keys[0].Approve = handoff.ApproveAll })
+	several := atomic.Bool{}
+	_, base := serve(t, w, func(cfg *Config) {
+		sceneOfSeveral(cfg)
+		all := cfg.Instances()
+		cfg.Instances = func() []InstanceInfo {
+			if several.Load() {
+				return all
+			}
+			return all[:1]
+		}
+	})
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
+	p.Until(`document.querySelectorAll("#instance-list li").length === 1 && document.querySelector("#instances").hidden`)
+	several.Store(true)
+	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	p.Until(`document.querySelector("#instances").checkVisibility() && document.querySelector("#instances").innerText ===
+	  "Instances of Switchboard\n10.0.0.5:8090\nserves you\n10.0.0.6:8090\nis ending\nswitchboard-3.internal.example.com:8090"`)
 	p.Click("Add a machine")
 	p.Until(`document.querySelector("#join").open && document.activeElement.id === "join-name"`)
 	p.axe("adding a machine")

@@ -18,6 +18,14 @@ type Peers interface {
 	Close() // ends the requests that others serve
 }
 
+// An InstanceInfo is what the owner is told of one of several instances that live.
+type InstanceInfo struct {
+	ID       string `json:"id"`      // of its life
+	Address  string `json:"address"` // where the others reach it, as host:port
+	Draining bool   `json:"draining,omitempty"`
+	Here     bool   `json:"here,omitempty"` // it has the caller who asks, and has answered
+}
+
 // forwardedKey is where a request says that another instance forwarded it.
 type forwardedKey struct{}
 

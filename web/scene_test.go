@@ -72,6 +72,17 @@ func scene(w *world) {
 	}
 }
 
+// sceneOfSeveral configures the scene for its owner, at one of several instances.
+func sceneOfSeveral(cfg *Config) {
+	cfg.Voice, cfg.Keys[0].Approve = sceneVoice, handoff.ApproveAll
+	cfg.Instances = func() []InstanceInfo {
+		return []InstanceInfo{
+			{ID: "a", Address: "10.0.0.5:8090", Here: true}, {ID: "b", Address: "10.0.0.6:8090", Draining: true},
+			{ID: "c", Address: "switchboard-3.internal.example.com:8090"},
+		}
+	}
+}
+
 // sceneVoice is a simulated voice with its chips.
 var sceneVoice = VoiceInfo{Simulated: true, Model: "simulated", Chips: []Chip{
 	{Text: "What are my machines doing?", Hint: "A look at the fleet"},

@@ -72,12 +72,12 @@ func (s *Server) routes(cfg Config) {
 	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
 	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
 	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
-	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice}
 	work := work{cfg.Router, cfg.Store, backend}
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
 	pushes := pushes{cfg.Push, &s.auth}
 	joining := machines{cfg.Joining, cfg.Reload, cfg.Line, s.access, cfg.Owner, cfg.Address}
+	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining}
 	for _, r := range []route{
 		{"GET /{$}", accessPublic, 0, "", ofPage(pages.page)},
 		{"GET /page/{file}", accessPublic, 0, "", ofPage(pages.asset)},

@@ -167,6 +167,21 @@ func (p *peering) web() web.Peers {
 	return p.forwarder
 }
 
+// instances returns what tells the owner of the instances that live; nil: there are no others.
+func (p *peering) instances() func() []web.InstanceInfo {
+	if p.runs == nil {
+		return nil
+	}
+	return func() (there []web.InstanceInfo) {
+		for _, one := range p.runs.Instances() {
+			there = append(there, web.InstanceInfo{
+				ID: one.ID, Address: one.Address, Draining: one.Draining, Here: one.ID == p.self.ID,
+			})
+		}
+		return there
+	}
+}
+
 // stages serve what other instances forward, and watch what this one does.
 func (p *peering) stages(s *service) []stage {
 	if p.forwarder == nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,12 @@ func TestPeers(t *testing.T) {
 
 	a.streamsWork()
 
+	var seen struct{ Instances []web.InstanceInfo }
+	a.get("/fleet/servers", &seen) // which the other one serves
+	if here := slices.IndexFunc(seen.Instances, func(i web.InstanceInfo) bool { return i.Here }); len(seen.Instances) != 2 ||
+		here < 0 || seen.Instances[here].Address == seen.Instances[1-here].Address {
+		t.Errorf("the instances: %+v", seen.Instances)
+	}
 	p := a.call()
 	p.say("Which machines do I have?")
 	p.hear("bigpc")

@@ -202,7 +202,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload,
 		Owner: ownerName, Address: func() string { return s.address },
 		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
-		Peers: beside.web(),
+		Peers: beside.web(), Instances: beside.instances(),
 	})
 	if err != nil {
 		return err

@@ -331,7 +331,7 @@ function wire() {
   });
   addEventListener("beforeunload", (event) => { if (!call.idle && !talk.keep()) event.preventDefault(); }); // it would end the call, one by text as well
   setInterval(refresh, 10_000);
-  setInterval(() => { if (!document.hidden && get().feed === "live" && get().servers.some((s) => s.working?.length)) lookAgain(); }, 10_000);
+  setInterval(() => { if (!document.hidden && get().feed === "live" && (get().instances.length || get().servers.some((s) => s.working?.length))) lookAgain(); }, 10_000);
   remote.muted = !settings.play;
   if (settings.output) remote.setSinkId?.(settings.output).catch(() => {}); // unplugged: the usual one plays
   dispatch({ type: "mode", mode: settings.mode });

@@ -37,9 +37,9 @@ export async function readStickies() {
 }
 
 export async function readServers() {
-  const { items, voice } = await api.servers();
+  const { items, voice, instances } = await api.servers();
   for (const s of items) hue(s.name);
-  dispatch({ type: "servers", items, voice });
+  dispatch({ type: "servers", items, voice, instances });
   api.machines().then((about) => dispatch({ type: "machines", machines: Object.fromEntries(about.items.map((m) => [m.name, m])) }), () => {}); // nothing of it is seen at first
 }
 
@@ -113,7 +113,7 @@ export function pageEvent(event) {
 }
 
 // What a machine does beside our own work is not told as it happens: it is looked at when work of ours ends,
-// and now and then while a machine works. What is told of a machine may be two seconds old, hence the second look.
+// and now and then while a machine works. So are the instances, which no event tells of. What is told of a machine may be two seconds old, hence the second look.
 let looks = [];
 export function lookAgain() {
   looks.forEach(clearTimeout);

@@ -24,6 +24,7 @@ export const start = {
   loaded: false,
   voice: { simulated: false, model: "", chips: [] },
   servers: [],
+  instances: [], // of Switchboard, where several are one: told to the owner alone
   machines: {}, // by name: how it is set up
   level: "milestones", // how much is told of work: quiet, milestones, chatty
   facts: factsStart,
@@ -45,7 +46,7 @@ export function reduce(state, action) {
     case "feed":
       return { ...state, feed: action.state, seen: action.state === "lost" && state.feed !== "lost" ? action.at : state.seen };
     case "servers":
-      return tidy({ ...state, loaded: true, servers: action.items, voice: { ...start.voice, ...action.voice } });
+      return tidy({ ...state, loaded: true, servers: action.items, instances: action.instances ?? [], voice: { ...start.voice, ...action.voice } });
     case "machines":
       return { ...state, machines: action.machines };
     case "level":

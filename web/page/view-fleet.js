@@ -20,6 +20,8 @@ export function fleetView(acts, hue) {
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
     show(byId("no-machines"), state.loaded && items.length === 0);
+    keyed(byId("instance-list"), state.instances, (i) => i.id, instance);
+    show(byId("instances"), state.instances.length > 1);
   };
 }
 
@@ -85,6 +87,20 @@ function machine({ server }, hue, acts) {
       show(none, stickies.length === 0 && s.health !== "down");
       about.update(s, told);
       if (!recent.hidden) fillRecent(found);
+    },
+  };
+}
+
+// An instance of Switchboard, where several are one.
+function instance(first) {
+  const here = h("span", { class: "pill", "data-tone": "good", text: "serves you" });
+  const ends = h("span", { class: "pill", "data-tone": "busy", text: "is ending" });
+  const el = h("li", {}, h("span", { class: "mono instance-address", text: first.address }), here, ends);
+  return {
+    el,
+    update(now) {
+      show(here, Boolean(now.here));
+      show(ends, Boolean(now.draining));
     },
   };
 }
