@@ -8,48 +8,62 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"go.uber.org/zap"
 )
 
-// Bounds of open connections. A browser opens at most six to a host; a backend has one for each call by
-// WebSocket.
+// Bounds of open connections of strangers: those by which nobody has come with a key or a login so far. A browser opens
+// at most six to a host.
 const (
-	maxConnections = 1024
+	maxStrangers   = 1024
 	maxFromAddress = 256
 )
+
+// mostConnections is how many connections a listener has open: a quarter of the files that this process may have open,
+// of which Go takes as many as the system gives. A call has one of its client and one or more of its model, and one of
+// several instances has two listeners.
+func mostConnections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return maxStrangers
+	}
+	return int(min(files.Cur, 1<<20)) / 4
+}
 
 // refusedEvery is how often refused connections are logged.
 const refusedEvery = time.Minute
 
-// A Listener bounds the connections that are open. When there are too many, the one that has waited longest for its
-// next request is closed for a new one; when none waits, the new one is closed at once. It knows which of them wait if
-// its connections are served by [Server.HTTPServer]. It is safe for concurrent use.
+// A Listener bounds the connections that are open, and more tightly those of strangers. When there are too many, the one
+// that has waited longest for its next request is closed for a new one; when none waits, the new one is closed at once.
+// It knows which of them wait if its connections are served by [Server.HTTPServer]. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
-	proxies     []netip.Prefix // Set once
-	log         *zap.Logger    // Set once
-	most        int            // Set once: in all
-	mostFromOne int            // Set once: from one address
+	proxies       []netip.Prefix // Set once
+	log           *zap.Logger    // Set once
+	most          int            // Set once: in all
+	mostStrangers int            // Set once: of strangers
+	mostFromOne   int            // Set once: of strangers from one address
 
-	mu      sync.Mutex
-	open    int                // Guarded by mu
-	from    map[netip.Addr]int // Guarded by mu: only addresses that are counted apart
-	refused uint64             // Guarded by mu
-	evicted uint64             // Guarded by mu
-	told    time.Time          // Guarded by mu: when the log last said so
+	mu        sync.Mutex
+	open      int                // Guarded by mu
+	strangers int                // Guarded by mu: the sum of from
+	from      map[netip.Addr]int // Guarded by mu: of strangers; only addresses that are counted apart
+	refused   uint64             // Guarded by mu
+	evicted   uint64             // Guarded by mu
+	told      time.Time          // Guarded by mu: when the log last said so
 
 	waiting map[*limitedConn]time.Time // Guarded by mu: connections without a request, and since when
 }
 
-// Limit bounds the connections of a listener, in all and from one address: an IPv4 address, or an IPv6
-// network of 64 bits. This machine and the proxies count in all alone, because behind them is everybody.
+// Limit bounds the connections of a listener in all, and those of strangers also from one address: an IPv4 address, or
+// an IPv6 network of 64 bits. This machine and the proxies count in all alone, because behind them is everybody.
 func Limit(l net.Listener, proxies []netip.Prefix, log *zap.Logger) *Listener {
+	most := mostConnections()
+	log.Info("connections are bounded", zap.Int("most", most))
 	return &Listener{
-		Listener: l, proxies: proxies, log: log, most: maxConnections, mostFromOne: maxFromAddress,
+		Listener: l, proxies: proxies, log: log, most: most, mostStrangers: maxStrangers, mostFromOne: maxFromAddress,
 		from: map[netip.Addr]int{}, waiting: map[*limitedConn]time.Time{},
 	}
 }
@@ -62,7 +76,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		limited := &limitedConn{Conn: c, of: l, at: l.address(c.RemoteAddr())}
-		if l.enter(limited.at) || l.evict(limited.at) && l.enter(limited.at) {
+		if l.enter(limited) || l.evict(limited.at) && l.enter(limited) {
 			return limited, nil
 		}
 		l.refuse(limited.at)
@@ -87,33 +101,47 @@ func (l *Listener) address(a net.Addr) netip.Addr {
 	return addr
 }
 
-// enter counts a connection, unless there are too many.
-func (l *Listener) enter(at netip.Addr) bool {
+// enter counts a connection, which is a stranger's, unless there are too many.
+func (l *Listener) enter(c *limitedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.most || l.crowdedLocked(at) {
+	there, inAll := l.crowdedLocked(c.at)
+	if there || inAll || l.open >= l.most {
 		return false
 	}
 	l.open++
-	if at.IsValid() {
-		l.from[at]++
-	}
+	l.countLocked(c.at, 1)
 	return true
 }
 
-// crowdedLocked reports whether as many connections come from an address as may.
-func (l *Listener) crowdedLocked(at netip.Addr) bool {
-	return at.IsValid() && l.from[at] >= l.mostFromOne
+// countLocked counts strangers who come or go.
+func (l *Listener) countLocked(at netip.Addr, n int) {
+	if !at.IsValid() {
+		return
+	}
+	l.strangers += n
+	if l.from[at] += n; l.from[at] == 0 {
+		delete(l.from, at)
+	}
 }
 
-// evict closes the connection that has waited longest for a request, and reports whether there was one. Where an
-// address has too many connections, it is one of those.
+// crowdedLocked reports whether there are as many strangers as may be: from an address, or in all.
+func (l *Listener) crowdedLocked(at netip.Addr) (there, inAll bool) {
+	return at.IsValid() && l.from[at] >= l.mostFromOne, at.IsValid() && l.strangers >= l.mostStrangers
+}
+
+// evict closes the connection that has waited longest for a request, and reports whether there was one. Where there are
+// too many strangers, in all or from an address, it is one of those.
 func (l *Listener) evict(at netip.Addr) bool {
 	l.mu.Lock()
-	crowded := l.crowdedLocked(at)
+	there, inAll := l.crowdedLocked(at)
 	var oldest *limitedConn
 	for c, since := range l.waiting {
-		if (!crowded || c.at == at) && (oldest == nil || since.Before(l.waiting[oldest])) {
+		stranger := c.at.IsValid() && !c.known
+		if there && (c.at != at || !stranger) || inAll && !stranger {
+			continue
+		}
+		if oldest == nil || since.Before(l.waiting[oldest]) {
 			oldest = c
 		}
 	}
@@ -144,16 +172,29 @@ func (l *Listener) refuse(at netip.Addr) {
 	}
 }
 
-func (l *Listener) leave(at netip.Addr) {
+// leave gives the place of a connection back, once.
+func (l *Listener) leave(c *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open--
-	if !at.IsValid() {
+	if c.left {
 		return
 	}
-	if l.from[at]--; l.from[at] == 0 {
-		delete(l.from, at)
+	c.left = true
+	l.open--
+	if !c.known {
+		l.countLocked(c.at, -1)
 	}
+}
+
+// recognize notes that a connection is no stranger's.
+func (l *Listener) recognize(c *limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.known || c.left {
+		return
+	}
+	c.known = true
+	l.countLocked(c.at, -1)
 }
 
 // A limitedConn is a connection that a [Listener] counts until it is closed.
@@ -161,8 +202,8 @@ type limitedConn struct {
 	net.Conn
 	of    *Listener   // Set once
 	at    netip.Addr  // Set once: what it is counted under
-	known atomic.Bool // a request with a key or a login came by it
-	left  sync.Once   // gives its place back
+	known bool        // Guarded by of.mu: a request with a key or a login came by it
+	left  bool        // Guarded by of.mu: it is counted no more
 	limit *time.Timer // Guarded by of.mu: closes it while only strangers asked by it; nil: none yet
 }
 
@@ -194,7 +235,7 @@ func watch(h *http.Server, unkeyed time.Duration) {
 // recognized notes that the sender of a request has a key or a login.
 func recognized(r *http.Request) {
 	if c, _ := r.Context().Value(limitedKey{}).(*limitedConn); c != nil {
-		c.known.Store(true)
+		c.of.recognize(c)
 	}
 }
 
@@ -209,7 +250,7 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 		return
 	}
 	c.of.waiting[c] = time.Now()
-	if state == http.StateNew || c.known.Load() { // before its first request the deadline of a head holds
+	if state == http.StateNew || c.known { // before its first request the deadline of a head holds
 		return
 	}
 	if c.limit == nil {
@@ -235,6 +276,6 @@ func (c *limitedConn) SyscallConn() (syscall.RawConn, error) {
 }
 
 func (c *limitedConn) Close() error {
-	c.left.Do(func() { c.of.leave(c.at) })
+	c.of.leave(c)
 	return c.Conn.Close()
 }

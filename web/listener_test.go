@@ -17,19 +17,19 @@ import (
 
 func TestListenerBounds(t *testing.T) {
 	l := Limit(nil, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, zap.NewNop())
-	l.most, l.mostFromOne = 6, 2
-	var in []netip.Addr
+	l.most, l.mostStrangers, l.mostFromOne = 6, 5, 2
+	var in []*limitedConn
 	come := func(from string) bool {
-		at := l.address(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(from)))
-		if !l.enter(at) {
+		c := &limitedConn{of: l, at: l.address(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(from)))}
+		if !l.enter(c) {
 			return false
 		}
-		in = append(in, at)
+		in = append(in, c)
 		return true
 	}
 	leave := func() {
-		for _, at := range in {
-			l.leave(at)
+		for _, c := range in {
+			l.leave(c)
 		}
 		in = nil
 	}
@@ -46,7 +46,19 @@ func TestListenerBounds(t *testing.T) {
 			t.Errorf("%s let in: %v, want %v", row.from, got, row.in)
 		}
 	}
+	// Who has come with a key is no stranger any more: there is room for another, of the same address too.
+	if come("192.0.2.3:1") {
+		t.Error("more strangers than may be")
+	}
+	l.recognize(in[0])
+	l.recognize(in[0])
+	if !come("192.0.2.1:3") || come("192.0.2.1:4") {
+		t.Error("who has a key counts as a stranger, or no longer at all")
+	}
 	leave()
+	if l.open != 0 || l.strangers != 0 || len(l.from) != 0 {
+		t.Errorf("left: %d open, %d strangers, %v", l.open, l.strangers, l.from)
+	}
 	// This machine and a proxy are bounded in all alone.
 	for _, from := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "10.1.1.1:1", "10.1.1.1:2", "[::1]:3"} {
 		if !come(from) {
@@ -55,10 +67,6 @@ func TestListenerBounds(t *testing.T) {
 	}
 	if come("127.0.0.1:9") {
 		t.Error("more than the bound in all")
-	}
-	leave()
-	if l.open != 0 || len(l.from) != 0 {
-		t.Errorf("left: %d open, %v", l.open, l.from)
 	}
 }
 
@@ -144,7 +152,7 @@ func TestListenerMakesRoom(t *testing.T) {
 
 // A connection by which only strangers asked is closed when it has waited a little, one with a key is not.
 func TestStrangersWaitLess(t *testing.T) {
-	addr, l := serveLimited(t, maxConnections, 50*time.Millisecond)
+	addr, l := serveLimited(t, maxStrangers, 50*time.Millisecond)
 	keyed := knock(t, addr, "GET /fleet/servers HTTP/1.1\r\nHost: "+addr+"\r\nAuthorization: Bearer "+ownerKey+"\r\n\r\n")
 	l.until(t, func() bool { return len(l.waiting) == 1 })
 	must(t, gone(knock(t, addr, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")))

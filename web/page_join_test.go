@@ -10,7 +10,8 @@ import (
 )
 
 // A machine is added from the page: its name, the command with a button that copies it, and the wait until it has
-// joined; where several instances are one Switchboard, they stand below; one that joined is renamed and removed there, and what is refused is said in the dialog.
+// joined; one that joined is renamed and removed there, and what is refused is said in the dialog. Where several
+// instances are one Switchboard, they stand below the machines.
 func TestPageJoin(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

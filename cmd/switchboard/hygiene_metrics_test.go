@@ -58,7 +58,7 @@ type metricScan struct {
 var (
 	countsType = regexp.MustCompile(`(?i)(counts?|stats)$`)
 	metricName = regexp.MustCompile(
-		`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting|_joined))"$`,
+		`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting|_joined|_most))"$`,
 	)
 	namePrefix  = regexp.MustCompile(`^"(switchboard_[a-z_]*_)"$`)
 	summingFunc = []string{"add", "Stats", "paced", "Load"}
