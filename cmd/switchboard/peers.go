@@ -96,9 +96,11 @@ func (p *peering) share(s *service, routing *router.Config) []stage {
 	store, log := s.store.(interface {
 		router.RateStore
 		router.OwnedNews
+		router.Gates
 	}), s.log.Named("peers")
 	routing.Rates = new(router.Rates)
 	routing.Rates.Share()
+	routing.Gates = store
 	return []stage{{"rates", func(ctx context.Context) error {
 		routing.Rates.Settle(ctx, store)
 		return nil

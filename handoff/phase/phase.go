@@ -165,6 +165,16 @@ func (s State) First() Action {
 	return ActResolve
 }
 
+// Gated reports whether nobody else may start a turn in the thread: from when it is attached until the turn has shown
+// itself. While the turn of somebody else is waited for, others may.
+func (s State) Gated() bool {
+	switch s.Phase {
+	case Attaching, Waiting, Starting, Reconciling:
+		return true
+	}
+	return s.Phase == Running && !s.Seen
+}
+
 // State is where a handoff stands. The zero value is a fresh request.
 type State struct {
 	Phase    Phase

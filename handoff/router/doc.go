@@ -13,9 +13,10 @@
 // # Failure
 //
 // Every accepted request has exactly one outcome. An outcome that nobody heard waits in the outbox. A turn is sent
-// once. Only the process that sent it sends it again, once, and only if the agent proves that it never ran. An
-// interrupted turn is never run again. When an agent is lost, the router looks for it, and follows the same turn to its
-// end.
+// once. Instances that share a store start one turn at a time in a thread, by its start gate ([Gates]): a store that is
+// away refuses the start. Only the process that sent it sends it again, once, and only if the agent proves that it
+// never ran. An interrupted turn is never run again. When an agent is lost, the router looks for it, and follows the
+// same turn to its end.
 //
 // The key of a request names the same run also after a restart. The run begins anew only if nothing of it was sent to
 // an agent and nobody stopped it. Words that wait are kept whole until they are sent or dropped.

@@ -38,6 +38,9 @@ type Config struct {
 	Rates  *Rates
 	Counts *Counts
 
+	// Gates keep instances that share a store from starting turns in one thread at the same moment; nil: nobody else is
+	// there, and the queues do that.
+	Gates Gates
 	// MayAct reports whether nobody else can have the caller by now. It is asked right before an agent is given work,
 	// more words or a decision, which are refused where it says no; nil: nobody else is there.
 	MayAct func() bool
@@ -69,6 +72,7 @@ type Router struct {
 	log      *zap.Logger                       // Set once
 	patience time.Duration                     // Set once
 	silence  time.Duration                     // Set once
+	gates    Gates                             // Set once; may be nil
 	mayAct   func() bool                       // Set once; see [Config.MayAct]
 	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
 	ids      *IDs                              // Set once; shared, like the next four
@@ -129,7 +133,7 @@ func NewRouter(cfg Config) *Router {
 		log: cfg.Log, ids: cfg.IDs,
 		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter,
-		mayAct: cfg.MayAct,
+		gates: cfg.Gates, mayAct: cfg.MayAct,
 		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts,
 	}
 	r.mine = newCaller(r, cfg.Caller)

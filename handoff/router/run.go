@@ -53,6 +53,8 @@ type run struct {
 
 	beside  []handoff.Context // Guarded by mu: what its agent is told of the session with which it goes on
 	claim   claim             // Guarded by mu: what it has of the queues, until its outcome is known
+	pass    pass              // Guarded by mu: what it has of the start gate of its thread
+	alone   bool              // Guarded by mu: its thread was made for it, and nobody else finds that before it runs
 	wait    wait              // Guarded by mu: what it waits for before its words are sent
 	attempt attempt           // Guarded by mu: the newest try to send them
 	watcher *turnWatcher      // Guarded by mu: of its turn; nil before it has one
@@ -238,6 +240,9 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 	}
 	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.instead != "" {
 		r.caller.endPaused(r.instead, wording.WentOn) // its words are here now
+	}
+	if !next.Gated() {
+		r.openGate()
 	}
 	for _, act := range acts {
 		if act.TakesTime() {

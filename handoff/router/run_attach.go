@@ -122,15 +122,19 @@ func copiesAside(req handoff.Request) bool { return req.Mode == handoff.ModeAsid
 
 // attach resumes the thread, and finds out whether it can be used now.
 func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
-	target := r.target
+	target, have := r.target, r.pass
 	var at handoff.Attached
 	var err error
-	if !r.limited(ctx, func(ctx context.Context) { at, err = r.agents.attach(ctx, target) }) {
+	current := r.limited(ctx, func(ctx context.Context) { at, have, err = r.attachGated(ctx, target, have) })
+	if r.pass = have; !current {
+		r.openGate()
 		return phase.FactNothing, nil
 	}
 	if err != nil {
 		e := handoff.AsError(err)
 		switch e.Code {
+		case handoff.CodeStoreDown: // it is not known whether others are about to start something
+			return phase.FactAttachFailed, e
 		case handoff.CodeSessionGone, handoff.CodeSessionElsewhere:
 			return phase.FactThreadGone, e
 		case handoff.CodeSessionInUse:
@@ -153,7 +157,7 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	case r.req.After != "" && (at.Running != "" || at.Newest != r.req.After):
 		r.claim.keep("")
 		return phase.FactBranches, nil
-	case at.Running != "":
+	case at.Running != "" || have.waits:
 		r.wait.reason = handoff.WaitsTheirs
 		return phase.FactAttachedBusy, nil
 	}
@@ -188,7 +192,8 @@ func (r *run) made(
 		return phase.FactAttachFailed, handoff.AsError(err)
 	}
 	r.arrived(at)
-	r.target.Thread = at.Target.Thread
+	r.openGate() // of the thread in whose place this is
+	r.target.Thread, r.alone = at.Target.Thread, true
 	if !r.claim.take(threadKey(r.target)) {
 		e := handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
 		return phase.FactAttachFailed, e

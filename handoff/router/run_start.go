@@ -18,16 +18,23 @@ const notedWithin = 2 * time.Second
 
 // start gives the thread its turn, by one try.
 func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
+	if fact, fault, ok := r.mayStart(ctx); !ok {
+		return fact, fault
+	}
 	r.advance(handoff.StatusDispatching)
 	agent, beside := r.attached.Agent, slices.Concat(r.req.Context, r.beside)
 	r.attempt.before = r.attached.Newest
 	if fact, fault, ok := r.dispatch(ctx); !ok {
 		return fact, fault
 	}
+	target, have, gated := r.target, r.pass, r.gated()
 	var id handoff.TurnID
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		err = r.router.act(func() (err error) {
+			if gated && !have.lets(target, time.Now(), passFor) { // the process stood still
+				return handoff.Fault(handoff.CodeBusy, target.Server, "its start gate may be somebody else's")
+			}
 			id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: beside})
 			return err
 		})
@@ -251,6 +258,10 @@ func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
 	agent, turn, try := r.attached.Agent, r.attached.Running, r.wait.turns
 	r.wait.turns++
 	r.wait.reason = handoff.WaitsTheirs
+	if turn == "" && r.pass.waits {
+		return r.awaitPass(ctx)
+	}
+	r.openGate()
 	r.unlocked(ctx, func() {
 		if turn == "" || watchToEnd(ctx, agent, turn) != nil {
 			r.router.pause(ctx, try)

@@ -78,6 +78,7 @@ type Store struct {
 	codes
 	records
 	rates
+	gates
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
 	stop  chan struct{} // closed by Close; ends Run
@@ -94,7 +95,7 @@ func newStore(cfg Config) *Store {
 	s := &Store{
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
-		records: records{e}, rates: rates{e},
+		records: records{e}, rates: rates{e}, gates: gates{e},
 		turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+var (
+	takeGateScript = script("gate_take")
+	freeGateScript = script("gate_free")
+)
+
+// gates keep two instances from starting turns in one thread at the same moment. No replica is waited for: the ledger
+// has to take that a turn is about to start after the gate was taken, and the replica which has the one has the other.
+type gates struct{ *engine }
+
+func (s gates) gateKey(thread handoff.Target) string {
+	return s.key("t:"+url.QueryEscape(thread.Server)+"/"+url.QueryEscape(thread.Thread), "gate")
+}
+
+// TakeGate takes the start gate of a thread, unless somebody else has it, and returns it as it is then. A holder has no
+// spaces in its name.
+func (s gates) TakeGate(ctx context.Context, thread handoff.Target, holder string) (g ledger.Gate, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	keys := []string{s.gateKey(thread)}
+	reply, err := takeGateScript.Run(ctx, s.client, keys, holder, ledger.GateFor.Milliseconds()).Slice()
+	if err != nil {
+		return ledger.Gate{}, s.fault(err)
+	}
+	var last string
+	if !replied(reply, &g.Holder, &last) {
+		return ledger.Gate{}, unexpected("start gate")
+	}
+	g.Last = handoff.TurnID(last)
+	return g, nil
+}
+
+// FreeGate ends that a holder has the start gate of a thread. It notes which turn began, "" where that is not known.
+func (s gates) FreeGate(ctx context.Context, thread handoff.Target, holder string, last handoff.TurnID) error {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	keys := []string{s.gateKey(thread)}
+	err := freeGateScript.Run(ctx, s.client, keys, holder, string(last), ledger.GateFor.Milliseconds()).Err()
+	if errors.Is(err, goredis.Nil) { // it returns nothing
+		return nil
+	}
+	return s.fault(err)
+}
