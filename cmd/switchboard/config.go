@@ -25,8 +25,8 @@ type settings struct {
 	TLS            tlsSettings      `yaml:"tls"`
 	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies" doc:"networks of the proxies that do TLS before us; only they and loopback may connect"`
 	Media          mediaSettings    `yaml:"media"`
-	Redis          secret           `yaml:"redis" unset:"a file" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS; ?master_name=NAME at a Sentinel"`
-	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine, or by a Sentinel, which may name one: whoever is on the way can read along and take over"`
+	Redis          secret           `yaml:"redis" unset:"a file" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS; ?master_name=NAME at a Sentinel; ?addr=host:port, another node, at a Cluster"`
+	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine, or by a Sentinel or a Cluster, which may name one: whoever is on the way can read along and take over"`
 	Peers          peerSettings     `yaml:"peers"`
 	Keys           []keySetting     `yaml:"keys"`
 	Limits         limitSettings    `yaml:"limits"`

@@ -86,6 +86,11 @@ func (c *checker) redis() {
 	switch {
 	case u.Query().Has("master_name"):
 		plainly = "by a Sentinel may lead to another machine, in the clear"
+	case u.Query().Has("addr"):
+		plainly = "at a Cluster may lead to another machine, in the clear"
+		if !c.isSet("peers") {
+			c.bad("redis", "a Cluster (?addr=) is for instances with peers: set them, for one instance too")
+		}
 	case u.Hostname() != "" && !servers.Loopback(u.Hostname()):
 		plainly = "to another machine goes in the clear"
 	}

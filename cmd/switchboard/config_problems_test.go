@@ -266,6 +266,9 @@ func mannerProblems() []problemCase {
 			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"by a sentinel in the clear", "redis: redis://127.0.0.1:26379/0?master_name=main\n", []string{
 			"switchboard.yaml:1:8: redis: redis:// by a Sentinel may lead to another machine, in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
+		{"a cluster in the clear", "redis: redis://127.0.0.1:7000?addr=127.0.0.1:7001\n", []string{
+			"switchboard.yaml:1:8: redis: a Cluster (?addr=) is for instances with peers: set them, for one instance too",
+			"switchboard.yaml:1:8: redis: redis:// at a Cluster may lead to another machine, in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"redis not in the clear", "redis: rediss://cache.example.com:6379/0\nredis_allow_plaintext: true\n", []string{
 			"switchboard.yaml:2:24: redis_allow_plaintext: goes with redis:// addresses only"}},
 		{"no redis in the clear", "redis_allow_plaintext: true\n",

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff/ledger"
 )
 
-// About is what a Redis says of itself, as far as promises depend on it.
+// About is what a Redis says of itself, as far as promises depend on it: of the masters of a Cluster, the worst.
 type About struct {
 	Ahead    time.Duration // of its clock before that of this machine; below zero: it is behind
 	Journal  bool          // each write is in a file within a second (appendonly)
@@ -27,15 +30,40 @@ func Inspect(ctx context.Context, cfg Config) (About, error) {
 		return About{}, err
 	}
 	defer func() { _ = s.client.Close() }() // nothing was written
+	var mu sync.Mutex
+	var all []About
+	err := s.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
+		a, err := s.inspect(ctx, master)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, a)
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		return About{}, err
+	}
+	worst := all[0]
+	for _, a := range all[1:] {
+		if a.Ahead.Abs() > worst.Ahead.Abs() {
+			worst.Ahead = a.Ahead
+		}
+		worst.Journal = worst.Journal && a.Journal
+		worst.Failing, worst.Evicts = worst.Failing || a.Failing, worst.Evicts || a.Evicts
+		worst.Replicas = min(worst.Replicas, a.Replicas)
+	}
+	return worst, nil
+}
+
+func (e *engine) inspect(ctx context.Context, master *goredis.Client) (About, error) {
 	sent := time.Now()
-	there, err := s.client.Time(ctx).Result()
+	there, err := master.Time(ctx).Result()
 	if err != nil {
-		return About{}, fmt.Errorf("read the clock of the %s: %w", s.where, err)
+		return About{}, fmt.Errorf("read the clock of the %s: %w", e.where, err)
 	}
 	between := sent.Add(time.Since(sent) / 2)
-	info, err := s.client.Info(ctx).Result()
+	info, err := master.Info(ctx).Result()
 	if err != nil {
-		return About{}, fmt.Errorf("ask the %s about itself: %w", s.where, err)
+		return About{}, fmt.Errorf("ask the %s about itself: %w", e.where, err)
 	}
 	a := aboutOf(info)
 	a.Ahead = there.Sub(between)

@@ -56,7 +56,7 @@ func (s apps) App(ctx context.Context, id string) (a sessions.App, ok bool, err 
 
 // Apps implements [sessions.Apps].
 func (s apps) Apps(ctx context.Context, principal string) ([]sessions.App, error) {
-	ids, err := s.client.ZRange(ctx, s.key(url.QueryEscape(principal), "apps"), 0, -1).Result()
+	ids, err := s.client.ZRange(ctx, s.principalKey(principal, "apps"), 0, -1).Result()
 	if err != nil {
 		return nil, s.fault(err)
 	}
@@ -82,6 +82,6 @@ func (s apps) DropApp(ctx context.Context, principal, id string) (bool, error) {
 
 // appKeys are the keys of a principal's apps, by when they end, and of one of them.
 func (s apps) appKeys(principal, id string) []string {
-	return []string{s.key(url.QueryEscape(principal), "apps"), s.appKey(id)}
+	return []string{s.principalKey(principal, "apps"), s.appKey(id)}
 }
-func (s apps) appKey(id string) string { return s.prefix + ":app:" + url.QueryEscape(id) }
+func (s apps) appKey(id string) string { return s.together + ":app:" + url.QueryEscape(id) }

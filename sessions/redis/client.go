@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -30,19 +31,20 @@ const (
 
 // An engine is the Redis of a store: what all subjects share.
 type engine struct {
-	prefix     string          // Set once
-	where      string          // Set once; names the Redis in errors, without a password
-	historyFor time.Duration   // Set once; how long history is kept
-	threadsFor time.Duration   // Set once; how long threads are
-	leaseFor   time.Duration   // Set once; how long a lease lives
-	within     time.Duration   // Set once; bounds one round trip of the ledger
-	log        *zap.Logger     // Set once
-	client     *goredis.Client // Set once
-	lease      *lease          // Set once; ticked only by who holds the store's turn
-	id         string          // Set once; of this life
-	shared     bool            // Set once; other instances use the store too
+	prefix     string                  // Set once
+	together   string                  // Set once; the prefix as one hash tag on a Cluster, else as it is
+	where      string                  // Set once; names the Redis in errors, without a password
+	historyFor time.Duration           // Set once; how long history is kept
+	threadsFor time.Duration           // Set once; how long threads are
+	leaseFor   time.Duration           // Set once; how long a lease lives
+	within     time.Duration           // Set once; bounds one round trip of the ledger
+	log        *zap.Logger             // Set once
+	client     goredis.UniversalClient // Set once
+	lease      *lease                  // Set once; ticked only by who holds the store's turn
+	id         string                  // Set once; of this life
+	shared     bool                    // Set once; other instances use the store too
 	held       held
-	replicas   atomic.Bool // whether any follow the Redis, as Run saw it
+	followers  followers
 	counts     counters
 }
 
@@ -93,12 +95,20 @@ func (e *engine) runBehind(
 	return s.Run(ctx, e.client, append([]string{newest}, keys...), append([]any{epoch}, args...)...)
 }
 
+// A script touches one slot of a Cluster. What begins with key is in that of the name, and what begins with together is
+// in one.
+
 // key names what is kept of a caller or a principal, whose name is escaped.
 func (e *engine) key(name, kind string) string { return e.prefix + ":{" + name + "}:" + kind }
 
+// principalKey names what is kept of a principal, and written with what is found without their name.
+func (e *engine) principalKey(principal, kind string) string {
+	return e.together + ":{" + url.QueryEscape(principal) + "}:" + kind
+}
+
 // epochKey names the epoch of the newest holder of the lease.
-func (e *engine) epochKey() string { return e.prefix + ":epoch" }
-func (e *engine) leaseKey() string { return e.prefix + ":lease" }
+func (e *engine) epochKey() string { return e.together + ":epoch" }
+func (e *engine) leaseKey() string { return e.together + ":lease" }
 
 // badEntry counts an entry that was left out: one bad entry must not hide the others.
 func (e *engine) badEntry(key string) {
@@ -169,23 +179,38 @@ func failoverOptions(o *goredis.FailoverOptions) *goredis.FailoverOptions {
 }
 
 // connect connects to the Redis of a URL.
-func (e *engine) connect(ctx context.Context, url string) error {
-	sentinels, err := goredis.ParseFailoverURL(url)
-	if err == nil && sentinels.MasterName != "" {
-		e.where = "Redis " + sentinels.MasterName + " of the Sentinels at " + strings.Join(sentinels.SentinelAddrs, ", ")
-		e.client = goredis.NewFailoverClient(failoverOptions(sentinels))
-	} else {
-		parsed, err := goredis.ParseURL(url)
-		if err != nil { // its text may quote the password
-			return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(url), "the URL is not one of a Redis: "+
-				"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
-		}
-		e.where = "Redis at " + parsed.Addr
-		e.client = goredis.NewClient(options(parsed))
+func (e *engine) connect(ctx context.Context, address string) error {
+	if err := e.dial(address); err != nil { // its text may quote the password
+		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(address), "the URL is not one of a Redis: "+
+			"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
 	}
 	if err := e.greet(ctx); err != nil {
 		_ = e.client.Close() // nothing was written yet
 		return err
+	}
+	return nil
+}
+
+// dial sets what speaks to the Redis of a URL. It sends nothing yet.
+func (e *engine) dial(address string) error {
+	sentinels, err := goredis.ParseFailoverURL(address)
+	switch {
+	case err == nil && sentinels.MasterName != "":
+		e.where = "Redis " + sentinels.MasterName + " of the Sentinels at " + strings.Join(sentinels.SentinelAddrs, ", ")
+		e.client = goredis.NewFailoverClient(failoverOptions(sentinels))
+	case isCluster(address):
+		o, err := clusterOptions(address)
+		if err != nil {
+			return err
+		}
+		e.where, e.together = "Redis Cluster at "+strings.Join(o.Addrs, ", "), "{"+e.prefix+"}"
+		e.client = newCluster(o)
+	default:
+		o, err := goredis.ParseURL(address)
+		if err != nil {
+			return err
+		}
+		e.where, e.client = "Redis at "+o.Addr, goredis.NewClient(options(o))
 	}
 	return nil
 }
@@ -223,10 +248,10 @@ func waitable(err error) bool {
 }
 
 // passingWords begin refusals that tell how the Redis is now: it loads, is a replica, is full, has lost its
-// replicas or its disk, or lets nobody in since its password was changed. Before version 7 they stand
-// within the error of the script.
-var passingWords = regexp.MustCompile(`(?:^|: -)(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|OOM|MISCONF|` +
-	`NOREPLICAS|BUSY|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) `)
+// replicas or its disk, is a Cluster that lacks a node or moves a slot, or lets nobody in since its password was
+// changed. Before version 7 they stand within the error of the script.
+var passingWords = regexp.MustCompile(`(?:^|: -)(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|` +
+	`MISCONF|NOREPLICAS|BUSY|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) `)
 
 // passing reports whether a Redis that refuses something now may take it later. What it says of a single key
 // or a script stays as it is.
@@ -264,8 +289,8 @@ func isFault(err error) bool {
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
 
 // plainHost finds " at host:port" in a URL that does not parse, "" when in doubt.
-func plainHost(url string) string {
-	_, rest, found := strings.Cut(url, "://")
+func plainHost(address string) string {
+	_, rest, found := strings.Cut(address, "://")
 	if !found {
 		return ""
 	}
@@ -290,14 +315,12 @@ func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return "", err
 	}
-	defer func() { _ = s.client.Close() }() // nothing was written
-	value, err := s.client.Get(ctx, s.leaseKey()).Result()
-	if errors.Is(err, goredis.Nil) {
-		return "", nil
-	}
+	defer func() { _ = s.client.Close() }()                                // nothing was written
+	values, err := s.client.MGet(ctx, s.leaseKey(), s.epochKey()).Result() // both, as who takes it
 	if err != nil {
-		return "", fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, err)
+		return "", fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, s.needsCluster(err))
 	}
+	value, _ := values[0].(string) // "" where there is none
 	holder, _, _ = strings.Cut(value, " ")
 	return holder, nil
 }

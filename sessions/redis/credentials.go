@@ -76,9 +76,9 @@ func (s credentials) Spend(ctx context.Context, name, day string, amount int64) 
 
 // The keys: a principal's logins by id, and each login by the sum of its token.
 func (s credentials) loginsKey(principal string) string {
-	return s.key(url.QueryEscape(principal), "logins")
+	return s.principalKey(principal, "logins")
 }
-func (s credentials) loginKeys() string { return s.prefix + ":login:" }
+func (s credentials) loginKeys() string { return s.together + ":login:" }
 
 // PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
 // [sessions.MaxSecrets] that have not ended.
@@ -88,7 +88,7 @@ func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (boo
 		return false, handoff.Fault(handoff.CodeInternal, "", "encode a secret: "+err.Error())
 	}
 	sum := hex.EncodeToString(secret.Sum[:])
-	keys := []string{s.key(url.QueryEscape(secret.Principal), "secrets"), s.secretKeys() + sum}
+	keys := []string{s.principalKey(secret.Principal, "secrets"), s.secretKeys() + sum}
 	n, err := secretScript.Run(ctx, s.client, keys, sum, data, max(secret.Ends.UnixMilli(), 1), time.Now().UnixMilli(),
 		sessions.MaxSecrets).Int()
 	return n > 0, s.fault(err)
@@ -125,4 +125,4 @@ func parsed[T any](s credentials, keys, data string) (entry T, ok bool) {
 }
 
 // secretKeys begins the key of each secret; its sum follows.
-func (s credentials) secretKeys() string { return s.prefix + ":secret:" }
+func (s credentials) secretKeys() string { return s.together + ":secret:" }

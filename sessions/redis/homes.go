@@ -202,7 +202,8 @@ func (h Homes) Take(ctx context.Context, c handoff.Caller, dead string) (ledger.
 
 // take puts a caller into the index and takes their home.
 func (h Homes) take(ctx context.Context, name, dead string) (ledger.Claim, error) {
-	if err := h.client.SAdd(ctx, h.indexKey(h.id), name).Err(); err != nil {
+	index := h.indexKey(h.id)
+	if err := h.first(ctx, index, func(p goredis.Pipeliner) { p.SAdd(ctx, index, name) }); err != nil {
 		return ledger.Claim{}, h.fault(err)
 	}
 	reply, err := h.promised(ctx, takeScript, []string{h.homeKey(name)}, h.id, dead).Slice()

@@ -25,7 +25,9 @@ type homed struct {
 func openHomed(t *testing.T, cfg redis.Config) homed {
 	t.Helper()
 	cfg.Shared = true
-	return homed{open(t, cfg), &sync.Mutex{}, map[handoff.Caller]bool{}}
+	s := open(t, cfg)
+	s.Patient()
+	return homed{s, &sync.Mutex{}, map[handoff.Caller]bool{}}
 }
 
 // at takes a home. A caller that is none is left to the store.
@@ -83,9 +85,12 @@ func TestShared(t *testing.T) {
 
 // TestFenceOfHomes: who has lost a caller's home writes nothing of them.
 func TestFenceOfHomes(t *testing.T) {
-	server := sessionstest.StartRedis(t)
+	testFenceOfHomes(t, sessionstest.StartRedis(t).URL)
+}
+
+func testFenceOfHomes(t *testing.T, url string) {
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
-		cfg := redis.Config{URL: server.URL}
+		cfg := redis.Config{URL: url}
 		former := openHomed(t, cfg)
 		return sessionstest.Takeover{Former: former, Latter: func(t *testing.T) (sessionstest.Store, func()) {
 			s := openHomed(t, cfg)

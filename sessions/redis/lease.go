@@ -80,7 +80,7 @@ func (l *lease) renewed(h, since holding) bool {
 
 // takeLease takes or renews the lease in the Redis.
 func takeLease(
-	ctx context.Context, client *goredis.Client, keys []string, value string, life time.Duration, epoch int64,
+	ctx context.Context, client goredis.Scripter, keys []string, value string, life time.Duration, epoch int64,
 ) (holding, error) {
 	reply, err := leaseScript.Run(ctx, client, keys, value, life.Milliseconds(), epoch).Slice()
 	if err != nil {

@@ -123,12 +123,10 @@ func (s handoffs) own(ctx context.Context, step ledger.Step) error {
 	}
 	t := step.Set.Target
 	owned := handoff.Encode(ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: step.Caller})
-	_, err := s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+	return s.fault(s.first(ctx, s.ownedKey(), func(p goredis.Pipeliner) {
 		p.ZAddNX(ctx, s.ownedKey(), goredis.Z{Score: float64(step.At.UnixMilli()), Member: owned})
 		p.ZRemRangeByRank(ctx, s.ownedKey(), 0, -1-ledger.MaxOwned)
-		return nil
-	})
-	return s.fault(err)
+	}))
 }
 
 // OpenAll returns the entries that are not delivered, oldest first, of every caller whom this life has. Where one life

@@ -13,8 +13,9 @@
 //
 // A Redis that does not answer gives errors with code unreachable within seconds, the ledger within one
 // second, and works again when it is back. One that answers and takes nothing, because it is full or has
-// become a replica, counts as one that does not answer. One process at a time uses a prefix: it holds a lease.
-// Processes that share a prefix hold it together, and each caller has one of them: see [Homes].
+// become a replica, counts as one that does not answer; so does a Cluster where it lacks a node. One process at a time
+// uses a prefix: it holds a lease. Processes that share a prefix hold it together, and each caller has one of them: see
+// [Homes]. In a Cluster they always do.
 package redis
 
 import (
@@ -44,7 +45,8 @@ const closeWithin = 2 * time.Second
 // Config says where a [Store] keeps its keys.
 type Config struct {
 	// URL of the Redis, "redis://[user:password@]host:port/db"; where Sentinels know which one it is, the address of
-	// one of them, with "?master_name=NAME" and "&addr=host:port" for each other.
+	// one of them, with "?master_name=NAME" and "&addr=host:port" for each other; of a Cluster, that of a node, with
+	// "?addr=host:port" for each other that may be asked for the rest, one at least.
 	URL string
 	// Prefix begins every key; "" means "switchboard".
 	Prefix string
@@ -55,7 +57,7 @@ type Config struct {
 	// that is longer.
 	ThreadsFor time.Duration
 	// Shared lets other instances with Shared use the prefix too: what is of a caller is written only while this one
-	// has their home; see [Homes].
+	// has their home; see [Homes]. A Cluster takes no others.
 	Shared bool
 	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests
 	// shorten it.
@@ -87,8 +89,9 @@ type Store struct {
 
 // newStore returns a store without its client.
 func newStore(cfg Config) *Store {
+	prefix := cmp.Or(cfg.Prefix, "switchboard")
 	e := &engine{
-		prefix: cmp.Or(cfg.Prefix, "switchboard"), leaseFor: cmp.Or(cfg.Lease, leaseFor), within: ledgerWithin,
+		prefix: prefix, together: prefix, leaseFor: cmp.Or(cfg.Lease, leaseFor), within: ledgerWithin,
 		log: cmp.Or(cfg.Log, zap.NewNop()), id: rand.Text(), shared: cfg.Shared, held: held{of: map[string]*heldHome{}},
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
@@ -121,9 +124,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, err
 	}
+	if _, cluster := s.client.(*goredis.ClusterClient); cluster && !s.shared {
+		return nil, errors.Join(s.needsPeers(), s.client.Close())
+	}
 	s.lease = newLease(s.engine)
 	if err := s.lease.acquire(ctx); err != nil {
-		return nil, errors.Join(err, s.client.Close())
+		return nil, errors.Join(s.needsCluster(err), s.client.Close())
 	}
 	err := s.former(ctx)
 	if err == nil {

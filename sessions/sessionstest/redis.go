@@ -2,10 +2,13 @@ package sessionstest
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -21,16 +24,22 @@ type Redis struct {
 	URL  string // Set once
 	Addr string // Set once; host:port
 
-	t   testing.TB
-	dir string
-	cmd *exec.Cmd // the running process, nil after Kill
+	t    testing.TB
+	dir  string
+	args []string  // Set once; besides those of each
+	cmd  *exec.Cmd // the running process, nil after Kill
 }
 
 // StartRedis starts a redis-server that ends with the test. A missing program fails the test.
 func StartRedis(t testing.TB) *Redis {
 	t.Helper()
-	addr := fmt.Sprintf("127.0.0.1:%d", FreePort(t))
-	r := &Redis{URL: "redis://" + addr + "/0", Addr: addr, t: t, dir: t.TempDir()}
+	return startRedis(t, FreePort(t))
+}
+
+func startRedis(t testing.TB, port int, args ...string) *Redis {
+	t.Helper()
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	r := &Redis{URL: "redis://" + addr + "/0", Addr: addr, t: t, dir: t.TempDir(), args: args}
 	t.Cleanup(r.Kill)
 	r.Start()
 	return r
@@ -44,7 +53,8 @@ func (r *Redis) Start() {
 		r.t.Fatal("redis-server is missing: install the Debian package redis-server (make test does that)")
 	}
 	_, port, _ := net.SplitHostPort(r.Addr)
-	r.cmd = exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", r.dir)
+	r.cmd = exec.Command(path, append([]string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
+		"--dir", r.dir}, r.args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = r.t.Output(), r.t.Output()
 	if err := r.cmd.Start(); err != nil {
 		r.t.Fatalf("start redis-server: %v", err)
@@ -74,7 +84,30 @@ func (r *Redis) Do(command string) {
 	}
 }
 
-func (r *Redis) ask(command string) (line string, err error) {
+// Ask gives it a command, as one types it, that it must answer with a text, and returns that.
+func (r *Redis) Ask(command string) string {
+	r.t.Helper()
+	text, err := r.ask(command)
+	if err != nil || !strings.HasPrefix(text, "$") {
+		r.t.Fatalf("redis-server said %q to %q, %v", text, command, err)
+	}
+	_, text, _ = strings.Cut(text, "\r\n")
+	return text
+}
+
+// Number gives it a command that it must answer with a number, and returns that.
+func (r *Redis) Number(command string) int {
+	r.t.Helper()
+	line, err := r.ask(command)
+	n, errNumber := strconv.Atoi(strings.Trim(line, ":\r\n"))
+	if err := cmp.Or(err, errNumber); err != nil {
+		r.t.Fatalf("redis-server said %q to %q, %v", line, command, err)
+	}
+	return n
+}
+
+// ask returns the line that it answers a command with, and what follows where that is a text.
+func (r *Redis) ask(command string) (answer string, err error) {
 	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
 	if err != nil {
 		return "", err
@@ -86,7 +119,17 @@ func (r *Redis) ask(command string) (line string, err error) {
 	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
 		return "", err
 	}
-	return bufio.NewReader(conn).ReadString('\n')
+	in := bufio.NewReader(conn)
+	line, err := in.ReadString('\n')
+	if size, isText := strings.CutPrefix(strings.TrimSpace(line), "$"); isText && err == nil {
+		n, err := strconv.Atoi(size)
+		text := make([]byte, max(n, 0))
+		if err == nil {
+			_, err = io.ReadFull(in, text)
+		}
+		return line + string(text), err
+	}
+	return line, err
 }
 
 // Stop lets it stand still until it is told to go on, or ends with the test.

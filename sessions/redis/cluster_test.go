@@ -1,0 +1,251 @@
+package redis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+)
+
+// TestCluster: a store of a Cluster keeps what every store does, and what two instances share is at both.
+func TestCluster(t *testing.T) {
+	c := sessionstest.StartCluster(t, 3, 0)
+	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
+		return openHomed(t, redis.Config{URL: c.URL, Prefix: prefix(t)})
+	})
+	t.Run("URLs", func(t *testing.T) { testClusterURLs(t, c) })
+	t.Run("fence", func(t *testing.T) { testFenceOfHomes(t, c.URL) })
+	t.Run("two", func(t *testing.T) {
+		cfg := redis.Config{URL: c.URL, Prefix: prefix(t), Shared: true}
+		one, other := open(t, cfg), open(t, cfg)
+		sessionstest.TestCodesAtOnce(t, one, other)
+		sessionstest.TestRecordKeptOnce(t, one, other)
+	})
+	t.Run("about", func(t *testing.T) {
+		run(t, open(t, redis.Config{URL: c.URL, Shared: true}))
+		testClusterAbout(t, c)
+	})
+}
+
+// testClusterURLs: a Cluster is used by instances with peers, has one database, and is named as what it is.
+func testClusterURLs(t *testing.T, c *sessionstest.Cluster) {
+	node := c.Nodes[0].Addr
+	for url, cfg := range map[string]struct {
+		shared bool
+		want   string
+	}{
+		c.URL:                    {false, "with peers"},
+		"redis://" + node:        {true, "name others too"},
+		"redis://" + node + "/0": {false, "name others too"},
+		"redis://u:s3cret@" + node + "/0?addr=" + node: {true, "WRONGPASS"},
+		"redis://u:s3cret@" + node + "/3?addr=" + node: {true, "not one of a Redis"},
+		"redis://u:s3cret@" + node + "?addr=s3cret":    {true, "not one of a Redis"},
+		"redis://" + node + "?addr=" + node + "&x=y":   {true, "not one of a Redis"},
+	} {
+		s, err := redis.Open(t.Context(), redis.Config{URL: url, Shared: cfg.shared})
+		if err == nil {
+			must(t, s.Close())
+		}
+		switch text := fmt.Sprint(err); {
+		case err == nil, !strings.Contains(text, cfg.want), strings.Contains(text, "s3cret"):
+			t.Errorf("%s, shared %v: %v", url, cfg.shared, err)
+		}
+	}
+}
+
+// testClusterAbout: of nodes that differ, the worst is told.
+func testClusterAbout(t *testing.T, c *sessionstest.Cluster) {
+	for _, node := range c.Nodes {
+		node.Do("CONFIG SET appendonly yes")
+	}
+	about := func(want redis.About) {
+		t.Helper()
+		got, err := redis.Inspect(t.Context(), redis.Config{URL: c.URL})
+		if got.Ahead = 0; err != nil || got != want {
+			t.Errorf("it is %+v, %v, want %+v", got, err, want)
+		}
+	}
+	about(redis.About{Journal: true})
+	c.Nodes[1].Do("CONFIG SET maxmemory 100mb")
+	c.Nodes[1].Do("CONFIG SET maxmemory-policy allkeys-lru")
+	c.Nodes[2].Do("CONFIG SET appendonly no")
+	about(redis.About{Evicts: true})
+	if holder, err := redis.Look(t.Context(), redis.Config{URL: c.URL}); holder != redis.Together || err != nil {
+		t.Errorf("it is held by %q, %v", holder, err)
+	}
+	for _, node := range c.Nodes {
+		if _, err := redis.Look(t.Context(), redis.Config{URL: node.URL}); err == nil ||
+			!strings.Contains(err.Error(), "name others too") {
+			t.Errorf("a look at one node: %v", err)
+		}
+	}
+}
+
+// atNode returns a caller whom a node has.
+func atNode(t *testing.T, s *redis.Store, node string) handoff.Caller {
+	t.Helper()
+	for i := 0; ; i++ {
+		c := handoff.Caller{Principal: fmt.Sprint("caller-", i)}
+		at, _, err := s.Nodes(t.Context(), c)
+		must(t, err)
+		if at == node {
+			return c
+		}
+	}
+}
+
+// eventually repeats what a Redis does not take while it, or a replica, has to catch up.
+func eventually(t *testing.T, at string, do func() error) {
+	t.Helper()
+	for err := do(); err != nil; err = do() {
+		unreachable(t, err, at)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestClusterPromises: what somebody is told of was taken by a replica of the master that has their slot, and whoever
+// looks after it by one of that which has the index. It is there when the replica takes the place of its master.
+func TestClusterPromises(t *testing.T) {
+	t.Parallel()
+	c := sessionstest.StartCluster(t, 3, 1)
+	master, other, replica := c.Nodes[0], c.Nodes[1], c.Nodes[3]
+	cfg := redis.Config{URL: c.URL, Shared: true}
+	openIndexedAt := func(node string) *redis.Store {
+		for {
+			s := open(t, cfg)
+			_, index, err := s.Nodes(t.Context(), owner)
+			must(t, err)
+			if index == node {
+				return s
+			}
+		}
+	}
+	s, indexed := openIndexedAt(other.Addr), openIndexedAt(master.Addr)
+	followed, alone := atNode(t, s, master.Addr), atNode(t, s, other.Addr)
+	take := func(s *redis.Store, c handoff.Caller, dead string) error {
+		_, err := s.Homes().Take(t.Context(), c, dead)
+		return err
+	}
+	advance := func(c handoff.Caller, to handoff.Status) error {
+		step := sessionstest.LedgerStep("key", "a", to)
+		step.Caller = c
+		_, err := s.Advance(t.Context(), step)
+		return err
+	}
+	for _, c := range []handoff.Caller{followed, alone} {
+		eventually(t, master.Addr, func() error { return take(s, c, "") })
+		eventually(t, master.Addr, func() error { return advance(c, handoff.StatusAccepted) })
+	}
+
+	goOn := replica.Stop()
+	for what, err := range map[string]error{
+		"a start": advance(followed, handoff.StatusDispatching), "an index": take(indexed, alone, s.Homes().ID()),
+	} {
+		unreachable(t, err, master.Addr)
+		if !strings.Contains(err.Error(), "no replica") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, advance(alone, handoff.StatusDispatching))
+	goOn()
+	eventually(t, master.Addr, func() error { return advance(followed, handoff.StatusDispatching) })
+
+	master.Kill()
+	replica.Do("CLUSTER FAILOVER TAKEOVER")
+	step := sessionstest.LedgerStep("key", "a", handoff.StatusStarted)
+	step.Caller, step.New = followed, false
+	eventually(t, master.Addr, func() error {
+		_, err := s.Advance(t.Context(), step) // of an entry that is not there it gives another error
+		return err
+	})
+}
+
+// TestClusterMoves: what is of a slot is found where that is, while it moves and after.
+func TestClusterMoves(t *testing.T) {
+	t.Parallel()
+	c := sessionstest.StartCluster(t, 2, 1)
+	from, to := c.Nodes[0], c.Nodes[1]
+	s := open(t, redis.Config{URL: c.URL, Shared: true})
+	caller := atNode(t, s, from.Addr)
+	slot := from.Number("CLUSTER KEYSLOT {" + caller.Principal + "}")
+	to.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " IMPORTING ", from.Ask("CLUSTER MYID")))
+	from.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " MIGRATING ", to.Ask("CLUSTER MYID")))
+	if list, err := s.List(t.Context(), caller); err != nil || len(list) != 0 {
+		t.Errorf("while it moves: %+v, %v", list, err)
+	}
+	if _, err := s.Homes().Take(t.Context(), caller, ""); err != nil { // one that is promised waits until it has moved
+		unreachable(t, err, from.Addr)
+	}
+	for _, node := range []*sessionstest.Redis{to, from} {
+		node.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " NODE ", to.Ask("CLUSTER MYID")))
+	}
+	moved := func() error {
+		_, err := s.Homes().Take(t.Context(), caller, "")
+		return err
+	}
+	if err := moved(); err != nil && !strings.Contains(err.Error(), "no replica") {
+		t.Errorf("after it has moved: %v", err)
+	}
+	eventually(t, from.Addr, moved)
+	step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
+	step.Caller = caller
+	_, err := s.Advance(t.Context(), step)
+	must(t, err)
+	must(t, s.Set(t.Context(), caller, sticky))
+	if at, _, err := s.Nodes(t.Context(), caller); err != nil || at != to.Addr {
+		t.Errorf("the caller is at %s, %v", at, err)
+	}
+}
+
+// TestClusterWithoutANode: a Cluster that lacks a node counts as a Redis that does not answer, until it is back.
+func TestClusterWithoutANode(t *testing.T) {
+	t.Parallel()
+	c := sessionstest.StartCluster(t, 2, 0)
+	c.Nodes[0].Do("CONFIG SET cluster-node-timeout 1000")
+	s := open(t, redis.Config{URL: c.URL, Shared: true, Lease: time.Second})
+	ended := run(t, s)
+	there := atNode(t, s, c.Nodes[0].Addr)
+	c.Nodes[1].Kill()
+	for !strings.Contains(c.Nodes[0].Ask("CLUSTER INFO"), "cluster_state:fail") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	_, err := s.List(t.Context(), there)
+	unreachable(t, err, c.Nodes[0].Addr)
+	if !strings.Contains(err.Error(), "CLUSTERDOWN") {
+		t.Errorf("it is told as %v", err)
+	}
+	c.Nodes[1].Start()
+	eventually(t, c.Nodes[0].Addr, func() error {
+		_, err := s.Homes().Take(t.Context(), there, "")
+		return err
+	})
+	eventually(t, c.Nodes[0].Addr, func() error { return s.Set(t.Context(), there, sticky) })
+	must(t, ended())
+}
+
+// TestClusterAsksOnce: a command whose answer is lost is not sent again, since it may count twice.
+func TestClusterAsksOnce(t *testing.T) {
+	t.Parallel()
+	node := sessionstest.StartCluster(t, 1, 0).Nodes[0]
+	c := startCutter(t, node.Addr)
+	_, port, _ := strings.Cut(c.addr, ":")
+	node.Do("CONFIG SET cluster-announce-port " + port)
+	s := open(t, redis.Config{URL: "redis://" + c.addr + "?addr=" + c.addr, Shared: true})
+	for i, what := range []int32{cutNothing, cutReply, cutRequest, cutNothing} {
+		c.next.Store(what)
+		sum, err := s.Spend(t.Context(), "name", "2026-11-22", 1)
+		switch {
+		case what != cutNothing:
+			unreachable(t, err, c.addr)
+		case err != nil || sum != int64(1+2*min(i, 1)):
+			t.Errorf("number %d: the sum is %d, %v", i, sum, err)
+		}
+	}
+	if c.cuts.Load() != 2 {
+		t.Errorf("%d cuts", c.cuts.Load())
+	}
+}
