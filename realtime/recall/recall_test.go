@@ -346,6 +346,9 @@ func TestSoundMemory(t *testing.T) {
 		for _, p := range s.pieces[:cap(s.pieces)] {
 			bytes += cap(p.text) + int(unsafe.Sizeof(p))
 		}
+		for _, room := range s.spare {
+			bytes += cap(room)
+		}
 		return bytes
 	}
 	if add(5000, 600*time.Millisecond); held() > 48<<10 {
@@ -361,5 +364,22 @@ func TestSoundMemory(t *testing.T) {
 	s.Taken()
 	if add(100, 600*time.Millisecond); held() > 48<<10 {
 		t.Errorf("after long speech %d bytes are held", held())
+	}
+}
+
+// Sound that comes unevenly, some of it at once, takes the room of what is forgotten, and none from the heap.
+func TestUnevenSoundAllocatesNothing(t *testing.T) {
+	var s Sound
+	now, event := time.Unix(0, 0), make([]byte, 1340)
+	jitter := []time.Duration{20, 35, 5, 20, 28, 12, 19, 90, 0, 0, 0}
+	add := func() {
+		for i := range 600 {
+			now = now.Add(jitter[i%len(jitter)] * time.Millisecond)
+			s.Add(now, event, 600*time.Millisecond)
+		}
+	}
+	add()
+	if n := testing.AllocsPerRun(1, add); n > 0 {
+		t.Errorf("%v allocations in 600 events", n)
 	}
 }

@@ -19,8 +19,9 @@ const (
 // A Sound is what a model was given of the caller's sound and has made nothing of yet: appends, and the commits and
 // clears among them, until the model confirms one. The zero value is empty.
 type Sound struct {
-	pieces []piece // oldest first
-	size   int     // of all, in bytes
+	pieces []piece  // oldest first
+	size   int      // of all, in bytes
+	spare  [][]byte // room of events that were forgotten
 }
 
 // A piece is one event.
@@ -34,27 +35,31 @@ type piece struct {
 func (s *Sound) Add(now time.Time, event []byte, most time.Duration) {
 	most = min(most, MaxSound)
 	oldest, limit, forgotten := now.Add(-most).UnixNano(), int(most.Milliseconds())*soundBytes/1000, 0
-	var room []byte // of an event that is forgotten: while nobody speaks, each takes the place of another
 	for _, p := range s.pieces {
 		if p.at >= oldest && s.size <= limit {
 			break
 		}
 		s.size -= len(p.text)
-		room = p.text[:0]
 		forgotten++
 	}
-	s.pieces = slices.Delete(s.pieces, 0, forgotten)
-	if cap(room) > 2*len(event) {
-		room = nil
+	for _, p := range s.pieces[:forgotten] { // sound comes unevenly: with what is kept the room to spare is within limit
+		if cap(p.text) <= 2*len(event) && s.size+(len(s.spare)+1)*len(event) <= limit {
+			s.spare = append(s.spare, p.text[:0])
+		}
 	}
-	s.push(room, now, event, false)
+	s.pieces = slices.Delete(s.pieces, 0, forgotten)
+	s.push(now, event, false)
 }
 
 // Mark keeps a commit or a clear.
-func (s *Sound) Mark(now time.Time, event []byte) { s.push(nil, now, event, true) }
+func (s *Sound) Mark(now time.Time, event []byte) { s.push(now, event, true) }
 
-func (s *Sound) push(room []byte, now time.Time, event []byte, mark bool) {
+func (s *Sound) push(now time.Time, event []byte, mark bool) {
 	s.size += len(event)
+	var room []byte
+	if n := len(s.spare); n > 0 {
+		room, s.spare = s.spare[n-1], s.spare[:n-1]
+	}
 	s.pieces = append(s.pieces, piece{append(room, event...), now.UnixNano(), mark})
 }
 
