@@ -118,6 +118,9 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		s.askedEarly()
 	case events.TypeSessionUpdated:
 		c.session.updated(event, shown)
+		if !c.renewal.due.IsZero() {
+			c.replan(gjson.GetBytes(event, "session"))
+		}
 	case events.TypeCreated:
 		r := gjson.GetBytes(event, "response")
 		tag := events.TagOf(r)

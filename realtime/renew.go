@@ -50,8 +50,9 @@ type renewal struct {
 	spawn  func(work func(context.Context))                   // Set once, before begin: runs in a goroutine of the call
 	recall *recall.Recall                                     // Set once
 
-	due, latest time.Time // when the session is renewed by plan; zero: it does not say when it ends
-	lost        time.Time // when there was no session any more; zero: there is one
+	life        time.Duration // of the session, as it said when it began
+	due, latest time.Time     // when it is renewed by plan; zero: it does not say when it ends
+	lost        time.Time     // when there was no session any more; zero: there is one
 	losses      []time.Time
 	owed        bool // the caller waits for words of the session that is gone
 
@@ -83,10 +84,23 @@ func (c *Call) renewable() bool { return c.legs.heirs && c.mask.Begun() && !c.ma
 func (c *Call) plan(session gjson.Result) {
 	r, now := &c.renewal, time.Now()
 	r.due, r.latest, c.alarms[alarmRenew].at = time.Time{}, time.Time{}, time.Time{}
-	end := time.Unix(session.Get("expires_at").Int(), 0)
-	if life := end.Sub(now); c.renewable() && life >= wallLeast {
-		r.due, r.latest = end.Add(-min(wallLead, life/5)), end.Add(-min(wallLatest, life/10))
-		c.alarms[alarmRenew].at = r.due
+	r.life = time.Unix(session.Get("expires_at").Int(), 0).Sub(now)
+	if c.renewable() && r.life >= wallLeast {
+		c.replan(session)
+	}
+}
+
+// replan sets it again where the session says by now that it ends at another time. It is renewed as long before that as
+// was planned.
+func (c *Call) replan(session gjson.Result) {
+	r, end := &c.renewal, time.Unix(session.Get("expires_at").Int(), 0)
+	due := end.Add(-min(wallLead, r.life/5))
+	if end.Unix() == 0 || due.Equal(r.due) {
+		return
+	}
+	r.due, r.latest = due, end.Add(-min(wallLatest, r.life/10))
+	if !r.trying && r.heir == nil {
+		c.alarms[alarmRenew].at = due
 	}
 }
 

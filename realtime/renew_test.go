@@ -246,6 +246,34 @@ func TestPlannedRenewal(t *testing.T) {
 	})
 }
 
+// A session may say later that it ends at another time.
+func TestSessionThatMovesItsEnd(t *testing.T) {
+	playRenewed(t, func(s *stage, h *heirs) {
+		ends := func(created string, d time.Duration) string {
+			return string(events.Set([]byte(created), "session.expires_at", jsonSeconds(time.Now().Add(d))))
+		}
+		const updated = `{"type":"session.updated","session":{"type":"realtime"}}`
+		h.lose()
+		h.begin(ends(freshSession, time.Hour))
+		s.fromModel(ends(updated, 2*time.Hour), updated) // the last does not say when
+		s.wait(time.Hour)
+		if len(h.made) != 1 {
+			t.Fatalf("%d sessions where the end was put off", len(h.made))
+		}
+		s.fromModel(ends(updated, wallLead))
+		s.wait(time.Millisecond)
+		if len(h.made) != 2 {
+			t.Fatalf("%d sessions where the end is near", len(h.made))
+		}
+		old := h.made[0]
+		h.from(ends(freshSession, time.Hour))
+		if s.wait(time.Second); !old.closed {
+			t.Error("the old session is open")
+		}
+		s.model = h.newest().wire
+	})
+}
+
 func jsonSeconds(at time.Time) string { return string(events.Encode(at.Unix())) }
 
 // Where no session is had in time the call ends, once.

@@ -1,30 +1,23 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/realtime/rtc"
-	"switchboard/realtime/simulator"
 )
 
-// TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: three walls of the
-// voice model's session, another network, a lid that is closed for three minutes, and a model socket that is killed
+// TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: three ends of the
+// voice model's session that it announces, another network, a lid that is closed for three minutes, and a model socket that is killed
 // while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome once.
 func TestChromiumCallGoesOn(t *testing.T) {
 	t.Parallel()
-	voice, way := cutVoice(t, simulator.Config{Hurry: 4, Limit: 12 * time.Second}, false)
-	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice })
-	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r}
+	voice := runVoice(t, 4, false)
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice.plan })
+	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r, model: voice}
 	l.Choose("Call")
 	l.Status("Listening")
 	id := r.theCall(false)
@@ -47,19 +40,18 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	if r.handoffs()[1].State == handoff.StatusDelivered {
 		t.Error("it counts as heard though nobody was there")
 	}
-	l.Click("Go on")
-	l.Status("Listening")
-	l.Shows("Reconnected.")
+	l.reconnects(func() { l.Click("Go on") })
 	l.voice("tests pass")
 	l.wall(2)
 
 	l.says("Push it from bigpc")
 	l.voice("Yes or no?")
 	l.Status("bigpc waits for you")
-	way.proxy.Stop()
-	l.logs("voice model's session lost", 1)
-	must(t, way.proxy.Start())
-	l.Shows("Reconnected.")
+	l.reconnects(func() {
+		voice.way.proxy.Stop()
+		l.logs("voice model's session lost", 1)
+		must(t, voice.way.proxy.Start())
+	})
 	l.says("yes")
 	l.voice("is pushed")
 	l.wall(3)
@@ -80,21 +72,19 @@ func TestChromiumCallGoesOn(t *testing.T) {
 // conversation with it.
 func TestChromiumDirectGoesOn(t *testing.T) {
 	t.Parallel()
-	walls := make(chan struct{})
-	voice, way := cutVoice(t, simulator.Config{Hurry: 4, Walls: walls}, true)
-	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice })
-	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r}
+	voice := runVoice(t, 4, true)
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice.plan })
+	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r, model: voice}
 	l.Choose("Call")
 	l.Status("Listening")
 	id := r.theCall(false)
 	l.says("On bigpc continue the auth session and run the tests")
 	l.begun(1)
-	way.proxy.Stop() // Switchboard's socket, not the sound
-	must(t, way.proxy.Start())
+	voice.way.proxy.Stop() // Switchboard's socket, not the sound
+	must(t, voice.way.proxy.Start())
 	l.voice("TestRefreshExpiredToken")
 	r.allHeard()
-	walls <- struct{}{}
-	id = l.another(id)
+	id = l.another(id, func() { voice.wall(atOnce) })
 
 	l.says("On bigpc fix it")
 	l.begun(2)
@@ -107,25 +97,22 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	l.Status("Listening")
 	l.voice("tests pass")
 	r.allHeard()
-	walls <- struct{}{}
-	id = l.another(id)
+	id = l.another(id, func() { voice.wall(atOnce) })
 
 	l.says("Push it from bigpc")
 	l.voice("Yes or no?")
 	l.Status("bigpc waits for you")
-	eval[bool](l.tab, `(seen.peers.at(-1).loses(), dispatchEvent(new Event("online")))`)
-	id = l.another(id)
+	id = l.another(id, func() { eval[bool](l.tab, `(seen.peers.at(-1).loses(), dispatchEvent(new Event("online")))`) })
 	l.Until(`[...document.querySelectorAll(".line.voice")].filter((e) => e.innerText.includes("Yes or no?")).length === 2`)
 	l.Status("bigpc waits for you")
 	l.says("yes") // to the question as the call that goes on asks it again
 	l.voice("is pushed")
 	r.allHeard()
-	walls <- struct{}{}
-	l.another(id)
+	l.another(id, func() { voice.wall(atOnce) })
 	l.one("On bigpc continue the auth session and run the tests", "On bigpc fix it", "Push it from bigpc")
 	l.told("TestRefreshExpiredToken", "tests pass", "is pushed")
-	if n := eval[int](l.tab, `document.querySelectorAll(".toast").length`); n != 0 {
-		t.Errorf("%d notices:\n%s", n, eval[string](l.tab, `document.body.innerText`))
+	if n := eval[[]string](l.tab, `seen.notices`); len(n) != 1 { // of the lid
+		t.Errorf("notices: %q", n)
 	}
 	l.recordedSpeech()
 	l.Choose("Hang up")
@@ -177,24 +164,11 @@ func (p *tab) recordedSpeech() {
 	p.T.Fatalf("%s:\n%s", wrong, eval[string](p, `document.body.innerText`))
 }
 
-// cutVoice runs a simulated voice model behind a proxy that can end its sockets.
-func cutVoice(t *testing.T, c simulator.Config, direct bool) (modelPlan, *cutter) {
-	t.Helper()
-	l := loopback(t)
-	c.Log = zap.NewNop()
-	run := func(ctx context.Context, l net.Listener) error { return simulator.New(c).Serve(ctx, l) }
-	if direct {
-		run = carryingVoice(c, rtc.Config{})
-	}
-	background(t, func(ctx context.Context) error { return run(ctx, l) })
-	way := newCutter(t, "voice", l.Addr().String())
-	return modelPlan{URL: way.at + "/v1/realtime", Name: simulator.Name, Direct: direct}, way
-}
-
 // A longCall is a call in a browser that outlives what it is made of.
 type longCall struct {
 	*tab
-	r *running
+	r     *running
+	model *ownVoice
 }
 
 // begun waits until so many pieces of work have begun.
@@ -209,19 +183,19 @@ func (l *longCall) logs(message string, n int) {
 	until(l.T, message, func() bool { return strings.Count(l.r.logs.String(), message) >= n })
 }
 
-// wall waits for the nth end of a session of the voice model, and that the page says that the call goes on.
+// wall lets a session of the voice model announce its end, the nth, and waits until the page says that the call goes on.
 func (l *longCall) wall(n int) {
 	l.T.Helper()
+	l.reconnects(func() { l.model.wall(soon) })
 	l.logs(`"planned":true`, n)
-	l.Shows("Reconnected.")
 	l.Status("Listening")
 }
 
-// another waits until another call has taken the place of the one with an id, and gives its id.
-func (l *longCall) another(id string) (next string) {
+// another does what ends the call with an id, waits until another one has taken its place, and gives the id of that.
+func (l *longCall) another(id string, after func()) (next string) {
 	l.T.Helper()
+	l.reconnects(after)
 	until(l.T, "another call", func() bool { next = l.r.theCall(false); return next != id })
-	l.Shows("Reconnected.")
 	return next
 }
 

@@ -64,6 +64,17 @@ const watcher = `(() => {
     });
     return count;
   };
+  seen.told = []; // what the header says beside the call's state, of which some goes by itself
+  seen.notices = []; // likewise
+  const noticed = new WeakSet();
+  const hear = () => {
+    const detail = document.querySelector("#status-detail")?.textContent;
+    if (detail !== seen.detail) seen.told.push(seen.detail = detail);
+    for (const notice of document.querySelectorAll(".toast")) {
+      if (!noticed.has(notice)) seen.notices.push(notice.querySelector(".toast-text").textContent);
+      noticed.add(notice);
+    }
+  };
   seen.streamed = {}; // by work: how much of its output the page showed at a time
   const look = () => {
     for (const card of document.querySelectorAll(".card:not(.over)")) {
@@ -71,7 +82,7 @@ const watcher = `(() => {
       if (size && shown.at(-1) !== size) shown.push(size);
     }
   };
-  addEventListener("DOMContentLoaded", () => new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true }));
+  addEventListener("DOMContentLoaded", () => new MutationObserver(() => { look(); hear(); }).observe(document.body, { subtree: true, childList: true, characterData: true }));
 })()`
 
 // A tab is the page in a browser of its own.
@@ -125,6 +136,15 @@ func (p *tab) interrupts(stopped string) {
 		p.Status("Listening")
 	}
 	p.T.Fatal("no answer was stopped")
+}
+
+// reconnects does what the call goes on after, and waits until the header has said so, which it does for a moment.
+func (p *tab) reconnects(after func()) {
+	p.T.Helper()
+	p.Until(`seen.detail !== "Reconnected."`)
+	eval[bool](p, `(seen.told = [], true)`)
+	after()
+	p.Until(`seen.told.includes("Reconnected.")`)
 }
 
 // voice waits until the voice has said something with these words.

@@ -15,7 +15,8 @@ import (
 // place. When the voice model's session ends, the header says quietly that the call goes on.
 func TestChromiumAnotherNetwork(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry, p.Wall = 5, 20*time.Second })
+	voice := runVoice(t, 5, false)
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 5, voice.plan })
 	p := r.page(startChromium(t, true), 1280, 900)
 	p.Choose("Call")
 	p.Status("Listening")
@@ -24,7 +25,7 @@ func TestChromiumAnotherNetwork(t *testing.T) {
 	eval[bool](p, `dispatchEvent(new Event("online"))`)
 	until(t, "another way", func() bool { return strings.Contains(r.logs.String(), "client takes another way") })
 	p.soundFlows()
-	p.Shows("Reconnected.") // at the wall of the voice model
+	p.reconnects(func() { voice.wall(soon) })
 	p.Pictures("network-reconnected")
 	if now := r.theCall(false); now != id || strings.Contains(r.logs.String(), "client vanished") {
 		t.Errorf("it was in %s, and is in %s", id, now)
@@ -50,9 +51,8 @@ func TestChromiumSlept(t *testing.T) {
 		t.Error("the call is another one")
 	}
 	p.Pictures("network-slept")
-	p.Click("Go on")
+	p.reconnects(func() { p.Click("Go on") })
 	p.Status("Listening")
-	p.Shows("Reconnected.")
 	p.soundFlows()
 	if now := r.theCall(false); now != id {
 		t.Errorf("it was in %s, and is in %s", id, now)
@@ -79,7 +79,8 @@ func TestChromiumOneEndNotice(t *testing.T) {
 	way.proxy.Stop()
 	p.Status("Not in a call")
 	p.Pictures("network-ended")
-	if n := eval[int](p, `document.querySelectorAll(".toast").length`); n != 1 {
+	p.Until(`seen.notices.length > 0`)
+	if n := eval[int](p, `seen.notices.length`); n != 1 {
 		t.Errorf("%d notices:\n%s", n, eval[string](p, `document.body.innerText`))
 	}
 	must(t, way.proxy.Start())

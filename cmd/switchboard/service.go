@@ -73,7 +73,6 @@ type plan struct {
 	Hurry             float64           // makes what is simulated so many times faster; 0 is as is
 	Story             bool              // of the simulated machines, attic is there until it is asked for work
 	Traces            string            // where OpenTelemetry takes them; "": nowhere
-	Wall              time.Duration     // how long a session of the simulated voice lasts; 0: an hour
 }
 
 // modelPlan is the voice model; without a URL it is simulated.

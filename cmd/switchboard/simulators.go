@@ -49,7 +49,7 @@ func (s *simulators) speak(p *plan) error {
 	}
 	s.voice = true
 	log := s.log.Named("simulated voice")
-	voice := simulator.Config{Hurry: p.Hurry, Limit: p.Wall, Log: log}
+	voice := simulator.Config{Hurry: p.Hurry, Log: log}
 	run := simulator.New(voice).Serve
 	if p.Model.Direct {
 		run = carryingVoice(voice, p.Media)

@@ -5,25 +5,26 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 )
 
-// TestWalls plays a call over the walls of several short sessions of the voice: the follow-up lands in the same
+// TestWalls plays a call over the announced ends of several sessions of the voice: the follow-up lands in the same
 // session of the agent, a question that was asked in one session of the voice is answered in another, each outcome is
 // told once, and the client sees one session without an error.
 func TestWalls(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry, p.Wall = 5, 10*time.Second })
+	voice := runVoice(t, 5, false)
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 5, voice.plan })
 	r.up("laptop")
 	p := r.call()
 	walls := 0
 	wall := func() { // one more
 		t.Helper()
-		walls = max(walls+1, strings.Count(r.logs.String(), "voice model's session renewed")+1)
+		walls++
+		voice.wall(soon)
 		until(t, fmt.Sprintf("session %d of the voice", walls+1), func() bool {
-			return strings.Count(r.logs.String(), "voice model's session renewed") >= walls
+			return strings.Count(r.logs.String(), `"planned":true`) == walls
 		})
 	}
 	p.say("Continue the auth session on bigpc and run the tests")

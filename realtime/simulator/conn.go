@@ -26,12 +26,12 @@ const (
 
 // conn is one connection: a reader, a writer and the run loop that owns the session.
 type conn struct {
-	ws    *websocket.Conn // Set once; read and written by one goroutine each; nil: it is a browser
-	rtc   Browser         // Set once; nil: it is a WebSocket
-	now   <-chan Event    // Set once
-	walls <-chan struct{} // Set once
-	in    chan []byte     // Set once: reader to run loop, closed by the reader
-	out   chan []byte     // Set once: run loop to writer, closed by converse
+	ws    *websocket.Conn      // Set once; read and written by one goroutine each; nil: it is a browser
+	rtc   Browser              // Set once; nil: it is a WebSocket
+	now   <-chan Event         // Set once
+	walls <-chan time.Duration // Set once
+	in    chan []byte          // Set once: reader to run loop, closed by the reader
+	out   chan []byte          // Set once: run loop to writer, closed by converse
 
 	done     chan struct{} // closed when the run loop has ended: the reader drops what still comes
 	unsent   atomic.Int64  // bytes in out
@@ -124,9 +124,8 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 			}
 		case e := <-c.now:
 			s.happen(time.Now(), e)
-		case <-c.walls:
-			s.dies = time.Now()
-			s.advance(s.dies)
+		case left := <-c.walls:
+			s.lasts(time.Now(), left)
 		case <-timer.C:
 			s.advance(time.Now())
 		}

@@ -22,26 +22,28 @@ const defaultLimit = 60 * time.Minute
 
 // Config of a [Model]. The zero value is the model with its own brain.
 type Config struct {
-	Log    *zap.Logger     // nil logs nothing
-	Script *Script         // decides instead of the brain; read only from now on
-	Limit  time.Duration   // of one connection, then session_expired; 0 is 60 minutes
-	Walls  <-chan struct{} // each ends the connection that takes it, as its limit does; it may be nil
-	Manner *Manner         // how fast it is; nil: at once. Used by one connection at a time
-	Hurry  float64         // speaks so many times faster than people, for tests; 0 is as they do
-	Answer Answer          // answers browsers; nil: it has no calls of WebRTC
+	Log    *zap.Logger   // nil logs nothing
+	Script *Script       // decides instead of the brain; read only from now on
+	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
+	// Walls sets the limit of the connection that takes one anew, from then on: it says so in a session.updated, or
+	// ends where no time is left. It may be nil.
+	Walls  <-chan time.Duration
+	Manner *Manner // how fast it is; nil: at once. Used by one connection at a time
+	Hurry  float64 // speaks so many times faster than people, for tests; 0 is as they do
+	Answer Answer  // answers browsers; nil: it has no calls of WebRTC
 }
 
 // A Model is a simulated voice model. It is safe for concurrent use.
 type Model struct {
-	log      *zap.Logger        // Set once
-	limit    time.Duration      // Set once
-	walls    <-chan struct{}    // Set once
-	hurry    float64            // Set once
-	drawn    *Manner            // Set once
-	answer   Answer             // Set once; nil: there are no calls of WebRTC
-	script   *scripted          // Set once; nil is the brain
-	now      <-chan Event       // Set once
-	upgrader websocket.Upgrader // Set once
+	log      *zap.Logger          // Set once
+	limit    time.Duration        // Set once
+	walls    <-chan time.Duration // Set once
+	hurry    float64              // Set once
+	drawn    *Manner              // Set once
+	answer   Answer               // Set once; nil: there are no calls of WebRTC
+	script   *scripted            // Set once; nil is the brain
+	now      <-chan Event         // Set once
+	upgrader websocket.Upgrader   // Set once
 
 	mu    sync.Mutex
 	calls map[string]*conn // Guarded by mu: those that run, by id

@@ -276,6 +276,23 @@ func TestSessionEndsAtItsLimit(t *testing.T) {
 	})
 }
 
+func TestSessionEndsAtItsWall(t *testing.T) {
+	walls := make(chan time.Duration)
+	serve(t, Config{Walls: walls}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
+		c := connect(t, p)
+		walls <- time.Minute
+		if left := time.Until(time.Unix(c.await("session.updated").Get("session.expires_at").Int(), 0)); left > time.Minute ||
+			left <= time.Minute-time.Second {
+			t.Errorf("%v are left", left)
+		}
+		walls <- 0
+		if code := c.await("error").Get("error.code").Str; code != "session_expired" {
+			t.Errorf("error %s", code)
+		}
+		c.ws.Close()
+	})
+}
+
 // On real loopback, as it runs in production.
 func TestLoopback(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

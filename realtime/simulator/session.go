@@ -140,6 +140,14 @@ func (s *session) close(c Close) {
 	}
 }
 
+// lasts lets the session end in so long, and says so.
+func (s *session) lasts(now time.Time, left time.Duration) {
+	s.dies = now.Add(left)
+	if s.advance(now); s.end == nil {
+		s.emit("session.updated", fields{"session": s.object()})
+	}
+}
+
 // advance runs everything that is due at now.
 func (s *session) advance(now time.Time) {
 	s.now = now

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"switchboard/realtime/rtc"
+	"switchboard/realtime/simulator"
+)
+
+// An ownVoice is a simulated voice model of a test, behind a proxy that can end its sockets. The test says when a
+// session of it ends.
+type ownVoice struct {
+	t     testing.TB
+	plan  modelPlan
+	way   *cutter
+	walls chan time.Duration
+	logs  *logBuffer
+}
+
+// runVoice runs one that speaks so many times faster than people. direct: it has calls of WebRTC.
+func runVoice(t *testing.T, hurry float64, direct bool) *ownVoice {
+	t.Helper()
+	v := &ownVoice{t: t, walls: make(chan time.Duration), logs: &logBuffer{}}
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), v.logs, zap.DebugLevel)
+	c := simulator.Config{Hurry: hurry, Walls: v.walls, Log: zap.New(core)}
+	l := loopback(t)
+	run := func(ctx context.Context, l net.Listener) error { return simulator.New(c).Serve(ctx, l) }
+	if direct {
+		run = carryingVoice(c, rtc.Config{})
+	}
+	background(t, func(ctx context.Context) error { return run(ctx, l) })
+	v.way = newCutter(t, "voice", l.Addr().String())
+	v.plan = modelPlan{URL: v.way.at + "/v1/realtime", Name: simulator.Name, Direct: direct}
+	return v
+}
+
+// How much is left of a session at its wall. Soon is when Switchboard begins to look for a quiet moment to renew it.
+const (
+	atOnce = 0
+	soon   = 2 * time.Minute
+)
+
+// wall sets the end of the one session of the model, once those before it are gone.
+func (v *ownVoice) wall(left time.Duration) {
+	v.t.Helper()
+	until(v.t, "one session of the voice model", func() bool {
+		log := v.logs.String()
+		return strings.Count(log, "voice simulator connected") == strings.Count(log, "voice simulator disconnected")+1
+	})
+	select {
+	case v.walls <- left:
+	case <-time.After(patience):
+		v.t.Fatal("no session of the voice model took its end")
+	}
+}
