@@ -18,15 +18,27 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers/joined"
+	"switchboard/sessions/sessionstest"
 	"switchboard/web"
 )
 
-// Of two instances of one Redis each takes any request, and the one serves it that has the caller: a call, work and its
-// events, and what has no caller by the id that it names. When an instance has ended, the other one serves its callers.
+// Of two instances of one Redis, or Cluster, each takes any request, and the one serves it that has the caller: a call,
+// work and its events, and what has no caller by the id that it names. When an instance has ended, the other one serves
+// its callers.
 func TestPeers(t *testing.T) {
 	t.Parallel()
+	for name, begin := range map[string]func(testing.TB) string{
+		"redis": startRedis, "cluster": func(t testing.TB) string { return sessionstest.StartCluster(t, 3, 0).URL },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testPeers(t, begin(t))
+		})
+	}
+}
+
+func testPeers(t *testing.T, url string) {
 	const assistants = "assistants-key-0123456789"
-	url := startRedis(t)
 	shares := func(p *plan) {
 		assistant := web.NewKey("assistant", assistants)
 		assistant.NamesCallers = true

@@ -103,20 +103,57 @@ func (r *sentinelled) fail() (took time.Duration) {
 	return took
 }
 
+// newClustered starts a Cluster of three masters, each with a replica that takes its place when it is missed for a
+// second.
+func newClustered(t *testing.T) (url string, fail func() time.Duration) {
+	t.Helper()
+	const masters = 3
+	c := sessionstest.StartCluster(t, masters, masters)
+	for _, node := range c.Nodes {
+		node.Do("CONFIG SET cluster-node-timeout 1000")
+	}
+	var firsts [masters]int // of each pair, which node is the master: 0 or 1
+	victim := 0
+	return c.URL, func() time.Duration {
+		t.Helper()
+		victim++
+		pair := victim % masters
+		former, next := c.Nodes[pair+masters*firsts[pair]], c.Nodes[pair+masters*(1-firsts[pair])]
+		firsts[pair] = 1 - firsts[pair]
+		began := time.Now()
+		former.Kill()
+		until(t, "the failover", func() bool { return strings.Contains(next.Ask("INFO replication"), "role:master") })
+		took := time.Since(began)
+		former.Start() // it finds who has its slots, and follows them
+		until(t, "the replica", func() bool { return strings.Contains(next.Ask("INFO replication"), "state=online") })
+		return took
+	}
+}
+
 // TestProofFailover: the Redis of three instances is killed while callers ask for work, and its Sentinels make the
-// replica the one that counts. What was taken is there, and nothing is begun twice: of what somebody is told, the
-// replica has it before they are.
+// replica the one that counts; or a master of their Cluster is, and its replica takes its place. What was taken is
+// there, and nothing is begun twice: of what somebody is told, the replica has it before they are.
 func TestProofFailover(t *testing.T) {
 	t.Parallel()
 	if !soak() {
-		t.Skip("a failover takes as long as its Sentinels: SWITCHBOARD_SOAK=1")
+		t.Skip("a failover takes as long as a Redis is missed: SWITCHBOARD_SOAK=1")
 	}
-	redis := newSentinelled(t)
-	w := newTeam(t, redis.url)
+	t.Run("sentinels", func(t *testing.T) {
+		r := newSentinelled(t)
+		proveFailover(t, r.url, r.fail)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		url, fail := newClustered(t)
+		proveFailover(t, url, fail)
+	})
+}
+
+func proveFailover(t *testing.T, url string, fail func() time.Duration) {
+	w := newTeam(t, url)
 	random := rand.New(rand.NewPCG(26, 3))
 	fates := map[string]int{}
 	var away []time.Duration
-	const rounds, users = 30, 40
+	rounds, users := soakRounds(t, 30), 40
 	for round := range rounds {
 		jobs := w.open(round, users/2, random)
 		var asking sync.WaitGroup
@@ -131,11 +168,11 @@ func TestProofFailover(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
-		took := redis.fail()
+		took := fail()
 		away = append(away, took)
 		asking.Wait()
 		w.settle(append(jobs, late...), fates, t.Errorf)
-		t.Logf("round %d: another Redis counts after %v; outcomes so far %v", round, took.Round(time.Millisecond), fates)
+		t.Logf("round %d: another master counts after %v; outcomes so far %v", round, took.Round(time.Millisecond), fates)
 	}
 	double := 0
 	for prompt, n := range w.f.turns() {

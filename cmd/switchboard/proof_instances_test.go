@@ -295,16 +295,21 @@ func (w *team) settle(jobs []*teamJob, fates map[string]int, failf func(string, 
 	}
 }
 
+// soakRounds returns how many rounds a proof has, unless somebody says another number.
+func soakRounds(t *testing.T, usual int) int {
+	if text := os.Getenv("SWITCHBOARD_SOAK_ROUNDS"); text != "" {
+		_, err := fmt.Sscan(text, &usual)
+		must(t, err)
+	}
+	return usual
+}
+
 // TestProofInstances: one of three instances is killed, stopped for a while, or cut off from the Redis while 40 pieces
 // of work are open. The others take over what it had: nothing is lost, and nothing is begun twice.
 func TestProofInstances(t *testing.T) {
 	t.Parallel()
 	w := newTeam(t, "")
-	rounds, users := scale(2, 100), scale(15, 40)
-	if text := os.Getenv("SWITCHBOARD_SOAK_ROUNDS"); text != "" {
-		_, err := fmt.Sscan(text, &rounds)
-		must(t, err)
-	}
+	rounds, users := soakRounds(t, scale(2, 100)), scale(15, 40)
 	kinds := scale([]string{"killed", "stopped"}, []string{"killed", "killed", "stopped", "cut off"})
 	random := rand.New(rand.NewPCG(26, 1))
 	adopted, fates := map[string][]time.Duration{}, map[string]map[string]int{}
