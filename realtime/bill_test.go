@@ -42,7 +42,7 @@ func newTill(t *testing.T, caller, key handoff.Limits) *till {
 // newTillOf lets a stage's call cost something.
 func newTillOf(t *testing.T, s *stage, caller, key handoff.Limits) *till {
 	b := &book{}
-	l := &till{book: b, quota: newQuota(b)}
+	l := &till{book: b, quota: quotaOf(b)}
 	l.quota.tariff = models.Tariff{Else: &models.Prices{TextOut: 100, AudioOut: 1000}}
 	l.quota.billed = func(_ context.Context, b Bill) error {
 		l.bills = append(l.bills, b)

@@ -57,6 +57,8 @@ type Config struct {
 	Direct bool
 	// Spending keeps how long each caller was in calls and what they cost, where that has a limit. Nil: it has none.
 	Spending Spending
+	// OpenCalls counts the calls of keys over all instances. Nil: this is the only one.
+	OpenCalls OpenCalls
 	// Tariff is what the models at ModelURL cost.
 	Tariff models.Tariff
 	// Billed keeps the bill of a call that has ended, if its responses used anything. It may wait. Nil: nobody does.
@@ -128,8 +130,7 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(), carried: newCarried(),
-		quota: &quota{spending: c.Spending, tariff: c.Tariff, billed: c.Billed, partings: c.Partings,
-			log: c.Log, open: map[string]int{}},
+		quota:  newQuota(c),
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
 		bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit,
 		calls: map[string]*Call{}, attached: map[string]attachment{},
@@ -144,12 +145,15 @@ func (f *Front) Run(ctx context.Context) error {
 		close(f.stopped)
 		return err
 	}
+	keeping, kept := context.WithCancel(context.WithoutCancel(ctx))
+	var keepers sync.WaitGroup
+	defer keepers.Wait()
+	defer kept() // the calls have ended
 	if f.config.Carried != nil {
-		keeping, kept := context.WithCancel(context.WithoutCancel(ctx))
-		var keeper sync.WaitGroup
-		keeper.Go(func() { f.keepCarried(keeping) })
-		defer keeper.Wait()
-		defer kept() // the calls have ended
+		keepers.Go(func() { f.keepCarried(keeping) })
+	}
+	if f.config.OpenCalls != nil {
+		keepers.Go(func() { f.quota.tell(keeping) })
 	}
 	var calls sync.WaitGroup
 	defer calls.Wait()

@@ -39,16 +39,30 @@ type quota struct {
 	billed   func(context.Context, Bill) error // Set once; nil: nobody keeps what calls cost
 	partings func(language string) Partings    // Set once
 	used     used                              // safe by itself
+	others   OpenCalls                         // Set once; nil: this is the only instance
 	log      *zap.Logger                       // Set once
 
-	mu   sync.Mutex
-	open map[string]int // Guarded by mu: open calls by name
+	mu     sync.Mutex
+	open   map[string]int      // Guarded by mu: open calls by name
+	counts uint64              // Guarded by mu: how many counts were taken to be told to the others
+	shared map[string]struct{} // Guarded by mu: names of which the others know a count
+	stale  map[string]struct{} // Guarded by mu: those of which they know an older one
+	told   chan struct{}       // capacity 1; a token in it asks to tell them
+}
+
+func newQuota(c Config) *quota {
+	return &quota{
+		spending: c.Spending, tariff: c.Tariff, billed: c.Billed, partings: c.Partings, others: c.OpenCalls, log: c.Log,
+		open: map[string]int{}, shared: map[string]struct{}{}, stale: map[string]struct{}{}, told: make(chan struct{}, 1),
+	}
 }
 
 // A share is what one name may use.
 type share struct {
 	name   string
 	limits handoff.Limits
+	many   bool          // it has callers at several instances
+	count  OpenCount     // with this call
 	owed   time.Duration // not yet written down
 	paid   handoff.Money // of the call, written down
 	day    handoff.Money // the day's total as it was read last
@@ -69,7 +83,7 @@ func sharesOf(g handoff.Grant) []*share {
 		all = append(all, &share{name: "caller " + g.Caller.String(), limits: g.Limits})
 	}
 	if g.Key != "" {
-		all = append(all, &share{name: "key " + g.Key, limits: g.KeyLimits})
+		all = append(all, &share{name: "key " + g.Key, limits: g.KeyLimits, many: true})
 	}
 	return all
 }
@@ -83,15 +97,18 @@ func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handof
 	for _, s := range p.shares {
 		if n := s.limits.Calls; n > 0 && q.open[s.name] >= n {
 			q.mu.Unlock()
-			fault := handoff.Fault(handoff.CodeLimited, countCalls(n), s.name)
-			fault.Retry = callsRetry
-			return nil, fault
+			return nil, tooManyCalls(s)
 		}
 	}
 	for _, s := range p.shares {
 		q.open[s.name]++
+		s.count = q.countLocked(s.name)
 	}
 	q.mu.Unlock()
+	if fault := p.fits(ctx); fault != nil {
+		p.leave()
+		return nil, fault
+	}
 	left, err := p.spend(ctx, 0)
 	fault, unpaid := p.pay(ctx)
 	switch err = errors.Join(err, unpaid); {
@@ -108,11 +125,14 @@ func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handof
 	return nil, fault
 }
 
-func countCalls(n int) string {
-	if n == 1 {
-		return "one call is open already"
+func tooManyCalls(s *share) *handoff.Error {
+	said := "one call is open already"
+	if n := s.limits.Calls; n > 1 {
+		said = fmt.Sprintf("%d calls are open already", n)
 	}
-	return fmt.Sprintf("%d calls are open already", n)
+	fault := handoff.Fault(handoff.CodeLimited, said, s.name)
+	fault.Retry = callsRetry
+	return fault
 }
 
 func usedUp() *handoff.Error {
@@ -129,6 +149,7 @@ func (p *admission) leave() {
 		if p.quota.open[s.name]--; p.quota.open[s.name] <= 0 {
 			delete(p.quota.open, s.name)
 		}
+		p.quota.changedLocked(s.name)
 	}
 }
 

@@ -43,13 +43,13 @@ func (b *book) set(down bool) {
 	b.down = down
 }
 
-func newQuota(m Spending) *quota {
-	return &quota{spending: m, partings: func(string) Partings { return Partings{} }, log: nopLog(), open: map[string]int{}}
+func quotaOf(m Spending) *quota {
+	return newQuota(Config{Spending: m, Partings: func(string) Partings { return Partings{} }, Log: nopLog()})
 }
 
 // TestOpenCalls: so many calls of one caller, and so many of one key with all its callers.
 func TestOpenCalls(t *testing.T) {
-	q := newQuota(nil)
+	q := quotaOf(nil)
 	grant := func(user string) handoff.Grant {
 		return handoff.Grant{
 			Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{Calls: 1},
@@ -91,7 +91,7 @@ func TestOpenCalls(t *testing.T) {
 func TestMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &book{}
-		q := newQuota(b)
+		q := quotaOf(b)
 		g := handoff.Grant{Caller: someone.Caller, Key: "k", Limits: handoff.Limits{MinutesPerDay: 3}}
 		p, fault := q.enter(t.Context(), g)
 		if fault != nil {

@@ -194,7 +194,7 @@ func TestOpeningComesFirst(t *testing.T) {
 			return nil
 		}))
 	f := &Front{config: Config{Router: &listener{}}, counts: newFrontCounts(),
-		quota: &quota{log: log, open: map[string]int{}}}
+		quota: newQuota(Config{Log: log})}
 	pass, fault := f.quota.enter(t.Context(), someone)
 	if fault != nil {
 		t.Fatal(fault)

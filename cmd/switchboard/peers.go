@@ -9,12 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
+	"switchboard/realtime"
 	"switchboard/servers/joined"
 	"switchboard/servers/responses"
 	"switchboard/sessions/redis"
@@ -108,6 +110,44 @@ func (p *peering) share(s *service, routing *router.Config) []stage {
 		routing.Owners.Follow(ctx, store, log)
 		return nil
 	}}}
+}
+
+// openCalls counts the open calls of keys over all instances that live; nil: this is the only one.
+func (p *peering) openCalls(s *service) realtime.OpenCalls {
+	if p.runs == nil {
+		return nil
+	}
+	return openCalls{s.store.(callStore), p.runs.Dead}
+}
+
+// A callStore counts open calls over all instances, those among them that are gone.
+type callStore interface {
+	CountCalls(
+		ctx context.Context, name string, number uint64, calls, most int,
+	) (fits bool, others []string, err error)
+	ForgetCalls(ctx context.Context, name string, gone []string) error
+}
+
+// openCalls takes from the count what instances had that are gone.
+type openCalls struct {
+	store callStore
+	dead  func(id string) bool
+}
+
+// CountCalls implements [realtime.OpenCalls].
+func (o openCalls) CountCalls(
+	ctx context.Context, name string, mine realtime.OpenCount, most int,
+) (bool, error) {
+	fits, others, err := o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
+	gone := slices.DeleteFunc(others, func(id string) bool { return !o.dead(id) })
+	if err != nil || len(gone) == 0 {
+		return fits, err
+	}
+	if err := o.store.ForgetCalls(ctx, name, gone); err != nil || fits {
+		return fits, err
+	}
+	fits, _, err = o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
+	return fits, err
 }
 
 // homes has a home for each caller of this instance.

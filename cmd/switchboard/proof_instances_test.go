@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"switchboard/handoff"
 )
 
@@ -62,7 +64,7 @@ func newTeam(t *testing.T, url string) *team {
 		text, err := os.ReadFile(s.config)
 		must(t, err)
 		write(t, s.config, string(text)+"redis_allow_plaintext: true\npeers: {listen: \"127.0.0.1:0\"}\nkeys:\n"+
-			"  - {principal: assistant, key_env: TEST_ASSISTANTS_KEY, names_callers: true}\n")
+			"  - {principal: assistant, key_env: TEST_ASSISTANTS_KEY, names_callers: true, limits: {calls: 2}}\n")
 		s.env = []string{"TEST_ASSISTANTS_KEY=" + assistantsKey, "GOMAXPROCS=1"}
 		w.sites, w.there = append(w.sites, s), append(w.there, nil)
 		w.start(i)
@@ -156,6 +158,27 @@ func (w *team) ask(base, user, method, path, body string) (status int, rec hando
 	}
 	_ = json.Unmarshal(data, &rec) // an error's has none
 	return answer.StatusCode, rec, string(data)
+}
+
+// callOf opens a call of a user at an instance, and returns the status of the answer: 101 where it is open, which it is
+// until the test ends.
+func (w *team) callOf(at int, user string) int {
+	w.t.Helper()
+	for {
+		conn, answer, err := websocket.DefaultDialer.DialContext(w.t.Context(), w.there[at].socket(), http.Header{
+			"Authorization": {"Bearer " + assistantsKey}, "OpenAI-Safety-Identifier": {user},
+		})
+		switch {
+		case err == nil:
+			w.t.Cleanup(func() { _ = conn.Close() })
+		case answer == nil:
+			w.t.Fatal(err)
+		case answer.StatusCode == http.StatusServiceUnavailable: // it was held up, or takes over at this moment
+			pause(w.t.Context(), 50*time.Millisecond)
+			continue
+		}
+		return answer.StatusCode
+	}
 }
 
 // A teamJob is work of a user of their own.
@@ -317,6 +340,13 @@ func TestProofInstances(t *testing.T) {
 	for round := range rounds {
 		kind, victim := kinds[round%len(kinds)], round%len(w.there)
 		jobs := w.open(round, users, random)
+		if round == 0 { // of the key that all share two calls may be open, at whichever instances
+			for at, want := range []int{http.StatusSwitchingProtocols, http.StatusSwitchingProtocols, http.StatusTooManyRequests} {
+				if got := w.callOf(at, fmt.Sprint("caller-", at)); got != want {
+					t.Errorf("call %d gets %d, want %d", at, got, want)
+				}
+			}
+		}
 		meter.read()
 		since, one := time.Now(), w.there[victim]
 		var back func()
@@ -335,6 +365,11 @@ func TestProofInstances(t *testing.T) {
 		gap := meter.read()
 		if gap > tooLong {
 			stalled++
+		}
+		if round == 0 {
+			until(t, "the call of the instance that was killed to count no more", func() bool {
+				return w.callOf(2, "caller-2") == http.StatusSwitchingProtocols
+			})
 		}
 		if kind != "killed" { // who is cut off tells of its work until others have that
 			pause(t.Context(), scale(2*time.Second, faultFor)-time.Since(since))

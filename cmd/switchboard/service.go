@@ -175,7 +175,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	runs = beside.homes(routing)
 	beside.forward(s, runs, there.lines)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
-	front, err := s.front(p, calls, broken, beside.self.ID)
+	front, err := s.front(p, calls, broken, beside)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 
 // front is where calls come in and the voice model is reached.
 func (s *service) front(
-	p plan, calls realtime.Router, broken realtime.Broken, instance string,
+	p plan, calls realtime.Router, broken realtime.Broken, beside *peering,
 ) (*realtime.Front, error) {
 	var ticked func(string, []byte)
 	if p.Ticks {
@@ -240,7 +240,7 @@ func (s *service) front(
 		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
 		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
 		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort,
-		Instance: instance, Log: s.log.Named("realtime"),
+		Instance: beside.self.ID, OpenCalls: beside.openCalls(s), Log: s.log.Named("realtime"),
 	})
 }
 

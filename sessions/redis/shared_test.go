@@ -72,3 +72,34 @@ func TestRatesOverOneRedis(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// TestCallsOverOneRedis: calls of a name fit at one instance as long as they do with those of the others, until these
+// are forgotten. Of two counts of an instance the one with the greater number holds, whenever it comes.
+func TestCallsOverOneRedis(t *testing.T) {
+	t.Parallel()
+	server := sessionstest.StartRedis(t)
+	one := open(t, redis.Config{URL: server.URL, Shared: true})
+	other := open(t, redis.Config{URL: server.URL, Shared: true})
+	count := func(s *redis.Store, number uint64, calls, most int, want bool, others ...string) {
+		t.Helper()
+		fits, found, err := s.CountCalls(t.Context(), "key k", number, calls, most)
+		if err != nil || fits != want || !slices.Equal(found, others) {
+			t.Errorf("count %d, %d calls of %d: %v, others %q, %v", number, calls, most, fits, found, err)
+		}
+	}
+	first, second := one.Homes().ID(), other.Homes().ID()
+	count(one, 2, 2, 3, true)
+	count(one, 1, 1, 3, true) // it was under way for longer
+	count(other, 1, 2, 3, false, first)
+	count(other, 2, 1, 3, true, first)
+	count(one, 3, 3, 3, false, second)
+	count(one, 4, 3, 0, true, second) // they are open all the same
+	count(other, 3, 1, 3, false, first)
+	if err := other.ForgetCalls(t.Context(), "key k", []string{first}); err != nil {
+		t.Fatal(err)
+	}
+	count(other, 4, 3, 3, true)
+	if fits, others, err := one.CountCalls(t.Context(), "key k2", 5, 3, 3); err != nil || !fits || len(others) != 0 {
+		t.Errorf("another name: %v, others %q, %v", fits, others, err)
+	}
+}
