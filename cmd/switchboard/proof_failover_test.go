@@ -109,8 +109,9 @@ func newClustered(t *testing.T) (url string, fail func() time.Duration) {
 	t.Helper()
 	const masters = 3
 	c := sessionstest.StartCluster(t, masters, masters)
+	const hurry = "CONFIG SET cluster-node-timeout 1000"
 	for _, node := range c.Nodes {
-		node.Do("CONFIG SET cluster-node-timeout 1000")
+		node.Do(hurry)
 	}
 	var firsts [masters]int // of each pair, which node is the master: 0 or 1
 	victim := 0
@@ -125,6 +126,7 @@ func newClustered(t *testing.T) (url string, fail func() time.Duration) {
 		until(t, "the failover", func() bool { return strings.Contains(next.Ask("INFO replication"), "role:master") })
 		took := time.Since(began)
 		former.Start() // it finds who has its slots, and follows them
+		former.Do(hurry)
 		until(t, "the replica", func() bool { return strings.Contains(next.Ask("INFO replication"), "state=online") })
 		return took
 	}

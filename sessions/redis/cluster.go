@@ -3,14 +3,13 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"switchboard/handoff"
 )
 
 // isCluster reports whether a URL is one of a Cluster: it names other nodes, and nothing that Sentinels know.
@@ -120,8 +119,7 @@ func (e *engine) master(ctx context.Context, key string) (*goredis.Client, error
 func (e *engine) needsCluster(err error) error {
 	if _, ok := e.client.(*goredis.Client); ok &&
 		(goredis.HasErrorPrefix(err, "MOVED") || goredis.HasErrorPrefix(err, "CROSSSLOT")) {
-		return handoff.Fault(handoff.CodeInternal, "", e.where+" is a node of a Cluster: name others too, "+
-			"redis://host:port?addr=host:port")
+		return fmt.Errorf("%s is a node of a Cluster: name others too, redis://host:port?addr=host:port", e.where)
 	}
 	return err
 }
@@ -129,5 +127,5 @@ func (e *engine) needsCluster(err error) error {
 // needsPeers is the error of a life that would use a Cluster alone: the epoch of its lease is one key, and what it
 // writes of each caller is elsewhere, so that nothing would compare both.
 func (e *engine) needsPeers() error {
-	return handoff.Fault(handoff.CodeInternal, "", e.where+" is for instances with peers, also where there is but one")
+	return fmt.Errorf("%s is for instances with peers, also where there is but one", e.where)
 }
