@@ -92,7 +92,7 @@ func (h *hearing) soundOfClient(event []byte) {
 		if h.settings.manual || h.saying.floor.Speaking() {
 			most = recall.MaxSound
 		}
-		h.kept.Add(h.clock.at, event, most)
+		h.kept.Add(h.clock.at, recalled.clone(event), most, recalled.put)
 	}
 	h.legs.toModel(event)
 }

@@ -121,6 +121,21 @@ func TestRoomForSounds(t *testing.T) {
 	}
 }
 
+// A copy that may stay takes the room of one that is gone, but no more than twice what it needs.
+func TestRoomForCopies(t *testing.T) {
+	var r soundRoom
+	first := r.clone(make([]byte, 1340))
+	r.put(first)
+	second := r.clone(make([]byte, 1300))
+	if &second[0] != &first[0] || len(second) != 1300 {
+		t.Error("room is not used again")
+	}
+	r.put(second)
+	if small := r.clone([]byte("small")); &small[0] == &first[0] || len(r.free) != 1 {
+		t.Errorf("a small copy takes %d bytes, and %d wait", cap(small), len(r.free))
+	}
+}
+
 // What we write as frames the library reads, on either side and of every length that is written in its own way.
 func TestFrames(t *testing.T) {
 	var seed [32]byte

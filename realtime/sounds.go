@@ -15,8 +15,9 @@ const (
 	maxSound   = 40 << 10
 )
 
-// sounds lends sockets the room for events of sound, which are nearly all there are. Safe by itself.
-var sounds soundRoom
+// sounds lends sockets the room for events of sound, which are nearly all there are. recalled lends that for the sound
+// of callers that is kept for another session. Both are safe by themselves.
+var sounds, recalled soundRoom
 
 // A soundRoom keeps buffers between their events.
 type soundRoom struct {
@@ -40,6 +41,16 @@ func (r *soundRoom) read(from io.Reader) ([]byte, error) {
 	}
 	defer r.put(event)
 	return bytes.Clone(event), err
+}
+
+// clone copies an event into room that put takes back, but not into far more than it needs: the copy may stay.
+func (r *soundRoom) clone(event []byte) []byte {
+	room := r.take()
+	if cap(room) > 2*len(event) {
+		r.put(room)
+		room = nil
+	}
+	return append(room, event...)
 }
 
 func (r *soundRoom) take() []byte {

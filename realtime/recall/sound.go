@@ -19,9 +19,8 @@ const (
 // A Sound is what a model was given of the caller's sound and has made nothing of yet: appends, and the commits and
 // clears among them, until the model confirms one. The zero value is empty.
 type Sound struct {
-	pieces []piece  // oldest first
-	size   int      // of all, in bytes
-	spare  [][]byte // room of events that were forgotten
+	pieces []piece // oldest first
+	size   int     // of all, in bytes
 }
 
 // A piece is one event.
@@ -31,36 +30,30 @@ type piece struct {
 	mark bool  // a commit or a clear
 }
 
-// Add keeps an append, and of those before it what came within the duration most, at most [MaxSound].
-func (s *Sound) Add(now time.Time, event []byte, most time.Duration) {
+// Add keeps an append, and of those before it what came within the duration most, at most [MaxSound]. The event is the
+// Sound's from here on. Those that it lets go for it are given to free.
+func (s *Sound) Add(now time.Time, event []byte, most time.Duration, free func(event []byte)) {
 	most = min(most, MaxSound)
 	oldest, limit, forgotten := now.Add(-most).UnixNano(), int(most.Milliseconds())*soundBytes/1000, 0
 	for _, p := range s.pieces {
 		if p.at >= oldest && s.size <= limit {
 			break
 		}
-		s.size -= len(p.text)
-		forgotten++
-	}
-	for _, p := range s.pieces[:forgotten] { // sound comes unevenly: with what is kept the room to spare is within limit
-		if cap(p.text) <= 2*len(event) && s.size+(len(s.spare)+1)*len(event) <= limit {
-			s.spare = append(s.spare, p.text[:0])
+		if s.size -= len(p.text); !p.mark {
+			free(p.text)
 		}
+		forgotten++
 	}
 	s.pieces = slices.Delete(s.pieces, 0, forgotten)
 	s.push(now, event, false)
 }
 
 // Mark keeps a commit or a clear.
-func (s *Sound) Mark(now time.Time, event []byte) { s.push(now, event, true) }
+func (s *Sound) Mark(now time.Time, event []byte) { s.push(now, bytes.Clone(event), true) }
 
 func (s *Sound) push(now time.Time, event []byte, mark bool) {
 	s.size += len(event)
-	var room []byte
-	if n := len(s.spare); n > 0 {
-		room, s.spare = s.spare[n-1], s.spare[:n-1]
-	}
-	s.pieces = append(s.pieces, piece{append(room, event...), now.UnixNano(), mark})
+	s.pieces = append(s.pieces, piece{event, now.UnixNano(), mark})
 }
 
 // Taken takes the model's word that it has made an item of the sound, or thrown it away: that is all up to the first
