@@ -11,12 +11,13 @@ import (
 )
 
 // TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: three ends of the
-// voice model's session that it announces, another network, a lid that is closed for three minutes, and a model socket that is killed
-// while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome once.
+// voice model's session that it announces, another network, a lid that is closed for three minutes, and a model socket
+// that is killed while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome once.
 func TestChromiumCallGoesOn(t *testing.T) {
 	t.Parallel()
 	voice := runVoice(t, 4, false)
-	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice.plan })
+	world := holding(4, "fix it")
+	r := start(t, func(p *plan) { p.Hurry, p.Model, p.World = 4, voice.plan, world })
 	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r, model: voice}
 	l.Choose("Call")
 	l.Status("Listening")
@@ -33,6 +34,7 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	l.says("Fix it")
 	l.begun(2)
 	l.closeLid()
+	world.Release("bigpc")
 	if r.theCall(true) != id {
 		t.Error("the call is another one")
 	}
@@ -73,7 +75,8 @@ func TestChromiumCallGoesOn(t *testing.T) {
 func TestChromiumDirectGoesOn(t *testing.T) {
 	t.Parallel()
 	voice := runVoice(t, 4, true)
-	r := start(t, func(p *plan) { p.Hurry, p.Model = 4, voice.plan })
+	world := holding(4, "fix it")
+	r := start(t, func(p *plan) { p.Hurry, p.Model, p.World = 4, voice.plan, world })
 	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r, model: voice}
 	l.Choose("Call")
 	l.Status("Listening")
@@ -89,6 +92,7 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	l.says("On bigpc fix it")
 	l.begun(2)
 	l.closeLid()
+	world.Release("bigpc")
 	until(t, "the work to end", func() bool { return r.handoffs()[1].Outcome != "" })
 	if r.handoffs()[1].State == handoff.StatusDelivered {
 		t.Error("it counts as heard though nobody was there")
@@ -183,7 +187,7 @@ func (l *longCall) logs(message string, n int) {
 	until(l.T, message, func() bool { return strings.Count(l.r.logs.String(), message) >= n })
 }
 
-// wall lets a session of the voice model announce its end, the nth, and waits until the page says that the call goes on.
+// wall lets a session of the voice model announce its end, the nth, and waits until the page says that it goes on.
 func (l *longCall) wall(n int) {
 	l.T.Helper()
 	l.reconnects(func() { l.model.wall(soon) })
@@ -203,7 +207,7 @@ func (l *longCall) another(id string, after func()) (next string) {
 func (l *longCall) closeLid() {
 	l.T.Helper()
 	eval[bool](l.tab, `(() => { const now = Date.now; Date.now = () => now() + 180_000; return document.dispatchEvent(new Event("visibilitychange")); })()`)
-	l.Shows("You were away, so the microphone is off.")
+	l.noticed("You were away, so the microphone is off.")
 	l.Status("Not in a call")
 }
 

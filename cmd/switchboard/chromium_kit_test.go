@@ -147,6 +147,12 @@ func (p *tab) reconnects(after func()) {
 	p.Until(`seen.told.includes("Reconnected.")`)
 }
 
+// noticed waits until the page has shown a notice, which goes by itself.
+func (p *tab) noticed(text string) {
+	p.T.Helper()
+	p.Until(fmt.Sprintf(`seen.notices.includes(%q)`, text))
+}
+
 // voice waits until the voice has said something with these words.
 func (p *tab) voice(words string) {
 	p.T.Helper()

@@ -45,7 +45,7 @@ func TestChromiumSlept(t *testing.T) {
 	p.soundFlows()
 	id := r.theCall(false)
 	eval[bool](p, `(() => { const now = Date.now; Date.now = () => now() + 180_000; return document.dispatchEvent(new Event("visibilitychange")); })()`)
-	p.Shows("You were away, so the microphone is off.")
+	p.noticed("You were away, so the microphone is off.")
 	p.Status("Not in a call")
 	if r.theCall(true) != id {
 		t.Error("the call is another one")

@@ -10,7 +10,8 @@ import (
 // conversation, and what ended meanwhile is told once.
 func TestChromiumReload(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 2 })
+	world := holding(2, "run the tests")
+	r := start(t, func(p *plan) { p.Hurry, p.World = 2, world })
 	p := r.page(startChromium(t, true), 1280, 900)
 	p.Choose("Call")
 	p.Status("Listening")
@@ -20,6 +21,7 @@ func TestChromiumReload(t *testing.T) {
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
 	p.Do(chromedp.Reload())
 	p.Shows("On bigpc continue the auth session and run the tests")
+	world.Release("bigpc")
 	p.voice("TestRefreshExpiredToken")
 	r.allHeard()
 	if now := r.theCall(false); now != id {

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	machines "switchboard/servers/simulator"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -32,7 +33,8 @@ func (r *running) page(browser context.Context, width, height int64) *tab {
 // one side, the simulated voice and machines on the other, and nothing but a keyboard.
 func TestChromiumByKeyboard(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 4 })
+	world := holding(4, "benchmarks")
+	r := start(t, func(p *plan) { p.Hurry, p.World = 4, world })
 	p := r.page(startChromium(t, true), 1280, 940)
 	p.Pictures("desktop-1-before")
 	p.Status("Not in a call")
@@ -45,7 +47,7 @@ func TestChromiumByKeyboard(t *testing.T) {
 	p.soundFlows()
 	p.keyboardTalks()
 	p.keyboardWorks(r)
-	p.keyboardHangsUp(r)
+	p.keyboardHangsUp(world)
 	p.soundFlows()
 	p.Choose("Hang up")
 	p.Status("Not in a call")
@@ -149,14 +151,15 @@ func (p *tab) keyboardWorks(r *running) {
 }
 
 // keyboardHangsUp hangs up in the middle and calls again.
-func (p *tab) keyboardHangsUp(r *running) {
+func (p *tab) keyboardHangsUp(world *machines.World) {
 	p.T.Helper()
-	p.says("Run the benchmarks on laptop") // the newest card of benchmarks is this one from now on
+	p.says("Run the benchmarks on bigpc again") // the newest card of benchmarks is this one from now on
 	p.work("benchmarks", "Working")
 	p.Choose("Hang up")
 	p.Status("Not in a call")
 	p.Until(`!document.querySelector("#status-detail").hidden && document.activeElement.id === "start"`)
 	p.Shows("You hung up. Work goes on")
+	world.Release("bigpc")
 	p.work("benchmarks", "Done")
 	p.Press("\r")
 	p.Shows("While you were away, ") // what the caller cut off before is told as well
@@ -192,7 +195,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 
 	// A call ends with the service, and says so; the next one is fine.
 	r.stop()
-	p.Shows("Switchboard is shutting down. Call again when you like.")
+	p.noticed("Switchboard is shutting down.")
 	p.Status("Not in a call")
 	r = start(t, again)
 	p.Until(`document.querySelector("#banner").textContent === ""`)

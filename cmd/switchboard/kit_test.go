@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"switchboard/handoff"
+	machines "switchboard/servers/simulator"
 	"switchboard/web"
 )
 
@@ -223,6 +224,13 @@ func (r *running) whole(id string) (rec handoff.Record) {
 	r.t.Helper()
 	r.get("/fleet/handoffs/"+id, &rec)
 	return rec
+}
+
+// holding makes simulated machines on which work whose prompt has some words goes on until the test releases the machine.
+func holding(hurry float64, words string) *machines.World {
+	return machines.NewWorld(machines.Config{Speed: hurry, Holds: func(p machines.Prompt) bool {
+		return strings.Contains(strings.ToLower(p.Text), words)
+	}})
 }
 
 // allHeard waits until every piece of work has ended and its outcome was heard to the end, and returns them.

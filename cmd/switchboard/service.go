@@ -29,6 +29,7 @@ import (
 	"switchboard/servers"
 	"switchboard/servers/joined"
 	"switchboard/servers/responses"
+	machines "switchboard/servers/simulator"
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/mcp"
@@ -71,6 +72,7 @@ type plan struct {
 	OAuth             bool              // programs elsewhere may be let in
 	Documents         http.RoundTripper // fetches what those say of themselves; nil: over the public network alone
 	Hurry             float64           // makes what is simulated so many times faster; 0 is as is
+	World             *machines.World   // simulated machines of a test's; nil: as Hurry and Story say
 	Story             bool              // of the simulated machines, attic is there until it is asked for work
 	Traces            string            // where OpenTelemetry takes them; "": nowhere
 }

@@ -65,7 +65,10 @@ func (s *simulators) speak(p *plan) error {
 
 // work makes the simulated machines.
 func (s *simulators) work(p plan) (all []servers.Spec, err error) {
-	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Story: p.Story, Log: s.log.Named("simulated machines")})
+	world := p.World
+	if world == nil {
+		world = machines.NewWorld(machines.Config{Speed: p.Hurry, Story: p.Story, Log: s.log.Named("simulated machines")})
+	}
 	for _, m := range world.Machines() {
 		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects,
 			Simulated: true}

@@ -28,6 +28,7 @@ type machine struct {
 	born   time.Time           // Set once: older turns that are unknown were forgotten
 	speed  float64             // Set once
 	script func(Prompt) []Step // Set once; nil for the built-in agent
+	holds  func(Prompt) bool   // Set once; may be nil
 	log    *zap.Logger         // Set once
 	unsent int                 // Set once: maxUnsent
 	asked  chan asked          // requests of all connections; bounds maxQueued and maxAskedBytes
@@ -95,7 +96,7 @@ type timer struct {
 
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
 	return &machine{
-		about: about, born: time.Now(), speed: c.Speed, script: c.Script, log: log.With(zap.String("server", about.Name)),
+		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds, log: log.With(zap.String("server", about.Name)),
 		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()), lost: make(chan struct{}),
 	}
 }

@@ -151,15 +151,20 @@ func (u *turn) say(in input) {
 func (u *turn) plan(in input, steered bool) {
 	u.frames, u.hangs = nil, false
 	t := u.thread
-	if m := t.m; m.script != nil {
-		if steps := m.script(Prompt{Machine: m.about.Name, Thread: t.id, Text: in.text, Steered: steered}); steps != nil {
-			u.frames = frames(steps)
-			return
-		}
+	prompt := Prompt{Machine: t.m.about.Name, Thread: t.id, Text: in.text, Steered: steered}
+	var steps []Step
+	if t.m.script != nil {
+		steps = t.m.script(prompt)
 	}
-	s := t.scene()
-	s.steered = steered
-	u.frames = frames(plan(s, in.text))
+	if steps == nil {
+		s := t.scene()
+		s.steered = steered
+		steps = plan(s, in.text)
+	}
+	if t.m.holds != nil && t.m.holds(prompt) {
+		steps = slices.Insert(slices.Clone(steps), len(steps)-1, Step(Hang{}))
+	}
+	u.frames = frames(steps)
 }
 
 // scene is what the built-in agent knows in a thread.

@@ -24,6 +24,9 @@ type Config struct {
 	// Script, when set, decides what an agent does for a prompt; nil for what the built-in agent does. It
 	// is called by the machine's loop: it must return at once and must not use the world.
 	Script func(Prompt) []Step
+	// Holds, when set, reports which prompts the agent says its last words on only after [World.Release]. It is called
+	// as Script is.
+	Holds func(Prompt) bool
 }
 
 // A Prompt is what an agent is asked.
