@@ -85,6 +85,19 @@ func (c *caller) openKeyed(
 	return "", nil
 }
 
+// open adds a record. Where it takes the place of one that is still to be told, that is left to the ledger, in which a
+// later call finds it; the entries of others are let go of once all of them is written.
+func (c *caller) open(rec handoff.Record, w *run) {
+	removed := c.registry.open(rec, w)
+	if removed == nil {
+		return
+	}
+	c.outbox.forget(removed.ID)
+	if !removed.heard() {
+		removed.writer.release()
+	}
+}
+
 // same returns the id of the record that has a key, unless the key is free.
 func (g *registry) same(k keyed) (string, *handoff.Error) {
 	g.mu.Lock()

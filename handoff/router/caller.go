@@ -1,7 +1,6 @@
 package router
 
 import (
-	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -37,19 +36,6 @@ func newCaller(r *Router, who handoff.Caller) *caller {
 	return c
 }
 
-// open adds a record. Where it takes the place of one that is still to be told, that is left to the ledger, in which a
-// later call finds it; the entries of others are let go of once all of them is written.
-func (c *caller) open(rec handoff.Record, w *run) {
-	removed := c.registry.open(rec, w)
-	if removed == nil {
-		return
-	}
-	c.outbox.forget(removed.ID)
-	if !removed.heard() {
-		removed.writer.release()
-	}
-}
-
 // ended closes a record's run and its open questions.
 func (c *caller) ended(id string) {
 	c.registry.with(id, func(rec *recordState) { rec.run, rec.offered, rec.hears = nil, false, nil })
@@ -63,44 +49,4 @@ func (c *caller) ended(id string) {
 func (c *caller) idle() bool {
 	listeners, _ := c.feed.pages.Load()
 	return listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
-}
-
-// claims are the entries of the ledger that this life of the router has in hand for a caller.
-type claims struct {
-	mu     sync.Mutex
-	owners map[string]string // Guarded by mu: their owners, by key
-}
-
-// take takes an entry in hand for an owner.
-func (l *claims) take(key, owner string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.owners[key] = owner
-}
-
-// takeLeft takes an entry in hand that a former life left. False means that it is already: there is never a second
-// owner of a handoff here.
-func (l *claims) takeLeft(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, had := l.owners[key]
-	if !had {
-		l.owners[key] = ""
-	}
-	return !had
-}
-
-// release lets go of an entry that needs nobody any more, unless its key has another owner by now.
-func (l *claims) release(key, owner string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.owners[key] == owner {
-		delete(l.owners, key)
-	}
-}
-
-func (l *claims) none() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.owners) == 0
 }

@@ -20,6 +20,36 @@ func (s pendingStep) tell(err error) {
 	close(s.done)
 }
 
+// first writes a step that is waited for, after all that is pending: the ledger gives a key anew only when it knows
+// that nothing ran for whoever had it before. Of a run that has ended meanwhile, or whose key another has, it writes
+// nothing: a note is on its way beside the loop, and its run does not wait for it.
+func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
+	for more := true; more; {
+		var err error
+		if more, err = l.writeOldest(ctx); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	over := l.closed || l.facts.Outcome != ""
+	l.known = l.known || !over // from here on the outcome is written behind it
+	l.mu.Unlock()
+	if over {
+		return handoff.Fault(handoff.CodeWorkEnded, "", "")
+	}
+	if err := l.takeSlot(ctx); err != nil {
+		return err
+	}
+	defer l.freeSlot()
+	l.mu.Lock()
+	moot := s.To == handoff.StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
+	l.mu.Unlock()
+	if moot {
+		return nil
+	}
+	return l.send(ctx, s)
+}
+
 // behind adds a step to what is written in the background. The ack is nil when it will not be.
 func (l *ledgerWriter) behind(s ledger.Step) ack {
 	l.mu.Lock()

@@ -145,36 +145,6 @@ func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.F
 	return l.first(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
 }
 
-// first writes a step that is waited for, after all that is pending: the ledger gives a key anew only when it knows
-// that nothing ran for whoever had it before. Of a run that has ended meanwhile, or whose key another has, it writes
-// nothing: a note is on its way beside the loop, and its run does not wait for it.
-func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
-	for more := true; more; {
-		var err error
-		if more, err = l.writeOldest(ctx); err != nil {
-			return err
-		}
-	}
-	l.mu.Lock()
-	over := l.closed || l.facts.Outcome != ""
-	l.known = l.known || !over // from here on the outcome is written behind it
-	l.mu.Unlock()
-	if over {
-		return handoff.Fault(handoff.CodeWorkEnded, "", "")
-	}
-	if err := l.takeSlot(ctx); err != nil {
-		return err
-	}
-	defer l.freeSlot()
-	l.mu.Lock()
-	moot := s.To == handoff.StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
-	l.mu.Unlock()
-	if moot {
-		return nil
-	}
-	return l.send(ctx, s)
-}
-
 // adopt becomes the owner of an entry that a former life of the router left.
 func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
 	e, err := l.caller.router.ledger.Advance(ctx, ledger.Step{
@@ -287,4 +257,44 @@ func (l *ledgerWriter) release() {
 	if l != nil {
 		l.caller.claims.release(l.key, l.owner)
 	}
+}
+
+// claims are the entries of the ledger that this life of the router has in hand for a caller.
+type claims struct {
+	mu     sync.Mutex
+	owners map[string]string // Guarded by mu: their owners, by key
+}
+
+// take takes an entry in hand for an owner.
+func (l *claims) take(key, owner string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owners[key] = owner
+}
+
+// takeLeft takes an entry in hand that a former life left. False means that it is already: there is never a second
+// owner of a handoff here.
+func (l *claims) takeLeft(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, had := l.owners[key]
+	if !had {
+		l.owners[key] = ""
+	}
+	return !had
+}
+
+// release lets go of an entry that needs nobody any more, unless its key has another owner by now.
+func (l *claims) release(key, owner string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owners[key] == owner {
+		delete(l.owners, key)
+	}
+}
+
+func (l *claims) none() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.owners) == 0
 }
