@@ -67,7 +67,7 @@ type Controls interface {
 }
 
 // A Watcher knows which turn runs on its thread now and which is the newest, from what it heard. Asking
-// costs nothing; taken just before a start, newest is its watermark.
+// costs nothing. newest, read just before a start, is the after of [Reconciler].
 type Watcher interface {
 	Turns() (running, newest TurnID)
 }

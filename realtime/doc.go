@@ -38,6 +38,8 @@
 //   - the events that were not answered
 //   - the caller's sound that was no item yet
 //
+// Call.renew (renew.go) does that. A model whose session was lost in the middle of an answer is asked to go on.
+//
 // The client sees only that what was running ends, as if the model had ended it. The model's sound cannot be given to
 // the next session: it gets the words instead, also when the client cuts them later. If the next session refuses the
 // voice setting, it is left out; refused items are told as text. Without another session for 15 s, or when a fourth is

@@ -70,7 +70,7 @@ type performer interface {
 	Performs()
 }
 
-// nobody is the client's leg of a call that waits for its client: what it is sent is lost.
+// nobody stands in for a leg that is away: what it is sent is lost.
 type nobody struct{}
 
 func (nobody) Send([]byte) bool        { return true }

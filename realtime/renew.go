@@ -72,7 +72,7 @@ func newRenewal() renewal {
 	return renewal{recall: recall.New(), given: map[string]string{}, told: map[string]bool{}}
 }
 
-// renews lets the call go on in sessions that reach opens. It comes before the call begins.
+// renews sets how another session is opened. It is called before the call begins.
 func (c *Call) renews(reach func(context.Context) (connection, *handoff.Error)) {
 	c.renewal.reach, c.legs.heirs, c.hearing.keeps = reach, true, true
 }
@@ -361,8 +361,8 @@ func (c *Call) retell() {
 	c.legs.toModel(events.Message(c.ids.Next(), id, text))
 }
 
-// answersItself handles an event of the client about an item as this session does not have it, and returns the answer
-// to it; nil: it is for the model.
+// answersItself handles an event of the client about an item that this session of the model has as text, or not at all.
+// It returns the answer to the client; nil: the event is for the model.
 func (c *Call) answersItself(kind string, event []byte) []byte {
 	id := gjson.GetBytes(event, "item_id").String()
 	switch {

@@ -148,7 +148,7 @@ func (s *saying) sendItem(u *utterance, itemID string) {
 	s.asksModel(events.TypeItemCreate, event)
 }
 
-// lostAsks forgets what was asked of a session that is gone: it is asked for again. Its items recall sends again.
+// lostAsks forgets what was asked of a session that is gone: the floor asks again, and recall sends the items.
 func (s *saying) lostAsks() {
 	maps.DeleteFunc(s.sent, func(_ string, x sent) bool { return x.kind != sentItem })
 }

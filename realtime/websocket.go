@@ -95,7 +95,7 @@ func (f *Front) openWebSocket(
 	}
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
 		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
-		c.hearing.yielding.lowers = lowersSocket(query)
+		c.hearing.yielding.lowers = query.Get(lowers) == "1" && tellsOurs(query) // without those it is not told when to stop
 		if c.legs.tells = tellsOurs(query); c.legs.tells { // a browser cannot read the answer to an upgrade
 			client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
 		}
@@ -111,10 +111,6 @@ func (f *Front) openWebSocket(
 
 // tellsOurs reports whether a client asks for events of ours.
 func tellsOurs(query url.Values) bool { return query.Get("events") == "handoff" }
-
-// lowersSocket reports whether a client on a WebSocket lowers the sound while its person speaks into it, and stops what
-// it is told to.
-func lowersSocket(query url.Values) bool { return query.Get(lowers) == "1" && tellsOurs(query) }
 
 // at is the header by which the answer to an upgrade names the call of the socket.
 func at(id string) http.Header { return http.Header{"Location": {callPath + id}} }

@@ -228,7 +228,7 @@ func TestLateListIsKept(t *testing.T) {
 			t.Errorf("one of the newest: %d", got)
 		}
 		f.mu.Lock()
-		f.forget("a") // while the last is on its way
+		f.outdate("a") // while the last is on its way
 		f.mu.Unlock()
 		time.Sleep(6 * time.Second)
 		f.mu.Lock()

@@ -193,8 +193,8 @@ func (f *Fleet) keep(a *asking) {
 	}
 }
 
-// forget takes back what is known of a server's threads, as something changed there. Callers hold mu.
-func (f *Fleet) forget(server string) {
+// outdate marks what is known of a server's threads as old, as something changed there. Callers hold mu.
+func (f *Fleet) outdate(server string) {
 	f.lists[server], f.wider[server] = listing{changed: time.Now()}, listing{changed: time.Now()}
 }
 

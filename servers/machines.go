@@ -109,7 +109,7 @@ func (f *Fleet) alter(
 		return f.name(err, t)
 	}
 	f.mu.Lock()
-	f.forget(t.Server) // it tells what was
+	f.outdate(t.Server) // it tells what was
 	f.mu.Unlock()
 	return nil
 }

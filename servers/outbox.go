@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// PingEvery is how often a wire that can be pinged is. Agent servers never ping.
+// PingEvery is the interval between pings on a wire that has them. Agent servers send none themselves.
 const PingEvery = 12 * time.Second
 
 var (

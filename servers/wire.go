@@ -158,7 +158,7 @@ func (w Ways) Choose(to Report, files Files) Way {
 			case own[o.row]:
 				to.Bad(row, "does not go with %s", chosen[0].row)
 			default:
-				to.Bad(row, "goes with a %s only", o.row)
+				to.Bad(row, "goes with %s only", o.row)
 			}
 		}
 	}

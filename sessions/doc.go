@@ -5,6 +5,10 @@
 // twice when a process dies, and the history of what was heard. An [Audit] keeps the decisions of people for
 // good, in a file of its own.
 //
+// What all instances share is a [Record] of a kind of its own, and what a front keeps for a caller is a [Document]: a
+// new one needs no change in a store. Anything else is an interface here, both stores, their suite (sessionstest) and a
+// line in cmd/switchboard/store.go.
+//
 // It must not know voice, servers or HTTP: it only remembers what the router tells it, in the words of
 // package handoff.
 //

@@ -4,7 +4,14 @@
 // A [Server] is the routes and the checks before them. Each subject is a small type in the file of its name, with its
 // handlers and what they need: pages, logins, clientSecrets, calls, fleet, work, streams, questions, history, pushes. A
 // front with routes of its own is a package that implements [Mounted], a field of [Config], a line at the end of
-// Server.routes, and its wiring in cmd/switchboard/service.go; an address outside /v1 also stands in isAPI (cors.go).
+// Server.routes, and its wiring in cmd/switchboard/service.go. Pages of other origins may call what isAPI (cors.go)
+// lists, and nothing else.
+//
+// In the folder page, main.js puts the page together, view-NAME.js is one area of it, and state-NAME.js what it knows;
+// wide.css has the areas beside the call.
+//
+// An instance that ends is told so twice: [Config.Ready] refuses, so that /readyz answers 503, and where other
+// instances live, [Server.Drain] has each connection end with its next answer.
 //
 // It sees the fleet through small interfaces of its own, which [Router], [Store] and [Fleet] put together, and the
 // voice through [Front]. It must not know a server's protocol, the voice model's, or Redis. It shows work and passes on

@@ -73,8 +73,8 @@ func (s *Server) Leave(c handoff.Caller) {
 	}
 }
 
-// Drain has clients make their next request to another instance, which the balancer chooses: each connection ends with
-// the answer that it carries next.
+// Drain has clients make their next request to another instance, which the balancer chooses: the next answer on each
+// connection closes it.
 func (s *Server) Drain() { s.drains.Store(true) }
 
 // Forwarded serves what other instances forward. They have compared Host and Origin, and these are not asked for again:

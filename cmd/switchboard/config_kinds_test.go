@@ -120,7 +120,7 @@ func TestAnotherKind(t *testing.T) {
 		`/etc/my.yaml:4:23: unknown key "colour"; did you mean "color"?`,
 		`/etc/my.yaml:4:49: servers[0].beads.color[1]: "blak" is unknown; did you mean "black"?`,
 		`/etc/my.yaml:6:14: servers[0].carries must be a whole number from 0 to 1000000, not text`,
-		`/etc/my.yaml:7:10: servers[0].env: goes with a command only`,
+		`/etc/my.yaml:7:10: servers[0].env: goes with command only`,
 		`/etc/my.yaml:8:5: servers[0].sandbox: is not for servers of kind abacus`,
 		`/etc/my.yaml:9:6: servers[1]: needs one of url, unix, ssh, joined, command and loft`,
 		`/etc/my.yaml:10:55: servers[2].beads: is not for servers of kind codex`,

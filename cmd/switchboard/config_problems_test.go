@@ -72,7 +72,7 @@ func laterProblems() []problemCase {
 			`switchboard.yaml:2:58: servers[0].env[1]: SWITCHBOARD_KEY is Switchboard's own, and what an agent runs could read it`,
 			`switchboard.yaml:2:82: servers[0].env[3]: must be NAME, which passes a variable on, or NAME=value`,
 			`switchboard.yaml:2:89: servers[0].env[4]: SWITCHBOARD_X is Switchboard's own, …`,
-			`switchboard.yaml:3:58: servers[1].env: goes with a command only`}},
+			`switchboard.yaml:3:58: servers[1].env: goes with command only`}},
 		{"an agent of ours", `servers:
   - {name: a, kind: responses, url: "https://a/v1", cwd: /x, workspace: not-there, continuation: replays, verbosity: low}
   - {name: b, kind: codex, url: "ws://127.0.0.1:1", workspace: ., reasoning: {effort: low}}
@@ -350,8 +350,8 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
 			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
 			"switchboard.yaml:8:71: servers[6].allow_plaintext: goes with ws:// addresses only",
-			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with a url only",
-			"switchboard.yaml:9:80: servers[7].token_env: goes with a url only",
+			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with url only",
+			"switchboard.yaml:9:80: servers[7].token_env: goes with url only",
 			"switchboard.yaml:10:6: servers[8]: has both token_file and token_env",
 			`switchboard.yaml:12:56: servers[10].cwd: "src" must be an absolute path: it is one of that machine`,
 			`switchboard.yaml:12:75: servers[10].projects.a: "~/a" must be an absolute path: it is one of that machine`,

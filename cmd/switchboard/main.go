@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	return exitCode(err, stderr)
 }
 
-// do does what a verb is for.
+// do runs a verb, or the service.
 func do(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) error {
 	switch o.verb {
 	case "init":
@@ -99,6 +99,9 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 		return auditVerb(state, o.Audit, stdout)
 	case "mcp":
 		return mcpPipe(ctx, state, os.Stdin, stdout)
+	case "serve":
+	default: // else a verb that was forgotten here would start the service
+		return fmt.Errorf("the verb %s is not wired", o.verb)
 	}
 	again := func() (*settings, error) {
 		next, err := loadSettingsFor(o, env, s.Lines)

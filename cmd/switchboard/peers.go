@@ -30,7 +30,7 @@ const (
 	drainLook = 50 * time.Millisecond // between two looks whether any are left
 )
 
-// drainLeast is how long an instance goes on serving that has said by /readyz that it ends. Tests shorten it.
+// drainLeast is the least time between a /readyz that refuses and the end of the instance. Tests shorten it.
 var drainLeast = 5 * time.Second
 
 // A peersPlan is what several instances of one Redis need that serve one another's callers.
@@ -165,7 +165,7 @@ func (p *peering) homes(each router.Config) *homes.Homes {
 
 // drain hands over to the other instances what is here before this one ends, while it serves and forwards what comes
 // in. It takes as long as requests and calls that are under way, [drainFor] at most, and until a balancer that asks
-// /readyz can have noticed, but where there are no others. A signal to end, which is the second one, ends the wait.
+// /readyz can have noticed. Without others it returns at once. A second signal to end ends the wait.
 func (p *peering) drain(ctx context.Context, edge *web.Server, inCall func(handoff.Caller) bool) {
 	if p.runs == nil || !p.runs.Others() {
 		return

@@ -226,7 +226,7 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	return err
 }
 
-// ask does what a verb is for.
+// ask runs a verb that speaks to a running service.
 func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
 	switch o.verb {
 	case "servers":
@@ -256,9 +256,10 @@ func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
 		return t.Rename(ctx, o.Rename.Name, o.Rename.To)
 	case "stop":
 		return t.Stop(ctx, o.Stop.What, o.Stop.All)
-	default:
+	case "handoff":
 		return o.Handoff.do(ctx, t)
 	}
+	return fmt.Errorf("the verb %s is not wired", o.verb)
 }
 
 // An outcomeError is that work has no result; what became of it was shown.

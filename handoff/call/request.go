@@ -238,7 +238,7 @@ func (s *serving) repeated(req handoff.Request) string {
 		case sameWords(o.added, req) && !stopped:
 			return id
 		case o.req.CallID == "" || !sameWords(o.asked, req):
-		case !(o.overtaken || stopped || begun()) || !s.heard.spokeSince(o.began):
+		case !(o.overtaken || stopped || begun()) || !s.heard.spoke.After(o.began):
 			return id
 		}
 	}

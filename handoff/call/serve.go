@@ -257,6 +257,3 @@ func (h *hearing) began(at time.Time) {
 		h.spoke = at
 	}
 }
-
-// spokeSince reports whether the caller began to say anything after a time.
-func (h *hearing) spokeSince(at time.Time) bool { return h.spoke.After(at) }

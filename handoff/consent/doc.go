@@ -65,6 +65,8 @@
 //   - no, wait, doubt: are the common words there? A missing one makes a reply unclear, so nothing is allowed by it.
 //   - back: does it never ask, deny or order anything? hush: does it never mean the work?
 //
+// A no that must count is a row of TestRead; the corpus of testdata fails only for a yes that is none.
+//
 // A phrase is missing on purpose where it is not plain: the question is asked again. To add a language, add a file
 // with the sections of the others, and one with our own sentences to package wording; the tests hold both to the same
 // rules as the others.

@@ -7,5 +7,9 @@
 // There is no list of what is dangerous: to make a command dangerous, remove its row or raise its tier. What Git reads
 // before its subcommand is in command.go.
 //
+// The tier decides how a question may be answered (package evidence, router/questions.go), and for the agents that we
+// run ourselves also whether they ask at all (servers/responses/workspace/gate.go). Other agents decide themselves when
+// they ask.
+//
 // It must not know who is asked or what they said. [WhyNotVoice] says which tier may be allowed by voice.
 package risk

@@ -15,7 +15,7 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// ioTimeout bounds each step before the turn runs: resolving, attaching, starting.
+// ioTimeout bounds each request to an agent: resolving, attaching, starting, interrupting, looking for a lost start.
 const ioTimeout = 30 * time.Second
 
 // storeTimeout bounds a write to the store behind the caller's back.

@@ -11,8 +11,8 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// seenWithin is how long an acknowledged turn may take to show itself: until then its id is a promise, and
-// servers are known that forgot it.
+// seenWithin is how long an acknowledged turn may take to show itself: some servers
+// have forgotten one before it began.
 const seenWithin = 10 * time.Second
 
 // A turnWatcher follows the turn of a run to its end, also over losses of its agent. The mu of the run guards it.

@@ -20,6 +20,8 @@
 // The front gives each request a key ([handoff.Request.Key]; [Direct]: in Complete), so that a repeated request is the
 // same work. A front that stops waiting, or goes away, never stops work. An outcome counts as told once the front calls
 // [handoff.Runs.Heard]. A new front is a package such as web/mcp; the doc of package web says how it is mounted.
+// One without requests of its own, such as a program that asks a service for messages, is a stage in
+// cmd/switchboard/service.go, and makes the [handoff.Grant] of each person itself, from its settings.
 //
 // It must not know a router, a call or HTTP: it declares interfaces for what it needs from them.
 package tools

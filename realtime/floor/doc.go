@@ -1,7 +1,6 @@
 // Package floor decides who may make the voice model speak. It never has two requests for a response on the wire, and
 // it leaves nothing unsaid that has to be said: an utterance counts as given once the caller heard it, and is asked
-// for again otherwise. Where the model then has nothing to say, it told it in a response to something else, and that
-// counts.
+// for XX
 //
 // It is pure: what happens, time included, goes into [Floor.Step] as an [Event], and what is to be done comes out as
 // an [Effect]. It must not know sockets, clocks, masks or what an utterance says.

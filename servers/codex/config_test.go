@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 		"no way": {func(*Config, *transport.WebSocket, *transport.Unix, *transport.Child) {}, oneWay, ""},
 		"a setting of another way": {func(_ *Config, w *transport.WebSocket, u *transport.Unix, _ *transport.Child) {
 			u.Path, w.AllowPlaintext = "/a", true
-		}, "allow_plaintext: goes with a url only", "codex app-server --listen unix:///a"},
+		}, "allow_plaintext: goes with url only", "codex app-server --listen unix:///a"},
 		"another word": {func(c *Config, w *transport.WebSocket, _ *transport.Unix, _ *transport.Child) {
 			w.URL, c.Sandbox = "ws://127.0.0.1:1", "readonly"
 		}, `sandbox: "readonly" is unknown`, "codex app-server --listen ws://127.0.0.1:1"},

@@ -17,7 +17,7 @@ import (
 const (
 	restGrace      = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
 	startGrace     = 10 * time.Second // a started turn shows itself
-	catchUpTimeout = 2 * time.Second  // what is heard waits so long for what was missed
+	catchUpTimeout = 2 * time.Second  // how long new events wait until the missed ones are read
 )
 
 // readings are the pauses after readings of a thread that decided nothing.

@@ -10,8 +10,8 @@ import (
 	"switchboard/handoff"
 )
 
-// reconcileFor is how far apart two equal looks are: a start that was written just before its connection was
-// lost had begun by the first look in 80 of 80 tries, or never began.
+// reconcileFor is the wait between two looks; if they are equal, the start did not run. One that was written just
+// before its connection was lost had begun by the first look in 80 of 80 tries, or never began.
 const reconcileFor = 2 * time.Second
 
 // searchPages bounds the reading of a thread's items, newest first.

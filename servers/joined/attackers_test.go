@@ -90,7 +90,7 @@ func TestAttackers(t *testing.T) {
 			}
 			until(t, "its record", func() bool { return slices.Contains(s.memory.audited(), row.act) })
 			for _, one := range s.sorted() {
-				if one.Name == "mini" && !sameKey(one.Key, mini.Public().(ed25519.PublicKey)) {
+				if one.Name == "mini" && !bytes.Equal(one.Key, mini.Public().(ed25519.PublicKey)) {
 					t.Error("mini has another key")
 				}
 			}

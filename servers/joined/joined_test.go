@@ -1,6 +1,7 @@
 package joined
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -274,7 +275,7 @@ func TestJoin(t *testing.T) {
 	s, key := fresh(t), newKey(t)
 	door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
 	serve(t, door)
-	if door.Name != "mini" || !sameKey(door.Service, s.key.Public().(ed25519.PublicKey)) {
+	if door.Name != "mini" || !bytes.Equal(door.Service, s.key.Public().(ed25519.PublicKey)) {
 		t.Fatalf("it is %q", door.Name)
 	}
 	until(t, "mini", func() bool { return slices.Equal(s.memory.names(), []string{"mini"}) })

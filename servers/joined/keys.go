@@ -1,7 +1,6 @@
 package joined
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -162,6 +161,3 @@ func peerKey(state tls.ConnectionState) (ed25519.PublicKey, error) {
 	}
 	return key, nil
 }
-
-// sameKey compares public keys.
-func sameKey(a, b ed25519.PublicKey) bool { return bytes.Equal(a, b) }

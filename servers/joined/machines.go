@@ -1,6 +1,7 @@
 package joined
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -340,7 +341,7 @@ func others(all []Server, those []string) (names []string) {
 // of that.
 func (m *Machines) free(is *machine, all []Server) error {
 	for _, other := range m.sorted() {
-		if sameKey(other.Key, is.Key) {
+		if bytes.Equal(other.Key, is.Key) {
 			continue
 		}
 		if other.Name == is.Name || slices.Contains(other.kept.Former, is.Name) {

@@ -1,6 +1,7 @@
 package joined
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/ed25519"
@@ -124,7 +125,7 @@ func (v Visit) shake(conn *socket) (*Door, error) {
 
 // isService judges the key that the service proved.
 func (v Visit) isService(key ed25519.PublicKey) error {
-	if v.Service != nil && sameKey(key, v.Service) ||
+	if v.Service != nil && bytes.Equal(key, v.Service) ||
 		v.Service == nil && v.Invitation != nil && Fingerprint(key) == v.Invitation.Fingerprint {
 		return nil
 	}

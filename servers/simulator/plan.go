@@ -20,8 +20,8 @@ type scene struct {
 	steered bool     // the prompt came into running work, which it ends
 }
 
-// learn makes a fact true.
-func (s *scene) learn(f Fact) {
+// Learn makes a fact true, as an [Effect] says when it is reached.
+func (s *scene) Learn(f Fact) {
 	did := ""
 	switch f {
 	case FactSawFailure:

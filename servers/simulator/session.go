@@ -27,9 +27,6 @@ func (s *Session) Plan(prompt string, steered bool) []Step {
 	return plan(now, prompt)
 }
 
-// Learn makes a fact true, as an [Effect] says when it is reached.
-func (s *Session) Learn(f Fact) { s.learn(f) }
-
 // Recall makes what was done before it true, in words.
 func (s *Session) Recall(done ...string) { s.done = append(slices.Clip(s.done), done...) }
 

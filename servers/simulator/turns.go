@@ -356,7 +356,7 @@ func (u *turn) delta(it *item, method, text string) {
 // learn makes a fact true.
 func (t *thread) learn(f Fact) {
 	s := t.scene()
-	s.learn(f)
+	s.Learn(f)
 	t.saw, t.pushed, t.done = s.saw, s.pushed, s.done
 	t.m.fixed = t.m.fixed || f == FactFixed
 }

@@ -1,5 +1,6 @@
 // Package transport has the ways to reach agent servers that kinds share: a WebSocket over TCP or a socket of this
-// machine, and the standard streams of a child process. Each carries whole frames, as [servers.Wire] says.
+// machine, and the standard streams of a child process or of an ssh. Each carries whole frames, as [servers.Wire] says.
+// A way through another program is best modelled on ssh.go.
 //
 // It must not know what is in a frame, nor any kind of server.
 package transport

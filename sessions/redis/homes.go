@@ -31,9 +31,9 @@ const freeFor = 24 * time.Hour
 // homesPage is how many homes are asked for at once.
 const homesPage = 500
 
-// Homes keeps which instance has which caller, and which callers a life of the service has: those of a life that is
-// gone are found by it. A caller is in the index of a life before anything of them is written, and is taken out after
-// everything is. It is safe for concurrent use.
+// Homes keeps which instance has which caller, and an index of the callers of each life of the service, by which those
+// of a life that is gone are found. A caller is in the index of a life before anything of them is written, and is taken
+// out after everything is. It is safe for concurrent use.
 type Homes struct{ *engine }
 
 // Homes returns what keeps who has which caller.
@@ -54,7 +54,7 @@ type heldHome struct {
 // homeKey names who has a caller: the epoch, a space, the id of the instance or "".
 func (e *engine) homeKey(name string) string { return e.key(name, "home") }
 
-// beatsKey names what each life says of itself, by id. Whoever has an index of callers is there first.
+// beatsKey names the beats of the lives, by id. A life writes its beat before its index of callers.
 func (e *engine) beatsKey() string { return e.key("m", "beats") }
 
 // indexKey names the callers of a life.
@@ -63,8 +63,8 @@ func (e *engine) indexKey(id string) string { return e.prefix + ":homes:" + id }
 // formerKey names the callers who had anything open in versions before there were homes.
 func (e *engine) formerKey() string { return e.prefix + ":open-callers" }
 
-// fence returns where the newest epoch stands that may write of a caller, and that of this life: of the store where one
-// life at a time uses it, else of the home.
+// fence returns the key of the newest epoch that may write of a caller, and the epoch of this life: those of the store
+// where one life at a time uses it, else those of the home.
 func (e *engine) fence(name string) (key string, epoch int64, err error) {
 	if !e.shared {
 		return e.epochKey(), e.lease.epoch, nil

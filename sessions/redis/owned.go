@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// OwnedSince returns for whom threads were made since a time, by the clock of whoever made them, in that order.
+// OwnedSince returns the owners of threads made since a time, by the clock of who made them, oldest first.
 func (s handoffs) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Owned, error) {
 	members, err := s.client.ZRangeArgs(ctx, goredis.ZRangeArgs{
 		Key: s.ownedKey(), ByScore: true, Start: strconv.FormatInt(since.UnixMilli(), 10), Stop: "+inf",

@@ -17,8 +17,8 @@ const callsFor = 10 * time.Minute
 // rates counts over all instances how often work is given, and how many calls are open.
 type rates struct{ *engine }
 
-// SettleRate adds what one instance gave by a name, each piece of which takes its time to count no more, and returns
-// when all that was given will have; 0 is now.
+// SettleRate adds the work that one instance has given by a name, and returns after how long none of it counts any
+// more. Each piece counts for a time; 0 is now.
 func (s rates) SettleRate(ctx context.Context, name string, given int, each time.Duration) (time.Duration, error) {
 	key := s.key(url.QueryEscape(name), "rate")
 	full, err := rateScript.Run(ctx, s.client, []string{key}, given, each.Microseconds()).Int64()

@@ -35,7 +35,7 @@ import (
 	"switchboard/sessions"
 )
 
-// indexEvery is how long it may be missing whom this life has from a store that came back as it was a while ago. One
+// indexEvery is how long this life's index of callers may be missing after a Redis came back as it was a while ago. One
 // that came back empty has it after a renewal of the lease.
 const indexEvery = 10 * time.Second
 

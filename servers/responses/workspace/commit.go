@@ -184,7 +184,7 @@ func (w *Workspace) commit(changes []change) (err error) {
 		}
 	}
 	for i, c := range changes {
-		if is, _, err := spots[i].read(); err != nil || !same(is, c.old) {
+		if is, _, err := spots[i].read(); err != nil || !sameText(is, c.old) {
 			return errors.Join(fmt.Errorf("%s was changed meanwhile", c.path), err)
 		}
 	}
@@ -205,4 +205,5 @@ func notMade(err, left error) error {
 	return fmt.Errorf("some files are changed: %w\n%w", left, err)
 }
 
-func same(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+// sameText compares two texts; nil is a file that is not there.
+func sameText(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
