@@ -37,7 +37,8 @@ const refusedEvery = time.Minute
 
 // A Listener bounds the connections that are open, and more tightly those of strangers. When there are too many, the
 // one that has waited longest for its next request is closed for a new one; when none waits, the new one is closed at
-// once. It knows which of them wait if its connections are served by [Server.HTTPServer]. It is safe for concurrent use.
+// once. It knows which of them wait if its connections are served by [Server.HTTPServer]. It is safe for concurrent
+// use.
 type Listener struct {
 	net.Listener
 	proxies       []netip.Prefix // Set once
