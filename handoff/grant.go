@@ -12,6 +12,8 @@ type Grant struct {
 	// Key names the credential in limits, logs and the audit: the first 12 hex digits of the key's SHA-256.
 	// A login has the name of the key that it was made with.
 	Key string
+	// By names what let its holder in, for whoever makes the grant again: it lets nobody in. "": nobody can.
+	By string
 	// Servers are the canonical names of servers that may be used; nil: all.
 	Servers []string
 	// Barred are those of servers that are for others, whatever Servers says.

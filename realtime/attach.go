@@ -33,6 +33,7 @@ type attachment struct {
 	began time.Time          // of a call that we began; zero: somebody else did
 	pass  *admission         // of a call that we began
 	in    chan struct{}      // closed once there is a [Call], or there will be none
+	lasts *lasting           // nil: no other instance goes on in it
 }
 
 // ServeAttach serves POST /v1/realtime/attach to a client that was let in with this grant, and has read the id from its
@@ -51,13 +52,18 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 	f.launch(w, r, func(ctx context.Context, answered func()) {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
-		a := attachment{grant: grant, leave: leave, in: make(chan struct{})}
-		if !f.attach(id, a) {
+		lasts := f.lasting(grant, id)
+		if !f.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), lasts: lasts}) {
 			(&handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}).Reply(w, true)
 			return
 		}
 		defer f.detach(id)
-		f.serveAttached(ctx, staying, w, r, grant, id, answered)
+		if fault := lasts.keep(staying, lastingCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
+			fault.Reply(w, true)
+			return
+		}
+		defer lasts.end(ctx)
+		f.serveAttached(ctx, staying, w, r, grant, id, &attached{lasts: lasts}, answered)
 	})
 }
 
@@ -92,7 +98,8 @@ func (f *Front) enter(id string) {
 // serveAttached calls answered when the request was answered; w and r are not used after that. A socket that is dialled
 // again begins, to the router, a next call, in which nothing is said that was heard in this one.
 func (f *Front) serveAttached(
-	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func(),
+	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, state *attached,
+	answered func(),
 ) {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
@@ -129,7 +136,7 @@ func (f *Front) serveAttached(
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
 	})
-	f.stay(ctx, staying, grant, id, header, model, pass, &attached{}, func(fault *handoff.Error) { begun <- fault })
+	f.stay(ctx, staying, grant, id, header, model, pass, state, func(fault *handoff.Error) { begun <- fault })
 }
 
 // stay carries a call of the provider from its socket on, and dials again when that is lost while the call goes on and
@@ -155,6 +162,9 @@ func (f *Front) stay(
 		})
 		if staying.Err() != nil && ctx.Err() == nil { // after the dial, before there was a call to hang up
 			c.hangUp()
+		}
+		if state.resumed {
+			c.Say(handoff.Utterance{ID: "resumed", Text: resumedNote})
 		}
 		if (grant.Page || state.ours) && !in { // others go without a goodbye
 			remembered = f.remember(staying, c)
@@ -268,6 +278,10 @@ const (
 	longSpeech = time.Minute
 )
 
+// lostOutput answers a request of which it is not known what came of it.
+const lostOutput = `{"status":"unknown","say":"","note":"The connection was lost for a moment. What was begun goes on; ` +
+	`do not call again. What comes of it will be told."}`
+
 // An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
 type attached struct {
 	// Set once: asks the provider whether it has the call; nil: it is not asked
@@ -281,6 +295,9 @@ type attached struct {
 	spoke   time.Time          // when the caller began to speak last
 
 	lowers bool // Set once: its client lowers the sound while its person speaks into it
+
+	lasts   *lasting // Set once; nil: no other instance goes on in it
+	resumed bool     // Set once: another instance was in it before
 
 	ours  bool        // the call is one of our page: what the caller types comes by [Front.Say]
 	typed []typedLine // what came so, newest last
@@ -350,7 +367,7 @@ func (c *Call) wasLost() bool {
 func (c *Call) leftOpen() *attached {
 	was := c.hearing.attached
 	next := &attached{earlier: c.lastLines(), until: was.until, making: c.saying.floor.Active(),
-		lowers: was.lowers, ours: was.ours, typed: was.typed}
+		lowers: was.lowers, lasts: was.lasts, ours: was.ours, typed: was.typed}
 	for id, v := range c.hearing.playback.voices {
 		if v.sounds && !v.over {
 			next.sounded = append(next.sounded, id)
@@ -380,8 +397,7 @@ func (c *Call) overlook(kind string, event []byte) {
 	switch kind {
 	case events.TypeSessionCreated:
 		for _, id := range state.orphans {
-			c.legs.toModel(events.Output(c.ids.Next(), c.ids.Next(), id, `{"status":"unknown","say":"","note":"The connection was `+
-				`lost for a moment. What was begun goes on; do not call again. What comes of it will be told."}`))
+			c.legs.toModel(events.Output(c.ids.Next(), c.ids.Next(), id, lostOutput))
 		}
 		state.orphans = nil
 		for _, id := range state.sounded { // somebody may say "stop" into it

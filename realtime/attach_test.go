@@ -24,6 +24,8 @@ import (
 // A provider is the simulator with a call that goes straight to it, and a front beside that.
 type provider struct {
 	t      *testing.T
+	model  string        // the address that fronts dial
+	grant  handoff.Grant // of who attaches
 	front  *Front
 	edge   *httptest.Server
 	caller *websocket.Conn // of the product
@@ -43,14 +45,18 @@ const transcribes = `{"type":"session.update","session":{"type":"realtime","outp
 	`"audio":{"input":{"transcription":{"model":"w"}}}}}`
 
 // provide begins a call of the product, whose client has a tool of its own.
-func provide(t *testing.T, script *simulator.Script, router *listener) *provider {
+func provide(t *testing.T, script *simulator.Script, router *listener, more ...func(*Config)) *provider {
 	rtctest.NoLeaks(t)
-	p := &provider{t: t}
+	p := &provider{t: t, grant: someone}
 	model := listenLocal(t)
 	between := listenLocal(t)
+	p.model = "ws://" + between.Addr().String() + "/v1/realtime?model=x"
+	cfg := Config{ModelURL: p.model, Router: router, Tools: ours}
+	for _, change := range more {
+		change(&cfg)
+	}
 	var err error
-	if p.front, err = NewFront(Config{ModelURL: "ws://" + between.Addr().String() + "/v1/realtime?model=x", Router: router,
-		Tools: ours}); err != nil {
+	if p.front, err = NewFront(cfg); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -61,7 +67,7 @@ func provide(t *testing.T, script *simulator.Script, router *listener) *provider
 	relayed.Go(func() { p.relay(between, model.Addr().String(), &relayed) })
 	p.edge = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		p.front.ServeAttach(w, r, someone, string(body))
+		p.front.ServeAttach(w, r, p.grant, string(body))
 	}))
 	caller, answer, err := websocket.DefaultDialer.Dial("ws://"+model.Addr().String()+"/v1/realtime?model=x", nil)
 	if err != nil {

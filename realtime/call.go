@@ -386,12 +386,17 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 
 // leaveModel leaves nothing open at the model: every request has an output.
 func (c *Call) leaveModel() {
+	state, output := c.hearing.attached, `{"status":"the call has ended"}`
+	moves := state != nil && state.lasts.hasMoved()
+	if moves {
+		output = lostOutput
+	}
 	for callID, r := range c.saying.requests {
 		if !r.answered {
-			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, `{"status":"the call has ended"}`))
+			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, output))
 		}
 	}
-	if c.hearing.attached != nil && c.mask.Begun() {
+	if state != nil && !moves && c.mask.Begun() {
 		c.legs.model.Send(c.mask.Leave())
 	}
 }

@@ -83,12 +83,22 @@ func (f *Front) serveDirect(
 		fault.Reply(w, true)
 		return
 	}
-	defer f.release(ctx, id)
-	if !f.attach(id, attachment{grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{})}) {
+	lasts := f.lasting(grant, id)
+	defer f.part(ctx, id, lasts)
+	if !f.attach(id, attachment{
+		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), lasts: lasts,
+	}) {
 		(&handoff.Error{Code: handoff.CodeAttached}).Reply(w, true)
 		return
 	}
 	defer f.detach(id)
+	if fault := lasts.keep(staying, lastingCall{
+		Safety: header.Get(safetyHeader), Ours: true, Lowers: offer.lowers,
+	}); fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	defer lasts.end(ctx)
 	w.Header().Set(MediaHeader, mediaDirect)
 	replyAnswer(w, id, answer)
 	answered()
@@ -100,7 +110,8 @@ func (f *Front) serveDirect(
 		}
 		model, fault := f.join(staying, id, header)
 		if fault == nil {
-			f.stay(ctx, staying, grant, id, header, model, pass, &attached{ours: true, lowers: offer.lowers}, nil)
+			f.stay(ctx, staying, grant, id, header, model, pass,
+				&attached{ours: true, lowers: offer.lowers, lasts: lasts}, nil)
 			return
 		}
 		f.log.Warn("call of the voice model's server not joined",

@@ -71,6 +71,11 @@ type Config struct {
 	Broken Broken
 	// Carried keeps which calls the model's server carries for us. Nil: those that a killed process leaves there go on.
 	Carried Carried
+	// Attached keeps, of several instances, which one is in which call of the model's server. Nil: there is one.
+	Attached Attached
+	// Again returns what a grant of this caller lets its holder do now, by its By: what began a call that another
+	// instance was in. Its errors are those of the edge. Required with Attached.
+	Again func(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error)
 	// Instance is the id of this instance where there are several: it stands in the ids of calls, so that whoever has
 	// no other name is led there. "": there is one.
 	Instance string
@@ -289,12 +294,16 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 }
 
 // Leave ends the calls of a caller whom another instance has, with [handoff.CodeShutdown]: their clients call again,
-// and are led there.
+// and are led there. Those that the model's server carries go on, and are joined there.
 func (f *Front) Leave(c handoff.Caller) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, a := range f.attached {
-		if a.grant.Caller == c && f.calls[id] == nil { // its socket is being dialled
+		if a.grant.Caller != c {
+			continue
+		}
+		a.lasts.move()
+		if f.calls[id] == nil { // its socket is being dialled
 			a.leave()
 		}
 	}
@@ -305,17 +314,17 @@ func (f *Front) Leave(c handoff.Caller) {
 	}
 }
 
-// Busy reports whether a caller is in a call here.
+// Busy reports whether a caller is in a call here which ends when another instance has them.
 func (f *Front) Busy(c handoff.Caller) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.attached {
-		if a.grant.Caller == c {
+		if a.grant.Caller == c && !a.lasts.isKept() {
 			return true
 		}
 	}
-	for _, one := range f.calls {
-		if one.grant.Caller == c {
+	for id, one := range f.calls {
+		if one.grant.Caller == c && !f.attached[id].lasts.isKept() {
 			return true
 		}
 	}

@@ -140,7 +140,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeNoKey, whereKeyIs(r), "")
 	}
 	if key, ok := a.byText(text); ok {
-		return key.grantFor(r)
+		return grantor{grantorKey, key.Sum}.and(key.grantFor(r))
 	}
 	if strings.HasPrefix(text, secretPrefix) {
 		return a.bySecret(r, text, now)
@@ -168,7 +168,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 			a.log.Warn("use of a login not written", zap.Error(err)) // it counts all the same
 		}
 	}
-	return key.loginGrant(), nil
+	return grantor{grantorLogin, l.Sum}.and(key.loginGrant(), nil)
 }
 
 // revoked reports whether what let a request in has ended since, as an error; nil: not that anybody knew.

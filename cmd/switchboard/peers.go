@@ -48,6 +48,8 @@ type peering struct {
 	listener  net.Listener
 	forwarder *peers.Forwarder // nil before [peering.forward], and where there are no others
 	runs      *homes.Homes     // nil before [peering.homes], and where there are no others
+	// taken is told of each caller whom this instance has taken, and may wait. Set before anything runs.
+	taken func(context.Context, handoff.Caller)
 	// leave end what is here of a caller whom another instance has: calls, streams, requests. Set before anything runs.
 	leave []func(handoff.Caller)
 }
@@ -155,12 +157,26 @@ func (p *peering) homes(each router.Config) *homes.Homes {
 	if p.shared == nil {
 		return homes.New(each)
 	}
-	p.runs = homes.NewShared(each, homes.Sharing{Self: p.self, Store: p.shared, Lost: func(c handoff.Caller) {
-		for _, leave := range p.leave {
-			leave(c)
-		}
-	}})
+	p.runs = homes.NewShared(each, homes.Sharing{
+		Self: p.self, Store: p.shared,
+		Lost: func(c handoff.Caller) {
+			for _, leave := range p.leave {
+				leave(c)
+			}
+		},
+		Taken: func(ctx context.Context, c handoff.Caller) { p.taken(ctx, c) },
+	})
 	return p.runs
+}
+
+// attached keeps which instance is in which call of the voice model's server; nil: there are no others.
+func (p *peering) attached(store any) realtime.Attached {
+	if s, ok := store.(interface {
+		Attached(dead func(string) bool) redis.Attached
+	}); ok && p.runs != nil {
+		return s.Attached(p.runs.Dead)
+	}
+	return nil
 }
 
 // drain hands over to the other instances what is here before this one ends, while it serves and forwards what comes

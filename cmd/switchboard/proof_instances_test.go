@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,10 @@ type team struct {
 const assistantsKey = "assistants-key-0123456789"
 
 // newTeam starts one. url is of the Redis; "": of one that lives as long as the test.
-func newTeam(t *testing.T, url string) *team {
+func newTeam(t *testing.T, url string) *team { return newTeamBy(t, url, "") }
+
+// newTeamBy starts one by a voice model; "": the one of its farm.
+func newTeamBy(t *testing.T, url, voice string) *team {
 	t.Helper()
 	w := &team{
 		t: t, f: newFarm(t),
@@ -60,7 +64,7 @@ func newTeam(t *testing.T, url string) *team {
 			way := newCutter(t, fmt.Sprint("redis ", i), own)
 			w.ways, url = append(w.ways, way), "redis://"+way.proxy.Listen+"/0"
 		}
-		s := newSite(t, w.f.voice.URL, url, map[string]string{"bigpc": w.f.at["bigpc"], "laptop": w.f.at["laptop"]})
+		s := newSite(t, cmp.Or(voice, w.f.voice.URL), url, map[string]string{"bigpc": w.f.at["bigpc"], "laptop": w.f.at["laptop"]})
 		text, err := os.ReadFile(s.config)
 		must(t, err)
 		write(t, s.config, string(text)+"redis_allow_plaintext: true\npeers: {listen: \"127.0.0.1:0\"}\nkeys:\n"+

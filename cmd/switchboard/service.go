@@ -208,6 +208,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	beside.taken = front.Resume
 	beside.leave = []func(handoff.Caller){front.Leave, s.edge.Leave}
 	s.drain = func(ctx context.Context) { beside.drain(ctx, s.edge, front.Busy) }
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
@@ -237,6 +238,10 @@ func (s *service) front(
 	}
 	return realtime.NewFront(realtime.Config{
 		Carried:  carried,
+		Attached: beside.attached(s.store),
+		Again: func(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
+			return s.edge.Again(ctx, by, c)
+		},
 		Ticks:    ticked,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
 		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),

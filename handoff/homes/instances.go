@@ -74,6 +74,9 @@ type Sharing struct {
 	Store Store
 	// Lost is told that another instance has a caller, once their router is ending here; nil: nobody is.
 	Lost func(handoff.Caller)
+	// Taken is told of each home that was taken, once what was left in it is taken up, and may wait until ctx, the
+	// home's, ends; nil: nobody is.
+	Taken func(context.Context, handoff.Caller)
 }
 
 // instances is how one of several instances gets on with the others.
@@ -295,11 +298,14 @@ func (s *Homes) open(ctx context.Context, h *home) {
 		left, err := s.each.Counts.Timed(s.each.Ledger).Open(ctx, h.Caller())
 		if err == nil {
 			h.TakeUp(ctx, left)
-			return
+			break
 		}
 		if !s.pause(ctx, try) {
 			return
 		}
+	}
+	if s.in.Taken != nil {
+		s.in.Taken(ctx, h.Caller())
 	}
 }
 

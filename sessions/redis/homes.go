@@ -382,8 +382,8 @@ func (e *engine) former(ctx context.Context) error {
 }
 
 // Leave lets go of a caller of whom nothing is written any more: from the call on what is written of them waits for
-// what it returns. Their home is free then. One of whom anything is open stays in the index of this life, so that
-// whoever sees that it drains or is gone takes that up.
+// what it returns. Their home is free then. One of whom anything is open, or whose call the voice model's server carries,
+// stays in the index of this life, so that whoever sees that it drains or is gone takes that up.
 func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	nothing := func(context.Context) error { return nil }
 	name, err := sessions.CallerName(c)
@@ -411,7 +411,7 @@ func (s handoffs) leave(ctx context.Context, name string, had *heldHome) error {
 		}
 		close(had.left)
 	}()
-	keys := []string{s.homeKey(name), s.key(name, openKey)}
+	keys := []string{s.homeKey(name), s.key(name, openKey), s.attachedKey(name)}
 	free, err := leaveScript.Run(ctx, s.client, keys, s.id, had.epoch, freeFor.Milliseconds()).Int()
 	if err == nil && free == 1 {
 		err = s.client.SRem(ctx, s.indexKey(s.id), name).Err()

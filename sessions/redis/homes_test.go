@@ -154,6 +154,56 @@ func TestHomes(t *testing.T) {
 	claims(newer, ledger.Claim{})
 }
 
+// TestAttached: one instance at a time is in a call of the voice model's server. Whoever has its caller next finds what
+// that needs, also where nothing else of the caller is open: the index of who had the home keeps them. Who has lost the
+// caller changes nothing of that.
+func TestAttached(t *testing.T) {
+	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}
+	a, b := open(t, cfg), open(t, cfg)
+	var dead string
+	of := func(s *redis.Store) redis.Attached { return s.Attached(func(id string) bool { return id == dead }) }
+	keeps := func(s *redis.Store, want bool) {
+		t.Helper()
+		mine, err := of(s).Keep(t.Context(), owner, "rtc_1", []byte(`{}`))
+		if must(t, err); mine != want {
+			t.Errorf("in the call: %t, want %t", mine, want)
+		}
+	}
+	left := func(want int) {
+		t.Helper()
+		if all, err := of(b).Left(t.Context(), owner); err != nil || len(all) != want {
+			t.Errorf("left are %q, %v", all, err)
+		}
+	}
+	_, err := a.Homes().Take(t.Context(), owner, "")
+	must(t, err)
+	keeps(a, true)
+	keeps(a, true)
+	keeps(b, false)
+	left(1)
+	must(t, a.Leave(owner)(t.Context()))
+	if all, err := b.Homes().Callers(t.Context(), a.Homes().ID()); err != nil || len(all) != 1 {
+		t.Errorf("who had the home is not known: %v, %v", all, err)
+	}
+	_, err = b.Homes().Take(t.Context(), owner, "")
+	must(t, err)
+	keeps(b, false) // a has not left it yet
+	if err := of(a).Drop(t.Context(), owner, "rtc_1", true); handoff.AsError(err).Code != handoff.CodeShutdown {
+		t.Errorf("who has lost the caller ends their call: %v", err)
+	}
+	left(1)
+	keeps(b, true)
+	dead = b.Homes().ID()
+	_, err = a.Homes().Take(t.Context(), owner, dead)
+	must(t, err)
+	keeps(a, true)
+	must(t, of(a).Drop(t.Context(), owner, "rtc_1", false))
+	left(1)
+	keeps(a, true)
+	must(t, of(a).Drop(t.Context(), owner, "rtc_1", true))
+	left(0)
+}
+
 // TestBeats: what instances say of themselves, and one is forgotten that says no more, with those whom it had.
 func TestBeats(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}

@@ -1,0 +1,201 @@
+package realtime
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/realtime/rtc/rtctest"
+)
+
+// A register is a store that several instances use.
+type register struct {
+	mu   sync.Mutex
+	in   map[string]string            // Guarded by mu: which instance is in a call
+	dead map[string]bool              // Guarded by mu
+	left map[string]map[string]string // Guarded by mu: of callers, by call
+}
+
+func newRegister() *register {
+	return &register{in: map[string]string{}, dead: map[string]bool{}, left: map[string]map[string]string{}}
+}
+
+// look reads of it.
+func (r *register) look(call string) (in string, kept bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.in[call], r.left[someone.Caller.String()][call] != ""
+}
+
+// A registered instance uses it.
+type registered struct {
+	*register
+	id string
+}
+
+func (r registered) Keep(_ context.Context, c handoff.Caller, call string, body []byte) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if there := r.in[call]; there != "" && there != r.id && !r.dead[there] {
+		return false, nil
+	}
+	r.in[call] = r.id
+	if r.left[c.String()] == nil {
+		r.left[c.String()] = map[string]string{}
+	}
+	r.left[c.String()][call] = string(body)
+	return true, nil
+}
+
+func (r registered) Drop(_ context.Context, c handoff.Caller, call string, over bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over {
+		delete(r.left[c.String()], call)
+	}
+	if r.in[call] == r.id {
+		delete(r.in, call)
+	}
+	return nil
+}
+
+func (r registered) Left(_ context.Context, c handoff.Caller) (map[string]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.left[c.String()]), nil
+}
+
+// lasts makes a front one of several instances.
+func (r registered) lasts(cfg *Config) {
+	cfg.Attached, cfg.Tools = r, described
+	cfg.Again = func(_ context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
+		if by != "their key" {
+			return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "")
+		}
+		return handoff.Grant{Caller: c, By: by, Instructions: handoff.InstructAll}, nil
+	}
+}
+
+// described are our tools with the descriptions by which another instance knows them.
+func described(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
+	tools, guide := ours(g)
+	for i := range tools {
+		tools[i].Description = "Does what " + tools[i].Name + " does."
+	}
+	return tools, guide
+}
+
+// runs makes a front and has it run until the test ends.
+func runs(t *testing.T, cfg Config) *Front {
+	t.Helper()
+	front, err := NewFront(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- front.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	return front
+}
+
+// TestLastingCall: of two instances one is in a call of the provider. The one that has its caller next joins it, with
+// the tools as they stand, and leaves nothing behind when it is hung up.
+func TestLastingCall(t *testing.T) {
+	all := newRegister()
+	first, second := &listener{on: works}, &listener{on: works}
+	p := provide(t, testsRun(), first, registered{all, "a"}.lasts)
+	p.grant.By = "their key"
+	cfg := Config{ModelURL: p.model, Router: second}
+	registered{all, "b"}.lasts(&cfg)
+	other := runs(t, cfg)
+	if status, body := p.attach(p.id); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, body)
+	}
+	p.tools(allOurs...)
+	answer := httptest.NewRecorder()
+	other.ServeAttach(answer, httptest.NewRequest(http.MethodPost, "/", nil), p.grant, p.id)
+	if answer.Code != http.StatusConflict || p.front.Busy(someone.Caller) || other.Busy(someone.Caller) {
+		t.Errorf("another instance joins it, too: %d; or it is waited for", answer.Code)
+	}
+	home, gone := context.WithCancel(t.Context())
+	defer gone()
+	resumed := make(chan struct{})
+	go func() { // while the first is in it
+		defer close(resumed)
+		other.Resume(home, someone.Caller)
+	}()
+	<-resumed
+	p.front.Leave(someone.Caller)
+	rtctest.Eventually(t, "the second to be in it", func() bool { return len(other.Calls(someone)) == 1 })
+	rtctest.Eventually(t, "the first not to be", func() bool { return p.open() == 0 })
+	writes(t, p.caller, "run the tests on bigpc")
+	if heard := strings.Join(p.until("They pass."), "\n"); !strings.Contains(heard, "do not call a tool again") {
+		t.Errorf("the model is not told that another instance was in the call:\n%s", heard)
+	}
+	for _, e := range first.heard() {
+		if call, is := e.(handoff.FunctionCall); is {
+			t.Errorf("the first was asked for %+v", call)
+		}
+	}
+	if in, kept := all.look(p.id); in != "b" || !kept {
+		t.Errorf("%q is in the call, kept: %t", in, kept)
+	}
+	if err := other.Hangup(someone, p.id); err != nil {
+		t.Fatal(err)
+	}
+	p.tools("weather") // the call goes on without us
+	rtctest.Eventually(t, "nothing to be kept", func() bool { in, kept := all.look(p.id); return in == "" && !kept })
+}
+
+// TestLastingCallOver: a call that ended while no instance was in it is forgotten; so is one whose caller may be in it
+// no more, and hung up if we began it. One in which another instance is that lives is left to that.
+func TestLastingCallOver(t *testing.T) {
+	asked := make(chan string, 10)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/realtime") + r.URL.Query().Get("call_id")
+		if r.Method == http.MethodGet {
+			http.NotFound(w, r)
+		}
+	}))
+	defer provider.Close()
+	for name, tt := range map[string]struct {
+		was  lastingCall
+		in   string
+		want []string
+	}{
+		"over":          {lastingCall{By: "their key"}, "dead", []string{"GET rtc_1"}},
+		"ours, over":    {lastingCall{By: "their key", Ours: true}, "", []string{"GET rtc_1", "POST /calls/rtc_1/hangup"}},
+		"revoked":       {lastingCall{By: "another"}, "dead", nil},
+		"ours, revoked": {lastingCall{By: "another", Ours: true}, "", []string{"POST /calls/rtc_1/hangup"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newRegister()
+			all.dead["dead"] = true
+			if tt.in != "" {
+				all.in["rtc_1"] = tt.in
+			}
+			all.left[someone.Caller.String()] = map[string]string{"rtc_1": handoff.Encode(tt.was)}
+			cfg := Config{ModelURL: "ws" + strings.TrimPrefix(provider.URL, "http") + "/v1/realtime", Router: &listener{}}
+			registered{all, "b"}.lasts(&cfg)
+			front := runs(t, cfg)
+			front.Resume(t.Context(), someone.Caller)
+			for _, want := range tt.want {
+				if got := rtctest.Take(t, asked, want); got != want {
+					t.Errorf("asked for %s, want %s", got, want)
+				}
+			}
+			rtctest.Eventually(t, "it to be forgotten", func() bool { _, kept := all.look("rtc_1"); return !kept })
+		})
+	}
+}
