@@ -177,7 +177,8 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 		}
 		return err
 	})
-	if err != nil { // another instance is in it, or nobody knows: whoever has the caller next looks again
+	// Another instance is in it, or nobody knows: whoever has the caller next looks again.
+	if err != nil && handoff.AsError(err).Code != handoff.CodeLimited {
 		f.log.Warn("call of the voice model's server not joined again", zap.String("call", id), zap.Error(err))
 		return
 	}
@@ -211,9 +212,7 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 }
 
 // refusals are why a caller may be in a call no more.
-var refusals = []handoff.Code{
-	handoff.CodeUnauthorized, handoff.CodeForbidden, handoff.CodeSecretOver, handoff.CodeLimited,
-}
+var refusals = []handoff.Code{handoff.CodeUnauthorized, handoff.CodeForbidden, handoff.CodeSecretOver}
 
 // takeUp lets this instance be in a call that another one was in. Without a pass its caller may not be.
 func (f *Front) takeUp(

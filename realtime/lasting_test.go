@@ -13,20 +13,20 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// A register is a store that several instances use.
-type register struct {
+// A callBook is a store that several instances use.
+type callBook struct {
 	mu   sync.Mutex
 	in   map[string]string            // Guarded by mu: which instance is in a call
 	dead map[string]bool              // Guarded by mu
 	left map[string]map[string]string // Guarded by mu: of callers, by call
 }
 
-func newRegister() *register {
-	return &register{in: map[string]string{}, dead: map[string]bool{}, left: map[string]map[string]string{}}
+func newCallBook() *callBook {
+	return &callBook{in: map[string]string{}, dead: map[string]bool{}, left: map[string]map[string]string{}}
 }
 
 // look reads of it.
-func (r *register) look(call string) (in string, kept bool) {
+func (r *callBook) look(call string) (in string, kept bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in[call], r.left[someone.Caller.String()][call] != ""
@@ -34,7 +34,7 @@ func (r *register) look(call string) (in string, kept bool) {
 
 // A registered instance uses it.
 type registered struct {
-	*register
+	*callBook
 	id string
 }
 
@@ -112,7 +112,7 @@ func runs(t *testing.T, cfg Config) *Front {
 // TestLastingCall: of two instances one is in a call of the provider. The one that has its caller next joins it, with
 // the tools as they stand, and leaves nothing behind when it is hung up.
 func TestLastingCall(t *testing.T) {
-	all := newRegister()
+	all := newCallBook()
 	first, second := &listener{on: works}, &listener{on: works}
 	p := provide(t, testsRun(), first, registered{all, "a"}.lasts)
 	p.grant.By = "their key"
@@ -180,7 +180,7 @@ func TestLastingCallOver(t *testing.T) {
 		"ours, revoked": {lastingCall{By: "another", Ours: true}, "", []string{"POST /calls/rtc_1/hangup"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newRegister()
+			all := newCallBook()
 			all.dead["dead"] = true
 			if tt.in != "" {
 				all.in["rtc_1"] = tt.in
