@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/threads"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -19,11 +20,11 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("URLs", func(t *testing.T) { testClusterURLs(t, c) })
 	t.Run("fence", func(t *testing.T) { testFenceOfHomes(t, c.URL) })
-	t.Run("two", func(t *testing.T) {
-		cfg := redis.Config{URL: c.URL, Prefix: prefix(t), Shared: true}
-		one, other := open(t, cfg), open(t, cfg)
-		sessionstest.TestCodesAtOnce(t, one, other)
-		sessionstest.TestRecordKeptOnce(t, one, other)
+	t.Run("two", func(t *testing.T) { testTwo(t, c.URL) })
+	t.Run("threads", func(t *testing.T) {
+		sessionstest.TestThreads(t, func(t *testing.T) threads.Store {
+			return open(t, redis.Config{URL: c.URL, Prefix: prefix(t), Shared: true}).Threads()
+		})
 	})
 	t.Run("about", func(t *testing.T) {
 		run(t, open(t, redis.Config{URL: c.URL, Shared: true}))

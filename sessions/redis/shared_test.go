@@ -14,19 +14,28 @@ import (
 // TestTwoOverOneRedis: what two instances share is at both what it is at one.
 func TestTwoOverOneRedis(t *testing.T) {
 	t.Parallel()
-	server := sessionstest.StartRedis(t)
-	one := open(t, redis.Config{URL: server.URL, Shared: true})
-	other := open(t, redis.Config{URL: server.URL, Shared: true})
+	testTwo(t, sessionstest.StartRedis(t).URL)
+}
+
+// testTwo runs what is about two instances.
+func testTwo(t *testing.T, url string) {
+	for name, test := range map[string]func(t *testing.T, one, other *redis.Store){
+		"codes and records": testCodesOfTwo, "owners": testOwnersOfTwo, "rates": testRatesOfTwo, "calls": testCallsOfTwo,
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := redis.Config{URL: url, Prefix: prefix(t), Shared: true}
+			test(t, open(t, cfg), open(t, cfg))
+		})
+	}
+}
+
+func testCodesOfTwo(t *testing.T, one, other *redis.Store) {
 	sessionstest.TestCodesAtOnce(t, one, other)
 	sessionstest.TestRecordKeptOnce(t, one, other)
 }
 
-// TestOwnersOverOneRedis: for whom one instance makes a thread the other can read before the work begins.
-func TestOwnersOverOneRedis(t *testing.T) {
-	t.Parallel()
-	server := sessionstest.StartRedis(t)
-	one := open(t, redis.Config{URL: server.URL, Shared: true})
-	other := open(t, redis.Config{URL: server.URL, Shared: true})
+// testOwnersOfTwo: for whom one instance makes a thread the other can read before the work begins.
+func testOwnersOfTwo(t *testing.T, one, other *redis.Store) {
 	if _, err := one.Homes().Take(t.Context(), sessionstest.Owner, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +53,8 @@ func TestOwnersOverOneRedis(t *testing.T) {
 	}
 }
 
-// TestRatesOverOneRedis: what one instance gave counts at the other, by name, and only for as long as it takes.
-func TestRatesOverOneRedis(t *testing.T) {
-	t.Parallel()
-	server := sessionstest.StartRedis(t)
-	one := open(t, redis.Config{URL: server.URL, Shared: true})
-	other := open(t, redis.Config{URL: server.URL, Shared: true})
+// testRatesOfTwo: what one instance gave counts at the other, by name, and only for as long as it takes.
+func testRatesOfTwo(t *testing.T, one, other *redis.Store) {
 	full := func(s *redis.Store, name string, given int, each time.Duration) time.Duration {
 		t.Helper()
 		left, err := s.SettleRate(t.Context(), name, given, each)
@@ -73,13 +78,9 @@ func TestRatesOverOneRedis(t *testing.T) {
 	}
 }
 
-// TestCallsOverOneRedis: calls of a name fit at one instance as long as they do with those of the others, until these
+// testCallsOfTwo: calls of a name fit at one instance as long as they do with those of the others, until these
 // are forgotten. Of two counts of an instance the one with the greater number holds, whenever it comes.
-func TestCallsOverOneRedis(t *testing.T) {
-	t.Parallel()
-	server := sessionstest.StartRedis(t)
-	one := open(t, redis.Config{URL: server.URL, Shared: true})
-	other := open(t, redis.Config{URL: server.URL, Shared: true})
+func testCallsOfTwo(t *testing.T, one, other *redis.Store) {
 	count := func(s *redis.Store, number uint64, calls, most int, want bool, others ...string) {
 		t.Helper()
 		fits, found, err := s.CountCalls(t.Context(), "key k", number, calls, most)
