@@ -98,14 +98,12 @@ func New(cfg Config) *Calls {
 // goroutines that it started have ended; the runs go on.
 func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
 	box := newInbox(voice, &c.counts.reports)
-	cfg := c.cfg
-	cfg.Language = cmp.Or(wording.Language(g.Language), cfg.Language)
-	cfg.Tools.Language = cfg.Language
 	s := &serving{
-		calls: c, cfg: &cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
-		runs: map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
+		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
+		language: cmp.Or(wording.Language(g.Language), c.cfg.Language),
+		runs:     map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
-	s.schedule = speech.New(c.enter(ctx, g.Caller, box), cfg.AskAgain, cfg.Language)
+	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, s.language)
 	defer s.besides.Wait()
 	s.lasting = context.WithoutCancel(ctx)
 	var over context.CancelFunc

@@ -28,7 +28,7 @@ func (s *serving) happened(e handoff.RunEvent) {
 		s.promised(id, o, k.Waits)
 	case handoff.RunJoined:
 		if o.answered {
-			s.tell(id+"-j", s.cfg.Language.MergedMessage(e.Record))
+			s.tell(id+"-j", s.language.MergedMessage(e.Record))
 		}
 	case handoff.RunDoing:
 		s.pace(speech.Doing{ID: id, Kind: k.Item, Text: k.Text})
@@ -43,7 +43,7 @@ func (s *serving) happened(e handoff.RunEvent) {
 		o.overtake()
 		s.questionClosed(k.Question)
 	case handoff.RunGaveUp:
-		s.tell(id+"-g"+k.Question.Label, s.cfg.Language.GaveUpMessage(k.Question))
+		s.tell(id+"-g"+k.Question.Label, s.language.GaveUpMessage(k.Question))
 	case handoff.RunSteered:
 		if into := s.runs[string(k.Into)]; into != nil {
 			into.overtaken = into.overtaken || !sameWords(into.asked, o.asked)
@@ -51,7 +51,7 @@ func (s *serving) happened(e handoff.RunEvent) {
 		}
 		s.pace(speech.Concerned{ID: string(k.Into)})
 	case handoff.RunSilent:
-		s.tell(id+"-s", s.cfg.Language.SilentMessage(e.Record))
+		s.tell(id+"-s", s.language.SilentMessage(e.Record))
 	case handoff.RunLost:
 		s.box.say(handoff.Utterance{ID: id + "-l", Text: wording.LostNote(e.Record)})
 	case handoff.RunTaken:
@@ -87,7 +87,7 @@ func (s *serving) tell(id, text string) {
 func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 	switch {
 	case o.answered && waits != handoff.WaitsNot:
-		s.tell(id+"-b", s.cfg.Language.WaitingMessage(o.rec, waits))
+		s.tell(id+"-b", s.language.WaitingMessage(o.rec, waits))
 		return
 	case o.answered:
 		return
@@ -102,7 +102,7 @@ func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 // early gives a function call the output that its run goes on.
 func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Floor) {
 	o.answered = true
-	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: s.cfg.Language.EarlyAnswer(o.rec, waits).Encode(),
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: s.language.EarlyAnswer(o.rec, waits).Encode(),
 		Floor: floor})
 	s.pace(speech.AnsweredEvent{ID: id})
 }
@@ -123,8 +123,8 @@ func (s *serving) ended(id string, o *owed) {
 		return
 	}
 	o.answered = true
-	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: s.cfg.Language.OutcomeAnswer(o.rec).Encode(),
+	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: s.language.OutcomeAnswer(o.rec).Encode(),
 		Floor: handoff.FloorAsk, Tells: []string{id}}
 	s.box.say(u)
-	s.pace(speech.Gave{Utterance: u.ID, Text: s.cfg.Language.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
+	s.pace(speech.Gave{Utterance: u.ID, Text: s.language.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
 }

@@ -30,9 +30,9 @@ func (s *serving) opened(q handoff.OpenQuestion) {
 	s.evidence.Open(evidence.OpenQuestion{
 		Question: q.Question, Server: q.Shown.Server, Workspace: q.Workspace, Level: q.Level,
 		Words: q.Shown.Words && q.Shown.Tap == "",
-		About: evidence.AskedAbout(q.Question, q.Names, q.Project, s.cfg.Language.QuestionLead(q.Shown)),
+		About: evidence.AskedAbout(q.Question, q.Names, q.Project, s.language.QuestionLead(q.Shown)),
 	})
-	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: s.cfg.Language.QuestionMessage(q.Shown)})
+	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: s.language.QuestionMessage(q.Shown)})
 }
 
 // questionClosed takes a question out of the call.
@@ -103,11 +103,11 @@ func (s *serving) ruled(c *claim, v evidence.Judgment) {
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())
 		s.pace(speech.Asked{ID: c.question.ID, Utterance: c.ID + "-a"})
-		s.answer(c.ID, c.req, s.cfg.Language.AskAgainAnswer(c.question, v.Fault, v.Again).Encode(), handoff.FloorAsk)
+		s.answer(c.ID, c.req, s.language.AskAgainAnswer(c.question, v.Fault, v.Again).Encode(), handoff.FloorAsk)
 	case evidence.RulingReword:
-		s.answer(c.ID, c.req, s.cfg.Language.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
+		s.answer(c.ID, c.req, s.language.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
 	case evidence.RulingLater:
-		s.answer(c.ID, c.req, s.cfg.Language.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(c.ID, c.req, s.language.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
 	default:
 		s.refuse(c.ID, c.req, v.Fault)
 	}
@@ -129,5 +129,5 @@ func (s *serving) decide(c *claim, a handoff.SpokenAnswer) {
 		s.refuse(c.ID, c.req, handoff.AsError(err))
 		return
 	}
-	s.answer(c.ID, c.req, s.cfg.Language.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
+	s.answer(c.ID, c.req, s.language.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
 }

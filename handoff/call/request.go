@@ -196,7 +196,7 @@ func (s *serving) hint(h handoff.Hint) {
 // waits until the run is noted, too.
 func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 	if o := s.runs[run]; o != nil && o.noted {
-		s.answer(id, req, s.cfg.Language.RepeatedAnswer(s.known(o.rec)).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(id, req, s.language.RepeatedAnswer(s.known(o.rec)).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.beside(id, func() {
@@ -210,7 +210,7 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 				break
 			}
 		}
-		s.answer(id, req, s.cfg.Language.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(id, req, s.language.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
 	})
 }
 
@@ -298,7 +298,7 @@ func sameWords(a, b handoff.Request) bool {
 // backend is what the tools work on. The call notes what it stops itself: that is no news to it.
 func (s *serving) backend() tools.Backend {
 	b := s.cfg.Tools
-	b.Work = spokenWork{b.Work, s}
+	b.Work, b.Language = spokenWork{b.Work, s}, s.language
 	return b
 }
 

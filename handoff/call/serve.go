@@ -13,17 +13,20 @@ import (
 	"switchboard/handoff/consent"
 	"switchboard/handoff/evidence"
 	"switchboard/handoff/speech"
+	"switchboard/handoff/wording"
 )
 
 // serving is what the loop of one call owns.
 type serving struct {
 	calls *Calls        // Set once
-	cfg   *Config       // Set once: of calls
+	cfg   *Config       // Set once: that of calls
 	ID    string        // Set once: names the call in the ledger and the audit
 	grant handoff.Grant // Set once
 	box   *inbox        // Set once; safe by itself
 	leave func()        // Set once
 	began time.Time     // Set once
+
+	language wording.Language // Set once: in which the caller is told and asked
 
 	besides sync.WaitGroup  // what is done beside the loop
 	open    context.Context // Set once: ends with the call
@@ -149,7 +152,7 @@ func (s *serving) welcomeBack(records []handoff.Record) {
 	for i, rec := range records {
 		ids[i] = rec.ID
 	}
-	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: s.cfg.Language.AwaySummary(records, s.began),
+	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: s.language.AwaySummary(records, s.began),
 		Floor: handoff.FloorAsk, Tells: ids}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: u.Text, Works: ids})
@@ -165,7 +168,7 @@ func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor
 func (s *serving) refuse(id string, req handoff.FunctionCall, e *handoff.Error) {
 	s.log().Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
 	s.calls.counts.refused.Add(e.Code)
-	s.answer(id, req, s.cfg.Language.Refusal(e).Encode(), handoff.FloorAsk)
+	s.answer(id, req, s.language.Refusal(e).Encode(), handoff.FloorAsk)
 }
 
 // hangUp ends the call: what was not said is told in another one.
