@@ -12,7 +12,8 @@ import (
 
 // TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: three ends of the
 // voice model's session that it announces, another network, a lid that is closed for three minutes, and a model socket
-// that is killed while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome once.
+// that is killed while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome
+// once.
 func TestChromiumCallGoesOn(t *testing.T) {
 	t.Parallel()
 	voice := runVoice(t, 4, false)

@@ -226,7 +226,7 @@ func (r *running) whole(id string) (rec handoff.Record) {
 	return rec
 }
 
-// holding makes simulated machines on which work whose prompt has some words goes on until the test releases the machine.
+// holding makes simulated machines on which work whose prompt has some words goes on until the test releases them.
 func holding(hurry float64, words string) *machines.World {
 	return machines.NewWorld(machines.Config{Speed: hurry, Holds: func(p machines.Prompt) bool {
 		return strings.Contains(strings.ToLower(p.Text), words)
