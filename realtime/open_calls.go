@@ -18,23 +18,23 @@ const tellEvery = 5 * time.Second
 type OpenCalls interface {
 	// CountCalls notes how many calls of a name this instance has. That is false, and nothing is noted, where they are
 	// more than most together with those of the other instances; most 0 is any number.
-	CountCalls(ctx context.Context, name string, mine OpenCount, most int) (bool, error)
+	CountCalls(ctx context.Context, name string, mine CallsHere, most int) (bool, error)
 }
 
-// An OpenCount is how many calls of a name an instance has. Of two counts that one with the greater number is newer.
-type OpenCount struct {
+// CallsHere is how many calls of a name an instance has. Of two counts that one with the greater number is newer.
+type CallsHere struct {
 	Number uint64
 	Calls  int
 }
 
 // countLocked takes a count of a name, to be told to the other instances.
-func (q *quota) countLocked(name string) OpenCount {
+func (q *quota) countLocked(name string) CallsHere {
 	q.counts++
-	return OpenCount{Number: q.counts, Calls: q.open[name]}
+	return CallsHere{Number: q.counts, Calls: q.open[name]}
 }
 
-// fits reports why a call is too much over all instances; nil: it is not. Callers have each one instance: those of a key
-// may have several.
+// fits reports why a call is too much over all instances; nil: it is not. A caller is at one instance; those of a key
+// may be at several.
 func (p *admission) fits(ctx context.Context) *handoff.Error {
 	q := p.quota
 	if q.others == nil {

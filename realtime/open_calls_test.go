@@ -15,7 +15,7 @@ import (
 // A register counts open calls over instances in memory.
 type register struct {
 	mu   sync.Mutex
-	of   map[string]OpenCount // Guarded by mu: by instance and name
+	of   map[string]CallsHere // Guarded by mu: by instance and name
 	down bool                 // Guarded by mu
 }
 
@@ -24,7 +24,7 @@ type registerOf struct {
 	instance string
 }
 
-func (r registerOf) CountCalls(_ context.Context, name string, mine OpenCount, most int) (bool, error) {
+func (r registerOf) CountCalls(_ context.Context, name string, mine CallsHere, most int) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.down {
@@ -56,7 +56,7 @@ func (r *register) change(change func()) {
 // what counts them was away then or has lost them, and when the instance ends.
 func TestOpenCallsOverInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &register{of: map[string]OpenCount{}}
+		r := &register{of: map[string]CallsHere{}}
 		instance := func(name string) (q *quota, end func()) {
 			q = newQuota(Config{OpenCalls: registerOf{r, name}, Log: nopLog()})
 			ctx, cancel := context.WithCancel(t.Context())

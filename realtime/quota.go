@@ -62,7 +62,7 @@ type share struct {
 	name   string
 	limits handoff.Limits
 	many   bool          // it has callers at several instances
-	count  OpenCount     // with this call
+	count  CallsHere     // with this call
 	owed   time.Duration // not yet written down
 	paid   handoff.Money // of the call, written down
 	day    handoff.Money // the day's total as it was read last

@@ -99,7 +99,8 @@ func (s *Server) route(
 ) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
 	r.Header.Del(insideHeader)
 	_, path, _ := strings.Cut(to.pattern, " ")
-	ofCaller := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/fleet/") || strings.HasPrefix(path, "/mcp")
+	ofCaller := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/fleet/") || strings.HasPrefix(path, "/mcp") ||
+		strings.HasPrefix(path, "/oauth/requests") // which wait where they were made
 	if s.peers == nil || to.access == accessPublic || !ofCaller || path == "/fleet/settings/reload" {
 		return nil, nil
 	}

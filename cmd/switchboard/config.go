@@ -64,7 +64,7 @@ func (p peerSettings) set() bool { return p.Listen != "" }
 
 // mcpSettings is how other agents come in.
 type mcpSettings struct {
-	OAuth bool `yaml:"oauth" unset:"false" doc:"a person may let programs elsewhere use /mcp, on a page of its own, by OAuth; for clients that take no key, such as ChatGPT. Needs public_url, unless Switchboard listens on this machine alone"`
+	OAuth bool `yaml:"oauth" unset:"false" doc:"a person may let programs elsewhere use /mcp, on a page of its own, by OAuth; for clients that take no key, such as ChatGPT. Needs public_url, unless Switchboard listens on this machine alone and without peers"`
 }
 
 // mediaSettings is where WebRTC sound flows.

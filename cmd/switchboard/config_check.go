@@ -110,9 +110,6 @@ func (c *checker) peers() {
 	if c.s.Redis.Reveal() == "" {
 		c.bad("peers", "needs redis: the instances share one, and a file is one instance's own")
 	}
-	if c.s.MCP.OAuth {
-		c.bad("mcp.oauth", "does not go with peers: only the instance that a program asked knows of its request")
-	}
 	everywhere := func(path, text string, anyPort bool) bool {
 		host, port, err := net.SplitHostPort(text)
 		n, numErr := strconv.ParseUint(port, 10, 16)
@@ -195,8 +192,12 @@ func (c *checker) publicURL() {
 // mcp: tokens are bound to one address, which clients elsewhere must reach over https.
 func (c *checker) mcp() {
 	host, _, err := net.SplitHostPort(c.s.Listen)
-	if c.s.MCP.OAuth && c.s.PublicURL == "" && err == nil && !servers.Loopback(host) {
+	switch {
+	case !c.s.MCP.OAuth || c.s.PublicURL != "":
+	case err == nil && !servers.Loopback(host):
 		c.bad("mcp.oauth", "needs public_url, the https address at which programs elsewhere reach this page")
+	case c.isSet("peers"):
+		c.bad("mcp.oauth", "needs public_url with peers: what is let in counts at one address, which all instances share")
 	}
 }
 

@@ -194,7 +194,6 @@ func peerProblems() []problemCase {
 			`switchboard.yaml:2:17: peers.listen: "10.0.0.5" is not host:port, such as 10.0.0.5:8090`,
 			`switchboard.yaml:2:36: peers.address: "bigpc:0" is not host:port, such as 10.0.0.5:8090`}},
 		{"peers and what is one instance's own", redis + `peers: {listen: 10.0.0.5:8090}
-public_url: https://bigpc.example.com
 mcp: {oauth: true}
 servers:
   - {name: a, kind: codex, command: [codex, app-server]}
@@ -202,10 +201,10 @@ servers:
   - {name: c, kind: responses, url: "https://a/v1", model: m, key_env: GOOD, workspace: /usr}
   - {name: d, kind: codex, url: "ws://127.0.0.1:1"}
 `, []string{
-			`switchboard.yaml:4:14: mcp.oauth: does not go with peers: …`,
-			`switchboard.yaml:6:37: servers[0].command: does not go with peers: …`,
-			`switchboard.yaml:7:35: servers[1].command: does not go with peers: …`,
-			`switchboard.yaml:8:89: servers[2].workspace: does not go with peers: …`}},
+			`switchboard.yaml:3:14: mcp.oauth: needs public_url with peers: …`,
+			`switchboard.yaml:5:37: servers[0].command: does not go with peers: …`,
+			`switchboard.yaml:6:35: servers[1].command: does not go with peers: …`,
+			`switchboard.yaml:7:89: servers[2].workspace: does not go with peers: …`}},
 	}
 }
 

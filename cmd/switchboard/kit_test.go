@@ -33,7 +33,8 @@ const patience = 3 * time.Minute
 // A running is a service under test.
 type running struct {
 	t    testing.TB
-	base string                                        // http://127.0.0.1:port
+	base string                                        // http://127.0.0.1:port, or the public address
+	own  string                                        // where it listens
 	link func(context.Context, string) (string, error) // of the page, logs in
 	logs *logBuffer
 	stop func() // ends it and waits; may be called more than once
@@ -73,7 +74,7 @@ func start(t testing.TB, change func(*plan)) *running {
 			t.Logf("log of the service:\n%s", logs.tail(20000))
 		}
 	})
-	return &running{t: t, base: strings.TrimSuffix(s.address, "/"), link: s.link, logs: logs, stop: stop}
+	return &running{t: t, base: strings.TrimSuffix(s.address, "/"), own: s.base, link: s.link, logs: logs, stop: stop}
 }
 
 // get reads JSON of an API path.

@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -257,6 +260,49 @@ func TestOAuth(t *testing.T) {
 			t.Errorf("%s is not in the metrics", want)
 		}
 	}
+}
+
+// TestOAuthOverInstances: of two instances each takes any step of letting a program in. It works at both then, and is
+// disconnected at both.
+func TestOAuthOverInstances(t *testing.T) {
+	t.Parallel()
+	var all []*url.URL
+	var turn atomic.Uint64
+	balancer := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(all[turn.Add(1)%uint64(len(all))])
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(balancer.Close)
+	address := startRedis(t)
+	var r *running
+	for range 2 {
+		r = letsIn(t, programBack, func(p *plan) {
+			p.Redis, p.Peers, p.PublicURL = address, &peersPlan{Listen: "127.0.0.1:0"}, balancer.URL
+		})
+		at, err := url.Parse(r.own)
+		must(t, err)
+		all = append(all, at)
+	}
+	page := r.loggedIn("")
+	s := r.program(page, false)
+	callTool(t, s.ClientSession, "list_servers", map[string]any{})
+	access, _ := s.tokens(t)
+	let := r.apps("Authorization", "Bearer "+page, "Origin", r.base)
+	if len(let) != 1 {
+		t.Fatalf("let in: %v", let)
+	}
+	comes := func(want int) {
+		t.Helper()
+		for range all {
+			r.comesIn(access, want)
+		}
+	}
+	comes(http.StatusOK)
+	status, got := r.ask(http.MethodDelete, "/fleet/apps/"+let[0].ID, "{}", "Authorization", "Bearer "+page, "Origin", r.base)
+	if status/100 != 2 {
+		t.Errorf("disconnected: %d %s", status, got)
+	}
+	comes(http.StatusUnauthorized)
 }
 
 // TestOAuthByPrograms: no program lets another one in: not with a key, nor with a login that a program can make, nor

@@ -138,7 +138,7 @@ type openCalls struct {
 
 // CountCalls implements [realtime.OpenCalls].
 func (o openCalls) CountCalls(
-	ctx context.Context, name string, mine realtime.OpenCount, most int,
+	ctx context.Context, name string, mine realtime.CallsHere, most int,
 ) (bool, error) {
 	fits, others, err := o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
 	gone := slices.DeleteFunc(others, func(id string) bool { return !o.dead(id) })

@@ -25,9 +25,9 @@ func (s rates) SettleRate(ctx context.Context, name string, given int, each time
 	return time.Duration(full) * time.Microsecond, s.fault(err)
 }
 
-// CountCalls notes how many calls of a name this instance has, where the number of the count is greater than that of the
-// newest one. It is false, and nothing is noted, where they are more than most together with those of others; most 0 is
-// any number. Others are the instances that have any, or had when they ended.
+// CountCalls notes how many calls of a name this instance has, where the number of the count is greater than that of
+// the newest one. It is false, and nothing is noted, where they are more than most together with those of others; most
+// 0 is any number. Others are the instances that have any, or had when they ended.
 func (s rates) CountCalls(
 	ctx context.Context, name string, number uint64, calls, most int,
 ) (fits bool, others []string, err error) {
@@ -47,5 +47,5 @@ func (s rates) ForgetCalls(ctx context.Context, name string, gone []string) erro
 	return s.fault(s.client.HDel(ctx, s.callsKey(name), gone...).Err())
 }
 
-// callsKey names the newest count of each instance by its id: the number of the count, a space, how many calls are open.
+// callsKey names the newest count of each instance by its id: the number of the count, a space, how many are open.
 func (s rates) callsKey(name string) string { return s.key(url.QueryEscape(name), "calls") }
