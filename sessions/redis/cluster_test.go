@@ -86,17 +86,22 @@ func testClusterAbout(t *testing.T, c *sessionstest.Cluster) {
 	}
 }
 
-// atNode returns a caller whom a node has.
-func atNode(t *testing.T, s *redis.Store, node string) handoff.Caller {
+// atNode returns the first number with which a key is at a node.
+func atNode(t *testing.T, s *redis.Store, node, key string) int {
 	t.Helper()
 	for i := 0; ; i++ {
-		c := handoff.Caller{Principal: fmt.Sprint("caller-", i)}
-		at, _, err := s.Nodes(t.Context(), c)
+		at, err := s.NodeOf(t.Context(), fmt.Sprintf(key, i))
 		must(t, err)
 		if at == node {
-			return c
+			return i
 		}
 	}
+}
+
+// callerAt returns a caller whom a node has.
+func callerAt(t *testing.T, s *redis.Store, node string) handoff.Caller {
+	t.Helper()
+	return handoff.Caller{Principal: fmt.Sprint("caller-", atNode(t, s, node, "{caller-%d}"))}
 }
 
 // eventually repeats what a Redis does not take while it, or a replica, has to catch up.
@@ -118,8 +123,9 @@ func refused(t *testing.T, at, words string, do func() error) {
 	}
 }
 
-// TestClusterPromises: what somebody is told of was taken by a replica of the master that has their slot, and whoever
-// looks after it by one of that which has the index. It is there when the replica takes the place of its master.
+// TestClusterPromises: what somebody is told of was taken by a replica of the master that has their slot. What has to be
+// there before, the index and the start gate of a thread, was taken by one of theirs. It is there when the replica takes
+// the place of its master.
 func TestClusterPromises(t *testing.T) {
 	t.Parallel()
 	c := sessionstest.StartCluster(t, 3, 1)
@@ -128,15 +134,15 @@ func TestClusterPromises(t *testing.T) {
 	openIndexedAt := func(node string) *redis.Store {
 		for {
 			s := open(t, cfg)
-			_, index, err := s.Nodes(t.Context(), owner)
+			at, err := s.NodeOf(t.Context(), "switchboard:homes:"+s.Homes().ID())
 			must(t, err)
-			if index == node {
+			if at == node {
 				return s
 			}
 		}
 	}
 	s, indexed := openIndexedAt(other.Addr), openIndexedAt(master.Addr)
-	followed, alone := atNode(t, s, master.Addr), atNode(t, s, other.Addr)
+	followed, alone := callerAt(t, s, master.Addr), callerAt(t, s, other.Addr)
 	take := func(s *redis.Store, c handoff.Caller, dead string) error {
 		_, err := s.Homes().Take(t.Context(), c, dead)
 		return err
@@ -155,6 +161,11 @@ func TestClusterPromises(t *testing.T) {
 	goOn := replica.Stop()
 	refused(t, master.Addr, "no replica", func() error { return advance(followed, handoff.StatusDispatching) })
 	refused(t, master.Addr, "no replica", func() error { return take(indexed, alone, s.Homes().ID()) })
+	thread := handoff.Target{Server: "bigpc", Thread: fmt.Sprint(atNode(t, s, master.Addr, "{t:bigpc/%d}"))}
+	refused(t, master.Addr, "no replica", func() error {
+		_, err := s.TakeGate(t.Context(), thread, "a")
+		return err
+	})
 	for err := advance(alone, handoff.StatusDispatching); err != nil; err = advance(alone, handoff.StatusDispatching) {
 		if unreachable(t, err, master.Addr); strings.Contains(err.Error(), "no replica") {
 			t.Fatalf("of a master without replicas: %v", err)
@@ -179,7 +190,7 @@ func TestClusterMoves(t *testing.T) {
 	c := sessionstest.StartCluster(t, 2, 1)
 	from, to := c.Nodes[0], c.Nodes[1]
 	s := open(t, redis.Config{URL: c.URL, Shared: true})
-	caller := atNode(t, s, from.Addr)
+	caller := callerAt(t, s, from.Addr)
 	slot := from.Number("CLUSTER KEYSLOT {" + caller.Principal + "}")
 	to.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " IMPORTING ", from.Ask("CLUSTER MYID")))
 	from.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " MIGRATING ", to.Ask("CLUSTER MYID")))
@@ -207,7 +218,7 @@ func TestClusterMoves(t *testing.T) {
 		return err
 	})
 	eventually(t, from.Addr, func() error { return s.Set(t.Context(), caller, sticky) })
-	if at, _, err := s.Nodes(t.Context(), caller); err != nil || at != to.Addr {
+	if at, err := s.NodeOf(t.Context(), "{"+caller.Principal+"}"); err != nil || at != to.Addr {
 		t.Errorf("the caller is at %s, %v", at, err)
 	}
 }
@@ -219,7 +230,7 @@ func TestClusterWithoutANode(t *testing.T) {
 	c.Nodes[0].Do("CONFIG SET cluster-node-timeout 1000")
 	s := open(t, redis.Config{URL: c.URL, Shared: true, Lease: time.Second})
 	ended := run(t, s)
-	there := atNode(t, s, c.Nodes[0].Addr)
+	there := callerAt(t, s, c.Nodes[0].Addr)
 	c.Nodes[1].Kill()
 	for !strings.Contains(c.Nodes[0].Ask("CLUSTER INFO"), "cluster_state:fail") {
 		time.Sleep(20 * time.Millisecond)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-
-	"switchboard/handoff"
-	"switchboard/sessions"
 )
 
 // RenewErrors counts the renewals of the lease that got no answer.
@@ -28,19 +25,11 @@ func (s *Store) Followed() bool {
 // Patient gives the ledger the time that a command has, for tests that are not about how long one waits for it.
 func (s *Store) Patient() { s.within = replyWithin }
 
-// Nodes returns the addresses of the masters that have a caller and the index of this life.
-func (s *Store) Nodes(ctx context.Context, c handoff.Caller) (caller, index string, err error) {
-	name, err := sessions.CallerName(c)
+// NodeOf returns the address of the master that has a key.
+func (s *Store) NodeOf(ctx context.Context, key string) (string, error) {
+	master, err := s.master(ctx, key)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	its, err := s.master(ctx, s.homeKey(name))
-	if err != nil {
-		return "", "", err
-	}
-	indexed, err := s.master(ctx, s.indexKey(s.id))
-	if err != nil {
-		return "", "", err
-	}
-	return its.Options().Addr, indexed.Options().Addr, nil
+	return master.Options().Addr, nil
 }

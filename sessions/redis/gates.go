@@ -16,8 +16,9 @@ var (
 	freeGateScript = script("gate_free")
 )
 
-// gates keep two instances from starting turns in one thread at the same moment. No replica is waited for: the ledger
-// has to take that a turn is about to start after the gate was taken, and the replica which has the one has the other.
+// gates keep two instances from starting turns in one thread at the same moment. One Redis has no replica waited for:
+// the ledger has to take that a turn is about to start after the gate was taken, and the replica which has the one has
+// the other.
 type gates struct{ *engine }
 
 func (s gates) gateKey(thread handoff.Target) string {
@@ -30,7 +31,7 @@ func (s gates) TakeGate(ctx context.Context, thread handoff.Target, holder strin
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	keys := []string{s.gateKey(thread)}
-	reply, err := takeGateScript.Run(ctx, s.client, keys, holder, ledger.GateFor.Milliseconds()).Slice()
+	reply, err := s.firstScript(ctx, takeGateScript, keys, holder, ledger.GateFor.Milliseconds()).Slice()
 	if err != nil {
 		return ledger.Gate{}, s.fault(err)
 	}

@@ -109,6 +109,14 @@ func (e *engine) first(ctx context.Context, key string, do func(goredis.Pipeline
 	return err
 }
 
+// firstScript runs a script as first does commands.
+func (e *engine) firstScript(ctx context.Context, s *goredis.Script, keys []string, args ...any) *goredis.Cmd {
+	if _, apart := e.client.(*goredis.ClusterClient); apart {
+		return e.promised(ctx, s, keys, args...)
+	}
+	return s.Run(ctx, e.client, keys, args...)
+}
+
 // had runs commands on a key at its master, and waits for a replica where there must be one, on one connection: what
 // came by that one alone is waited for.
 func (e *engine) had(ctx context.Context, key string, do func(goredis.Pipeliner)) error {
