@@ -18,8 +18,9 @@ import (
 // A wire is a TCP proxy before an app-server that can be cut, or lose what goes one way.
 type wire struct {
 	url            string
-	noRequests     atomic.Bool // what the client sends is lost
-	noAnswers      atomic.Bool // what the server sends is lost
+	noRequests     atomic.Bool  // what the client sends is lost
+	noAnswers      atomic.Bool  // what the server sends is lost
+	lost           atomic.Int64 // pieces of what either sent
 	mu             sync.Mutex
 	conns          []net.Conn // Guarded by mu
 	clients        sync.WaitGroup
@@ -54,17 +55,20 @@ func (w *wire) accept() {
 		w.mu.Lock()
 		w.conns = append(w.conns, client, server)
 		w.mu.Unlock()
-		w.clients.Go(func() { forward(server, client, &w.noRequests) })
-		w.clients.Go(func() { forward(client, server, &w.noAnswers) })
+		w.clients.Go(func() { w.forward(server, client, &w.noRequests) })
+		w.clients.Go(func() { w.forward(client, server, &w.noAnswers) })
 	}
 }
 
-func forward(to, from net.Conn, lose *atomic.Bool) {
+func (w *wire) forward(to, from net.Conn, lose *atomic.Bool) {
 	defer to.Close()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 && !lose.Load() {
+		switch {
+		case n > 0 && lose.Load():
+			w.lost.Add(1)
+		case n > 0:
 			_, _ = to.Write(buf[:n])
 		}
 		if err != nil {
@@ -191,22 +195,31 @@ func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
 // before we are back or not, its words come whole and once.
 func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
 	t.Parallel()
-	for name, away := range map[string]time.Duration{"back in time": 0, "back too late": 3 * time.Second} {
+	for name, late := range map[string]bool{"back in time": false, "back too late": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := startCodex(t)
 			w := startWire(t, c.url)
 			a := c.create(*codexAt(w.url))
-			turn := a.begin("ours-1", "slow 2")
+			turn := a.begin("ours-1", "held")
 			a.speaks(turn)
 			w.cut()
 			<-a.link.Done
-			time.Sleep(away)
-			a = c.attach(*codexAt(w.url), a.Target.Thread)
-			if running := a.Running == turn; running != (away == 0) {
+			thread := a.Target.Thread
+			if a = c.attach(*codexAt(w.url), thread); a.Running != turn {
 				t.Errorf("running %q", a.Running)
 			}
-			a.answered(turn, "slow answer to: slow 2")
+			if late {
+				w.cut()
+				<-a.link.Done
+				c.provider.letsGo()
+				until(t, "the turn to end", func() bool {
+					a = c.attach(*codexAt(w.url), thread)
+					return a.Running == ""
+				})
+			}
+			c.provider.letsGo()
+			a.answered(turn, "held answer to: held")
 		})
 	}
 }
@@ -225,13 +238,13 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 			w.noRequests.Store(!runs)
 			started := make(chan error, 1)
 			go func() {
-				_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Input: handoff.TextInput("slow 1")})
+				_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Input: handoff.TextInput("held")})
 				started <- err
 			}()
 			if runs {
-				until(t, "the model to be asked", func() bool { return slices.Contains(c.provider.prompts(), "slow 1") })
+				until(t, "the model to be asked", func() bool { return slices.Contains(c.provider.prompts(), "held") })
 			} else {
-				time.Sleep(100 * time.Millisecond)
+				until(t, "the start to be lost", func() bool { return w.lost.Load() > 0 })
 			}
 			w.cut()
 			if err := <-started; err == nil || handoff.AsError(err).Code != handoff.CodeUnknownStart {
@@ -244,9 +257,10 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 				t.Fatalf("settled as %q, %v", turn, err)
 			}
 			if runs {
-				a.answered(turn, "slow answer to: slow 1")
+				c.provider.letsGo()
+				a.answered(turn, "held answer to: held")
 			}
-			if n := strings.Count(strings.Join(c.provider.prompts(), "\n"), "slow 1"); (n == 1) != runs || n > 1 {
+			if n := strings.Count(strings.Join(c.provider.prompts(), "\n"), "held"); (n == 1) != runs || n > 1 {
 				t.Errorf("the model was asked %d times", n)
 			}
 		})
@@ -259,7 +273,7 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
 	holder := c.create(*codexAt(c.url))
-	turn := holder.begin("desk-1", "slow 3")
+	turn := holder.begin("desk-1", "held")
 	holder.speaks(turn)
 	second := c.other(c.asChild())
 	_, err := second.Conn.Attach(t.Context(), holder.Target.Thread)
@@ -273,7 +287,8 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 		t.Errorf("the copy: %+v", at)
 	}
 	clone.answered(clone.begin("ours-1", "in the copy"), "answer to: in the copy")
-	holder.answered(turn, "slow answer to: slow 3")
+	c.provider.letsGo()
+	holder.answered(turn, "held answer to: held")
 }
 
 // TestRealCodexKeepsToTheCeiling: nothing runs in a session that may do more, and a new one gets what is

@@ -160,17 +160,18 @@ func TestRealCodex(t *testing.T) {
 
 			r = begin()
 			p = r.call()
-			p.say(`codex {"server":"bigpc","prompt":"slow 3"}`)
+			p.say(`codex {"server":"bigpc","prompt":"held"}`)
 			p.hear(" on bigpc") // "Working on it", or "Getting ready" where codex takes its time to open the session
-			p.hear("slow answer to: slow 3")
+			c.provider.letsGo()
+			p.hear("held answer to: held")
 			p.hangUp()
 			works := r.handoffs() // those from before the restart, too
-			last := slices.IndexFunc(works, func(w handoff.Record) bool { return w.Prompt == "slow 3" })
+			last := slices.IndexFunc(works, func(w handoff.Record) bool { return w.Prompt == "held" })
 			if len(works) != 3 || last < 0 || works[last].ThreadID != thread || works[last].Why != "continued" {
 				t.Errorf("after a restart the sticky session was not continued: %+v", works)
 			}
-			c.checkOnce(append(first, p.spoken()...), "go on", "and more", "slow 3")
-			if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "go on", "and more", "slow 3"}) {
+			c.checkOnce(append(first, p.spoken()...), "go on", "and more", "held")
+			if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "go on", "and more", "held"}) {
 				t.Errorf("turns: %q", got)
 			}
 			c.openElsewhere(thread)
@@ -262,14 +263,16 @@ func TestRealCodexSocket(t *testing.T) {
 	}
 	r := start(t, on)
 	r.up("box")
-	id := r.hand(`{"server":"box","prompt":"slow 3"}`)
+	id := r.hand(`{"server":"box","prompt":"held"}`)
 	until(t, "the agent to speak", func() bool { return len(r.whole(id).Items) > 0 })
 	r.stop()
 	r = start(t, on)
-	if rec := r.outcome(id); rec.Outcome != handoff.OutcomeResult || rec.Text != "slow answer to: slow 3" {
+	r.up("box")
+	c.provider.letsGo()
+	if rec := r.outcome(id); rec.Outcome != handoff.OutcomeResult || rec.Text != "held answer to: held" {
 		t.Errorf("%s %q", rec.Outcome, rec.Text)
 	}
-	if got := c.provider.prompts(); !slices.Equal(got, []string{"slow 3"}) {
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"held"}) {
 		t.Errorf("the model was asked %q", got)
 	}
 }

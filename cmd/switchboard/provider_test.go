@@ -18,10 +18,13 @@ import (
 //	run CMD           calls the shell tool with CMD, then says "ran CMD"
 //	list N            says N messages
 //	slow SECONDS      streams an answer for that long
+//	held              begins to speak, and ends once the test lets it go
 //	anything else     says "answer N to: ..." at once
 type fakeProvider struct {
 	*httptest.Server
 	script func(*providerStream, []providerItem) bool // Set once before it is asked; nil: the verbs above
+	goes   chan struct{}                              // Closed by letsGo: nothing is held any more
+	letsGo func()                                     // Set once; may be called more than once
 
 	mu     sync.Mutex
 	asked  []string // Guarded by mu: the last user message of each request, oldest first
@@ -29,9 +32,11 @@ type fakeProvider struct {
 }
 
 func newProvider(t testing.TB) *fakeProvider {
-	p := &fakeProvider{}
+	p := &fakeProvider{goes: make(chan struct{})}
+	p.letsGo = sync.OnceFunc(func() { close(p.goes) })
 	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(p.Close)
+	t.Cleanup(p.letsGo)
 	return p
 }
 
@@ -87,6 +92,9 @@ func (p *fakeProvider) serve(w http.ResponseWriter, r *http.Request) {
 		var seconds float64
 		_, _ = fmt.Sscan(rest, &seconds)
 		s.say("slow answer to: "+user, time.Duration(seconds*float64(time.Second)))
+	case verb == "held":
+		s.held = p.goes
+		s.say("held answer to: "+user, 0)
 	default:
 		s.say("answer to: "+user, 0)
 	}
@@ -132,7 +140,8 @@ type providerStream struct {
 	r *http.Request
 	n int
 
-	items int // that were sent
+	items int             // that were sent
+	held  <-chan struct{} // what is said goes on when it is closed; nil: at once
 }
 
 func (s *providerStream) id() string { return fmt.Sprintf("resp_%d", s.n) }
@@ -149,7 +158,14 @@ func (s *providerStream) say(text string, over time.Duration) {
 	item := map[string]any{"type": "message", "id": fmt.Sprintf("msg_%d_%d", s.n, at), "role": "assistant", "status": "in_progress", "content": []any{}}
 	s.event("response.output_item.added", map[string]any{"output_index": at, "item": item})
 	words := strings.SplitAfter(text, " ")
-	for _, word := range words {
+	for i, word := range words {
+		if i == 1 && s.held != nil {
+			select {
+			case <-s.held:
+			case <-s.r.Context().Done():
+				return
+			}
+		}
 		s.event("response.output_text.delta", map[string]any{"item_id": item["id"], "output_index": at, "content_index": 0, "delta": word})
 		select {
 		case <-time.After(over / time.Duration(len(words))):
