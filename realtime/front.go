@@ -314,13 +314,19 @@ func (f *Front) Leave(c handoff.Caller) {
 	}
 }
 
-// Busy reports whether a caller is in a call here which ends when another instance has them.
+// Busy reports whether a caller is in a call here which ends when another instance has them, or whose cost is not
+// written yet.
 func (f *Front) Busy(c handoff.Caller) bool {
+	costs := f.quota.inCall(c)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	stays := false
 	for _, a := range f.attached {
-		if a.grant.Caller == c && !a.lasts.isKept() {
-			return true
+		if a.grant.Caller == c {
+			if !a.lasts.isKept() || a.lasts.hasMoved() {
+				return true
+			}
+			stays = true
 		}
 	}
 	for id, one := range f.calls {
@@ -328,7 +334,7 @@ func (f *Front) Busy(c handoff.Caller) bool {
 			return true
 		}
 	}
-	return false
+	return costs && !stays
 }
 
 // Calls lists the calls of this caller that live, oldest first. A caller without a name gets an

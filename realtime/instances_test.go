@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"context"
 	"regexp"
 	"testing"
 
@@ -29,4 +30,23 @@ func TestLeaveOnTheWire(t *testing.T) {
 	expect(t, client, "error")
 	expectClose(t, client, 1012)
 	expectClose(t, model, 1000)
+}
+
+// A caller is busy until what their call cost is written, which comes after its end: their home stays that long.
+func TestBusyUntilTheCostIsWritten(t *testing.T) {
+	wrote := make(chan bool, 1)
+	var front *Front
+	front = runs(t, Config{ModelURL: "ws://127.0.0.1:1", Router: &listener{}, Billed: func(context.Context, Bill) error {
+		wrote <- front.Busy(someone.Caller)
+		return nil
+	}})
+	pass, fault := front.quota.enter(t.Context(), someone)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	pass.bill.bill.Tokens.TextOut = 1
+	pass.leave()
+	if !<-wrote || front.Busy(someone.Caller) {
+		t.Error("the caller is not busy while the cost is written, or is so afterwards")
+	}
 }

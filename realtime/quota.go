@@ -80,12 +80,22 @@ type admission struct {
 func sharesOf(g handoff.Grant) []*share {
 	var all []*share
 	if !g.Caller.Nameless() {
-		all = append(all, &share{name: "caller " + g.Caller.String(), limits: g.Limits})
+		all = append(all, &share{name: nameOf(g.Caller), limits: g.Limits})
 	}
 	if g.Key != "" {
 		all = append(all, &share{name: "key " + g.Key, limits: g.KeyLimits, many: true})
 	}
 	return all
+}
+
+// nameOf is what the calls of a caller count for.
+func nameOf(c handoff.Caller) string { return "caller " + c.String() }
+
+// inCall reports whether a call of a caller may be whose pass was not given back.
+func (q *quota) inCall(c handoff.Caller) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.open[nameOf(c)] > 0
 }
 
 // enter lets a call begin, before anything is dialled for it. An error has code [handoff.CodeLimited], or

@@ -36,19 +36,26 @@ const insideHeader = "Switchboard-Inside"
 // guests are the requests that are served here of callers whom another instance may come to have. It is safe for
 // concurrent use.
 type guests struct {
-	mu sync.Mutex
-	of map[handoff.Caller]map[*guest]struct{} // Guarded by mu
+	mu     sync.Mutex
+	of     map[handoff.Caller]map[*guest]struct{} // Guarded by mu
+	drains bool                                   // Guarded by mu: nobody only listens here any more
 }
 
 // A guest is one of those requests.
-type guest struct{ end context.CancelCauseFunc }
+type guest struct {
+	end     context.CancelCauseFunc
+	listens bool // it only waits for what there may be to tell: its client asks for it again by itself
+}
 
 // enter notes a request, until leave is called.
 func (g *guests) enter(r *http.Request, c handoff.Caller) (_ *http.Request, leave func()) {
 	ctx, end := context.WithCancelCause(r.Context())
-	one := &guest{end}
+	one := &guest{end, r.Method == http.MethodGet && r.URL.Path == "/mcp"}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if one.listens && g.drains {
+		end(ending())
+	}
 	if g.of[c] == nil {
 		g.of[c] = map[*guest]struct{}{}
 	}
@@ -63,6 +70,22 @@ func (g *guests) enter(r *http.Request, c handoff.Caller) (_ *http.Request, leav
 	}
 }
 
+// drain ends those who only listen, and do so from now on.
+func (g *guests) drain() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.drains = true
+	for _, all := range g.of {
+		for one := range all {
+			if one.listens {
+				one.end(ending())
+			}
+		}
+	}
+}
+
+func ending() error { return handoff.Fault(handoff.CodeShutdown, "", "this instance ends") }
+
 // Leave ends the requests and streams that are served here of a caller whom another instance has. Their clients come
 // again, and are led there.
 func (s *Server) Leave(c handoff.Caller) {
@@ -74,8 +97,11 @@ func (s *Server) Leave(c handoff.Caller) {
 }
 
 // Drain has clients make their next request to another instance, which the balancer chooses: the next answer on each
-// connection closes it.
-func (s *Server) Drain() { s.drains.Store(true) }
+// connection closes it. Who only listens is sent away, since a caller who is served stays here.
+func (s *Server) Drain() {
+	s.drains.Store(true)
+	s.guests.drain()
+}
 
 // Forwarded serves what other instances forward. They have compared Host and Origin, and these are not asked for again:
 // the key is, and whoever is inside there counts as inside here.

@@ -16,6 +16,7 @@ type neighbours struct {
 	here   []string // Set once: callers
 	served []string // what they served
 	fault  error    // what forwarding returns; the request is served here then
+	routed func()   // Set once: called when it is known that a caller is here; or nil
 }
 
 func (n *neighbours) Close() { n.served = append(n.served, "closed") }
@@ -24,6 +25,9 @@ func (n *neighbours) Route(
 	r *http.Request, c handoff.Caller,
 ) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
 	if slices.Contains(n.here, c.String()) {
+		if n.routed != nil {
+			n.routed()
+		}
 		return nil, nil
 	}
 	return func(w http.ResponseWriter, r *http.Request) (bool, error) {
@@ -190,6 +194,54 @@ func TestLeaveEndsStreams(t *testing.T) {
 	if left != 1 {
 		t.Errorf("%d callers are served", left)
 	}
+}
+
+// So does one whose caller goes between the moment when it was known that they are here and the stream's beginning.
+func TestLeaveAsAStreamBegins(t *testing.T) {
+	n := &neighbours{here: []string{"owner"}}
+	s, base := serve(t, newWorld(), func(c *Config) { c.Peers = n })
+	n.routed = func() { s.Leave(handoff.Caller{Principal: "owner"}) }
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/events", nil)
+	must(t, err)
+	r.Header.Set("Authorization", "Bearer "+ownerKey)
+	answer, err := http.DefaultClient.Do(r)
+	must(t, err)
+	defer answer.Body.Close()
+	if _, err := io.ReadAll(answer.Body); err != nil {
+		t.Error(err)
+	}
+}
+
+// A program that listens is one of MCP's.
+type listening struct{ began chan struct{} }
+
+func (listening) Patterns() []string { return []string{"GET /mcp"} }
+func (listening) Close()             {}
+func (l listening) Serve(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	l.began <- struct{}{}
+	<-r.Context().Done()
+	return nil
+}
+
+// A program that only listens for what its machines may have to tell is sent away when an instance is to end, so that
+// its caller can be handed over; and when it comes again there.
+func TestDrainEndsListening(t *testing.T) {
+	program := listening{make(chan struct{}, 2)}
+	s, base := serve(t, newWorld(), func(c *Config) { c.Peers, c.MCP = &neighbours{here: []string{"owner"}}, program })
+	listen := func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/mcp", nil)
+		must(t, err)
+		r.Header.Set("Authorization", "Bearer "+ownerKey)
+		answer, err := http.DefaultClient.Do(r)
+		must(t, err)
+		defer answer.Body.Close()
+		if _, err := io.ReadAll(answer.Body); err != nil {
+			t.Error(err)
+		}
+	}
+	go func() { <-program.began; s.Drain() }()
+	listen()
+	listen()
 }
 
 // An instance that is to end has each connection closed by the answer that it carries next: clients that hold some open

@@ -240,6 +240,11 @@ func (s *Server) chain(to route) http.Handler {
 				g.Revoked = func() error { return s.auth.revoked(lasting) }
 			}
 		}
+		guest, leave := r, func() {}
+		if s.peers != nil { // before it is known that the caller is here: another instance may have them a moment later
+			guest, leave = s.guests.enter(r, g.Caller)
+		}
+		defer func() { leave() }()
 		forward, err := s.route(r, g, to)
 		if err != nil {
 			s.refuse(w, r, err)
@@ -257,6 +262,7 @@ func (s *Server) chain(to route) http.Handler {
 		}
 		body.fit(r.ContentLength)
 		if forward != nil {
+			leave()
 			served, err := resendable(r, func() (bool, error) { return forward(w, r) })
 			if err != nil {
 				s.fail(w, r, err)
@@ -264,12 +270,9 @@ func (s *Server) chain(to route) http.Handler {
 			if served || err != nil {
 				return
 			}
+			guest, leave = s.guests.enter(r, g.Caller)
 		}
-		if s.peers != nil {
-			guest, leave := s.guests.enter(r, g.Caller)
-			defer leave()
-			r = guest
-		}
+		r = r.WithContext(guest.Context())
 		out, end := packed(w, r)
 		defer end()
 		if err := s.traced(to, out, r, g); err != nil {

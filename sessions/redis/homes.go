@@ -382,8 +382,8 @@ func (e *engine) former(ctx context.Context) error {
 }
 
 // Leave lets go of a caller of whom nothing is written any more: from the call on what is written of them waits for
-// what it returns. Their home is free then. One of whom anything is open, or whose call the voice model's server carries,
-// stays in the index of this life, so that whoever sees that it drains or is gone takes that up.
+// what it returns. Their home is free then. One of whom anything is open, or whose call the voice model's server
+// carries, stays in the index of this life, so that whoever sees that it drains or is gone takes that up.
 func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	nothing := func(context.Context) error { return nil }
 	name, err := sessions.CallerName(c)
