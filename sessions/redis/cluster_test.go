@@ -123,9 +123,9 @@ func refused(t *testing.T, at, words string, do func() error) {
 	}
 }
 
-// TestClusterPromises: what somebody is told of was taken by a replica of the master that has their slot. What has to be
-// there before, the index and the start gate of a thread, was taken by one of theirs. It is there when the replica takes
-// the place of its master.
+// TestClusterPromises: what somebody is told of was taken by a replica of the master that has their slot. What has to
+// be there before, the index and the start gate of a thread, was taken by one of theirs. It is there when the replica
+// takes the place of its master.
 func TestClusterPromises(t *testing.T) {
 	t.Parallel()
 	c := sessionstest.StartCluster(t, 3, 1)
