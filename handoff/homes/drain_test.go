@@ -183,6 +183,37 @@ func TestDrainedInACall(t *testing.T) {
 	}
 }
 
+// TestDrainedOnceWritten: a home is free once all that belongs to it is written.
+func TestDrainedOnceWritten(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a := w.open("a")
+	w.open("b")
+	a.has(t, "alice")
+	eventually(t, "a to know of b", a.Others)
+	goOn := a.held.stop()
+	defer goOn()
+	if err := a.PutSticky(t.Context(), grantOf("alice"), "s", "chosen", ""); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the choice to be on its way", func() bool { return a.held.setting.Load() == 1 })
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		a.Drain(t.Context(), func(handoff.Caller) bool { return false })
+	}()
+	eventually(t, "the home to be let go of", func() bool { return len(a.all()) == 0 })
+	goOn()
+	<-drained
+	if a.held.early.Load() {
+		t.Error("the home was to be free while a choice was on its way")
+	}
+	kept, err := a.store.List(t.Context(), grantOf("alice").Caller)
+	if err != nil || len(kept) != 1 || kept[0].Target.Thread != "chosen" {
+		t.Errorf("kept: %+v, %v", kept, err)
+	}
+}
+
 // TestDrainsAlone: where no other instance is, nothing is handed over.
 func TestDrainsAlone(t *testing.T) {
 	t.Parallel()

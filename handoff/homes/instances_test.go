@@ -43,6 +43,9 @@ type holdUp struct {
 	*redis.Store
 	deaf atomic.Bool // safe by itself: it is not told of homes that are let go of
 
+	setting atomic.Int32 // sticky sessions on their way; safe by itself
+	early   atomic.Bool  // a home was let go of meanwhile; safe by itself
+
 	mu    sync.Mutex
 	goOn  chan struct{}     // Guarded by mu: closed when it goes on; nil: it is not held up
 	after func(ledger.Step) // Guarded by mu: is told of each step that is written; nil: nobody is
@@ -102,6 +105,9 @@ func (h *holdUp) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, erro
 }
 
 func (h *holdUp) Leave(c handoff.Caller) func(context.Context) error {
+	if h.setting.Load() > 0 {
+		h.early.Store(true)
+	}
 	done := h.Store.Leave(c)
 	return func(ctx context.Context) error {
 		if h.deaf.Load() {
@@ -114,6 +120,8 @@ func (h *holdUp) Leave(c handoff.Caller) func(context.Context) error {
 }
 
 func (h *holdUp) Set(ctx context.Context, c handoff.Caller, s handoff.Sticky) error {
+	h.setting.Add(1)
+	defer h.setting.Add(-1)
 	h.wait()
 	return h.Store.Set(context.WithoutCancel(ctx), c, s)
 }
