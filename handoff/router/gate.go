@@ -91,7 +91,7 @@ func (r *run) attachGated(ctx context.Context, target handoff.Target, have pass)
 // mayStart takes the gate again where it was taken too long ago, and reports whether the thread that is attached may be
 // given a turn. If not, it gives the fact that says so.
 func (r *run) mayStart(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
-	have := r.pass
+	have, had := r.pass, r.pass.last
 	if !r.gated() || have.lets(r.target, time.Now(), passFresh) {
 		return phase.FactNothing, nil, true
 	}
@@ -105,8 +105,10 @@ func (r *run) mayStart(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 		return phase.FactNothing, nil, false
 	case err != nil:
 		return phase.FactStartRefused, handoff.AsError(err), false
-	case have.waits || have.missed(r.attached):
+	// A turn that was known of when the thread was attached is over, or shows in it, as far as that tells.
+	case have.waits || have.last != had && have.missed(r.attached):
 		r.attached.Running = "" // which turn it is shows when the thread is attached again
+		r.wait.reason = handoff.WaitsTheirs
 		return phase.FactStartBusy, nil, false
 	}
 	return phase.FactNothing, nil, true
@@ -131,11 +133,21 @@ func (r *run) awaitPass(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return phase.FactTurnOver, nil
 }
 
+// leaveGate ends what the run does with the gate, with a fact. Where the router ends while the turn is on its way, the
+// gate stays as it is: whoever takes the run up opens it, or its time does.
+func (r *run) leaveGate(f phase.Fact, before phase.State) {
+	if (f == phase.FactShutdown || f == phase.FactMoved) && before.Phase >= phase.Starting {
+		r.pass = pass{}
+		return
+	}
+	r.openGate()
+}
+
 // openGate lets others start turns in the thread, beside the loop. Where nothing comes of it, the gate opens by itself.
 func (r *run) openGate() {
 	had, last := r.pass, r.turn
 	r.pass = pass{}
-	if had.thread == (handoff.Target{}) {
+	if r.router.gates == nil || had.thread.Thread == "" {
 		return
 	}
 	r.io.Go(func() {

@@ -19,6 +19,9 @@ type merger struct {
 	mu     sync.Mutex
 	began  []time.Time // of its turns
 	merged int
+
+	slow  time.Duration // how long attaching takes
+	blind bool          // it does not tell which turns it had
 }
 
 // How long a turn takes to show itself, and to end.
@@ -31,6 +34,7 @@ func (m *merger) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (
 }
 
 func (m *merger) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
+	time.Sleep(m.slow)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := handoff.Attached{Agent: m, Target: t}
@@ -38,6 +42,9 @@ func (m *merger) Attach(_ context.Context, t handoff.Target) (handoff.Attached, 
 		if past := time.Since(began); past >= mergerShows {
 			if at.Newest = mergerTurn(n); past < mergerEnds {
 				at.Running = at.Newest
+			}
+			if m.blind {
+				at.Newest = at.Running
 			}
 		}
 	}
@@ -95,6 +102,7 @@ type sharedGate struct {
 	until        time.Time
 	takes, frees int
 	away         bool // it takes nothing
+	lost         bool // it comes back empty
 	mute         bool // its answers are lost
 }
 
@@ -107,8 +115,8 @@ func (s *sharedGate) TakeGate(_ context.Context, _ handoff.Target, holder string
 	if s.takes++; s.away {
 		return ledger.Gate{}, errGateAway
 	}
-	if !time.Now().Before(s.until) {
-		s.gate = ledger.Gate{}
+	if s.lost || !time.Now().Before(s.until) {
+		s.gate, s.lost = ledger.Gate{}, false
 	}
 	if s.gate = s.gate.Take(holder); s.gate.Holder == holder {
 		s.until = time.Now().Add(ledger.GateFor)
@@ -162,9 +170,14 @@ type island struct {
 }
 
 func newIsland(t *testing.T, name string, m *merger, gate *sharedGate, mayAct func() bool) island {
-	c := handoff.Caller{Principal: name}
-	r := NewRouter(Config{Fleet: m, Stickies: noStickies{}, Gates: gate, Caller: c, MayAct: mayAct})
-	ctx, stop := context.WithCancel(t.Context())
+	return runIsland(t.Context(), t, Config{
+		Fleet: m, Stickies: noStickies{}, Gates: gate, Caller: handoff.Caller{Principal: name}, MayAct: mayAct,
+	})
+}
+
+func runIsland(ctx context.Context, t *testing.T, cfg Config) island {
+	c, r := cfg.Caller, NewRouter(cfg)
+	ctx, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done })
@@ -320,6 +333,68 @@ func TestGateLapses(t *testing.T) {
 			t.Errorf("the slow one: %+v", rec)
 		}
 		if rec := anna.record(other); rec.Text != "turn 0" {
+			t.Errorf("the other: %+v", rec)
+		}
+	})
+}
+
+// TestGateOfASlowMachine: a machine that is slow to attach, and does not tell which turns it had, is given work all the
+// same. Where the gate is somebody else's when that is done, the words wait for them.
+func TestGateOfASlowMachine(t *testing.T) {
+	gated(t, func(t *testing.T, m *merger, gate *sharedGate, anna, bert island) {
+		m.slow, m.blind = passFresh+time.Second, true
+		anna.gives("t", "a")
+		time.Sleep(m.slow + 2*mergerEnds)
+		id := bert.gives("t", "b")
+		time.Sleep(10 * m.slow)
+		if rec := bert.record(id); rec.Text != "turn 1" {
+			t.Fatalf("the second: %+v", rec)
+		}
+		id = bert.gives("t", "c")
+		time.Sleep(m.slow / 2)
+		gate.fails(&gate.lost, true)
+		if _, err := gate.TakeGate(t.Context(), handoff.Target{}, "another"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(m.slow)
+		if rec := bert.record(id); rec.State != handoff.StatusAccepted || rec.Waits != "theirs" {
+			t.Errorf("while another has the gate: %+v", rec)
+		}
+		time.Sleep(ledger.GateFor + 2*m.slow)
+		if rec := bert.record(id); rec.Text != "turn 2" {
+			t.Errorf("after that: %+v", rec)
+		}
+	})
+}
+
+// TestGateOfTheMoved: an instance that ends while a start is on its way keeps the gate, until the next life has found
+// the turn.
+func TestGateOfTheMoved(t *testing.T) {
+	gated(t, func(t *testing.T, m *merger, gate *sharedGate, _, bert island) {
+		ctx, move := context.WithCancelCause(t.Context())
+		defer move(nil)
+		kept := part{newCommon(), t, handoff.Caller{Principal: "anna"}}
+		cfg := Config{Fleet: m, Stickies: noStickies{}, Ledger: kept, Gates: gate, Caller: kept.caller}
+		gone := runIsland(ctx, t, cfg).gives("t", "a")
+		time.Sleep(mergerShows / 2) // it is acknowledged by now
+		move(ErrMoved)
+		synctest.Wait()
+		id := bert.gives("t", "b")
+		time.Sleep(mergerShows)
+		if rec, holder := bert.record(id), gate.holder(); rec.Waits != "theirs" || holder != gone {
+			t.Errorf("%q has the gate, not %q: %+v", holder, gone, rec)
+		}
+		left, err := kept.Open(t.Context(), kept.caller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := runIsland(t.Context(), t, cfg)
+		next.TakeUp(t.Context(), left)
+		time.Sleep(4 * mergerEnds)
+		if rec := next.record(gone); rec.Text != "turn 0" {
+			t.Errorf("at the next life: %+v", rec)
+		}
+		if rec := bert.record(id); rec.Text != "turn 1" {
 			t.Errorf("the other: %+v", rec)
 		}
 	})

@@ -153,6 +153,7 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	case e.Turn != "":
 		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
+	w.pass.thread = e.Target // whose start gate its former life may have left to it
 	w.open(func() bool {
 		c.open(rec, w)
 		c.registry.with(id, func(rec *recordState) { rec.waiting = body.Request })

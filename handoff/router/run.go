@@ -242,7 +242,7 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		r.caller.endPaused(r.instead, wording.WentOn) // its words are here now
 	}
 	if !next.Gated() {
-		r.openGate()
+		r.leaveGate(f, before)
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
