@@ -298,14 +298,12 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 func (f *Front) Leave(c handoff.Caller) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for id, a := range f.attached {
+	for _, a := range f.attached {
 		if a.grant.Caller != c {
 			continue
 		}
 		a.lasts.move()
-		if f.calls[id] == nil { // its socket is being dialled
-			a.leave()
-		}
+		a.leave() // one whose socket was lost is not dialled again
 	}
 	for _, one := range f.calls {
 		if one.grant.Caller == c {

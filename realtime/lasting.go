@@ -61,20 +61,23 @@ func (f *Front) lasting(g handoff.Grant, id string) *lasting {
 }
 
 // keep notes that this instance is in the call, and what the next one needs to be. Errors have code
-// [handoff.CodeAttached] where another one is in it, or [handoff.CodeStoreDown].
+// [handoff.CodeAttached] where another one is in it, or [handoff.CodeStoreDown]: then nothing of it stays, as far as
+// the store is reached, but for what was kept of a call that another instance was in.
 func (l *lasting) keep(ctx context.Context, call lastingCall) *handoff.Error {
 	if l == nil {
 		return nil
 	}
 	var body []byte
+	fresh := call.By == ""
 	if l.isKept() {
 		call.By, call.Language = l.grant.By, l.grant.Language
 		body = []byte(handoff.Encode(call))
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastingWithin)
+	limited, cancel := context.WithTimeout(ctx, lastingWithin)
 	defer cancel()
-	switch mine, err := l.store.Keep(ctx, l.grant.Caller, l.id, body); {
+	switch mine, err := l.store.Keep(limited, l.grant.Caller, l.id, body); {
 	case err != nil:
+		l.drop(ctx, fresh) // the answer may be lost, not what was asked
 		return handoff.Because(handoff.CodeStoreDown, "", err)
 	case !mine:
 		return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
@@ -84,12 +87,15 @@ func (l *lasting) keep(ctx context.Context, call lastingCall) *handoff.Error {
 
 // end notes that this instance is in the call no more, once its socket is closed.
 func (l *lasting) end(ctx context.Context) {
-	if l == nil {
-		return
+	if l != nil {
+		l.drop(ctx, !l.moved.Load())
 	}
+}
+
+func (l *lasting) drop(ctx context.Context, over bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastingWithin)
 	defer cancel()
-	if err := l.store.Drop(ctx, l.grant.Caller, l.id, !l.moved.Load()); err != nil {
+	if err := l.store.Drop(ctx, l.grant.Caller, l.id, over && l.isKept()); err != nil {
 		l.log.Warn("not kept that a call of the voice model's server was left", zap.String("call", l.id), zap.Error(err))
 	}
 }

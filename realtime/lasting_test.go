@@ -38,6 +38,25 @@ type registered struct {
 	id string
 }
 
+// One that is mute takes what it is told, and its answers are lost.
+type mute struct{ registered }
+
+func (m mute) Keep(ctx context.Context, c handoff.Caller, call string, body []byte) (bool, error) {
+	_, _ = m.registered.Keep(ctx, c, call, body)
+	return false, context.DeadlineExceeded
+}
+
+// lingering leaves calls when it is told to.
+type lingering struct {
+	*listener
+	leaves chan struct{}
+}
+
+func (l lingering) Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error {
+	defer func() { <-l.leaves }()
+	return l.listener.Serve(ctx, g, v)
+}
+
 func (r registered) Keep(_ context.Context, c handoff.Caller, call string, body []byte) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,6 +175,46 @@ func TestLastingCall(t *testing.T) {
 	}
 	p.tools("weather") // the call goes on without us
 	rtctest.Eventually(t, "nothing to be kept", func() bool { in, kept := all.look(p.id); return in == "" && !kept })
+}
+
+// TestLastingCallLostTwice: the socket of a call is lost, and its caller goes to another instance before the router has
+// left it. It is not dialled again here, and the other instance may be in it.
+func TestLastingCallLostTwice(t *testing.T) {
+	all, leaves := newCallBook(), make(chan struct{})
+	p := provide(t, testsRun(), nil, registered{all, "a"}.lasts, func(cfg *Config) {
+		cfg.Router = lingering{&listener{on: works}, leaves}
+	})
+	p.grant.By = "their key"
+	if status, body := p.attach(p.id); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, body)
+	}
+	p.tools(allOurs...)
+	p.cut()
+	rtctest.Eventually(t, "the call to be over here", func() bool { return p.open() == 0 })
+	p.front.Leave(someone.Caller)
+	close(leaves)
+	rtctest.Eventually(t, "another to be let in", func() bool { in, kept := all.look(p.id); return in == "" && kept })
+}
+
+// TestLastingCallUnsaid: where the store's answer is lost, a call that nobody was in is as before. What was kept of one
+// that another instance was in stays for whoever has the caller next.
+func TestLastingCallUnsaid(t *testing.T) {
+	all := newCallBook()
+	cfg := Config{ModelURL: "ws://127.0.0.1:1", Router: &listener{}}
+	registered{all, "a"}.lasts(&cfg)
+	cfg.Attached = mute{registered{all, "a"}}
+	front := runs(t, cfg)
+	grant := someone
+	grant.By = "their key"
+	answer := httptest.NewRecorder()
+	front.ServeAttach(answer, httptest.NewRequest(http.MethodPost, "/", nil), grant, "rtc_1")
+	if in, kept := all.look("rtc_1"); answer.Code != http.StatusServiceUnavailable || in != "" || kept {
+		t.Errorf("%d; %q is in it, kept: %t", answer.Code, in, kept)
+	}
+	fault := front.lasting(grant, "rtc_2").keep(t.Context(), lastingCall{By: grant.By})
+	if in, kept := all.look("rtc_2"); fault == nil || in != "" || !kept {
+		t.Errorf("%v; %q is in it, kept: %t", fault, in, kept)
+	}
 }
 
 // TestLastingCallOver: a call that ended while no instance was in it is forgotten; so is one whose caller may be in it

@@ -91,11 +91,12 @@ func (c *Call) plan(session gjson.Result) {
 }
 
 // replan sets it again where the session says by now that it ends at another time. It is renewed as long before that as
-// was planned.
+// was planned. An end that is missing, past or less than wallLeast away is ignored: a model whose sessions all say so
+// would be renewed for ever.
 func (c *Call) replan(session gjson.Result) {
 	r, end := &c.renewal, time.Unix(session.Get("expires_at").Int(), 0)
 	due := end.Add(-min(wallLead, r.life/5))
-	if end.Unix() == 0 || due.Equal(r.due) {
+	if time.Until(end) < wallLeast || due.Equal(r.due) {
 		return
 	}
 	r.due, r.latest = due, end.Add(-min(wallLatest, r.life/10))
