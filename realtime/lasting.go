@@ -183,8 +183,12 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 		}
 		return err
 	})
-	// Another instance is in it, or nobody knows: whoever has the caller next looks again.
-	if err != nil && handoff.AsError(err).Code != handoff.CodeLimited {
+	// One too many, also after a while: whoever is in the call ends it, and no other one.
+	if handoff.CodeOf(err) == handoff.CodeLimited && staying.Err() == nil && a.lasts.keep(staying, was) == nil {
+		f.log.Info("a call of the voice model's server is not joined again", zap.String("call", id), zap.Error(err))
+		err = nil
+	}
+	if err != nil { // another instance is in it, or nobody knows: whoever has the caller next looks again
 		f.log.Warn("call of the voice model's server not joined again", zap.String("call", id), zap.Error(err))
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/realtime/rtc/rtctest"
@@ -255,6 +257,56 @@ func TestLastingCallOver(t *testing.T) {
 				}
 			}
 			rtctest.Eventually(t, "it to be forgotten", func() bool { _, kept := all.look("rtc_1"); return !kept })
+		})
+	}
+}
+
+// TestLastingCallLimited: a call that is one too many for its key is waited for, since it may count elsewhere still.
+// Then it is over, unless another instance that lives is in it, or this one ends first.
+func TestLastingCallLimited(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in         string
+		ends, kept bool
+	}{
+		"nobody is in it":    {"", false, false},
+		"another is in it":   {"a", false, true},
+		"this instance ends": {"", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, was := newCallBook(), lastingCall{By: "their key"}
+				all.in["rtc_1"] = tt.in
+				all.left[someone.Caller.String()] = map[string]string{"rtc_1": handoff.Encode(was)}
+				counts := &register{of: map[string]CallsHere{"a key k": {Number: 1, Calls: 1}}}
+				cfg := Config{ModelURL: "ws://127.0.0.1:1", Router: &listener{}, OpenCalls: registerOf{counts, "b"}}
+				registered{all, "b"}.lasts(&cfg)
+				cfg.Again = func(_ context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
+					return handoff.Grant{Caller: c, By: by, Key: "k", KeyLimits: handoff.Limits{Calls: 1}}, nil
+				}
+				front, err := NewFront(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, end := context.WithCancel(t.Context())
+				defer end()
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					front.resume(ctx, t.Context(), someone.Caller, "rtc_1", was)
+				}()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if _, kept := all.look("rtc_1"); !kept {
+					t.Error("it is not waited for")
+				}
+				if tt.ends {
+					end()
+				}
+				<-over
+				if _, kept := all.look("rtc_1"); kept != tt.kept {
+					t.Errorf("it is kept: %t, want %t", kept, tt.kept)
+				}
+			})
 		})
 	}
 }
