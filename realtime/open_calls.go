@@ -47,7 +47,7 @@ func (p *admission) fits(ctx context.Context) *handoff.Error {
 			continue
 		}
 		q.mu.Lock()
-		q.shared[s.name] = struct{}{}
+		q.shared[s.name] = false
 		q.mu.Unlock()
 		fits, err := q.others.CountCalls(ctx, s.name, s.count, s.limits.Calls)
 		switch {
@@ -91,7 +91,8 @@ func (q *quota) tell(ctx context.Context) {
 	}
 }
 
-// tellNow tells of what the others know an older count of, or of all that they know.
+// tellNow tells of what the others know an older count of, or of all that they know. That none is open is told with two
+// ticks more: what counts them may come back as it was a moment ago.
 func (q *quota) tellNow(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, meterWait)
 	defer cancel()
@@ -110,8 +111,12 @@ func (q *quota) tellNow(ctx context.Context, all bool) {
 		q.mu.Lock()
 		if err != nil {
 			q.stale[name] = struct{}{} // with the next tick
-		} else if _, stale := q.stale[name]; !stale && count.Calls == 0 && q.open[name] == 0 {
-			delete(q.shared, name)
+		} else if _, stale := q.stale[name]; all && !stale && count.Calls == 0 && q.open[name] == 0 {
+			if q.shared[name] {
+				delete(q.shared, name)
+			} else {
+				q.shared[name] = true
+			}
 		}
 		q.mu.Unlock()
 		if err != nil {

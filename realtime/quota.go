@@ -45,7 +45,7 @@ type quota struct {
 	mu     sync.Mutex
 	open   map[string]int      // Guarded by mu: open calls by name
 	counts uint64              // Guarded by mu: how many counts were taken to be told to the others
-	shared map[string]struct{} // Guarded by mu: names of which the others know a count
+	shared map[string]bool     // Guarded by mu: names the others know a count of; true: of none open, told by a tick
 	stale  map[string]struct{} // Guarded by mu: those of which they know an older one
 	told   chan struct{}       // capacity 1; a token in it asks to tell them
 }
@@ -53,7 +53,7 @@ type quota struct {
 func newQuota(c Config) *quota {
 	return &quota{
 		spending: c.Spending, tariff: c.Tariff, billed: c.Billed, partings: c.Partings, others: c.OpenCalls, log: c.Log,
-		open: map[string]int{}, shared: map[string]struct{}{}, stale: map[string]struct{}{}, told: make(chan struct{}, 1),
+		open: map[string]int{}, shared: map[string]bool{}, stale: map[string]struct{}{}, told: make(chan struct{}, 1),
 	}
 }
 
