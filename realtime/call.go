@@ -387,8 +387,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 // leaveModel leaves nothing open at the model: every request has an output.
 func (c *Call) leaveModel() {
 	state, output := c.hearing.attached, `{"status":"the call has ended"}`
-	moves := state != nil && state.lasts.hasMoved()
-	if moves {
+	if state != nil && state.lasts.hasMoved() {
 		output = lostOutput
 	}
 	for callID, r := range c.saying.requests {
@@ -396,7 +395,7 @@ func (c *Call) leaveModel() {
 			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, output))
 		}
 	}
-	if state != nil && !moves && c.mask.Begun() {
+	if state != nil && c.mask.Begun() { // what the model asked for before another instance is in the call would be lost
 		c.legs.model.Send(c.mask.Leave())
 	}
 }

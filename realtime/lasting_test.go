@@ -158,6 +158,8 @@ func TestLastingCall(t *testing.T) {
 	}()
 	<-resumed
 	p.front.Leave(someone.Caller)
+	p.tools("weather") // it asks for nothing while neither is in it
+	p.tools(allOurs...)
 	rtctest.Eventually(t, "the second to be in it", func() bool { return len(other.Calls(someone)) == 1 })
 	rtctest.Eventually(t, "the first not to be", func() bool { return p.open() == 0 })
 	writes(t, p.caller, "run the tests on bigpc")
