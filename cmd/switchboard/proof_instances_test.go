@@ -35,7 +35,7 @@ type team struct {
 	f      *farm
 	sites  []*site
 	ways   []*cutter // to the Redis; none where Sentinels name it
-	there  []*child
+	there  []*child // Guarded by mu once they run, but for who starts them
 	client *http.Client
 
 	mu    sync.Mutex
@@ -78,8 +78,11 @@ func newTeamBy(t *testing.T, url, voice string) *team {
 
 // start starts an instance, and waits until it serves.
 func (w *team) start(i int) {
-	w.there[i] = w.sites[i].start()
-	w.there[i].up("bigpc", "laptop")
+	c := w.sites[i].start()
+	w.mu.Lock()
+	w.there[i] = c
+	w.mu.Unlock()
+	c.up("bigpc", "laptop")
 }
 
 // balance keeps a list of who is ready, until stop is called.

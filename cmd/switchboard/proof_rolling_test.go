@@ -154,11 +154,7 @@ func TestProofRollingRestart(t *testing.T) {
 			if code := <-ended; code != 0 {
 				t.Errorf("exit code %d", code)
 			}
-			c := w.sites[i].start()
-			w.mu.Lock()
-			w.there[i] = c
-			w.mu.Unlock()
-			c.up("bigpc", "laptop")
+			w.start(i)
 			mu.Lock()
 			if gap := meter.read(); gap > tooLong {
 				invalid++
