@@ -35,7 +35,7 @@ type team struct {
 	f      *farm
 	sites  []*site
 	ways   []*cutter // to the Redis; none where Sentinels name it
-	there  []*child // Guarded by mu once they run, but for who starts them
+	there  []*child  // Guarded by mu once they run, but for who starts them
 	client *http.Client
 
 	mu    sync.Mutex
