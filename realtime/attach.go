@@ -98,8 +98,8 @@ func (f *Front) enter(id string) {
 // serveAttached calls answered when the request was answered; w and r are not used after that. A socket that is dialled
 // again begins, to the router, a next call, in which nothing is said that was heard in this one.
 func (f *Front) serveAttached(
-	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, state *attached,
-	answered func(),
+	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
+	state *attached, answered func(),
 ) {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
@@ -279,8 +279,8 @@ const (
 )
 
 // lostOutput answers a request of which it is not known what came of it.
-const lostOutput = `{"status":"unknown","say":"","note":"The connection was lost for a moment. What was begun goes on; ` +
-	`do not call again. What comes of it will be told."}`
+const lostOutput = `{"status":"unknown","say":"","note":"The connection was lost for a moment. ` +
+	`What was begun goes on; do not call again. What comes of it will be told."}`
 
 // An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
 type attached struct {

@@ -30,8 +30,8 @@ const lastingWithin = 2 * time.Second
 
 // resumedNote tells the model of a call that another instance was in before.
 const resumedNote = "The connection to Switchboard was lost for a moment and is back. What was begun goes on, and " +
-	"what comes of it will be told: do not call a tool again for it, also where a function call has no output; status tells what " +
-	"became of it. Say nothing of this unless asked."
+	"what comes of it will be told: do not call a tool again for it, also where a function call has no output; " +
+	"status tells what became of it. Say nothing of this unless asked."
 
 // A lastingCall is what another instance needs to go on in a call of the provider. It is kept as JSON.
 type lastingCall struct {
@@ -96,7 +96,8 @@ func (l *lasting) drop(ctx context.Context, over bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastingWithin)
 	defer cancel()
 	if err := l.store.Drop(ctx, l.grant.Caller, l.id, over && l.isKept()); err != nil {
-		l.log.Warn("not kept that a call of the voice model's server was left", zap.String("call", l.id), zap.Error(err))
+		l.log.Warn("not kept that a call of the voice model's server was left",
+			zap.String("call", l.id), zap.Error(err))
 	}
 }
 

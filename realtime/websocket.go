@@ -95,8 +95,9 @@ func (f *Front) openWebSocket(
 	}
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
 		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
-		c.hearing.yielding.lowers = query.Get(lowers) == "1" && tellsOurs(query) // without those it is not told when to stop
-		if c.legs.tells = tellsOurs(query); c.legs.tells {                       // a browser cannot read the answer to an upgrade
+		c.legs.tells = tellsOurs(query)
+		c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
+		if c.legs.tells {                                                    // a browser cannot read the answer to an upgrade
 			client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
 		}
 		if c.session.opening = first; first != nil {

@@ -201,7 +201,13 @@ func TestLeaveAsAStreamBegins(t *testing.T) {
 	n := &neighbours{here: []string{"owner"}}
 	s, base := serve(t, newWorld(), func(c *Config) { c.Peers = n })
 	n.routed = func() { s.Leave(handoff.Caller{Principal: "owner"}) }
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/events", nil)
+	readsToTheEnd(t, base+"/fleet/events")
+}
+
+// readsToTheEnd reads an answer to the owner, until it ends as answers do.
+func readsToTheEnd(t *testing.T, address string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	must(t, err)
 	r.Header.Set("Authorization", "Bearer "+ownerKey)
 	answer, err := http.DefaultClient.Do(r)
@@ -228,20 +234,9 @@ func (l listening) Serve(w http.ResponseWriter, r *http.Request, _ handoff.Grant
 func TestDrainEndsListening(t *testing.T) {
 	program := listening{make(chan struct{}, 2)}
 	s, base := serve(t, newWorld(), func(c *Config) { c.Peers, c.MCP = &neighbours{here: []string{"owner"}}, program })
-	listen := func() {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/mcp", nil)
-		must(t, err)
-		r.Header.Set("Authorization", "Bearer "+ownerKey)
-		answer, err := http.DefaultClient.Do(r)
-		must(t, err)
-		defer answer.Body.Close()
-		if _, err := io.ReadAll(answer.Body); err != nil {
-			t.Error(err)
-		}
-	}
 	go func() { <-program.began; s.Drain() }()
-	listen()
-	listen()
+	readsToTheEnd(t, base+"/mcp")
+	readsToTheEnd(t, base+"/mcp")
 }
 
 // An instance that is to end has each connection closed by the answer that it carries next: clients that hold some open

@@ -197,7 +197,8 @@ func (c *checker) mcp() {
 	case err == nil && !servers.Loopback(host):
 		c.bad("mcp.oauth", "needs public_url, the https address at which programs elsewhere reach this page")
 	case c.isSet("peers"):
-		c.bad("mcp.oauth", "needs public_url with peers: what is let in counts at one address, which all instances share")
+		c.bad("mcp.oauth", "needs public_url with peers: what is let in counts at one address, "+
+			"which all instances share")
 	}
 }
 

@@ -99,7 +99,8 @@ func New(cfg Config) *Calls {
 func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
 	box := newInbox(voice, &c.counts.reports)
 	s := &serving{
-		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
+		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10),
+		grant: g, box: box,
 		language: cmp.Or(wording.Language(g.Language), c.cfg.Language),
 		runs:     map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}

@@ -102,8 +102,8 @@ func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 // early gives a function call the output that its run goes on.
 func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Floor) {
 	o.answered = true
-	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: s.language.EarlyAnswer(o.rec, waits).Encode(),
-		Floor: floor})
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Floor: floor,
+		Text: s.language.EarlyAnswer(o.rec, waits).Encode()})
 	s.pace(speech.AnsweredEvent{ID: id})
 }
 

@@ -96,7 +96,8 @@ type timer struct {
 
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
 	return &machine{
-		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds, log: log.With(zap.String("server", about.Name)),
+		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds,
+		log:    log.With(zap.String("server", about.Name)),
 		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()), lost: make(chan struct{}),
 	}
 }
