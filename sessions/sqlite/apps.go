@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"time"
 
 	"switchboard/handoff"
@@ -45,23 +44,9 @@ func (s apps) Apps(ctx context.Context, principal string) ([]sessions.App, error
 }
 
 func (s apps) apps(ctx context.Context, where, arg string) ([]sessions.App, error) {
-	all := []sessions.App{}
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT body FROM apps WHERE ends > ? AND "+where,
-		time.Now().UnixNano(), arg)) {
-		var body []byte
-		var a sessions.App
-		if err == nil {
-			err = row.Scan(&body)
-		}
-		if err == nil {
-			err = json.Unmarshal(body, &a)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		all = append(all, a)
-	}
-	return all, nil
+	all, err := bodiesOf[sessions.App](ctx, s.read, "SELECT body FROM apps WHERE ends > ? AND "+where,
+		time.Now().UnixNano(), arg)
+	return all, s.fault(err)
 }
 
 // DropApp implements [sessions.Apps].

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
-	"errors"
 	"time"
 
 	"switchboard/sessions"
@@ -32,32 +30,22 @@ func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
 // SpendCode implements [sessions.Codes].
 func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (c sessions.Code, found bool, err error) {
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		c, found = sessions.Code{Sum: sum}, false
-		if err := endCodes(ctx, tx); err != nil {
+		err := endCodes(ctx, tx)
+		if err == nil {
+			found, err = s.found(tx.QueryRowContext(ctx, "DELETE FROM codes WHERE sum = ? "+
+				"RETURNING sum, principal, key, ends", sum[:]).
+				Scan(digest{&c.Sum}, &c.Principal, digest{&c.Key}, nanos{&c.Ends}))
+		}
+		if found || err != nil {
 			return err
 		}
-		var key []byte
-		var ends int64
-		err := tx.QueryRowContext(ctx, "DELETE FROM codes WHERE sum = ? RETURNING principal, key, ends", sum[:]).
-			Scan(&c.Principal, &key, &ends)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			if _, err := tx.ExecContext(ctx, "UPDATE codes SET guesses = guesses + 1"); err != nil {
-				return err
-			}
-			_, err = tx.ExecContext(ctx, "DELETE FROM codes WHERE guesses >= ?", sessions.MaxGuesses)
-			return err
-		case err != nil:
+		if _, err := tx.ExecContext(ctx, "UPDATE codes SET guesses = guesses + 1"); err != nil {
 			return err
 		}
-		copy(c.Key[:], key)
-		c.Ends, found = time.Unix(0, ends).UTC(), true
-		return nil
+		_, err = tx.ExecContext(ctx, "DELETE FROM codes WHERE guesses >= ?", sessions.MaxGuesses)
+		return err
 	})
-	if err != nil || !found {
-		return sessions.Code{}, false, err
-	}
-	return c, true, nil
+	return c, found && err == nil, err
 }
 
 // endCodes forgets the codes that have ended.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"errors"
 	"time"
 
 	"switchboard/sessions"
@@ -17,11 +16,9 @@ const loginColumns = "principal, id, sum, key, host, device, made, used, ends"
 
 // PutLogin keeps a login, in the place of one of the same principal with the same id.
 func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
-		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO logins ("+loginColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			l.Principal, l.ID, l.Sum[:], l.Key[:], l.Host, l.Device, l.Made.UnixNano(), l.Used.UnixNano(), l.Ends.UnixNano())
-		return err
-	})
+	_, err := s.changed(ctx, "INSERT OR REPLACE INTO logins ("+loginColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		l.Principal, l.ID, l.Sum[:], l.Key[:], l.Host, l.Device, l.Made.UnixNano(), l.Used.UnixNano(), l.Ends.UnixNano())
+	return err
 }
 
 // Login finds a login by the sum of its token; one that has ended is none.
@@ -41,24 +38,13 @@ func (s credentials) Logins(ctx context.Context, principal string) ([]sessions.L
 }
 
 func (s credentials) logins(ctx context.Context, where string, arg any) ([]sessions.Login, error) {
-	all := []sessions.Login{}
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where,
-		time.Now().UnixNano(), arg)) {
-		var l sessions.Login
-		var sum, key []byte
-		var made, used, ends int64
-		if err == nil {
-			err = row.Scan(&l.Principal, &l.ID, &sum, &key, &l.Host, &l.Device, &made, &used, &ends)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		copy(l.Sum[:], sum)
-		copy(l.Key[:], key)
-		l.Made, l.Used, l.Ends = time.Unix(0, made).UTC(), time.Unix(0, used).UTC(), time.Unix(0, ends).UTC()
-		all = append(all, l)
-	}
-	return all, nil
+	rows, err := s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where,
+		time.Now().UnixNano(), arg)
+	all, err := collect(rows, err, func(row *sql.Rows, l *sessions.Login) error {
+		return row.Scan(&l.Principal, &l.ID, digest{&l.Sum}, digest{&l.Key}, &l.Host, &l.Device, nanos{&l.Made},
+			nanos{&l.Used}, nanos{&l.Ends})
+	})
+	return all, s.fault(err)
 }
 
 // DropLogin ends a login of a principal; false when there is none with the id.
@@ -88,19 +74,9 @@ func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (kep
 
 // Secret finds a client secret by the sum of its text; one that has ended is none.
 func (s credentials) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
-	secret := sessions.Secret{Sum: sum}
-	var key []byte
-	var ends int64
-	err := s.read.QueryRowContext(ctx, "SELECT principal, key, user, session, ends FROM secrets WHERE sum = ? AND "+
-		"ends > ?", sum[:], time.Now().UnixNano()).
-		Scan(&secret.Principal, &key, &secret.User, &secret.Session, &ends)
-	if errors.Is(err, sql.ErrNoRows) {
-		return sessions.Secret{}, false, nil
-	}
-	if err != nil {
-		return sessions.Secret{}, false, s.fault(err)
-	}
-	copy(secret.Key[:], key)
-	secret.Ends = time.Unix(0, ends).UTC()
-	return secret, true, nil
+	var secret sessions.Secret
+	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT sum, principal, key, user, session, ends FROM secrets "+
+		"WHERE sum = ? AND ends > ?", sum[:], time.Now().UnixNano()).Scan(digest{&secret.Sum}, &secret.Principal,
+		digest{&secret.Key}, &secret.User, &secret.Session, nanos{&secret.Ends}))
+	return secret, found, err
 }

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"math"
 	"time"
 
@@ -47,17 +45,9 @@ func (s documents) Document(ctx context.Context, owner handoff.Caller, id string
 		return sessions.Document{}, false, err
 	}
 	d := sessions.Document{Owner: owner, ID: id}
-	var ends int64
-	err = s.read.QueryRowContext(ctx, "SELECT body, ends FROM documents WHERE owner = ? AND id = ? AND ends > ?", name,
-		id, time.Now().UnixMilli()).Scan(&d.Body, &ends)
-	if errors.Is(err, sql.ErrNoRows) {
-		return sessions.Document{}, false, nil
-	}
-	if err != nil {
-		return sessions.Document{}, false, s.fault(err)
-	}
-	d.Ends = time.UnixMilli(ends).UTC()
-	return d, true, nil
+	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT body, ends FROM documents WHERE owner = ? AND id = ? "+
+		"AND ends > ?", name, id, time.Now().UnixMilli()).Scan(&d.Body, millis{&d.Ends}))
+	return d, found, err
 }
 
 // DropDocument implements [sessions.Documents].

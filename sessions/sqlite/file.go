@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"os"
 	"slices"
@@ -217,23 +217,54 @@ func affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// each yields rows to be scanned, or the error that ended them.
-func each(rows *sql.Rows, err error) iter.Seq2[*sql.Rows, error] {
-	return func(yield func(*sql.Rows, error) bool) {
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer func() { _ = rows.Close() }() // its error comes with Err
-		for rows.Next() {
-			if !yield(rows, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(nil, err)
-		}
+// collect reads rows, each by scan.
+func collect[T any](rows *sql.Rows, err error, scan func(row *sql.Rows, one *T) error) ([]T, error) {
+	if err != nil {
+		return nil, err
 	}
+	defer func() { _ = rows.Close() }() // its error comes with Err
+	all := []T{}
+	for rows.Next() {
+		var one T
+		if err := scan(rows, &one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// found reports whether a row that was scanned was there.
+func (f *file) found(err error) (bool, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, f.fault(err)
+}
+
+// A digest is a SHA-256 in a column.
+type digest struct{ sum *[sha256.Size]byte }
+
+// Scan implements [sql.Scanner].
+func (d digest) Scan(value any) error {
+	sum, ok := value.([]byte)
+	if !ok || copy(d.sum[:], sum) != sha256.Size {
+		return fmt.Errorf("%T is no SHA-256", value)
+	}
+	return nil
+}
+
+// A nanos is a time in a column, in Unix nanoseconds.
+type nanos struct{ at *time.Time }
+
+// Scan implements [sql.Scanner].
+func (n nanos) Scan(value any) error {
+	ns, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("%T is no time", value)
+	}
+	*n.at = time.Unix(0, ns).UTC()
+	return nil
 }
 
 // fenced refuses what a life writes after another one has opened the file.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"math"
 	"strings"
 
@@ -60,14 +59,11 @@ func (s *handoffs) Body(ctx context.Context, c handoff.Caller, key string) (ledg
 		return ledger.Body{}, false, err
 	}
 	var body ledger.Body
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(b.prompt, ''), coalesce(b.text, ''), coalesce(b.did, ''), "+
-		"coalesce(r.request, '') FROM entries e "+
+	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT coalesce(b.prompt, ''), coalesce(b.text, ''), "+
+		"coalesce(b.did, ''), coalesce(r.request, '') FROM entries e "+
 		"LEFT JOIN bodies b ON b.id = e.id LEFT JOIN requests r ON r.id = e.id WHERE e.caller = ? AND e.key = ?",
-		name, key).Scan(&body.Prompt, &body.Text, &body.Did, &body.Request)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Body{}, false, nil
-	}
-	return body, err == nil && body != ledger.Body{}, s.fault(err)
+		name, key).Scan(&body.Prompt, &body.Text, &body.Did, &body.Request))
+	return body, found && body != ledger.Body{}, err
 }
 
 // Find returns the entry of a key; see [ledger.History].
@@ -78,24 +74,15 @@ func (s *handoffs) Find(ctx context.Context, c handoff.Caller, key string) (ledg
 	}
 	row, err := scanEntry(s.read.QueryRowContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE caller = ? "+
 		"AND key = ?", name, key))
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Entry{}, false, nil
-	}
-	return row.Entry, err == nil, s.fault(err)
+	found, err := s.found(err)
+	return row.Entry, found, err
 }
 
 // Owned returns for whom threads were made; see [ledger.Owners].
 func (s *handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
-	var all []ledger.Owned
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT server, thread, principal, user FROM owned ORDER BY id")) {
-		var o ledger.Owned
-		if err == nil {
-			err = row.Scan(&o.Server, &o.Thread, &o.Caller.Principal, &o.Caller.User)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		all = append(all, o)
-	}
-	return all, nil
+	rows, err := s.read.QueryContext(ctx, "SELECT server, thread, principal, user FROM owned ORDER BY id")
+	all, err := collect(rows, err, func(row *sql.Rows, o *ledger.Owned) error {
+		return row.Scan(&o.Server, &o.Thread, &o.Caller.Principal, &o.Caller.User)
+	})
+	return all, s.fault(err)
 }

@@ -130,19 +130,8 @@ func scanEntry(row interface{ Scan(into ...any) error }) (entryRow, error) {
 }
 
 // scanEntries reads all rows.
-func scanEntries(found *sql.Rows, err error) ([]entryRow, error) {
-	var all []entryRow
-	for row, err := range each(found, err) {
-		if err != nil {
-			return nil, err
-		}
-		r, err := scanEntry(row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
+func scanEntries(rows *sql.Rows, err error) ([]entryRow, error) {
+	return collect(rows, err, func(row *sql.Rows, r *entryRow) error { return row.Scan(r.places()...) })
 }
 
 // Advance writes one step of the ledger in one transaction; see [ledger.Ledger].

@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"time"
+	"database/sql"
 
 	"switchboard/sessions"
 )
@@ -15,30 +15,18 @@ func (s machines) PutMachine(ctx context.Context, m sessions.Machine) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx transaction) error {
-		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO machines (key, name, joined, body) VALUES (?, ?, ?, ?)", m.Key,
-			m.Name, m.Joined.UnixMilli(), m.Body)
-		return err
-	})
+	_, err := s.changed(ctx, "INSERT OR REPLACE INTO machines (key, name, joined, body) VALUES (?, ?, ?, ?)", m.Key,
+		m.Name, m.Joined.UnixMilli(), m.Body)
+	return err
 }
 
 // Machines implements [sessions.Machines].
 func (s machines) Machines(ctx context.Context) ([]sessions.Machine, error) {
-	all := []sessions.Machine{}
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT key, name, joined, body FROM machines "+
-		"ORDER BY joined, name")) {
-		var m sessions.Machine
-		var joined int64
-		if err == nil {
-			err = row.Scan(&m.Key, &m.Name, &joined, &m.Body)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		m.Joined = time.UnixMilli(joined).UTC()
-		all = append(all, m)
-	}
-	return all, nil
+	rows, err := s.read.QueryContext(ctx, "SELECT key, name, joined, body FROM machines ORDER BY joined, name")
+	all, err := collect(rows, err, func(row *sql.Rows, m *sessions.Machine) error {
+		return row.Scan(&m.Key, &m.Name, millis{&m.Joined}, &m.Body)
+	})
+	return all, s.fault(err)
 }
 
 // DropMachine implements [sessions.Machines].

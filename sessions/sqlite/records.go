@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -31,37 +30,25 @@ func (s records) putRecord(ctx context.Context, r sessions.Record, otherwise str
 	if r.Body == nil {
 		r.Body = []byte{}
 	}
-	full := false
-	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
-		err := tx.QueryRowContext(ctx, "INSERT INTO records (kind, name, body) SELECT ?1, ?2, ?3 WHERE "+
+	return r, s.change(ctx, func(ctx context.Context, tx transaction) error {
+		kept, err := s.found(tx.QueryRowContext(ctx, "INSERT INTO records (kind, name, body) SELECT ?1, ?2, ?3 WHERE "+
 			"(SELECT count(*) FROM records WHERE kind = ?1 AND name <> ?2) < ?4 ON CONFLICT (kind, name) "+otherwise+
-			" RETURNING body", r.Kind, r.Name, r.Body, sessions.MaxRecords).Scan(&r.Body)
-		if full = errors.Is(err, sql.ErrNoRows); full {
-			return nil
+			" RETURNING body", r.Kind, r.Name, r.Body, sessions.MaxRecords).Scan(&r.Body))
+		if err == nil && !kept {
+			err = handoff.Fault(handoff.CodeLimited, "there are too many of them", r.Kind)
 		}
 		return err
 	})
-	if err == nil && full {
-		err = handoff.Fault(handoff.CodeLimited, "there are too many of them", r.Kind)
-	}
-	return r, err
 }
 
 // Records implements [sessions.Records].
 func (s records) Records(ctx context.Context, kind string) ([]sessions.Record, error) {
-	all := []sessions.Record{}
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT name, body FROM records WHERE kind = ? ORDER BY name",
-		kind)) {
-		r := sessions.Record{Kind: kind}
-		if err == nil {
-			err = row.Scan(&r.Name, &r.Body)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		all = append(all, r)
-	}
-	return all, nil
+	rows, err := s.read.QueryContext(ctx, "SELECT name, body FROM records WHERE kind = ? ORDER BY name", kind)
+	all, err := collect(rows, err, func(row *sql.Rows, r *sessions.Record) error {
+		r.Kind = kind
+		return row.Scan(&r.Name, &r.Body)
+	})
+	return all, s.fault(err)
 }
 
 // DropRecord implements [sessions.Records].

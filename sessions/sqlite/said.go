@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -73,25 +72,16 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 	if match := matching(sessions.SearchWords(q.Search)); match != "" {
 		text, args = text+" AND id IN (SELECT rowid FROM said_words WHERE said_words MATCH ?)", append(args, match)
 	}
-	for row, err := range each(s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?",
-		append(args, q.Size()+1)...)) {
-		var l sessions.Said
-		var at int64
-		if err == nil {
-			err = row.Scan(&l.ID, &at, &l.Who, &l.Text)
-		}
-		if err != nil {
-			return page, s.fault(err)
-		}
-		if len(page.Lines) == q.Size() {
-			last := page.Lines[len(page.Lines)-1]
-			page.Next = sessions.Mark{At: last.At.UnixMilli(), Key: last.ID}.String()
-			break
-		}
-		l.At = time.UnixMilli(at).UTC()
-		page.Lines = append(page.Lines, l)
+	rows, err := s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?", append(args, q.Size()+1)...)
+	page.Lines, err = collect(rows, err, func(row *sql.Rows, l *sessions.Said) error {
+		return row.Scan(&l.ID, millis{&l.At}, &l.Who, &l.Text)
+	})
+	if len(page.Lines) > q.Size() {
+		page.Lines = page.Lines[:q.Size()]
+		last := page.Lines[q.Size()-1]
+		page.Next = sessions.Mark{At: last.At.UnixMilli(), Key: last.ID}.String()
 	}
-	return page, nil
+	return page, s.fault(err)
 }
 
 // DropSaid forgets all that a caller said and heard.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,21 +20,19 @@ func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky,
 	if err != nil {
 		return nil, err
 	}
+	type fieldValue struct{ field, value string }
+	rows, err := s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND changed > ?", name,
+		time.Now().Add(-sessions.StickyFor).UnixMilli())
+	kept, err := collect(rows, err, func(row *sql.Rows, f *fieldValue) error { return row.Scan(&f.field, &f.value) })
+	if err != nil {
+		return nil, s.fault(err)
+	}
 	all := []handoff.Sticky{}
-	for row, err := range each(s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND "+
-		"changed > ?",
-		name, time.Now().Add(-sessions.StickyFor).UnixMilli())) {
-		var field, value string
-		if err == nil {
-			err = row.Scan(&field, &value)
-		}
-		if err != nil {
-			return nil, s.fault(err)
-		}
-		sticky, ok := sessions.DecodeSticky(field, value)
+	for _, f := range kept {
+		sticky, ok := sessions.DecodeSticky(f.field, f.value)
 		if !ok { // one bad entry must not hide the others
 			s.counts.badEntries.Add(1)
-			s.log.Warn("unreadable sticky thread left out", zap.String("caller", name), zap.String("field", field))
+			s.log.Warn("unreadable sticky thread left out", zap.String("caller", name), zap.String("field", f.field))
 			continue
 		}
 		all = append(all, sticky)

@@ -60,22 +60,15 @@ func (r txRows) Turn(thread, id string) (threads.Turn, error) {
 }
 
 // bodiesOf reads the bodies of rows.
-func bodiesOf[T any](ctx context.Context, tx transaction, query string, args ...any) (all []T, _ error) {
-	for row, err := range each(tx.QueryContext(ctx, query, args...)) {
-		var value T
+func bodiesOf[T any](ctx context.Context, tx transaction, query string, args ...any) ([]T, error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	return collect(rows, err, func(row *sql.Rows, value *T) error {
 		var body []byte
-		if err == nil {
-			err = row.Scan(&body)
+		if err := row.Scan(&body); err != nil {
+			return err
 		}
-		if err == nil {
-			err = json.Unmarshal(body, &value)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, value)
-	}
-	return all, nil
+		return json.Unmarshal(body, value)
+	})
 }
 
 // bodyOf reads the body of one row; the zero value when there is none.
@@ -174,18 +167,12 @@ func ownOf(ctx context.Context, tx transaction, t threads.Thread, seen int) (thr
 		"BY first", t.ID, seen); err != nil {
 		return r, err
 	}
-	for row, err := range each(tx.QueryContext(ctx, "SELECT turn, source, json FROM items WHERE thread = ? AND place < "+
-		"? ORDER BY place", t.ID, seen)) {
-		var it threads.Item
-		if err == nil {
-			err = row.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
-		}
-		if err != nil {
-			return r, err
-		}
-		r.Items = append(r.Items, it)
-	}
-	return r, nil
+	rows, err := tx.QueryContext(ctx, "SELECT turn, source, json FROM items WHERE thread = ? AND place < ? ORDER BY place",
+		t.ID, seen)
+	r.Items, err = collect(rows, err, func(row *sql.Rows, it *threads.Item) error {
+		return row.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
+	})
+	return r, err
 }
 
 // List returns the threads of an owner in which anything ran, newest first.
