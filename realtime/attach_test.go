@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -27,7 +26,7 @@ type provider struct {
 	model  string        // the address that fronts dial
 	grant  handoff.Grant // of who attaches
 	front  *Front
-	edge   *httptest.Server
+	edge   string
 	caller *websocket.Conn // of the product
 	id     string          // of its call
 
@@ -48,57 +47,34 @@ const transcribes = `{"type":"session.update","session":{"type":"realtime","outp
 func provide(t *testing.T, script *simulator.Script, router *listener, more ...func(*Config)) *provider {
 	rtctest.NoLeaks(t)
 	p := &provider{t: t, grant: someone}
-	model := listenLocal(t)
-	between := listenLocal(t)
+	model, between := simulates(t, simulator.Config{Script: script, Hurry: 20}), listenLocal(t)
 	p.model = "ws://" + between.Addr().String() + "/v1/realtime?model=x"
 	cfg := Config{ModelURL: p.model, Router: router, Tools: ours}
 	for _, change := range more {
 		change(&cfg)
 	}
-	var err error
-	if p.front, err = NewFront(cfg); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 2)
-	go func() { ran <- simulator.New(simulator.Config{Script: script, Hurry: 20}).Serve(ctx, model) }()
-	go func() { ran <- p.front.Run(ctx) }()
 	var relayed sync.WaitGroup
-	relayed.Go(func() { p.relay(between, model.Addr().String(), &relayed) })
-	p.edge = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		p.front.ServeAttach(w, r, p.grant, string(body))
-	}))
-	caller, answer, err := websocket.DefaultDialer.Dial("ws://"+model.Addr().String()+"/v1/realtime?model=x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.caller, p.id = caller, strings.TrimPrefix(answer.Header.Get("Location"), callPath)
 	t.Cleanup(func() {
-		_ = caller.Close()
-		stop()
-		for range 2 {
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
-		}
 		_ = between.Close()
 		p.cut()
 		relayed.Wait()
-		p.edge.Close()
 	})
+	relayed.Go(func() { p.relay(between, model, &relayed) })
+	p.front = runs(t, cfg)
+	p.edge = serves(t, func(w http.ResponseWriter, r *http.Request, _ handoff.Grant) {
+		body, _ := io.ReadAll(r.Body)
+		p.front.ServeAttach(w, r, p.grant, string(body))
+	})
+	caller, answer, err := websocket.DefaultDialer.Dial("ws://"+model+"/v1/realtime?model=x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = caller.Close() })
+	p.caller, p.id = caller, strings.TrimPrefix(answer.Header.Get("Location"), callPath)
 	expect(t, caller, "session.created")
 	send(t, caller, theirs)
 	expect(t, caller, "session.updated")
 	return p
-}
-
-func listenLocal(t *testing.T) net.Listener {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // relay carries what the front dials to the simulator.
@@ -138,7 +114,7 @@ func (p *provider) cut() {
 // attach asks the front to join a call.
 func (p *provider) attach(id string) (status int, body string) {
 	p.t.Helper()
-	answer, err := http.Post(p.edge.URL, "", strings.NewReader(id))
+	answer, err := http.Post(p.edge, "", strings.NewReader(id))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -398,14 +374,8 @@ func TestAttachRefusedByTheProvider(t *testing.T) {
 			asked <- r
 			w.WriteHeader(status)
 		}))
-		front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") +
+		front := runs(t, Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") +
 			"/v1/realtime?model=x&api-version=1", Key: "sk", Router: &listener{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ran := make(chan error, 1)
-		go func() { ran <- front.Run(ctx) }()
 		r, w := httptest.NewRequest(http.MethodPost, "/v1/realtime/attach", nil), httptest.NewRecorder()
 		r.Header.Set(safetyHeader, "alice")
 		front.ServeAttach(w, r, someone, "rtc_1")
@@ -415,10 +385,6 @@ func TestAttachRefusedByTheProvider(t *testing.T) {
 		if r := <-asked; r.Header.Get(safetyHeader) != "alice" || r.Header.Get("Authorization") != "Bearer sk" ||
 			r.URL.RawQuery != "api-version=1&call_id=rtc_1" {
 			t.Errorf("asked %s with %v", r.URL, r.Header)
-		}
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
 		}
 		far.Close()
 	}
@@ -432,15 +398,8 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer far.Close()
-	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime",
-		Router: &listener{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	front := runs(t, Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime", Router: &listener{}})
 	front.reach = time.Hour // only leaving ends the dial
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- front.Run(ctx) }()
 	w, answered := httptest.NewRecorder(), make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -453,9 +412,5 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 	<-answered
 	if code := gjson.Get(w.Body.String(), "error.code").String(); code != string(handoff.CodeNotFound) {
 		t.Errorf("answered %d %s", w.Code, w.Body)
-	}
-	stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
 	}
 }

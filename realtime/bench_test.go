@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -49,11 +48,7 @@ func BenchmarkRelay(b *testing.B) {
 				}
 			}))
 			defer model.Close()
-			client, _, err := websocket.DefaultDialer.Dial(relay.open(b, model.Listener.Addr().String()), nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() { _ = client.Close() }()
+			client := connects(b, relay.open(b, model.Listener.Addr().String()))
 			b.ReportAllocs()
 			for b.Loop() {
 				for range benchFrames {
@@ -68,31 +63,11 @@ func BenchmarkRelay(b *testing.B) {
 }
 
 func benchFront(b *testing.B, model string) string {
-	front, err := NewFront(Config{ModelURL: "ws://" + model, Router: &listener{}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(b.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- front.Run(ctx) }()
-	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
-		front.ServeWebSocket(w, r, someone)
-	}))
-	b.Cleanup(func() {
-		stop()
-		<-ran
-		edge.Close()
-	})
-	return "ws" + strings.TrimPrefix(edge.URL, "http")
+	return serves(b, runs(b, Config{ModelURL: "ws://" + model, Router: &listener{}}).ServeWebSocket)
 }
 
 func benchCopy(b *testing.B, model string) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = l.Close() })
+	l := listenLocal(b)
 	go func() {
 		near, err := l.Accept()
 		if err != nil {
@@ -106,7 +81,7 @@ func benchCopy(b *testing.B, model string) string {
 		_, _ = io.Copy(far, near)
 		_ = far.Close()
 	}()
-	return "ws://" + l.Addr().String()
+	return "http://" + l.Addr().String()
 }
 
 // BenchmarkFrame is what one frame of sound costs in its call, without sockets: of the caller, of a response that sends

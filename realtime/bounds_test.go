@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -93,15 +92,7 @@ func TestFrameOverTheLimitBesideAClient(t *testing.T) {
 // A model that takes the connection and says nothing costs its client a named time.
 func TestModelThatHangs(t *testing.T) {
 	rtctest.NoLeaks(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String(), Router: &listener{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	front := runs(t, Config{ModelURL: "ws://" + listenLocal(t).Addr().String(), Router: &listener{}})
 	front.reach = 50 * time.Millisecond
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -109,7 +100,6 @@ func TestModelThatHangs(t *testing.T) {
 	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable {
 		t.Errorf("%v, %d", fault, w.Code)
 	}
-	front.media.Close()
 }
 
 func TestModelThatNeverBegins(t *testing.T) {

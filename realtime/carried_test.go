@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gorilla/websocket"
 
 	"switchboard/realtime/rtc/rtctest"
 )
@@ -47,17 +48,10 @@ func (l *carriedList) has(ids ...string) bool {
 // its store can be read only later, and those of its own are kept as long as they last.
 func TestLeftAtTheProvider(t *testing.T) {
 	hungUp := make(chan string, 10)
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Location", callPath+"rtc_3")
-		w.WriteHeader(http.StatusCreated)
-		_, _ = w.Write([]byte("v=0\r\n"))
-	})
-	mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", func(_ http.ResponseWriter, r *http.Request) { hungUp <- r.PathValue("id") })
-	provider := httptest.NewServer(mux)
-	t.Cleanup(provider.Close)
+	provider := answersOffers(t, "rtc_3", func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() },
+		func(_ http.ResponseWriter, r *http.Request) { hungUp <- r.PathValue("id") })
 	kept := &carriedList{ids: []string{"rtc_1", "rtc_2"}, away: 1}
-	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(provider.URL, "http") + "/v1/realtime", Model: "m",
+	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(provider, "http") + "/v1/realtime", Model: "m",
 		Router: &listener{}, Tools: ours, Direct: true, Carried: kept})
 	if err != nil {
 		t.Fatal(err)
@@ -70,9 +64,7 @@ func TestLeftAtTheProvider(t *testing.T) {
 		t.Errorf("hung up %q", all)
 	}
 	rtctest.Eventually(t, "nothing to be left", func() bool { return kept.has() })
-	desk := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeCalls(w, r, someone) }))
-	defer desk.Close()
-	response, answer := post(t, desk.URL+"?media=direct", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
+	response, answer := post(t, serves(t, front.ServeCalls)+"?media=direct", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
 	if response.StatusCode != http.StatusCreated {
 		t.Fatalf("%d %s", response.StatusCode, answer)
 	}

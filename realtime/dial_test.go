@@ -2,8 +2,6 @@ package realtime
 
 import (
 	"bufio"
-	"context"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,15 +56,7 @@ func TestKeyForAzure(t *testing.T) {
 }
 
 func dialer(t *testing.T, at, key string, aliases map[string]string) *Front {
-	f, err := NewFront(Config{ModelURL: at, Model: "gpt-test", Key: key, Aliases: aliases, Router: &listener{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- f.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ran })
-	return f
+	return runs(t, Config{ModelURL: at, Model: "gpt-test", Key: key, Aliases: aliases, Router: &listener{}})
 }
 
 func dial(t *testing.T, f *Front, model string) {
@@ -81,11 +71,7 @@ func dial(t *testing.T, f *Front, model string) {
 // TestLongHandshake: what a model's server answers to the handshake is read up to a bound.
 func TestLongHandshake(t *testing.T) {
 	const most = 8 << 20
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
+	l := listenLocal(t)
 	wrote := make(chan int, 1)
 	go func() {
 		n := 0
@@ -105,11 +91,7 @@ func TestLongHandshake(t *testing.T) {
 			}
 		}
 	}()
-	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String(), Router: &listener{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer front.media.Close()
+	front := runs(t, Config{ModelURL: "ws://" + l.Addr().String(), Router: &listener{}})
 	_, fault := front.dialModel(t.Context(), "", http.Header{})
 	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable ||
 		!strings.Contains(fault.Detail, handoff.ErrLongHandshake.Error()) {

@@ -29,7 +29,6 @@ type carrier struct {
 // carry begins both.
 func carry(t *testing.T, script *simulator.Script, router *listener) *carrier {
 	rtctest.NoLeaks(t)
-	l := listenLocal(t)
 	media, err := rtc.Listen(rtc.Config{}, nopLog())
 	if err == nil {
 		err = media.Start()
@@ -37,35 +36,16 @@ func carry(t *testing.T, script *simulator.Script, router *listener) *carrier {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &carrier{t: t, model: "http://" + l.Addr().String() + callPath}
-	if p.front, err = NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator",
-		Router: router, Tools: ours, Direct: true, Broken: &notebook{}}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 2)
-	model := simulator.New(simulator.Config{Script: script, Hurry: 20,
+	t.Cleanup(media.Close)
+	host := simulates(t, simulator.Config{Script: script, Hurry: 20,
 		Answer: func(ctx context.Context, offer string) (string, simulator.Browser, *handoff.Error) {
 			answer, peer, fault := media.NewPeer(ctx, offer)
 			return answer, peer, fault
 		}})
-	go func() { ran <- model.Serve(ctx, l) }()
-	go func() { ran <- p.front.Run(ctx) }()
-	edge := httptest.NewServer(
-		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.front.ServeCalls(w, r, someone) }),
-	)
-	p.desk = edge.URL + "/v1/realtime/calls"
-	t.Cleanup(func() {
-		edge.Close()
-		stop()
-		for range 2 {
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
-		}
-		media.Close()
-	})
-	return p
+	front := runs(t, Config{ModelURL: "ws://" + host + "/v1/realtime", Model: "simulator", Router: router, Tools: ours,
+		Direct: true, Broken: &notebook{}})
+	return &carrier{t: t, model: "http://" + host + callPath, front: front,
+		desk: serves(t, front.ServeCalls) + "/v1/realtime/calls"}
 }
 
 // call begins a call whose sound goes straight to the provider, and waits until its browser is connected and the front
@@ -181,12 +161,26 @@ func TestDirectBrowserGoes(t *testing.T) {
 func TestDirectEndsThere(t *testing.T) {
 	t.Parallel()
 	hungUp := make(chan string, 10)
+	callDirect(t, answersOffers(t, "rtc_1", func(conn *websocket.Conn) {
+		_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseServiceRestart, ""))
+	}, func(w http.ResponseWriter, r *http.Request) {
+		hungUp <- r.PathValue("id")
+		if len(hungUp) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	rtctest.Eventually(t, "the second try to hang up", func() bool { return len(hungUp) == 2 })
+}
+
+// answersOffers is a provider that takes every offer as that of one call. Each socket that joins it is told of its session.
+func answersOffers(t *testing.T, id string, joined func(*websocket.Conn), hungUp http.HandlerFunc) (url string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Location", callPath+"rtc_1")
+		w.Header().Set("Location", callPath+id)
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write([]byte("v=0\r\n"))
 	})
+	mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", hungUp)
 	mux.HandleFunc("GET /v1/realtime", func(w http.ResponseWriter, r *http.Request) {
 		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
 		if err != nil {
@@ -194,40 +188,20 @@ func TestDirectEndsThere(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"session.created","event_id":"e1","session":{"type":"realtime"}}`))
-		_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseServiceRestart, ""))
-	})
-	mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", func(w http.ResponseWriter, r *http.Request) {
-		hungUp <- r.PathValue("id")
-		if len(hungUp) == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
+		_ = conn.WriteMessage(websocket.TextMessage,
+			[]byte(`{"type":"session.created","event_id":"e1","session":{"type":"realtime"}}`))
+		joined(conn)
 	})
 	provider := httptest.NewServer(mux)
 	t.Cleanup(provider.Close)
-	callDirect(t, provider.URL)
-	rtctest.Eventually(t, "the second try to hang up", func() bool { return len(hungUp) == 2 })
+	return provider.URL
 }
 
 // callDirect begins a call at a provider, and returns the front beside that.
 func callDirect(t *testing.T, provider string) *Front {
-	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(provider, "http") + "/v1/realtime", Model: "m",
+	front := runs(t, Config{ModelURL: "ws" + strings.TrimPrefix(provider, "http") + "/v1/realtime", Model: "m",
 		Router: &listener{}, Tools: ours, Direct: true, Broken: &notebook{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- front.Run(ctx) }()
-	desk := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeCalls(w, r, someone) }))
-	t.Cleanup(func() {
-		desk.Close()
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
-	response, answer := post(t, desk.URL+"?media=direct", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
+	response, answer := post(t, serves(t, front.ServeCalls)+"?media=direct", "application/sdp", rtctest.NewWide(t, rtctest.Label).Offer())
 	if response.StatusCode != http.StatusCreated {
 		t.Fatalf("%d %s", response.StatusCode, answer)
 	}
@@ -239,21 +213,7 @@ func callDirect(t *testing.T, provider string) *Front {
 func TestTypedAsTheSocketIsLost(t *testing.T) {
 	t.Parallel()
 	given := make(chan string, 10)
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Location", callPath+"rtc_1")
-		w.WriteHeader(http.StatusCreated)
-		_, _ = w.Write([]byte("v=0\r\n"))
-	})
-	mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /v1/realtime", func(w http.ResponseWriter, r *http.Request) {
-		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"session.created","event_id":"e1","session":{"type":"realtime"}}`))
+	front := callDirect(t, answersOffers(t, "rtc_1", func(conn *websocket.Conn) {
 		for {
 			_, event, err := conn.ReadMessage()
 			if err != nil {
@@ -268,10 +228,7 @@ func TestTypedAsTheSocketIsLost(t *testing.T) {
 			}
 			_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"conversation.item.added","item":`+item.Raw+`}`))
 		}
-	})
-	provider := httptest.NewServer(mux)
-	t.Cleanup(provider.Close)
-	front := callDirect(t, provider.URL)
+	}, func(http.ResponseWriter, *http.Request) {}))
 	says := func() error { return front.Say(t.Context(), someone, "rtc_1", "item_1", "fix it") }
 	if err := says(); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
 		t.Fatalf("words that were lost: %v", err)
@@ -399,14 +356,8 @@ func TestDirectRefused(t *testing.T) {
 			w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
 			w.WriteHeader(status)
 		}))
-		front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime?api-version=1",
+		front := runs(t, Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime?api-version=1",
 			Model: "m", Key: "sk", Router: &listener{}, Direct: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ran := make(chan error, 1)
-		go func() { ran <- front.Run(ctx) }()
 		r := httptest.NewRequest(http.MethodPost, callPath+"?media=direct", strings.NewReader(rtctest.GoodOffer))
 		r.Header.Set(safetyHeader, "alice")
 		w := httptest.NewRecorder()
@@ -420,10 +371,6 @@ func TestDirectRefused(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%d: %q, want %q: %d %s", status, got, want, w.Code, w.Body)
-		}
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
 		}
 		far.Close()
 	}

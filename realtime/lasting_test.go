@@ -111,25 +111,6 @@ func described(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
 	return tools, guide
 }
 
-// runs makes a front and has it run until the test ends.
-func runs(t *testing.T, cfg Config) *Front {
-	t.Helper()
-	front, err := NewFront(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- front.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
-	return front
-}
-
 // TestLastingCall: of two instances one is in a call of the provider. The one that has its caller next joins it, with
 // the tools as they stand, and leaves nothing behind when it is hung up.
 func TestLastingCall(t *testing.T) {

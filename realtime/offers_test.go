@@ -379,18 +379,7 @@ func TestCallOfAClientThatNeverCame(t *testing.T) {
 	// else ICE fails first
 	config := rtc.Config{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour}
 	far.think = func() { time.Sleep(2 * config.Connect) }
-	front, err := NewFront(Config{ModelURL: far.url(), Router: &listener{}, Media: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &house{t: t, front: front, model: far}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- front.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		<-ran
-	})
+	h := &house{t: t, front: runs(t, Config{ModelURL: far.url(), Router: &listener{}, Media: config}), model: far}
 	if response, body := post(t, h.desk(), "application/sdp", rtctest.GoodOffer); response.StatusCode != 201 {
 		t.Fatalf("%d %s", response.StatusCode, body)
 	}

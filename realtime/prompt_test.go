@@ -18,7 +18,7 @@ import (
 // newPromptPair returns a connection that is prompt, and its far end.
 func newPromptPair(t *testing.T) (*promptConn, net.Conn) {
 	t.Helper()
-	l := listen(t)
+	l := listenLocal(t)
 	defer func() { _ = l.Close() }()
 	near, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

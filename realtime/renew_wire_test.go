@@ -1,11 +1,8 @@
 package realtime
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -124,44 +121,16 @@ func offer(walls chan<- time.Duration, left time.Duration) {
 // before, each request has one output and is asked once, and the client sees one session without an error.
 func TestWalls(t *testing.T) {
 	rtctest.NoLeaks(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
 		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "a" + r.CallID[5:9], CallID: r.CallID, Floor: handoff.FloorAsk,
 				Text: `{"status":"started","server":"bigpc"}`})
 		}
 	}}
-	front, err := NewFront(
-		Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router,
-			Tools: ours},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran, walls := make(chan error, 2), make(chan time.Duration)
-	go func() { ran <- simulator.New(simulator.Config{Walls: walls, Hurry: 20}).Serve(ctx, l) }()
-	go func() { ran <- front.Run(ctx) }()
-	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		front.ServeWebSocket(w, r, someone)
-	}))
-	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(edge.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = client.Close()
-		stop()
-		for range 2 {
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
-		}
-		edge.Close()
-	}()
+	walls := make(chan time.Duration)
+	host := simulates(t, simulator.Config{Walls: walls, Hurry: 20})
+	front := runs(t, Config{ModelURL: "ws://" + host + "/v1/realtime", Model: "simulator", Router: router, Tools: ours})
+	client := connects(t, serves(t, front.ServeWebSocket))
 	expect(t, client, "session.created")
 	send(t, client, `{"type":"session.update","session":{"type":"realtime","output_modalities":["text"]}}`)
 	expect(t, client, "session.updated")

@@ -1,10 +1,6 @@
 package realtime
 
 import (
-	"context"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,33 +17,9 @@ import (
 // simulated is a front with the simulated voice model behind it and a client before it that wants text.
 func simulated(t *testing.T, script *simulator.Script, router *listener) *websocket.Conn {
 	rtctest.NoLeaks(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router, Tools: ours})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 2)
-	go func() { ran <- simulator.New(simulator.Config{Script: script}).Serve(ctx, l) }()
-	go func() { ran <- front.Run(ctx) }()
-	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeWebSocket(w, r, someone) }))
-	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(edge.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = client.Close()
-		stop()
-		for range 2 {
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
-		}
-		edge.Close()
-	})
+	host := simulates(t, simulator.Config{Script: script})
+	front := runs(t, Config{ModelURL: "ws://" + host + "/v1/realtime", Model: "simulator", Router: router, Tools: ours})
+	client := connects(t, serves(t, front.ServeWebSocket))
 	expect(t, client, "session.created")
 	send(t, client, `{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],"tools":[{"type":"function","name":"weather","parameters":{}}]}}`)
 	got := expect(t, client, "session.updated")
@@ -128,47 +100,4 @@ func TestSimulatedHandoff(t *testing.T) {
 	if said["early"] != 1 || said["late"] != 1 {
 		t.Errorf("confirmed %v", said)
 	}
-}
-
-func TestSimulatedSiblings(t *testing.T) {
-	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
-		if r, ok := e.(handoff.FunctionCall); ok {
-			v.Say(handoff.Utterance{ID: "a-" + r.CallID, CallID: r.CallID, Text: "{}", Floor: handoff.FloorAsk})
-		}
-	}}
-	both := func(h simulator.Heard) bool { return len(h.Outputs) == 3 }
-	client := simulated(t, &simulator.Script{Steps: []simulator.Step{
-		{On: simulator.Text("everything"), Do: []simulator.Move{
-			simulator.Call{Tool: "codex", Arguments: `{}`, ID: "call_1"},
-			simulator.Call{Tool: "list_servers", Arguments: `{}`, ID: "call_2"},
-			simulator.Call{Tool: "codex", Arguments: `{"server`, ID: "call_3", Late: true},
-		}},
-		{On: both, Do: []simulator.Move{simulator.Say{Text: "All three."}}},
-	}}, router)
-	writes(t, client, "everything")
-	responses := 0
-	for _, event := range until(t, client, "All three.") {
-		if gjson.Get(event, "type").String() == "response.created" {
-			responses++
-		}
-	}
-	if responses != 2 {
-		t.Errorf("%d responses", responses)
-	}
-}
-
-func TestSimulatedSpeech(t *testing.T) {
-	now := make(chan simulator.Event, 1)
-	router := &listener{}
-	client := simulated(t, &simulator.Script{
-		Steps:       []simulator.Step{{On: simulator.Text("hello"), Do: []simulator.Move{simulator.Say{Text: "Hello to you."}}}},
-		Transcripts: nil, Now: now,
-	}, router)
-	now <- simulator.Hear{Text: "hello there", For: 50 * time.Millisecond}
-	for _, event := range until(t, client, "Hello to you.") {
-		if strings.Contains(event, "input_audio_transcription") {
-			t.Errorf("the client did not ask for %s", event)
-		}
-	}
-	rtctest.Eventually(t, "words of the caller", func() bool { return len(router.heard()) > 0 }) // our transcription was on
 }
