@@ -65,3 +65,12 @@ func (p *tab) loggedIn(base string) {
 	eval[bool](p, allRead)
 	eval[bool](p, frames)
 }
+
+// loggedIn serves a world, opens its page in a tab of this size and logs the owner in.
+func loggedIn(t *testing.T, w *world, width, height int64, adjust func(*Config)) *tab {
+	t.Helper()
+	_, base := serve(t, w, adjust)
+	p := openTab(t, startChromium(t, true), width, height)
+	p.loggedIn(base)
+	return p
+}

@@ -67,8 +67,7 @@ func (p *tab) talk(events string) {
 // controls in reach; its pictures can be kept.
 func TestPageLooks(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = append(w.questions, inWords("q2", handoff.Ask{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}),
 		inWords("q3", handoff.Ask{Text: "Which server?", Options: []string{"staging", "production"}}, handoff.Ask{Text: "Its password?", Secret: true}),
 		handoff.RecordQuestion{

@@ -11,8 +11,7 @@ import (
 // Lists come compressed to who takes that, and say the same; errors, changes and streams do not.
 func TestListsArePacked(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	s := newServer(t, w, nil)
 	ask := func(method, path, encoding string) *http.Response {
 		t.Helper()

@@ -48,11 +48,8 @@ func TestPageIsAccessible(t *testing.T) {
 // Every control is reached by Tab, once around, and shows where the focus is.
 func TestPageByKeyboardAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, withVoice)
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	var seen []string
 	for range 60 {

@@ -35,13 +35,10 @@ func (w *world) replies() (out []string) {
 // TestPageAnswersInWords answers with the keyboard alone: one thing in words, and one that is offered.
 func TestPageAnswersInWords(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = []handoff.RecordQuestion{inWords("q5", handoff.Ask{Text: "Which branch?", Options: []string{"main", "release/2.4"}})}
 	answer := make(chan error)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	p.Click("Review")
 	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	for _, want := range []string{"group: bigpc asks you something", "textbox: Which branch?", "group: Answers it offers", "button: main", "button: release/2.4", "button: Send", "button: Decline"} {
@@ -80,12 +77,9 @@ func TestPageAnswersInWords(t *testing.T) {
 // TestPageAnswersSeveral answers several things at once, a secret among them, which is hidden on the screen.
 func TestPageAnswersSeveral(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = []handoff.RecordQuestion{inWords("q6", handoff.Ask{Text: "Which host?", Options: []string{"staging"}}, handoff.Ask{Text: "Its password?", Secret: true})}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	p.Shows("Type it here only; a secret is never said aloud.")
 	p.TabTo("staging")
@@ -102,8 +96,7 @@ func TestPageAnswersSeveral(t *testing.T) {
 // TestPageTellsHowToAnswer: by tap only, or also by voice.
 func TestPageTellsHowToAnswer(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	risky, plain, other := w.questions[0], w.questions[0], w.questions[0]
 	plain.ID, plain.Voice = "q7", true
 	other.ID, other.Kind, other.Decisions = "q8", handoff.QuestionOther, nil
@@ -111,9 +104,7 @@ func TestPageTellsHowToAnswer(t *testing.T) {
 	offer.ID, offer.Kind, offer.Voice, offer.Command, offer.Reason = "q9", handoff.QuestionCopy, true, "", "It is open in another program on that machine."
 	offer.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
 	w.questions = []handoff.RecordQuestion{risky, plain, other, offer}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelectorAll(".question").length === 4`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".question-voice")].map((e) => e.textContent)`)
 	want := []string{"Tap only; a yes by voice does not count.", "…or say yes or no in a call.", "It can be answered on the machine itself only.", "…or say yes or no in a call."}
@@ -128,8 +119,7 @@ func TestPageTellsHowToAnswer(t *testing.T) {
 // TestPageTellsWhereWorkWent: what waits its turn, was added to running work, or was done with others.
 func TestPageTellsWhereWorkWent(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.records = nil
 	for i, c := range []handoff.Record{
 		{State: handoff.StatusAccepted, Waits: "ours"}, {State: handoff.StatusDispatching, Waits: "theirs", Why: "continued"},
@@ -141,9 +131,7 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 		}
 		w.records = append(w.records, c)
 	}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelectorAll(".card").length === 4`)
 	eval[bool](p, `(document.querySelectorAll('.line-open[aria-expanded="false"]').forEach((b) => b.click()), `+frames+`)`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)

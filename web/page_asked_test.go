@@ -32,9 +32,7 @@ func TestPageAsked(t *testing.T) {
 		over(work("ended", "codex-mcp-client", "first", 4*time.Minute)),
 		over(work("past", "codex-mcp-client", "long-past", 5*time.Minute)), over(work("long-past", "", "", 6*time.Minute)),
 	}
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, withVoice)
 	p.Until(`document.querySelectorAll(".card").length === 6`)
 	const lines = `[...document.querySelectorAll(".card")].map((c) => [c.id, c.querySelector(".line-came").textContent, c.classList.contains("under")].join("; ")).join("\n")`
 	const want = "card-mine; ; false\ncard-first; asked by claude-code; false\ncard-theirs; asked by codex; true" +

@@ -34,8 +34,7 @@ func (p *tab) brokenRules() []string {
 // TestPageAxe runs axe-core over every view, light and dark, wide and narrow.
 func TestPageAxe(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions[0].Risk = "high"
 	w.records[0].Prompt = strings.Repeat("Please change everything. ", 40)
 	_, base := serve(t, w, sceneOfSeveral)

@@ -72,10 +72,9 @@ const listenMic = `(() => {
 
 func openCall(t *testing.T, mic bool) (*world, *tab) {
 	t.Helper()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = nil
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, withVoice)
 	p := openTab(t, startChromium(t, mic), 1280, 800)
 	p.loggedIn(base)
 	eval[bool](p, otherSide)

@@ -32,11 +32,8 @@ func (p *tab) pressIn(id, name string) {
 // What an agent edited stands as its own diff, and finished work says what came of it: failed tests are not green.
 func TestPageTellsWhatWorkDid(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 900)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 900, nil)
 	p.Until(cardOf("h1") + `?.querySelector(".diff")`)
 	const diff = `[...document.querySelectorAll("#card-h1 .ln")].map((l) => l.className.slice(3) + "|" + l.textContent.trim()).join("; ")`
 	want := "hunk|@@ -86,5 +86,6 @@ func (t Token) Expired(now time.Time) bool {; |skew := 30 * time.Second; del|-\treturn now.Add(-skew).After(t.Expires); " +
@@ -63,14 +60,11 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 // it is pressed again.
 func TestPageGivesMoreToWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	behind := w.records[0]
 	behind.ID, behind.Prompt, behind.Waits, behind.State, behind.Items = "h5", "Then the linter.", "ours", handoff.StatusAccepted, nil
 	w.records = append(w.records, behind)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	for button, said := range map[string]string{"Add to it": "Added to the running work on bigpc: “x”", "Queue next": "Queued on bigpc, after the current work: “x”"} {
 		p.pressIn("h1", button)
@@ -141,8 +135,7 @@ const voices = `(() => {
 // heard.
 func TestPageCopiesAndReadsAloud(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	long := "One test of 48 fails.\n\n" + strings.Repeat("It is TestClockSkew, <b>as before</b>. ", maxListText/20) + "The end." // a list cuts it
 	w.records[2].Text, w.records[2].Spoken = long, "One test of forty-eight fails."
 	_, base := serve(t, w, nil)
@@ -167,14 +160,11 @@ func TestPageCopiesAndReadsAloud(t *testing.T) {
 // Words that work took and never heard stand in its card, and are given once more when the person says so.
 func TestPageSendsUnheardWordsAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	evil := "And <b>the linter</b>, " + strings.Repeat("and once more, ", maxListPrompt/8) + "to the end." // a list cuts it
 	r := &w.records[2]
 	r.Project, r.Outcome, r.Undelivered = "api", handoff.OutcomeInterrupted, []string{"Also run the fuzz tests.", evil}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.openLine("h3")
 	const unheard = `#card-h3").querySelectorAll(".unheard `

@@ -11,8 +11,7 @@ import (
 // known, or very long, stays plain.
 func TestPageHighlightsDiffs(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	edit := func(id, path, diff string) handoff.RecordItem {
 		return handoff.RecordItem{ID: id, Kind: handoff.ItemFileChange, Text: path, State: "done", Changes: []handoff.FileChange{{Path: path, Kind: "update", Added: 1, Diff: diff}}}
 	}

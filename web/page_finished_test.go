@@ -155,10 +155,8 @@ func TestPagePausedWork(t *testing.T) {
 	finished(w, 5)
 	w.records[0].Outcome, w.records[0].Paused, w.records[0].Text = handoff.OutcomeCancelled, true, ""
 	w.records[0].Error = &handoff.RecordError{Code: handoff.CodePaused, Message: "What waited on bigpc is paused, because the work before it was stopped.", Next: "Ask."}
-	_, base := serve(t, w, nil)
 	feed := w.feed("owner")
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.Until(shownWork + `.startsWith("f0+")`)
 	p.Until(cardOf("f0") + `.querySelector(".pill").textContent === "Paused"`)

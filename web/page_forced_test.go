@@ -14,10 +14,9 @@ import (
 // still look unlike their neighbours.
 func TestPageForcedColours(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions[0].Risk = "medium"
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, withVoice)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	params := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
 	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {

@@ -10,11 +10,8 @@ import (
 // The palette leads anywhere: to work, machines, sessions and commands, by a few letters.
 func TestPagePalette(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	open := func(words string) {
 		t.Helper()
 		eval[bool](p, `document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }))`)
@@ -45,8 +42,7 @@ func TestPagePalette(t *testing.T) {
 // Each piece of work and each session has an address that leads to it, also in a new window.
 func TestPageAddresses(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
@@ -68,11 +64,8 @@ func TestPageAddresses(t *testing.T) {
 // J and K go through the work; A and D go to Allow and Decline, and only Enter presses them.
 func TestPageKeysGoThroughTheWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	p.Press("j", "j")
 	p.Until(`document.activeElement === document.querySelectorAll("#work .line-open")[1]`)

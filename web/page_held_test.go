@@ -11,17 +11,14 @@ import (
 // them, in the list of sessions and in the session itself.
 func TestPageHeldSession(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	now := time.Now()
 	held := handoff.Record{
 		ID: "f1", Server: "bigpc", ThreadID: "t-flaky", Title: "upload test", Prompt: "Find out why.", State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, CreatedAt: now, EndedAt: &now,
 		Error: &handoff.RecordError{Code: handoff.CodeSessionInUse, Message: "The session upload test is open in another program on that machine."},
 	}
 	w.records, w.questions = []handoff.Record{held, w.records[0]}, nil
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Shows("The session upload test is open in another program on that machine. Close it there and do it again, or go on in a copy.")
 	p.Scheme("light")
 	p.look("held")

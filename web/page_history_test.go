@@ -103,9 +103,7 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	w := newWorld()
 	workedYesterday(w)
 	w.desk.did[0].Output = strings.Repeat("=== RUN TestOne ", 20) + "\nok 42" // wider than any of it
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Click("History")
 	p.Until(`document.querySelectorAll("#history .past-work").length === 3`)
 	const tones = `[...document.querySelectorAll(".past-work .pill")].map((p) => p.dataset.tone).join(" ")`
@@ -186,9 +184,7 @@ func TestHistoryRoutes(t *testing.T) {
 func TestPageHelp(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Click("Help")
 	p.Shows("Questions of agents come first")
 	p.Scheme("light")
@@ -217,9 +213,7 @@ func TestPageBeginsWithWhatWasSaid(t *testing.T) {
 		{ID: "l1", At: now.Add(-2 * time.Minute), Who: "you", Text: "Run the tests."},
 		{ID: "l2", At: now.Add(-time.Minute), Who: "voice", Text: "All tests pass."},
 	}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	p.Until(`document.querySelectorAll("#transcript .line").length === 2`)
 	if got := eval[string](p, `[...document.querySelectorAll("#transcript .line")].map((l) => l.textContent).join("; ")`); !strings.Contains(got, "Run the tests.") || strings.Index(got, "All tests pass.") < strings.Index(got, "Run the tests.") {
 		t.Errorf("the conversation reads %q", got)

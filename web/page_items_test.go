@@ -12,14 +12,11 @@ import (
 // that the list cuts is there whole on demand.
 func TestPageReadsWhatWorkDid(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	tail := "and that is the end of it."
 	w.records[2].Text = strings.Repeat("word ", maxListText) + tail
-	_, base := serve(t, w, nil)
 	feed := w.feed("owner")
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Shows("--- PASS: TestTokenExpiry")
 	p.Shows("I need your permission to push.")
 	read := func() (ids []string) {

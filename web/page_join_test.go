@@ -14,8 +14,7 @@ import (
 // instances are one Switchboard, they stand below the machines.
 func TestPageJoin(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	several := atomic.Bool{}
 	_, base := serve(t, w, func(cfg *Config) {
 		sceneOfSeveral(cfg)
@@ -75,8 +74,7 @@ func TestPageJoin(t *testing.T) {
 // The owner has the settings read again, and sees what has changed, what waits for a restart, and what is wrong.
 func TestPageReload(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	told, wrong := Reloaded{Did: []string{"mini is added"}, Restart: []string{"redis"}}, error(nil)
 	_, base := serve(t, w, func(cfg *Config) {
 		cfg.Keys[0].Approve = handoff.ApproveAll

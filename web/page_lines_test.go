@@ -42,7 +42,7 @@ func TestPageBusyDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	busyDay(w, 45, 500)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, withVoice)
 	p := openTab(t, startChromium(t, true), 1440, 900)
 	p.Do(atFirst(`window.stalls = []; new PerformanceObserver((l) => window.stalls.push(...l.getEntries().map((e) => e.duration))).observe({ type: "longtask", buffered: true })`))
 	p.loggedIn(base)
@@ -88,9 +88,7 @@ func TestPageLineOpens(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	busyDay(w, 5, 5)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelectorAll("#cards .card.folded").length === 5 && !document.querySelector("#cards .card-foot")`)
 	p.openLine("r2")
 	p.Until(cardOf("r2") + `.querySelector(".output")?.checkVisibility()`)
@@ -105,12 +103,9 @@ func TestPageLineOpens(t *testing.T) {
 // Words that were added to running work are a line of its card with what became of them, and no finished work.
 func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
+	w := newScene()
 	feed := w.feed("owner")
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	cards := eval[int](p, `document.querySelectorAll(".card").length`)
 	added := handoff.Record{ID: "a1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: handoff.WhyAdded, Prompt: "And compare with last week.", State: handoff.StatusStarted, CreatedAt: time.Now()}
 	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
@@ -128,18 +123,15 @@ func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
 // and begun at once.
 func TestPageQueue(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	now := time.Now()
 	w.questions = nil
 	w.records = w.records[:1]
 	for i, prompt := range []string{"Then run the tests.", "Then push."} {
 		w.records = append([]handoff.Record{{ID: fmt.Sprint("w", i), Server: "bigpc", ThreadID: "t-auth", Prompt: prompt, Waits: "ours", State: handoff.StatusAccepted, CreatedAt: now.Add(time.Duration(i) * time.Second)}}, w.records...)
 	}
-	_, base := serve(t, w, nil)
 	feed := w.feed("owner")
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(shownWork + ` === "h1+; w0; w1"`)
 	if got := eval[string](p, `[...document.querySelectorAll(".line-stop")].map((b) => b.textContent).join()`); got != "Stop the work,Drop,Drop" {
 		t.Errorf("it offers %s", got)
@@ -200,9 +192,7 @@ func TestPageOutcomesTellTheTruth(t *testing.T) {
 	w.records[0].Answers = []handoff.RecordAnswer{{Kind: handoff.QuestionCommand, Command: "git push", Decision: handoff.DecisionDecline, By: handoff.ByPage, At: at}}
 	w.records[3].Prompt = "Deploy."
 	w.records = append(w.records, handoff.Record{ID: "try1", Server: "laptop", ThreadID: "t-notes", Prompt: "Deploy.", State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, Error: fault, CreatedAt: at, EndedAt: &at})
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelectorAll(".card").length === 6`)
 	pill := func(id string) string {
 		return eval[string](p, `((s) => s.textContent + " " + s.dataset.tone)(`+cardOf(id)+`.querySelector(".pill"))`)

@@ -47,8 +47,7 @@ func TestPageTellsAnImpostorNothing(t *testing.T) {
 // Two tabs of a browser show the same, and one of them alone holds a stream; when it goes, the other takes over.
 func TestPageTabsShareAStream(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	_, base := serve(t, w, nil)
 	first := openTab(t, startChromium(t, true), 1280, 800)
 	first.loggedIn(base)

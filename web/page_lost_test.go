@@ -160,8 +160,7 @@ func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
 // While Switchboard is gone, nobody knows what its machines do, and the page does not claim to.
 func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = nil
 	o := newOutage(t)
 	_, base := serveBehind(t, w, nil, o.behind)
@@ -183,8 +182,7 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 // nothing to press; a call that it ended leaves a line.
 func TestPageOutage(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	workedYesterday(w)
 	o := newOutage(t)
 	_, base := serveBehind(t, w, nil, o.behind)
@@ -214,14 +212,11 @@ func TestPageOutage(t *testing.T) {
 // "Show" on a machine that is lost leads to it.
 func TestPageShowsTheLostMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	for i := range 12 {
 		w.servers = append([]handoff.ServerInfo{{Name: fmt.Sprint("box", i), Kind: "codex", Health: handoff.HealthUp}}, w.servers...)
 	}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Click("Show mini is offline")
 	p.Until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
 	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
@@ -276,13 +271,10 @@ func (o *outage) behind(next http.Handler) http.Handler {
 // itself.
 func TestPageAsksForMissingWorkAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	former := w.records
 	w.records, w.questions, w.unread = nil, nil, handoff.Fault(handoff.CodeStoreDown, "", "")
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Shows("Work from before the restart cannot be read yet.")
 	if eval[bool](p, `document.querySelector("#no-work").checkVisibility()`) {
 		t.Error("it says that there is no work")
@@ -296,8 +288,7 @@ func TestPageAsksForMissingWorkAgain(t *testing.T) {
 // While the work is still being read, the page neither says that there is none nor rings for what was open before it.
 func TestPageWaitsForTheWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	told := make(chan struct{})
 	_, base := serveBehind(t, w, nil, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,7 @@ import (
 // a phone; what was put away stays away, until a machine is lost anew.
 func TestPageNeedsYou(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	now := time.Now()
 	failed := func(id, thread, prompt string, ago time.Duration, code handoff.Code) handoff.Record {
 		at := now.Add(-ago)
@@ -76,11 +75,8 @@ func TestPageNeedsYou(t *testing.T) {
 // A question is seen from every place at every width, with the number on Now, and one press leads to it.
 func TestPageQuestionIsSeenEverywhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1440, 900, nil)
 	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {768, 1024}, {390, 844}, {360, 640}} {
 		p.Size(size[0], size[1])
 		for _, area := range []string{"talk", "work", "fleet", "sessions", "history", "settings", "help"} {
@@ -103,15 +99,12 @@ func TestPageQuestionIsSeenEverywhere(t *testing.T) {
 // The title of a question says what it is, and its command stands without the shell that an agent wraps around it.
 func TestPageQuestionSaysWhatItIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions[0].Command = "/bin/bash -lc 'git push origin main'"
 	evil := w.questions[0]
 	evil.ID, evil.Command, evil.Asked = "q2", `bash -lc "echo $(rm -rf ~)"`, evil.Asked.Add(time.Second)
 	w.questions = append(w.questions, evil)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	got := eval[string](p, `[...document.querySelectorAll(".question")].map((q) => q.querySelector("h3").textContent + ": " + q.querySelector("pre").textContent).join("; ")`)
 	if got != `laptop asks to run git push: git push origin main; laptop asks to run a command: bash -lc "echo $(rm -rf ~)"` {
 		t.Errorf("it reads %s", got)
@@ -127,12 +120,9 @@ func badged() chromedp.Action[chromedp.Void] {
 // A question says how risky a yes is and when it is given up.
 func TestPageTellsTheRisk(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions[0].Risk, w.questions[0].GivesUp = "medium", time.Now().Add(25*time.Minute+20*time.Second)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
 	p.Shows("Declined in 25 minutes if nobody answers.")
 	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Offline "!";Tests fail "✗";Working "●"` {

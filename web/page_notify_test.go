@@ -22,8 +22,7 @@ func (p *tab) notifications(setting browser.PermissionSetting) {
 // was allowed and nobody delivers. The keyboard stays on it.
 func TestPageAsksToNotify(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.notifications(browser.PermissionSettingDenied)

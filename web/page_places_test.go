@@ -20,8 +20,7 @@ func (w *world) logged(t *testing.T, want string) {
 // The sessions of all machines: found by words, put to use and taken out of it with a way back, archived likewise.
 func TestPageSessions(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
@@ -80,8 +79,7 @@ func TestPageSessions(t *testing.T) {
 // older than the work that the page knows.
 func TestPageSessionsToTheOldest(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	first := w.sessions.Items[0]
 	w.sessions = handoff.SessionList{}
 	for i := range 100 {
@@ -92,9 +90,7 @@ func TestPageSessionsToTheOldest(t *testing.T) {
 	old := w.records[2]
 	old.ID, old.ThreadID, old.Spoken, old.Items = "h90", "s90", "The benchmarks take 41 ms.\nEach.", nil
 	w.records = append(w.records, old)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	eval[bool](p, `import("/page/store.js").then(({ get }) => delete get().work.records.h90)`) // too old for this page
 	p.Click("Sessions")
 	const rows = `document.querySelectorAll("#sessions .row").length`
@@ -114,11 +110,8 @@ func TestPageSessionsToTheOldest(t *testing.T) {
 // A session is read further and further back, to its beginning, and what was read stays in sight.
 func TestPageReadsToTheBeginning(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Click("Sessions")
 	p.Until(`document.querySelector("#sessions .row-open")`)
 	eval[bool](p, `(document.querySelector("#sessions .row-open").click(), true)`)
@@ -135,16 +128,13 @@ func TestPageReadsToTheBeginning(t *testing.T) {
 // How a machine is set up stands on its card, it is asked something now, and one that is down says how to start it.
 func TestPageMachineSetup(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.servers[0].Version = "0.169.0"
 	w.desk.machines = []handoff.Machine{
 		{Name: "bigpc", Address: "ws://127.0.0.1:4500", Directory: "/home/me/src", Sandbox: "workspace-write", Approval: "on-request", Ceiling: "workspace-write", VoiceApprovals: "low", Seen: time.Now()},
 		{Name: "mini", Address: "ws://127.0.0.1:4503", Start: "codex app-server --listen ws://127.0.0.1:4503", VoiceApprovals: "none", Seen: time.Now().Add(-2 * time.Hour), NextTry: time.Now().Add(10 * time.Minute)},
 	}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Shows("Start its agent server there: codex app-server --listen ws://127.0.0.1:4503")
 	p.Shows("Behind a tunnel, use the port that it leads to.")
 	eval[bool](p, `(document.querySelectorAll(".setup").forEach((d) => { d.open = true; }), true)`)
@@ -206,12 +196,9 @@ func TestPageSettings(t *testing.T) {
 // What is known of a call stands above it: how long, how it is connected, how fast it answers, what was used.
 func TestPageCallFacts(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = nil
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = VoiceInfo{Model: "gpt-realtime-2.1", Host: "api.openai.com"} })
-	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1440, 900, func(cfg *Config) { cfg.Voice = VoiceInfo{Model: "gpt-realtime-2.1", Host: "api.openai.com"} })
 	eval[bool](p, otherSide)
 	p.Click("Call")
 	p.Until(`far.channel?.readyState === "open"`)

@@ -37,11 +37,8 @@ const pressed = `(async (action) => {
 // notification itself bring the page to what needs its person, and nothing there allows.
 func TestPageNotificationIsPressed(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Do(allow(browser.PermissionTypeNotifications))
 	eval[bool](p, pushService)
 	p.Click("Settings")

@@ -20,11 +20,8 @@ const pushService = `(() => {
 // A browser asks to be told, is told by its service worker, and declines there; it never allows anything.
 func TestPageNotifications(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	eval[bool](p, pushService)
 	p.Click("Settings")
 	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`

@@ -38,18 +38,15 @@ const linesOfWork = `[...document.querySelectorAll("#cards .card")].map((c) => c
 // nobody has moved, and work that was paused and went on is shown once.
 func TestPageReordersWhatWaits(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	waiting(w)
 	twin := handoff.Record{
 		ID: "old", Server: "bigpc", ThreadID: "t-else", Prompt: "Step w1", State: handoff.StatusDelivered, WentOn: true,
 		Outcome: handoff.OutcomeCancelled, CreatedAt: time.Now().Add(-time.Hour), EndedAt: new(time.Now()),
 	}
 	w.records = append(w.records, twin)
-	_, base := serve(t, w, nil)
 	feed := w.feed("owner")
-	p := openTab(t, startChromium(t, true), 1280, 900)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 900, nil)
 	p.Until(linesOfWork + ` === "h1 w1 w2 w3"`)
 	if eval[bool](p, cardOf("old")+" !== null") {
 		t.Error("what was paused and went on as work of its own has a line of its own, too")

@@ -33,7 +33,7 @@ func atFirst(script string) chromedp.Action[chromedp.Void] { return webtest.AtFi
 // openWatched opens the page with [watchDevice] before it.
 func openWatched(t *testing.T, w *world) *tab {
 	t.Helper()
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, withVoice)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.Do(atFirst(watchDevice))
 	p.loggedIn(base)
@@ -42,8 +42,7 @@ func openWatched(t *testing.T, w *world) *tab {
 
 // In a call the screen stays on, and the keys of a headset and of the lock screen steer it.
 func TestPageInTheHand(t *testing.T) {
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions, w.records = nil, nil
 	p := openWatched(t, w)
 	eval[bool](p, otherSide)
@@ -93,8 +92,7 @@ func TestPageInTheHand(t *testing.T) {
 
 // A question, an end and a failure sound each in its own way, once, and not at all where that is turned off.
 func TestPageSounds(t *testing.T) {
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	question := w.questions[0]
 	w.questions = nil
 	p := openWatched(t, w)
@@ -154,11 +152,8 @@ const workerIn = `(async () => {
 // itself, bring the page to the front, or open it.
 func TestPageWorker(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	eval[bool](p, workerIn)
 	eval[bool](p, `send("push", { data: { text: () => JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }) } })`)
 	if got := eval[string](p, `(([n]) => [n.title, n.body, n.tag, ...n.actions.map((a) => a.title)].join("|"))(seen.shown)`); got != "bigpc: auth|May it push?|q1|Open|Decline" {

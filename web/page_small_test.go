@@ -17,12 +17,9 @@ import (
 // that is open is read anew.
 func TestPageLoadedDuringWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = nil
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	const pill = `document.querySelector("#machine-bigpc").closest(".machine").querySelector(".pill").textContent`
 	p.Until(pill + ` === "Working"`)
 	p.Click("Recent sessions")
@@ -42,13 +39,10 @@ func TestPageLoadedDuringWork(t *testing.T) {
 // A text box is as high as its text and shows a scroll bar only beyond its bound; a pasted log makes no tower.
 func TestPageBoundsLongTexts(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	log := strings.Repeat("2026-01-01T00:00:00Z request failed\n", 400)
 	w.records[0].Prompt = log
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	for _, lines := range []int{1, 2, 30} {
 		eval[bool](p, `(document.querySelector("#say").value = "line\n".repeat(`+strconv.Itoa(lines)+`).trim(), document.querySelector("#say").dispatchEvent(new Event("input")), true)`)
 		if bar := eval[bool](p, `getComputedStyle(document.querySelector("#say")).overflowY !== "hidden"`); bar != (lines == 30) {
@@ -74,11 +68,8 @@ func TestPageBoundsLongTexts(t *testing.T) {
 // No sentence to try moves away from under a finger: a tap ticks it off where it stands.
 func TestPageChipsStay(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 390, 844, withVoice)
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
 	p.Until(`document.querySelector("#chips.strip")`)
 	if tops := eval[int](p, `new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size`); tops != 1 {
@@ -125,9 +116,7 @@ func TestPageStoryHasNoBar(t *testing.T) {
 	for i := range 9 {
 		long.Chips = append(long.Chips, Chip{Text: fmt.Sprint("Sentence ", i)})
 	}
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = long })
-	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1440, 900, func(cfg *Config) { cfg.Voice = long })
 	p.talk(sceneTalk)
 	p.Until(`document.querySelector("#chips.strip") && document.querySelector("#chips").scrollHeight > document.querySelector("#chips").clientHeight`)
 	if bar := eval[string](p, `getComputedStyle(document.querySelector("#chips")).scrollbarWidth`); bar != "none" { // no browser without a window shows one
@@ -140,13 +129,10 @@ func TestPageStoryHasNoBar(t *testing.T) {
 // On a phone a question that opens does not move the sentences to try, in their list or in their row.
 func TestPageQuestionMovesNoChips(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	question := w.questions[0]
 	w.questions = nil
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, withVoice)
 	const tops = `[...document.querySelectorAll(".chip"), document.querySelector("#say"), document.querySelector("#start")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
 	for i, size := range [][2]int64{{390, 844}, {844, 390}, {390, 844}, {844, 390}} {
 		if i == 2 {
@@ -169,12 +155,9 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 // What stands above the call does not move when the voice begins to think or to speak, or work begins.
 func TestPageCallKeepsItsHeight(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.records, w.questions = nil, nil
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, withVoice)
 	const dispatch = `import("/page/store.js").then(({ dispatch }) => (%s, true))`
 	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "typed", id: "x", text: "Hello" }), dispatch({ type: "call", patch: { phase: "live", mic: "on" } })`))
 	p.Until(`document.querySelector("#chips.strip")`)
@@ -210,11 +193,8 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 // On a phone in landscape everything that is needed to talk is in the picture.
 func TestPageLandscapePhone(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 844, 390)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 844, 390, withVoice)
 	for _, text := range []string{"Press Call", "Hello there."} { // and what a newcomer is told first
 		if text == "Hello there." {
 			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "live", mic: "on" } }), [{ type: "response.output_audio_transcript.delta", item_id: "a0", delta: "Hello there." }].forEach((event) => dispatch({ type: "voice", event })), true))`)
@@ -306,9 +286,7 @@ func TestPageSearchFieldsFit(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	finished(w, 12)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, false), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	for _, place := range []string{"work", "sessions", "history"} {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector('[data-go="%s"]').click(), true)`, place))
 		for _, size := range [][2]int64{{390, 844}, {844, 390}, {667, 375}} {

@@ -27,11 +27,8 @@ const covered = `(() => {
 // A message never covers the tabs, a question, the text box or the call's controls, at any size.
 func TestPageToastsCoverNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1440, 900, withVoice)
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	p.talk(sceneTalk)
 	eval[bool](p, `import("/page/store.js").then(({ toast }) => {
@@ -80,11 +77,8 @@ func TestPageToastsLeave(t *testing.T) {
 // On a screen that is wide and low, the machines have the height that work has: one place shows the one or the other.
 func TestPageLowScreen(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1024, 700)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1024, 700, nil)
 	p.Click("Machines")
 	p.Until(
 		`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`,

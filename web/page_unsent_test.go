@@ -52,8 +52,7 @@ func TestPageKeepsWhatCouldNotBeSent(t *testing.T) {
 // What is typed while Switchboard is down waits, also over a reload of the page, and is sent once it is back.
 func TestPageSendsWhatWaitedForSwitchboard(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions = nil
 	o := newOutage(t)
 	_, base := serveBehind(t, w, nil, o.behind)

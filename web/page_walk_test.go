@@ -65,11 +65,10 @@ func TestPageKeyboardWalk(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int64{{1280, 800}, {390, 844}} {
 		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
-			w := newWorld()
-			scene(w)
+			w := newScene()
 			questions, records := w.questions, w.records
 			w.questions, w.records = nil, nil
-			_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+			_, base := serve(t, w, withVoice)
 			p := openTab(t, startChromium(t, true), size[0], size[1])
 			p.Scheme("light")
 			p.open(base)
@@ -132,11 +131,8 @@ func (p *tab) at(found string) {
 // Escape closes what was opened, and the keyboard is back where it opened it.
 func TestPageEscapeReturns(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, withVoice)
 	p.talk(sceneTalk)
 	for _, o := range []struct{ opener, opened string }{
 		{`document.querySelector("#badge")`, "#simulated"}, {`document.querySelector("#sound")`, "#sound-menu"}, {`document.querySelector("#call-time")`, "#call-sheet"}, {`document.querySelector("#more-open")`, "#more"},
@@ -172,11 +168,8 @@ func TestPageEscapeReturns(t *testing.T) {
 // goes; never at the top of the page, and never on another button that the next key would press.
 func TestPageListsKeepTheKeyboard(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, withVoice)
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	w.mu.Lock()
 	question, record := w.questions[0], w.records[0]

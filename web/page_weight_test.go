@@ -58,7 +58,7 @@ func (c *wire) take() (asked []string, bytes int) {
 func serveBundled(t *testing.T, w *world) (base string, count *wire) {
 	t.Helper()
 	count = &wire{}
-	_, base = serveBehind(t, w, func(cfg *Config) { cfg.Voice = sceneVoice }, func(next http.Handler) http.Handler {
+	_, base = serveBehind(t, w, withVoice, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/" && !strings.HasPrefix(r.URL.Path, "/page/") {
 				next.ServeHTTP(rw, r)
@@ -84,8 +84,7 @@ func serveBundled(t *testing.T, w *world) (base string, count *wire) {
 // The page comes in at most 6 requests and 130 KB; a browser that has it asks for one thing, and the page works.
 func TestPageWeighsLittle(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	base, count := serveBundled(t, w)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.open(base)
@@ -109,10 +108,9 @@ func TestPageWeighsLittle(t *testing.T) {
 // Hardly anything moves while the page comes up.
 func TestPageStandsStill(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.records[0].Items = slices.DeleteFunc(w.records[0].Items, func(i handoff.RecordItem) bool { return i.Kind == handoff.ItemPlan || i.Kind == handoff.ItemReview })
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	_, base := serve(t, w, withVoice)
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
 		p := openTab(t, startChromium(t, true), size[0], size[1])
 		p.loggedIn(base)

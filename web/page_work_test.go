@@ -50,12 +50,9 @@ func TestPageLogin(t *testing.T) {
 
 func TestPageShowsWhatHappens(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	w := newScene()
 	feed := w.feed("owner")
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, withVoice)
 	p.openLine("h4")
 	for _, text := range []string{
 		"laptop asks to run git push", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
@@ -108,12 +105,9 @@ func TestPageShowsWhatHappens(t *testing.T) {
 
 func TestPageApprovalByKeyboard(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	answer := make(chan error)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelector(".question")`)
 	p.Until(`document.querySelector("#urgent").textContent.includes("git push origin")`)
 	decided := func() (n int) {
@@ -158,11 +152,8 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 // as "Decline" where "Allow once" is now. The keyboard's place moves along with the button.
 func TestPageMovedQuestionTakesNoPress(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	eval[bool](p, `(() => {
 	  const button = (decision) => document.querySelector("[data-decision=" + decision + "]");
@@ -180,12 +171,9 @@ func TestPageMovedQuestionTakesNoPress(t *testing.T) {
 
 func TestPageHidesNothingInACommand(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	w.questions[0].Command = "rm -rf \u202e/cod\u202c #\u200b safe\n\nls"
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, nil)
 	const want = "rm -rf ⟨U+202E⟩/cod⟨U+202C⟩ #⟨U+200B⟩ safe\n\nls"
 	p.Until(`document.querySelector(".question-command")`)
 	if got := eval[string](p, `document.querySelector(".question-command").textContent`); got != want {
@@ -197,11 +185,8 @@ func TestPageHidesNothingInACommand(t *testing.T) {
 
 func TestPageStopsWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "bigpc", "") })
 	at := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Fix the failing"))`
 	stop := `[...(` + at + `?.querySelectorAll(".line-stop") ?? [])].find((b) => b.textContent === "Stop the work")`
@@ -222,11 +207,8 @@ func TestPageStopsWork(t *testing.T) {
 
 func TestPageFleet(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
+	w := newScene()
+	p := loggedIn(t, w, 1280, 800, nil)
 	p.TabTo("Recent sessions")
 	p.Press("\r")
 	p.Shows("Find out why the upload test fails")
@@ -273,8 +255,7 @@ func TestPageFleet(t *testing.T) {
 // A connection that comes and goes: the page says so, and goes on where it was.
 func TestPageComesBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	scene(w)
+	w := newScene()
 	var down atomic.Bool
 	var mu sync.Mutex
 	var ends []context.CancelFunc

@@ -6,8 +6,17 @@ import (
 	"switchboard/handoff"
 )
 
-// scene fills a world with an afternoon's work: some done, some running, one that asks, one that failed,
-// and a machine that is down.
+// newScene is a world with an afternoon's work: some done, some running, one that asks, one that failed, and a machine
+// that is down.
+func newScene() *world {
+	w := newWorld()
+	scene(w)
+	return w
+}
+
+// withVoice gives a page the sentences of the scene.
+func withVoice(cfg *Config) { cfg.Voice = sceneVoice }
+
 func scene(w *world) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
