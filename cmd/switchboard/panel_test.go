@@ -76,11 +76,12 @@ func (s *score) String() string {
 	return out.String()
 }
 
-// understood reports whether the caller heard the meaning of a response: its first sentence that says what came of
-// it, or four fifths of its sound. It goes by the frames that were played and by the length of the words; sound comes
-// in pieces of five frames, so that of a whole response is a little longer than its words. Of a sentence in whose last
-// word the sound ends nobody can be sure: it may be told again.
-func (p *panelist) understood(response string, several bool) (heard, sure bool) {
+// understood reports whether the caller heard the meaning of a response that tells so many outcomes: of one its first
+// sentence that says what came of it, or four fifths of its sound, and of several four fifths of the last. It goes by
+// the frames that were played and by the length of the words; sound comes in pieces of five frames, so that of a whole
+// response is a little longer than its words. Of a sentence in whose last word the sound ends nobody can be sure: it may
+// be told again.
+func (p *panelist) understood(response string, outcomes int) (heard, sure bool) {
 	frames := 0
 	for _, f := range p.frames {
 		if f == response {
@@ -93,9 +94,12 @@ func (p *panelist) understood(response string, several bool) (heard, sure bool) 
 	first := speakable.FirstSentence(words)
 	if strings.Contains(first, " is done in the session ") { // that is no news yet
 		next := speakable.FirstSentence(words[len(first):])
-		several, first = several || next == "", first+next
+		if first += next; next == "" {
+			first = ""
+		}
 	}
-	most, told := p.made[response] && float64(frames) >= 0.8*whole, !several && first != ""
+	most := p.made[response] && float64(frames) >= (1-0.2/float64(outcomes))*whole
+	told := outcomes == 1 && first != ""
 	return most || told && float64(frames)+length("word") >= length(first), most || told && float64(frames+5) >= length(first)
 }
 
@@ -182,9 +186,9 @@ func (p *panelist) judge(t *testing.T) score {
 			s.dead++
 		}
 	}
-	several := map[string]bool{} // responses that tell several outcomes
-	for at, response := range p.frames {
-		several[response] = several[response] || at < len(all) && strings.Contains(all[at].Tells, ",")
+	tells := map[string]int{} // outcomes that a response tells
+	for at, response := range p.frames[:min(len(p.frames), len(all))] {
+		tells[response] = max(tells[response], 1+strings.Count(all[at].Tells, ","))
 	}
 	for _, o := range p.outcomes {
 		s.outcomes++
@@ -193,7 +197,7 @@ func (p *panelist) judge(t *testing.T) score {
 			if again {
 				s.twice++
 			}
-			heard, sure := p.understood(response, several[response])
+			heard, sure := p.understood(response, tells[response])
 			known, again = known || heard, again || sure
 		}
 		if known && o.told {

@@ -26,7 +26,7 @@ func (s *Schedule) noteHeld() {
 func (s *Schedule) gave(e Gave) {
 	works := slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
 	if len(works) > 0 {
-		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: works, several: len(e.Works) > 1, text: e.Text,
+		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: works, outcomes: len(e.Works), text: e.Text,
 			answer: e.Answer})
 	}
 }
@@ -177,9 +177,9 @@ func (s *Schedule) offer(f *delivery) {
 
 // understood reports whether the meaning of an outcome that was interrupted had been heard: its first sentence whole,
 // or 80 % of its sound. A sentence that only says that the work is done is not the first: "bigpc is done in the session
-// Auth." Of several outcomes the first sentence tells one at most.
+// Auth." Of several outcomes the first sentence tells one at most, and the sound counts to 80 % of the last of them.
 func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
-	if e.Made && e.Share >= 0.8 {
+	if e.Made && e.Share >= 1-0.2/float64(f.outcomes) {
 		return true
 	}
 	end := 0
@@ -191,7 +191,7 @@ func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
 		end += len(sentence)
 		leads = s.language.LeadsIn(f.text, sentence)
 	}
-	return !f.several && len(heardOf(e)) >= end
+	return f.outcomes == 1 && len(heardOf(e)) >= end
 }
 
 // heardOf returns as much of what a response said as had been heard, to the last whole word.
@@ -286,7 +286,7 @@ func (s *Schedule) tellFinals() {
 	case s.quiet && age < finalsTogether && s.running(): // another one may end just now
 		return
 	}
-	f := &delivery{class: classFinal, several: len(s.finals) > 1}
+	f := &delivery{class: classFinal, outcomes: len(s.finals)}
 	var ended []handoff.Record
 	for _, held := range s.finals {
 		f.works, ended = append(f.works, held.rec.ID), append(ended, held.rec)

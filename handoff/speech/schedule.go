@@ -183,7 +183,7 @@ type delivery struct {
 	IDs      []string // of its utterances, the newest last
 	class    class
 	works    []string
-	several  bool // it tells more than one outcome, some of which the caller may have been told elsewhere
+	outcomes int // that it tells, also those that the caller was told elsewhere
 	question handoff.QuestionID
 	text     string
 	at       time.Time // last said

@@ -83,8 +83,8 @@ func (w *speechWorld) finishModel(cut bool) {
 		meant := !cut && !said.Unsaid
 		if cut && x.class == classFinal {
 			said.Text, said.Made = "The work on it is done now. There is a little more of it to be told to them.", w.pick(2) == 0
-			said.Share = float64(w.pick(11)) / 10
-			meant = said.Made && said.Share >= 0.8 || len(x.Works) == 1 && said.Share >= 0.4
+			said.Share = float64(w.pick(21)) / 20
+			meant = said.Made && said.Share >= 1-0.2/float64(len(x.Works)) || len(x.Works) == 1 && said.Share >= 0.4
 			meant = meant || w.finals[x.Works[0]].told >= maxOffers // then it is left to the next call
 		}
 		if said.Unsaid {
