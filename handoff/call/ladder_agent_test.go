@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call/calltest"
 )
 
 // A fakeTurn is a run of a thread. Its steps happen while somebody follows it, but for the turns of
@@ -141,7 +142,7 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 			}
 			after, rest, _ := strings.Cut(step, " ")
 			select {
-			case <-time.After(w.Duration(after)):
+			case <-calltest.After(w.Duration(after)):
 			case <-turn.wake:
 				w.end(turn)
 				w.record("agent", a.name(), "turn interrupted")

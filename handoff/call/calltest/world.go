@@ -181,11 +181,22 @@ func (w *World) Failure(what, subject string) error {
 // Wait takes the time of the way to a machine.
 func (w *World) Wait(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(d):
+	case <-After(d):
 		return nil
 	case <-ctx.Done():
 		return handoff.Fault(handoff.CodeUnreachable, "it", "")
 	}
+}
+
+// After is [time.After] without a timer where there is nothing to wait for. Under -race, two goroutines of a bubble that
+// receive from timers that are due crash the runtime of Go 1.26 (tsan: SIGSEGV): a bubble has one race context for both.
+func After(d time.Duration) <-chan time.Time {
+	if d > 0 {
+		return time.After(d)
+	}
+	now := make(chan time.Time)
+	close(now)
+	return now
 }
 
 // Resolve implements [handoff.Fleet]: it knows names exactly, and passes threads on.
