@@ -168,6 +168,8 @@ func TestStatusWords(t *testing.T) {
 	begun.Paused, begun.Fault = false, handoff.Fault(handoff.CodePaused, "bigpc", "")
 	untitled := running(handoff.StatusStarted, time.Minute)
 	untitled.Title = ""
+	unbegun := ended(time.Second)
+	unbegun.Title, unbegun.Prompt = "", "check the backups"
 	asked := []handoff.RecordQuestion{{Handoff: "h", Server: "bigpc", Label: "q1"}}
 	tests := map[string]struct {
 		rec       handoff.Record
@@ -191,6 +193,7 @@ func TestStatusWords(t *testing.T) {
 		"waits for answer":  {running(handoff.StatusStarted, time.Minute), asked, "bigpc waits for your answer."},
 		"ended just now":    {ended(time.Second), nil, "Lately one thing ended: Notes on bigpc, failed just now."},
 		"ended a while ago": {ended(20 * time.Minute), nil, "Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},
+		"never began":       {unbegun, nil, "Lately one thing ended: check the backups on bigpc, failed just now."},
 		"paused":            {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},
 		"begun since":       {begun, nil, "Nothing is running."},
 		"long ended":        {ended(2 * time.Hour), nil, "Nothing is running."},

@@ -21,6 +21,7 @@ type Backend struct {
 	Runs      handoff.Runs // for one that does
 	Decisions Decisions    // for both, like Levels
 	Levels    Levels
+	WorkIDs   bool // whether [Status] names work by its id, for a front with a tool that takes one
 }
 
 // A Resolver finds what a name means.
@@ -84,7 +85,10 @@ type Direct struct {
 	Complete func(*handoff.Request) // adds the key, and what the agent is told beside the prompt; nil: nothing
 	// Wait bounds how long Give and Await wait for the outcome of work, or for a question of its agent. Zero: Give
 	// waits until the work is promised.
-	Wait     time.Duration
+	Wait time.Duration
+	// Asked says that the caller knows what is open already: a question that only the page answers, and that stands when
+	// Await begins, does not end its wait.
+	Asked    bool
 	Progress func(handoff.RunEvent) // what happens to the work meanwhile; nil: nobody looks
 }
 
@@ -113,10 +117,15 @@ func (d Direct) Give(ctx context.Context, g handoff.Grant, req handoff.Request) 
 func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (Result, error) {
 	waiting, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
+	var stands handoff.QuestionID
+	if q := d.asked(g, id); d.Asked && q != nil && q.Tap != "" {
+		stands = q.ID
+	}
 	var w WorkResult
 	for e, err := range d.Backend.Runs.Follow(waiting, g.Caller, id, 0) {
 		switch {
 		case err != nil && w.Record.ID != "" && waiting.Err() != nil && ctx.Err() == nil:
+			w.Question = d.asked(g, id)
 			return w, nil
 		case err != nil:
 			return nil, err
@@ -135,7 +144,9 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 		case handoff.RunSteered:
 			w.Into = k.Into
 		case handoff.RunAsked, handoff.RunSnapshot:
-			w.Question = d.asked(g, id)
+			if q := d.asked(g, id); q != nil && q.ID != stands {
+				w.Question = q
+			}
 		}
 		if w.Question != nil {
 			break
@@ -144,13 +155,16 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 	return w, nil
 }
 
-// asked returns the oldest question of a work that is open now, or nil.
+// asked returns the oldest question of a work that is open now, or nil. Where no yes of the grant counts, it says so.
 func (d Direct) asked(g handoff.Grant, id handoff.RunID) *handoff.RecordQuestion {
 	var oldest *handoff.RecordQuestion
 	for _, q := range d.Backend.Work.Questions(g) {
 		if q.Handoff == string(id) && (oldest == nil || q.Asked.Before(oldest.Asked)) {
 			oldest = &q
 		}
+	}
+	if oldest != nil && g.Approve < handoff.ApproveAll {
+		oldest.Tap = cmp.Or(oldest.Tap, handoff.WhyNoApprove)
 	}
 	return oldest
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
@@ -22,8 +23,11 @@ type Result interface {
 // Answer is the result of a tool that does something: a sentence, and what else there is to know.
 type Answer struct{ wording.Answer }
 
-// StatusUnclear marks an answer that asks the caller which work they mean.
-const StatusUnclear = "unclear"
+// What the status of an answer of [StopWork] may be, beside that it is done or refused.
+const (
+	StatusUnclear  = "unclear"  // the caller is asked which work they mean
+	StatusStopping = "stopping" // it stops, and has not stopped yet
+)
 
 func (a Answer) within(int) Result { return a }
 
@@ -46,6 +50,7 @@ type WorkResult struct {
 	Waits    handoff.Wait            // what it waits for before it begins
 	Into     handoff.RunID           // the work that took its words; its outcome is that one's; "": it goes by itself
 	Question *handoff.RecordQuestion // what its agent asks, and waits for; nil: nothing is open
+	Again    bool                    // the same request was made before, and nothing was begun for this one
 }
 
 // workOutput is the JSON of a [WorkResult].
@@ -59,9 +64,14 @@ type workOutput struct {
 func (w WorkResult) output() workOutput {
 	out := workOutput{Work: cmp.Or(w.Into, handoff.RunID(w.Record.ID))}
 	switch {
+	case w.Record.Why == handoff.WhyAdded && w.Record.Outcome == handoff.OutcomeResult:
+		out.Answer = Answer{wording.English.AddedAnswer(w.Record)}
 	case w.Record.Outcome != "":
 		out.Answer = Answer{wording.English.OutcomeAnswer(w.Record)}
 		out.Result = w.Record.Text
+		if w.Again {
+			out.Note = wording.AgainNote(w.Record, time.Now())
+		}
 	case w.Question != nil:
 		out.Question = w.Question.Label
 		out.Answer = Answer{wording.English.AskedAnswer(w.Record, *w.Question)}

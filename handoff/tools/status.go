@@ -30,6 +30,7 @@ type StatusResult struct {
 
 // StatusWork is what [StatusResult] tells of one piece of work.
 type StatusWork struct {
+	Work     string `json:"work_id,omitempty"` // with [Backend.WorkIDs]
 	Server   string `json:"server"`
 	Session  string `json:"session,omitempty"`
 	For      string `json:"for,omitempty"`      // how long it has taken, in words
@@ -44,6 +45,13 @@ type StatusWork struct {
 func (StatusArguments) Do(_ context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	records, unread := b.Work.Handoffs(g)
 	out := status(b.Language, records, b.Work.Questions(g), time.Now())
+	if !b.WorkIDs {
+		for _, list := range [][]StatusWork{out.Running, out.Waiting, out.Finished} {
+			for i := range list {
+				list[i].Work = ""
+			}
+		}
+	}
 	if unread != nil {
 		out.Incomplete, out.Say = true, b.Language.UnreadWork(out.Say, len(records) > 0)
 	}
@@ -57,14 +65,16 @@ func status(
 	var running, paused, ended []handoff.Record
 	for _, q := range questions {
 		out.Waiting = append(out.Waiting,
-			StatusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
+			StatusWork{Work: q.Handoff, Server: q.Server, Session: q.Title, Question: q.Label,
+				Said: handoff.Clip(q.Command+q.Text, 200)})
 	}
 	for _, rec := range records {
 		switch {
 		case rec.Outcome == "":
 			running = append(running, rec)
 			out.Running = append(out.Running,
-				StatusWork{Server: rec.Server, Session: rec.Title, For: wording.English.AgeWords(now.Sub(rec.CreatedAt))})
+				StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title,
+					For: wording.English.AgeWords(now.Sub(rec.CreatedAt))})
 		case rec.Paused:
 			paused = append(paused, rec)
 			out.Paused = append(out.Paused,
@@ -76,6 +86,7 @@ func status(
 			out.Finished = append(
 				out.Finished,
 				StatusWork{
+					Work:    rec.ID,
 					Server:  rec.Server,
 					Session: rec.Title,
 					Outcome: wording.OutcomeWord(rec.Outcome),
@@ -101,7 +112,7 @@ func (r StatusResult) Text() string {
 			line.WriteString(w.Server)
 			for _, more := range []struct{ lead, text string }{
 				{", ", w.Session}, {", for ", w.For}, {", ", w.Outcome}, {", ", w.Ago},
-				{"; question ", w.Question}, {"; begin ", w.Begin}, {": ", w.Said},
+				{"; question ", w.Question}, {"; begin ", w.Begin}, {"; work_id ", w.Work}, {": ", w.Said},
 			} {
 				if more.text != "" {
 					line.WriteString(more.lead + more.text)

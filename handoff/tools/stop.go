@@ -84,7 +84,7 @@ func withoutQueued(running []handoff.Record) []handoff.Record {
 func unclearStop(l wording.Language, running []handoff.Record) Answer {
 	var choices []string
 	for _, rec := range running {
-		choices = append(choices, rec.Server+", "+l.SayTitle(rec.Title))
+		choices = append(choices, rec.Server+", "+l.TitleOf(rec))
 	}
 	return Answer{wording.Answer{
 		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)], Say: l.WhichStops(running),
@@ -97,7 +97,7 @@ func stopAnswer(l wording.Language, stopped, shared []handoff.Record, where stri
 	a := wording.Answer{Say: l.Stopping(serversOf(stopped), serversOf(shared))}
 	switch {
 	case len(stopped) > 0:
-		a.Status, a.Note = "stopping", "It is told by itself when it has stopped."
+		a.Status, a.Note = StatusStopping, "It is told by itself when it has stopped."
 	case len(shared) > 0:
 		a.Status, a.Server = "refused", where
 	default:

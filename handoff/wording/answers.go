@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
@@ -210,7 +211,22 @@ func (a Answer) Encode() string {
 func (l Language) GoesOnAnswer(rec handoff.Record, waits handoff.Wait) Answer {
 	a := l.EarlyAnswer(rec, waits)
 	a.Note = "It goes on by itself, also when nobody waits for it. Do not give it again, and do not invent a result."
+	a.Next = "Call wait with this work_id for its outcome."
 	return a
+}
+
+// AddedAnswer is given to a program whose words went into work that runs.
+func (l Language) AddedAnswer(rec handoff.Record) Answer {
+	a := l.OutcomeAnswer(rec)
+	a.Note = "Its result is part of the running work's. Do not give it again."
+	a.Next = "Call wait with this work_id for the outcome of that work."
+	return a
+}
+
+// AgainNote tells a program that an outcome is that of an earlier request, which was the same.
+func AgainNote(rec handoff.Record, now time.Time) string {
+	return fmt.Sprintf("This is the outcome of the same request, made %s, which nobody was told before; nothing was begun "+
+		"now. If it is wanted once more, give it again.", handoff.Ago(now, rec.CreatedAt))
 }
 
 // AskedAnswer is given to a program whose work waits for an answer to a question.
@@ -224,8 +240,12 @@ func (l Language) AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answ
 	case OnlyThere(q):
 		a.Next = "It can only be answered on the machine " + q.Server + " itself."
 	case q.Tap != "":
-		a.Next = fmt.Sprintf("A yes counts only on the page: %s. A no is given with answer_agent, question %s.", q.Tap,
-			q.Label)
+		yes := "A yes counts"
+		if q.Words {
+			yes = "Words count"
+		}
+		a.Next = fmt.Sprintf("%s only on the page: %s. Tell the person, then call wait with this work_id. A no is given "+
+			"with answer_agent, question %s.", yes, q.Tap, q.Label)
 	case q.Words:
 		a.Next = fmt.Sprintf("Ask the person, and give their words with answer_agent, question %s.", q.Label)
 	default:

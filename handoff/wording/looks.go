@@ -116,7 +116,7 @@ func (l Language) StatusSummary(
 	}
 	var list []string
 	for _, rec := range ended {
-		list = append(list, l.say("status.item", "title", l.SayTitle(rec.Title), "server", rec.Server,
+		list = append(list, l.say("status.item", "title", l.TitleOf(rec), "server", rec.Server,
 			"how", l.how(rec.Outcome), "ago", l.Ago(now, *rec.EndedAt)))
 	}
 	switch {
@@ -141,10 +141,15 @@ func (l Language) UnreadWork(say string, known bool) string {
 	return say + " " + l.say("status.unread")
 }
 
+// TitleOf is the title of work as it is said. Work that never reached a session goes by its first words.
+func (l Language) TitleOf(rec handoff.Record) string {
+	return l.SayTitle(cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80)))
+}
+
 // running says what runs, or is still to begin, and since when.
 func (l Language) running(rec handoff.Record, now time.Time) string {
 	age := now.Sub(rec.CreatedAt)
-	title := l.SayTitle(cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80)))
+	title := l.TitleOf(rec)
 	switch {
 	case rec.State == handoff.StatusAccepted:
 		return l.say("status.accepted", "title", capital(title), "server", rec.Server, "ago", l.Ago(now, rec.CreatedAt))
@@ -178,7 +183,7 @@ func (l Language) NothingRuns(server string) string {
 func (l Language) WhichStops(running []handoff.Record) string {
 	var names []string
 	for _, rec := range running {
-		names = append(names, l.say("stop.work", "title", l.SayTitle(rec.Title), "server", rec.Server))
+		names = append(names, l.say("stop.work", "title", l.TitleOf(rec), "server", rec.Server))
 	}
 	return l.say("stop.which", "list", l.List(names))
 }

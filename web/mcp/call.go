@@ -35,7 +35,7 @@ const instructions = "Switchboard gives work to coding agents on the user's mach
 func shown(t tools.Tool) *mcp.Tool {
 	asks := t.Name == tools.StopWork || t.Name == tools.AnswerAgent // ends what somebody wants, or allows a command
 	return &mcp.Tool{
-		Name: t.Name, Description: t.Description, InputSchema: json.RawMessage(t.Parameters),
+		Name: t.Name, Description: waits.Replace(t.Description), InputSchema: json.RawMessage(t.Parameters),
 		Annotations: &mcp.ToolAnnotations{
 			ReadOnlyHint:    t.ReadOnly,
 			DestructiveHint: &asks,
@@ -44,6 +44,9 @@ func shown(t tools.Tool) *mcp.Tool {
 		},
 	}
 }
+
+// waits tells in a description of the table how outcomes come here: a voice hears of them by itself.
+var waits = strings.NewReplacer("arrives later by itself", "comes by wait, with the work_id", "20 seconds", "45 seconds")
 
 // waitTool is the row of [Wait].
 func waitTool() *mcp.Tool {
@@ -75,6 +78,10 @@ func (f *Front) handler(began handoff.Grant, t tools.Tool) mcp.ToolHandler {
 		if err != nil {
 			return nil, err
 		}
+		if a, ok := result.(tools.Answer); ok && t.Name == tools.StopWork && a.Status == tools.StatusStopping {
+			a.Note = "Status shows when it has stopped."
+			result = a
+		}
 		return t.Bounded(result), nil
 	})
 }
@@ -92,6 +99,7 @@ func (f *Front) waitHandler(began handoff.Grant) mcp.ToolHandler {
 		if err := f.cfg.Work.Recovered(ctx, recoverWithin); err != nil {
 			return nil, err
 		}
+		c.Asked = true
 		result, err := c.await(ctx, c.grant, handoff.RunID(args.Work))
 		if err != nil {
 			return nil, err
@@ -127,13 +135,13 @@ func (f *Front) serving(
 		outcome := callRefused
 		defer func() { f.calls.add(tool, outcome, c.origin().Client) }()
 		if !c.grant.AllowsTool(tool) && tool != Wait {
-			return failed(handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no tool %.40q", tool), "")), nil
+			return c.failed(handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no tool %.40q", tool), "")), nil
 		}
 		stop := c.progress(ctx)
 		defer stop()
 		c.Direct = tools.Direct{Backend: f.cfg.Backend, Wait: f.cfg.Patience, Complete: c.complete, Progress: c.happened}
 		if err := c.takeAnswer(ctx); err != nil {
-			return failed(err), nil
+			return c.failed(err), nil
 		}
 		result, err := do(ctx, c)
 		outcome = c.outcome(result, err)
@@ -142,7 +150,7 @@ func (f *Front) serving(
 		}
 		switch {
 		case err != nil:
-			return failed(err), nil
+			return c.failed(err), nil
 		case c.asked != nil:
 			return c.ask(), nil
 		}
@@ -161,10 +169,13 @@ func (c *call) told(result tools.Result) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structure}
 }
 
-// failed is the result of what could not be done: what is wrong, and what to do next.
-func failed(err error) *mcp.CallToolResult {
+// failed is the result of what could not be done: what is wrong, and what to do next, with the page where that is done.
+func (c *call) failed(err error) *mcp.CallToolResult {
 	e := handoff.AsError(err)
 	fault := handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep()}
+	if page := c.front.page(); e.Code == handoff.CodeNeedsTap && page != "" {
+		fault.Next += " The page: " + page
+	}
 	return &mcp.CallToolResult{
 		IsError: true, StructuredContent: map[string]any{"error": fault},
 		Content: []mcp.Content{&mcp.TextContent{Text: strings.TrimSpace(fault.Message + " " + fault.Next)}},
@@ -174,10 +185,14 @@ func failed(err error) *mcp.CallToolResult {
 // Give implements [tools.Front]: the same words that nobody was told the outcome of are the same work.
 func (c *call) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
 	ctx, span := c.front.cfg.Trace.Begin(ctx, "request", c.traceHeader())
-	id, err := c.front.begin(ctx, c, req)
+	id, again, err := c.front.begin(ctx, c, req)
 	var result tools.Result
 	if err == nil {
 		result, err = c.await(ctx, g, id)
+	}
+	if w, ok := result.(tools.WorkResult); ok {
+		w.Again = again
+		result = w
 	}
 	span.End(handoff.CodeOf(err), "route", "POST /mcp", "tool", c.tool)
 	return result, err
@@ -212,11 +227,19 @@ func (c *call) await(ctx context.Context, g handoff.Grant, id handoff.RunID) (to
 		case w.Question == nil:
 		case c.mayAsk(*w.Question):
 			c.asked = w.Question
-		case c.front.cfg.Page != nil:
-			c.page = c.front.cfg.Page()
+		default:
+			c.page = c.front.page()
 		}
 	}
 	return result, err
+}
+
+// page is where a person answers what no program may; "": it is not told.
+func (f *Front) page() string {
+	if f.cfg.Page == nil {
+		return ""
+	}
+	return f.cfg.Page()
 }
 
 // complete adds to a request who asks, and what the agent is told beside the prompt.

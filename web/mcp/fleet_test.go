@@ -72,7 +72,12 @@ func (f *fleet) Stop(_ context.Context, _ handoff.Grant, id string) error {
 	return nil
 }
 
-func (f *fleet) Decide(_ context.Context, _ handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
+func (f *fleet) Decide(_ context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
+	for _, q := range f.Questions(g) {
+		if q.ID == id && q.Risk == "high" && !g.Page {
+			return handoff.Fault(handoff.CodeNeedsTap, "it is risky", "")
+		}
+	}
 	f.change(func() {
 		f.decided = append(f.decided, string(d))
 		f.questions = nil
@@ -90,6 +95,7 @@ func (f *fleet) finish(id string, o handoff.Outcome, text string) {
 		for i := range f.records {
 			if rec := &f.records[i]; rec.ID == id && rec.Outcome == "" {
 				rec.Outcome, rec.State, rec.Text, rec.Spoken = o, handoff.StatusCompleted, text, text
+				rec.EndedAt = new(time.Now())
 			}
 		}
 	})

@@ -95,6 +95,7 @@ func New(cfg Config) *Front {
 	if cfg.Patience == 0 {
 		cfg.Patience = patience
 	}
+	cfg.Backend.WorkIDs = true // for [Wait]
 	f := &Front{cfg: cfg, open: map[*mcp.Server]session{}}
 	server := func(r *http.Request) *mcp.Server {
 		s, _ := r.Context().Value(serverKey{}).(*mcp.Server)

@@ -199,6 +199,68 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// Nothing comes by itself here: what a client reads of an outcome that is still to come names the tool that gives it.
+func TestNamesTheWay(t *testing.T) {
+	f := newFleet()
+	s := connect(t, serve(t, f, 20*time.Millisecond), "owner", "2026-07-28", nil)
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		if strings.Contains(tool.Description, "by itself") {
+			t.Errorf("%s: %s", tool.Name, tool.Description)
+		}
+	}
+	ask := map[string]any{"server": "bigpc", "prompt": "wait for it"}
+	if got := say(t, s, "codex", ask); !strings.Contains(got, "Call wait with this work_id") {
+		t.Errorf("it goes on: %s", got)
+	}
+	f.change(func() {
+		f.questions = []handoff.RecordQuestion{{Handoff: "w-1", Server: "bigpc", Label: "q1", Tap: "it is risky"}}
+	})
+	if got := say(t, s, "status", nil); strings.Count(got, "work_id w-1") != 2 {
+		t.Errorf("status: %s", got)
+	}
+	f.change(func() { f.questions = nil })
+	if got := say(t, s, "stop_work", nil); strings.Contains(got, "by itself") || !strings.Contains(got, "Stopping") {
+		t.Errorf("stop_work: %s", got)
+	}
+	if got := say(t, s, "status", nil); !strings.Contains(got, "stopped, just now; work_id w-1") {
+		t.Errorf("status: %s", got)
+	}
+	f.change(func() {
+		f.records = append(f.records, handoff.Record{
+			ID: "w-2", Server: "bigpc", Title: "owner", Why: handoff.WhyAdded, Outcome: handoff.OutcomeResult,
+		})
+	})
+	if got := say(t, s, "wait", map[string]any{"work_id": "w-2"}); strings.Contains(got, "by itself") ||
+		!strings.Contains(got, "Call wait with this work_id") {
+		t.Errorf("added: %s", got)
+	}
+}
+
+// Whoever waits for what the page alone answers is told of it once, and then waits.
+func TestWaitsForThePage(t *testing.T) {
+	f := newFleet()
+	s := connect(t, serve(t, f, time.Minute), "owner", "2025-11-25", nil)
+	if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "danger"}); !strings.Contains(got, "q1") {
+		t.Errorf("codex: %s", got)
+	}
+	if got := say(t, s, "answer_agent", map[string]any{"question": "q1", "decision": "accept"}); !strings.Contains(
+		got, "http://page.example/",
+	) {
+		t.Errorf("answer_agent: %s", got)
+	}
+	go func() {
+		f.until(func() bool { return f.followers == 1 })
+		_ = f.Decide(t.Context(), handoff.Grant{Page: true}, "question of w-1", handoff.DecisionAccept)
+	}()
+	if got := say(t, s, "wait", map[string]any{"work_id": "w-1"}); !strings.Contains(got, "It was accepted.") || strings.Contains(got, "page.example") {
+		t.Errorf("wait: %s", got)
+	}
+}
+
 // The same request is the same work until somebody was told the outcome, by whatever connection.
 func TestSameWords(t *testing.T) {
 	f := newFleet()
@@ -216,7 +278,8 @@ func TestSameWords(t *testing.T) {
 		t.Errorf("somebody else asks: %d works", n)
 	}
 	f.finish("w-1", handoff.OutcomeResult, "I waited.")
-	if got := say(t, first, "codex", ask); !strings.Contains(got, "I waited.") {
+	if got := say(t, first, "codex", ask); !strings.Contains(got, "I waited.") ||
+		!strings.Contains(got, "the same request, made") {
 		t.Errorf("asked after its end: %s", got)
 	}
 	say(t, first, "codex", ask)
@@ -277,7 +340,9 @@ func TestForms(t *testing.T) {
 			{"allowed", "ask", "owner", allow, 1, "accept", []string{"It was accepted."}},
 			{"declined by the program", "ask", "owner", decline, 1, "", []string{"q1", "go test", "work_id: w-1"}},
 			{"no forms", "ask", "owner", nil, 0, "", []string{"q1", "go test", "answer_agent"}},
-			{"a key whose yes does not count", "ask", "guest", allow, 0, "", []string{"q1", "go test"}},
+			{"a key whose yes does not count", "ask", "guest", allow, 0, "", []string{
+				"q1", "go test", "A yes counts only on the page: this key may not answer for you.", "http://page.example/",
+			}},
 			{"danger", "danger", "owner", allow, 0, "", []string{"rm -rf", "page", "http://page.example/"}},
 		} {
 			t.Run(version+" "+tc.name, func(t *testing.T) {

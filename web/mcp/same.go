@@ -32,10 +32,10 @@ type request struct {
 }
 
 // begin has work done, or finds it: the same request of the same caller is the same work until somebody was told the
-// outcome. A client whose connection broke repeats a request with nothing that marks it as a repetition.
-func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (handoff.RunID, error) {
+// outcome; again says that it was found. A client whose connection broke repeats a request with nothing that marks it as a repetition.
+func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (id handoff.RunID, again bool, err error) {
 	if err := f.cfg.Work.Recovered(ctx, recoverWithin); err != nil {
-		return "", err
+		return "", false, err
 	}
 	sum := sha256.Sum256(
 		[]byte(handoff.Encode([]any{c.grant.Caller, c.tool, strings.TrimSpace(string(c.req.Params.Arguments))})),
@@ -49,7 +49,7 @@ func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (handof
 	defer f.same.mu.Unlock()
 	records, err := f.cfg.Backend.Work.Handoffs(c.grant)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	for _, rec := range records {
 		if rec.State == handoff.StatusDelivered || rec.Paused || req.Instead != "" {
@@ -57,14 +57,14 @@ func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (handof
 		}
 		id := handoff.RunID(rec.ID)
 		if its, ok := f.same.recent[id]; ok && its.sum == sum || !ok && repeats(rec, req, where) {
-			return id, nil
+			return id, true, nil
 		}
 	}
-	id, err := f.cfg.Backend.Runs.Start(ctx, c.grant, req)
+	id, err = f.cfg.Backend.Runs.Start(ctx, c.grant, req)
 	if err == nil {
 		f.same.remember(id, request{sum, time.Now()})
 	}
-	return id, err
+	return id, false, err
 }
 
 // repeats reports whether work of a former life of the process was begun with the words of a request.
