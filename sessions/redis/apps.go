@@ -4,12 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"net/url"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -38,20 +34,11 @@ func (s apps) put(ctx context.Context, a sessions.App, from string) (bool, error
 }
 
 // App implements [sessions.Apps].
-func (s apps) App(ctx context.Context, id string) (a sessions.App, ok bool, err error) {
+func (s apps) App(ctx context.Context, id string) (sessions.App, bool, error) {
 	key := s.appKey(id)
-	data, err := s.client.HGet(ctx, key, "body").Result()
-	if errors.Is(err, goredis.Nil) {
-		return sessions.App{}, false, nil
-	}
-	if err != nil {
-		return sessions.App{}, false, s.fault(err)
-	}
-	if json.Unmarshal([]byte(data), &a) != nil {
-		s.badEntry(key)
-		return sessions.App{}, false, nil
-	}
-	return a, a.Ends.After(time.Now()), nil
+	text, err := s.client.HGet(ctx, key, "body").Result()
+	a, ok, err := parseOne[sessions.App](s.engine, key, text, err)
+	return a, ok && a.Ends.After(time.Now()), err
 }
 
 // Apps implements [sessions.Apps].

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -114,6 +115,35 @@ func (e *engine) leaseKey() string { return e.together + ":lease" }
 func (e *engine) badEntry(key string) {
 	e.counts.badEntries.Add(1)
 	e.log.Warn("unreadable entry of the store left out", zap.String("key", key))
+}
+
+// parse reads entries that stand under a key; those that cannot be read are left out.
+func parse[T any](e *engine, key string, texts ...string) []T {
+	all := make([]T, 0, len(texts))
+	for _, text := range texts {
+		var entry T
+		if json.Unmarshal([]byte(text), &entry) != nil {
+			e.badEntry(key)
+			continue
+		}
+		all = append(all, entry)
+	}
+	return all
+}
+
+// parseOne reads the entry of a reply; false: there is none, or none that can be read.
+func parseOne[T any](e *engine, key, text string, err error) (entry T, found bool, _ error) {
+	if errors.Is(err, goredis.Nil) {
+		return entry, false, nil
+	}
+	if err != nil {
+		return entry, false, e.fault(err)
+	}
+	all := parse[T](e, key, text)
+	if len(all) > 0 {
+		entry = all[0]
+	}
+	return entry, len(all) > 0, nil
 }
 
 // replied reads the list that a script returned into the given places, each a *string, *int64 or *[]any; false when it

@@ -4,12 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"net/url"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -27,18 +23,15 @@ type credentials struct{ *engine }
 
 // PutLogin keeps a login, in the place of one of the same principal with the same id.
 func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
-	data, err := json.Marshal(l)
-	if err != nil {
-		return handoff.Fault(handoff.CodeInternal, "", "encode a login: "+err.Error())
-	}
 	sum := hex.EncodeToString(l.Sum[:])
 	keys := []string{s.loginsKey(l.Principal), s.loginKeys() + sum}
-	return s.fault(loginScript.Run(ctx, s.client, keys, l.ID, sum, data, s.loginKeys(), max(l.Ends.UnixMilli(), 1)).Err())
+	return s.fault(loginScript.Run(ctx, s.client, keys, l.ID, sum, handoff.Encode(l), s.loginKeys(),
+		max(l.Ends.UnixMilli(), 1)).Err())
 }
 
 // Login finds a login by the sum of its token; one that has ended is none.
 func (s credentials) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
-	l, ok, err := entryOf[sessions.Login](ctx, s, s.loginKeys(), sum)
+	l, ok, err := bySum[sessions.Login](ctx, s.engine, s.loginKeys(), sum)
 	return l, ok && l.Ends.After(time.Now()), err
 }
 
@@ -48,12 +41,7 @@ func (s credentials) Logins(ctx context.Context, principal string) ([]sessions.L
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	all := make([]sessions.Login, 0, len(rows))
-	for _, row := range rows {
-		if l, ok := parsed[sessions.Login](s, s.loginKeys(), row); ok {
-			all = append(all, l)
-		}
-	}
+	all := parse[sessions.Login](s.engine, s.loginKeys(), rows...)
 	sessions.SortLogins(all)
 	return all, nil
 }
@@ -83,45 +71,23 @@ func (s credentials) loginKeys() string { return s.together + ":login:" }
 // PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
 // [sessions.MaxSecrets] that have not ended.
 func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (bool, error) {
-	data, err := json.Marshal(secret)
-	if err != nil {
-		return false, handoff.Fault(handoff.CodeInternal, "", "encode a secret: "+err.Error())
-	}
 	sum := hex.EncodeToString(secret.Sum[:])
 	keys := []string{s.principalKey(secret.Principal, "secrets"), s.secretKeys() + sum}
-	n, err := secretScript.Run(ctx, s.client, keys, sum, data, max(secret.Ends.UnixMilli(), 1), time.Now().UnixMilli(),
-		sessions.MaxSecrets).Int()
+	n, err := secretScript.Run(ctx, s.client, keys, sum, handoff.Encode(secret), max(secret.Ends.UnixMilli(), 1),
+		time.Now().UnixMilli(), sessions.MaxSecrets).Int()
 	return n > 0, s.fault(err)
 }
 
 // Secret finds a client secret by the sum of its text; one that has ended is none.
 func (s credentials) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
-	secret, ok, err := entryOf[sessions.Secret](ctx, s, s.secretKeys(), sum)
+	secret, ok, err := bySum[sessions.Secret](ctx, s.engine, s.secretKeys(), sum)
 	return secret, ok && secret.Ends.After(time.Now()), err
 }
 
-// entryOf reads what is kept by the sum of a text, under keys that begin so.
-func entryOf[T any](
-	ctx context.Context, s credentials, keys string, sum [sha256.Size]byte,
-) (entry T, ok bool, err error) {
-	data, err := s.client.Get(ctx, keys+hex.EncodeToString(sum[:])).Result()
-	if errors.Is(err, goredis.Nil) {
-		return entry, false, nil
-	}
-	if err != nil {
-		return entry, false, s.fault(err)
-	}
-	entry, ok = parsed[T](s, keys, data)
-	return entry, ok, nil
-}
-
-// parsed reads an entry under keys that begin so; one bad entry must not hide the others.
-func parsed[T any](s credentials, keys, data string) (entry T, ok bool) {
-	if err := json.Unmarshal([]byte(data), &entry); err != nil {
-		s.badEntry(keys)
-		return *new(T), false
-	}
-	return entry, true
+// bySum reads what is kept by the sum of a text, under keys that begin so.
+func bySum[T any](ctx context.Context, e *engine, keys string, sum [sha256.Size]byte) (T, bool, error) {
+	text, err := e.client.Get(ctx, keys+hex.EncodeToString(sum[:])).Result()
+	return parseOne[T](e, keys, text, err)
 }
 
 // secretKeys begins the key of each secret; its sum follows.

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"switchboard/handoff"
@@ -126,32 +125,4 @@ func (s handoffs) Find(ctx context.Context, c handoff.Caller, key string) (ledge
 		return ledger.Entry{}, false, unreadable()
 	}
 	return entry, true, nil
-}
-
-// ownedPage is how many threads are read at once.
-const ownedPage = 5000
-
-// Owned returns for whom threads were made; see [ledger.Owners].
-func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
-	var all []ledger.Owned
-	for at := int64(0); ; at += ownedPage {
-		page, err := s.ownedFrom(ctx, at)
-		if err != nil || len(page) == 0 {
-			return all, err
-		}
-		all = append(all, page...)
-	}
-}
-
-func (s handoffs) ownedFrom(ctx context.Context, at int64) ([]ledger.Owned, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	members, err := s.client.ZRange(ctx, s.ownedKey(), at, at+ownedPage-1).Result()
-	page := make([]ledger.Owned, len(members))
-	for i, member := range members {
-		if json.Unmarshal([]byte(member), &page[i]) != nil {
-			s.badEntry(s.ownedKey())
-		}
-	}
-	return page, s.fault(err)
 }

@@ -138,21 +138,13 @@ func (e *engine) index(ctx context.Context, all bool) error {
 	}
 	for names := range slices.Chunk(e.names(), homesPage) {
 		ctx, cancel := context.WithTimeout(ctx, e.within)
-		err := e.client.SAdd(ctx, e.indexKey(e.id), anys(names)...).Err()
+		err := e.client.SAdd(ctx, e.indexKey(e.id), names).Err()
 		cancel()
 		if err != nil {
 			return e.fault(err)
 		}
 	}
 	return nil
-}
-
-func anys(list []string) []any {
-	all := make([]any, len(list))
-	for i, one := range list {
-		all[i] = one
-	}
-	return all
 }
 
 // ID is of this life of the instance.
@@ -193,9 +185,12 @@ func (h Homes) Take(ctx context.Context, c handoff.Caller, dead string) (ledger.
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.within)
 	defer cancel()
-	found, err := h.claim(ctx, name)
-	if err != nil || found.ID != "" && found.ID != h.id && found.ID != dead {
-		return found, err
+	found, err := h.claims(ctx, []handoff.Caller{c})
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	if id := found[0].ID; id != "" && id != h.id && id != dead {
+		return found[0], nil
 	}
 	return h.take(ctx, name, dead)
 }
@@ -218,17 +213,6 @@ func (h Homes) take(ctx context.Context, name, dead string) (ledger.Claim, error
 		h.hold(name, found.Epoch)
 	}
 	return found, nil
-}
-
-func (h Homes) claim(ctx context.Context, name string) (ledger.Claim, error) {
-	text, err := h.client.Get(ctx, h.homeKey(name)).Result()
-	if errors.Is(err, goredis.Nil) {
-		return ledger.Claim{}, nil
-	}
-	if err != nil {
-		return ledger.Claim{}, h.fault(err)
-	}
-	return parseClaim(text)
 }
 
 func parseClaim(text string) (c ledger.Claim, err error) {
@@ -350,7 +334,7 @@ func (h Homes) Forget(ctx context.Context, gone ledger.Beat, had []handoff.Calle
 func (e *engine) forget(ctx context.Context, gone ledger.Beat, names []string) error {
 	for page := range slices.Chunk(names, homesPage) {
 		ctx, cancel := context.WithTimeout(ctx, e.within)
-		err := e.client.SRem(ctx, e.indexKey(gone.ID), anys(page)...).Err()
+		err := e.client.SRem(ctx, e.indexKey(gone.ID), page).Err()
 		cancel()
 		if err != nil {
 			return e.fault(err)
@@ -373,7 +357,7 @@ func (e *engine) former(ctx context.Context) error {
 	const id = "former"
 	err = e.client.HSet(ctx, e.beatsKey(), id, handoff.Encode(ledger.Beat{})).Err()
 	if err == nil {
-		err = e.client.SAdd(ctx, e.indexKey(id), anys(names)...).Err()
+		err = e.client.SAdd(ctx, e.indexKey(id), names).Err()
 	}
 	if err == nil {
 		err = e.client.Del(ctx, e.formerKey()).Err()

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 )
 
@@ -56,7 +55,17 @@ func newLease(e *engine) *lease {
 		l.joint, l.value = true, Together+" together"
 	}
 	l.take = func(ctx context.Context, epoch int64) (holding, error) {
-		return takeLease(ctx, e.client, []string{l.key, e.epochKey()}, l.value, l.life, epoch)
+		reply, err := leaseScript.Run(ctx, e.client, []string{l.key, e.epochKey()}, l.value, l.life.Milliseconds(),
+			epoch).Slice()
+		if err != nil {
+			return holding{}, err
+		}
+		h := holding{}
+		if !replied(reply, &h.value, &h.expires, &h.epoch) {
+			return holding{}, unexpected("lease")
+		}
+		h.holder, _, _ = strings.Cut(h.value, " ")
+		return h, nil
 	}
 	l.give = func(ctx context.Context) error {
 		return releaseScript.Run(ctx, e.client, []string{l.key}, l.value).Err()
@@ -76,22 +85,6 @@ type holding struct {
 // a tenth of its life was renewed, whatever was rounded.
 func (l *lease) renewed(h, since holding) bool {
 	return h.value != since.value || h.expires > since.expires+(l.life/10).Milliseconds()
-}
-
-// takeLease takes or renews the lease in the Redis.
-func takeLease(
-	ctx context.Context, client goredis.Scripter, keys []string, value string, life time.Duration, epoch int64,
-) (holding, error) {
-	reply, err := leaseScript.Run(ctx, client, keys, value, life.Milliseconds(), epoch).Slice()
-	if err != nil {
-		return holding{}, err
-	}
-	h := holding{}
-	if !replied(reply, &h.value, &h.expires, &h.epoch) {
-		return holding{}, errors.New("unexpected reply of the lease")
-	}
-	h.holder, _, _ = strings.Cut(h.value, " ")
-	return h, nil
 }
 
 // acquire takes the lease. A holder that may be just ending is waited for; then one that is dead, until its

@@ -251,9 +251,6 @@ const (
 	openKey, unheardKey, historyKey = "open", "unheard", "history"
 )
 
-// ownedKey names for whom threads were made, by when.
-func (s handoffs) ownedKey() string { return s.prefix + ":owned" }
-
 // ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status:
 // none.
 func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {

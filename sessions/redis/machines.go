@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 
 	"switchboard/handoff"
@@ -19,28 +18,18 @@ func (s machines) PutMachine(ctx context.Context, m sessions.Machine) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return handoff.Fault(handoff.CodeInternal, "", "encode a machine: "+err.Error())
-	}
-	return s.fault(s.client.HSet(ctx, s.machinesKey(), hex.EncodeToString(m.Key), data).Err())
+	return s.fault(s.client.HSet(ctx, s.machinesKey(), hex.EncodeToString(m.Key), handoff.Encode(m)).Err())
 }
 
 // Machines implements [sessions.Machines].
 func (s machines) Machines(ctx context.Context) ([]sessions.Machine, error) {
-	rows, err := s.client.HGetAll(ctx, s.machinesKey()).Result()
+	rows, err := s.client.HVals(ctx, s.machinesKey()).Result()
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	all := make([]sessions.Machine, 0, len(rows))
-	for _, row := range rows {
-		var m sessions.Machine
-		if json.Unmarshal([]byte(row), &m) != nil || m.Check() != nil {
-			s.badEntry(s.machinesKey())
-			continue
-		}
-		all = append(all, m)
-	}
+	all := slices.DeleteFunc(parse[sessions.Machine](s.engine, s.machinesKey(), rows...), func(m sessions.Machine) bool {
+		return m.Check() != nil
+	})
 	slices.SortFunc(all, func(a, b sessions.Machine) int {
 		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(a.Name, b.Name))
 	})

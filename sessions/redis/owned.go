@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -11,22 +10,30 @@ import (
 	"switchboard/handoff/ledger"
 )
 
+// ownedPage is how many threads are read at once.
+const ownedPage = 5000
+
+// Owned returns for whom threads were made; see [ledger.Owners].
+func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
+	var all []ledger.Owned
+	for at := int64(0); ; at += ownedPage {
+		limited, cancel := context.WithTimeout(ctx, s.within)
+		members, err := s.client.ZRange(limited, s.ownedKey(), at, at+ownedPage-1).Result()
+		cancel()
+		if err != nil || len(members) == 0 {
+			return all, s.fault(err)
+		}
+		all = append(all, parse[ledger.Owned](s.engine, s.ownedKey(), members...)...)
+	}
+}
+
 // OwnedSince returns the owners of threads made since a time, by the clock of who made them, oldest first.
 func (s handoffs) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Owned, error) {
 	members, err := s.client.ZRangeArgs(ctx, goredis.ZRangeArgs{
 		Key: s.ownedKey(), ByScore: true, Start: strconv.FormatInt(since.UnixMilli(), 10), Stop: "+inf",
 	}).Result()
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	all := make([]ledger.Owned, 0, len(members))
-	for _, member := range members {
-		var one ledger.Owned
-		if err := json.Unmarshal([]byte(member), &one); err != nil {
-			s.badEntry(s.ownedKey())
-			continue
-		}
-		all = append(all, one)
-	}
-	return all, nil
+	return parse[ledger.Owned](s.engine, s.ownedKey(), members...), s.fault(err)
 }
+
+// ownedKey names for whom threads were made, by when.
+func (s handoffs) ownedKey() string { return s.prefix + ":owned" }

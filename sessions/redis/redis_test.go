@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -172,81 +168,9 @@ func TestLeaseLost(t *testing.T) {
 	must(t, ended())
 }
 
-// A process that was held up until another one had its lease writes nothing any more, also before it finds
-// that out: the other one cares for what it began.
-func TestHeldUpWritesNothing(t *testing.T) {
-	t.Parallel()
-	server := sessionstest.StartRedis(t)
-	cfg := redis.Config{URL: server.URL}
-	first := open(t, cfg)
-	began := sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)
-	_, err := first.Advance(t.Context(), began)
-	must(t, err)
-	second := open(t, cfg) // after 3 s the lease is free
-	for _, late := range []ledger.Step{
-		sessionstest.LedgerStep("late", "a", handoff.StatusDispatching),
-		sessionstest.LedgerStep("began", "a", handoff.StatusStarted),
-	} {
-		if e, err := first.Advance(t.Context(), late); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown ||
-			e.Status != "" {
-			t.Fatalf("a step to %s gave %+v, %v", late.To, e, err)
-		}
-	}
-	for _, key := range []string{"late", "newer"} {
-		_, err := second.Advance(t.Context(), sessionstest.LedgerStep(key, "b", handoff.StatusDispatching))
-		must(t, err)
-	}
-}
-
 // expired is a context that lets Run tick once.
 func expired(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// A process that dies while a second one waits is replaced, whatever else the machine does. For the Redis,
-// one that no longer renews is dead.
-func TestLeaseOfTheDead(t *testing.T) {
-	server := sessionstest.StartRedis(t)
-	keepBusy(t)
-	for _, lives := range []time.Duration{0, 2 * time.Second, 3500 * time.Millisecond} {
-		t.Run(lives.String(), func(t *testing.T) {
-			t.Parallel()
-			cfg := redis.Config{URL: server.URL, Prefix: lives.String()}
-			first, err := redis.Open(t.Context(), cfg)
-			must(t, err)
-			ended := run(t, first)
-			done := make(chan error, 1)
-			go func() {
-				second, err := redis.Open(t.Context(), cfg)
-				if err == nil {
-					err = second.Close()
-				}
-				done <- err
-			}()
-			time.Sleep(lives)
-			must(t, ended())
-			must(t, <-done)
-			_ = first.Close() // there is no lease to give back
-		})
-	}
-}
-
-// keepBusy takes processors until the test ends.
-func keepBusy(t *testing.T) {
-	t.Helper()
-	var stop atomic.Bool
-	var all sync.WaitGroup
-	for range max(1, runtime.GOMAXPROCS(0)/2) {
-		all.Go(func() {
-			for n := 0; !stop.Load(); n++ {
-				_ = n
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop.Store(true)
-		all.Wait()
-	})
 }

@@ -27,11 +27,7 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 	args := []any{sessions.MaxSaidLines, time.Now().Add(-s.historyFor).UnixMilli(), max(s.historyFor.Milliseconds(), 1)}
 	for _, l := range lines {
 		l = l.Bounded()
-		data, err := json.Marshal(l)
-		if err != nil {
-			return handoff.Fault(handoff.CodeInternal, "", "encode a line: "+err.Error())
-		}
-		args = append(args, l.ID, l.At.UnixMilli(), data)
+		args = append(args, l.ID, l.At.UnixMilli(), handoff.Encode(l))
 	}
 	return s.fault(s.runFenced(ctx, name, saidScript, s.saidKeys(name), args...).Err())
 }

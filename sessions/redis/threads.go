@@ -147,14 +147,14 @@ func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (b
 }
 
 // commands are what a change writes, the key as the second word.
-func (t threadStore) commands(c threads.Change) ([][]string, error) {
-	var all [][]string
+func (t threadStore) commands(c threads.Change) (all [][]string, err error) {
+	encode := func(v any) string {
+		body, failed := json.Marshal(v)
+		err = cmp.Or(err, failed)
+		return string(body)
+	}
 	for _, head := range c.Threads {
-		body, err := json.Marshal(head)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, []string{"SET", t.key("thread", head.ID), string(body), "KEEPTTL"},
+		all = append(all, []string{"SET", t.key("thread", head.ID), encode(head), "KEEPTTL"},
 			[]string{"ZREMRANGEBYSCORE", t.key("list", head.Owner), "-inf",
 				strconv.FormatInt(head.Updated.Add(-t.threadsFor).UnixMicro(), 10)})
 		if head.Newest() != "" {
@@ -165,18 +165,10 @@ func (t threadStore) commands(c threads.Change) ([][]string, error) {
 		}
 	}
 	for _, turn := range c.Turns {
-		body, err := json.Marshal(turn)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, []string{"HSET", t.key("turns", turn.Thread), turn.ID, string(body)})
+		all = append(all, []string{"HSET", t.key("turns", turn.Thread), turn.ID, encode(turn)})
 	}
 	for _, it := range c.Items {
-		body, err := json.Marshal(it)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, []string{"RPUSH", t.key("items", c.Thread.ID), string(body)})
+		all = append(all, []string{"RPUSH", t.key("items", c.Thread.ID), encode(it)})
 	}
 	id, life := c.Thread.ID, strconv.FormatInt(t.threadsFor.Milliseconds(), 10)
 	for _, head := range append(c.Threads, c.Thread) {
@@ -195,7 +187,7 @@ func (t threadStore) commands(c threads.Change) ([][]string, error) {
 		all = append(all, []string{"HDEL", t.key("turns", id), c.Turn.ID},
 			[]string{"LTRIM", t.key("items", id), "0", strconv.Itoa(c.Turn.From - c.Thread.ForkAt - 1)})
 	}
-	return all, nil
+	return all, err
 }
 
 // Read returns a whole thread. What it shares with the threads that it was copied from never changes.
