@@ -69,6 +69,7 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.HandleFunc("GET /here", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base}) // a verb that left is not told
 	})
+	mux.HandleFunc("GET /joined", c.joined)
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
@@ -81,6 +82,17 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) { tellVerb(w, "", c.keys(r.Context())) })
 	h.Handler = mux
 	return h
+}
+
+// joined names the servers of machines that joined, whoever they are for.
+func (c control) joined(w http.ResponseWriter, _ *http.Request) {
+	names := []string{}
+	for _, m := range c.machines(handoff.Grant{}) {
+		if !m.Joined.IsZero() {
+			names = append(names, m.Name)
+		}
+	}
+	_ = json.NewEncoder(w).Encode(names) // a verb that left is not told
 }
 
 // machine tests a machine, whoever it is for: who runs the service may look at all that is in its settings.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,8 +46,43 @@ func (d *doctor) programs() {
 
 // machines looks at each server: whether it is reached, lets us in, and is new enough.
 func (d *doctor) machines(ctx context.Context) {
+	joined := d.joined(ctx)
+	if len(d.s.Servers) == 0 && len(joined) == 0 {
+		about := "simulated; name yours in " + defaultFile
+		if _, err := os.Stat(filepath.Join(d.state, machinesKey)); err == nil && d.here == nil {
+			about = "none in the settings; those that joined are looked at while Switchboard runs"
+		}
+		d.ok("machines", "%s", about)
+		return
+	}
+	d.configured(ctx)
+	for _, name := range joined {
+		if took, _, err := d.here.Test(ctx, name); err != nil {
+			d.mendError(name, err, "")
+		} else {
+			d.ok(name, "joined; answers the Switchboard that runs, in %s", took)
+		}
+	}
+}
+
+// joined returns the servers of machines that joined, but for those with settings. Only a service that runs has lines to
+// them.
+func (d *doctor) joined(ctx context.Context) []string {
+	if d.here == nil {
+		return nil
+	}
+	names, err := d.here.Joined(ctx)
+	if err != nil {
+		d.mendError("machines", err, "")
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(d.s.Servers, func(s servers.Spec) bool { return s.Name == name })
+	})
+}
+
+// configured looks at each server of the settings.
+func (d *doctor) configured(ctx context.Context) {
 	if len(d.s.Servers) == 0 {
-		d.ok("machines", "simulated; name yours in %s", defaultFile)
 		return
 	}
 	test := d.ofService

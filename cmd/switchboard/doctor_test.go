@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,12 +12,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"switchboard/handoff"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -158,6 +161,48 @@ func TestDoctorAsksForTheMachine(t *testing.T) {
 	settings := "servers:\n  - {name: bigpc, kind: codex, url: %q}\n"
 	sh.visit(fmt.Sprintf(settings, at), nil, "--listen", strings.TrimPrefix(c.base, "http://"))
 	sh.visit(fmt.Sprintf(settings, "ws://127.0.0.1:1"), []string{"has another machine of this name"}, "--listen", strings.TrimPrefix(c.base, "http://"))
+}
+
+// TestDoctorLooksAtMachinesThatJoined: they are in no settings, and the service that runs knows them.
+func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := listenControl(dir)
+	must(t, err)
+	served := control{
+		api: http.NotFoundHandler(),
+		machines: func(handoff.Grant) []handoff.Machine {
+			return []handoff.Machine{
+				{Name: "bigpc", Address: "ws://127.0.0.1:4500"},
+				{Name: "loft", Address: "joined", Machine: "loft", Joined: time.Now()},
+				{Name: "mini", Address: "joined", Machine: "mini", Joined: time.Now()},
+			}
+		},
+		test: func(_ context.Context, _ handoff.Grant, name string) (time.Duration, error) {
+			if name == "loft" {
+				return 0, handoff.Fault(handoff.CodeNotSignedIn, name, "")
+			}
+			return time.Millisecond, nil
+		},
+	}.serve(&http.Server{})
+	go func() { _ = served.Serve(l) }()
+	defer func() { _ = served.Close() }()
+	for _, settings := range []string{
+		"",
+		"servers:\n  - {name: mini, kind: codex, joined: true}\n", // an entry adds settings
+	} {
+		file := config(t, settings)
+		s, err := loadSettings(&options{Config: &file}, func(string) string { return "" })
+		must(t, err)
+		var out strings.Builder
+		d := &doctor{out: &out, look: exec.LookPath, s: s, here: hereClient(dir, "")}
+		d.machines(t.Context())
+		text := out.String()
+		if strings.Count(text, "ok    mini ") != 1 || !strings.Contains(text, "mend  loft ") || d.wrong != 1 ||
+			!strings.Contains(text, "not signed in") || strings.Contains(text, "simulated") || strings.Contains(text, "bigpc") {
+			t.Errorf("with %q it says:\n%s", settings, text)
+		}
+	}
 }
 
 // TestDoctorCertificate: one that has ended, or soon will, is told of.

@@ -149,6 +149,12 @@ func (c *Client) Where(ctx context.Context) (string, error) {
 	return answer.Base, err
 }
 
+// Joined returns the servers of machines that joined the service that runs here, whoever may use them.
+func (c *Client) Joined(ctx context.Context) (names []string, err error) {
+	_, err = c.get(ctx, "/joined", &names)
+	return names, err
+}
+
 // Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the
 // answer took, and where the service reaches it; "": it is simulated.
 func (c *Client) Test(ctx context.Context, server string) (took time.Duration, address string, err error) {
