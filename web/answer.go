@@ -35,6 +35,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
+// answer answers with what was found, unless that failed.
+func answer(w http.ResponseWriter, found any, err error) error {
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, found)
+}
+
 // done answers a change that has nothing to tell, unless it failed.
 func done(w http.ResponseWriter, err error) error {
 	if err == nil {

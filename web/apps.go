@@ -166,10 +166,7 @@ func (p apps) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 		approve = g.Approve
 	}
 	back, err := p.oauth.Decide(r.Context(), l.Principal, l.Key, r.PathValue("id"), body.Allow, approve)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]string{"redirect": back})
+	return answer(w, map[string]string{"redirect": back}, err)
 }
 
 // within returns the apps that the sender of a request may see and disconnect: on a page where a person sits, and

@@ -88,33 +88,20 @@ func (f fleet) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if err != nil {
 		return err
 	}
-	args := &wholeRead{
-		ReadArguments: tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread")}, limit: limit,
+	args := &tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
+	if err := args.Check(); err != nil {
+		return err
 	}
-	return f.look(w, r, g, args)
-}
-
-// wholeRead reads a session for a person, who has room for more lines than a voice model.
-type wholeRead struct {
-	tools.ReadArguments
-	limit int // 0: as for a voice model
-}
-
-// Check implements [lookup].
-func (a *wholeRead) Check() error {
-	err := a.ReadArguments.Check()
-	if a.limit > 0 {
-		a.Limit = a.limit
+	if limit > 0 { // a person has room for more lines than a voice model
+		args.Limit = limit
 	}
-	return err
+	result, err := args.Do(r.Context(), f.tools, nil, g)
+	return answer(w, result, err)
 }
 
 func (f fleet) listStickies(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	items, err := f.stickies.Stickies(r.Context(), g)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, listOf(items))
+	return answer(w, listOf(items), err)
 }
 
 func (f fleet) clearSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -128,10 +115,7 @@ func (f fleet) listMachines(w http.ResponseWriter, _ *http.Request, g handoff.Gr
 // testMachine asks a machine something now.
 func (f fleet) testMachine(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	took, err := f.machines.Test(r.Context(), g, r.PathValue("server"))
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]int64{"took_ms": max(took.Milliseconds(), 1)})
+	return answer(w, map[string]int64{"took_ms": max(took.Milliseconds(), 1)}, err)
 }
 
 // archive puts a session away, or brings it back.
@@ -167,22 +151,4 @@ func (f fleet) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return done(
 		w, f.stickies.PutSticky(r.Context(), g, r.PathValue("server"), body.Thread, handoff.Clip(body.Title, maxStickyTitle)),
 	)
-}
-
-// A lookup is a tool's arguments that came in a path and a query.
-type lookup interface {
-	tools.Arguments
-	Check() error
-}
-
-// look answers with what a tool returns. A page has room for all of it, so the tool's limit does not count.
-func (f fleet) look(w http.ResponseWriter, r *http.Request, g handoff.Grant, args lookup) error {
-	if err := args.Check(); err != nil {
-		return err
-	}
-	result, err := args.Do(r.Context(), f.tools, nil, g)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, result)
 }

@@ -105,93 +105,64 @@ type runLine struct {
 }
 
 func runLineOf(e handoff.RunEvent) runLine {
-	l := runLine{Type: runType(e.Kind)}
-	switch k := e.Kind.(type) {
+	var l runLine
+	switch k := e.Kind.(type) { // what comes often says nothing else of the run
 	case handoff.RunDelta:
-		l.ItemID, l.Delta = k.ItemID, k.Text
+		l = runLine{Type: "delta", ItemID: k.ItemID, Delta: k.Text}
 		if k.At >= 0 {
 			l.At = &k.At
 		}
 		return l
 	case handoff.RunItem:
-		l.Item = shown(k.Item)
-		return l
+		return runLine{Type: "item", Item: shown(k.Item)}
 	case handoff.RunDoing:
-		l.Item = &handoff.RecordItem{ID: k.ID, Kind: k.Item, Text: handoff.Tail(k.Text, maxShownItem), State: "running"}
-		return l
+		return runLine{Type: "item_started", Item: &handoff.RecordItem{
+			ID: k.ID, Kind: k.Item, Text: handoff.Tail(k.Text, maxShownItem), State: "running",
+		}}
 	case handoff.RunDropped:
-		l.ItemID = k.ItemID
-		return l
+		return runLine{Type: "dropped", ItemID: k.ItemID}
 	case handoff.RunUsage:
-		l.Usage = &k.Usage
-		return l
+		return runLine{Type: "usage", Usage: &k.Usage}
 	case handoff.RunSnapshot:
-		l.Items = boundedItems(k.Items)
+		l = runLine{Type: "snapshot", Items: boundedItems(k.Items)}
 		if k.Usage != (handoff.Usage{}) {
 			l.Usage = &k.Usage
 		}
 	case handoff.RunRemark:
-		l.Text = k.Text
+		l = runLine{Type: "remark", Text: k.Text}
 	case handoff.RunAsked:
-		l.Question = &k.Question.Shown
+		l = runLine{Type: "question", Question: &k.Question.Shown}
 	case handoff.RunGaveUp:
-		l.Question = &k.Question
+		l = runLine{Type: "given_up", Question: &k.Question}
 	case handoff.RunAnswered:
-		l.Closed = k.Question
+		l = runLine{Type: "closed", Closed: k.Question}
 	case handoff.RunSteered:
-		l.Into = k.Into
+		l = runLine{Type: "steered", Into: k.Into}
+	case handoff.RunPlaced:
+		l.Type = "placed"
+	case handoff.RunNoted:
+		l.Type = "noted"
+	case handoff.RunPromised:
+		l.Type = "promised"
+	case handoff.RunWaiting:
+		l.Type = "waiting"
+	case handoff.RunJoined:
+		l.Type = "joined"
+	case handoff.RunSilent:
+		l.Type = "silent"
+	case handoff.RunLost:
+		l.Type = "lost"
+	case handoff.RunTaken:
+		l.Type = "taken"
+	case handoff.RunEnded:
+		l.Type = "ended"
+	case handoff.RunYielded:
+		l.Type = "yielded"
+	default:
+		l.Type = "other"
 	}
 	l.Record = new(briefOf(e.Record))
 	return l
-}
-
-// runType names a kind of event on the wire.
-func runType(k handoff.RunKind) string {
-	switch k.(type) {
-	case handoff.RunSnapshot:
-		return "snapshot"
-	case handoff.RunPlaced:
-		return "placed"
-	case handoff.RunNoted:
-		return "noted"
-	case handoff.RunPromised:
-		return "promised"
-	case handoff.RunWaiting:
-		return "waiting"
-	case handoff.RunJoined:
-		return "joined"
-	case handoff.RunDoing:
-		return "item_started"
-	case handoff.RunDelta:
-		return "delta"
-	case handoff.RunItem:
-		return "item"
-	case handoff.RunDropped:
-		return "dropped"
-	case handoff.RunUsage:
-		return "usage"
-	case handoff.RunRemark:
-		return "remark"
-	case handoff.RunAsked:
-		return "question"
-	case handoff.RunAnswered:
-		return "closed"
-	case handoff.RunGaveUp:
-		return "given_up"
-	case handoff.RunSteered:
-		return "steered"
-	case handoff.RunSilent:
-		return "silent"
-	case handoff.RunLost:
-		return "lost"
-	case handoff.RunTaken:
-		return "taken"
-	case handoff.RunEnded:
-		return "ended"
-	case handoff.RunYielded:
-		return "yielded"
-	}
-	return "other"
 }
 
 // shown is a finished item as the page shows it.

@@ -115,10 +115,7 @@ func (h history) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	found, err := h.store.Said(
 		r.Context(), g.Caller, sessions.SaidQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit},
 	)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, paged[sessions.Said]{list: listOf(found.Lines), Next: found.Next})
+	return answer(w, paged[sessions.Said]{list: listOf(found.Lines), Next: found.Next}, err)
 }
 
 // addSaid keeps lines of a conversation. The page tells them, of its own calls; whoever has no name has no history.

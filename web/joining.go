@@ -103,10 +103,7 @@ func (m machines) reload(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		return err
 	}
 	told, err := m.again(r.Context())
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, told)
+	return answer(w, told, err)
 }
 
 // takeLine takes the line of a machine, which proves itself who it is.

@@ -126,10 +126,7 @@ func (wk work) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 // status tells in sentences what runs, what waits for an answer and what ended lately, as the tool does.
 func (wk work) status(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	result, err := tools.StatusArguments{}.Do(r.Context(), wk.tools, nil, g)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, result)
+	return answer(w, result, err)
 }
 
 // whole is a piece of work with its items, within [maxItems].
