@@ -49,21 +49,19 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 		return
 	}
 	grant = chosen(r, grant)
-	f.launch(w, r, func(ctx context.Context, answered func()) {
+	f.launch(w, r, func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
 		lasts := f.lasting(grant, id)
 		if !f.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), lasts: lasts}) {
-			(&handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}).Reply(w, true)
-			return
+			return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 		}
 		defer f.detach(id)
 		if fault := lasts.keep(staying, lastingCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
-			fault.Reply(w, true)
-			return
+			return fault
 		}
 		defer lasts.end(ctx)
-		f.serveAttached(ctx, staying, w, r, grant, id, &attached{lasts: lasts}, answered)
+		return f.serveAttached(ctx, staying, w, r, grant, id, &attached{lasts: lasts}, answered)
 	})
 }
 
@@ -95,17 +93,16 @@ func (f *Front) enter(id string) {
 	}
 }
 
-// serveAttached calls answered when the request was answered; w and r are not used after that. A socket that is dialled
-// again begins, to the router, a next call, in which nothing is said that was heard in this one.
+// serveAttached is a [door]. A socket that is dialled again begins, to the router, a next call, in which nothing is said
+// that was heard in this one.
 func (f *Front) serveAttached(
 	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 	state *attached, answered func(),
-) {
+) *handoff.Error {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	defer pass.leave()
 	header := r.Header.Clone()
@@ -120,8 +117,7 @@ func (f *Front) serveAttached(
 	if fault != nil {
 		f.log.Warn("call of the voice model's server not joined",
 			zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	begun := make(chan *handoff.Error, 1)
 	var replying sync.WaitGroup
@@ -137,6 +133,7 @@ func (f *Front) serveAttached(
 		_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
 	})
 	f.stay(ctx, staying, grant, id, header, model, pass, state, func(fault *handoff.Error) { begun <- fault })
+	return nil
 }
 
 // stay carries a call of the provider from its socket on, and dials again when that is lost while the call goes on and

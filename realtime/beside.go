@@ -13,16 +13,17 @@ const maxBeside = 4
 // openBeside answers GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
 // sees, and whose events count as the client's. The call goes on without it, and ends it. carry returns when the
 // socket or the call has ended.
-func (f *Front) openBeside(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) (carry func()) {
+func (f *Front) openBeside(
+	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
+) (carry func(), fault *handoff.Error) {
 	c, fault := f.enterBeside(grant, id)
 	if fault != nil {
-		fault.Reply(w, true)
-		return nil
+		return nil, fault
 	}
 	s := f.upgrade(w, r, at(id), c.log())
 	if s == nil {
 		f.leaveBeside(c)
-		return nil
+		return nil, nil
 	}
 	return func() {
 		defer f.leaveBeside(c)
@@ -38,7 +39,7 @@ func (f *Front) openBeside(w http.ResponseWriter, r *http.Request, grant handoff
 		case <-c.past:
 			s.Close(c.cause)
 		}
-	}
+	}, nil
 }
 
 // leaveBeside makes room for another socket beside a call's client.

@@ -53,16 +53,14 @@ func (f *Front) direct(r *http.Request) bool {
 }
 
 // serveDirect begins a call at the provider with the client's offer, joins it as [Front.ServeAttach] does, and hangs it
-// up there when it ends here. A provider that has no such calls leaves it to [Front.serveOffer]. It calls answered when
-// the request was answered; w and r are not used after that.
+// up there when it ends here. A provider that has no such calls leaves it to [Front.serveOffer]. It is a [door].
 func (f *Front) serveDirect(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
-) {
+) *handoff.Error {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	header := r.Header.Clone()
 	staying, leave := context.WithCancel(ctx)
@@ -74,29 +72,25 @@ func (f *Front) serveDirect(
 	if fault != nil && fault.Code == codeNoCalls {
 		pass.leave()
 		f.log.Warn("the voice model's server carries no calls: their sound goes through here", zap.String("detail", fault.Detail))
-		f.serveOffer(ctx, w, r, grant, offer, answered)
-		return
+		return f.serveOffer(ctx, w, r, grant, offer, answered)
 	}
 	defer pass.leave()
 	if fault != nil {
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	lasts := f.lasting(grant, id)
 	defer f.part(ctx, id, lasts)
 	if !f.attach(id, attachment{
 		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), lasts: lasts,
 	}) {
-		(&handoff.Error{Code: handoff.CodeAttached}).Reply(w, true)
-		return
+		return &handoff.Error{Code: handoff.CodeAttached}
 	}
 	defer f.detach(id)
 	if fault := lasts.keep(staying, lastingCall{
 		Safety: header.Get(safetyHeader), Ours: true, Lowers: offer.lowers,
 	}); fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	defer lasts.end(ctx)
 	w.Header().Set(MediaHeader, mediaDirect)
@@ -106,17 +100,18 @@ func (f *Front) serveDirect(
 		select {
 		case <-time.After(pause):
 		case <-staying.Done():
-			return
+			return nil
 		}
 		model, fault := f.join(staying, id, header)
 		if fault == nil {
 			f.stay(ctx, staying, grant, id, header, model, pass,
 				&attached{ours: true, lowers: offer.lowers, lasts: lasts}, nil)
-			return
+			return nil
 		}
 		f.log.Warn("call of the voice model's server not joined",
 			zap.String("call", id), zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 	}
+	return nil
 }
 
 // ofProvider reports whether a call is one that we began at the provider.
@@ -130,14 +125,13 @@ func (f *Front) ofProvider(id string) bool {
 // its connection: another call takes its place, and begins with what was said.
 func (f *Front) serveInstead(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
-) {
+) *handoff.Error {
 	f.mu.Lock()
 	id := r.URL.Query().Get("call_id")
 	c, a := f.calls[id], f.attached[id]
 	f.mu.Unlock()
 	if c == nil || a.pass == nil || !c.grant.MayJoin(grant) {
-		(&handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}).Reply(w, true)
-		return
+		return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 	}
 	c.do(func() {
 		c.legs.left = time.Now() // nobody hung up
@@ -149,7 +143,7 @@ func (f *Front) serveInstead(
 	case <-a.pass.left:
 	case <-ended.Done():
 	}
-	f.serveDirect(ctx, w, r, grant, offer, answered)
+	return f.serveDirect(ctx, w, r, grant, offer, answered)
 }
 
 // codeNoCalls is the code, for us alone, of a provider that has no calls of WebRTC, or none with this session.

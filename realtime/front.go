@@ -173,15 +173,20 @@ func (f *Front) Run(ctx context.Context) error {
 	}
 }
 
-// launch lets fn answer a request in a goroutine of Run, with Run's context, and returns when fn has called answered,
-// at its end at the latest. fn may carry a call on after that, without the request. It waits for Run while the
-// request lasts.
-func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx context.Context, answered func())) {
+// A door answers a request for a call, and calls answered then: w and r are not used after that. It may carry the call
+// on. An error is the answer, of who has given none.
+type door func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error
+
+// launch lets a request through a door in a goroutine of Run, with Run's context, and returns when it was answered. It
+// waits for Run while the request lasts.
+func (f *Front) launch(w http.ResponseWriter, r *http.Request, through door) {
 	done := make(chan struct{})
 	answered := sync.OnceFunc(func() { close(done) })
 	start := func(ctx context.Context) {
 		defer answered()
-		fn(ctx, answered)
+		if fault := through(ctx, w, r, answered); fault != nil {
+			fault.Reply(w, true)
+		}
 	}
 	select {
 	case f.starts <- start:

@@ -66,24 +66,24 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 	case f.direct(r):
 		serve = f.serveDirect
 	}
-	f.launch(w, r, func(ctx context.Context, answered func()) { serve(ctx, w, r, grant, offer, answered) })
+	f.launch(w, r, func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error {
+		return serve(ctx, w, r, grant, offer, answered)
+	})
 }
 
-// serveOffer calls answered when the request was answered; w and r are not used after that.
+// serveOffer is a [door], for an offer.
 func (f *Front) serveOffer(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
-) {
+) *handoff.Error {
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	defer pass.leave()
 	client, fault := f.media.NewLeg(offer.Offer, f.log)
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	dialing, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -93,15 +93,13 @@ func (f *Front) serveOffer(
 	if fault != nil {
 		client.Abandon()
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	answer, fault := client.Answer(dialing)
 	if fault != nil {
 		client.Abandon()
 		model.Abandon()
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	id := newCallID(f.config.Instance)
 	begun := make(chan *handoff.Error, 1)
@@ -127,6 +125,7 @@ func (f *Front) serveOffer(
 	})
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)
+	return nil
 }
 
 // readOffer reads and checks the body. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].

@@ -172,15 +172,16 @@ func overAlready() *handoff.Error {
 
 // openRejoined answers GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. carry
 // returns when the socket or the call has ended.
-func (f *Front) openRejoined(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) (carry func()) {
+func (f *Front) openRejoined(
+	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
+) (carry func(), fault *handoff.Error) {
 	c, fault := f.rejoinable(grant, id, false)
 	if fault != nil {
-		fault.Reply(w, true)
-		return nil
+		return nil, fault
 	}
 	s := f.upgrade(w, r, at(id), c.log())
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	lowered := r.URL.Query().Get(lowers) == "1"
 	return func() {
@@ -191,7 +192,7 @@ func (f *Front) openRejoined(w http.ResponseWriter, r *http.Request, grant hando
 			s.End(overAlready())
 		}
 		s.Run(c.takeFrom(s))
-	}
+	}, nil
 }
 
 // serveReoffer serves POST /v1/realtime/calls?call_id=: an offer of a browser that is the client of a call from now on.
@@ -199,22 +200,19 @@ func (f *Front) openRejoined(w http.ResponseWriter, r *http.Request, grant hando
 // ended.
 func (f *Front) serveReoffer(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
-) {
+) *handoff.Error {
 	id := r.URL.Query().Get("call_id")
 	c, fault := f.rejoinable(grant, id, true)
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	if r.URL.Query().Get(restarts) == "1" {
-		f.serveRestart(ctx, w, r, c, offer)
-		return
+		return serveRestart(ctx, w, r, c, offer)
 	}
 	offer.Session = nil
 	l, fault := f.media.NewLeg(offer.Offer, c.log())
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	gathering, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -222,16 +220,14 @@ func (f *Front) serveReoffer(
 	answer, fault := l.Answer(gathering)
 	if fault != nil {
 		l.Abandon()
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	c.do(func() { c.hearing.yielding.lowers = offer.lowers })
 	if !c.place(l, &running) {
 		l.Abandon()
-		overAlready().Reply(w, true)
-		return
+		return overAlready()
 	}
 	running.Go(func() {
 		defer answered()
@@ -239,27 +235,29 @@ func (f *Front) serveReoffer(
 		l.Answered()
 	})
 	l.Run(c.takeFrom(l))
+	return nil
 }
 
 // serveRestart answers an offer with which a client that is still in its call takes another way to it. One whose leg
 // has ended is told so (409), and comes back with a new one.
-func (f *Front) serveRestart(ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call, offer rtcOffer) {
+func serveRestart(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call, offer rtcOffer,
+) *handoff.Error {
 	var l *rtc.Leg
 	c.do(func() { l, _ = c.legs.client.(*rtc.Leg) })
 	if l == nil {
-		handoff.Fault(handoff.CodeConflict, "the connection of this call has ended", "").Reply(w, true)
-		return
+		return handoff.Fault(handoff.CodeConflict, "the connection of this call has ended", "")
 	}
 	gathering, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	answer, fault := l.Restart(gathering, offer.SDP)
 	if fault != nil {
-		fault.Reply(w, true)
-		return
+		return fault
 	}
 	c.log().Debug("client takes another way")
 	replyAnswer(w, c.id, answer)
+	return nil
 }
 
 // replyAnswer answers an offer. A client that is gone does not connect, which ends the leg.

@@ -20,33 +20,35 @@ import (
 // request is answered: the call lives on in Run, and keeps nothing of HTTP. Host and Origin were checked before. The
 // model is reached before the upgrade, so that its failure is an HTTP error.
 func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
-	f.launch(w, r, func(ctx context.Context, answered func()) {
+	f.launch(w, r, func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error {
 		var carry func()
+		var fault *handoff.Error
 		var answering sync.WaitGroup
 		// Not here: dialing and upgrading need a large stack, and the goroutine that carries the call would keep it.
-		answering.Go(func() { carry = f.openWebSocket(ctx, w, r, grant) })
+		answering.Go(func() { carry, fault = f.openWebSocket(ctx, w, r, grant) })
 		answering.Wait()
-		answered()
-		if carry != nil {
-			carry()
+		if carry == nil {
+			return fault
 		}
+		answered()
+		carry()
+		return nil
 	})
 }
 
-// openWebSocket answers the request, and returns what carries the socket until it ends; nil: there is none.
+// openWebSocket upgrades the request, and returns what carries the socket until it ends. Nil: there is none, and where
+// there is no error the client was told why.
 func (f *Front) openWebSocket(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant,
-) (carry func()) {
+) (carry func(), fault *handoff.Error) {
 	if asksBeta(r) {
 		f.refuseBeta(w, r)
-		return nil
+		return nil, nil
 	}
 	query := r.URL.Query()
 	if query.Get("intent") == "transcription" {
-		handoff.Malformed("intent",
-			"a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the "+
-				"model's own server").Reply(w, true)
-		return nil
+		return nil, handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; "+
+			"leave intent away, or ask the model's own server")
 	}
 	if id := query.Get("call_id"); query.Get(rejoins) == "1" && query.Has("call_id") {
 		return f.openRejoined(w, r, grant, id)
@@ -54,15 +56,13 @@ func (f *Front) openWebSocket(
 		return f.openBeside(w, r, grant, id)
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
-		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
-		return nil
+		return nil, noUpgrade()
 	}
 	grant = chosen(r, grant)
 	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
-		fault.Reply(w, true)
-		return nil
+		return nil, fault
 	}
 	defer func() {
 		if carry == nil {
@@ -79,19 +79,17 @@ func (f *Front) openWebSocket(
 		if fault == nil {
 			model.Abandon()
 		}
-		handoff.Fault(handoff.CodeShutdown, "", "").Reply(w, true)
-		return nil
+		return nil, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	if fault != nil {
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
-		fault.Reply(w, true)
-		return nil
+		return nil, fault
 	}
 	id, hold := newCallID(f.config.Instance), f.holdOf(r, grant)
 	client := f.upgrade(w, r, at(id), f.log)
 	if client == nil {
 		model.Abandon()
-		return nil
+		return nil, nil
 	}
 	call := f.admit(grant, id, hold, client, model, func(c *Call) {
 		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
@@ -107,7 +105,7 @@ func (f *Front) openWebSocket(
 	return func() {
 		defer pass.leave()
 		_ = f.serve(ctx, call, client, model, pass) // how the call ended was logged by the call
-	}
+	}, nil
 }
 
 // tellsOurs reports whether a client asks for events of ours.
@@ -116,11 +114,15 @@ func tellsOurs(query url.Values) bool { return query.Get("events") == "handoff" 
 // at is the header by which the answer to an upgrade names the call of the socket.
 func at(id string) http.Header { return http.Header{"Location": {callPath + id}} }
 
+func noUpgrade() *handoff.Error {
+	return handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade")
+}
+
 // upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. The edge has looked at the
 // Origin. The socket reads with the server's own buffer.
 func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger) *socket {
 	if !websocket.IsWebSocketUpgrade(r) {
-		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
+		noUpgrade().Reply(w, true)
 		return nil
 	}
 	upgrader := websocket.Upgrader{
