@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -215,7 +216,7 @@ func (p *playback) collect(judge func(string, *playing)) []floor.Played {
 		}
 	}
 	slices.SortFunc(all, func(a, b floor.Played) int {
-		return p.voices[a.Response].until.Compare(p.voices[b.Response].until)
+		return cmp.Or(p.voices[a.Response].until.Compare(p.voices[b.Response].until), cmp.Compare(a.Response, b.Response))
 	})
 	return all
 }

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -97,7 +98,9 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 				all = append(all, t)
 			}
 		}
-		slices.SortFunc(all, func(a, b servers.Thread) int { return b.Updated.Compare(a.Updated) })
+		slices.SortFunc(all, func(a, b servers.Thread) int {
+			return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID))
+		})
 		return all[:min(limit, len(all))], nil
 	}
 	err := c.pages(ctx, func(l listing) bool {

@@ -291,7 +291,9 @@ func (c *connection) Asked() []servers.Asked {
 	for _, t := range threads {
 		all = append(all, t.asked()...)
 	}
-	slices.SortFunc(all, func(a, b servers.Asked) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(all, func(a, b servers.Asked) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Thread, b.Thread))
+	})
 	return all
 }
 

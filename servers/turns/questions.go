@@ -1,7 +1,6 @@
 package turns
 
 import (
-	"maps"
 	"slices"
 
 	"switchboard/handoff"
@@ -21,21 +20,22 @@ type Open[Wire any] struct {
 
 // Questions are the open questions of one thread. The zero value has none.
 type Questions[Wire any] struct {
-	open map[handoff.QuestionID]*Open[Wire]
+	open []*Open[Wire] // in the order of their Add
+}
+
+func (s *Questions[Wire]) index(id handoff.QuestionID) int {
+	return slices.IndexFunc(s.open, func(q *Open[Wire]) bool { return q.ID == id })
 }
 
 // Add keeps a question. It reports false when there are too many. One that is asked again is the same.
 func (s *Questions[Wire]) Add(q handoff.Question, wire Wire) bool {
-	if _, again := s.open[q.ID]; again {
+	if s.index(q.ID) >= 0 {
 		return true
 	}
 	if len(s.open) >= maxQuestions {
 		return false
 	}
-	if s.open == nil {
-		s.open = map[handoff.QuestionID]*Open[Wire]{}
-	}
-	s.open[q.ID] = &Open[Wire]{Question: q, Wire: wire}
+	s.open = append(s.open, &Open[Wire]{Question: q, Wire: wire})
 	return true
 }
 
@@ -48,8 +48,13 @@ func (s *Questions[Wire]) Tell(turn handoff.TurnID) []handoff.Question {
 			fresh = append(fresh, q.Question)
 		}
 	}
-	slices.SortFunc(fresh, func(a, b handoff.Question) int { return a.Asked.Compare(b.Asked) })
+	sortByAge(fresh)
 	return fresh
+}
+
+// sortByAge keeps the order of those that were asked at the same time.
+func sortByAge(all []handoff.Question) {
+	slices.SortStableFunc(all, func(a, b handoff.Question) int { return a.Asked.Compare(b.Asked) })
 }
 
 // Untold returns the questions that nobody here was told, oldest first.
@@ -60,7 +65,7 @@ func (s *Questions[Wire]) Untold() []handoff.Question {
 			all = append(all, q.Question)
 		}
 	}
-	slices.SortFunc(all, func(a, b handoff.Question) int { return a.Asked.Compare(b.Asked) })
+	sortByAge(all)
 	return all
 }
 
@@ -76,7 +81,7 @@ func (s *Questions[Wire]) Retell(turn handoff.TurnID) {
 // Close forgets the questions that match and returns those that were told.
 func (s *Questions[Wire]) Close(match func(*Open[Wire]) bool) []handoff.Question {
 	var told []handoff.Question
-	maps.DeleteFunc(s.open, func(_ handoff.QuestionID, q *Open[Wire]) bool {
+	s.open = slices.DeleteFunc(s.open, func(q *Open[Wire]) bool {
 		if !match(q) {
 			return false
 		}
@@ -93,12 +98,12 @@ func (s *Questions[Wire]) Len() int { return len(s.open) }
 
 // Take gives a question that was told to the one who answers it. Nobody else gets it until it is given back.
 func (s *Questions[Wire]) Take(id handoff.QuestionID) (*Open[Wire], bool) {
-	q, ok := s.open[id]
-	if !ok || !q.told || q.taken {
+	i := s.index(id)
+	if i < 0 || !s.open[i].told || s.open[i].taken {
 		return nil, false
 	}
-	q.taken = true
-	return q, true
+	s.open[i].taken = true
+	return s.open[i], true
 }
 
 // GiveBack returns a question whose answer certainly never left.
