@@ -46,22 +46,16 @@ func TestKeyOfARefusal(t *testing.T) {
 	for _, mood := range []string{"full", "mute"} {
 		t.Run(mood, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				let := make(chan struct{})
-				close(let)
-				m := &moody{shelf: shelf{let: let}, entries: map[string]ledger.Entry{}, full: mood == "full", mute: mood == "mute"}
-				ctx, stop := context.WithCancel(t.Context())
+				m := &moody{shelf: listed(), entries: map[string]ledger.Entry{}, full: mood == "full", mute: mood == "mute"}
 				fleet := newCopier()
-				r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}, Ledger: m})
-				done := make(chan struct{})
-				go func() { defer close(done); _ = live(ctx, r) }()
-				defer func() { stop(); <-done }()
+				r := running(t, Config{Fleet: fleet, Ledger: m})
 				ask := func(words string) (handoff.Record, error) {
 					return r.Give(t.Context(), ladderGrant, handoff.Request{
 						Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput(words),
 					})
 				}
 				for range 2 {
-					if rec, err := ask("go"); err == nil || codeOfError(err) != handoff.CodeStoreDown {
+					if rec, err := ask("go"); err == nil || handoff.CodeOf(err) != handoff.CodeStoreDown {
 						t.Fatalf("while it is %s: %+v, %v", mood, rec, err)
 					}
 				}
@@ -76,7 +70,7 @@ func TestKeyOfARefusal(t *testing.T) {
 				if again, err := ask("go on"); err != nil || again.ID != rec.ID {
 					t.Errorf("what runs, asked for again: %+v, %v", again, err)
 				}
-				if _, err := ask("go"); codeOfError(err) != handoff.CodeConflict {
+				if _, err := ask("go"); handoff.CodeOf(err) != handoff.CodeConflict {
 					t.Errorf("other words: %v", err)
 				}
 				close(fleet.let)
@@ -105,8 +99,6 @@ func (f lateFleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Targe
 // before the beginning is written. It runs once.
 func TestKeyOfWhatBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		let := make(chan struct{})
-		close(let)
 		target := handoff.Target{Server: "s", Thread: "t"}
 		req := handoff.Request{Key: "k", Again: true, Target: target, Input: handoff.TextInput("go")}
 		k := keyedBy(ladderCaller, "k", asked(req))
@@ -119,13 +111,9 @@ func TestKeyOfWhatBegins(t *testing.T) {
 				Code: handoff.CodeNotBegun, Prompt: "go",
 			},
 		}
-		m := &moody{shelf: shelf{let: let, entries: []ledger.Entry{left}}, entries: map[string]ledger.Entry{k.key: left}}
+		m := &moody{shelf: listed(left), entries: map[string]ledger.Entry{k.key: left}}
 		fleet := lateFleet{newCopier()}
-		ctx, stop := context.WithCancel(t.Context())
-		r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}, Ledger: m})
-		done := make(chan struct{})
-		go func() { defer close(done); _ = live(ctx, r) }()
-		defer func() { stop(); <-done }()
+		r := running(t, Config{Fleet: fleet, Ledger: m})
 		<-r.recovered
 		synctest.Wait()
 		if _, err := r.Start(t.Context(), ladderGrant, handoff.Request{Instead: "r1", Key: "page", Again: true}); err != nil {

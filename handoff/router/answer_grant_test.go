@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -45,29 +44,18 @@ func TestWhoMayAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
-			r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
-			b := r.caller(ladderCaller)
-			all := []handoff.Decision{
+			r, q := askingRouter(d, "q")
+			q.asked.Command, q.shown.Decisions = tt.command, []handoff.Decision{
 				handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
 			}
-			q := handoff.Question{
-				ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now(),
-			}
-			b.questions.ask(
-				&question{
-					asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all},
-					controls: d,
-				},
-				0, nil,
-			)
 			err := r.Decide(t.Context(), tt.grant, "q", tt.decision)
-			if got := codeOfError(err); got != tt.code {
+			if got := handoff.CodeOf(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)
 			}
 			if got := fmt.Sprint(d.decisions()); got != tt.audited || len(d.given) != len(d.audited) {
 				t.Errorf("written down %s, given %v; want %s", got, d.given, tt.audited)
 			}
-			if open := b.questions.get("q") != nil; open != (tt.code != "") {
+			if open := r.mine.questions.get("q") != nil; open != (tt.code != "") {
 				t.Errorf("open: %v", open)
 			}
 			isQ := func(q handoff.RecordQuestion) bool { return q.ID == "q" }
@@ -83,7 +71,7 @@ func TestWhoMayReply(t *testing.T) {
 	r := NewRouter(Config{Caller: ladderCaller})
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice} {
 		err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes")
-		if codeOfError(err) != handoff.CodeNeedsTap {
+		if handoff.CodeOf(err) != handoff.CodeNeedsTap {
 			t.Errorf("approve %s: answered %v", approve, err)
 		}
 	}
@@ -128,20 +116,10 @@ func TestWhoseYesCountsInACall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
-			r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
-			may := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
-			q := handoff.Question{
-				ID: "q", Kind: handoff.QuestionCommand, Command: "npm install", Decisions: may, Words: true, Asked: time.Now(),
-			}
-			r.caller(ladderCaller).questions.ask(
-				&question{
-					asked: q, replies: true, shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: may},
-					controls: d,
-				},
-				0, nil,
-			)
+			r, q := askingRouter(d, "q")
+			q.asked.Words, q.replies = true, true
 			err := r.Answer(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: tt.approve}, "q", tt.answer)
-			if got := codeOfError(err); got != tt.code {
+			if got := handoff.CodeOf(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)
 			}
 			if got := fmt.Sprint(d.decisions()); got != tt.audited || len(d.given) != len(d.audited) {

@@ -255,7 +255,7 @@ func TestUnkept(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-r.recovered // before, nothing is known not to be there
-	if _, err := r.Handoff(ladderGrant, string(id)); codeOfError(err) != handoff.CodeNotFound {
+	if _, err := r.Handoff(ladderGrant, string(id)); handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Errorf("found after it was heard: %v", err)
 	}
 	if kept.n.Load() != 0 {

@@ -48,7 +48,7 @@ func TestAnotherCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "another"}}
-	if _, err := r.Handoff(other, string(id)); codeOfError(err) != handoff.CodeNotFound {
+	if _, err := r.Handoff(other, string(id)); handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Errorf("another caller sees the work: %v", err)
 	}
 	if list, err := r.Handoffs(other); len(list) > 0 || err != nil {
@@ -57,7 +57,7 @@ func TestAnotherCaller(t *testing.T) {
 	_, err = r.Start(t.Context(), other, handoff.Request{
 		Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
 	})
-	if codeOfError(err) != handoff.CodeInternal {
+	if handoff.CodeOf(err) != handoff.CodeInternal {
 		t.Errorf("another caller's work is taken: %v", err)
 	}
 }

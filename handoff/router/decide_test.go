@@ -189,7 +189,7 @@ func TestNotSent(t *testing.T) {
 					time.AfterFunc(time.Second, func() { tt.meanwhile(r, q) })
 				}
 				err := r.caller(ladderCaller).decide(t.Context(), "q", x)
-				if got := codeOfError(err); got != tt.code {
+				if got := handoff.CodeOf(err); got != tt.code {
 					t.Errorf("error %v", err)
 				}
 				if sent := len(d.given) == 1; sent != (err == nil) {
@@ -207,13 +207,6 @@ func TestNotSent(t *testing.T) {
 			})
 		})
 	}
-}
-
-func codeOfError(err error) handoff.Code {
-	if err == nil {
-		return ""
-	}
-	return handoff.AsError(err).Code
 }
 
 // TestRecordSaysWhoAnswered: by whom, how and when, on the record of the work that asked; also where it was elsewhere.
@@ -257,7 +250,7 @@ func TestMayNotAct(t *testing.T) {
 	r.mayAct = func() bool { return may }
 	for _, decision := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline} {
 		err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: decision, by: handoff.ByPage})
-		if codeOfError(err) != handoff.CodeStoreDown || len(d.given) != 0 {
+		if handoff.CodeOf(err) != handoff.CodeStoreDown || len(d.given) != 0 {
 			t.Errorf("%s: %v, given %v", decision, err, d.given)
 		}
 	}

@@ -163,11 +163,7 @@ func (s *sharedGate) holder() string {
 }
 
 // An island is an instance with one caller, who gives work to the thread.
-type island struct {
-	*Router
-	grant handoff.Grant
-	t     *testing.T
-}
+type island struct{ client }
 
 func newIsland(t *testing.T, name string, m *merger, gate *sharedGate, mayAct func() bool) island {
 	return runIsland(t.Context(), t, Config{
@@ -181,27 +177,14 @@ func runIsland(ctx context.Context, t *testing.T, cfg Config) island {
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done })
-	return island{r, handoff.Grant{Caller: c}, t}
+	return island{client{r, handoff.Grant{Caller: c}, t}}
 }
 
-func (n island) gives(thread, key string) string {
+func (n island) gives(thread, key string) handoff.RunID {
 	n.t.Helper()
-	id, err := n.Start(n.t.Context(), n.grant, handoff.Request{
+	return n.start(handoff.Request{
 		Key: key, Target: handoff.Target{Server: "s", Thread: thread}, Input: handoff.TextInput("go"), Mode: handoff.ModeNext,
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return string(id)
-}
-
-func (n island) record(id string) handoff.Record {
-	n.t.Helper()
-	rec, err := n.Handoff(n.grant, id)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return rec
 }
 
 // gated runs a test with two instances, and looks in the end that nothing was merged and that nobody keeps the gate.
@@ -231,7 +214,7 @@ func TestGateBetweenTwo(t *testing.T) {
 		if n := m.turns(); gate.asked() != [2]int{1, 1} || n != 2 {
 			t.Errorf("alone: the gate was taken and freed %v, %d turns", gate.asked(), n)
 		}
-		ids := map[string]island{anna.gives("t", "c"): anna, bert.gives("t", "c"): bert}
+		ids := map[handoff.RunID]island{anna.gives("t", "c"): anna, bert.gives("t", "c"): bert}
 		time.Sleep(mergerEnds / 2)
 		waiting := 0
 		for id, n := range ids {
@@ -302,7 +285,7 @@ func TestGateOfTheDead(t *testing.T) {
 		}
 		stopped, id := anna.gives("t", "a"), bert.gives("t", "b")
 		time.Sleep(ledger.GateFor / 2)
-		if err := anna.Stop(t.Context(), anna.grant, stopped); err != nil {
+		if err := anna.Stop(t.Context(), anna.grant, string(stopped)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(ledger.GateFor / 4)
@@ -381,7 +364,7 @@ func TestGateOfTheMoved(t *testing.T) {
 		synctest.Wait()
 		id := bert.gives("t", "b")
 		time.Sleep(mergerShows)
-		if rec, holder := bert.record(id), gate.holder(); rec.Waits != "theirs" || holder != gone {
+		if rec, holder := bert.record(id), gate.holder(); rec.Waits != "theirs" || holder != string(gone) {
 			t.Errorf("%q has the gate, not %q: %+v", holder, gone, rec)
 		}
 		left, err := kept.Open(t.Context(), kept.caller)

@@ -77,7 +77,7 @@ func (m *model) apply(e mEntry, s mStep) mAnswer {
 		},
 	}
 	after, err := e.full().Apply(full)
-	answer := mAnswer{entry: small(after), code: code(err)}
+	answer := mAnswer{entry: small(after), code: handoff.CodeOf(err)}
 	if answer.code == handoff.CodeInternal {
 		panic("the model asks for what the table never allows: " + err.Error())
 	}
@@ -456,12 +456,4 @@ func (m *model) speak(s *mState, i int, w *mWork) {
 	if definite&(definite-1) != 0 || !s.outage && s.heard[i]&(s.heard[i]-1) != 0 {
 		s.bad = badHeard
 	}
-}
-
-// code is the code of an error, "" for none.
-func code(err error) handoff.Code {
-	if err == nil {
-		return ""
-	}
-	return handoff.AsError(err).Code
 }

@@ -19,6 +19,13 @@ type shelf struct {
 	let     chan struct{}
 }
 
+// listed is a shelf that lists entries at once.
+func listed(entries ...ledger.Entry) shelf {
+	let := make(chan struct{})
+	close(let)
+	return shelf{entries, let}
+}
+
 func (s *shelf) Advance(_ context.Context, step ledger.Step) (ledger.Entry, error) {
 	for _, e := range s.entries {
 		if e.Key == step.Key {
@@ -59,15 +66,14 @@ func TestLateNote(t *testing.T) {
 // TestEntryWithoutAThread: what a former life left without the name of its thread ends at once as unknown. No patience
 // finds it.
 func TestEntryWithoutAThread(t *testing.T) {
-	let := make(chan struct{})
-	close(let)
 	entry := ledger.Entry{
 		Key: "key", Caller: ladderCaller, Owner: "run", Status: handoff.StatusStarted, Attempt: 1,
 		Facts: ledger.Facts{
 			ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Turn: "turn",
 		},
 	}
-	r := running(t, Config{Fleet: nowhere{newCopier()}, Ledger: &shelf{[]ledger.Entry{entry}, let}})
+	kept := listed(entry)
+	r := running(t, Config{Fleet: nowhere{newCopier()}, Ledger: &kept})
 	<-r.recovered
 	if rec := outcome(t, r, "former-1"); rec.Outcome != handoff.OutcomeUnknown {
 		t.Errorf("%+v", rec)
@@ -89,18 +95,18 @@ func TestUnreadLedger(t *testing.T) {
 	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeStoreDown {
 		t.Errorf("before: %v", err)
 	}
-	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); codeOfError(err) != handoff.CodeStoreDown {
+	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); handoff.CodeOf(err) != handoff.CodeStoreDown {
 		t.Errorf("answered before: %v", err)
 	}
-	if _, err := r.Question(ladderGrant, ""); codeOfError(err) != handoff.CodeStoreDown {
+	if _, err := r.Question(ladderGrant, ""); handoff.CodeOf(err) != handoff.CodeStoreDown {
 		t.Errorf("asked for before: %v", err)
 	}
-	if all, err := r.Handoffs(ladderGrant); codeOfError(err) != handoff.CodeStoreDown || len(all) > 0 {
+	if all, err := r.Handoffs(ladderGrant); handoff.CodeOf(err) != handoff.CodeStoreDown || len(all) > 0 {
 		t.Errorf("all before: %v, %v", all, err)
 	}
 	close(s.let)
 	<-r.recovered
-	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); codeOfError(err) != handoff.CodeNotPending {
+	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); handoff.CodeOf(err) != handoff.CodeNotPending {
 		t.Errorf("answered after: %v", err)
 	}
 	if _, err := r.Handoffs(ladderGrant); err != nil {
@@ -125,11 +131,9 @@ func TestAskedAgain(t *testing.T) {
 			Facts: ledger.Facts{ClientID: "former-1", Target: req.Target, Outcome: handoff.OutcomeResult},
 		}
 		s := &shelf{[]ledger.Entry{entry}, make(chan struct{})}
-		ctx, stop := context.WithCancel(t.Context())
+		ctx, r := t.Context(), running(t, Config{Fleet: newCopier(), Ledger: s})
 		var work sync.WaitGroup
-		r := NewRouter(Config{Caller: ladderCaller, Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
-		work.Go(func() { _ = live(ctx, r) })
-		if id, err := r.Start(ctx, ladderGrant, req); codeOfError(err) != handoff.CodeStoreDown {
+		if id, err := r.Start(ctx, ladderGrant, req); handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("before: %s, %v", id, err)
 		}
 		work.Go(func() {
@@ -143,7 +147,6 @@ func TestAskedAgain(t *testing.T) {
 		if id, err := r.Start(ctx, ladderGrant, req); err != nil || id != "former-1" {
 			t.Errorf("after: %s, %v", id, err)
 		}
-		stop()
 		work.Wait()
 	})
 }
@@ -171,16 +174,10 @@ func (s *slowShelf) OpenAll(context.Context) ([]ledger.Entry, error) { return s.
 // TestHeardAtOnce: an outcome that is heard the moment it is shown is written as heard behind the outcome, never before
 // it, which the ledger would refuse.
 func TestHeardAtOnce(t *testing.T) {
-	let := make(chan struct{})
-	close(let)
-	m := &moody{shelf: shelf{let: let}, entries: map[string]ledger.Entry{}}
+	m := &moody{shelf: listed(), entries: map[string]ledger.Entry{}}
 	fleet := newCopier()
 	close(fleet.let)
-	ctx, stop := context.WithCancel(t.Context())
-	r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}, Ledger: m})
-	done := make(chan struct{})
-	go func() { defer close(done); _ = live(ctx, r) }()
-	defer func() { stop(); <-done }()
+	ctx, r := t.Context(), running(t, Config{Fleet: fleet, Ledger: m})
 	for n := range 100 {
 		id, err := r.Start(ctx, ladderGrant, handoff.Request{
 			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{Server: "s", Thread: "t"},
@@ -218,12 +215,10 @@ func TestHeardForGood(t *testing.T) {
 			},
 		}
 		s := &slowShelf{shelf{[]ledger.Entry{entry}, make(chan struct{})}, make(chan struct{}, 8)}
-		ctx, stop := context.WithCancel(t.Context())
-		var work, answers sync.WaitGroup
-		r := NewRouter(Config{Caller: ladderCaller, Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
-		work.Go(func() { _ = live(ctx, r) })
+		ctx, r := t.Context(), running(t, Config{Fleet: newCopier(), Ledger: s})
+		var answers sync.WaitGroup
 		synctest.Wait()
-		if err := r.HeardForGood(ctx, ladderCaller, "nothing"); codeOfError(err) != handoff.CodeNotFound {
+		if err := r.HeardForGood(ctx, ladderCaller, "nothing"); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("of no work: %v", err)
 		}
 		began := time.Now()
@@ -255,7 +250,5 @@ func TestHeardForGood(t *testing.T) {
 		if answered.Load() != 3 {
 			t.Error("not answered although the ledger has it")
 		}
-		stop()
-		work.Wait()
 	})
 }

@@ -48,16 +48,72 @@ func (noStickies) List(context.Context, handoff.Caller) ([]handoff.Sticky, error
 func (noStickies) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
 func (noStickies) Clear(context.Context, handoff.Caller, handoff.Target) error    { return nil }
 
-// running returns a router under way.
+// running returns a router under way, of the ladders' caller unless the configuration says otherwise. It ends with the
+// test.
 func running(t *testing.T, cfg Config) *Router {
 	t.Helper()
-	cfg.Stickies, cfg.Caller = noStickies{}, ladderCaller
-	r := NewRouter(cfg)
+	r := idle(cfg)
+	begin(t, r)
+	return r
+}
+
+// idle returns a router that is not under way yet.
+func idle(cfg Config) *Router {
+	if cfg.Stickies == nil {
+		cfg.Stickies = noStickies{}
+	}
+	if cfg.Caller == (handoff.Caller{}) {
+		cfg.Caller = ladderCaller
+	}
+	return NewRouter(cfg)
+}
+
+// begin lets a router run until the returned function is called, which waits for its end, or until the test ends.
+func begin(t *testing.T, r *Router) (end func()) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- live(ctx, r) }()
-	t.Cleanup(func() { stop(); <-done })
-	return r
+	end = sync.OnceFunc(func() { stop(); <-done })
+	t.Cleanup(end)
+	return end
+}
+
+// A client gives a router work, and looks at what became of it.
+type client struct {
+	*Router
+	grant handoff.Grant
+	t     *testing.T
+}
+
+func (c client) start(req handoff.Request) handoff.RunID {
+	c.t.Helper()
+	id, err := c.Start(c.t.Context(), c.grant, req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
+// next gives words that come after those which run in the thread.
+func (c client) next(thread, words string) handoff.RunID {
+	c.t.Helper()
+	return c.start(nextIn(thread, words))
+}
+
+func nextIn(thread, words string) handoff.Request {
+	return handoff.Request{
+		Target: handoff.Target{Server: "s", Thread: thread}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
+		Within: time.Minute,
+	}
+}
+
+func (c client) record(id handoff.RunID) handoff.Record {
+	c.t.Helper()
+	rec, err := c.Handoff(c.grant, string(id))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rec
 }
 
 // live runs a router, and gives it what the ledger has, as its home does.
@@ -108,32 +164,18 @@ func (f stuckFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attac
 func TestStopEndsTheAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := stuckFleet{attaching: make(chan struct{}), left: make(chan struct{})}
-		r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}})
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- live(ctx, r) }()
+		r := client{running(t, Config{Fleet: fleet}), ladderGrant, t}
 		began := time.Now()
-		id, err := r.Start(
-			ctx, ladderGrant,
-			handoff.Request{
-				Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), Within: time.Minute,
-			},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := r.next("t", "x")
 		<-fleet.attaching
-		if err := r.Stop(ctx, ladderGrant, string(id)); err != nil {
+		if err := r.Stop(t.Context(), ladderGrant, string(id)); err != nil {
 			t.Fatal(err)
 		}
 		<-fleet.left
 		synctest.Wait()
-		if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != handoff.OutcomeCancelled ||
-			rec.Fault != nil || time.Since(began) != 0 {
-			t.Errorf("after %v: %+v, %v", time.Since(began), rec, err)
+		if rec := r.record(id); rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
+			t.Errorf("after %v: %+v", time.Since(began), rec)
 		}
-		stop()
-		<-done
 	})
 }
 
@@ -143,13 +185,13 @@ func TestOutbox(t *testing.T) {
 	told := &notices{}
 	r := running(t, Config{Notifier: told})
 	b := r.caller(ladderCaller)
+	ended := func(id, server string) {
+		b.open(handoff.Record{
+			ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
+		}, nil)
+	}
 	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {
-		b.open(
-			handoff.Record{
-				ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
-			},
-			nil,
-		)
+		ended(id, server)
 		b.keep(id)
 	}
 	narrow, all, next := &ear{}, &ear{}, &ear{}
@@ -157,22 +199,12 @@ func TestOutbox(t *testing.T) {
 	if !slices.Equal(narrow.away, []string{"b"}) {
 		t.Fatalf("who may use laptop alone was told %v", narrow.away)
 	}
-	b.open(
-		handoff.Record{
-			ID: "c", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
-		},
-		nil,
-	)
+	ended("c", "bigpc")
 	b.keep("c")
 	if len(narrow.away) != 1 || !slices.Contains(told.ids, "c") {
 		t.Fatalf("what nobody there may hear of: told %v, noticed %v", narrow.away, told.ids)
 	}
-	b.open(
-		handoff.Record{
-			ID: "d", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
-		},
-		nil,
-	)
+	ended("d", "bigpc")
 	if err := r.Heard(t.Context(), ladderCaller, "d"); err != nil { // by who followed it, before it waits for others
 		t.Fatal(err)
 	}
@@ -247,7 +279,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("after the end: %v", got)
 	}
 	for _, err := range r.Follow(t.Context(), ladderCaller, "nothing", 0) {
-		if codeOfError(err) != handoff.CodeNotFound {
+		if handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("what is not there: %v", err)
 		}
 	}
@@ -292,32 +324,25 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewRouter(Config{Caller: ladderCaller, Fleet: slowFleet{}, Stickies: noStickies{}, Ledger: &shelf{}})
+				r := client{idle(Config{Fleet: slowFleet{}, Ledger: &shelf{}}), ladderGrant, t}
 				e := &ear{}
 				leave := r.Attend(ladderGrant, e)
-				id, err := r.Start(
-					t.Context(), ladderGrant,
-					handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), By: e},
-				)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := fact(r, leave, string(id)); err != nil {
+				id := r.start(handoff.Request{
+					Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), By: e,
+				})
+				if err := fact(r.Router, leave, string(id)); err != nil {
 					t.Error(err)
 				}
-				ctx, end := context.WithCancel(t.Context())
-				done := make(chan error, 1)
-				go func() { done <- live(ctx, r) }() // only now the run can take its first step
+				end := begin(t, r.Router) // only now the run can take its first step
 				time.Sleep(time.Hour)
 				want := handoff.OutcomeFailed
 				if name == "stop" || name == "both" {
 					want = handoff.OutcomeCancelled
 				}
-				if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != want {
-					t.Errorf("the outcome is %q, not %q: %+v, %v", rec.Outcome, want, rec, err)
+				if rec := r.record(id); rec.Outcome != want {
+					t.Errorf("the outcome is %q, not %q: %+v", rec.Outcome, want, rec)
 				}
 				end()
-				<-done
 				leave()
 			})
 		})

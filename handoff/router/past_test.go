@@ -48,9 +48,7 @@ func (a *archive) Find(_ context.Context, _ handoff.Caller, key string) (ledger.
 // is open, or known already, is not replaced.
 func TestRecall(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
-	open := make(chan struct{})
-	close(open)
-	a := &archive{shelf: shelf{let: open}, bodies: map[string]ledger.Body{}, away: 1}
+	a := &archive{shelf: listed(), bodies: map[string]ledger.Body{}, away: 1}
 	exit := 1
 	did := deedsOf(handoff.Record{
 		Items: []handoff.RecordItem{
@@ -177,14 +175,12 @@ func (a slowArchive) Body(ctx context.Context, c handoff.Caller, key string) (le
 // of what was done is read. It is listed once.
 func TestRestoredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := make(chan struct{})
-		close(open)
 		req := handoff.Request{
 			Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
 		}
 		k := keyedBy(ladderCaller, "k", asked(req))
 		began := time.Now().Add(-time.Hour)
-		a := &archive{shelf: shelf{let: open}, past: []ledger.Entry{{
+		a := &archive{shelf: listed(), past: []ledger.Entry{{
 			Key: k.key, Args: k.args, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began, Ended: began,
 			Facts: ledger.Facts{ClientID: "former", Target: req.Target, Outcome: handoff.OutcomeResult, Prompt: "go"},
 		}}}

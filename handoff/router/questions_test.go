@@ -93,7 +93,7 @@ func TestQuestionStates(t *testing.T) {
 			{handoff.DecisionDecline, "", questionClaimed},
 			{handoff.DecisionDecline, handoff.CodeNotPending, questionClaimed},
 		} {
-			if _, err := b.questions.claim("q", tt.decision); codeOfError(err) != tt.code {
+			if _, err := b.questions.claim("q", tt.decision); handoff.CodeOf(err) != tt.code {
 				t.Errorf("%s: %v", tt.decision, err)
 			}
 			is(tt.state)

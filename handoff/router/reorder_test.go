@@ -60,11 +60,7 @@ func TestMove(t *testing.T) {
 
 func testMove(t *testing.T, chance *rand.Rand) {
 	fleet := &brisk{}
-	r := NewRouter(Config{Caller: ladderCaller, Fleet: fleet, Stickies: noStickies{}})
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- live(ctx, r) }()
-	defer func() { stop(); <-done }()
+	ctx, r := t.Context(), client{running(t, Config{Fleet: fleet}), ladderGrant, t}
 	var ids, queue, want []string // all, what waits, and what is to be told
 	words := map[string]string{}
 	step := func() { // the agent is done with one, and begins the next
@@ -75,17 +71,11 @@ func testMove(t *testing.T, chance *rand.Rand) {
 	for i := range 40 {
 		switch chance.IntN(4) {
 		case 0, 1:
-			id, err := r.Start(ctx, ladderGrant, handoff.Request{
-				Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(fmt.Sprint("words ", i)),
-				Mode: handoff.ModeNext, Within: time.Minute,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			id := r.next("t", fmt.Sprint("words ", i))
 			synctest.Wait()
 			words[string(id)] = fmt.Sprint("words ", i)
 			queue, ids = append(queue, string(id)), append(ids, string(id))
-			if rec, _ := r.Handoff(ladderGrant, string(id)); rec.Waits == "" { // nothing ran
+			if r.record(id).Waits == "" { // nothing ran
 				step()
 			}
 		case 2:
@@ -112,7 +102,7 @@ func testMove(t *testing.T, chance *rand.Rand) {
 			step()
 		}
 		synctest.Wait()
-		if got := shownQueue(t, r); !slices.Equal(got, queue) {
+		if got := shownQueue(t, r.Router); !slices.Equal(got, queue) {
 			t.Fatalf("shown %q, want %q", got, queue)
 		}
 	}
@@ -125,11 +115,11 @@ func testMove(t *testing.T, chance *rand.Rand) {
 	if !slices.Equal(fleet.told, want) {
 		t.Errorf("told %q\nwant %q", fleet.told, want)
 	}
-	if err := r.Move(ctx, ladderGrant, "none", ""); codeOfError(err) != handoff.CodeNotFound {
+	if err := r.Move(ctx, ladderGrant, "none", ""); handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Errorf("work that never was: %v", err)
 	}
 	if len(ids) > 0 {
-		if err := r.Move(ctx, ladderGrant, ids[0], ""); codeOfError(err) != handoff.CodeWorkEnded {
+		if err := r.Move(ctx, ladderGrant, ids[0], ""); handoff.CodeOf(err) != handoff.CodeWorkEnded {
 			t.Errorf("work that has ended: %v", err)
 		}
 	}
@@ -166,25 +156,19 @@ func shownQueue(t *testing.T, r *Router) []string {
 // TestMoveIsTheCallers: nobody moves the work of another caller.
 func TestMoveIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := running(t, Config{Fleet: slowFleet{}})
+		r := client{running(t, Config{Fleet: slowFleet{}}), ladderGrant, t}
 		var ids []handoff.RunID
 		for words := range strings.FieldsSeq("one two three") {
-			id, err := r.Start(t.Context(), ladderGrant, handoff.Request{
-				Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, id)
+			ids = append(ids, r.next("t", words))
 			synctest.Wait()
 		}
 		other := handoff.Grant{Caller: handoff.Caller{Principal: "somebody else"}}
-		if err := r.Move(t.Context(), other, string(ids[2]), ""); codeOfError(err) != handoff.CodeNotFound {
+		if err := r.Move(t.Context(), other, string(ids[2]), ""); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("somebody else's work is moved: %v", err)
 		}
 		few := ladderGrant
 		few.Servers = []string{"laptop"}
-		if err := r.Move(t.Context(), few, string(ids[2]), ""); codeOfError(err) != handoff.CodeNotFound {
+		if err := r.Move(t.Context(), few, string(ids[2]), ""); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("work of a machine that the key may not use is moved: %v", err)
 		}
 	})

@@ -87,9 +87,8 @@ func (p part) OpenAll(context.Context) ([]ledger.Entry, error) {
 
 // A home is a router with its one caller.
 type home struct {
-	*Router
-	grant handoff.Grant
-	end   func()
+	client
+	end func()
 }
 
 // home begins a router of one caller. They have a key in common.
@@ -112,28 +111,15 @@ func (x *common) home(t *testing.T, user string) home {
 	}
 	r.TakeUp(ctx, left)
 	grant := handoff.Grant{Caller: c, Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 4}}
-	return home{r, grant, sync.OnceFunc(func() { stop(); <-done })}
+	return home{client{r, grant, t}, sync.OnceFunc(func() { stop(); <-done })}
 }
 
-func (h home) ask(t *testing.T, thread string) handoff.RunID {
-	t.Helper()
-	id, err := h.Start(t.Context(), h.grant, handoff.Request{
+func (h home) ask(thread string) handoff.RunID {
+	h.t.Helper()
+	defer synctest.Wait()
+	return h.start(handoff.Request{
 		Target: handoff.Target{Server: "s", Thread: thread}, Input: handoff.TextInput("go"), Mode: handoff.ModeNext,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Wait()
-	return id
-}
-
-func (h home) look(t *testing.T, id handoff.RunID) handoff.Record {
-	t.Helper()
-	rec, err := h.Handoff(h.grant, string(id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec
 }
 
 // counted is the sum of a metric over all its labels.
@@ -159,23 +145,23 @@ func TestRoutersBesideEachOther(t *testing.T) {
 		synctest.Wait()
 
 		// Turns on one thread wait for each other, also those of others.
-		first, second := homes["alice"].ask(t, "t"), homes["bob"].ask(t, "t")
-		if rec := homes["bob"].look(t, second); x.started != 1 || rec.State != handoff.StatusAccepted || rec.Waits != "ours" {
+		first, second := homes["alice"].ask("t"), homes["bob"].ask("t")
+		if rec := homes["bob"].record(second); x.started != 1 || rec.State != handoff.StatusAccepted || rec.Waits != "ours" {
 			t.Fatalf("%d turns run on one thread; the second is %+v", x.started, rec)
 		}
 		if n := x.counted("switchboard_threads_busy"); n != 1 {
 			t.Errorf("%v threads are busy", n)
 		}
-		made := homes["carol"].look(t, homes["carol"].ask(t, handoff.NewThread)).ThreadID
+		made := homes["carol"].record(homes["carol"].ask(handoff.NewThread)).ThreadID
 		hidden := func(user string) bool { return x.owners.Hidden(homes[user].grant.Caller, "s", made) }
 		if hidden("carol") || !hidden("bob") {
 			t.Errorf("the owner of %q is not known to all", made)
 		}
 
 		// What a key has left, it has left with each of them.
-		homes["carol"].ask(t, "t")
+		homes["carol"].ask("t")
 		for user, h := range homes {
-			if err := h.MayGive(h.grant); codeOfError(err) != handoff.CodeLimited {
+			if err := h.MayGive(h.grant); handoff.CodeOf(err) != handoff.CodeLimited {
 				t.Errorf("the key may give more to %s: %v", user, err)
 			}
 		}
@@ -188,7 +174,7 @@ func TestRoutersBesideEachOther(t *testing.T) {
 		synctest.Wait()
 		homes["carol"].end()
 		for user, id := range map[string]handoff.RunID{"alice": first, "bob": second} {
-			if rec := homes[user].look(t, id); rec.Outcome != handoff.OutcomeResult {
+			if rec := homes[user].record(id); rec.Outcome != handoff.OutcomeResult {
 				t.Errorf("%s: %+v", user, rec)
 			}
 		}
@@ -208,7 +194,7 @@ func TestRoutersRecoverTheirOwn(t *testing.T) {
 		ids := map[string]handoff.RunID{}
 		for _, user := range users {
 			h := x.home(t, user)
-			ids[user] = h.ask(t, map[string]string{"alice": "t", "bob": handoff.NewThread}[user])
+			ids[user] = h.ask(map[string]string{"alice": "t", "bob": handoff.NewThread}[user])
 			h.end()
 		}
 		x.share()
@@ -219,7 +205,7 @@ func TestRoutersRecoverTheirOwn(t *testing.T) {
 		if want := []string{"many/alice adopts of many/alice"}; !slices.Equal(x.adopted, want) {
 			t.Fatalf("adopted: %q", x.adopted)
 		}
-		if _, err := alice.Handoff(alice.grant, string(ids["bob"])); codeOfError(err) != handoff.CodeNotFound {
+		if _, err := alice.Handoff(alice.grant, string(ids["bob"])); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("what bob left: %v", err)
 		}
 		bob := x.home(t, "bob")
@@ -228,7 +214,7 @@ func TestRoutersRecoverTheirOwn(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for user, h := range map[string]home{"alice": alice, "bob": bob} {
-			if rec := h.look(t, ids[user]); rec.Outcome != handoff.OutcomeResult {
+			if rec := h.record(ids[user]); rec.Outcome != handoff.OutcomeResult {
 				t.Errorf("%s: %+v", user, rec)
 			}
 		}

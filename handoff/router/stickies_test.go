@@ -54,18 +54,13 @@ func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread
 	t.Helper()
 	var wrote []string
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRouter(Config{Caller: ladderCaller, Stickies: store})
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- live(ctx, r) }()
-		c := handoff.Caller{Principal: "owner"}
-		b := r.caller(c)
+		r := idle(Config{Stickies: store})
+		end := begin(t, r)
 		fn(func(server, thread string) {
 			sticky := handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}
-			b.stick(stickyWrite{sticky: sticky, clear: thread == ""})
+			r.mine.stick(stickyWrite{sticky: sticky, clear: thread == ""})
 		})
-		stop()
-		<-done
+		end()
 		wrote = store.wrote
 	})
 	return wrote

@@ -28,36 +28,16 @@ func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached
 // so, once, or dropped; what waits for other work goes on waiting.
 func TestStopPausesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRouter(Config{Caller: ladderCaller, Fleet: slowFleet{}, Stickies: noStickies{}})
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- live(ctx, r) }()
-		ask := func(thread, words string, instead handoff.RunID) handoff.RunID {
+		ctx, r := t.Context(), client{running(t, Config{Fleet: slowFleet{}}), ladderGrant, t}
+		ask := func(thread, words string) handoff.RunID {
 			t.Helper()
-			id, err := r.Start(
-				ctx, ladderGrant,
-				handoff.Request{
-					Target: handoff.Target{Server: "bigpc", Thread: thread}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
-					Instead: instead, Within: time.Minute,
-				},
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			return id
+			defer synctest.Wait()
+			return r.next(thread, words)
 		}
-		look := func(id handoff.RunID) handoff.Record {
-			t.Helper()
-			rec, err := r.Handoff(ladderGrant, string(id))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return rec
-		}
-		first, second, third := ask("t", "one", ""), ask("t", "two", ""), ask("t", "three", "")
-		ask("u", "elsewhere", "")
-		other := ask("u", "behind it", "")
+		look := r.record
+		first, second, third := ask("t", "one"), ask("t", "two"), ask("t", "three")
+		ask("u", "elsewhere")
+		other := ask("u", "behind it")
 		if err := r.Stop(ctx, ladderGrant, string(first)); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +53,8 @@ func TestStopPausesWhatWaits(t *testing.T) {
 		if rec := look(other); rec.Outcome != "" || rec.Waits != "ours" {
 			t.Errorf("what waits for other work: %+v", rec)
 		}
-		begun := ask("", "", second)
+		begun := r.start(handoff.Request{Instead: second, Mode: handoff.ModeNext, Within: time.Minute})
+		synctest.Wait()
 		if rec := look(begun); rec.Prompt != "two" || rec.ThreadID != "t" && rec.ThreadID != "" || rec.Outcome != "" {
 			t.Errorf("begun: %+v", rec)
 		}
@@ -91,11 +72,9 @@ func TestStopPausesWhatWaits(t *testing.T) {
 		if rec := look(third); rec.Paused || rec.WentOn || rec.Error != nil || rec.State != handoff.StatusDelivered {
 			t.Errorf("dropped: %+v", rec)
 		}
-		if err := r.Stop(ctx, ladderGrant, string(third)); codeOfError(err) != handoff.CodeWorkEnded {
+		if err := r.Stop(ctx, ladderGrant, string(third)); handoff.CodeOf(err) != handoff.CodeWorkEnded {
 			t.Errorf("dropped twice: %v", err)
 		}
-		stop()
-		<-done
 	})
 }
 
@@ -107,22 +86,11 @@ func TestBegunOnce(t *testing.T) {
 }
 
 func testBegunOnce(t *testing.T) {
-	r := NewRouter(Config{Caller: ladderCaller, Fleet: slowFleet{}, Stickies: noStickies{}})
-	ctx, stop := context.WithCancel(t.Context())
-	var running, all sync.WaitGroup
-	running.Go(func() { _ = live(ctx, r) })
-	ask := func(words string, instead handoff.RunID) (handoff.RunID, error) {
-		return r.Start(
-			ctx, ladderGrant,
-			handoff.Request{
-				Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
-				Instead: instead, Within: time.Minute,
-			},
-		)
-	}
-	first, _ := ask("one", "")
+	ctx, r := t.Context(), client{running(t, Config{Fleet: slowFleet{}}), ladderGrant, t}
+	var all sync.WaitGroup
+	first := r.next("t", "one")
 	synctest.Wait()
-	second, _ := ask("two", "")
+	second := r.next("t", "two")
 	synctest.Wait()
 	if err := r.Stop(ctx, ladderGrant, string(first)); err != nil {
 		t.Fatal(err)
@@ -135,7 +103,7 @@ func testBegunOnce(t *testing.T) {
 			if i == 7 {
 				err = r.Stop(ctx, ladderGrant, string(second))
 			} else {
-				_, err = ask("", second)
+				_, err = r.Start(ctx, ladderGrant, handoff.Request{Instead: second})
 			}
 			if err == nil {
 				dropped.Add(1)
@@ -143,8 +111,6 @@ func testBegunOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	stop()
-	running.Wait()
 	if n := dropped.Load(); n != 1 {
 		t.Fatalf("begun or dropped %d times", n)
 	}
@@ -172,22 +138,10 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				d := &desk{failing: tt.says}
 				r, q := askingRouter(d, "q")
 				r.fleet, r.stickies = slowFleet{}, noStickies{}
-				ctx, stop := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				running.Go(func() { _ = live(ctx, r) })
+				begin(t, r)
 				ask := func(words string) string {
-					id, err := r.Start(
-						ctx, ladderGrant,
-						handoff.Request{
-							Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext,
-							Within: time.Minute,
-						},
-					)
-					if err != nil {
-						t.Fatal(err)
-					}
-					synctest.Wait()
-					return string(id)
+					defer synctest.Wait()
+					return string(client{r, ladderGrant, t}.next("t", words))
 				}
 				first, second := ask("one"), ask("two")
 				q.shown.Handoff = first
@@ -199,8 +153,8 @@ func TestStoppedAtAQuestion(t *testing.T) {
 						synctest.Wait()
 					}
 				}
-				err := r.caller(ladderCaller).decide(ctx, "q", decided{decision: handoff.DecisionStop})
-				if codeOfError(err) != tt.code {
+				err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: handoff.DecisionStop})
+				if handoff.CodeOf(err) != tt.code {
 					t.Errorf("error %v", err)
 				}
 				synctest.Wait()
@@ -215,8 +169,6 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				if waits := r.queues.behind(second); tt.paused != (len(r.queues.all) == 0) || len(waits) != 0 {
 					t.Errorf("held are %v, behind it waits %v", r.queues.all, waits)
 				}
-				stop()
-				running.Wait()
 			})
 		})
 	}
