@@ -86,11 +86,6 @@ func inCall(t *testing.T, script string, g handoff.Grant, do func(t *testing.T, 
 	})
 }
 
-// isCode reports whether an error has a code.
-func isCode(err error, code handoff.Code) bool {
-	return err != nil && handoff.AsError(err).Code == code
-}
-
 // TestConfirmedAtOnce: an outcome that the voice model has before the call knows that it was given counts as
 // heard, and is not told again.
 func TestConfirmedAtOnce(t *testing.T) {
@@ -120,13 +115,13 @@ func TestCallersAreApart(t *testing.T) {
 		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: handoff.ApproveAll,
 			Page: true}
 		id := r.Questions(calltest.Grant)[0].ID
-		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); !isCode(err, handoff.CodeNotPending) {
+		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.CodeOf(err) != handoff.CodeNotPending {
 			t.Errorf("a foreign question: %v", err)
 		}
-		if err := r.Stop(ctx, other, "h-1"); !isCode(err, handoff.CodeNotFound) {
+		if err := r.Stop(ctx, other, "h-1"); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("a foreign work: %v", err)
 		}
-		if _, err := r.Handoff(other, "h-1"); !isCode(err, handoff.CodeNotFound) {
+		if _, err := r.Handoff(other, "h-1"); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("a foreign record: %v", err)
 		}
 		if theirs, _ := r.Handoffs(other); len(theirs)+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
@@ -184,16 +179,16 @@ func TestGrantedCall(t *testing.T) {
 		if shown, _ := r.Handoffs(elsewhere); len(shown) != 0 {
 			t.Error("work of a machine that may not be used is shown")
 		}
-		if _, err := r.Handoff(elsewhere, rec.ID); !isCode(err, handoff.CodeNotFound) {
+		if _, err := r.Handoff(elsewhere, rec.ID); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("it can be read: %v", err)
 		}
-		if err := r.Stop(ctx, elsewhere, rec.ID); !isCode(err, handoff.CodeNotFound) {
+		if err := r.Stop(ctx, elsewhere, rec.ID); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("it can be stopped: %v", err)
 		}
 		if list, err := r.Stickies(ctx, elsewhere); err != nil || len(list) != 0 {
 			t.Errorf("its sticky is shown: %v %v", list, err)
 		}
-		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); !isCode(err, handoff.CodeNotFound) {
+		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("its sticky can be cleared: %v", err)
 		}
 	})

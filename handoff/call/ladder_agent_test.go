@@ -102,7 +102,7 @@ func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnI
 		return "", err
 	}
 	if err := w.Failure("start "+a.target.Thread, a.target.Server); err != nil {
-		if handoff.AsError(err).Code == handoff.CodeJoined {
+		if handoff.CodeOf(err) == handoff.CodeJoined {
 			w.traceTurn(turn.ID)
 			return w.addTurn("theirs-"+handoff.TurnID(a.target.Thread), a.target.Thread,
 				[]string{"2s completed Theirs and yours."}).ID, err

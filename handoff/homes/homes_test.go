@@ -57,13 +57,6 @@ func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outco
 	return rec.Outcome
 }
 
-func code(err error) handoff.Code {
-	if err == nil {
-		return ""
-	}
-	return handoff.AsError(err).Code
-}
-
 // TestCallersApart: each caller has a home, in which nothing is of anybody else; ids are those of the process.
 func TestCallersApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +68,7 @@ func TestCallersApart(t *testing.T) {
 		if ids["alice"] == ids["bob"] || s.of(grantOf("alice").Caller) == s.of(grantOf("bob").Caller) {
 			t.Errorf("what is whose cannot be told: %v", ids)
 		}
-		if _, err := s.Handoff(grantOf("alice"), string(ids["bob"])); code(err) != handoff.CodeNotFound {
+		if _, err := s.Handoff(grantOf("alice"), string(ids["bob"])); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("alice sees what bob has: %v", err)
 		}
 		if list, err := s.Handoffs(grantOf("carol")); len(list) != 0 || err != nil {
@@ -110,11 +103,11 @@ func TestTakenUp(t *testing.T) {
 		defer s.end()
 		synctest.Wait()
 		for _, user := range []string{users[0], "nobody"} {
-			if _, err := s.Handoff(grantOf(user), string(ids[users[0]])); code(err) != handoff.CodeStoreDown {
+			if _, err := s.Handoff(grantOf(user), string(ids[users[0]])); handoff.CodeOf(err) != handoff.CodeStoreDown {
 				t.Errorf("%s is told while the store is away: %v", user, err)
 			}
 		}
-		if err := s.Recovered(t.Context(), time.Second); code(err) != handoff.CodeStoreDown {
+		if err := s.Recovered(t.Context(), time.Second); handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("what was left is known: %v", err)
 		}
 		w.goAway(false)
@@ -124,7 +117,7 @@ func TestTakenUp(t *testing.T) {
 		if n := len(s.all()); n != len(users)+1 {
 			t.Errorf("there are %d homes", n)
 		}
-		if _, err := s.Handoff(grantOf("nobody"), string(ids[users[0]])); code(err) != handoff.CodeNotFound {
+		if _, err := s.Handoff(grantOf("nobody"), string(ids[users[0]])); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("who left nothing is told: %v", err)
 		}
 		close(w.let)
@@ -179,7 +172,7 @@ func TestHomesEnd(t *testing.T) {
 		}
 		for _, user := range []string{"user 0", "late"} {
 			req := handoff.Request{Target: handoff.Target{Server: "s"}, Input: handoff.TextInput("go")}
-			if _, err := s.Start(t.Context(), grantOf(user), req); code(err) != handoff.CodeShutdown {
+			if _, err := s.Start(t.Context(), grantOf(user), req); handoff.CodeOf(err) != handoff.CodeShutdown {
 				t.Errorf("work of %s at the end: %v", user, err)
 			}
 		}

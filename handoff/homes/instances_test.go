@@ -165,7 +165,7 @@ func (o *instance) where(t *testing.T, user string) string {
 	defer end()
 	at, err := o.Where(request, grantOf(user).Caller)
 	if err != nil {
-		return string(code(err))
+		return string(handoff.CodeOf(err))
 	}
 	return at.Address
 }
@@ -354,7 +354,7 @@ func TestHeldUpInstance(t *testing.T) {
 		t.Errorf("it began %d turns of what another had settled", n)
 	}
 	sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "late"}, Since: time.Now().UTC()}
-	if err := a.store.Set(t.Context(), caller, sticky); code(err) != handoff.CodeShutdown {
+	if err := a.store.Set(t.Context(), caller, sticky); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("it wrote a sticky session: %v", err)
 	}
 	if now := b.entry(t, "alice"); now != settled {

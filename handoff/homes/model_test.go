@@ -3,12 +3,11 @@ package homes
 import (
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger/ledgertest"
 )
 
 // The model: every order of events of two instances, one caller and one piece of work that is asked for up to twice
@@ -121,18 +120,19 @@ func (s *mState) reaches(i int) bool { return s.in[i].life == mRuns && !s.in[i].
 
 // A model is one run of the search.
 type model struct {
+	ledgertest.Search[mState, move]
 	mutant
-	memo map[mAsked]mAnswer
-
-	states  []mState
-	index   map[mState]int32
-	parents []int32
-	names   []string
-	edges   [][2]int32 // without faults
-	from    int32
-	broken  int32 // the first state that is bad, or -1
-	taken   int   // homes of the other that were taken, over all paths
+	memo  map[mAsked]mAnswer
+	taken int // homes of the other that were taken, over all paths
 }
+
+// A move is how one state follows another.
+type move struct {
+	name string
+	at   int // the instance; -1: none
+}
+
+func (m move) String() string { return fmt.Sprintf("%s (instance %d)", m.name, m.at) }
 
 // mWorld is the beginning, in which one instance has the home: how often the work is asked for and a session is chosen,
 // and how many faults there may be, at most one of each kind.
@@ -149,10 +149,8 @@ func mWorld(asked, chosen, faults uint8) mState {
 
 // search visits every state, or stops at the first bad one.
 func search(mut mutant, begin mState) *model {
-	m := &model{mutant: mut, memo: map[mAsked]mAnswer{}, index: map[mState]int32{}, broken: -1}
-	m.emit("begin", 0, false, begin)
-	for m.from = 0; int(m.from) < len(m.states) && m.broken < 0; m.from++ {
-		s := m.states[m.from]
+	m := &model{mutant: mut, memo: map[mAsked]mAnswer{}}
+	m.Visit(begin, func(s mState) {
 		m.store(s)
 		for i := range s.in {
 			m.fault(s, i)
@@ -162,7 +160,7 @@ func search(mut mutant, begin mState) *model {
 				m.work(s, i)
 			}
 		}
-	}
+	})
 	return m
 }
 
@@ -179,58 +177,13 @@ func (m *model) emit(name string, i int, fault bool, s mState) {
 	if s.failovers == 0 {
 		s.replica = mKept{}
 	}
-	at, seen := m.index[s]
-	if !seen {
-		at = int32(len(m.states))
-		m.index[s] = at
-		m.states, m.parents = append(m.states, s), append(m.parents, m.from)
-		m.names = append(m.names, fmt.Sprintf("%s (instance %d)", name, i))
-		if s.bad != 0 && m.broken < 0 {
-			m.broken = at
-		}
-	}
-	if !fault {
-		m.edges = append(m.edges, [2]int32{m.from, at})
-	}
+	m.Add(s, move{name, i}, fault, s.bad != 0)
 }
 
-// path tells how a state came about.
-func (m *model) path(at int32) string {
-	var lines []string
-	for ; at > 0; at = m.parents[at] {
-		lines = append(lines, m.names[at])
-	}
-	slices.Reverse(lines)
-	return strings.Join(lines, "\n")
-}
-
-// lost returns a state from which, without another fault, nothing leads to a good end; -1 when there is none. The end
-// is good when the ledger has nothing open and nobody is at work.
-func (m *model) lost() int32 {
-	into := make([][]int32, len(m.states))
-	for _, e := range m.edges {
-		into[e[1]] = append(into[e[1]], e[0])
-	}
-	good := make([]bool, len(m.states))
-	var queue []int32
-	for at, s := range m.states {
-		e := s.kept.entry.status
-		if (e == stNone || e == stDelivered || s.told != 0) && s.asked == 2 && s.in[0].pc == pcNone && s.in[1].pc == pcNone {
-			good[at] = true
-			queue = append(queue, int32(at))
-		}
-	}
-	for len(queue) > 0 {
-		at := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		for _, before := range into[at] {
-			if !good[before] {
-				good[before] = true
-				queue = append(queue, before)
-			}
-		}
-	}
-	return int32(slices.Index(good, false))
+// endsWell reports whether the state is a good end: the ledger has nothing open and nobody is at work.
+func (s mState) endsWell() bool {
+	e := s.kept.entry.status
+	return (e == stNone || e == stDelivered || s.told != 0) && s.asked == 2 && s.in[0].pc == pcNone && s.in[1].pc == pcNone
 }
 
 // TestModel visits every state of three worlds. SWITCHBOARD_SOAK=1 adds a fault to each: half a minute.
@@ -245,15 +198,15 @@ func TestModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			m := search(mutant{}, begin)
-			if m.broken >= 0 {
-				t.Fatalf("%s:\n%s\n%+v", badNames[m.states[m.broken].bad], m.path(m.broken), m.states[m.broken])
+			if m.Broken >= 0 {
+				t.Fatalf("%s:\n%s\n%+v", badNames[m.States[m.Broken].bad], m.Path(m.Broken), m.States[m.Broken])
 			}
-			if at := m.lost(); at >= 0 {
-				t.Fatalf("lost:\n%s\n%+v", m.path(at), m.states[at])
+			if at := m.Lost(mState.endsWell); at >= 0 {
+				t.Fatalf("lost:\n%s\n%+v", m.Path(at), m.States[at])
 			}
-			t.Logf("%d states, %d moves without a fault, in %v", len(m.states), len(m.edges), time.Since(began))
-			if len(m.states) < 10_000 || m.taken == 0 {
-				t.Errorf("only %d states, %d homes taken", len(m.states), m.taken)
+			t.Logf("%d states, %d moves without a fault, in %v", len(m.States), m.Edges, time.Since(began))
+			if len(m.States) < 10_000 || m.taken == 0 {
+				t.Errorf("only %d states, %d homes taken", len(m.States), m.taken)
 			}
 		})
 	}
@@ -277,16 +230,16 @@ func TestModelMutants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := search(tt.mutant, tt.begin)
-			at, bad := m.broken, uint8(0)
+			at, bad := m.Broken, uint8(0)
 			if at >= 0 {
-				bad = m.states[at].bad
+				bad = m.States[at].bad
 			} else {
-				at = m.lost()
+				at = m.Lost(mState.endsWell)
 			}
 			if at < 0 || bad != tt.bad {
-				t.Fatalf("after %d states nothing that is %q: %q", len(m.states), badNames[tt.bad], badNames[bad])
+				t.Fatalf("after %d states nothing that is %q: %q", len(m.States), badNames[tt.bad], badNames[bad])
 			}
-			t.Logf("%s after %d states:\n%s", badNames[bad], len(m.states), m.path(at))
+			t.Logf("%s after %d states:\n%s", badNames[bad], len(m.States), m.Path(at))
 		})
 	}
 }

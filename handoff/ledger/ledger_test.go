@@ -26,13 +26,6 @@ func entryAt(t *testing.T, status handoff.Status) ledger.Entry {
 	return e
 }
 
-func code(err error) handoff.Code {
-	if err == nil {
-		return ""
-	}
-	return handoff.AsError(err).Code
-}
-
 // Every pair of ledgertest.Statuses, for the owner, a stranger and who adopted the entry.
 func TestLedgerTable(t *testing.T) {
 	const ok, past, bad = handoff.Code(""), handoff.CodeTakenOver, handoff.CodeInternal
@@ -60,7 +53,7 @@ func TestLedgerTable(t *testing.T) {
 				}
 				to := ledgertest.Statuses[i+1]
 				after, err := e.Apply(ledgertest.StepTo(owner, to))
-				if code(err) != want {
+				if handoff.CodeOf(err) != want {
 					t.Errorf("%s to %s by %d: %v, want code %q", from, to, who, err, want)
 				}
 				if err != nil && after != e || err == nil && after.Status != to {
@@ -75,11 +68,11 @@ func TestLedgerNothingThere(t *testing.T) {
 	for i, want := range []handoff.Code{handoff.CodeNotFound, "", "", "", "", handoff.CodeNotFound} {
 		s := ledgertest.StepTo("a", ledgertest.Statuses[i])
 		s.New = i > 0
-		if _, err := (ledger.Entry{}).Apply(s); code(err) != want {
+		if _, err := (ledger.Entry{}).Apply(s); handoff.CodeOf(err) != want {
 			t.Errorf("new %q: %v, want %q", s.To, err, want)
 		}
 		s.New = false
-		if _, err := (ledger.Entry{}).Apply(s); code(err) != handoff.CodeNotFound {
+		if _, err := (ledger.Entry{}).Apply(s); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("%q: %v", s.To, err)
 		}
 	}
@@ -122,7 +115,7 @@ func TestLedgerConflict(t *testing.T) {
 		for _, to := range ledgertest.Statuses {
 			s := ledgertest.StepTo("a", to)
 			s.Args = "others"
-			if after, err := e.Apply(s); code(err) != handoff.CodeConflict || after != e {
+			if after, err := e.Apply(s); handoff.CodeOf(err) != handoff.CodeConflict || after != e {
 				t.Errorf("%s to %q: %v", from, to, err)
 			}
 		}
@@ -134,7 +127,7 @@ func TestLedgerAttempts(t *testing.T) {
 	again := ledgertest.StepTo("a", handoff.StatusDispatching)
 	again.Attempt, again.Set.Watermark = 2, ""
 	e := entryAt(t, handoff.StatusDispatching)
-	if _, err := entryAt(t, handoff.StatusAccepted).Apply(again); code(err) != handoff.CodeInternal {
+	if _, err := entryAt(t, handoff.StatusAccepted).Apply(again); handoff.CodeOf(err) != handoff.CodeInternal {
 		t.Errorf("a second attempt without a first: %v", err)
 	}
 	inherited, err := e.Apply(ledgertest.StepTo("b", ""))
@@ -143,7 +136,7 @@ func TestLedgerAttempts(t *testing.T) {
 	}
 	stranger := again
 	stranger.Owner = "b"
-	if _, err := inherited.Apply(stranger); code(err) != handoff.CodeInternal {
+	if _, err := inherited.Apply(stranger); handoff.CodeOf(err) != handoff.CodeInternal {
 		t.Errorf("an inherited start was sent again: %v", err)
 	}
 	if e, err = e.Apply(again); err != nil || e.Attempt != 2 || e.Watermark != "" || e.Target.Thread != "t1" {
@@ -155,7 +148,7 @@ func TestLedgerAttempts(t *testing.T) {
 	if late, err := entryAt(t, handoff.StatusStarted).Apply(again); err != nil || late.Turn != "" || late.Attempt != 2 {
 		t.Errorf("acknowledged, but it never ran: %+v, %v", late, err)
 	}
-	if _, err := e.Apply(ledgertest.StepTo("a", handoff.StatusDispatching)); code(err) != handoff.CodeTakenOver {
+	if _, err := e.Apply(ledgertest.StepTo("a", handoff.StatusDispatching)); handoff.CodeOf(err) != handoff.CodeTakenOver {
 		t.Errorf("the first attempt after the second: %v", err)
 	}
 	second := e
@@ -166,7 +159,7 @@ func TestLedgerAttempts(t *testing.T) {
 		t.Error("a second start was sent a second time")
 	}
 	again.Attempt = 3
-	if _, err := second.Apply(again); code(err) != handoff.CodeInternal {
+	if _, err := second.Apply(again); handoff.CodeOf(err) != handoff.CodeInternal {
 		t.Errorf("a third attempt: %v", err)
 	}
 }
@@ -214,7 +207,7 @@ func TestLedgerStepsThatAreNone(t *testing.T) {
 	} {
 		s := ledgertest.StepTo("a", handoff.StatusStarted)
 		change(&s)
-		if _, err := s.Check(); code(err) != handoff.CodeInternal {
+		if _, err := s.Check(); handoff.CodeOf(err) != handoff.CodeInternal {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -111,7 +111,7 @@ func TestDecidedOnce(t *testing.T) {
 				switch {
 				case err == nil:
 					won.Add(1)
-				case handoff.AsError(err).Code == handoff.CodeNotPending:
+				case handoff.CodeOf(err) == handoff.CodeNotPending:
 					lost.Add(1)
 				}
 			})

@@ -3,12 +3,11 @@ package router_test
 import (
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger/ledgertest"
 )
 
 // The model: every order of events of two requests on one thread, with faults. What a router does next is
@@ -162,24 +161,15 @@ func (m move) String() string { return fmt.Sprintf("%s (router %d, request %d)",
 
 // model is one run of the search.
 type model struct {
+	ledgertest.Search[mState, move]
 	mutant mutant
 	memo   map[mAsked]mAnswer
-
-	states  []mState
-	index   map[mState]int32
-	parents []int32
-	moves   []move
-	edges   [][2]int32 // without faults: from, to
-	from    int32      // the state whose successors are made
-	broken  int32      // the first state that is bad, or -1
 }
 
 // search visits every state, or stops at the first bad one.
 func search(mut mutant, begin mState) *model {
-	m := &model{mutant: mut, memo: map[mAsked]mAnswer{}, index: map[mState]int32{}, broken: -1}
-	m.emit(begin, move{name: "begin"}, true)
-	for m.from = 0; int(m.from) < len(m.states) && m.broken < 0; m.from++ {
-		s := m.states[m.from]
+	m := &model{mutant: mut, memo: map[mAsked]mAnswer{}}
+	m.Visit(begin, func(s mState) {
 		m.faults(s)
 		m.outside(s)
 		for p := range s.routers {
@@ -189,68 +179,19 @@ func search(mut mutant, begin mState) *model {
 				}
 			}
 		}
-	}
+	})
 	return m
 }
 
 // emit adds a state that follows from the present one.
 func (m *model) emit(s mState, how move, fault bool) {
-	if fault && len(m.states) > 0 {
+	if fault {
 		if s.faults == 0 {
 			return
 		}
 		s.faults--
 	}
-	at, seen := m.index[s]
-	if !seen {
-		at = int32(len(m.states))
-		m.index[s] = at
-		m.states, m.parents, m.moves = append(m.states, s), append(m.parents, m.from), append(m.moves, how)
-		if s.bad != 0 && m.broken < 0 {
-			m.broken = at
-		}
-	}
-	if !fault && at != m.from {
-		m.edges = append(m.edges, [2]int32{m.from, at})
-	}
-}
-
-// path tells how a state came about.
-func (m *model) path(at int32) string {
-	var lines []string
-	for ; at > 0; at = m.parents[at] {
-		lines = append(lines, m.moves[at].String())
-	}
-	slices.Reverse(lines)
-	return strings.Join(lines, "\n")
-}
-
-// lost returns a state from which, without another fault, nothing leads to a good end; -1 when there is
-// none.
-func (m *model) lost() int32 {
-	into := make([][]int32, len(m.states))
-	for _, e := range m.edges {
-		into[e[1]] = append(into[e[1]], e[0])
-	}
-	good := make([]bool, len(m.states))
-	var queue []int32
-	for at, s := range m.states {
-		if s.endsWell() {
-			good[at] = true
-			queue = append(queue, int32(at))
-		}
-	}
-	for len(queue) > 0 {
-		at := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		for _, before := range into[at] {
-			if !good[before] {
-				good[before] = true
-				queue = append(queue, before)
-			}
-		}
-	}
-	return int32(slices.Index(good, false))
+	m.Add(s, how, fault, s.bad != 0)
 }
 
 // endsWell reports whether the state is a good end: both requests came, and each was answered for. One that was
@@ -293,14 +234,14 @@ func TestLedgerModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			m := search(mutant{}, begin)
-			if m.broken >= 0 {
-				t.Fatalf("%s:\n%s", badNames[m.states[m.broken].bad], m.path(m.broken))
+			if m.Broken >= 0 {
+				t.Fatalf("%s:\n%s", badNames[m.States[m.Broken].bad], m.Path(m.Broken))
 			}
-			if at := m.lost(); at >= 0 {
-				t.Fatalf("lost:\n%s\n%+v", m.path(at), m.states[at])
+			if at := m.Lost(mState.endsWell); at >= 0 {
+				t.Fatalf("lost:\n%s\n%+v", m.Path(at), m.States[at])
 			}
-			t.Logf("%d states, %d moves without a fault, in %v", len(m.states), len(m.edges), time.Since(began))
-			states += len(m.states)
+			t.Logf("%d states, %d moves without a fault, in %v", len(m.States), m.Edges, time.Since(began))
+			states += len(m.States)
 			for key, answer := range m.memo {
 				outcomes |= 1 << answer.entry.outcome
 				statuses |= 1 << key.entry.status
@@ -330,10 +271,10 @@ func TestLedgerMutants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := search(tt.mutant, world(2, 2))
-			if m.broken < 0 || m.states[m.broken].bad != tt.bad {
-				t.Fatalf("after %d states nothing that is %q", len(m.states), badNames[tt.bad])
+			if m.Broken < 0 || m.States[m.Broken].bad != tt.bad {
+				t.Fatalf("after %d states nothing that is %q", len(m.States), badNames[tt.bad])
 			}
-			t.Logf("%s after %d states:\n%s", badNames[tt.bad], len(m.states), m.path(m.broken))
+			t.Logf("%s after %d states:\n%s", badNames[tt.bad], len(m.States), m.Path(m.Broken))
 		})
 	}
 }

@@ -92,7 +92,7 @@ func TestUnreadLedger(t *testing.T) {
 	s := &shelf{let: make(chan struct{})}
 	r := running(t, Config{Fleet: newCopier(), Ledger: s})
 	asker := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Page: true}
-	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeStoreDown {
+	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.CodeOf(err) != handoff.CodeStoreDown {
 		t.Errorf("before: %v", err)
 	}
 	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); handoff.CodeOf(err) != handoff.CodeStoreDown {
@@ -112,7 +112,7 @@ func TestUnreadLedger(t *testing.T) {
 	if _, err := r.Handoffs(ladderGrant); err != nil {
 		t.Errorf("all after: %v", err)
 	}
-	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Errorf("after: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func busy(v View, until time.Duration) View {
 // told puts a change in one line.
 func told(c Change, err error) string {
 	if err != nil {
-		return string(handoff.AsError(err).Code)
+		return string(handoff.CodeOf(err))
 	}
 	var parts []string
 	if c.Same {

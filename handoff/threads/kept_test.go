@@ -216,7 +216,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("then it has %v of %v", words, turns)
 	}
 	m.Drop("c")
-	if _, err := m.Read(t.Context(), "me", "c"); err == nil || handoff.AsError(err).Code != handoff.CodeSessionGone {
+	if _, err := m.Read(t.Context(), "me", "c"); handoff.CodeOf(err) != handoff.CodeSessionGone {
 		t.Errorf("dropped, it is %v", err)
 	}
 }

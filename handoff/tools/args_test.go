@@ -145,7 +145,7 @@ func FuzzCodexArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		a, err := parsed[CodexArguments](Codex, raw)
 		if err != nil {
-			if handoff.AsError(err).Code == handoff.CodeInternal {
+			if handoff.CodeOf(err) == handoff.CodeInternal {
 				t.Fatalf("no code: %v", err)
 			}
 			return

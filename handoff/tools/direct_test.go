@@ -311,7 +311,7 @@ func TestAwait(t *testing.T) {
 				result, err := front.Await(t.Context(), tc.grant, "h-1")
 				said := ""
 				if err != nil {
-					said = string(handoff.AsError(err).Code)
+					said = string(handoff.CodeOf(err))
 				} else {
 					said = result.Text()
 				}

@@ -85,7 +85,7 @@ func TestStopWork(t *testing.T) {
 		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
 			tc.grant); {
 		case err != nil:
-			said = string(handoff.AsError(err).Code)
+			said = string(handoff.CodeOf(err))
 		default:
 			said = result.(Answer).Say
 		}
@@ -123,7 +123,7 @@ func TestUnreadWork(t *testing.T) {
 		case StatusResult:
 			said = out.Say
 		default:
-			said = string(handoff.AsError(err).Code)
+			said = string(handoff.CodeOf(err))
 		}
 		if said != tc.says {
 			t.Errorf("%s: said %q", tc.name, said)
@@ -141,7 +141,7 @@ func TestStopWorkDropsWhatIsPaused(t *testing.T) {
 		var said string
 		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
 			handoff.Grant{}); err != nil {
-			said = string(handoff.AsError(err).Code)
+			said = string(handoff.CodeOf(err))
 		} else {
 			said = result.(Answer).Say
 		}

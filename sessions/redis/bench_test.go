@@ -42,7 +42,7 @@ func fill(b *testing.B, s *Store, n int) {
 		all.Go(func() {
 			for i := worker; i < n; i += poolSize {
 				for _, step := range sessionstest.Heard(fmt.Sprint("heard-", i)) {
-					if _, err := s.Advance(b.Context(), step); err != nil && handoff.AsError(err).Code != handoff.CodeTakenOver {
+					if _, err := s.Advance(b.Context(), step); err != nil && handoff.CodeOf(err) != handoff.CodeTakenOver {
 						b.Error(err)
 						return
 					}

@@ -35,7 +35,7 @@ func TestRefusalsThatPass(t *testing.T) {
 		"BUSYKEY Target key name already exists.":                                      handoff.CodeInternal,
 	} {
 		s := &engine{where: "Redis"}
-		if err := s.fault(replyError(text)); handoff.AsError(err).Code != want {
+		if err := s.fault(replyError(text)); handoff.CodeOf(err) != want {
 			t.Errorf("%q gives %v, want %s", text, err, want)
 		}
 	}

@@ -127,7 +127,7 @@ func TestHomes(t *testing.T) {
 		must(t, err)
 		return found
 	}
-	if _, err := a.Advance(t.Context(), step); handoff.AsError(err).Code != handoff.CodeShutdown {
+	if _, err := a.Advance(t.Context(), step); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("who has no home writes there: %v", err)
 	}
 	claims(ledger.Claim{}, ledger.Claim{})
@@ -188,7 +188,7 @@ func TestAttached(t *testing.T) {
 	_, err = b.Homes().Take(t.Context(), owner, "")
 	must(t, err)
 	keeps(b, false) // a has not left it yet
-	if err := of(a).Drop(t.Context(), owner, "rtc_1", true); handoff.AsError(err).Code != handoff.CodeShutdown {
+	if err := of(a).Drop(t.Context(), owner, "rtc_1", true); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("who has lost the caller ends their call: %v", err)
 	}
 	left(1)
@@ -275,7 +275,7 @@ func TestLivesBefore(t *testing.T) {
 		must(t, s.Close())
 	}
 	step.To, step.Attempt, step.Set.Turn = handoff.StatusStarted, 0, "turn"
-	if _, err := sharing.Advance(t.Context(), step); handoff.AsError(err).Code != handoff.CodeShutdown {
+	if _, err := sharing.Advance(t.Context(), step); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("who shared the store writes: %v", err)
 	}
 	last := open(t, cfg)

@@ -115,10 +115,7 @@ func TestLedgerRepliesCut(t *testing.T) {
 	ask := func(step ledger.Step, want handoff.Code) ledger.Entry {
 		t.Helper()
 		e, err := s.Advance(t.Context(), step)
-		code := handoff.Code("")
-		if err != nil {
-			code = handoff.AsError(err).Code
-		}
+		code := handoff.CodeOf(err)
 		if code != want {
 			t.Fatalf("%s to %q: %v, want %q", step.Key, step.To, err, want)
 		}

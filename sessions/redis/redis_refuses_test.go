@@ -72,7 +72,7 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			must(t, s.Set(t.Context(), owner, sticky))
 			server.Do("SET switchboard:{owner}:handoff:wrong 1")
 			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a",
-				handoff.StatusDispatching)); handoff.AsError(err).Code != handoff.CodeInternal {
+				handoff.StatusDispatching)); handoff.CodeOf(err) != handoff.CodeInternal {
 				t.Fatalf("a key that is no entry gave %v", err)
 			}
 			must(t, ended())

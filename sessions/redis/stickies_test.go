@@ -46,7 +46,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 	s := opened(t)
 	c := handoff.Caller{Principal: "owner"}
 	must(t, s.client.Set(t.Context(), "switchboard:{owner}:sticky", "text", 0).Err())
-	if _, err := s.List(t.Context(), c); handoff.AsError(err).Code != handoff.CodeInternal {
+	if _, err := s.List(t.Context(), c); handoff.CodeOf(err) != handoff.CodeInternal {
 		t.Fatalf("list: %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func TestReopen(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatalf("close: %v", err)
 		}
-		if _, err := s.List(t.Context(), owner); handoff.AsError(err).Code != handoff.CodeShutdown {
+		if _, err := s.List(t.Context(), owner); handoff.CodeOf(err) != handoff.CodeShutdown {
 			t.Fatalf("list after close: %v", err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestFenceOfTheEmptied(t *testing.T) {
 	server.Do("FLUSHALL")
 	latter := open(t, cfg)
 	if _, err := former.Advance(t.Context(), sessionstest.LedgerStep("key", "a",
-		handoff.StatusDispatching)); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
+		handoff.StatusDispatching)); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("the former life wrote: %v", err)
 	}
 	must(t, latter.Close())
@@ -118,8 +118,8 @@ func TestLook(t *testing.T) {
 	if err := ended(); err != nil {
 		t.Errorf("the holder ended with %v", err)
 	}
-	if _, err := redis.Look(t.Context(), redis.Config{URL: "redis://127.0.0.1:1/0"}); err == nil ||
-		handoff.AsError(err).Code != handoff.CodeUnreachable {
+	_, err := redis.Look(t.Context(), redis.Config{URL: "redis://127.0.0.1:1/0"})
+	if handoff.CodeOf(err) != handoff.CodeUnreachable {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 			LedgerStep("k1", "a", handoff.StatusAccepted), // as it was written before
 			LedgerStep("k5", "a", ""),
 		} {
-			if _, err := over.Former.Advance(t.Context(), s); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
+			if _, err := over.Former.Advance(t.Context(), s); handoff.CodeOf(err) != handoff.CodeShutdown {
 				t.Errorf("the former life wrote %s to %q: %v", s.Key, s.To, err)
 			}
 		}
@@ -75,7 +75,7 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 			"a line":   over.Former.AddSaid(t.Context(), c, []sessions.Said{more}),
 			"no lines": over.Former.DropSaid(t.Context(), c),
 		} {
-			if err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
+			if handoff.CodeOf(err) != handoff.CodeShutdown {
 				t.Errorf("the former life wrote %s: %v", what, err)
 			}
 		}

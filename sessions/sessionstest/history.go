@@ -79,8 +79,8 @@ func testHeard(t *testing.T, l Store) {
 			t.Errorf("an entry of history has %d bytes: %+v", size, e)
 		}
 	}
-	if _, err := l.History(t.Context(), owner, ledger.HistoryQuery{Before: "no mark"}); err == nil ||
-		handoff.AsError(err).Code != handoff.CodeMalformed {
+	_, err := l.History(t.Context(), owner, ledger.HistoryQuery{Before: "no mark"})
+	if handoff.CodeOf(err) != handoff.CodeMalformed {
 		t.Errorf("a page that is none gave %v", err)
 	}
 }

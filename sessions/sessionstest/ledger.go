@@ -152,7 +152,7 @@ func testOneWinner(t *testing.T, l Store) {
 	for _, err := range errs {
 		if err == nil {
 			won++
-		} else if handoff.AsError(err).Code != handoff.CodeTakenOver {
+		} else if handoff.CodeOf(err) != handoff.CodeTakenOver {
 			t.Errorf("a loser was told %v", err)
 		}
 	}
@@ -256,7 +256,7 @@ func testNoSteps(t *testing.T, l Store) {
 	third := LedgerStep("key", "a", handoff.StatusDispatching)
 	third.Attempt = 3
 	for _, s := range []ledger.Step{{}, nobody, third, LedgerStep("", "a", handoff.StatusAccepted)} {
-		if _, err := l.Advance(t.Context(), s); err == nil || handoff.AsError(err).Code != handoff.CodeInternal {
+		if _, err := l.Advance(t.Context(), s); handoff.CodeOf(err) != handoff.CodeInternal {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

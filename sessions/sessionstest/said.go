@@ -56,8 +56,8 @@ func testSaidPages(t *testing.T, s Store) {
 	if err != nil || len(page.Lines) != 1 || page.Lines[0] != lines[249] {
 		t.Errorf("the newest: %+v, %v", page, err)
 	}
-	if _, err := s.Said(t.Context(), owner, sessions.SaidQuery{Before: "no mark"}); err == nil ||
-		handoff.AsError(err).Code != handoff.CodeMalformed {
+	_, err = s.Said(t.Context(), owner, sessions.SaidQuery{Before: "no mark"})
+	if handoff.CodeOf(err) != handoff.CodeMalformed {
 		t.Errorf("a page that is none: %v", err)
 	}
 }

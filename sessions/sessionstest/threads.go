@@ -66,7 +66,7 @@ func (s *threadSuite) advance(step threads.Step) threads.Result {
 
 func (s *threadSuite) refused(step threads.Step, code handoff.Code) {
 	s.Helper()
-	if _, err := s.store.Advance(s.Context(), step); err == nil || handoff.AsError(err).Code != code {
+	if _, err := s.store.Advance(s.Context(), step); handoff.CodeOf(err) != code {
 		s.Errorf("%T: %v, want %s", step, err, code)
 	}
 }
@@ -360,7 +360,7 @@ func (s *threadSuite) here(want map[string]bool) {
 	s.Helper()
 	for id, there := range want {
 		_, err := s.store.Read(s.Context(), threadOwner, id)
-		if (err == nil) != there || err != nil && handoff.AsError(err).Code != handoff.CodeSessionGone {
+		if (err == nil) != there || err != nil && handoff.CodeOf(err) != handoff.CodeSessionGone {
 			s.Errorf("%s: %v, and should be there: %v", id, err, there)
 		}
 	}

@@ -78,7 +78,7 @@ func TestReopen(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatalf("close: %v", err)
 		}
-		if _, err := s.List(t.Context(), owner); handoff.AsError(err).Code != handoff.CodeShutdown {
+		if _, err := s.List(t.Context(), owner); handoff.CodeOf(err) != handoff.CodeShutdown {
 			t.Fatalf("list after close: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "switchboard.db-wal")); !os.IsNotExist(err) {
@@ -129,7 +129,7 @@ func TestLockLost(t *testing.T) {
 		t.Fatalf("run: %v", err)
 	}
 	e, err := s.Advance(t.Context(), sessionstest.LedgerStep("late", "a", handoff.StatusDispatching))
-	if err == nil || handoff.AsError(err).Code != handoff.CodeShutdown || e.Status != "" {
+	if handoff.CodeOf(err) != handoff.CodeShutdown || e.Status != "" {
 		t.Fatalf("a start gave %+v, %v", e, err)
 	}
 	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusStarted)); err != nil {

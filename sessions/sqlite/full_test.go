@@ -32,7 +32,7 @@ func TestDiskFull(t *testing.T) {
 	step.Key = "second"
 	for range 3 {
 		e, err := s.Advance(t.Context(), step)
-		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || e.Status != "" ||
+		if handoff.CodeOf(err) != handoff.CodeUnreachable || e.Status != "" ||
 			!strings.Contains(err.Error(), "full") {
 			t.Fatalf("on a full disk: %+v, %v", e, err)
 		}
@@ -66,7 +66,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	}
 	for range 2 {
 		e, err := s.Advance(t.Context(), newStep("second"))
-		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || e.Status != "" {
+		if handoff.CodeOf(err) != handoff.CodeUnreachable || e.Status != "" {
 			t.Fatalf("a step: %+v, %v", e, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestDiskGivesNothing(t *testing.T) {
 	_, err = s.Advance(t.Context(), newStep("first"))
 	must(t, err)
 	mend := breakFiles(t, s.path+"-wal", os.O_WRONLY)
-	if open, err := s.OpenAll(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable ||
+	if open, err := s.OpenAll(t.Context()); handoff.CodeOf(err) != handoff.CodeUnreachable ||
 		len(open) != 0 {
 		t.Errorf("open are %+v, %v", open, err)
 	}
@@ -184,7 +184,7 @@ func TestFileLocked(t *testing.T) {
 	must(t, err)
 	sticky := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
 	c := handoff.Caller{Principal: "owner"}
-	if err := s.Set(t.Context(), c, sticky); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+	if err := s.Set(t.Context(), c, sticky); handoff.CodeOf(err) != handoff.CodeUnreachable {
 		t.Fatalf("while it is locked: %v", err)
 	}
 	must(t, other.Rollback())

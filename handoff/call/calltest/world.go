@@ -188,8 +188,8 @@ func (w *World) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// After is [time.After] without a timer where there is nothing to wait for. Under -race, two goroutines of a bubble that
-// receive from timers that are due crash the runtime of Go 1.26 (tsan: SIGSEGV): a bubble has one race context for both.
+// After is [time.After] without a timer where there is nothing to wait for. Under -race, two goroutines of a bubble
+// that receive from timers which are due crash the runtime of Go 1.26 (tsan: SIGSEGV): they have one race context.
 func After(d time.Duration) <-chan time.Time {
 	if d > 0 {
 		return time.After(d)
