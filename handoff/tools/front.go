@@ -86,8 +86,8 @@ type Direct struct {
 	// Wait bounds how long Give and Await wait for the outcome of work, or for a question of its agent. Zero: Give
 	// waits until the work is promised.
 	Wait time.Duration
-	// Asked says that the caller knows what is open already: a question that only the page answers, and that stands when
-	// Await begins, does not end its wait.
+	// Asked says that the caller knows what is open already: a question that only the page answers, and that stands
+	// when Await begins, does not end its wait.
 	Asked    bool
 	Progress func(handoff.RunEvent) // what happens to the work meanwhile; nil: nobody looks
 }
