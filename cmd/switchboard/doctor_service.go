@@ -115,7 +115,7 @@ func (d *doctor) store(ctx context.Context) {
 		d.ok("store", "a file in the state directory")
 		return
 	}
-	holder, err := redis.Look(ctx, redis.Config{URL: address})
+	holder, err := redis.Look(ctx, redis.Config{URL: address, Shared: d.s.Peers.set()})
 	if holder == redis.Together && d.s.Peers.set() {
 		holder = ""
 	}

@@ -345,7 +345,10 @@ func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return "", err
 	}
-	defer func() { _ = s.client.Close() }()                                // nothing was written
+	defer func() { _ = s.client.Close() }() // nothing was written
+	if err := s.needsPeers(); err != nil {
+		return "", err
+	}
 	values, err := s.client.MGet(ctx, s.leaseKey(), s.epochKey()).Result() // both, as who takes it
 	if err != nil {
 		return "", fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, s.needsCluster(err))

@@ -124,8 +124,11 @@ func (e *engine) needsCluster(err error) error {
 	return err
 }
 
-// needsPeers is the error of a life that would use a Cluster alone: the epoch of its lease is one key, and what it
-// writes of each caller is elsewhere, so that nothing would compare both.
+// needsPeers refuses a Cluster to a life that would use it alone: the epoch of its lease is one key, and what it writes
+// of each caller is elsewhere, so that nothing would compare both.
 func (e *engine) needsPeers() error {
+	if _, cluster := e.client.(*goredis.ClusterClient); !cluster || e.shared {
+		return nil
+	}
 	return fmt.Errorf("%s is for instances with peers, also where there is but one", e.where)
 }

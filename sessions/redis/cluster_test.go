@@ -75,8 +75,13 @@ func testClusterAbout(t *testing.T, c *sessionstest.Cluster) {
 	c.Nodes[1].Do("CONFIG SET maxmemory-policy allkeys-lru")
 	c.Nodes[2].Do("CONFIG SET appendonly no")
 	about(redis.About{Evicts: true})
-	if holder, err := redis.Look(t.Context(), redis.Config{URL: c.URL}); holder != redis.Together || err != nil {
+	if holder, err := redis.Look(t.Context(), redis.Config{URL: c.URL, Shared: true}); holder != redis.Together ||
+		err != nil {
 		t.Errorf("it is held by %q, %v", holder, err)
+	}
+	if _, err := redis.Look(t.Context(), redis.Config{URL: c.URL}); err == nil ||
+		!strings.Contains(err.Error(), "for instances with peers") {
+		t.Errorf("a look without peers: %v", err)
 	}
 	for _, node := range c.Nodes {
 		if _, err := redis.Look(t.Context(), redis.Config{URL: node.URL}); err == nil ||

@@ -124,8 +124,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, err
 	}
-	if _, cluster := s.client.(*goredis.ClusterClient); cluster && !s.shared {
-		return nil, errors.Join(s.needsPeers(), s.client.Close())
+	if err := s.needsPeers(); err != nil {
+		return nil, errors.Join(err, s.client.Close())
 	}
 	s.lease = newLease(s.engine)
 	if err := s.lease.acquire(ctx); err != nil {
