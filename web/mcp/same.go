@@ -32,7 +32,8 @@ type request struct {
 }
 
 // begin has work done, or finds it: the same request of the same caller is the same work until somebody was told the
-// outcome; again says that it was found. A client whose connection broke repeats a request with nothing that marks it as a repetition.
+// outcome; again says that it was found. A client whose connection broke repeats a request with nothing that marks it
+// as a repetition.
 func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (id handoff.RunID, again bool, err error) {
 	if err := f.cfg.Work.Recovered(ctx, recoverWithin); err != nil {
 		return "", false, err

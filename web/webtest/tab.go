@@ -150,7 +150,7 @@ func (p *Tab) Scheme(name string) {
 	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 }
 
-// picturesEnv names the directory for pictures. Where it is not set, none are taken.
+// picturesEnv names the directory for pictures, which is made. Where it is not set, none are taken.
 const picturesEnv = "SWITCHBOARD_PICTURES"
 
 // Picture keeps what the page looks like now, to be looked at; see [picturesEnv].
@@ -161,6 +161,9 @@ func (p *Tab) Picture(name string) {
 		return
 	}
 	picture, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600)
 	}
