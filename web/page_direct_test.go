@@ -68,6 +68,19 @@ func TestPageDirect(t *testing.T) {
 		return regexp.MustCompile(`say owner rtc_3 item_[0-9a-f]{24} Second of two\.`).MatchString(strings.Join(w.log(), ";"))
 	})
 
+	// Words that are refused go back into the box, and hold up nothing.
+	w.failing(handoff.Fault(handoff.CodeTooLarge, "the sentence", ""))
+	p.types("A very long sentence.")
+	p.Shows("Your words were not sent; they are back in the text box.")
+	w.failing(nil)
+	p.Until(`document.querySelector("#say").value === "A very long sentence."`)
+	eval[bool](p, `(document.querySelector("#say").value = "", true)`)
+	p.types("A short one.")
+	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "A short one.") })
+	if log := strings.Join(w.log(), ";"); strings.Count(log, "A very long sentence.") != 1 {
+		t.Errorf("it was tried again: %s", log)
+	}
+
 	// A connection that is lost as the network changes is given a second, not the six of others, which never end here.
 	eval[bool](p, `(() => {
 	  const real = setTimeout;
@@ -79,5 +92,5 @@ func TestPageDirect(t *testing.T) {
 	  return true;
 	})()`)
 	p.Until(`far.calls === 4 && far.channel.readyState === "open"`)
-	p.Quiet("404")
+	p.Quiet("404", "413")
 }

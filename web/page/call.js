@@ -44,8 +44,9 @@ export class Call {
 
   /**
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
-   * events, onSent(id) hears that a typed line went out, onProblem(text, next, goOn): goOn(), or undefined, goes on with the call, onMic(stream | null), remote is the audio element, input() the chosen
-   * microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
+   * events, onSent(id) hears that a typed line went out, onRefused({ id, text }, error) that it never will,
+   * onProblem(text, next, goOn): goOn(), or undefined, goes on with the call, onMic(stream | null), remote is the audio
+   * element, input() the chosen microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
    * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. greeting() is the event that
    * begins a call in which nobody has said anything yet, or null. onStats(report) hears of the connection now and then.
    */
@@ -416,10 +417,12 @@ export class Call {
     this.#saying = true;
     try {
       while (this.#waiting.length && life === this.#life) {
-        const [{ id, text }] = this.#waiting;
-        await api.sayIn(this.#id, id, text);
-        this.#waiting = this.#waiting.filter((w) => w.id !== id);
-        this.onSent(id);
+        const [words] = this.#waiting;
+        const refusal = await api.sayIn(this.#id, words.id, words.text).then(() => null, refused);
+        const wanted = this.#waiting.includes(words); // and not taken back meanwhile
+        this.#waiting = this.#waiting.filter((w) => w !== words);
+        if (!refusal) this.onSent(words.id);
+        else if (wanted) this.onRefused(words, refusal);
       }
     } catch {
       setTimeout(() => this.#sendWaiting(), asking); // Switchboard comes back to the call, or the call ends
@@ -460,6 +463,12 @@ export class Call {
     const { mic } = this.state().call;
     this.patch({ phase: "idle", ...(mic === "refused" ? {} : { mic: "off", micReason: "" }) });
   }
+}
+
+// Returns an error that says of words that no call will take them. Any other is thrown on: the next try may do it.
+function refused(error) {
+  if (error.status >= 400 && error.status < 500 && ![401, 404, 408, 429].includes(error.status)) return error;
+  throw error;
 }
 
 const stop = (stream) => stream?.getTracks().forEach((t) => t.stop());

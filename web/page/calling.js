@@ -31,6 +31,10 @@ export function calling({ settings, remote }) {
     },
     onEvent: voiceEvent,
     onSent: (id) => dispatch({ type: "delivery", id, delivery: "sent" }),
+    onRefused: (words, error) => {
+      backInBox([words]);
+      toast(`Your words were not sent; they are back in the text box. ${error.message}`, { next: error.next });
+    },
     onProblem: (text, next, goOn) => {
       note(text);
       toast(text, goOn ? { next, tone: "info", stays: true, action: { label: "Go on", run: goOn } } : { next });
@@ -143,8 +147,13 @@ export function calling({ settings, remote }) {
     call.hangUp();
     if (unsent.length) words.splice(1, 0, "Your words were not sent; they are back in the text box.");
     note(words.filter(Boolean).join(" "));
-    dispatch({ type: "taken-back", ids: unsent.map((w) => w.id) });
-    if (unsent.length) prefill([...unsent.map((w) => w.text), byId("say").value].filter(Boolean).join("\n"));
+    backInBox(unsent);
+  }
+
+  // Takes lines out of the conversation and into the box, before what is typed there.
+  function backInBox(lines) {
+    dispatch({ type: "taken-back", ids: lines.map((w) => w.id) });
+    if (lines.length) prefill([...lines.map((w) => w.text), byId("say").value].filter(Boolean).join("\n"));
   }
 
   function hangUp() {
@@ -183,8 +192,7 @@ export function calling({ settings, remote }) {
     /** Takes a line that was not sent back into the box. */
     takeBack(entry) {
       call.takeBack(entry.id);
-      dispatch({ type: "taken-back", ids: [entry.id] });
-      prefill([entry.text, byId("say").value].filter(Boolean).join("\n"));
+      backInBox([entry]);
     },
     /** Lets lines wait that the page before this one could not send. */
     wait(entries) {
