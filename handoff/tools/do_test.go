@@ -190,13 +190,15 @@ func TestStatusWords(t *testing.T) {
 			"Auth refactor has not begun on bigpc yet, asked for just now."},
 		"waits": {running(handoff.StatusAccepted, 3*time.Minute), nil,
 			"Auth refactor has not begun on bigpc yet, asked for 3 minutes ago."},
-		"waits for answer":  {running(handoff.StatusStarted, time.Minute), asked, "bigpc waits for your answer."},
-		"ended just now":    {ended(time.Second), nil, "Lately one thing ended: Notes on bigpc, failed just now."},
-		"ended a while ago": {ended(20 * time.Minute), nil, "Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},
-		"never began":       {unbegun, nil, "Lately one thing ended: check the backups on bigpc, failed just now."},
-		"paused":            {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},
-		"begun since":       {begun, nil, "Nothing is running."},
-		"long ended":        {ended(2 * time.Hour), nil, "Nothing is running."},
+		"waits for answer": {running(handoff.StatusStarted, time.Minute), asked, "bigpc waits for your answer."},
+		"ended just now":   {ended(time.Second), nil, "Nothing is running. Lately one thing ended: Notes on bigpc, failed just now."},
+		"ended a while ago": {ended(20 * time.Minute), nil,
+			"Nothing is running. Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},
+		"never began": {unbegun, nil,
+			"Nothing is running. Lately one thing ended: check the backups on bigpc, failed just now."},
+		"paused":      {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},
+		"begun since": {begun, nil, "Nothing is running."},
+		"long ended":  {ended(2 * time.Hour), nil, "Nothing is running."},
 	}
 	for name, tt := range tests {
 		if got := status("", []handoff.Record{tt.rec}, tt.questions, now); got.Say != tt.want {
@@ -204,5 +206,12 @@ func TestStatusWords(t *testing.T) {
 		} else if tt.rec.Paused && (len(got.Paused) != 1 || got.Paused[0].Begin != "h-2" || len(got.Finished) > 0) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+	// Of a session the newest is said, and all are there to be asked for.
+	got := status("", []handoff.Record{ended(time.Second), running(handoff.StatusStarted, time.Minute), ended(time.Hour / 2)},
+		nil, now)
+	want := "bigpc is working on Auth refactor, for a minute. Lately one thing ended: Notes on bigpc, failed just now."
+	if got.Say != want || len(got.Finished) != 2 {
+		t.Errorf("%q, want %q, and %d finished", got.Say, want, len(got.Finished))
 	}
 }

@@ -98,7 +98,8 @@ func (l Language) TranscriptSummary(t handoff.Transcript) string {
 	return l.say("transcript.none", "title", l.SayTitle(t.Title), "server", t.Server)
 }
 
-// StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately.
+// StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately, newest first:
+// of each session the newest.
 func (l Language) StatusSummary(
 	waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time,
 ) string {
@@ -114,16 +115,20 @@ func (l Language) StatusSummary(
 	for _, rec := range paused {
 		say = append(say, l.say("status.paused", "server", rec.Server, "title", l.SayTitle(handoff.Clip(rec.Prompt, 80))))
 	}
+	if say == nil {
+		say = append(say, l.say("status.nothing"))
+	}
 	var list []string
-	for _, rec := range ended {
+	for i, rec := range ended {
+		same := func(newer handoff.Record) bool { return newer.Server == rec.Server && l.TitleOf(newer) == l.TitleOf(rec) }
+		if slices.ContainsFunc(ended[:i], same) {
+			continue
+		}
 		list = append(list, l.say("status.item", "title", l.TitleOf(rec), "server", rec.Server,
 			"how", l.how(rec.Outcome), "ago", l.Ago(now, *rec.EndedAt)))
 	}
-	switch {
-	case list != nil:
+	if list != nil {
 		say = append(say, l.say("status.ended", "n", l.things(len(list)), "list", strings.Join(list, "; ")))
-	case say == nil:
-		say = append(say, l.say("status.nothing"))
 	}
 	text := strings.Join(say, " ")
 	if len(text) > maxSpoken {
