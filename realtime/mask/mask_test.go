@@ -409,3 +409,24 @@ func itemDone(response, item string) string {
 func itemAdded(item string) string {
 	return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":null,"item":%s}`, item)
 }
+
+// TestMerge: an update of a session leaves the fields of audio and its two sides as they are that it does not name, and sets
+// all else whole.
+func TestMerge(t *testing.T) {
+	set := ""
+	for _, step := range []struct{ update, want string }{
+		{`{"audio":{}}`, `{"audio":{}}`},
+		{`{"audio":{}}`, `{"audio":{}}`},
+		{`{"type":"realtime","audio":{"input":{"format":{"rate":8},"turn_detection":{"a":1,"b":2}}}}`,
+			`{"audio":{"input":{"format":{"rate":8},"turn_detection":{"a":1,"b":2}}},"type":"realtime"}`},
+		{`{"audio":{"input":{"turn_detection":{"a":3}},"output":{"voice":"x"}},"audio.input":{"c":4}}`,
+			`{"audio":{"input":{"format":{"rate":8},"turn_detection":{"a":3}},"output":{"voice":"x"}},"type":"realtime",` +
+				`"audio.input":{"c":4}}`},
+		{`{"audio":{"input":null},"audio.input":{"d":5}}`,
+			`{"audio":{"input":null,"output":{"voice":"x"}},"type":"realtime","audio.input":{"d":5}}`},
+	} {
+		if set = merge(gjson.Parse(set), gjson.Parse(step.update), ""); set != step.want {
+			t.Fatalf("%s makes it %s, want %s", step.update, set, step.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"encoding/json"
+	"strings"
 	"unique"
 
 	"github.com/tidwall/gjson"
@@ -50,7 +51,7 @@ func (m *Mask) Deleted(item string) { m.items.remove(item) }
 func (s *session) settle(u update) {
 	s.base = u.after
 	if gjson.Parse(u.got).IsObject() {
-		s.set = unique.Make(merge(s.set.Value(), u.got))
+		s.set = unique.Make(merge(gjson.Parse(s.set.Value()), gjson.Parse(u.got), ""))
 	}
 }
 
@@ -91,23 +92,33 @@ func (s *session) sameConversation(event []byte, response gjson.Result) []byte {
 // field it sets whole.
 var joined = map[string]bool{"audio": true, "audio.input": true, "audio.output": true}
 
-// merge puts an update over what was set before; both are raw sessions.
-func merge(set, update string) string {
-	if set == "" {
-		set = "{}"
-	}
-	return string(over([]byte(set), gjson.Parse(update), ""))
-}
-
-func over(set []byte, update gjson.Result, at string) []byte {
-	update.ForEach(func(key, value gjson.Result) bool {
-		path := at + gjson.Escape(key.String())
-		if joined[path] && value.IsObject() && gjson.GetBytes(set, path).IsObject() {
-			set = over(set, value, path+".")
-		} else {
-			set = events.Set(set, path, value.Raw)
+// merge puts an update over what was set before. at is "" for sessions, and for a part of them its path and a dot.
+func merge(set, update gjson.Result, at string) string {
+	var keys []string
+	fields := map[string]gjson.Result{}
+	put := func(name, value gjson.Result) bool {
+		key := name.String()
+		before, known := fields[key]
+		if !known {
+			keys = append(keys, key)
 		}
+		if path := at + gjson.Escape(key); joined[path] && value.IsObject() && before.IsObject() {
+			value = gjson.Parse(merge(before, value, path+"."))
+		}
+		fields[key] = value
 		return true
-	})
-	return set
+	}
+	set.ForEach(put)
+	update.ForEach(put)
+	var out strings.Builder
+	out.WriteByte('{')
+	for i, key := range keys {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(events.Quote(key) + ":")
+		out.WriteString(fields[key].Raw)
+	}
+	out.WriteByte('}')
+	return out.String()
 }

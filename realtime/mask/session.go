@@ -149,8 +149,9 @@ func (s *session) full(size int) bool {
 
 func (s *session) own(ids *events.Names, c change, fields events.Object) []byte {
 	id := ids.Next()
-	s.push(update{id: id, by: byUs, change: c, got: string(events.Encode(fields))})
-	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": fields})
+	event := events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": fields})
+	s.push(update{id: id, by: byUs, change: c, got: gjson.GetBytes(event, "session").Raw})
+	return event
 }
 
 // push follows an update that goes to the model now.
