@@ -56,14 +56,38 @@ func TestChosenSilenceIsNotHeard(t *testing.T) {
 	})
 }
 
-// A function of the client may be called only once: what it was called for is not asked again.
-func TestClientsFunctionIsNotAskedForAgain(t *testing.T) {
-	play(t, func(s *stage) {
+// A model that only calls a function of the client for an outcome told nobody of it. The client's next ask tells it. Where
+// that does not come it is asked for alone, so that the function cannot be called once more.
+func TestClientsFunctionTellsNothing(t *testing.T) {
+	calls := func(s *stage) {
 		tag := s.asks("n")
 		it := callItem("item_1", "call_1", "open_door", events.StatusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
-		s.wantStory("loud; said n@?; quiet")
+		s.wantSent(s.model, "")
+		s.wantStory("loud; quiet")
+	}
+	output := `{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_1","output":"open"}}`
+	play(t, func(s *stage) {
+		calls(s)
+		s.fromClient(output, `{"type":"response.create"}`)
+		tag := tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])
+		s.fromModel(began("r2", tag), spoken("r2"), done("r2", tag, "completed"))
+		s.wantStory("loud; said n@0; quiet")
 	})
+	for _, answers := range [][]string{nil, {output}} { // it answers its function, or not even that
+		play(t, func(s *stage) {
+			calls(s)
+			s.fromClient(answers...)
+			s.model.sent()
+			s.wait(10 * time.Second)
+			again := s.wantSent(s.model, "response.create")[0]
+			if gjson.Get(again, "response.tool_choice").String() != "none" {
+				t.Errorf("asked %s", again)
+			}
+			s.fromModel(began("r2", tagIn(again)), spoken("r2"), done("r2", tagIn(again), "completed"))
+			s.wantStory("loud; said n@10000; quiet")
+		})
+	}
 }
 
 // A model that only looks something up for an outcome told nobody of it: it is asked for once more, together

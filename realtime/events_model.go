@@ -198,20 +198,20 @@ func (c *Call) finished(r gjson.Result) {
 		it := events.ReadItem(raw)
 		output, wrote = output || it.Content, wrote || it.Written
 	}
-	acted, how := c.saying.ended(r, tag, status, h.asked)
+	acted, silent := c.saying.ended(r, tag, status, h.asked)
 	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
 	switch {
 	case h.lost[id]:
 		output, status = false, events.StatusCancelled
-	case status == events.StatusCompleted && !output && how != wordsMayFollow:
-		output, h.unsaid, h.silent = true, id, how == choseSilence
+	case status == events.StatusCompleted && !output && silent:
+		output, h.unsaid = true, id
 	case status == events.StatusCompleted && !output && !acted:
 		status = floor.StatusEmpty
 	case status == events.StatusCancelled, status == events.StatusIncomplete:
 		output = wrote // what was to be spoken is heard or not, the playback knows
 	}
 	c.saying.tell(floor.Ended{Response: id, Tag: tag, Status: status, Output: output})
-	h.unsaid, h.silent = "", false
+	h.unsaid = ""
 	delete(h.lost, id)
 }
 

@@ -61,8 +61,7 @@ type hearing struct {
 	sounding bool            // as the floor was told
 	voiced   bool            // the running response reached the caller
 	wrote    bool            // it did so in writing
-	unsaid   string          // the response that ends now and gives its utterances without a word of them
-	silent   bool            // with unsaid: because the model chose to say nothing
+	unsaid   string          // the response that ends now and of whose utterances the model chose to say nothing
 	muted    map[string]bool // responses that we cancelled: nothing of them is to be heard
 	lost     map[string]bool // responses that began for a client that vanished: the caller gets nothing of them
 	said     []saidWords     // what the last responses said, oldest first
@@ -304,10 +303,9 @@ func (h *hearing) given(s handoff.Said, response string, vague bool) {
 	if s.Cut {
 		s.Share = h.playback.share(response, len(s.Text))
 	}
-	wordless := response != "" && response == h.unsaid
-	s.Unsaid = wordless && h.silent
+	s.Unsaid = response != "" && response == h.unsaid
 	h.saying.got(s)
-	if !vague && !wordless {
+	if !vague && !s.Unsaid {
 		s.At = h.playback.at(time.Now(), response)
 	}
 	if h.legs.witness == nil || s.At.IsZero() || h.there(s) {

@@ -208,7 +208,7 @@ func (s *saying) tell(e floor.Event) {
 			id := s.ids.Next()
 			s.sent[id] = sent{kind: sentAsk, what: x.Ask}
 			s.counts.asks++
-			s.legs.toModel(events.Ask(id, x.Ask, s.mask.Forced()))
+			s.legs.toModel(events.Ask(id, x.Ask, x.Mute || s.mask.Forced()))
 		case floor.EffectForward:
 			s.deliver(x.Utterances)
 			s.asksFor(x.Ask, x.Utterances)
@@ -354,33 +354,23 @@ func (s *saying) accepted(tag string) {
 	}
 }
 
-// withoutWord is how a response that may hold no word ends.
-type withoutWord int
-
-const (
-	wordsMayFollow withoutWord = iota // its words may follow with an answer
-	choseSilence                      // the model chose to say nothing
-	callsTheirs                       // it calls what is not ours, and asking once more might call it twice
-)
-
 // ended forgets what a response of the conversation answered, hands its requests to the router, and reports whether it
-// holds anything but a message, and how it ends where it has no word.
-func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted bool, how withoutWord) {
+// holds anything but a message, and whether the model chose to say nothing.
+func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted, silent bool) {
 	id := r.Get("id").String()
 	s.hints.end(id)
-	ours, theirs := false, false
+	ours, theirs := floor.Ours(cmp.Or(tag, s.floor.AskOf(id))), false
 	var open []string // calls of the client without an output
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		acted = acted || it.Kind != events.ItemMessage
-		how = max(how, s.endsWordless(it, mask.Asked(tag)))
 		// Servers that give items no status mean the response's.
 		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted, asked)
 		if it.Kind != events.ItemCall {
 			continue
 		}
-		if _, own := s.mask.Requested(it); own {
-			ours = true
+		if tool, own := s.mask.Requested(it); own {
+			ours, silent = true, silent || tool.Silence
 			continue
 		}
 		theirs = true
@@ -396,19 +386,7 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 		s.accepted(ask)
 		s.mask.Forget(ask)
 	}
-	return acted, how
-}
-
-// endsWordless tells how an item ends a response without a word. For its own ask the client asks again itself.
-func (s *saying) endsWordless(it events.Item, client bool) withoutWord {
-	tool, ours := s.mask.Requested(it)
-	switch {
-	case it.Kind == events.ItemMessage, it.Kind == events.ItemReasoning, ours && !tool.Silence, !ours && client:
-		return wordsMayFollow
-	case ours:
-		return choseSilence
-	}
-	return callsTheirs
+	return acted, silent
 }
 
 // requested hands a completed function call for one of our tools to the router, once. asked is when the caller's

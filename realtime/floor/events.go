@@ -70,7 +70,8 @@ type (
 	Taken struct{ ID string }
 	// Called: a response holds a request of ours.
 	Called struct{ Response, Call string }
-	// Mixed: a response that holds requests of ours also holds these calls of the client, which it has not answered.
+	// Mixed: a response that holds requests of ours, or that we asked for, also holds these calls of the client, which it
+	// has not answered.
 	Mixed struct {
 		Response string
 		Calls    []string
@@ -167,6 +168,7 @@ type Effect struct {
 	Utterances []string
 	Response   string // that gave them, or ""; or to be cancelled
 	Cut        bool   // the caller got only a part
+	Mute       bool   // EffectAsk: it may call nothing
 	Timer      Timer
 	Gen        int
 	On         bool

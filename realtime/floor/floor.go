@@ -58,6 +58,7 @@ type pendingSpeech struct {
 	cuts   int      // of them, those since the caller last began to speak
 	turn   int      // the Floor's turns when cuts were counted
 	taken  bool     // the model has it
+	mute   bool     // asked for it, the model called a function of the client, which must not be called once more
 	beside *carrier // a response to something else that began with it in the conversation, and may tell it; nil: none
 }
 
@@ -416,7 +417,7 @@ func (f *Floor) send(kind EffectKind, a *ask) {
 	f.asked, f.untagged, f.lastUntagged = a, 0, nil
 	x := Effect{Kind: kind, Ask: a.ID}
 	for _, w := range a.speech {
-		x.Utterances = append(x.Utterances, w.id)
+		x.Utterances, x.Mute = append(x.Utterances, w.id), x.Mute || w.mute
 	}
 	f.out = append(f.out, x)
 	f.arm(timerAsk)

@@ -21,9 +21,9 @@ func (f *Floor) answered(a *ask, c *carrier, e Ended) {
 	case c != nil && c.sounds:
 		c.ask = a
 		f.heard(c)
-	case e.Status == events.StatusCompleted && !e.Output: // it only called a function of ours: said with its answer
+	case e.Status == events.StatusCompleted && !e.Output: // it only called a function: said with its answer
 		for _, w := range a.speech {
-			w.from = cmp.Or(c, w.from)
+			w.from, w.mute = cmp.Or(c, w.from), w.mute || c != nil && c.shared
 		}
 		f.unheard(a)
 	case !e.Output:
