@@ -120,7 +120,9 @@ func (l Language) StatusSummary(
 	}
 	var list []string
 	for i, rec := range ended {
-		same := func(newer handoff.Record) bool { return newer.Server == rec.Server && l.TitleOf(newer) == l.TitleOf(rec) }
+		same := func(newer handoff.Record) bool {
+			return newer.Server == rec.Server && l.TitleOf(newer) == l.TitleOf(rec)
+		}
 		if slices.ContainsFunc(ended[:i], same) {
 			continue
 		}
