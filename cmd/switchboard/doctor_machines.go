@@ -65,8 +65,7 @@ func (d *doctor) machines(ctx context.Context) {
 	}
 }
 
-// joined returns the servers of machines that joined, but for those with settings. Only a service that runs has lines to
-// them.
+// joined returns the servers of machines that joined, but for those with settings. Only a service that runs knows them.
 func (d *doctor) joined(ctx context.Context) []string {
 	if d.here == nil {
 		return nil

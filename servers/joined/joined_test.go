@@ -347,6 +347,25 @@ func TestAgentsKeepTheirNames(t *testing.T) {
 	}
 }
 
+// TestAnAgentIsNotItsMachine: a machine goes and is renamed with all of its agents, so it has to be named itself.
+func TestAnAgentIsNotItsMachine(t *testing.T) {
+	t.Parallel()
+	s, owner := fresh(t), handoff.Caller{Principal: "owner"}
+	both := About{Agents: []Agent{codex.Agents[0], {Name: "claude", Kind: "acp"}}}
+	s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini"), About: both})
+	for did, err := range map[string]error{
+		"removed": s.Remove(t.Context(), owner, "mini-claude"), "renamed": s.Rename(t.Context(), owner, "mini-claude", "x"),
+	} {
+		if handoff.CodeOf(err) != handoff.CodeNotFound ||
+			!strings.Contains(handoff.AsError(err).Spoken(), "mini-claude is an agent of mini") {
+			t.Errorf("%s: %v", did, err)
+		}
+	}
+	if names := s.memory.names(); !slices.Equal(names, []string{"mini", "mini-claude"}) {
+		t.Errorf("there are %v", names)
+	}
+}
+
 // TestRenameAndRemove: a machine is found under its former name too, also by itself, and one that was removed is told
 // so.
 func TestRenameAndRemove(t *testing.T) {

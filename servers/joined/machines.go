@@ -376,7 +376,17 @@ func (m *Machines) called(name string) (*machine, error) {
 			return one, nil
 		}
 	}
-	return nil, handoff.Fault(handoff.CodeNotFound, "a machine "+handoff.Clip(name, 80)+" that joined", "")
+	return nil, handoff.Fault(handoff.CodeNotFound, "machine "+handoff.Clip(name, 80)+" that joined", "")
+}
+
+// itself returns the machine of a name, which is not that of one of its agents: what is done with the machine is done
+// with all of them.
+func (m *Machines) itself(name string) (*machine, error) {
+	one, err := m.called(name)
+	if err == nil && one.Name != name {
+		return nil, handoff.Fault(handoff.CodeNotFound, "machine "+name+" that joined: "+name+" is an agent of "+one.Name, "")
+	}
+	return one, err
 }
 
 // Invite makes an invitation for a machine that will have a name.

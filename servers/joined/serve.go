@@ -261,7 +261,7 @@ func (m *Machines) tells(key []byte, about About) {
 // Remove forgets a machine, which is told so and does not come back.
 func (m *Machines) Remove(ctx context.Context, by handoff.Caller, name string) error {
 	return m.newest(ctx, func() error {
-		one, err := m.called(name)
+		one, err := m.itself(name)
 		if err != nil {
 			return err
 		}
@@ -305,7 +305,7 @@ func (m *Machines) Rename(ctx context.Context, by handoff.Caller, name, to strin
 			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
 	return m.newest(ctx, func() error {
-		was, err := m.called(name)
+		was, err := m.itself(name)
 		if err != nil || was.Name == to {
 			return err
 		}
