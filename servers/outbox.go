@@ -31,6 +31,12 @@ func (e *NotSentError) Error() string { return "not sent: " + e.Cause.Error() }
 // Unwrap returns the cause: callers look for [ErrTooMany] and [ErrTooLarge].
 func (e *NotSentError) Unwrap() error { return e.Cause }
 
+// NotSent reports whether a frame certainly never left.
+func NotSent(err error) bool {
+	_, is := errors.AsType[*NotSentError](err)
+	return is
+}
+
 // An UnansweredError says that a frame may have left and that no response came.
 type UnansweredError struct{ Cause error }
 

@@ -142,7 +142,7 @@ func (a metricScan) function(f *ast.FuncDecl) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			shows = shows || slices.Contains([]string{"NewMetric", "Metric", "JoinMetrics"}, n.Sel.Name)
+			shows = shows || slices.Contains([]string{"NewMetric", "Metric", "JoinMetrics", "NewCounters"}, n.Sel.Name)
 		case *ast.BinaryExpr:
 			if lit, ok := n.X.(*ast.BasicLit); ok {
 				if m := namePrefix.FindStringSubmatch(lit.Value); m != nil {

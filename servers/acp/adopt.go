@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/turns"
 )
 
@@ -18,7 +19,7 @@ func (c *connection) adopt(ctx context.Context, s *session) (taken bool, err err
 	if !c.can.Meta.Switchboard.Keeps {
 		return false, nil
 	}
-	err = c.peer.ask(ctx, doAdopt, sessionParams{s.id}, nil, func(reply) { s.caughtUp() })
+	err = c.peer.CallIn(ctx, doAdopt, sessionParams{s.id}, nil, func(jsonrpc.Reply) { s.caughtUp() })
 	if err != nil {
 		return false, err
 	}
@@ -37,11 +38,11 @@ func (c *connection) adopt(ctx context.Context, s *session) (taken bool, err err
 }
 
 // adopted takes what a keeper tells of a prompt that an earlier connection sent. It runs in the reader.
-func (c *connection) adopted(m message) {
+func (c *connection) adopted(m jsonrpc.Message) {
 	var prompt adopted
 	var answer answeredParams
 	if json.Unmarshal(m.Params, &prompt) != nil || json.Unmarshal(m.Params, &answer) != nil {
-		c.peer.malformed.Add(1)
+		c.peer.Malformed.Add(1)
 		return
 	}
 	s := c.known(prompt.Session)
@@ -56,12 +57,12 @@ func (c *connection) adopted(m message) {
 		if k == nil || !k.foreign {
 			return
 		}
-		r := reply{result: answer.Result}
+		r := jsonrpc.Reply{Result: answer.Result}
 		if answer.Error != nil {
-			r.err = answer.Error
+			r.Err = answer.Error
 		}
 		if answer.Ended != "" {
-			r.err = &endedError{answer.Ended}
+			r.Err = &endedError{answer.Ended}
 		}
 		s.answered(k, r)
 	}

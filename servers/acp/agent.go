@@ -10,6 +10,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/turns"
 )
 
@@ -71,8 +72,8 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 		return "", a.fault(err, handoff.CodeUnreachable)
 	}
 	k := a.begin(id, wordsOf(t.Input))
-	_, err = a.conn.peer.post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt, Meta: traceOf(ctx)},
-		func(r reply) { s.answered(k, r) })
+	err = a.conn.peer.Post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt, Meta: traceOf(ctx)},
+		func(r jsonrpc.Reply) { s.answered(k, r) })
 	if err != nil {
 		a.withdraw(k)
 		return "", a.fault(err, handoff.CodeUnreachable)
@@ -284,8 +285,8 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	params := promptParams{Session: s.id, Prompt: append(prompt, block{Type: "text", Text: mark(id, nil)}),
 		Meta: &meta{Steering: &steering{Idle: "promptRequired"}}}
 	var got steered
-	if err := a.conn.peer.ask(ctx, doSteer, params, &got, func(r reply) { s.steered(id, r) }); err != nil {
-		if wasNotSent(err) {
+	if err := a.conn.peer.CallIn(ctx, doSteer, params, &got, func(r jsonrpc.Reply) { s.steered(id, r) }); err != nil {
+		if servers.NotSent(err) {
 			return a.fault(err, handoff.CodeUnreachable)
 		}
 		return a.fault(err, handoff.CodeAgentGone)
@@ -306,10 +307,10 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 }
 
 // steered notes that a steer was answered: the message that is being written is cut off by it. It runs in the reader.
-func (s *session) steered(id handoff.TurnID, r reply) {
+func (s *session) steered(id handoff.TurnID, r jsonrpc.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.err == nil && s.turn != nil && s.turn.id == id && s.turn.message.id != "" {
+	if r.Err == nil && s.turn != nil && s.turn.id == id && s.turn.message.id != "" {
 		s.turn.message.cut = true
 	}
 }
@@ -334,7 +335,7 @@ func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
 	defer cancel()
-	if err := a.conn.peer.tell(ctx, doCancel, sessionParams{s.id}); err != nil {
+	if err := a.conn.peer.Tell(ctx, doCancel, sessionParams{s.id}); err != nil {
 		return a.fault(err, handoff.CodeAgentGone)
 	}
 	s.mu.Lock()

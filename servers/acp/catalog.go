@@ -9,6 +9,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // A listing is a session as its agent lists it.
@@ -27,7 +28,7 @@ func (c *connection) pages(ctx context.Context, enough func(listing) bool) error
 			params["cursor"] = cursor
 		}
 		var got listed
-		if err := c.peer.call(ctx, doList, params, &got); err != nil {
+		if err := c.peer.Call(ctx, doList, params, &got); err != nil {
 			return err
 		}
 		for _, s := range got.Sessions {
@@ -154,7 +155,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 		var o opened
 		err = reader.load(ctx, s, p, &o)
 	}
-	if e, ok := errors.AsType[*rpcError](err); ok && found.ID == "" && !e.isHeld() && e.Code != codeAuth {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && found.ID == "" && !isHeld(e) && e.Code != codeAuth {
 		err = gone(e.Error())
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // Name is what the configuration calls servers of this kind.
@@ -95,7 +96,7 @@ func (cfg *Config) Describe(s *servers.Spec) {
 
 func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 	cfg := *s.Own.(*Config) // its New made it
-	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), &Counters{Server: s.Name}
+	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), newCounters(s.Name)
 	return Dialer(cfg), cfg.Counters.Metrics
 }
 
@@ -134,17 +135,19 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		cfg: cfg, log: cfg.Log, generation: strings.ToLower(rand.Text()[:10]), ended: make(chan struct{}),
 		sessions: map[string]*session{}, reads: make(chan struct{}, 1),
 	}
-	c.peer = newPeer(wire, cfg.Log)
-	c.peer.handle = c.handle
+	c.peer = jsonrpc.NewPeer(jsonrpc.Config{
+		Wire: wire, Log: cfg.Log, Handle: c.handle, Version: "2.0",
+		InFlight: maxInFlight, Queued: maxQueued, QueuedBytes: maxQueuedBytes,
+	})
 	uncounted := cfg.Counters.begin(c)
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
 		defer uncounted()
-		c.peer.run()
+		c.peer.Run()
 		c.work.Wait()
 		c.log.Debug("connection ended", zap.Error(c.peer.Lost()))
 	}()
-	err = c.peer.call(ctx, doInitialize, initializeParams, &c.can)
+	err = c.peer.Call(ctx, doInitialize, initializeParams, &c.can)
 	if err == nil && c.can.Protocol != 1 {
 		err = handoff.Fault(handoff.CodeOutdated, fmt.Sprintf("%s speaks version %d of its protocol; 1 is needed", cfg.Name,
 			c.can.Protocol), "")

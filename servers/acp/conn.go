@@ -15,6 +15,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // How long each kind of request may take.
@@ -41,7 +42,7 @@ type connection struct {
 	cfg        Config         // Set once
 	log        *zap.Logger    // Set once
 	generation string         // Set once: tells questions of this connection from those of another
-	peer       *peer          // Set once
+	peer       *jsonrpc.Peer  // Set once
 	can        capabilities   // Set once, by the answer to initialize
 	ended      chan struct{}  // Set once, closed when no goroutine of the connection is left
 	work       sync.WaitGroup // of goroutines that look after ended turns
@@ -143,11 +144,11 @@ func (c *connection) open(ctx context.Context, s *session) error {
 	}
 	var o opened
 	if method == doResume {
-		err = c.peer.call(ctx, doResume, p, &o)
+		err = c.peer.Call(ctx, doResume, p, &o)
 	} else {
 		err = c.load(ctx, s, p, &o)
 	}
-	if e, ok := errors.AsType[*rpcError](err); ok && found.ID == "" && !e.isHeld() && e.Code != codeAuth {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && found.ID == "" && !isHeld(e) && e.Code != codeAuth {
 		return gone(e.Error()) // each agent has another code for that
 	}
 	if err != nil {
@@ -171,7 +172,7 @@ func (c *connection) open(ctx context.Context, s *session) error {
 func (c *connection) load(ctx context.Context, s *session, p place, o *opened) (err error) {
 	s.replay()
 	defer func() { s.replayed(err == nil) }()
-	if err := c.peer.call(ctx, doLoad, p, o); err != nil || c.names.Load() == namesAlways {
+	if err := c.peer.Call(ctx, doLoad, p, o); err != nil || c.names.Load() == namesAlways {
 		return err
 	}
 	for {
@@ -205,17 +206,17 @@ func (c *connection) setMode(ctx context.Context, s *session) error {
 		return err
 	}
 	if option == "" {
-		err = c.peer.call(ctx, doSetMode, map[string]string{"sessionId": s.id, "modeId": want}, nil)
+		err = c.peer.Call(ctx, doSetMode, map[string]string{"sessionId": s.id, "modeId": want}, nil)
 		current = want
 	} else {
 		var o opened
-		err = c.peer.call(ctx, doSetOption, map[string]string{"sessionId": s.id, "configId": option, "value": want}, &o)
+		err = c.peer.Call(ctx, doSetOption, map[string]string{"sessionId": s.id, "configId": option, "value": want}, &o)
 		i := slices.IndexFunc(o.Options, func(o configOption) bool { return o.ID == option })
 		if current = ""; i >= 0 {
 			current = o.Options[i].current()
 		}
 	}
-	if e, refused := errors.AsType[*rpcError](err); refused || err == nil && current != want {
+	if e, refused := errors.AsType[*jsonrpc.Error](err); refused || err == nil && current != want {
 		why := "it did not confirm"
 		if refused {
 			why = e.Message
@@ -306,7 +307,7 @@ func (c *connection) fresh(ctx context.Context, method string, p place, past his
 	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, errTimeout)
 	defer cancel()
 	var o opened
-	err := c.peer.call(ctx, method, p, &o)
+	err := c.peer.Call(ctx, method, p, &o)
 	switch {
 	case err != nil:
 		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
@@ -397,7 +398,7 @@ func (c *connection) closeIn(s *session) {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, errTimeout)
 	defer cancel()
-	if err := c.peer.call(ctx, doClose, sessionParams{s.id}, nil); err != nil {
+	if err := c.peer.Call(ctx, doClose, sessionParams{s.id}, nil); err != nil {
 		c.log.Debug("close a session", zap.Error(err))
 	}
 }
@@ -411,7 +412,7 @@ func (c *connection) Close() error {
 		defer cancel()
 		for _, s := range c.all() {
 			if !s.isIdle() {
-				_ = c.peer.tell(ctx, doCancel, sessionParams{s.id}) // the end of its input says the rest
+				_ = c.peer.Tell(ctx, doCancel, sessionParams{s.id}) // the end of its input says the rest
 			}
 		}
 	}
@@ -431,16 +432,16 @@ func (c *connection) all() []*session {
 }
 
 // handle routes what the agent says. It runs in the reader and never waits.
-func (c *connection) handle(m message) {
+func (c *connection) handle(m jsonrpc.Message) {
 	if len(m.ID) > maxID {
-		c.peer.malformed.Add(1)
+		c.peer.Malformed.Add(1)
 		return
 	}
 	switch {
 	case m.Method == onUpdate:
 		var p updateParams
 		if json.Unmarshal(m.Params, &p) != nil || len(p.Update.Message) > maxID || len(p.Update.ID) > maxID {
-			c.peer.malformed.Add(1)
+			c.peer.Malformed.Add(1)
 			return
 		}
 		if s := c.known(p.Session); s != nil {
@@ -461,7 +462,7 @@ func (c *connection) handle(m message) {
 	case m.Method == onPermission || m.Method == onElicit:
 		c.ask(m)
 	default:
-		c.peer.refuse(m.ID, codeNoMethod, "not offered: "+handoff.ClipRunes(strings.ToValidUTF8(m.Method, ""), 80))
+		c.peer.Refuse(m.ID, codeNoMethod, "not offered: "+handoff.ClipRunes(strings.ToValidUTF8(m.Method, ""), 80))
 	}
 }
 

@@ -8,15 +8,38 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
-var errDetached = errors.New("detached")
+// Codes of errors that mean something by themselves.
+const (
+	codeCancelled  = -32800
+	codeAuth       = -32000
+	codeNoSession  = -32002
+	codeBadRequest = -32600
+	codeNoMethod   = -32601
+	codeBadParams  = -32602
+)
 
-// wasNotSent reports whether a frame certainly never left.
-func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*servers.NotSentError](err)
-	return ok
-}
+// Bounds of what is kept of an agent.
+const (
+	maxDetail        = 300 // runes of what is quoted
+	maxID            = 512 // bytes of an id
+	maxOpenQuestions = 256 << 10
+)
+
+// Bounds of a connection: a prompt each session may wait for its answer, and lists and controls. When there is no room a
+// frame fails.
+const (
+	maxInFlight    = 256 // requests
+	maxQueued      = 128 // frames that wait for the writer
+	maxQueuedBytes = 32 << 20
+)
+
+var (
+	errDetached = errors.New("detached")
+	errTimeout  = errors.New("timed out")
+)
 
 // errorData is what agents put beside the words of an error.
 type errorData struct {
@@ -28,15 +51,15 @@ type errorData struct {
 // refusedKey matches what APIs of models say to a key that they refuse: an agent may pass on the words alone.
 var refusedKey = regexp.MustCompile(`(?i)\b(incorrect|invalid) (x-)?api[ -]key|\b401 unauthorized`)
 
-func (e *rpcError) data() errorData {
+func dataOf(e *jsonrpc.Error) errorData {
 	var d errorData
 	_ = json.Unmarshal(e.Data, &d) // anything else says nothing
 	return d
 }
 
 // isHeld reports whether another process has the session open.
-func (e *rpcError) isHeld() bool {
-	return strings.Contains(e.data().Reason, "active_writer") || strings.Contains(strings.ToLower(e.Message), "active writer")
+func isHeld(e *jsonrpc.Error) bool {
+	return strings.Contains(dataOf(e).Reason, "active_writer") || strings.Contains(strings.ToLower(e.Message), "active writer")
 }
 
 // fault translates an error of a peer. Unsent and unanswered requests get the code given for each: only the caller
@@ -49,9 +72,9 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 		return e
 	}
 	code, subject := unanswered, c.cfg.Name
-	e, refused := errors.AsType[*rpcError](err)
+	e, refused := errors.AsType[*jsonrpc.Error](err)
 	switch {
-	case refused && e.isHeld():
+	case refused && isHeld(e):
 		code, subject = handoff.CodeSessionInUse, session
 	case refused && e.Code == codeNoSession:
 		code, subject = handoff.CodeSessionGone, session
@@ -65,7 +88,7 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 		code = handoff.CodeOverloaded
 	case errors.Is(err, servers.ErrTooLarge):
 		code, subject = handoff.CodeTooLarge, "the request"
-	case wasNotSent(err):
+	case servers.NotSent(err):
 		code = unsent
 	}
 	if subject == "" {
@@ -78,11 +101,11 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 func gone(why string) error { return handoff.Fault(handoff.CodeSessionGone, "you named", why) }
 
 // turnCode is what the error of a prompt means, or "".
-func (e *rpcError) turnCode() handoff.Code {
+func turnCode(e *jsonrpc.Error) handoff.Code {
 	switch {
-	case e.data().Kind == "rate_limit", e.Code == 429:
+	case dataOf(e).Kind == "rate_limit", e.Code == 429:
 		return handoff.CodeModelLimit
-	case e.Code == codeAuth, e.Code == 401, e.data().Name == "ProviderAuthError", refusedKey.MatchString(e.Message):
+	case e.Code == codeAuth, e.Code == 401, dataOf(e).Name == "ProviderAuthError", refusedKey.MatchString(e.Message):
 		return handoff.CodeNotSignedIn
 	case e.Code == 403:
 		return handoff.CodeModelRefused

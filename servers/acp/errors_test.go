@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 )
 
 // TestNotSignedIn: an agent that wants somebody to sign in first is told as that, when a session is made and when work
@@ -29,10 +30,10 @@ func TestNotSignedIn(t *testing.T) {
 		{-32603, handoff.CodeRefused, handoff.CodeNotSignedIn, "Internal error", `{"errorName":"ProviderAuthError"}`},
 		{-32603, handoff.CodeRefused, "", "Internal error: invalid model", `{"service":"session","errorName":"APIError"}`},
 	} {
-		e := &rpcError{Code: row.code, Message: row.said, Data: []byte(row.data)}
+		e := &jsonrpc.Error{Code: row.code, Message: row.said, Data: []byte(row.data)}
 		err := c.fault(e, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
-		if got := handoff.CodeOf(err); got != row.want || e.turnCode() != row.work {
-			t.Errorf("%d %s: %s, %s", row.code, row.said, got, e.turnCode())
+		if got := handoff.CodeOf(err); got != row.want || turnCode(e) != row.work {
+			t.Errorf("%d %s: %s, %s", row.code, row.said, got, turnCode(e))
 		}
 	}
 }

@@ -209,7 +209,7 @@ func TestKeptGap(t *testing.T) {
 		}
 		return append(all, machine.Say{Text: "That is all."})
 	}})
-	k, counters := keep(t, w, 16<<10), &Counters{Server: "mac"}
+	k, counters := keep(t, w, 16<<10), newCounters("mac")
 	dial := dialer(t, w, func(c *Config) { c.Way, c.Counters = k, counters })
 	link := linkTo(t, dial)
 	a := create(t, link)

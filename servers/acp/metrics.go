@@ -1,11 +1,10 @@
 package acp
 
 import (
-	"slices"
-	"sync"
 	"sync/atomic"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/turns"
 )
 
@@ -18,85 +17,68 @@ type tally struct {
 
 // Counters count what all connections to one agent left out and hold. They are safe for concurrent use.
 type Counters struct {
-	Server string // Set once: its name in the fleet
+	*jsonrpc.Counters[*connection] // Set once
 
-	mu    sync.Mutex
-	live  []*connection // Guarded by mu
-	ended acpCount      // Guarded by mu: of connections that ended
-	kept  keptCount     // Guarded by mu: what the keeper told last
+	server string                    // Set once: its name in the fleet
+	kept   atomic.Pointer[keptCount] // what the keeper told last; nil: nothing
 }
 
-// told takes what a keeper tells.
-func (c *Counters) told(n keptCount) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept = n
+// newCounters returns the counters of an agent by its name in the fleet.
+func newCounters(server string) *Counters {
+	type row = jsonrpc.Counter[*connection]
+	return &Counters{server: server, Counters: jsonrpc.NewCounters(server, []row{
+		{Name: "switchboard_acp_frames_malformed_total", Help: "Lines of an agent that could not be read.",
+			Of: func(c *connection) uint64 { return c.peer.Malformed.Load() }},
+		{Name: "switchboard_acp_responses_late_total", Help: "Responses of an agent that nobody waited for any more.",
+			Of: func(c *connection) uint64 { return c.peer.Late.Load() }},
+		{Name: "switchboard_acp_frames_left_out_total",
+			Help: "Lines of an agent that were left out: too long, too deep, or more than may be held.",
+			Of:   func(c *connection) uint64 { return c.peer.LeftOut.Load() }},
+		{Name: "switchboard_acp_frames_full_total", Help: "Frames to an agent that found no room.",
+			Of: func(c *connection) uint64 { return c.peer.Full.Load() }},
+		{Name: "switchboard_acp_turns_given_up_total",
+			Help: "Turns whose updates were given up because nobody read them in time.",
+			Of:   func(c *connection) uint64 { return c.tally.GivenUp.Load() }},
+		{Name: "switchboard_acp_deltas_dropped_total",
+			Help: "Pieces of text that were dropped because nobody read them in time; the finished item has the whole.",
+			Of:   func(c *connection) uint64 { return c.tally.Deltas.Load() }},
+		{Name: "switchboard_acp_unowned_updates_total", Help: "Pieces of work that an agent began by itself.",
+			Of: func(c *connection) uint64 { return c.tally.unowned.Load() }},
+		{Name: "switchboard_acp_questions_left_out_total",
+			Help: "Questions of an agent that were refused at once, because no work of ours asked them or they were too long.",
+			Of:   func(c *connection) uint64 { return c.tally.unasked.Load() }},
+		{Name: "switchboard_acp_updates_bytes", Help: "Bytes of updates of an agent that nobody has read yet.",
+			Of: func(c *connection) uint64 { return uint64(max(c.tally.Bytes.Load(), 0)) }, Now: true},
+	})}
 }
 
-// acpCount is what connections counted. It may be compared and added.
-type acpCount struct{ malformed, late, leftOut, full, givenUp, deltas, unowned, unasked uint64 }
-
-func (n *acpCount) add(c *connection) {
-	n.malformed += c.peer.malformed.Load()
-	n.late += c.peer.late.Load()
-	n.leftOut += c.peer.tooLong.Load()
-	n.full += c.peer.Full.Load()
-	n.givenUp += c.tally.GivenUp.Load()
-	n.deltas += c.tally.Deltas.Load()
-	n.unowned += c.tally.unowned.Load()
-	n.unasked += c.tally.unasked.Load()
-}
-
-// begin counts a connection in, until the function that it returns is called.
+// begin counts a connection in, until the function that it returns is called. kept is what its keeper has told.
 func (c *Counters) begin(conn *connection) (end func()) {
 	if c == nil {
 		return func() {}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.live = append(c.live, conn)
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.live = slices.DeleteFunc(c.live, func(other *connection) bool { return other == conn })
-		c.ended.add(conn)
+	return c.Begin(conn)
+}
+
+// told takes what a keeper tells.
+func (c *Counters) told(n keptCount) {
+	if c != nil {
+		c.kept.Store(&n)
 	}
 }
 
 // Metrics yields what all connections so far counted.
 func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
-	c.mu.Lock()
-	n, held, kept := c.ended, int64(0), c.kept
-	for _, conn := range c.live {
-		n.add(conn)
-		held += conn.tally.Bytes.Load()
+	var kept keptCount
+	if told := c.kept.Load(); told != nil {
+		kept = *told
 	}
-	c.mu.Unlock()
-	count := func(name, help string, n uint64) handoff.Metric {
-		return handoff.NewMetric("switchboard_acp_"+name, help, n, "server", c.Server)
-	}
-	slices.Values([]handoff.Metric{
-		count("frames_malformed_total", "Lines of an agent that could not be read.", n.malformed),
-		count("responses_late_total", "Responses of an agent that nobody waited for any more.", n.late),
-		count("frames_left_out_total", "Lines of an agent that were left out because they were too long.", n.leftOut),
-		count("frames_full_total", "Frames to an agent that found no room.", n.full),
-		count("turns_given_up_total", "Turns whose updates were given up because nobody read them in time.", n.givenUp),
-		count("deltas_dropped_total",
-			"Pieces of text that were dropped because nobody read them in time; the finished item has the whole.", n.deltas),
-		count("unowned_updates_total", "Pieces of work that an agent began by itself.", n.unowned),
-		count("questions_left_out_total",
-			"Questions of an agent that were refused at once, because no work of ours asked them or they were too long.",
-			n.unasked),
-		count("kept_forgotten_total",
+	handoff.JoinMetrics(c.Counters.Metrics, func(yield func(handoff.Metric) bool) {
+		_ = yield(handoff.NewMetric("switchboard_acp_kept_forgotten_total",
 			"Prompts that the keeper of an agent forgot after their end for want of room, as it told when it was reached last.",
-			kept.Forgotten),
-		count("kept_gaps_total",
-			"Prompts of which the keeper of an agent could not keep all that was said, as it told when it was reached last.",
-			kept.Gaps),
-		handoff.NewMetric("switchboard_acp_updates_bytes", "Bytes of updates of an agent that nobody has read yet.", held,
-			"server", c.Server),
+			kept.Forgotten, "server", c.server)) &&
+			yield(handoff.NewMetric("switchboard_acp_kept_gaps_total",
+				"Prompts of which the keeper of an agent could not keep all that was said, as it told when it was reached last.",
+				kept.Gaps, "server", c.server))
 	})(yield)
 }

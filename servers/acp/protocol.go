@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 )
 
 // Methods. Those that begin with an underscore are extensions.
@@ -151,7 +152,7 @@ type adopted struct {
 type answeredParams struct {
 	Session string          `json:"sessionId"`
 	Result  json.RawMessage `json:"result"`
-	Error   *rpcError       `json:"error"`
+	Error   *jsonrpc.Error  `json:"error"`
 	Ended   string          `json:"ended"` // why the agent ended before it answered
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/turns"
 )
 
@@ -33,7 +35,7 @@ type asked struct {
 
 // ask takes a request of the agent to a person. What no prompt of ours asks is refused: nobody has given that work, and
 // nobody else can answer. It runs in the reader.
-func (c *connection) ask(m message) {
+func (c *connection) ask(m jsonrpc.Message) {
 	var p struct {
 		Session string `json:"sessionId"`
 	}
@@ -82,9 +84,9 @@ func (c *connection) ask(m message) {
 }
 
 // dismiss refuses a request of the agent that nobody is asked.
-func (c *connection) dismiss(m message) {
+func (c *connection) dismiss(m jsonrpc.Message) {
 	w := wireQuestion{id: m.ID, elicits: m.Method == onElicit}
-	c.peer.answer(m.ID, w.reply(handoff.DecisionStop))
+	c.peer.AnswerSoon(m.ID, w.reply(handoff.DecisionStop))
 }
 
 // refusals are the decisions that every question takes. Set once.
@@ -306,7 +308,7 @@ func (s *session) closeLocked(match func(*openQuestion) bool, refuse bool) {
 	for _, q := range s.questions.Close(func(q *openQuestion) bool {
 		is := match(q)
 		if is && refuse && !q.Wire.taken {
-			s.conn.peer.answer(q.Wire.id, q.Wire.reply(handoff.DecisionStop))
+			s.conn.peer.AnswerSoon(q.Wire.id, q.Wire.reply(handoff.DecisionStop))
 		}
 		return is
 	}) {
@@ -370,8 +372,8 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 func (a *agent) reply(ctx context.Context, q *openQuestion, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
 	defer cancel()
-	if err := a.conn.peer.write(ctx, sent{ID: q.Wire.id, Result: result}); err != nil {
-		if wasNotSent(err) {
+	if err := a.conn.peer.Answer(ctx, q.Wire.id, result); err != nil {
+		if servers.NotSent(err) {
 			a.session.unclaim(q)
 		}
 		return a.fault(err, handoff.CodeAgentGone)

@@ -18,6 +18,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 var rewrite = flag.Bool("update", false, "write the golden record anew")
@@ -43,7 +44,7 @@ type recording struct {
 type step struct {
 	Dir string          `json:"dir"`
 	Msg json.RawMessage `json:"msg"`
-	m   message
+	m   jsonrpc.Message
 }
 
 func (s *step) ours() bool { return s.Dir == "->" }
@@ -108,7 +109,7 @@ func (r *recording) Close() error {
 func (r *recording) Write(frame []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var m message
+	var m jsonrpc.Message
 	if err := json.Unmarshal(frame, &m); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/turns"
 )
 
@@ -23,18 +24,18 @@ type turn struct {
 	id      handoff.TurnID
 	reducer turns.Reducer
 	buffer  turns.Buffer
-	wake    chan struct{} // Set once, holds one
-	begun   chan struct{} // Set once, closed at the first sign of the turn
-	signed  bool          // begun is closed
-	reading bool          // somebody follows it
-	lost    bool          // its prompt was not answered: the connection was lost
-	refusal *rpcError     // the agent refused the prompt before it did anything
-	silent  bool          // nothing came of it yet but its answer
-	broken  bool          // the agent said that its system failed
-	stopped bool          // we cancelled it
-	foreign bool          // an earlier connection sent its prompt
-	quiet   bool          // what is heard of it was said before: only what is finished is reported
-	gap     bool          // what the agent said of it was not all kept: it is read from the session when it has ended
+	wake    chan struct{}  // Set once, holds one
+	begun   chan struct{}  // Set once, closed at the first sign of the turn
+	signed  bool           // begun is closed
+	reading bool           // somebody follows it
+	lost    bool           // its prompt was not answered: the connection was lost
+	refusal *jsonrpc.Error // the agent refused the prompt before it did anything
+	silent  bool           // nothing came of it yet but its answer
+	broken  bool           // the agent said that its system failed
+	stopped bool           // we cancelled it
+	foreign bool           // an earlier connection sent its prompt
+	quiet   bool           // what is heard of it was said before: only what is finished is reported
+	gap     bool           // what the agent said of it was not all kept: it is read from the session when it has ended
 	ended   *handoff.TurnEnded
 	calls   map[string]*call
 	message struct {
@@ -196,7 +197,7 @@ func (k *turn) call(u *update) {
 }
 
 // answered takes what became of the prompt: its turn has ended. It runs in the reader.
-func (s *session) answered(k *turn, r reply) {
+func (s *session) answered(k *turn, r jsonrpc.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != k {
@@ -206,21 +207,21 @@ func (s *session) answered(k *turn, r reply) {
 	if k.foreign { // its keeper closes the session, whose modes are not known here
 		s.open = false
 	}
-	e, refused := errors.AsType[*rpcError](r.err)
+	e, refused := errors.AsType[*jsonrpc.Error](r.Err)
 	switch {
-	case isEnd(r.err):
+	case isEnd(r.Err):
 		end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Code: handoff.CodeAgentEnded,
-			Detail: handoff.ClipRunes(r.err.Error(), maxDetail)}
+			Detail: handoff.ClipRunes(r.Err.Error(), maxDetail)}
 		k.cutShort()
 		k.endLocked(end, nil)
-	case r.err != nil && !refused || s.conn.closing.Load():
+	case r.Err != nil && !refused || s.conn.closing.Load():
 		k.lost = true
 	case refused && k.silent && isRefusal(e) && !k.foreign:
 		k.refusal = e
 		s.history.withdraw(k.id)
 	default:
 		k.sign()
-		end, used := k.ending(r.result, e)
+		end, used := k.ending(r.Result, e)
 		if k.gap {
 			s.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id }, true)
 			s.conn.work.Go(func() { s.conn.fill(s, k, end) })
@@ -247,7 +248,7 @@ func (k *turn) endLocked(end handoff.TurnEnded, used []handoff.Update) {
 }
 
 // isRefusal reports whether an error says that a prompt was not taken.
-func isRefusal(e *rpcError) bool {
+func isRefusal(e *jsonrpc.Error) bool {
 	switch e.Code {
 	case codeBadRequest, codeNoMethod, codeBadParams, codeNoSession:
 		return true
@@ -256,14 +257,14 @@ func isRefusal(e *rpcError) bool {
 }
 
 // ending says how the turn ended, and what it used.
-func (k *turn) ending(result []byte, failed *rpcError) (end handoff.TurnEnded, used []handoff.Update) {
+func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnded, used []handoff.Update) {
 	p, tells := readPrompted(result)
 	wordless := k.message.id == "" && k.reducer.Answer() == "" && !k.gap
 	switch {
 	case failed != nil && (failed.Code == codeCancelled || k.stopped):
 		end.Status = handoff.TurnInterrupted
 	case failed != nil:
-		end = handoff.TurnEnded{Status: handoff.TurnFailed, Code: failed.turnCode(), Detail: failed.Message}
+		end = handoff.TurnEnded{Status: handoff.TurnFailed, Code: turnCode(failed), Detail: failed.Message}
 		if text := strings.TrimSpace(k.message.text.String()); strings.Contains(failed.Message, text) {
 			k.message.cut = true // the error, said as if the agent had said it
 		}

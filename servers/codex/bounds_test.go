@@ -2,18 +2,16 @@ package codex
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/transport"
 	"switchboard/servers/turns"
 )
@@ -36,8 +34,8 @@ func TestTooDeep(t *testing.T) {
 		f.turns(turnJSON(turn1, "completed", true))
 		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, userSays("m1"))+`]}`)
 		want(t, rec.lines(), "started", `ended completed "" ""`)
-		if c := link.Conn.(*connection); c.peer.tooLong.Load() != 2 {
-			t.Errorf("%d frames left out", c.peer.tooLong.Load())
+		if c := link.Conn.(*connection); c.peer.LeftOut.Load() != 2 {
+			t.Errorf("%d frames left out", c.peer.LeftOut.Load())
 		}
 	})
 }
@@ -46,62 +44,13 @@ func TestTooDeep(t *testing.T) {
 func TestManyValues(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		list := callErr(func() error { _, err := link.Catalog.List(t.Context(), 100); return err })
-		f.say(`{"id":%s,"result":{"data":[%s{}]}}`, f.expect("thread/list").ID, strings.Repeat("{},", maxValues))
+		f.say(`{"id":%s,"result":{"data":[%s{}]}}`, f.expect("thread/list").ID, strings.Repeat("{},", 1<<18))
 		again := f.expect("thread/list")
 		if !strings.Contains(string(again.Params), `"limit":14`) {
 			t.Errorf("asked again with %s", again.Params)
 		}
 		f.reply(again, `{"data":[]}`)
 		list.get(t)
-	})
-	if n := values([]byte(`{"a":"{[,\",","b":[1,{}]}`)); n != 5 {
-		t.Errorf("%d values", n)
-	}
-}
-
-// silentWire is a transport that takes nothing and gives nothing.
-type silentWire struct{ closed chan struct{} }
-
-func (w silentWire) Read() ([]byte, error) { <-w.closed; return nil, io.EOF }
-func (w silentWire) Write([]byte) error    { <-w.closed; return io.EOF }
-func (w silentWire) Close() error          { close(w.closed); return nil }
-
-// TestQueuesHaveBytes: what waits for the writer and what waits to be decoded is bounded in bytes.
-func TestQueuesHaveBytes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(silentWire{make(chan struct{})}, zap.NewNop(), func(message) {})
-		ended := make(chan struct{})
-		go func() { p.run(); close(ended) }()
-		big := make([]byte, servers.MaxFrame)
-		for i := range 3 { // one is being written
-			if _, err := p.Send(big); err != nil {
-				t.Errorf("frame %d: %v", i, err)
-			}
-			synctest.Wait()
-		}
-		if _, err := p.Send(big); !errors.Is(err, servers.ErrTooMany) || p.Full.Load() != 1 {
-			t.Errorf("the queue took more: %v, counted %d", err, p.Full.Load())
-		}
-		if _, err := p.Send(big[:0]); err != nil {
-			t.Errorf("a small frame: %v", err)
-		}
-		for range 4 {
-			if !p.hold(servers.MaxFrame) {
-				t.Error("an answer found no room")
-			}
-		}
-		id, w, err := p.enlist(nil)
-		must(t, err)
-		p.respond(message{ID: json.RawMessage(fmt.Sprint(id)), Result: json.RawMessage(`{}`)})
-		if r := <-w.reply; !errors.Is(r.leftOut, servers.ErrLongFrame) {
-			t.Errorf("an answer beyond the bound: %+v", r)
-		}
-		p.letGo(make(json.RawMessage, servers.MaxFrame))
-		if !p.hold(2) {
-			t.Error("what was decoded still counts")
-		}
-		p.Lose(servers.ErrClosed)
-		<-ended
 	})
 }
 
@@ -164,10 +113,23 @@ func TestLongQuestion(t *testing.T) {
 	})
 }
 
-// wireOf is a transport that gives lines and then ends.
-type wireOf struct{ *transport.Lines }
+// wireOf is a transport that gives lines once so many frames were written, and then ends.
+type wireOf struct {
+	*transport.Lines
+	asked chan struct{} // takes a token for each frame
+	after int
+}
 
-func (wireOf) Close() error { return nil }
+func (w *wireOf) Read() ([]byte, error) {
+	for ; w.after > 0; w.after-- {
+		<-w.asked
+	}
+	return w.Lines.Read()
+}
+
+func (w *wireOf) Write([]byte) error { w.asked <- struct{}{}; return nil }
+
+func (*wireOf) Close() error { return nil }
 
 // FuzzFrame: whatever a server says, the connection neither panics nor waits, and keeps no more than it may.
 func FuzzFrame(f *testing.F) {
@@ -191,21 +153,18 @@ func FuzzFrame(f *testing.F) {
 		frames = append(bytes.ReplaceAll(frames, []byte(`"threadId":"`), []byte(`"threadId":"`+thread1+`","_":"`)), '\n')
 		c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
 		th := c.hold(thread1)
-		c.peer = newPeer(wireOf{transport.NewLines(bytes.NewReader(frames), nil)}, c.log, c.handle)
-		c.peer.missed = c.mistrust
-		_, w, _ := c.peer.enlist(landing(func(r *threadResult) { th.snapshot(r) }))
-		_, v, _ := c.peer.enlist(landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") }))
-		c.peer.readAll()
-		for _, reply := range []chan reply{w.reply, v.reply} {
-			select {
-			case r := <-reply:
-				c.peer.letGo(r.result)
-			default:
-			}
+		c.peer = jsonrpc.NewPeer(jsonrpc.Config{
+			Wire: &wireOf{transport.NewLines(bytes.NewReader(frames), nil), make(chan struct{}, 2), 2}, Log: c.log,
+			Handle: c.handle, Missed: c.mistrust, InFlight: 2, Queued: 2, QueuedBytes: 1 << 10,
+		})
+		var run sync.WaitGroup
+		run.Go(c.peer.Run)
+		resumed := landing(func(r *threadResult) { th.snapshot(r) })
+		started := landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") })
+		for _, land := range []func(jsonrpc.Reply){resumed, started} {
+			must(t, c.peer.Post(t.Context(), "x", nil, land))
 		}
-		if c.peer.Lost() == nil || c.peer.held != 0 {
-			t.Fatalf("lost %v, %d bytes held", c.peer.Lost(), c.peer.held)
-		}
+		run.Wait()
 		for _, k := range th.turns {
 			if len(k.id) > maxID {
 				t.Fatalf("a turn's id has %d bytes", len(k.id))

@@ -102,7 +102,7 @@ func TestReadTooLong(t *testing.T) {
 			got.More != 1 {
 			t.Errorf("read %+v", got)
 		}
-		if n := link.Conn.(*connection).peer.tooLong.Load(); n != 2 {
+		if n := link.Conn.(*connection).peer.LeftOut.Load(); n != 2 {
 			t.Errorf("%d frames were left out", n)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
@@ -49,14 +50,11 @@ func askedAgain(method string, err error) int {
 	return 1
 }
 
-var (
-	errTimeout    = errors.New("timed out")
-	errUnreadable = errors.New("unreadable response")
-)
+var errTimeout = errors.New("timed out")
 
 // A client is the closed set of what can be asked of an app-server. There is no method that passes a name
-// through. Errors are those of [peer.call].
-type client struct{ peer *peer }
+// through. Errors are those of [jsonrpc.Peer.Call].
+type client struct{ peer *jsonrpc.Peer }
 
 // initialize shakes hands and returns the server's version.
 func (c client) initialize(ctx context.Context) (string, error) {
@@ -72,7 +70,7 @@ func (c client) initialize(ctx context.Context) (string, error) {
 	if err := c.ask(ctx, "initialize", params, handshakeTimeout, &result, nil); err != nil {
 		return "", err
 	}
-	if err := c.peer.tell(ctx, request{Method: "initialized"}); err != nil {
+	if err := c.peer.Tell(ctx, "initialized", nil); err != nil {
 		return "", err
 	}
 	return serverVersion(result.UserAgent), nil
@@ -231,14 +229,12 @@ func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsLis
 func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
 	defer cancel()
-	raw, err := c.peer.call(ctx, "turn/start", p, landing(land))
-	if err != nil {
+	var result turnResult
+	if err := c.peer.CallIn(ctx, "turn/start", p, &result, landing(land)); err != nil {
 		return nil, err
 	}
-	defer c.peer.letGo(raw)
-	var result turnResult
-	if json.Unmarshal(raw, &result) != nil || result.Turn.ID == "" {
-		return nil, &servers.UnansweredError{Cause: errUnreadable}
+	if result.Turn.ID == "" {
+		return nil, &servers.UnansweredError{Cause: jsonrpc.ErrUnreadable}
 	}
 	return &result, nil
 }
@@ -258,22 +254,17 @@ func (c client) turnInterrupt(ctx context.Context, thread, turn string) error {
 func (c client) answer(ctx context.Context, id json.RawMessage, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
 	defer cancel()
-	return c.peer.tell(ctx, answer{ID: id, Result: result})
+	return c.peer.Answer(ctx, id, result)
 }
 
 // ask sends a request that may be repeated when the server cannot take it now, and decodes the result.
 func (c client) ask(
-	ctx context.Context, method string, params any, timeout time.Duration, result any, land func(json.RawMessage),
+	ctx context.Context, method string, params any, timeout time.Duration, result any, land func(jsonrpc.Reply),
 ) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		raw, err := c.peer.call(ctx, method, params, land)
-		bad := err == nil && result != nil && json.Unmarshal(raw, result) != nil
-		c.peer.letGo(raw)
-		if bad {
-			return &servers.UnansweredError{Cause: errUnreadable}
-		}
+		err := c.peer.CallIn(ctx, method, params, result, land)
 		if err == nil || try >= askedAgain(method, err) {
 			return err
 		}
@@ -288,13 +279,13 @@ func (c client) ask(
 }
 
 // landing decodes a result for a function that runs in the reader.
-func landing[T any](land func(*T)) func(json.RawMessage) {
+func landing[T any](land func(*T)) func(jsonrpc.Reply) {
 	if land == nil {
 		return nil
 	}
-	return func(raw json.RawMessage) {
+	return func(r jsonrpc.Reply) {
 		result := new(T)
-		if json.Unmarshal(raw, result) == nil {
+		if r.Err == nil && json.Unmarshal(r.Result, result) == nil {
 			land(result)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // Name is what the configuration calls servers of this kind.
@@ -123,7 +124,7 @@ func startThere(u *url.URL, withToken bool) string {
 
 func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 	cfg := *s.Own.(*Config) // its New made it
-	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), &Counters{Server: s.Name}
+	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), newCounters(s.Name)
 	return Dialer(cfg), cfg.Counters.Metrics
 }
 
@@ -161,21 +162,23 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		changes:         make(chan struct{}, 1),
 		resubscriptions: make(chan resubscription, maxResubscriptions),
 	}
-	c.peer = newPeer(wire, cfg.Log, c.handle)
-	c.peer.missed = c.mistrust
+	c.peer = jsonrpc.NewPeer(jsonrpc.Config{
+		Wire: wire, Log: cfg.Log, Handle: c.handle, Missed: c.mistrust, Traced: true,
+		InFlight: maxInFlight, Queued: maxQueued, QueuedBytes: maxQueuedBytes,
+	})
 	c.client = client{c.peer}
-	uncounted := cfg.Counters.begin(c)
+	uncounted := cfg.Counters.Begin(c)
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
 		var work sync.WaitGroup
 		work.Go(c.resubscribe)
 		defer uncounted()
-		c.peer.run()
+		c.peer.Run()
 		work.Wait()
 		c.log.Debug("connection ended", zap.String("reason", c.peer.Lost().Error()),
-			zap.Uint64("malformed", c.peer.malformed.Load()),
-			zap.Uint64("late", c.peer.late.Load()),
-			zap.Uint64("too_long", c.peer.tooLong.Load()),
+			zap.Uint64("malformed", c.peer.Malformed.Load()),
+			zap.Uint64("late", c.peer.Late.Load()),
+			zap.Uint64("left_out", c.peer.LeftOut.Load()),
 			zap.Uint64("full", c.peer.Full.Load()),
 			zap.Uint64("unasked", c.tally.unasked.Load()),
 			zap.Uint64("given_up", c.tally.GivenUp.Load()),

@@ -13,6 +13,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // A connection is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
@@ -21,7 +22,7 @@ type connection struct {
 	cfg        Config        // Set once
 	log        *zap.Logger   // Set once
 	generation string        // Set once: tells questions of this connection from those of another
-	peer       *peer         // Set once
+	peer       *jsonrpc.Peer // Set once
 	client     client        // Set once
 	ended      chan struct{} // Set once, closed when no goroutine of the connection is left
 
@@ -335,13 +336,13 @@ func (c *connection) news() {
 }
 
 // handle routes what the server says. It runs in the reader and never waits.
-func (c *connection) handle(m message) {
+func (c *connection) handle(m jsonrpc.Message) {
 	var n note
 	if json.Unmarshal(m.Params, &n) != nil || n.ThreadID == "" {
 		return
 	}
 	if !n.fit() || len(m.ID) > maxID {
-		c.peer.malformed.Add(1)
+		c.peer.Malformed.Add(1)
 		return
 	}
 	switch m.Method { // told of every thread; what begins or runs is among the newest, which are listed anew each time
@@ -376,7 +377,7 @@ func (c *connection) mistrust() {
 }
 
 // asks takes a request of the server to a person. about, which may be nil, adds what is known of a subagent's.
-func (c *connection) asks(t *thread, m message, about func(*askParams, *handoff.Question)) {
+func (c *connection) asks(t *thread, m jsonrpc.Message, about func(*askParams, *handoff.Question)) {
 	var p askParams
 	if json.Unmarshal(m.Params, &p) != nil {
 		return

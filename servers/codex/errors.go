@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // A refusal is what an error response of the server means to us.
@@ -65,7 +67,7 @@ var refusals = []struct {
 }
 
 // classify reads an error response.
-func classify(e *rpcError) refusal {
+func classify(e *jsonrpc.Error) refusal {
 	if e.Code == codeOverloaded {
 		return refusedOverloaded
 	}
@@ -86,15 +88,24 @@ func classify(e *rpcError) refusal {
 
 // refusedAs reports whether err is an error response of this meaning.
 func refusedAs(err error, is refusal) bool {
-	e, ok := errors.AsType[*rpcError](err)
+	e, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && classify(e) == is
 }
 
-// wasNotSent reports whether a frame certainly never left.
-func wasNotSent(err error) bool {
-	_, ok := errors.AsType[*servers.NotSentError](err)
-	return ok
+// holderOf is the program that has a session open, as a machine that joined tells it; "": not known.
+func holderOf(e *jsonrpc.Error) string {
+	var data struct {
+		Holder string `json:"holder"`
+	}
+	_ = json.Unmarshal(e.Data, &data) // an app-server tells none
+	if !programName.MatchString(data.Holder) {
+		return ""
+	}
+	return data.Holder
 }
+
+// programName matches the name of a program, which is said aloud.
+var programName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ]{0,29}$`)
 
 // codes is what each refusal means in the vocabulary of [handoff].
 var codes = map[refusal]handoff.Code{
@@ -152,16 +163,16 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 	if e, ok := errors.AsType[*handoff.Error](err); ok {
 		return e
 	}
-	if e, ok := errors.AsType[*rpcError](err); ok {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		code := codes[classify(e)]
 		fault := handoff.Fault(code, n.subject(code), handoff.ClipRunes(e.Message, maxDetail))
 		if code == handoff.CodeSessionInUse {
-			fault.Program = e.holder()
+			fault.Program = holderOf(e)
 		}
 		return fault
 	}
 	code := unanswered
-	if wasNotSent(err) {
+	if servers.NotSent(err) {
 		code = unsent
 	}
 	switch {

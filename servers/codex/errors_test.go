@@ -8,6 +8,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // TestClassify holds the table against every error that was recorded, and against those seen since.
@@ -29,8 +30,8 @@ func TestClassify(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range transcripts {
 		for _, l := range readTranscript(t, name) {
-			m, kind := parse(l.Msg)
-			if l.Dir != "<" || kind != kindResponse || m.Error == nil {
+			m, _ := jsonrpc.Parse(l.Msg)
+			if l.Dir != "<" || m.Error == nil {
 				continue
 			}
 			expect := refusedOther
@@ -54,21 +55,21 @@ func TestClassify(t *testing.T) {
 
 func TestClassifyMore(t *testing.T) {
 	for _, c := range []struct {
-		e    rpcError
+		e    jsonrpc.Error
 		want refusal
 	}{
-		{rpcError{Code: -32001, Message: "Server overloaded; retry later."}, refusedOverloaded},
-		{rpcError{Code: -32001}, refusedOverloaded},
-		{rpcError{Code: -32602, Message: "x", Data: json.RawMessage(`{"input_error_code":"input_too_large"}`)},
+		{jsonrpc.Error{Code: -32001, Message: "Server overloaded; retry later."}, refusedOverloaded},
+		{jsonrpc.Error{Code: -32001}, refusedOverloaded},
+		{jsonrpc.Error{Code: -32602, Message: "x", Data: json.RawMessage(`{"input_error_code":"input_too_large"}`)},
 			refusedTooLarge},
-		{rpcError{Code: -32600, Message: "thread 01a already has an active writer"}, refusedInUse},
-		{rpcError{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, refusedGone},
-		{rpcError{Code: -32600, Message: "Thread Not Found: 01a"}, refusedUnloaded},
-		{rpcError{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"},
+		{jsonrpc.Error{Code: -32600, Message: "thread 01a already has an active writer"}, refusedInUse},
+		{jsonrpc.Error{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, refusedGone},
+		{jsonrpc.Error{Code: -32600, Message: "Thread Not Found: 01a"}, refusedUnloaded},
+		{jsonrpc.Error{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"},
 			refusedOther},
-		{rpcError{Code: -32600, Message: "thread 01a is closing; retry thread/resume after the thread is closed"},
+		{jsonrpc.Error{Code: -32600, Message: "thread 01a is closing; retry thread/resume after the thread is closed"},
 			refusedClosing},
-		{rpcError{}, refusedOther},
+		{jsonrpc.Error{}, refusedOther},
 	} {
 		if got := classify(&c.e); got != c.want {
 			t.Errorf("%v is %d, want %d", &c.e, got, c.want)
@@ -87,8 +88,8 @@ func TestFaults(t *testing.T) {
 		{&servers.UnansweredError{Cause: errors.New("x")}, handoff.CodeUnknownStart, "bigpc"},
 		{&servers.NotSentError{Cause: servers.ErrTooMany}, handoff.CodeOverloaded, "bigpc"},
 		{&servers.NotSentError{Cause: servers.ErrTooLarge}, handoff.CodeTooLarge, "the request"},
-		{&rpcError{Code: -32600, Message: "no rollout found for thread id 1"}, handoff.CodeSessionGone, "you named"},
-		{&rpcError{Code: -32603, Message: "boom"}, handoff.CodeRefused, "bigpc"},
+		{&jsonrpc.Error{Code: -32600, Message: "no rollout found for thread id 1"}, handoff.CodeSessionGone, "you named"},
+		{&jsonrpc.Error{Code: -32603, Message: "boom"}, handoff.CodeRefused, "bigpc"},
 		{handoff.Fault(handoff.CodeBusy, "bigpc", ""), handoff.CodeBusy, "bigpc"},
 	} {
 		got := n.fault(c.err, handoff.CodeUnreachable, handoff.CodeUnknownStart)
@@ -96,7 +97,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}
-	named := naming{"bigpc", "auth refactor"}.fault(&rpcError{Message: "session 1 is archived."}, "", "")
+	named := naming{"bigpc", "auth refactor"}.fault(&jsonrpc.Error{Message: "session 1 is archived."}, "", "")
 	if named.Spoken() != "The session auth refactor is archived." {
 		t.Errorf("says %q", named.Spoken())
 	}
@@ -109,12 +110,12 @@ func FuzzClassify(f *testing.F) {
 		f.Add(-32600, row.text+": 01a1fad6", []byte(`{"input_error_code":"x"}`))
 	}
 	f.Fuzz(func(t *testing.T, code int, text string, data []byte) {
-		e := &rpcError{Code: code, Message: text, Data: data}
+		e := &jsonrpc.Error{Code: code, Message: text, Data: data}
 		fault := naming{server: "x"}.fault(e, handoff.CodeUnreachable, handoff.CodeUnreachable)
 		if _, ok := handoff.Vocabulary[fault.Code]; !ok || len([]rune(fault.Detail)) > maxDetail {
 			t.Errorf("%q: %v", text, fault)
 		}
-		e2 := &rpcError{Code: code, Message: text + " 01a1fad6-4251-7f03-9342-b774b1666951", Data: data}
+		e2 := &jsonrpc.Error{Code: code, Message: text + " 01a1fad6-4251-7f03-9342-b774b1666951", Data: data}
 		if classify(e) != refusedOther && classify(e) != classify(e2) {
 			t.Errorf("%q changes its meaning", text)
 		}

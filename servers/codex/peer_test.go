@@ -1,11 +1,8 @@
 package codex
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,8 +82,8 @@ func TestResponsesOutOfOrder(t *testing.T) {
 			t.Errorf("got %v and %v", a, b)
 		}
 		c := link.Conn.(*connection)
-		if c.peer.malformed.Load() != 2 || c.peer.late.Load() != 1 {
-			t.Errorf("malformed %d late %d", c.peer.malformed.Load(), c.peer.late.Load())
+		if c.peer.Malformed.Load() != 2 || c.peer.Late.Load() != 1 {
+			t.Errorf("malformed %d late %d", c.peer.Malformed.Load(), c.peer.Late.Load())
 		}
 	})
 }
@@ -188,103 +185,5 @@ func TestTimeouts(t *testing.T) {
 		if got := next.get(t); len(got) != 1 {
 			t.Errorf("got %v", got)
 		}
-	})
-}
-
-// TestWriteDeadline: a server that does not read is lost, and nobody waits for it longer than that.
-func TestWriteDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, wire := pipeFake(t)
-		_ = f
-		stuck := &stuckWire{pipeWire: wire}
-		p := newPeer(stuck, withDefaults(Config{}).Log, func(message) {})
-		ended := make(chan struct{})
-		go func() { p.run(); close(ended) }()
-		first := callErr(func() error { return p.tell(t.Context(), request{Method: "a"}) })
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		second := callErr(func() error { return p.tell(ctx, request{Method: "b"}) })
-		third := callErr(func() error {
-			_, err := p.call(ctx, "turn/start", nil, nil)
-			return err
-		})
-		if r := <-third.done; !wasNotSent(r.err) {
-			t.Errorf("a start that never reached the writer: %v", r.err)
-		}
-		if r := <-second.done; !wasNotSent(r.err) {
-			t.Errorf("a frame that never reached the writer: %v", r.err)
-		}
-		if r := <-first.done; r.err == nil || wasNotSent(r.err) {
-			t.Errorf("a frame that may have left: %v", r.err)
-		}
-		<-ended
-		if r := <-callErr(func() error { return p.tell(t.Context(), request{Method: "c"}) }).done; !wasNotSent(r.err) {
-			t.Errorf("after the loss: %v", r.err)
-		}
-	})
-}
-
-// stuckWire writes into nothing until its deadline.
-type stuckWire struct{ *pipeWire }
-
-func (s *stuckWire) Write([]byte) error {
-	time.Sleep(10 * time.Second)
-	return errors.New("i/o timeout")
-}
-
-func TestEncodeSanitises(t *testing.T) {
-	frame, err := encode(request{Method: "x",
-		Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
-	must(t, err)
-	if s := string(frame); s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
-		t.Errorf("frame %q", frame)
-	}
-	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, servers.ErrTooLarge) {
-		t.Errorf("large frame: %v", err)
-	}
-}
-
-func TestParse(t *testing.T) {
-	for frame, want := range map[string]messageKind{
-		`{"method":"a"}`:                       kindNotification,
-		`{"method":"a","id":null}`:             kindNotification,
-		`{"method":"a","id":0,"params":{}}`:    kindRequest,
-		`{"method":"a","id":"x"}`:              kindRequest,
-		`{"id":1,"result":{}}`:                 kindResponse,
-		`{"id":1,"error":{"code":1}}`:          kindResponse,
-		`{"id":1,"result":null}`:               kindResponse,
-		`{"id":1}`:                             kindMalformed,
-		`{}`:                                   kindMalformed,
-		`[]`:                                   kindMalformed,
-		`"x"`:                                  kindMalformed,
-		``:                                     kindMalformed,
-		`{"jsonrpc":"2.0","id":1,"result":{}}`: kindResponse,
-	} {
-		if _, got := parse([]byte(frame)); got != want {
-			t.Errorf("%s: kind %d, want %d", frame, got, want)
-		}
-	}
-}
-
-// TestReplyInHand: a response that the reader is taking over when the caller gives up is not lost: a
-// started turn that was claimed is also reported.
-func TestReplyInHand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, wire := pipeFake(t)
-		p := newPeer(wire, withDefaults(Config{}).Log, func(message) {})
-		ended := make(chan struct{})
-		go func() { p.run(); close(ended) }()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		c := call(func() (json.RawMessage, error) {
-			return p.call(ctx, "x", nil, func(json.RawMessage) { time.Sleep(2 * time.Second) })
-		})
-		f.reply(f.expect("x"), `{"turn":1}`)
-		if got := c.get(t); string(got) != `{"turn":1}` {
-			t.Errorf("got %s", got)
-		}
-		p.Lose(servers.ErrClosed)
-		<-ended
 	})
 }

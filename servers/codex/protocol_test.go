@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 )
 
 // transcripts are all that were recorded.
@@ -95,12 +96,13 @@ func TestWireTypes(t *testing.T) {
 	for _, name := range transcripts {
 		methods := map[string]string{} // by connection, direction of the request and id
 		for _, l := range readTranscript(t, name) {
-			m, kind := parse(l.Msg)
-			switch kind {
-			case kindRequest, kindNotification:
+			m, ok := jsonrpc.Parse(l.Msg)
+			switch {
+			case !ok:
+			case m.Method != "":
 				methods[l.Conn+l.Dir+string(m.ID)] = m.Method
 				check(t, m.Method, m.Params, paramsOf, seen)
-			case kindResponse:
+			default:
 				other := map[string]string{"<": ">", ">": "<"}[l.Dir]
 				check(t, methods[l.Conn+other+string(m.ID)], m.Result, resultOf, seen)
 			}
@@ -179,7 +181,7 @@ func TestOptOut(t *testing.T) {
 	unknown := map[string]bool{}
 	for _, name := range transcripts {
 		for _, l := range readTranscript(t, name) {
-			if m, kind := parse(l.Msg); l.Dir == "<" && kind != kindResponse && kind != kindMalformed {
+			if m, ok := jsonrpc.Parse(l.Msg); ok && l.Dir == "<" && m.Method != "" {
 				if _, used := paramsOf[m.Method]; !used && !rare[m.Method] && !slices.Contains(optOut, m.Method) {
 					unknown[m.Method] = true
 				}

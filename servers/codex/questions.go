@@ -12,6 +12,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/turns"
 )
 
@@ -253,7 +254,7 @@ func (q *wireQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 // ask takes a request of the server. Only requests of turns that we started are announced; until the
 // response to a start says which those are, a request waits. All others are left alone: answering them,
 // even with an error, would decide them for the person at the desk.
-func (t *thread) ask(m message, p askParams, q handoff.Question) {
+func (t *thread) ask(m jsonrpc.Message, p askParams, q handoff.Question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.findLocked(q.Turn)
@@ -355,7 +356,7 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 		interrupt = d == handoff.DecisionStop
 	}
 	if err := a.conn.client.answer(ctx, q.Wire.id, result); err != nil {
-		if wasNotSent(err) {
+		if servers.NotSent(err) {
 			a.thread.unclaimQuestion(q)
 		}
 		return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
@@ -406,7 +407,7 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 	if err == nil {
 		return nil
 	}
-	if _, unfit := errors.AsType[*handoff.Error](err); unfit || wasNotSent(err) {
+	if _, unfit := errors.AsType[*handoff.Error](err); unfit || servers.NotSent(err) {
 		a.thread.unclaimQuestion(q)
 	}
 	return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)

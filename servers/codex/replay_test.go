@@ -19,6 +19,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -140,7 +141,7 @@ func replay(t *testing.T, lines []line) string {
 		time.Sleep(time.Duration((l.T - last) * float64(time.Millisecond)))
 		last = l.T
 		p.serve()
-		var m message
+		var m jsonrpc.Message
 		if err := json.Unmarshal(l.Msg, &m); err != nil {
 			continue // recorded on purpose: not a message
 		}
@@ -181,7 +182,7 @@ func (p *player) told() string {
 }
 
 // ask does through the client what the recorded client did.
-func (p *player) ask(m message, raw json.RawMessage) {
+func (p *player) ask(m jsonrpc.Message, raw json.RawMessage) {
 	op := p.operation(m, raw)
 	if op == nil {
 		return
@@ -220,7 +221,7 @@ func outcome(what string, err error) string {
 }
 
 // operation returns the call that stands for a recorded request, or nil when the client has none.
-func (p *player) operation(m message, raw json.RawMessage) func() string {
+func (p *player) operation(m jsonrpc.Message, raw json.RawMessage) func() string {
 	ctx := p.t.Context()
 	var params struct {
 		ThreadID            string
@@ -310,7 +311,7 @@ func (p *player) follow(agent handoff.Agent, turn handoff.TurnID) {
 
 // decide answers the open question that the recorded client answered, with the same decision if it is
 // offered, else by declining.
-func (p *player) decide(m message) string {
+func (p *player) decide(m jsonrpc.Message) string {
 	var recorded struct{ Decision, Action, Scope string }
 	_ = json.Unmarshal(m.Result, &recorded)
 	decision := map[string]handoff.Decision{
@@ -340,7 +341,7 @@ func (p *player) decide(m message) string {
 }
 
 // say sends what the recorded server said.
-func (p *player) say(m message, raw json.RawMessage) {
+func (p *player) say(m jsonrpc.Message, raw json.RawMessage) {
 	if m.Method != "" {
 		p.fake.say("%s", raw)
 		return

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 )
 
 // An agent may start subagents (multi_agent of codex): each works in a thread of its own, of which every
@@ -66,7 +67,7 @@ func (c *connection) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 }
 
 // hearSubagent takes what is said about a subagent. It runs in the reader.
-func (c *connection) hearSubagent(m message, n *note) {
+func (c *connection) hearSubagent(m jsonrpc.Message, n *note) {
 	h, t, turn := c.subagentOf(n.ThreadID)
 	switch {
 	case h == nil: // somebody else's

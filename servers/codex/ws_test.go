@@ -173,7 +173,7 @@ func TestWebSocketFrameLimit(t *testing.T) {
 		t.Errorf("asked for %d, then %d", first, second)
 	}
 	_ = link.Conn.Close()
-	if n := link.Conn.(*connection).peer.tooLong.Load(); n != 2 {
+	if n := link.Conn.(*connection).peer.LeftOut.Load(); n != 2 {
 		t.Errorf("%d frames were left out", n)
 	}
 }
