@@ -28,8 +28,8 @@ const (
 	maxOpenQuestions = 256 << 10
 )
 
-// Bounds of a connection: a prompt each session may wait for its answer, and lists and controls. When there is no room a
-// frame fails.
+// Bounds of a connection: a prompt each session may wait for its answer, and lists and controls. When there is no room
+// a frame fails.
 const (
 	maxInFlight    = 256 // requests
 	maxQueued      = 128 // frames that wait for the writer
