@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -119,8 +118,7 @@ func TestPageCall(t *testing.T) {
 	p.Status("bigpc and laptop are working")
 
 	// Typing goes the same way.
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("What is mini doing?", "\r")
+	p.types("What is mini doing?")
 	p.Until(`far.types().endsWith("conversation.item.create response.create")`)
 	if got := eval[string](p, `(({ item: { id, ...item } }) => (id.length <= 32 && id) ? JSON.stringify(item) : "no id")(far.events.at(-2))`); got != `{"type":"message","role":"user","content":[{"type":"input_text","text":"What is mini doing?"}]}` {
 		t.Errorf("typed item %s", got)
@@ -139,7 +137,7 @@ func TestPageCall(t *testing.T) {
 	p.Status("Not in a call")
 	p.Shows("You hung up. Work goes on; its result will be here.")
 	p.Until(`window.mic.getAudioTracks()[0].readyState === "ended" && document.activeElement.id === "start"`)
-	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_1") })
+	w.logged(t, "hangup owner rtc_1")
 	p.quiet()
 }
 
@@ -151,8 +149,7 @@ func TestPageCancelsACall(t *testing.T) {
 	p.TabTo("Call")
 	p.Press("\r")
 	p.Status("Connecting…")
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Hello there", "\r")
+	p.types("Hello there")
 	p.Until(`document.querySelector(".line.you")`)
 	p.Click("Cancel")
 	p.Status("Not in a call")
@@ -218,8 +215,7 @@ func TestPageWithoutMicrophone(t *testing.T) {
 	p.Click("Call")
 	p.Until(`document.querySelector("#status").textContent.includes("Microphone off: this page may not use it. Allow it in the address bar.")`)
 	p.Until(`far.types() === "session.update response.create"`) // what is said before the page's own end is open takes the greeting's place
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Run the tests on bigpc.", "\r")
+	p.types("Run the tests on bigpc.")
 	p.Until(`far.types() === "session.update response.create conversation.item.create response.create"`)
 	p.Picture("no-microphone")
 	p.Click("Hang up")
@@ -236,8 +232,7 @@ func TestPageMovesTheCall(t *testing.T) {
 	p.Shows("You are in a call in another window or on another device.")
 	p.Status("Not in a call")
 	p.Click("Dismiss")
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Run the tests on bigpc.", "\r")
+	p.types("Run the tests on bigpc.")
 	p.Shows("Move the call here")
 	if got := eval[string](p, `document.querySelector("#say").value.trim() + far.calls`); got != "Run the tests on bigpc.0" {
 		t.Errorf("typed and calls: %q", got)
@@ -246,7 +241,7 @@ func TestPageMovesTheCall(t *testing.T) {
 	p.Click("Move the call here")
 	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	p.Until(`document.querySelector("#say").value === ""`)
-	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_other") })
+	w.logged(t, "hangup owner rtc_other")
 	// A call that this window has left is none elsewhere, also while it ends.
 	p.Click("Hang up")
 	p.Status("Not in a call")
@@ -307,8 +302,7 @@ func TestPageCopyStaysOutOfTheCall(t *testing.T) {
 		handoff.Fault(handoff.CodeNotFound, "such call", "").Reply(rw, false)
 	}
 	w.mu.Unlock()
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Hello there", "\r")
+	p.types("Hello there")
 	p.Until(`far.channel?.readyState === "open"`)
 	eval[bool](p, `(() => { // a tab in the background keeps its call
 	  Object.defineProperty(document, "hidden", { get: () => true });
@@ -354,8 +348,7 @@ func TestPageForgetsTheCallItKept(t *testing.T) {
 func TestPageIsAnsweredInWriting(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Hello", "\r")
+	p.types("Hello")
 	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	const told = `JSON.stringify(far.events.filter((e) => e.type === "session.update").map((e) => e.session.output_modalities ?? null))`
 	if got := eval[string](p, told); got != `[["text"]]` {

@@ -39,7 +39,7 @@ func TestPageDirect(t *testing.T) {
 	eval[bool](p, lose)
 	p.Until(`far.calls === 2 && far.asked === "rejoin=1&events=handoff&media=direct&lowers=1" && far.channel.readyState === "open"`)
 	w.failing(nil)
-	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "say owner rtc_2 ") })
+	w.logged(t, "say owner rtc_2 ")
 	p.Status("bigpc and laptop are working")
 	p.Until(`![...document.querySelectorAll(".line.you")].some((l) => l.textContent.includes("Not sent"))`)
 	if log := strings.Join(w.log(), ";"); strings.Contains(log, "hangup") || strings.Count(log, "Yes, push it.") != 1 {

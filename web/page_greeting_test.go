@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
 )
@@ -41,8 +40,7 @@ func TestPageGreets(t *testing.T) {
 	})()`)
 	p.Click("Call")
 	p.Until(`far.calls === 2 && far.asked.endsWith("&lowers=1&language=de") && far.types().endsWith("session.update session.update")`)
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Fix it", "\r")
+	p.types("Fix it")
 	p.Until(`far.types().endsWith("session.update session.update conversation.item.create response.create")`)
 	p.quiet()
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,21 @@ import (
 func (w *world) logged(t *testing.T, want string) {
 	t.Helper()
 	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), want) })
+}
+
+// decided are the decisions that were sent so far, as the world was asked for them.
+func (w *world) decided() []string {
+	return slices.DeleteFunc(w.log(), func(line string) bool { return !strings.HasPrefix(line, "decide ") })
+}
+
+// onlyDeclined holds that nothing was allowed.
+func (w *world) onlyDeclined(t *testing.T) {
+	t.Helper()
+	for _, line := range w.decided() {
+		if !strings.HasSuffix(line, " decline") {
+			t.Errorf("something was allowed: %s", line)
+		}
+	}
 }
 
 // The sessions of all machines: found by words, put to use and taken out of it with a way back, archived likewise.

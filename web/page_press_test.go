@@ -2,14 +2,12 @@ package web
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 
-	"switchboard/handoff"
 	"switchboard/web/webtest"
 )
 
@@ -63,11 +61,7 @@ func TestPageNotificationIsPressed(t *testing.T) {
 		eval[bool](worker, pressed+`("`+action+`")`)
 		p.Until(`document.body.dataset.area === "work"`)
 	}
-	for _, line := range w.log() {
-		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " "+string(handoff.DecisionDecline)) {
-			t.Errorf("something was allowed: %s", line)
-		}
-	}
+	w.onlyDeclined(t)
 }
 
 // allow lets the page of a tab do what a person would be asked about.

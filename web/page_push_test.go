@@ -17,7 +17,7 @@ const pushService = `(() => {
   return true;
 })()`
 
-// A browser asks to be told, is told by its service worker, and declines there; it never allows anything.
+// A browser asks to be told, and is told by its service worker, which [TestPageWorker] is about.
 func TestPageNotifications(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -37,31 +37,9 @@ func TestPageNotifications(t *testing.T) {
 	if strings.Join(notices, ";") != strings.Join(want, ";") {
 		t.Errorf("notices: %q", notices)
 	}
-	decline := func() string {
-		return eval[string](p, `import("/page/notices.js").then(async ({ declined }) => { let said = ""; await declined({ question: "q1" }, async (text) => { said = text; }); return said; })`)
-	}
-	if said := decline(); said != "" {
-		t.Errorf("a decline says %q", said)
-	}
-	w.logged(t, "decide owner q1 decline")
-	w.change(func(w *world) { w.onDecide = func() error { return handoff.Fault(handoff.CodeNotPending, "", "") } })
-	if said := decline(); said != "" { // somebody was faster
-		t.Errorf("it says %q", said)
-	}
-	w.change(func(w *world) {
-		w.onDecide = func() error { return handoff.Fault(handoff.CodeOverloaded, "bigpc", "") }
-	})
-	if said := decline(); said != "Not declined: bigpc has too much to do right now." {
-		t.Errorf("it says %q", said)
-	}
 	eval[bool](p, `(`+box+`.click(), true)`)
 	w.logged(t, "unsubscribe owner https://push.example.com/abc")
 	p.Until(`!` + box + `.checked`)
-	for _, line := range w.log() {
-		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " decline") {
-			t.Errorf("something was allowed: %s", line)
-		}
-	}
 }
 
 // Only a page that is logged in asks to be told.

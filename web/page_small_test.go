@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
 )
@@ -250,8 +249,7 @@ func TestPageKeepsTheConversation(t *testing.T) {
 		handoff.Fault(handoff.CodeNotFound, "such call", "").Reply(rw, false)
 	}
 	w.mu.Unlock()
-	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press("Hello there", "\r")
+	p.types("Hello there")
 	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	eval[bool](p, `([{ type: "response.output_text.done", item_id: "a1", text: "One two three four five six seven eight nine ten eleven twelve." },
 	  { type: "conversation.item.truncated", item_id: "a1", audio_end_ms: 1000 }].forEach(far.say), true)`)

@@ -110,14 +110,6 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelector(".question")`)
 	p.Until(`document.querySelector("#urgent").textContent.includes("git push origin")`)
-	decided := func() (n int) {
-		for _, line := range w.log() {
-			if strings.HasPrefix(line, "decide ") {
-				n++
-			}
-		}
-		return n
-	}
 	w.change(func(w *world) { w.onDecide = func() error { return <-answer } })
 	p.TabTo("Allow once")
 	p.Until(`document.querySelector(".question:not(.settling)")`) // a card just drawn takes no press
@@ -128,7 +120,7 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	p.Press("\r")
 	answer <- handoff.Fault(handoff.CodeOverloaded, "laptop", "")
 	p.Shows("laptop has too much to do right now.")
-	if n := decided(); n != 1 {
+	if n := len(w.decided()); n != 1 {
 		t.Errorf("%d answers went out, want 1: %q", n, w.log())
 	}
 	p.Until(`!document.querySelector(".question [aria-disabled]")`) // it can be tried again
@@ -136,15 +128,8 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
 	p.Shows("That question is no longer open.")
 	p.Until(`!document.querySelector(".question")`)
-	want := []string{"decide owner q1 accept", "decide owner q1 decline"}
-	var got []string
-	for _, line := range w.log() {
-		if strings.HasPrefix(line, "decide ") {
-			got = append(got, line)
-		}
-	}
-	if strings.Join(got, ";") != strings.Join(want, ";") {
-		t.Errorf("decided %q, want %q", got, want)
+	if got := strings.Join(w.decided(), ";"); got != "decide owner q1 accept;decide owner q1 decline" {
+		t.Errorf("decided %q", got)
 	}
 }
 
