@@ -66,11 +66,7 @@ func playAttached(t *testing.T, fn func(*stage)) {
 func newAttached(t *testing.T) *stage { return newAttachedAs(t, &attached{}) }
 
 func newAttachedAs(t *testing.T, state *attached) *stage {
-	s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-	s.call = newCall(someone, ours, "rtc_test", newPeer(), s.model, nopLog())
-	s.call.attach(state)
-	s.call.begin()
-	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+	s := newStageBy(t, someone, newWire(), newPeer(), func(c *Call) { c.attach(state) })
 	s.wantSent(s.model, "session.update")
 	s.fromModel(`{"type":"session.updated","session":{"type":"realtime","instructions":"theirs"}}`)
 	s.wantSent(s.model, "session.update")

@@ -3,7 +3,6 @@ package realtime
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
@@ -128,10 +127,8 @@ func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
 // What plays in a browser is silenced by its leg, also for a backend beside it; and that backend hears nothing of
 // what the model says to the leg's own truncations.
 func TestSocketBesideABrowserSilencesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client, other := newWire(), newWire()
-		s := newStageFor(t, client, performing{client})
-		s.open(freshSession)
+	playBrowser(t, func(s *stage) {
+		other := newWire()
 		s.call.do(func() { s.call.legs.welcome(other) })
 		s.client.sent()
 		other.sent()
@@ -143,23 +140,19 @@ func TestSocketBesideABrowserSilencesIt(t *testing.T) {
 			`"event_id":"sb_rtc_cut_1"}}`)
 		s.wantSent(s.client, "error")
 		s.wantSent(other, "")
-		s.close()
 	})
 }
 
 // Beside a call that the provider carries, what plays is with the provider.
 func TestSocketBesideAnAttachedCallSilencesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client, other := newWire(), newWire()
-		s := newStageFor(t, client, performing{client})
-		s.open(freshSession)
+	playBrowser(t, func(s *stage) {
+		other := newWire()
 		s.call.do(func() { s.call.attach(&attached{}); s.call.legs.welcome(other) })
 		s.client.sent()
 		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) },
 			[]string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
 		s.wantSent(s.model, "output_audio_buffer.clear")
 		s.wantSent(s.client, "")
-		s.close()
 	})
 }
 

@@ -125,11 +125,8 @@ func TestShutdownEndsCalls(t *testing.T) {
 // TestEndIsKeptBeforeTheClientKnows: a client that calls again at once is told of the call that broke off.
 func TestEndIsKeptBeforeTheClientKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-		s.call = newCall(someone, ours, "rtc_test", s.client, s.model, nopLog())
-		kept := make(chan struct{})
-		s.call.noted = func() { <-kept }
-		go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+		kept, client := make(chan struct{}), newWire()
+		s := newStageBy(t, someone, client, client, func(c *Call) { c.noted = func() { <-kept } })
 		s.open(freshSession)
 		s.client.sent()
 		s.call.halt(handoff.Fault(handoff.CodeVoiceGone, "", ""))

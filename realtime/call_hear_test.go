@@ -212,8 +212,7 @@ func TestTranscriptAloneWasNotHeard(t *testing.T) {
 
 // A client that speech does not interrupt plays on.
 func TestPatientSessionIsHeardToItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		s.open(strings.Replace(freshSession, `"create_response":true`, `"create_response":true,"interrupt_response":false`,
 			1))
 		tag := s.asks("n")
@@ -222,7 +221,6 @@ func TestPatientSessionIsHeardToItsEnd(t *testing.T) {
 		s.fromModel(speechStarted("u1"))
 		s.wait(2 * time.Second)
 		s.wantStory("loud; spoke@1000; said n@2000")
-		s.close()
 	})
 }
 
@@ -289,14 +287,12 @@ func TestQuiet(t *testing.T) {
 }
 
 func TestQuietBeginsWithTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		s.began = time.Now()
 		s.fromModel(freshSession)
 		s.wantStory("")
 		s.wait(floor.Delay[floor.TimerOpen])
 		s.wantStory("quiet")
-		s.close()
 	})
 }
 

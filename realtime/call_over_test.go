@@ -3,7 +3,6 @@ package realtime
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -194,12 +193,8 @@ func TestResponseWithoutAnEnd(t *testing.T) {
 		s.wantSent(s.model, "conversation.item.create:message response.create")
 	}
 	play(t, stuck)
-	synctest.Test(t, func(t *testing.T) {
-		client := newWire()
-		s := newStageFor(t, client, performing{client})
-		s.open(freshSession)
+	playBrowser(t, func(s *stage) {
 		stuck(s)
-		s.close()
 	})
 }
 

@@ -3,7 +3,6 @@ package realtime
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -14,8 +13,7 @@ import (
 )
 
 func TestSessionBeginsWithOurTools(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		s.fromModel(freshSession)
 		up := s.wantSent(s.model, "session.update session.update")
 		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != "["+allTools+"]" {
@@ -32,7 +30,6 @@ func TestSessionBeginsWithOurTools(t *testing.T) {
 		}
 		s.fromModel(`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`)
 		s.wantSent(s.client, "")
-		s.close()
 	})
 }
 
@@ -68,8 +65,7 @@ func TestStockClient(t *testing.T) {
 
 // What it does when the model begins late: everything at once. The response must have our tools.
 func TestAskBeforeTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		s.fromClient(`{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`,
 			`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",`+
 				`"text":"hi"}]}}`,
@@ -87,10 +83,8 @@ func TestAskBeforeTheSession(t *testing.T) {
 		}
 
 		s.wantSent(s.client, "session.created")
-		s.close()
 	})
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		for range floor.MaxHeld {
 			s.fromClient(`{"type":"response.create"}`)
 		}
@@ -99,7 +93,6 @@ func TestAskBeforeTheSession(t *testing.T) {
 		if got := s.wantSent(s.client, "error"); gjson.Get(got[0], "error.event_id").String() != "more" {
 			t.Errorf("told %s", got[0])
 		}
-		s.close()
 	})
 }
 
@@ -336,8 +329,7 @@ func TestWithoutTurnDetectionWeRideAlong(t *testing.T) {
 }
 
 func TestWelcomeWaitsForTheClientsSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		s.say(handoff.Utterance{ID: "w", Text: "two things finished", Floor: handoff.FloorAsk})
 		s.wantSent(s.model, "")
 		s.fromModel(freshSession)
@@ -347,7 +339,6 @@ func TestWelcomeWaitsForTheClientsSession(t *testing.T) {
 		s.wantSent(s.model, "")
 		s.fromModel(`{"type":"session.updated","session":{}}`)
 		s.wantSent(s.model, "conversation.item.create:message response.create")
-		s.close()
 	})
 }
 

@@ -236,9 +236,7 @@ func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			logs, told := observer.New(zap.WarnLevel)
 			client := newWire()
-			s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-			s.call = newCall(someone, ours, "rtc_test", client, s.model, zap.New(logs))
-			go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+			s := newStageBy(t, someone, client, client, func(c *Call) { c.logs = zap.New(logs) })
 			s.fromModel(freshSession)
 			for n := range 4 {
 				for _, e := range s.model.sent() {

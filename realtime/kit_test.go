@@ -181,6 +181,17 @@ func playFresh(t *testing.T, fn func(*stage)) {
 	})
 }
 
+// playBrowser runs a test on a stage whose client plays the voice itself, past the session's beginning, and ends the call.
+func playBrowser(t *testing.T, fn func(*stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newWire()
+		s := newStageFor(t, client, performing{client})
+		s.open(freshSession)
+		fn(s)
+		s.close()
+	})
+}
+
 func newStage(t *testing.T) *stage {
 	client := newWire()
 	return newStageFor(t, client, client)
@@ -197,9 +208,13 @@ func newStageOf(t *testing.T, grant handoff.Grant) *stage {
 	return newStageBy(t, grant, client, client)
 }
 
-func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage {
+// newStageBy is a stage of somebody's call, whose client is on a leg made of a wire, and that is prepared before it begins.
+func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg, prepare ...func(*Call)) *stage {
 	s := &stage{t: t, client: client, on: on, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
 	s.call = newCall(grant, ours, "rtc_test", on, s.model, nopLog())
+	for _, f := range prepare {
+		f(s.call)
+	}
 	s.call.begin()
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
 	return s

@@ -65,10 +65,7 @@ func TestPerformerTellsWhatWasHeard(t *testing.T) {
 		}, "loud; said n@0; quiet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client := newWire()
-				s := newStageFor(t, client, performing{client})
-				s.open(freshSession)
+			playBrowser(t, func(s *stage) {
 				c.run(s, s.asks("n"))
 				s.wantStory(c.want)
 				for _, e := range s.model.sent() {
@@ -76,7 +73,6 @@ func TestPerformerTellsWhatWasHeard(t *testing.T) {
 						t.Errorf("the model was sent %s", e)
 					}
 				}
-				s.close()
 			})
 		})
 	}
@@ -84,15 +80,11 @@ func TestPerformerTellsWhatWasHeard(t *testing.T) {
 
 // The page clears its buffer when nothing is left in it: the call must not think that it still sounds.
 func TestClearedWhenNothingPlays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := newWire()
-		s := newStageFor(t, client, performing{client})
-		s.open(freshSession)
+	playBrowser(t, func(s *stage) {
 		s.fromModel(done("none", "", "completed"), began("r1", ""))
 		s.fromClient(heardOf("r1", 0, true)) // so a player says it; what still comes is muted there
 		s.fromModel(audio("r1", time.Minute), done("r1", "", "completed"))
 		s.wantStory("loud; quiet")
-		s.close()
 	})
 }
 

@@ -82,11 +82,9 @@ func (h *heirs) lose() {
 
 // playRenewed runs a test on a stage whose model has further sessions.
 func playRenewed(t *testing.T, fn func(*stage, *heirs)) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		h := renewed(s)
 		s.open(freshSession)
 		fn(s, h)
-		s.close()
 	})
 }

@@ -29,10 +29,7 @@ const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"re
 func playOpening(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()
-		s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-		s.call = newCall(someone, ours, "rtc_test", performing{client}, s.model, nopLog())
-		s.call.mask.Await()
-		go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+		s := newStageBy(t, someone, client, performing{client}, func(c *Call) { c.mask.Await() })
 		s.fromClient(formats)
 		s.fromModel(freshSession)
 		s.fromClient(offered, opened)
@@ -96,8 +93,7 @@ func TestRefusalWithoutAnEvent(t *testing.T) {
 			t.Error("the update still waits")
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+	playFresh(t, func(s *stage) {
 		s.fromModel(freshSession)
 		s.wantSent(s.model, "session.update session.update")
 		s.fromModel(updated, nameless)
@@ -105,7 +101,6 @@ func TestRefusalWithoutAnEvent(t *testing.T) {
 		if !s.call.mask.Confirmed() {
 			t.Error("the update still waits")
 		}
-		s.close()
 	})
 }
 

@@ -183,8 +183,7 @@ func TestYieldsWhenItIsLost(t *testing.T) {
 		{"1000 u1 on; 1600 u1 off", "handoff.cut"},
 		{"1000 u1 on; 1600 u1 off; 1700 u1 mm-hmm", ""},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newStage(t)
+		playFresh(t, func(s *stage) {
 			h := renewed(s)
 			s.call.legs.tells, s.call.hearing.yielding.lowers = true, true
 			s.call.hearing.backchannel = func(words string) bool { return words == "mm-hmm" }
@@ -197,7 +196,6 @@ func TestYieldsWhenItIsLost(t *testing.T) {
 			if told := types(s.client.sent()); told != c.told {
 				t.Errorf("%s: the page is told %q, want %q", c.script, told, c.told)
 			}
-			s.close()
 		})
 	}
 }
