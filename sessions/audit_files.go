@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,20 +117,24 @@ func tailAudit(file *os.File, before auditEnd) (auditEnd, error) {
 	if size <= auditTail {
 		return readAudit(io.NewSectionReader(file, 0, size), before)
 	}
-	if _, err := readAudit(&firstLine{r: io.NewSectionReader(file, 0, maxAuditLine)}, before); err != nil {
+	head, _, err := toLineEnd(file, 0)
+	if err != nil {
+		return auditEnd{}, fmt.Errorf("its first line cannot be read: %w", err)
+	}
+	if _, err := readAudit(bytes.NewReader(head), before); err != nil {
 		return auditEnd{}, err
 	}
-	from := size - auditTail // in the middle of a line
-	begun := make([]byte, maxAuditLine)
-	if _, err := file.ReadAt(begun, from); err != nil {
-		return auditEnd{}, err
+	_, from, err := toLineEnd(file, size-auditTail) // in the middle of a line
+	if err != nil {
+		return auditEnd{}, fmt.Errorf("a line near its end cannot be read: %w", err)
 	}
-	cut := slices.Index(begun, '\n')
-	if cut < 0 {
-		return auditEnd{}, errors.New("a line near its end is too long")
-	}
-	from += int64(cut) + 1
 	return readAudit(io.NewSectionReader(file, from, size-from), auditEnd{any: true, size: from})
+}
+
+// toLineEnd reads a file from a place to the end of the line, and returns what comes after it.
+func toLineEnd(file *os.File, from int64) (line []byte, next int64, err error) {
+	line, err = bufio.NewReaderSize(io.NewSectionReader(file, from, maxAuditLine), maxAuditLine).ReadSlice('\n')
+	return line, from + int64(len(line)), err
 }
 
 // full lists the full files, oldest first.
@@ -175,24 +181,6 @@ func (d *auditDir) close() error {
 		err = d.file.Close()
 	}
 	return errors.Join(err, d.lock.Close(), d.root.Close())
-}
-
-// A firstLine ends after the first line of what it reads.
-type firstLine struct {
-	r    io.Reader
-	done bool
-}
-
-// Read implements [io.Reader].
-func (f *firstLine) Read(p []byte) (int, error) {
-	if f.done {
-		return 0, io.EOF
-	}
-	n, err := f.r.Read(p)
-	if i := slices.Index(p[:n], '\n'); i >= 0 {
-		f.done, n, err = true, i+1, nil
-	}
-	return n, err
 }
 
 // AuditLine is a record of an audit, with its number in the chain.

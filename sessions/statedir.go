@@ -56,18 +56,11 @@ func ownDir(path string) error {
 	if err := os.MkdirAll(path, dirMode); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
-	dir, err := os.Open(path)
+	dir, info, err := openDir(path)
 	if err != nil {
-		return fmt.Errorf("open the state directory: %w", err)
-	}
-	defer func() { _ = dir.Close() }() // only read from
-	info, err := dir.Stat()
-	if err != nil {
-		return fmt.Errorf("look at the state directory: %w", err)
-	}
-	if err := notOurs(path, info); err != nil {
 		return err
 	}
+	defer func() { _ = dir.Close() }() // only read from
 	mode := info.Mode().Perm()
 	if mode&othersMay == 0 {
 		return nil
@@ -83,6 +76,28 @@ func ownDir(path string) error {
 	}
 	_ = dir.Chmod(mode) // the next start has to refuse it, too
 	return openToOthers(path, mode)
+}
+
+// openDir opens a state directory that is ours.
+func openDir(path string) (*os.File, fs.FileInfo, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	info, err := dir.Stat()
+	switch {
+	case err != nil:
+		err = fmt.Errorf("look at the state directory: %w", err)
+	case !info.IsDir():
+		err = fmt.Errorf("the state directory %s is no directory: move it away, or set XDG_STATE_HOME to another one", path)
+	default:
+		err = notOurs(path, info)
+	}
+	if err != nil {
+		_ = dir.Close() // only read from
+		return nil, nil, err
+	}
+	return dir, info, nil
 }
 
 // OwnPath reports whether a state directory is there, belongs to our user, and others cannot write in it.
@@ -112,24 +127,14 @@ func openToOthers(path string, mode fs.FileMode) error {
 // LookDir tells why a start would refuse a state directory. It changes nothing and takes no lock. One that is not there
 // yet is made by the start.
 func LookDir(path string) error {
-	dir, err := os.Open(path)
+	dir, info, err := openDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open the state directory: %w", err)
-	}
-	defer func() { _ = dir.Close() }() // only read from
-	info, err := dir.Stat()
-	if err != nil {
-		return fmt.Errorf("look at the state directory: %w", err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("the state directory %s is no directory: move it away, or set XDG_STATE_HOME to another one", path)
-	}
-	if err := notOurs(path, info); err != nil {
 		return err
 	}
+	defer func() { _ = dir.Close() }() // only read from
 	if _, empty := dir.Readdirnames(1); info.Mode().Perm()&othersWrite != 0 && !errors.Is(empty, io.EOF) {
 		return openToOthers(path, info.Mode().Perm())
 	}

@@ -35,11 +35,6 @@ type pass struct {
 	last   handoff.TurnID
 }
 
-// passOf reads what the store has answered to whoever asked.
-func passOf(thread handoff.Target, asked time.Time, holder string, g ledger.Gate) pass {
-	return pass{thread: thread, asked: asked, waits: g.Holder != holder, last: g.Last}
-}
-
 // lets reports whether a turn may be started in the thread that was attached, now and for a time.
 func (p pass) lets(thread handoff.Target, now time.Time, age time.Duration) bool {
 	return p.thread == thread && !p.waits && now.Sub(p.asked) < age
@@ -57,7 +52,7 @@ func (r *run) takePass(ctx context.Context, thread handoff.Target) (pass, error)
 	if err != nil {
 		return pass{thread: thread}, handoff.Because(handoff.CodeStoreDown, "", err)
 	}
-	return passOf(thread, asked, r.ID, g), nil
+	return pass{thread: thread, asked: asked, waits: g.Holder != r.ID, last: g.Last}, nil
 }
 
 // attachGated attaches the thread and asks for its gate meanwhile, unless the run has it. What was attached before a

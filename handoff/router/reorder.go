@@ -22,7 +22,11 @@ func (r *Router) Move(_ context.Context, g handoff.Grant, id, before string) err
 	}
 	c.registry.moving.Lock() // so that the places that are shown are those of one order
 	defer c.registry.moving.Unlock()
-	order := r.queues.move(id, before, c.registry.openIDs())
+	own := map[string]bool{}
+	for _, open := range c.registry.runs() {
+		own[open.ID] = true
+	}
+	order := r.queues.move(id, before, own)
 	if order == nil {
 		return handoff.Fault(handoff.CodeMalformed, "one of the two does not wait there any more", "")
 	}
@@ -34,19 +38,6 @@ func (r *Router) Move(_ context.Context, g handoff.Grant, id, before string) err
 		})
 	}
 	return nil
-}
-
-// openIDs returns the runs that have no outcome.
-func (g *registry) openIDs() map[string]bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	open := map[string]bool{}
-	for _, rec := range g.records {
-		if rec.run != nil {
-			open[rec.ID] = true
-		}
-	}
-	return open
 }
 
 // move puts a run that waits before another one of the same queue, or behind all of them: "". Only runs of own change

@@ -76,7 +76,7 @@ func script(names ...string) *goredis.Script {
 func fenced(name string) *goredis.Script { return script("fence", name) }
 
 // runFenced runs a script of [fenced], which writes of the caller of a name. After a newer life of the service has
-// begun, or another instance has the caller, it gives [engine.takenOver].
+// begun, or another instance has the caller, it gives [handoff.CodeShutdown].
 func (e *engine) runFenced(
 	ctx context.Context, name string, s *goredis.Script, keys []string, args ...any,
 ) *goredis.Cmd {
@@ -173,11 +173,6 @@ func unexpected(of string) error {
 	return handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the "+of)
 }
 
-// takenOver is the error of a life that another one has followed.
-func (e *engine) takenOver() error {
-	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+e.where)
-}
-
 // elsewhere is the error of an instance that does not have the caller of whom it is to write.
 func (e *engine) elsewhere() error {
 	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has this caller")
@@ -234,7 +229,9 @@ func (e *engine) dial(address string) error {
 			return err
 		}
 		e.where, e.together = "Redis Cluster at "+strings.Join(o.Addrs, ", "), "{"+e.prefix+"}"
-		e.client = newCluster(o)
+		c := goredis.NewClusterClient(o)
+		c.OnNewNode(func(node *goredis.Client) { node.AddHook(once{cluster: c}) })
+		e.client = c
 	default:
 		o, err := goredis.ParseURL(address)
 		if err != nil {
@@ -293,26 +290,19 @@ func passing(err error) bool {
 // fault gives an error of the client as one of the vocabulary. What may go away by itself is unreachable:
 // who has to write something tries again.
 func (e *engine) fault(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isFault(err):
+	if _, ours := errors.AsType[*handoff.Error](err); ours || err == nil {
 		return err
+	}
+	switch {
 	case errors.Is(err, goredis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
 	case goredis.HasErrorPrefix(err, "ELSEWHERE"): // of fence.lua
-		return e.takenOver()
+		return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+e.where)
 	case waitable(err), passing(err):
 		return handoff.Fault(handoff.CodeUnreachable, e.where, err.Error())
 	default: // it answered, and said no
 		return handoff.Fault(handoff.CodeInternal, "", e.where+" refused: "+err.Error())
 	}
-}
-
-// isFault reports whether an error is of the vocabulary already.
-func isFault(err error) bool {
-	_, ok := errors.AsType[*handoff.Error](err)
-	return ok
 }
 
 // hostPort matches what may be shown of a URL that does not parse.

@@ -42,12 +42,6 @@ func clusterOptions(address string) (*goredis.ClusterOptions, error) {
 	return o, nil
 }
 
-func newCluster(o *goredis.ClusterOptions) *goredis.ClusterClient {
-	c := goredis.NewClusterClient(o)
-	c.OnNewNode(func(node *goredis.Client) { node.AddHook(once{cluster: c}) })
-	return c
-}
-
 // maxRedirects is how often a command follows a slot to another node.
 const maxRedirects = 3
 

@@ -215,15 +215,6 @@ func (h Homes) take(ctx context.Context, name, dead string) (ledger.Claim, error
 	return found, nil
 }
 
-func parseClaim(text string) (c ledger.Claim, err error) {
-	epoch, id, _ := strings.Cut(text, " ")
-	c.ID = id
-	if c.Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
-		return ledger.Claim{}, unexpected("home")
-	}
-	return c, nil
-}
-
 // Claims returns who has the homes of callers, in their order.
 func (h Homes) Claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim, error) {
 	all := make([]ledger.Claim, 0, len(of))
@@ -260,11 +251,13 @@ func (h Homes) claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim,
 		switch {
 		case errors.Is(err, goredis.Nil):
 			continue
-		case err == nil:
-			all[i], err = parseClaim(text)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, h.fault(err)
+		}
+		epoch, id, _ := strings.Cut(text, " ")
+		all[i].ID = id
+		if all[i].Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
+			return nil, unexpected("home")
 		}
 	}
 	return all, nil
