@@ -30,22 +30,14 @@ func TestDrained(t *testing.T) {
 	}
 	page, _, _ := a.Feed(grantOf("with a page")).Listen(0)
 	defer page.Stop()
-	id, err := a.ask(t, "with work", "runs on")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the turn", func() bool { return a.entry(t, "with work").Status == handoff.StatusStarted })
+	id := a.works(t, "with work", "runs on", handoff.StatusStarted)
 	served["with work"]()
 	served["in a call"]()
 	eventually(t, "a to know of b", a.Others)
 
 	limit, over := context.WithCancel(t.Context())
 	defer over()
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		a.Drain(limit, func(c handoff.Caller) bool { return c.User == "in a call" })
-	}()
+	drained := a.drain(limit, "in a call")
 	eventually(t, "b to take over what is open", func() bool { return b.had(grantOf("with work").Caller) != nil })
 	eventually(t, "who has a page to be let go of", func() bool { return a.had(grantOf("with a page").Caller) == nil })
 	for user, want := range map[string]string{
@@ -75,10 +67,7 @@ func TestDrained(t *testing.T) {
 		<-a.lost
 	}
 	close(w.let)
-	eventually(t, "the outcome", func() bool {
-		rec, err := b.Handoff(grantOf("with work"), string(id))
-		return err == nil && rec.Outcome == handoff.OutcomeResult
-	})
+	b.results(t, "with work", id)
 	if n := w.turnsOf("runs on"); n != 1 {
 		t.Errorf("%d turns", n)
 	}
@@ -92,22 +81,10 @@ func TestDrainedAsWorkBegins(t *testing.T) {
 	w.begin = make(chan struct{})
 	a, b := w.open("a"), w.open("b")
 	a.in.beginFor = time.Hour // the machine may stand still
-	for _, user := range []string{"alice", "bob"} {
-		if at := a.has(t, user); at != "a:8090" {
-			t.Fatalf("%s is at %s", user, at)
-		}
-	}
-	id, err := a.ask(t, "alice", "begins")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the start", func() bool { return a.entry(t, "alice").Status == handoff.StatusDispatching })
+	a.come(t, "alice", "bob")
+	id := a.works(t, "alice", "begins", handoff.StatusDispatching)
 	eventually(t, "a to know of b", a.Others)
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		a.Drain(t.Context(), func(handoff.Caller) bool { return false })
-	}()
+	drained := a.drain(t.Context())
 	eventually(t, "bob to be let go of", func() bool { return a.had(grantOf("bob").Caller) == nil })
 	time.Sleep(2 * drainEvery) // alice is looked at
 	if a.had(grantOf("alice").Caller) == nil {
@@ -117,10 +94,7 @@ func TestDrainedAsWorkBegins(t *testing.T) {
 	<-drained
 	eventually(t, "b to take over", func() bool { return b.had(grantOf("alice").Caller) != nil })
 	close(w.let)
-	eventually(t, "the outcome", func() bool {
-		rec, err := b.Handoff(grantOf("alice"), string(id))
-		return err == nil && rec.Outcome == handoff.OutcomeResult
-	})
+	b.results(t, "alice", id)
 }
 
 // TestDrainedWhileTheStoreIsAway: a home that the store could not be told to be free is no home that nobody serves: the
@@ -129,20 +103,12 @@ func TestDrainedWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	a, b := w.open("a"), w.open("b")
-	for _, user := range []string{"alice", "in a call"} {
-		if at := a.has(t, user); at != "a:8090" {
-			t.Fatalf("%s is at %s", user, at)
-		}
-	}
+	a.come(t, "alice", "in a call")
 	eventually(t, "a to know of b", a.Others)
 	a.held.deaf.Store(true)
 	limit, over := context.WithCancel(t.Context())
 	defer over()
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		a.Drain(limit, func(c handoff.Caller) bool { return c.User == "in a call" })
-	}()
+	drained := a.drain(limit, "in a call")
 	eventually(t, "alice to be let go of", func() bool { return a.had(grantOf("alice").Caller) == nil && !a.anyLeaving() })
 	if at := b.has(t, "alice"); at != "a:8090" {
 		t.Fatalf("the store has alice at %s", at)
@@ -162,9 +128,7 @@ func TestDrainedInACall(t *testing.T) {
 	w := newTown(t)
 	a := w.open("a")
 	w.open("b")
-	if at := a.has(t, "alice"); at != "a:8090" {
-		t.Fatalf("alice is at %s", at)
-	}
+	a.come(t, "alice")
 	eventually(t, "a to know of b", a.Others)
 	var over atomic.Bool
 	wrote := make(chan error, 1)
@@ -197,11 +161,7 @@ func TestDrainedOnceWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the choice to be on its way", func() bool { return a.held.setting.Load() == 1 })
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		a.Drain(t.Context(), func(handoff.Caller) bool { return false })
-	}()
+	drained := a.drain(t.Context())
 	eventually(t, "the home to be let go of", func() bool { return len(a.all()) == 0 })
 	goOn()
 	<-drained
@@ -233,18 +193,11 @@ func TestReleased(t *testing.T) {
 	a, b := w.open("a"), w.open("b")
 	request, end := context.WithCancel(t.Context())
 	defer end()
-	for _, user := range []string{"gone", "with work"} {
-		if at := a.has(t, user); at != "a:8090" {
-			t.Fatalf("%s is at %s", user, at)
-		}
-	}
+	a.come(t, "gone", "with work")
 	if _, err := a.Where(request, grantOf("served").Caller); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.ask(t, "with work", "runs on"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the turn", func() bool { return a.entry(t, "with work").Status == handoff.StatusStarted })
+	a.works(t, "with work", "runs on", handoff.StatusStarted)
 	a.release(time.Now().Add(idleFor / 2))
 	if len(a.all()) != 3 {
 		t.Errorf("%d homes are left too early", len(a.all()))

@@ -189,6 +189,47 @@ func (o *instance) ask(t *testing.T, user, words string) (handoff.RunID, error) 
 	})
 }
 
+// come lets callers come to an instance, which has them then.
+func (o *instance) come(t *testing.T, users ...string) {
+	t.Helper()
+	for _, user := range users {
+		if at := o.has(t, user); at != o.self.Address {
+			t.Fatalf("%s is at %s", user, at)
+		}
+	}
+}
+
+// works gives work, and waits until its entry has come that far.
+func (o *instance) works(t *testing.T, user, words string, until handoff.Status) handoff.RunID {
+	t.Helper()
+	id, err := o.ask(t, user, words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the work of "+user, func() bool { return o.entry(t, user).Status == until })
+	return id
+}
+
+// results waits until work has a result.
+func (o *instance) results(t *testing.T, user string, id handoff.RunID) {
+	t.Helper()
+	eventually(t, "the outcome of "+user, func() bool {
+		rec, err := o.Handoff(grantOf(user), string(id))
+		return err == nil && rec.Outcome == handoff.OutcomeResult
+	})
+}
+
+// drain lets an instance drain, until ctx ends at the latest; what it returns is closed when it has. Whoever is busy is
+// so by what lasts longer than a request.
+func (o *instance) drain(ctx context.Context, busy ...string) (drained chan struct{}) {
+	drained = make(chan struct{})
+	go func() {
+		defer close(drained)
+		o.Drain(ctx, func(c handoff.Caller) bool { return slices.Contains(busy, c.User) })
+	}()
+	return drained
+}
+
 // turnsOf is how many turns words have begun.
 func (w *world) turnsOf(words string) int {
 	w.mu.Lock()
@@ -231,12 +272,7 @@ func TestTakenOver(t *testing.T) {
 		if a.has(t, user) != "a:8090" || b.has(t, user) != "a:8090" {
 			t.Fatalf("%s is not where they are", user)
 		}
-		id, err := a.ask(t, user, user)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids[user] = id
-		eventually(t, "the turn of "+user, func() bool { return a.entry(t, user).Status == handoff.StatusStarted })
+		ids[user] = a.works(t, user, user, handoff.StatusStarted)
 	}
 	if b.has(t, "bob") != "b:8090" || a.has(t, "bob") != "b:8090" {
 		t.Error("bob is not where he came to")
@@ -253,10 +289,7 @@ func TestTakenOver(t *testing.T) {
 	t.Logf("all %d were taken over after %v", users, time.Since(killed))
 	close(w.let)
 	for user, id := range ids {
-		eventually(t, "the outcome of "+user, func() bool {
-			rec, err := b.Handoff(grantOf(user), string(id))
-			return err == nil && rec.Outcome == handoff.OutcomeResult
-		})
+		b.results(t, user, id)
 		if n := w.turnsOf(user); n != 1 {
 			t.Errorf("%s has %d turns", user, n)
 		}
@@ -272,14 +305,8 @@ func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	a, b := w.open("a"), w.open("b")
-	if at := a.has(t, "alice"); at != "a:8090" {
-		t.Fatalf("alice is at %s", at)
-	}
-	id, err := a.ask(t, "alice", "first")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the turn", func() bool { return a.entry(t, "alice").Status == handoff.StatusStarted })
+	a.come(t, "alice")
+	id := a.works(t, "alice", "first", handoff.StatusStarted)
 	if _, err := a.Start(t.Context(), grantOf("alice"), handoff.Request{
 		Key: "second", Target: handoff.Target{Server: "s", Thread: "made 1"}, Input: handoff.TextInput("second"),
 		Mode: handoff.ModeNext,
@@ -307,10 +334,7 @@ func TestHandedOver(t *testing.T) {
 	}
 	eventually(t, "b to take over", func() bool { return b.had(grantOf("alice").Caller) != nil })
 	close(w.let)
-	eventually(t, "the outcome", func() bool {
-		rec, err := b.Handoff(grantOf("alice"), string(id))
-		return err == nil && rec.Outcome == handoff.OutcomeResult
-	})
+	b.results(t, "alice", id)
 	if w.turnsOf("first") != 1 || w.turnsOf("second") != 0 {
 		t.Errorf("%d and %d turns", w.turnsOf("first"), w.turnsOf("second"))
 	}
@@ -323,9 +347,7 @@ func TestHeldUpInstance(t *testing.T) {
 	w := newTown(t)
 	a, b := w.open("a"), w.open("b")
 	caller := grantOf("alice").Caller
-	if at := a.has(t, "alice"); at != "a:8090" {
-		t.Fatalf("alice is at %s", at)
-	}
+	a.come(t, "alice")
 	goOn := make(chan func(), 1)
 	a.held.mu.Lock()
 	a.held.after = func(s ledger.Step) { // the store has it that the work is about to be sent; nothing is sent so far
@@ -375,9 +397,8 @@ func TestStoreAway(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	w.url = server.URL
 	a, b := w.open("a"), w.open("b")
-	if a.where(t, "alice") != "a:8090" || b.where(t, "bob") != "b:8090" {
-		t.Fatal("they are not where they came to")
-	}
+	a.come(t, "alice")
+	b.come(t, "bob")
 	homes := map[string]*home{"a": a.had(grantOf("alice").Caller), "b": b.had(grantOf("bob").Caller)}
 	server.Kill()
 	eventually(t, "both to cease to act", func() bool { return !a.in.mayAct() && !b.in.mayAct() })
