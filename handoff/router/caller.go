@@ -22,12 +22,12 @@ type caller struct {
 }
 
 func newCaller(r *Router, who handoff.Caller) *caller {
-	c := &caller{router: r, who: who, registry: registry{counts: r.counts, byKey: map[string]string{}}}
+	c := &caller{router: r, who: who, registry: registry{counts: r.cfg.Counts, byKey: map[string]string{}}}
 	pages := &c.feed.pages
 	c.registry.pages = pages
 	c.feed.registry, c.feed.questions = &c.registry, &c.questions
 	c.outbox.registry, c.outbox.feed = &c.registry, &c.feed
-	c.questions.pages, c.questions.counts, c.questions.open = pages, r.counts, map[handoff.QuestionID]*question{}
+	c.questions.pages, c.questions.counts, c.questions.open = pages, r.cfg.Counts, map[handoff.QuestionID]*question{}
 	c.stickies.pages = pages
 	c.stickies.inUse, c.stickies.chosen = map[stickyKey]handoff.Sticky{}, map[stickyKey]time.Time{}
 	c.stickies.unstored = map[stickyKey]stickyWrite{}

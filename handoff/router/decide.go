@@ -132,8 +132,9 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 	if err != nil {
 		return err
 	}
-	c.router.log.Info("question decided", zap.String("principal", c.who.Principal), zap.String("server", q.shown.Server),
-		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d.decision)), zap.String("by", d.by))
+	c.router.cfg.Log.Info("question decided", zap.String("principal", c.who.Principal),
+		zap.String("server", q.shown.Server), zap.String("handoff", q.shown.Handoff),
+		zap.String("decision", string(d.decision)), zap.String("by", d.by))
 	if d.allows() && !d.said.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, d.said.Add(handoff.YesFor))
@@ -152,7 +153,7 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
 		// goes on, and so does the wait.
 		give := func() error { return c.router.act(func() error { return q.give(ctx, d) }) }
-		err = c.router.queues.stop(q.shown.Handoff, give, func(err error, waiting []string) {
+		err = c.router.cfg.Queues.stop(q.shown.Handoff, give, func(err error, waiting []string) {
 			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
 				c.pause(waiting)
 			}
@@ -161,7 +162,7 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 		err = c.router.act(func() error { return q.give(ctx, d) })
 	}
 	if err == nil {
-		c.router.counts.answered.Add(d.by)
+		c.router.cfg.Counts.answered.Add(d.by)
 		c.answered(q, d.decision, d.by)
 		c.closed(id)
 		if d.call == "" && d.by != byNobody {
@@ -224,13 +225,13 @@ func (q *question) give(ctx context.Context, d decided) error {
 
 // writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
 func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written bool, err error) {
-	if c.router.auditor == nil {
+	if c.router.cfg.Auditor == nil {
 		return false, nil
 	}
 	rec, _ := c.registry.find(q.shown.Handoff)
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
-	err = c.router.auditor.Audit(ctx, handoff.AuditRecord{
+	err = c.router.cfg.Auditor.Audit(ctx, handoff.AuditRecord{
 		Who: c.who.String(), Call: d.call, Client: rec.Client, At: time.Now(),
 		Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
 		Decision: d.decision, Tier: d.tier.String(), By: d.by,
@@ -239,8 +240,8 @@ func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written
 	if err == nil {
 		return true, nil
 	}
-	c.router.counts.audits.Add(1)
-	c.router.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
+	c.router.cfg.Counts.audits.Add(1)
+	c.router.cfg.Log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
 	if d.allows() {
 		return false, handoff.Because(handoff.CodeStoreDown, "", err)
 	}

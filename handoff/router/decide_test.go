@@ -247,7 +247,7 @@ func TestMayNotAct(t *testing.T) {
 	d := &desk{}
 	r, _ := askingRouter(d, "q")
 	may := false
-	r.mayAct = func() bool { return may }
+	r.cfg.MayAct = func() bool { return may }
 	for _, decision := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline} {
 		err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: decision, by: handoff.ByPage})
 		if handoff.CodeOf(err) != handoff.CodeStoreDown || len(d.given) != 0 {

@@ -21,12 +21,12 @@ type reader interface {
 
 // readFrom reads the session with which a request goes on, as far as a grant may see it.
 func (c *caller) readFrom(ctx context.Context, g handoff.Grant, from handoff.Target) (handoff.Transcript, error) {
-	sessions, ok := c.router.fleet.(reader)
+	sessions, ok := c.router.cfg.Fleet.(reader)
 	if !ok {
 		return handoff.Transcript{}, handoff.Fault(handoff.CodeUnsupported, from.Server, "this fleet reads no sessions")
 	}
 	if from.Thread == "" {
-		t, err := c.router.fleet.Resolve(ctx, g, from)
+		t, err := c.router.cfg.Fleet.Resolve(ctx, g, from)
 		if err == nil {
 			err = c.loadStickies(ctx)
 		}

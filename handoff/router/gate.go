@@ -48,7 +48,7 @@ func (p pass) missed(at handoff.Attached) bool {
 // takePass asks for the gate of a thread. An error leaves open whether it was given.
 func (r *run) takePass(ctx context.Context, thread handoff.Target) (pass, error) {
 	asked := time.Now()
-	g, err := r.router.gates.TakeGate(ctx, thread, r.ID)
+	g, err := r.router.cfg.Gates.TakeGate(ctx, thread, r.ID)
 	if err != nil {
 		return pass{thread: thread}, handoff.Because(handoff.CodeStoreDown, "", err)
 	}
@@ -59,7 +59,7 @@ func (r *run) takePass(ctx context.Context, thread handoff.Target) (pass, error)
 // turn began which it does not tell of is attached again. It is called without the lock; the pass counts also with an
 // error.
 func (r *run) attachGated(ctx context.Context, target handoff.Target, have pass) (handoff.Attached, pass, error) {
-	if r.router.gates == nil {
+	if r.router.cfg.Gates == nil {
 		at, err := r.agents.attach(ctx, target)
 		return at, pass{}, err
 	}
@@ -110,7 +110,7 @@ func (r *run) mayStart(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 }
 
 // gated reports whether others could start a turn in the run's thread.
-func (r *run) gated() bool { return r.router.gates != nil && !r.alone }
+func (r *run) gated() bool { return r.router.cfg.Gates != nil && !r.alone }
 
 // awaitPass asks for the gate that another instance has, again and again until the run has it.
 func (r *run) awaitPass(ctx context.Context) (phase.Fact, *handoff.Error) {
@@ -142,13 +142,13 @@ func (r *run) leaveGate(f phase.Fact, before phase.State) {
 func (r *run) openGate() {
 	had, last := r.pass, r.turn
 	r.pass = pass{}
-	if r.router.gates == nil || had.thread.Thread == "" {
+	if r.router.cfg.Gates == nil || had.thread.Thread == "" {
 		return
 	}
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ioCtx), storeTimeout)
 		defer cancel()
-		if err := r.router.gates.FreeGate(ctx, had.thread, r.ID, last); err != nil {
+		if err := r.router.cfg.Gates.FreeGate(ctx, had.thread, r.ID, last); err != nil {
 			r.log.Debug("the start gate of a thread opens by itself", zap.Error(err))
 		}
 	})

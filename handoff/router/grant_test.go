@@ -67,12 +67,12 @@ func TestOwnersAreBounded(t *testing.T) {
 	r := NewRouter(Config{Caller: ladderCaller})
 	a, b := handoff.Caller{Principal: "a"}, handoff.Caller{Principal: "b"}
 	for i := range ledger.MaxOwned + 1 {
-		r.owners.made(a, handoff.Target{Server: "s", Project: "p", Thread: fmt.Sprint(i)})
+		r.cfg.Owners.made(a, handoff.Target{Server: "s", Project: "p", Thread: fmt.Sprint(i)})
 	}
 	last := fmt.Sprint(ledger.MaxOwned)
-	r.owners.made(b, handoff.Target{Server: "s", Thread: last})
-	if !r.owners.Hidden(b, "s", last) || r.owners.Hidden(b, "s", "0") ||
-		len(r.owners.by) > ledger.MaxOwned || len(r.owners.by) != len(r.owners.order) {
-		t.Errorf("%d are kept", len(r.owners.by))
+	r.cfg.Owners.made(b, handoff.Target{Server: "s", Thread: last})
+	if !r.cfg.Owners.Hidden(b, "s", last) || r.cfg.Owners.Hidden(b, "s", "0") ||
+		len(r.cfg.Owners.by) > ledger.MaxOwned || len(r.cfg.Owners.by) != len(r.cfg.Owners.order) {
+		t.Errorf("%d are kept", len(r.cfg.Owners.by))
 	}
 }

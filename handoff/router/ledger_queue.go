@@ -86,7 +86,7 @@ func (l *ledgerWriter) write(ctx context.Context) {
 			l.caller.router.pause(ctx, try)
 			try++
 		case err != nil:
-			l.caller.router.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
+			l.caller.router.cfg.Log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
 			l.giveUp(err)
 			return
 		case wrote:
@@ -136,7 +136,7 @@ func (l *ledgerWriter) writeOldest(ctx context.Context) (bool, error) {
 	case err != nil && retried(err):
 		return false, err
 	case err != nil:
-		l.caller.router.log.Warn(
+		l.caller.router.cfg.Log.Warn(
 			"the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err),
 		)
 	}
@@ -198,7 +198,7 @@ func (l *ledgerWriter) send(ctx context.Context, s ledger.Step) error {
 // advance writes a step. Of a store that came back empty it makes first what the step leads on from. Its
 // caller has the slot.
 func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
-	_, err := l.caller.router.ledger.Advance(ctx, s)
+	_, err := l.caller.router.cfg.Ledger.Advance(ctx, s)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
 		return err
 	}
@@ -212,10 +212,10 @@ func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
 	if before.To == "" || before.To == handoff.StatusDelivered {
 		return err
 	}
-	if _, err := l.caller.router.ledger.Advance(ctx, before); err != nil {
+	if _, err := l.caller.router.cfg.Ledger.Advance(ctx, before); err != nil {
 		return err
 	}
-	_, err = l.caller.router.ledger.Advance(ctx, s)
+	_, err = l.caller.router.cfg.Ledger.Advance(ctx, s)
 	return err
 }
 

@@ -65,7 +65,7 @@ func (a ack) wait(ctx context.Context) {
 
 // newLedgerWriter returns one for one handoff, or nil without a ledger. again: it may have been asked for before.
 func (c *caller) newLedgerWriter(key, owner, args string, again bool) *ledgerWriter {
-	if c.router.ledger == nil {
+	if c.router.cfg.Ledger == nil {
 		return nil
 	}
 	c.claims.take(key, owner)
@@ -147,7 +147,7 @@ func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.F
 
 // adopt becomes the owner of an entry that a former life of the router left.
 func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
-	e, err := l.caller.router.ledger.Advance(ctx, ledger.Step{
+	e, err := l.caller.router.cfg.Ledger.Advance(ctx, ledger.Step{
 		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
 	})
 	if err != nil {

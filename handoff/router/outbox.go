@@ -87,7 +87,7 @@ func (r *Router) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	a := &attendance{grant: g, listener: l}
 	c.feed.enter(a)
 	r.jobs.start(c.readStickies)
-	if r.ledger == nil || !r.jobs.start(func(ctx context.Context) { c.catchUp(ctx, a) }) {
+	if r.cfg.Ledger == nil || !r.jobs.start(func(ctx context.Context) { c.catchUp(ctx, a) }) {
 		c.outbox.tell()
 	}
 	return sync.OnceFunc(func() { c.leave(a) })
@@ -112,7 +112,7 @@ func (c *caller) catchUp(ctx context.Context, a *attendance) {
 func (c *caller) openEntries(ctx context.Context) ([]ledger.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return c.router.ledger.Open(ctx, c.who)
+	return c.router.cfg.Ledger.Open(ctx, c.who)
 }
 
 // leave keeps what the listener did not tell, and leaves its runs to another of the same caller, if there is one.
@@ -166,25 +166,25 @@ func (c *caller) keep(id string) {
 // notifyOutcome tells outside of calls, once, that work has ended and nobody heard how. What goes on without us has not
 // ended: the next life of the process tells of it.
 func (c *caller) notifyOutcome(id string) {
-	if c.router.notifier == nil || !c.outbox.has(id) {
+	if c.router.cfg.Notifier == nil || !c.outbox.has(id) {
 		return
 	}
 	rec, first := c.registry.notice(id)
 	if !first || rec.Outcome == handoff.OutcomeUnknown && rec.Error != nil && rec.Error.Code == handoff.CodeShutdown {
 		return
 	}
-	c.router.notifier.Notify(handoff.Notice{
+	c.router.cfg.Notifier.Notify(handoff.Notice{
 		Caller: c.who, Kind: handoff.NoticeOutcome, Handoff: id, Server: rec.Server, Title: rec.Title, Text: rec.Spoken,
 	})
 }
 
 // notifyQuestion tells outside of calls, once, that an agent waits.
 func (c *caller) notifyQuestion(id handoff.QuestionID) {
-	if c.router.notifier == nil {
+	if c.router.cfg.Notifier == nil {
 		return
 	}
 	if q, first := c.questions.notify(id); first {
-		c.router.notifier.Notify(handoff.Notice{
+		c.router.cfg.Notifier.Notify(handoff.Notice{
 			Caller: c.who, Kind: handoff.NoticeQuestion, Handoff: q.shown.Handoff, Question: id, Server: q.shown.Server,
 			Title: q.shown.Title, Text: wording.QuestionNotice(q.shown),
 		})

@@ -118,15 +118,15 @@ func (c client) record(id handoff.RunID) handoff.Record {
 
 // live runs a router, and gives it what the ledger has, as its home does.
 func live(ctx context.Context, r *Router) error {
-	if r.ledger == nil {
+	if r.cfg.Ledger == nil {
 		return r.Run(ctx)
 	}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	reading.Go(func() {
 		for try := 0; ; try++ {
-			left, err := r.ledger.OpenAll(ctx)
-			if err = errors.Join(err, r.owners.Read(ctx)); err == nil {
+			left, err := r.cfg.Ledger.OpenAll(ctx)
+			if err = errors.Join(err, r.cfg.Owners.Read(ctx)); err == nil {
 				r.TakeUp(ctx, left)
 				return
 			}

@@ -106,14 +106,14 @@ func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 	defer cancel()
 	page, err := r.past.History(ctx, c, ledger.HistoryQuery{Limit: maxRecalled})
 	if err != nil {
-		r.log.Warn("what was done before is not read", zap.Error(err))
+		r.cfg.Log.Warn("what was done before is not read", zap.Error(err))
 		return err
 	}
 	records := make([]handoff.Record, 0, len(page.Entries))
 	for _, e := range page.Entries {
 		rec, err := b.pastRecord(ctx, e)
 		if err != nil {
-			r.log.Warn("what was done before is not read", zap.Error(err))
+			r.cfg.Log.Warn("what was done before is not read", zap.Error(err))
 			return err
 		}
 		records = append(records, rec)

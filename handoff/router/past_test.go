@@ -123,7 +123,8 @@ func TestRecall(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text ||
-		handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" || past.Server != "s" {
+		handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" ||
+		past.Server != "s" {
 		t.Errorf("past %+v, %v", past, err)
 	}
 	if _, ok, err := r.Past(t.Context(), ladderCaller, "none"); ok || err != nil {

@@ -130,7 +130,7 @@ func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) 
 	case <-p.taken:
 	case p.taken <- struct{}{}: // from here on nobody can take it
 		if err := p.at.Agent.Close(); err != nil {
-			c.router.log.Debug("detach failed", zap.Error(err))
+			c.router.cfg.Log.Debug("detach failed", zap.Error(err))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) 
 func (c *caller) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
 	defer close(p.ready)
 	name, isCopy := cutPrefixFold(p.asked.Thread, copyOf)
-	p.target, p.err = c.router.fleet.Resolve(ctx, g, handoff.Target{Server: p.asked.Server, Thread: name})
+	p.target, p.err = c.router.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: p.asked.Server, Thread: name})
 	close(p.found)
 	t := p.target
 	if p.err != nil || isCopy || t.Thread == handoff.NewThread {
@@ -154,7 +154,7 @@ func (c *caller) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
 		}
 		t.Thread = s.Target.Thread
 	}
-	at, err := c.router.fleet.Attach(ctx, t)
+	at, err := c.router.cfg.Fleet.Attach(ctx, t)
 	if err != nil {
 		return // the request finds out by itself, and says it
 	}

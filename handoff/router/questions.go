@@ -279,9 +279,9 @@ func (c *caller) ask(r *run, q *question) {
 	if !q.shown.Words && a.Kind != handoff.QuestionCopy && slices.Contains(a.Decisions, handoff.DecisionAccept) {
 		q.shown.Risk = risk.Of(a, q.workspace).String()
 	}
-	q.shown.GivesUp = time.Now().Add(c.router.giveUp)
+	q.shown.GivesUp = time.Now().Add(c.router.cfg.GiveUp)
 	q.names, q.project = slices.Clone(c.router.registered(q.shown.Server).Names), r.rec.Project
-	c.questions.ask(q, c.router.giveUp, func() {
+	c.questions.ask(q, c.router.cfg.GiveUp, func() {
 		c.router.jobs.start(func(ctx context.Context) { c.giveUpOn(ctx, q) })
 	})
 	if !r.publish(handoff.RunAsked{Question: q.open()}) {
@@ -305,8 +305,8 @@ func (c *caller) giveUpOn(ctx context.Context, q *question) {
 		c.feed.publish(q.shown.Handoff, handoff.RunGaveUp{Question: q.shown})
 		return
 	}
-	c.router.log.Info("question not declined", zap.String("handoff", q.shown.Handoff), zap.Error(err))
-	c.questions.waitOn(q, c.router.askAgain)
+	c.router.cfg.Log.Info("question not declined", zap.String("handoff", q.shown.Handoff), zap.Error(err))
+	c.questions.waitOn(q, c.router.cfg.AskAgain)
 }
 
 // closeQuestions takes away everywhere what the agent of a run asked and nobody answered yet.

@@ -32,7 +32,7 @@ func (c *caller) adopt(ctx context.Context, entries []ledger.Entry) {
 }
 
 func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
-	l := c.newLedgerWriter(e.Key, c.router.ids.Next(), e.Args, false)
+	l := c.newLedgerWriter(e.Key, c.router.cfg.IDs.Next(), e.Args, false)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
@@ -53,7 +53,7 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 			c.restore(adopted, c.body(ctx, adopted), l)
 			return
 		case !retried(err):
-			c.router.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
+			c.router.cfg.Log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
 			l.release()
 			return
 		case !c.router.pause(ctx, try):
@@ -104,7 +104,7 @@ func (c *caller) body(ctx context.Context, e ledger.Entry) ledger.Body {
 	defer cancel()
 	body, _, err := c.router.past.Body(ctx, e.Caller, e.Key)
 	if err != nil {
-		c.router.log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
+		c.router.cfg.Log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
 	}
 	return body
 }
@@ -112,11 +112,11 @@ func (c *caller) body(ctx context.Context, e ledger.Entry) ledger.Body {
 // restore makes an entry known to its caller, and takes up a run that is not over.
 func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	if ledger.Made(e.Why) {
-		c.router.owners.made(e.Caller, e.Target)
+		c.router.cfg.Owners.made(e.Caller, e.Target)
 	}
 	id := e.ClientID
 	if id == "" { // it never came to a start
-		id = c.router.ids.Next()
+		id = c.router.cfg.IDs.Next()
 	}
 	rec := c.recordOf(e, id)
 	remember(&rec, body)

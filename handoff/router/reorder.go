@@ -26,7 +26,7 @@ func (r *Router) Move(_ context.Context, g handoff.Grant, id, before string) err
 	for _, open := range c.registry.runs() {
 		own[open.ID] = true
 	}
-	order := r.queues.move(id, before, own)
+	order := r.cfg.Queues.move(id, before, own)
 	if order == nil {
 		return handoff.Fault(handoff.CodeMalformed, "one of the two does not wait there any more", "")
 	}

@@ -61,25 +61,8 @@ type Config struct {
 // A Router takes one caller's requests to agents and publishes what comes of them. Of anybody else it knows nothing,
 // and takes nothing.
 type Router struct {
-	fleet    handoff.Fleet                     // Set once
-	stickies handoff.Stickies                  // Set once
-	ledger   ledger.Ledger                     // Set once; may be nil
-	past     ledger.History                    // Set once: what the ledger keeps beside its entries; may be nil
-	notifier handoff.Notifier                  // Set once; may be nil
-	auditor  handoff.Auditor                   // Set once; may be nil
-	giveUp   time.Duration                     // Set once
-	askAgain time.Duration                     // Set once
-	log      *zap.Logger                       // Set once
-	patience time.Duration                     // Set once
-	silence  time.Duration                     // Set once
-	gates    Gates                             // Set once; may be nil
-	mayAct   func() bool                       // Set once; see [Config.MayAct]
-	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
-	ids      *IDs                              // Set once; shared, like the next four
-	queues   *Queues                           // Set once
-	owners   *Owners                           // Set once
-	rates    *Rates                            // Set once
-	counts   *Counts                           // Set once
+	cfg  Config         // Set once; the ledger and the stickies count their round trips
+	past ledger.History // Set once: what the ledger keeps beside its entries; may be nil
 
 	mine *caller // Set once: of whom it serves
 
@@ -128,19 +111,13 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Ledger != nil {
 		cfg.Ledger = cfg.Counts.Timed(cfg.Ledger)
 	}
-	r := &Router{
-		fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, cfg.Counts.store},
-		log: cfg.Log, ids: cfg.IDs,
-		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
-		giveUp: cfg.GiveUp, askAgain: cfg.AskAgain, patience: cfg.Patience, silence: cfg.Silence, jitter: cfg.Jitter,
-		gates: cfg.Gates, mayAct: cfg.MayAct,
-		queues: cfg.Queues, owners: cfg.Owners, rates: cfg.Rates, counts: cfg.Counts,
-	}
+	cfg.Stickies = timedStickies{cfg.Stickies, cfg.Counts.store}
+	r := &Router{cfg: cfg, past: past}
 	r.mine = newCaller(r, cfg.Caller)
-	if r.ledger != nil {
+	if cfg.Ledger != nil {
 		r.recovered = make(chan struct{})
 	}
-	r.counts.add(r)
+	cfg.Counts.add(r)
 	return r
 }
 
@@ -269,7 +246,7 @@ func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
-	target, err := r.fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
+	target, err := r.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
 	if err != nil {
 		return err
 	}
@@ -341,7 +318,7 @@ var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.
 
 // pause waits before try number n (from 0). False means that ctx ended.
 func (r *Router) pause(ctx context.Context, n int) bool {
-	t := time.NewTimer(r.jitter(retries.Step(n)))
+	t := time.NewTimer(r.cfg.Jitter(retries.Step(n)))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -353,7 +330,7 @@ func (r *Router) pause(ctx context.Context, n int) bool {
 
 // act gives an agent something, unless somebody else may have the caller by now: that one decides what is given.
 func (r *Router) act(give func() error) error {
-	if !r.mayAct() {
+	if !r.cfg.MayAct() {
 		return handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
 	}
 	return give()
@@ -361,7 +338,7 @@ func (r *Router) act(give func() error) error {
 
 // registered returns what is configured of a server; a fleet that does not tell knows it by its name.
 func (r *Router) registered(server string) handoff.Registered {
-	if fleet, ok := r.fleet.(handoff.Registrar); ok {
+	if fleet, ok := r.cfg.Fleet.(handoff.Registrar); ok {
 		return fleet.Registered(server)
 	}
 	return handoff.Registered{Names: []string{server}}
@@ -370,7 +347,7 @@ func (r *Router) registered(server string) handoff.Registered {
 // Refuse is for a router that is not to run: it takes nothing, as one that has ended.
 func (r *Router) Refuse() {
 	r.jobs.refuse()
-	r.counts.remove(r)
+	r.cfg.Counts.remove(r)
 }
 
 // ErrMoved is the cause with which the context of [Router.Run] ends when the caller gets another home, which goes on
@@ -381,11 +358,11 @@ var ErrMoved = errors.New("the caller has another home")
 // outcome, unless that is for [ErrMoved], and Run returns after the last one.
 func (r *Router) Run(ctx context.Context) error {
 	var first []job
-	if r.ledger != nil {
+	if r.cfg.Ledger != nil {
 		first = []job{r.repeat}
 	}
 	r.jobs.run(ctx, first...)
-	r.counts.remove(r)
+	r.cfg.Counts.remove(r)
 	return nil
 }
 

@@ -90,10 +90,10 @@ func (c *caller) newRun(id string) *run {
 	w := &run{
 		router: r, caller: c, ID: id, rec: handoff.Record{ID: id}, changed: make(chan struct{}, 1),
 		span:  handoff.SpanOf(context.Background()),
-		log:   r.log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
-		claim: claim{queues: r.queues, id: id, caller: c.who},
+		log:   r.cfg.Log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
+		claim: claim{queues: r.cfg.Queues, id: id, caller: c.who},
 	}
-	w.agents.fleet = r.fleet
+	w.agents.fleet = r.cfg.Fleet
 	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
 	return w
 }
@@ -123,7 +123,7 @@ func (r *run) loop(ctx context.Context) {
 	r.endIO()
 	r.io.Wait()
 	r.agents.end(r.log)
-	r.span.End(codeOf(r.fault), "outcome", string(r.state.Outcome), "server", r.router.counts.label(r.rec.Server),
+	r.span.End(codeOf(r.fault), "outcome", string(r.state.Outcome), "server", r.router.cfg.Counts.label(r.rec.Server),
 		"why", string(r.rec.Why))
 	r.log.Info("handoff ended", zap.String("server", r.rec.Server), zap.String("thread", r.target.Thread),
 		zap.String("turn", string(r.turn)), zap.String("outcome", string(r.state.Outcome)),
@@ -322,7 +322,7 @@ func (r *run) do(a phase.Action) {
 		}
 	case phase.ActYield:
 		if r.state.Outcome == "" { // it moves; else its outcome was refused
-			r.router.queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
+			r.router.cfg.Queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
 			r.writer.leave()
 		}
 		r.log.Info("another life of the router has the run, and tells of it")

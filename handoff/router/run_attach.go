@@ -27,7 +27,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 		}
 		// A machine that was away when the names were resolved ahead may be back.
 		if r.agents.ahead == nil || err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
-			t, err = r.router.fleet.Resolve(ctx, r.grant, handoff.Target{Server: r.req.Target.Server, Thread: name})
+			t, err = r.router.cfg.Fleet.Resolve(ctx, r.grant, handoff.Target{Server: r.req.Target.Server, Thread: name})
 		}
 		if err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
 			err = r.caller.loadStickies(ctx)
@@ -143,7 +143,7 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 		if r.wait.lost.IsZero() {
 			r.wait.lost = time.Now()
 		}
-		if final(e) || time.Since(r.wait.lost) > r.router.patience {
+		if final(e) || time.Since(r.wait.lost) > r.router.cfg.Patience {
 			return phase.FactAttachFailed, e
 		}
 		r.attached.Running = "" // what runs there shows when the thread is attached again
@@ -166,9 +166,9 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 
 // create makes the thread that the words go to.
 func (r *run) create(ctx context.Context) (phase.Fact, *handoff.Error) {
-	t, make := r.target, r.router.fleet.Create
+	t, make := r.target, r.router.cfg.Fleet.Create
 	t.Thread = handoff.NewThread
-	if maker, ok := r.router.fleet.(handoff.Ephemeral); ok && r.req.Mode == handoff.ModeAside {
+	if maker, ok := r.router.cfg.Fleet.(handoff.Ephemeral); ok && r.req.Mode == handoff.ModeAside {
 		make = maker.CreateEphemeral
 	}
 	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) { return make(ctx, t) })
@@ -182,7 +182,7 @@ func (r *run) made(
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		if at, err = do(ctx); err == nil {
-			r.router.owners.made(r.caller.who, at.Target)
+			r.router.cfg.Owners.made(r.caller.who, at.Target)
 			r.agents.hold(at, nil)
 		}
 	}) {
@@ -257,7 +257,7 @@ func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
 	if r.caller.questions.offers(r.target) {
 		return phase.FactAttachFailed, offered()
 	}
-	if _, copies := r.router.fleet.(handoff.Forker); !copies {
+	if _, copies := r.router.cfg.Fleet.(handoff.Forker); !copies {
 		return phase.FactAttachFailed, e
 	}
 	title := cmp.Or(r.rec.Title, e.Subject)
@@ -318,7 +318,7 @@ func (o offer) Interrupt(context.Context, handoff.TurnID) error {
 func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.wait.reason = handoff.WaitsNot
 	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyCopy })
-	target, fleet := r.target, r.router.fleet
+	target, fleet := r.target, r.router.cfg.Fleet
 	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) {
 		if forker, ok := fleet.(handoff.Ephemeral); ok && copiesAside(r.req) {
 			return forker.ForkEphemeral(ctx, target, r.req.After)

@@ -13,7 +13,7 @@ import (
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the
 // outcome before it is detached.
 func (r *run) finish(fault *handoff.Error) {
-	r.router.queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
+	r.router.cfg.Queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
 	r.fault = outcomeFault(r.state, fault, r.rec)
 	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeCancelled && r.state.Noted {
 		// They were promised, and the next life of the process asks about them: as after a kill.

@@ -190,7 +190,7 @@ func (r *run) interrupt() {
 func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 	key, refused := r.claim.awaited, r.wait.joined.turn
 	for told := false; ; {
-		v := r.router.queues.look(key, r.ID, r.caller.who)
+		v := r.router.cfg.Queues.look(key, r.ID, r.caller.who)
 		joinable := v.same && r.req.Mode == handoff.ModeNow && (v.turn == "" || (v.turn != refused && v.control != nil))
 		switch {
 		case v.mine:

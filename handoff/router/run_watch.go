@@ -36,7 +36,7 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if r.state.Merged { // a turn of somebody else takes no more words of ours
 		controls = nil
 	}
-	r.router.queues.running(r.claim.held, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
+	r.router.cfg.Queues.running(r.claim.held, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
 	if r.watcher == nil {
 		r.watcher = &turnWatcher{run: r}
 	}
@@ -65,7 +65,7 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 			fact = phase.FactTurnGone
 		}
 		r.caller.closeQuestions(r.ID)
-		r.router.queues.running(r.claim.held, r.ID, runningTurn{})
+		r.router.cfg.Queues.running(r.claim.held, r.ID, runningTurn{})
 	}
 	return fact, fault
 }
@@ -76,7 +76,7 @@ func (w *turnWatcher) begin(ctx context.Context) (silent, unseen *time.Timer) {
 	if w.run.state.Seen {
 		w.unseen.Stop()
 	}
-	w.silent = time.AfterFunc(w.run.router.silence, func() { w.lapsed(ctx, phase.FactSilent) })
+	w.silent = time.AfterFunc(w.run.router.cfg.Silence, func() { w.lapsed(ctx, phase.FactSilent) })
 	return w.silent, w.unseen
 }
 
@@ -90,10 +90,10 @@ func (w *turnWatcher) lapsed(ctx context.Context, f phase.Fact) {
 	case ctx.Err() != nil:
 		return
 	case f == phase.FactSilent && len(r.caller.questions.of(r.ID)) > 0:
-		w.silent.Reset(r.router.silence)
+		w.silent.Reset(r.router.cfg.Silence)
 		return
 	case f == phase.FactUnseen:
-		r.router.queues.running(r.claim.held, r.ID, runningTurn{})
+		r.router.cfg.Queues.running(r.claim.held, r.ID, runningTurn{})
 	}
 	r.step(f, nil)
 }
@@ -108,7 +108,7 @@ func (w *turnWatcher) reported(ctx context.Context, u handoff.Update) (phase.Fac
 		return phase.FactNothing, nil
 	}
 	w.lost, w.rejoins = time.Time{}, 0
-	w.silent.Reset(r.router.silence)
+	w.silent.Reset(r.router.cfg.Silence)
 	if !r.state.Seen {
 		w.unseen.Stop()
 		r.step(phase.FactSeen, nil)
@@ -208,7 +208,7 @@ func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
 		w.lost = time.Now()
 		r.publish(handoff.RunLost{})
 	}
-	target, until, first := r.target, w.lost.Add(r.router.patience), w.rejoins
+	target, until, first := r.target, w.lost.Add(r.router.cfg.Patience), w.rejoins
 	w.rejoins++
 	var at handoff.Attached
 	var err error
@@ -236,7 +236,7 @@ func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
 
 // reconcile finds out whether a start ran whose acknowledgement was lost, or that never showed itself.
 func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
-	target, after, until := r.target, r.attempt.before, time.Now().Add(r.router.patience)
+	target, after, until := r.target, r.attempt.before, time.Now().Add(r.router.cfg.Patience)
 	var at handoff.Attached
 	var turn handoff.TurnID
 	var err error

@@ -57,7 +57,7 @@ func (r *Router) startAs(
 	if tooDeep != nil {
 		return "", tooDeep
 	}
-	w := c.newRun(r.ids.Next())
+	w := c.newRun(r.cfg.IDs.Next())
 	if req.Key == "" {
 		req.Key = w.ID
 	}
@@ -77,7 +77,7 @@ func (r *Router) startAs(
 			if begun, e = c.registry.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
 				return e
 			}
-			if e := r.rates.take(g, w.began); e != nil {
+			if e := r.cfg.Rates.take(g, w.began); e != nil {
 				return e
 			}
 			if !req.Unkept || req.Again { // else nobody asks again, and nothing is to be kept

@@ -178,14 +178,14 @@ func (c *caller) loadStickies(ctx context.Context) error {
 	if c.stickies.isLoaded() {
 		return nil
 	}
-	list, err := c.router.stickies.List(ctx, c.who)
+	list, err := c.router.cfg.Stickies.List(ctx, c.who)
 	if err != nil {
 		return err
 	}
 	c.stickies.set(list)
 	for _, s := range list {
 		if !s.Named {
-			c.router.owners.made(c.who, s.Target)
+			c.router.cfg.Owners.made(c.who, s.Target)
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func (c *caller) readStickies(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if err := c.loadStickies(ctx); err != nil {
-		c.router.log.Warn("sticky sessions not read", zap.String("principal", c.who.Principal), zap.Error(err))
+		c.router.cfg.Log.Warn("sticky sessions not read", zap.String("principal", c.who.Principal), zap.Error(err))
 	}
 }
 
@@ -220,13 +220,13 @@ func (c *caller) writeStickies(ctx context.Context) {
 		limited, cancel := detached(ctx)
 		var err error
 		if w.clear {
-			err = c.router.stickies.Clear(limited, c.who, w.sticky.Target)
+			err = c.router.cfg.Stickies.Clear(limited, c.who, w.sticky.Target)
 		} else {
-			err = c.router.stickies.Set(limited, c.who, w.sticky)
+			err = c.router.cfg.Stickies.Set(limited, c.who, w.sticky)
 		}
 		cancel()
 		if err != nil {
-			c.router.log.Warn("sticky session not stored", zap.String("principal", c.who.Principal),
+			c.router.cfg.Log.Warn("sticky session not stored", zap.String("principal", c.who.Principal),
 				zap.String("server", w.sticky.Target.Server), zap.Error(err))
 		}
 		if err != nil && retried(err) && ctx.Err() == nil {

@@ -26,7 +26,7 @@ func (r *Router) Stop(ctx context.Context, g handoff.Grant, id string) error {
 		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
 	c.feed.byHand(id, handoff.RunByHand{Deed: handoff.DeedStop})
-	c.pause(r.queues.behind(id))
+	c.pause(r.cfg.Queues.behind(id))
 	w.tell(phase.FactStop, nil)
 	return nil
 }

@@ -137,7 +137,7 @@ func TestStoppedAtAQuestion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{failing: tt.says}
 				r, q := askingRouter(d, "q")
-				r.fleet, r.stickies = slowFleet{}, noStickies{}
+				r.cfg.Fleet, r.cfg.Stickies = slowFleet{}, noStickies{}
 				begin(t, r)
 				ask := func(words string) string {
 					defer synctest.Wait()
@@ -166,8 +166,8 @@ func TestStoppedAtAQuestion(t *testing.T) {
 					w.tell(phase.FactStop, nil)
 				}
 				synctest.Wait()
-				if waits := r.queues.behind(second); tt.paused != (len(r.queues.all) == 0) || len(waits) != 0 {
-					t.Errorf("held are %v, behind it waits %v", r.queues.all, waits)
+				if waits := r.cfg.Queues.behind(second); tt.paused != (len(r.cfg.Queues.all) == 0) || len(waits) != 0 {
+					t.Errorf("held are %v, behind it waits %v", r.cfg.Queues.all, waits)
 				}
 			})
 		})

@@ -27,7 +27,7 @@ func TestCluster(t *testing.T) {
 		})
 	})
 	t.Run("about", func(t *testing.T) {
-		run(t, open(t, redis.Config{URL: c.URL, Shared: true}))
+		sessionstest.Run(t, open(t, redis.Config{URL: c.URL, Shared: true}))
 		testClusterAbout(t, c)
 	})
 }
@@ -234,7 +234,7 @@ func TestClusterWithoutANode(t *testing.T) {
 	c := sessionstest.StartCluster(t, 2, 0)
 	c.Nodes[0].Do("CONFIG SET cluster-node-timeout 1000")
 	s := open(t, redis.Config{URL: c.URL, Shared: true, Lease: time.Second})
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	there := callerAt(t, s, c.Nodes[0].Addr)
 	c.Nodes[1].Kill()
 	for !strings.Contains(c.Nodes[0].Ask("CLUSTER INFO"), "cluster_state:fail") {

@@ -248,7 +248,7 @@ func TestSharedOrNot(t *testing.T) {
 		cfg := redis.Config{URL: server.URL, Prefix: "p", Shared: shared}
 		s, err := redis.Open(t.Context(), cfg)
 		must(t, err)
-		ended := run(t, s)
+		ended := sessionstest.Run(t, s)
 		cfg.Shared = !shared
 		if _, err := redis.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "is in use by another") {
 			t.Errorf("beside one that shares (%v): %v", shared, err)

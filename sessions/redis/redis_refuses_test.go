@@ -56,7 +56,7 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			t.Parallel()
 			server := sessionstest.StartRedis(t)
 			s := open(t, redis.Config{URL: server.URL})
-			ended := run(t, s)
+			ended := sessionstest.Run(t, s)
 			for _, command := range states.begin {
 				server.Do(command)
 			}

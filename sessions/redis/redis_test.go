@@ -99,7 +99,7 @@ func TestRedisDiesAndReturns(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	must(t, s.Set(t.Context(), owner, sticky))
 	server.Kill()
 	for range 20 { // more than the pool has connections
@@ -132,7 +132,7 @@ func TestSecondOnTheSameRedis(t *testing.T) {
 	cfg := redis.Config{URL: server.URL}
 	first, err := redis.Open(t.Context(), cfg)
 	must(t, err)
-	ended := run(t, first)
+	ended := sessionstest.Run(t, first)
 	open(t, redis.Config{URL: server.URL, Prefix: "other"}) // another prefix is another store
 
 	host, _ := os.Hostname()
@@ -160,7 +160,7 @@ func TestLeaseLost(t *testing.T) {
 	cfg := redis.Config{URL: server.URL}
 	first := open(t, cfg)
 	second := open(t, cfg) // after 3 s the lease is free
-	ended := run(t, second)
+	ended := sessionstest.Run(t, second)
 	err := first.Run(expired(t))
 	if err == nil || !strings.Contains(err.Error(), "taken over") || first.LeasesLost() != 1 {
 		t.Fatalf("run: %v, %d leases lost", err, first.LeasesLost())

@@ -29,7 +29,7 @@ func TestPromisedIsReplicated(t *testing.T) {
 	t.Parallel()
 	server, replica := sessionstest.StartRedis(t), sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL, Shared: true, Lease: time.Second})
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	_, err := s.Homes().Take(t.Context(), owner, "")
 	must(t, err)
 	ledgerStep(t, s, handoff.StatusAccepted) // there is no replica

@@ -7,6 +7,8 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
+var must = sessionstest.Must
+
 // opened opens a store on a Redis of its own.
 func opened(t *testing.T) *Store {
 	t.Helper()
@@ -48,13 +50,5 @@ func TestKeyOfAnotherType(t *testing.T) {
 	must(t, s.client.Set(t.Context(), "switchboard:{owner}:sticky", "text", 0).Err())
 	if _, err := s.List(t.Context(), c); handoff.CodeOf(err) != handoff.CodeInternal {
 		t.Fatalf("list: %v", err)
-	}
-}
-
-// must ends a test that cannot go on after err.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

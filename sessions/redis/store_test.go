@@ -13,6 +13,7 @@ import (
 var (
 	owner  = sessionstest.Owner
 	sticky = sessionstest.Sticky
+	must   = sessionstest.Must
 )
 
 // open opens a store that is closed with the test.
@@ -31,15 +32,6 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// run runs the store until the returned function is called, which gives what Run returned.
-func run(t *testing.T, s *redis.Store) (ended func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	return func() error { cancel(); return <-done }
-}
-
 func wantSticky(t *testing.T, s *redis.Store, want ...handoff.Sticky) {
 	t.Helper()
 	got, err := s.List(t.Context(), owner)
@@ -54,7 +46,7 @@ func TestReopen(t *testing.T) {
 	for round := range 3 { // set; still there; still there after a life without changes
 		s, err := redis.Open(t.Context(), cfg)
 		must(t, err)
-		ended := run(t, s)
+		ended := sessionstest.Run(t, s)
 		if round == 0 {
 			must(t, s.Set(t.Context(), owner, sticky))
 		}
@@ -111,7 +103,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("nobody has it: %q, %v", holder, err)
 	}
 	s := open(t, cfg)
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	if holder, err := redis.Look(t.Context(), cfg); !strings.Contains(holder, ":") || err != nil {
 		t.Errorf("somebody has it: %q, %v", holder, err)
 	}
@@ -121,13 +113,5 @@ func TestLook(t *testing.T) {
 	_, err := redis.Look(t.Context(), redis.Config{URL: "redis://127.0.0.1:1/0"})
 	if handoff.CodeOf(err) != handoff.CodeUnreachable {
 		t.Errorf("nobody there: %v", err)
-	}
-}
-
-// must ends a test that cannot go on after err.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

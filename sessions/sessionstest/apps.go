@@ -95,7 +95,7 @@ func testAppEnds(t *testing.T, s Store) {
 	ended.Ends = time.Now().Add(-time.Second).UTC().Truncate(time.Millisecond)
 	for _, a := range []sessions.App{ended, lives} {
 		_, err := s.PutApp(t.Context(), a)
-		must(t, err)
+		Must(t, err)
 	}
 	noApp(t, s, "ended")
 	ok, err := s.ChangeApp(t.Context(), lives, ended.Next)

@@ -19,7 +19,7 @@ func testBroken(t *testing.T, s Store) {
 	begin := func(b *sessions.BrokenCalls, c handoff.Caller) string {
 		t.Helper()
 		last, there, err := b.Begin(ctx, c, began)
-		must(t, err)
+		Must(t, err)
 		var text strings.Builder
 		fmt.Fprint(&text, there)
 		for _, l := range last.Lines {
@@ -36,15 +36,15 @@ func testBroken(t *testing.T, s Store) {
 	broken := &handoff.BrokenCall{Began: began, Ended: time.Now(), Lines: []handoff.SaidLine{{Caller: true, Text: "words"}}}
 	want("at first", begin(calls, owner), "false")
 	want("beside an open one", begin(calls, owner), "false")
-	must(t, calls.End(ctx, owner, nil))
-	must(t, calls.End(ctx, owner, broken))
+	Must(t, calls.End(ctx, owner, nil))
+	Must(t, calls.End(ctx, owner, broken))
 	want("of somebody", begin(calls, other), "false")
 	want("after one that broke off", begin(calls, owner), "true true:words")
 	want("a second time", begin(calls, owner), "false")
-	must(t, calls.End(ctx, owner, nil))
-	must(t, calls.End(ctx, owner, nil))
+	Must(t, calls.End(ctx, owner, nil))
+	Must(t, calls.End(ctx, owner, nil))
 	want("after one that was hung up", begin(calls, owner), "false")
-	must(t, calls.End(ctx, owner, broken))
+	Must(t, calls.End(ctx, owner, broken))
 
 	want("after a restart, without history", begin(sessions.NewBrokenCalls(s, s), owner), "true")
 	say(t, s, owner, sessions.Said{ID: "old", At: began.Add(-time.Minute), Who: "you", Text: "before the call"},
@@ -52,10 +52,10 @@ func testBroken(t *testing.T, s Store) {
 		sessions.Said{ID: "2", At: began.Add(time.Second), Who: "voice", Text: "It runs."},
 		sessions.Said{ID: "bill", At: began.Add(time.Minute), Who: sessions.WhoCall, Text: "A call"}) // nobody said it
 	want("after a kill, with history", begin(sessions.NewBrokenCalls(s, s), owner), "true true:run it false:It runs.")
-	must(t, s.DropSaid(ctx, owner))
+	Must(t, s.DropSaid(ctx, owner))
 	again := sessions.NewBrokenCalls(s, s)
 	want("after history was deleted", begin(again, owner), "true")
-	must(t, again.End(ctx, owner, broken))
+	Must(t, again.End(ctx, owner, broken))
 	again.Forget(owner)
 	want("after it was, in this life", begin(again, owner), "true")
 }

@@ -10,9 +10,9 @@ import (
 // testCarried: the calls of the voice model's server are those that were kept last.
 func testCarried(t *testing.T, s Store) {
 	for _, ids := range [][]string{nil, {"rtc_1", "rtc_2"}, {"rtc_2"}, nil} {
-		must(t, sessions.CarriedCalls{Documents: s}.Keep(t.Context(), ids))
+		Must(t, sessions.CarriedCalls{Documents: s}.Keep(t.Context(), ids))
 		left, err := sessions.CarriedCalls{Documents: s}.Left(t.Context())
-		if must(t, err); !slices.Equal(left, ids) {
+		if Must(t, err); !slices.Equal(left, ids) {
 			t.Errorf("kept %q, and %q is left", ids, left)
 		}
 	}

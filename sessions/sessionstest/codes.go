@@ -21,13 +21,13 @@ func code(text string) sessions.Code {
 func spent(t *testing.T, s sessions.Codes, text string) bool {
 	t.Helper()
 	_, ok, err := s.SpendCode(t.Context(), sha256.Sum256([]byte(text)))
-	must(t, err)
+	Must(t, err)
 	return ok
 }
 
 func testCodeOnce(t *testing.T, s Store) {
 	made := code("once")
-	must(t, s.PutCode(t.Context(), made))
+	Must(t, s.PutCode(t.Context(), made))
 	got, ok, err := s.SpendCode(t.Context(), made.Sum)
 	if err != nil || !ok || got != made {
 		t.Fatalf("it is %+v, %v, %v; want %+v", got, ok, err, made)
@@ -37,7 +37,7 @@ func testCodeOnce(t *testing.T, s Store) {
 	}
 	over := code("over")
 	over.Ends = time.Now().Add(-time.Millisecond)
-	must(t, s.PutCode(t.Context(), over))
+	Must(t, s.PutCode(t.Context(), over))
 	if spent(t, s, "over") {
 		t.Error("one that has ended counts")
 	}
@@ -46,11 +46,11 @@ func testCodeOnce(t *testing.T, s Store) {
 func testCodesBounded(t *testing.T, s Store) {
 	other := code("of another key")
 	other.Key = sha256.Sum256([]byte("other"))
-	must(t, s.PutCode(t.Context(), other))
+	Must(t, s.PutCode(t.Context(), other))
 	for n := range sessions.MaxCodes + 1 {
 		c := code(fmt.Sprint("many ", n))
 		c.Ends = c.Ends.Add(time.Duration(n) * time.Second)
-		must(t, s.PutCode(t.Context(), c))
+		Must(t, s.PutCode(t.Context(), c))
 	}
 	for text, want := range map[string]bool{"many 0": false, "many 1": true, "of another key": true} {
 		if spent(t, s, text) != want {
@@ -61,7 +61,7 @@ func testCodesBounded(t *testing.T, s Store) {
 
 func testCodesNotGuessed(t *testing.T, s Store) {
 	for _, text := range []string{"early", "used"} {
-		must(t, s.PutCode(t.Context(), code(text)))
+		Must(t, s.PutCode(t.Context(), code(text)))
 	}
 	for range sessions.MaxGuesses - 1 {
 		spent(t, s, "wrong")
@@ -69,7 +69,7 @@ func testCodesNotGuessed(t *testing.T, s Store) {
 	if !spent(t, s, "used") { // a right one is no guess
 		t.Fatalf("after %d wrong codes a right one is void", sessions.MaxGuesses-1)
 	}
-	must(t, s.PutCode(t.Context(), code("late")))
+	Must(t, s.PutCode(t.Context(), code("late")))
 	spent(t, s, "wrong")
 	if spent(t, s, "early") {
 		t.Errorf("after %d wrong codes it counts", sessions.MaxGuesses)
@@ -85,7 +85,7 @@ func testCodeOneWins(t *testing.T, s Store) { TestCodesAtOnce(t, s, s) }
 func TestCodesAtOnce(t *testing.T, stores ...sessions.Codes) {
 	for n := range 20 {
 		text := fmt.Sprint("at once ", n)
-		must(t, stores[n%len(stores)].PutCode(t.Context(), code(text)))
+		Must(t, stores[n%len(stores)].PutCode(t.Context(), code(text)))
 		var won atomic.Int32
 		var all sync.WaitGroup
 		for _, s := range stores {

@@ -25,7 +25,7 @@ func login(principal, id, token string) sessions.Login {
 func put(t *testing.T, s sessions.Logins, all ...sessions.Login) {
 	t.Helper()
 	for _, l := range all {
-		must(t, s.PutLogin(t.Context(), l))
+		Must(t, s.PutLogin(t.Context(), l))
 	}
 }
 

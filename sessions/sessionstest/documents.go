@@ -18,7 +18,7 @@ func document(owner handoff.Caller, id, body string) sessions.Document {
 
 func putDocument(t *testing.T, s sessions.Documents, d sessions.Document) {
 	t.Helper()
-	must(t, s.PutDocument(t.Context(), d))
+	Must(t, s.PutDocument(t.Context(), d))
 }
 
 func wantDocument(t *testing.T, s sessions.Documents, want sessions.Document) {
@@ -72,7 +72,7 @@ func testLevels(t *testing.T, s Store) {
 	other := handoff.Caller{Principal: "nobody"}
 	for _, level := range []handoff.SpeechLevel{"", handoff.LevelQuiet, handoff.LevelChatty} {
 		if level != "" {
-			must(t, levels.SetLevel(t.Context(), owner, level))
+			Must(t, levels.SetLevel(t.Context(), owner, level))
 		}
 		for c, want := range map[handoff.Caller]handoff.SpeechLevel{owner: level, other: ""} {
 			if got, err := levels.Level(t.Context(), c); got != want || err != nil {

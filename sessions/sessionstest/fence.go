@@ -39,9 +39,9 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 	kept := sessions.Document{Owner: c, ID: "kept", Body: []byte("kept"), Ends: time.Now().Add(time.Hour)}
 	sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "kept"}, Since: time.Now().UTC()}
 	line := sessions.Said{ID: "kept", At: time.Now(), Who: "you", Text: "kept"}
-	must(t, over.Former.PutDocument(t.Context(), kept))
-	must(t, over.Former.Set(t.Context(), c, sticky))
-	must(t, over.Former.AddSaid(t.Context(), c, []sessions.Said{line}))
+	Must(t, over.Former.PutDocument(t.Context(), kept))
+	Must(t, over.Former.Set(t.Context(), c, sticky))
+	Must(t, over.Former.AddSaid(t.Context(), c, []sessions.Said{line}))
 	latter, end := over.Latter(t)
 	opened(t, latter, before...)
 	before = append(before, walk(latter, "k5", handoff.StatusAccepted))
@@ -87,7 +87,7 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 	said, errSaid := latter.Said(t.Context(), c, sessions.SaidQuery{})
 	_, there, errKept := latter.Document(t.Context(), c, "kept")
 	_, made, errMade := latter.Document(t.Context(), c, "another")
-	must(t, errors.Join(errList, errSaid, errKept, errMade))
+	Must(t, errors.Join(errList, errSaid, errKept, errMade))
 	if len(list) != 1 || list[0] != sticky || len(said.Lines) != 1 || said.Lines[0].ID != "kept" || !there || made {
 		t.Errorf("what is kept has changed: %v, %v, %v, %v", list, said.Lines, there, made)
 	}

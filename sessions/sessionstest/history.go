@@ -31,7 +31,7 @@ func pages(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery) (all
 	t.Helper()
 	for range 1000 {
 		page, err := l.History(t.Context(), c, q)
-		must(t, err)
+		Must(t, err)
 		if q.Limit > 0 && len(page.Entries) > q.Limit {
 			t.Fatalf("%d on a page of %d", len(page.Entries), q.Limit)
 		}
@@ -211,7 +211,7 @@ func testUnheard(t *testing.T, l Store) {
 		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
 		s.Set.ClientID = s.Key
 		e, err := l.Advance(t.Context(), s)
-		must(t, err)
+		Must(t, err)
 		all = append(all, e)
 	}
 	opened(t, l, all[over:]...)
@@ -236,7 +236,7 @@ func testNameless(t *testing.T, l Store) {
 		s := LedgerStep(key, "a", to)
 		s.Caller, s.At = nobody, since.Add(at)
 		e, err := l.Advance(t.Context(), s)
-		must(t, err)
+		Must(t, err)
 		return e
 	}
 	open := func(want ...ledger.Entry) {

@@ -26,11 +26,11 @@ func wantMachines(t *testing.T, s Store, want ...sessions.Machine) {
 func testMachineLife(t *testing.T, s Store) {
 	wantMachines(t, s)
 	mini, mac := machine(2, "mini"), machine(1, "mac \x00 ü")
-	must(t, s.PutMachine(t.Context(), mini))
-	must(t, s.PutMachine(t.Context(), mac))
+	Must(t, s.PutMachine(t.Context(), mini))
+	Must(t, s.PutMachine(t.Context(), mac))
 	wantMachines(t, s, mac, mini) // the one that joined first first
 	mini.Name, mini.Body = "studio", []byte("{}")
-	must(t, s.PutMachine(t.Context(), mini))
+	Must(t, s.PutMachine(t.Context(), mini))
 	wantMachines(t, s, mac, mini)
 	for i, want := range []bool{true, false} {
 		if ok, err := s.DropMachine(t.Context(), mac.Key); err != nil || ok != want {

@@ -13,7 +13,7 @@ import (
 func wantRecords(t *testing.T, s sessions.Records, kind string, want ...string) {
 	t.Helper()
 	all, err := s.Records(t.Context(), kind)
-	must(t, err)
+	Must(t, err)
 	var got []string
 	for _, r := range all {
 		if r.Kind != kind {
@@ -31,10 +31,10 @@ func testRecordLife(t *testing.T, s Store) {
 	for _, r := range []sessions.Record{
 		{Kind: "keys", Name: "b ü", Body: []byte("one \x00")}, {Kind: "keys", Name: "a"}, {Kind: "other", Name: "a", Body: []byte("x")},
 	} {
-		must(t, s.PutRecord(t.Context(), r))
+		Must(t, s.PutRecord(t.Context(), r))
 	}
 	wantRecords(t, s, "keys", "a ", "b ü one \x00")
-	must(t, s.PutRecord(t.Context(), sessions.Record{Kind: "keys", Name: "a", Body: []byte("two")}))
+	Must(t, s.PutRecord(t.Context(), sessions.Record{Kind: "keys", Name: "a", Body: []byte("two")}))
 	wantRecords(t, s, "keys", "a two", "b ü one \x00")
 	for i, want := range []bool{true, false} {
 		if ok, err := s.DropRecord(t.Context(), "keys", "a"); err != nil || ok != want {

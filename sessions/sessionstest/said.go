@@ -18,7 +18,7 @@ func said(t *testing.T, s sessions.Conversations, c handoff.Caller, q sessions.S
 	texts := []string{}
 	for {
 		page, err := s.Said(context.WithoutCancel(t.Context()), c, q)
-		must(t, err)
+		Must(t, err)
 		for _, l := range page.Lines {
 			texts = append(texts, l.Text)
 		}
@@ -31,7 +31,7 @@ func said(t *testing.T, s sessions.Conversations, c handoff.Caller, q sessions.S
 
 func say(t *testing.T, s sessions.Conversations, c handoff.Caller, lines ...sessions.Said) {
 	t.Helper()
-	must(t, s.AddSaid(t.Context(), c, lines))
+	Must(t, s.AddSaid(t.Context(), c, lines))
 }
 
 func testSaidPages(t *testing.T, s Store) {
@@ -86,7 +86,7 @@ func testSaidOnce(t *testing.T, s Store) {
 		!strings.HasPrefix(got[0], "éé") {
 		t.Errorf("%d lines, %d bytes", len(got), len(strings.Join(got, "")))
 	}
-	must(t, s.DropSaid(t.Context(), owner))
+	Must(t, s.DropSaid(t.Context(), owner))
 	if got, theirs := said(t, s, owner, sessions.SaidQuery{}), said(t, s, other,
 		sessions.SaidQuery{Search: "somebody"}); len(got) != 0 || len(theirs) != 1 {
 		t.Errorf("after all was dropped: %q, and of somebody %q", got, theirs)

@@ -86,7 +86,7 @@ func testOrder(t *testing.T, s Store) {
 		set(t, s, owner, one)
 	}
 	got, err := s.List(t.Context(), owner)
-	must(t, err)
+	Must(t, err)
 	var servers []string
 	for _, one := range got {
 		servers = append(servers, one.Target.Server)
@@ -106,7 +106,7 @@ func testClear(t *testing.T, s Store) {
 		}
 	}
 	list(t, s, owner, at("bigpc", "", "thread-1"), at("bigpc", "api", "thread-2"), at("laptop", "", "thread-3"))
-	must(t, s.Clear(t.Context(), owner, handoff.Target{Server: "bigpc", Thread: "another"}))
+	Must(t, s.Clear(t.Context(), owner, handoff.Target{Server: "bigpc", Thread: "another"}))
 	list(t, s, owner, at("bigpc", "api", "thread-2"), at("laptop", "", "thread-3"))
 }
 
@@ -137,7 +137,7 @@ func testCallers(t *testing.T, s Store) {
 	for i, c := range hostile() {
 		list(t, s, c, at("bigpc", "", fmt.Sprint("thread-", i)))
 	}
-	must(t, s.Clear(t.Context(), hostile()[1], handoff.Target{Server: "bigpc"}))
+	Must(t, s.Clear(t.Context(), hostile()[1], handoff.Target{Server: "bigpc"}))
 	for i, c := range hostile() {
 		if i != 1 {
 			list(t, s, c, at("bigpc", "", fmt.Sprint("thread-", i)))

@@ -128,7 +128,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 func Opened[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
 	s, err := open(t.Context())
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -146,10 +146,19 @@ var Sticky = handoff.Sticky{
 // Owner is the caller of most tests.
 var Owner = owner
 
-// must ends a test that cannot go on after err.
-func must(t testing.TB, err error) {
+// Must ends a test that cannot go on after err.
+func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Run runs a store until the returned function is called, which gives what Run returned.
+func Run(t *testing.T, s interface{ Run(context.Context) error }) (ended func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return func() error { cancel(); return <-done }
 }

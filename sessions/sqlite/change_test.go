@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/sessions/sessionstest"
 )
+
+var must = sessionstest.Must
 
 // TestChangeLeavesNothingOpen: however a change ends, nothing of it is written, and the one connection takes the next.
 func TestChangeLeavesNothingOpen(t *testing.T) {
@@ -64,13 +67,5 @@ func TestChangeLeavesNothingOpen(t *testing.T) {
 				t.Fatalf("%d rows of it are written, %v", n, err)
 			}
 		})
-	}
-}
-
-// must ends a test that cannot go on after err.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

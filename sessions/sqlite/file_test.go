@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,19 +22,10 @@ import (
 	"switchboard/sessions/sqlite"
 )
 
-// run runs the store until the returned function is called, which gives what Run returned.
-func run(t *testing.T, s *sqlite.Store) (ended func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	return func() error { cancel(); return <-done }
-}
-
 // runFor runs the store for a while. Longer than it takes to do everything is only many rounds.
 func runFor(t *testing.T, s *sqlite.Store, d time.Duration) {
 	t.Helper()
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	time.Sleep(d)
 	must(t, ended())
 }
@@ -70,7 +60,7 @@ func TestReopen(t *testing.T) {
 			must(t, s.Set(t.Context(), owner, sticky))
 			remembered(t, dir)
 		}
-		ended := run(t, s)
+		ended := sessionstest.Run(t, s)
 		wantSticky(t, s, sticky)
 		if err := ended(); err != nil {
 			t.Fatalf("run: %v", err)
@@ -93,7 +83,7 @@ func TestModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, sqlite.Config{Dir: dir})
 	must(t, s.Set(t.Context(), owner, sticky))
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	for s.Copies() == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -300,7 +290,7 @@ func TestManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
 	must(t, err)
-	ended := run(t, s)
+	ended := sessionstest.Run(t, s)
 	var all sync.WaitGroup
 	for i := range handoffs {
 		all.Go(func() {

@@ -13,6 +13,7 @@ import (
 var (
 	owner  = sessionstest.Owner
 	sticky = sessionstest.Sticky
+	must   = sessionstest.Must
 )
 
 // open opens a store that is closed with the test.
@@ -38,12 +39,4 @@ func TestFence(t *testing.T) {
 				return s, func() { _ = s.Close() } // again with the test
 			}}
 	})
-}
-
-// must ends a test that cannot go on after err.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
