@@ -136,6 +136,14 @@ func TestAskedAgain(t *testing.T) {
 		if id, err := r.Start(ctx, ladderGrant, req); handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("before: %s, %v", id, err)
 		}
+		if err := r.Stop(ctx, ladderGrant, "former-1"); handoff.CodeOf(err) != handoff.CodeStoreDown {
+			t.Errorf("stopped before: %v", err)
+		}
+		work.Go(func() { // it was found, and waits to be told
+			if err := r.Stop(ctx, ladderGrant, "former-1"); handoff.CodeOf(err) != handoff.CodeWorkEnded {
+				t.Errorf("stopped meanwhile: %v", err)
+			}
+		})
 		work.Go(func() {
 			if id, err := r.Start(ctx, ladderGrant, req); err != nil || id != "former-1" {
 				t.Errorf("meanwhile: %s, %v", id, err)
