@@ -106,6 +106,9 @@ func (s *serving) take(e handoff.Event) {
 		s.heard.over, s.heard.wordless, s.heard.hushed = s.loud, true, false
 		s.evidence.Spoke(e)
 	case handoff.Quiet:
+		if s.loud && e.On {
+			s.heard.quieted = time.Now()
+		}
 		s.loud = !e.On
 	case handoff.Heard:
 		if e.Typed && e.Began.IsZero() {
@@ -113,13 +116,14 @@ func (s *serving) take(e handoff.Event) {
 		}
 		if e.Typed {
 			s.words.Add(1)
+			s.heard.over = s.loud || time.Since(s.heard.quieted) < typedInto
 			e.Shown = s.cfg.Shown != nil && s.cfg.Shown(s.grant)
 		}
 		s.heard.add(e, time.Now())
 		s.evidence.Heard(e)
 		s.heard.wordless = s.heard.wordless && e.Typed
-		s.heard.hushed = s.heard.over && !e.Typed && consent.Hush(e.Text)
-		s.pace(meant(e))
+		s.heard.hushed = s.heard.over && consent.Hush(e.Text)
+		s.pace(s.meant(e))
 		s.halt()
 		s.judgeAll()
 		return
@@ -134,14 +138,14 @@ func (s *serving) take(e handoff.Event) {
 }
 
 // meant is what the schedule is told of something that the caller said. What they type is never a mere backchannel, nor
-// is what could not be written down.
-func meant(e handoff.Heard) speech.Event {
+// is what could not be written down. A "stop" that they type into silence is not for the voice.
+func (s *serving) meant(e handoff.Heard) speech.Event {
 	switch {
-	case e.Typed, e.Lost:
-	case consent.Backchannel(e.Text):
+	case e.Lost:
+	case !e.Typed && consent.Backchannel(e.Text):
 		return speech.Backchannel{}
-	case consent.Hush(e.Text):
-		return speech.Hush{Began: e.Began}
+	case consent.Hush(e.Text) && (s.heard.over || !e.Typed):
+		return speech.Hush{Began: e.Began, Typed: e.Typed}
 	}
 	return e
 }
@@ -226,6 +230,10 @@ func (s *serving) effect(x speech.Effect) {
 const (
 	maxWords    = 6    // last utterances, given to agents as context
 	maxWordSize = 2000 // bytes of one
+
+	// typedInto is for how long what is typed counts as typed into speech that is over: a page stops the sound as it
+	// sends the words.
+	typedInto = time.Second
 )
 
 // A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is
@@ -233,7 +241,8 @@ const (
 type hearing struct {
 	words    []string  // oldest first, at most maxWords
 	spoke    time.Time // the newest beginning of anything they said
-	over     bool      // they began it while somebody spoke
+	over     bool      // they began it while somebody spoke, or typed it into that
+	quieted  time.Time // when both sides became quiet last
 	wordless bool      // and its words have not come
 	due      time.Time // until then they are waited for
 	hushed   bool      // or it only asked for quiet

@@ -73,7 +73,10 @@ type (
 	// [handoff.Heard].
 	Backchannel struct{}
 	// Hush: the caller asked for quiet, and for nothing else. Likewise. Began is when they began to.
-	Hush struct{ Began time.Time }
+	Hush struct {
+		Began time.Time
+		Typed bool
+	}
 	// Sentence: the caller's sentence was over at this time. The voice tells it with a request.
 	Sentence struct{ At time.Time }
 	// Wake: the time of the last [DoWake] has come. An extra one does no harm.

@@ -221,6 +221,9 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case Backchannel:
 		s.sentence, s.wordless = now, false
 	case Hush:
+		if e.Typed {
+			s.heardCaller()
+		}
 		s.sentence, s.wordless, s.hushed = now, false, began(e.Began, now)
 		s.hush()
 	case handoff.Quiet:
