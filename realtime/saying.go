@@ -269,7 +269,8 @@ func (s *saying) clientAsks(event []byte) {
 		a.event = events.Set(patched, "event_id", events.Quote(a.eventID))
 	}
 	s.asks[tag] = a
-	s.tell(floor.ClientAsked{Ask: tag, Apart: gjson.GetBytes(event, "response.input").IsArray()})
+	s.tell(floor.ClientAsked{Ask: tag, Apart: gjson.GetBytes(event, "response.input").IsArray(),
+		Instructed: gjson.GetBytes(event, "response.instructions").String() != ""})
 }
 
 // tooManyAsks refuses an ask of so many bytes where too much waits, and reports whether it did.

@@ -46,10 +46,10 @@ type (
 		Need     handoff.Floor
 	}
 	// ClientAsked: the client sent a response.create for the default conversation. Apart: the response will read
-	// nothing of it.
+	// nothing of it. Instructed: it brings instructions of its own, and the response may tell nothing else.
 	ClientAsked struct {
-		Ask   string
-		Apart bool
+		Ask               string
+		Apart, Instructed bool
 	}
 	// Created: a response began; Tag is its ask, "" for voice detection.
 	Created struct{ Response, Tag string }

@@ -82,12 +82,13 @@ type carrier struct {
 
 // An ask is one response.create.
 type ask struct {
-	ID     string
-	client bool
-	apart  bool // it reads nothing of the conversation: our speech cannot ride on it
-	speech []*pendingSpeech
-	pulled bool // we cancelled it: the caller was speaking, or it has nothing to say any more
-	moot   bool // what it asks for is being said
+	ID         string
+	client     bool
+	apart      bool // it reads nothing of the conversation: our speech cannot ride on it
+	instructed bool // it brings its own instructions: ours rides on it only where we cannot ask
+	speech     []*pendingSpeech
+	pulled     bool // we cancelled it: the caller was speaking, or it has nothing to say any more
+	moot       bool // what it asks for is being said
 }
 
 const (
@@ -122,7 +123,7 @@ func (f *Floor) Step(e Event) []Effect {
 	case Uttered:
 		f.uttered(e)
 	case ClientAsked:
-		f.held = append(f.held, &ask{ID: e.Ask, client: true, apart: e.Apart})
+		f.held = append(f.held, &ask{ID: e.Ask, client: true, apart: e.Apart, instructed: e.Instructed})
 	case Created:
 		f.created(e)
 	case Ended:
@@ -369,10 +370,8 @@ func (f *Floor) decide() {
 		}
 		f.held = f.held[1:]
 		if !a.apart {
-			a.speech = f.resolve(func(w *pendingSpeech) bool { return f.manual || w.from.joined() })
-			for _, c := range f.carriers { // the client has asked for what it owed
-				c.shared = c.shared && c.theirs > 0
-			}
+			a.speech = f.resolve(func(w *pendingSpeech) bool { return f.manual || !a.instructed && w.from.joined() })
+			f.alone(false) // the client has asked for what it owed
 		}
 		f.send(EffectForward, a)
 		return

@@ -30,6 +30,8 @@ func TestMixedResponses(t *testing.T) {
 			{whole("r3", "c2"), "given n"}},
 		"other speech does not wait": {{answer("n"), ""}, {wants("m"), "ask a1"}, {Created{"r2", "a1"}, ""},
 			{whole("r2", "a1"), "given m"}},
+		"with its own instructions": {{answer("n"), ""}, {Output{"w"}, ""},
+			{ClientAsked{Ask: "c1", Instructed: true}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), "ask a1"}},
 		"apart": {{answer("n"), ""}, {Output{"w"}, ""},
 			{ClientAsked{Ask: "c1", Apart: true}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), ""}},
 	} {
