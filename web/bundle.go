@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -37,7 +38,7 @@ func bundle(files map[string]file) error {
 		style.String(),
 		api.TransformOptions{Loader: api.LoaderCSS, MinifyWhitespace: true, MinifySyntax: true},
 	)
-	if err := failed("style sheets", css.Errors); err != nil {
+	if err := failed("style sheets", css.Errors, css.Warnings); err != nil {
 		return err
 	}
 	made["page-"+sumOf(css.Code)[:8]+".css"] = css.Code
@@ -95,11 +96,14 @@ func scriptsOf(files map[string]file) (map[string][]byte, error) {
 	return made, failed("modules", result.Errors)
 }
 
-func failed(what string, errs []api.Message) error {
-	if len(errs) == 0 {
+// failed is the error of a bundle. A style sheet must not be warned of either: a brace too few puts all that follows
+// under a condition, and looks right wherever that holds.
+func failed(what string, found ...[]api.Message) error {
+	all := slices.Concat(found...)
+	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("bundle the page's %s: %s", what, errs[0].Text)
+	return fmt.Errorf("bundle the page's %s: %s", what, all[0].Text)
 }
 
 // sumOf is a short name of what is in a file.

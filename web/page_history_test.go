@@ -101,18 +101,23 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	workedYesterday(w)
+	added := w.desk.past.Entries[0]
+	added.Key, added.Accepted = "k4", added.Accepted.Add(-3*time.Minute)
+	added.Facts.Why, added.Facts.Prompt = handoff.WhyAdded, "Also the docs."
+	w.desk.past.Entries = append(w.desk.past.Entries, added)
 	w.desk.did[0].Output = strings.Repeat("=== RUN TestOne ", 20) + "\nok 42" // wider than any of it
 	p := loggedIn(t, w, 1280, 800, nil)
 	p.Click("History")
-	p.Until(`document.querySelectorAll("#history .past-work").length === 3`)
+	p.Until(`document.querySelectorAll("#history .past-work").length === 4`)
 	const tones = `[...document.querySelectorAll(".past-work .pill")].map((p) => p.dataset.tone).join(" ")`
-	if got := eval[string](p, tones); got != "plain warn flat" {
+	if got := eval[string](p, tones); got != "plain warn flat plain" {
 		t.Errorf("where it is not known how the tests ended, and where they failed: %q", got)
 	}
 	p.Shows("Tests fail")
+	p.Until(`document.querySelectorAll(".past-work .pill")[3].textContent === "Added"`) // to other work: it is none of its own
 	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
 	p.Shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
-	p.Until(tones + ` === "good warn flat"`) // what it ran tells
+	p.Until(tones + ` === "good warn flat plain"`) // what it ran tells
 	p.Click("What it did (2)")
 	for _, text := range []string{"the whole answer", "go test ./...", "ok 42", "+const b"} {
 		p.Shows(text)

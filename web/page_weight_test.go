@@ -123,3 +123,18 @@ func TestPageStandsStill(t *testing.T) {
 		}
 	}
 }
+
+// TestBundleWantsWholeSheets: a brace too few puts all sheets that follow under one condition, which browsers take.
+func TestBundleWantsWholeSheets(t *testing.T) {
+	t.Parallel()
+	files := map[string]file{"main.js": {}, "pcm.js": {}}
+	for name, body := range map[string]string{
+		"index.html": `  <link rel="stylesheet" href="page/wide.css">` + "\n",
+		"wide.css":   "@media (max-width: 1079px) { p { margin: 0 }\n",
+	} {
+		files[name] = newFile(name, []byte(body))
+	}
+	if err := bundle(files); err == nil || !strings.Contains(err.Error(), `Expected "}"`) {
+		t.Errorf("bundle: %v", err)
+	}
+}

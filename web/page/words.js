@@ -96,9 +96,10 @@ const declined = ({ declined: told, answers }) => told ?? ["decline", "stop"].in
  * how they ended, or where what it asked for was declined.
  */
 export function outcomeWords(record) {
-  const { outcome, tests } = record;
+  const { outcome, tests, why } = record;
   switch (outcome) {
     case "result":
+      if (why === "added") return { text: "Added", tone: "plain" }; // its words are part of other work
       if (declined(record)) return { text: "Declined", tone: "flat" };
       return tests === "failed" ? { text: "Tests fail", tone: "warn" } : { text: "Done", tone: tests === "unknown" ? "plain" : "good" };
     case "failed": return { text: "Failed", tone: "bad" };
