@@ -59,6 +59,7 @@ type options struct {
 	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show the agents' questions, or answer one."`
 
 	verb  string
+	asks  asker           // the verb; nil: it is none that speaks to a running service
 	given map[string]bool // names of the flags on the command line
 }
 
@@ -91,6 +92,7 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 		return nil, false, problems{{place{name: "switchboard"}, mistyped(err, args)}}
 	}
 	o.verb, _, _ = strings.Cut(parsed.Command(), " ")
+	o.asks, _ = parsed.Selected().Target.Interface().(asker)
 	for _, step := range parsed.Path {
 		if step.Flag != nil {
 			o.given[step.Flag.Name] = true
@@ -183,11 +185,15 @@ func hideFlags(app *kong.Kong, verb string) {
 	case "init", "add", "login", "key", "audit", "mcp", "join", "leave":
 		names = append(names, "listen", "redis", "model-url", "model", "codex", "version")
 	case "simulate":
-		names = append(names, "config", "listen")
-		fallthrough
-	case "servers", "machines", "sessions", "read", "work", "status", "handoff", "stop", "answer", "apps", "invite",
-		"remove", "rename", "reload":
-		names = append(names, "redis", "model-url", "model", "codex", "version")
+		names = append(names, "config", "listen", "redis", "model-url", "model", "codex", "version")
+	default:
+		i := slices.IndexFunc(app.Model.Children, func(n *kong.Node) bool {
+			_, asks := n.Target.Interface().(asker)
+			return asks && (n.Name == verb || slices.Contains(n.Aliases, verb))
+		})
+		if i >= 0 {
+			names = append(names, "redis", "model-url", "model", "codex", "version")
+		}
 	}
 	for _, f := range app.Model.Flags {
 		f.Hidden = f.Hidden || slices.Contains(names, f.Name)

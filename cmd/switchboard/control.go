@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 )
 
@@ -21,7 +20,7 @@ const (
 	controlFile   = "control"       // a Unix socket in the state directory: who may open it is trusted
 	maxSocketPath = 103             // bytes; the smallest bound among the systems
 	controlWithin = 5 * time.Second // for one request, but for those to the API
-	maxControl    = 4 << 10         // bytes of a request or an answer
+	maxControl    = 4 << 10         // bytes of a request
 )
 
 // control is what the verbs of the same user ask of a running service.
@@ -72,10 +71,10 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.HandleFunc("GET /joined", c.joined)
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
-		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
-		var link string
+		var name, link string
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControl)).Decode(&name)
 		if err == nil {
-			link, err = c.link(r.Context(), string(name))
+			link, err = c.link(r.Context(), name)
 		}
 		tellVerb(w, link, err)
 	})
@@ -112,18 +111,16 @@ func (c control) machine(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // a verb that left is not told
 }
 
-// verbAnswer is what a verb is answered.
-type verbAnswer struct {
-	Link  string `json:"link,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
+// tellVerb answers a verb of this program, or says what is wrong in the words that it prints.
 func tellVerb(w http.ResponseWriter, link string, err error) {
-	a := verbAnswer{Link: link}
 	if err != nil {
-		a.Error = words(err)
+		w.WriteHeader(http.StatusInternalServerError)
+		_ = json.NewEncoder(w).Encode(map[string]any{ // a verb that left is not told
+			"error": handoff.Problem{Code: handoff.CodeInternal, Message: words(err)},
+		})
+		return
 	}
-	_ = json.NewEncoder(w).Encode(a) // a verb that left is not told
+	_ = json.NewEncoder(w).Encode(map[string]string{"link": link})
 }
 
 // errNobody: no service runs with this state directory.
@@ -136,31 +133,17 @@ func controlTransport(dir string) *http.Transport {
 	}}
 }
 
-// askService asks the service that runs with a state directory.
-func askService(ctx context.Context, dir, path, body string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, controlWithin)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control"+path, strings.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	resp, err := (&http.Client{Transport: controlTransport(dir)}).Do(r)
+// hereClient speaks to the service that runs with a state directory.
+func hereClient(state, key string) *verbs.Client {
+	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
+}
+
+// orNobody says of an error where it means that no service runs with this state directory.
+func orNobody(err error) error {
 	if _, dial := errors.AsType[*net.OpError](err); dial {
-		return "", errNobody
+		return errNobody
 	}
-	if err != nil {
-		return "", fmt.Errorf("ask the running Switchboard: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }() // only read from
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxControl))
-	var a verbAnswer
-	if err = errors.Join(err, json.NewDecoder(bytes.NewReader(text)).Decode(&a)); err != nil {
-		return "", fmt.Errorf("ask the running Switchboard: %w", err)
-	}
-	if a.Error != "" {
-		return "", errors.New(a.Error)
-	}
-	return a.Link, nil
+	return err
 }
 
 // keyVerb makes a key and prints it, or revokes those of a principal; a running service knows at once.
@@ -195,7 +178,9 @@ func keyVerb(ctx context.Context, s *settings, dir, principal string, revoke boo
 	if _, err := fmt.Fprintln(stdout, line); err != nil {
 		return err
 	}
-	if _, err := askService(ctx, dir, "/keys", ""); err != nil && !errors.Is(err, errNobody) {
+	ctx, cancel := context.WithTimeout(ctx, controlWithin)
+	defer cancel()
+	if err := orNobody(hereClient(dir, "").ReadKeys(ctx)); !errors.Is(err, errNobody) {
 		return err
 	}
 	return nil

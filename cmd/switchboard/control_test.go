@@ -164,16 +164,14 @@ func TestControlSocket(t *testing.T) {
 	served := control{link: func(_ context.Context, name string) (string, error) { return "to " + name, nil }, keys: func(context.Context) error { return errors.New("no keys") }, api: http.NotFoundHandler()}.serve(&http.Server{})
 	go func() { _ = served.Serve(second) }()
 	defer func() { _ = served.Close() }()
-	if link, err := askService(t.Context(), dir, "/login", "me"); link != "to me" || err != nil {
+	here := hereClient(dir, "")
+	if link, err := here.Login(t.Context(), "me"); link != "to me" || err != nil {
 		t.Errorf("got %q, %v", link, err)
 	}
-	if _, err := askService(t.Context(), dir, "/keys", ""); err == nil || err.Error() != "no keys" {
+	if err := here.ReadKeys(t.Context()); err == nil || err.Error() != "no keys" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := askService(t.Context(), dir, "/nowhere", ""); err == nil {
-		t.Error("an unknown verb")
-	}
-	if _, err := askService(t.Context(), t.TempDir(), "/login", ""); !errors.Is(err, errNobody) {
+	if _, err := hereClient(t.TempDir(), "").Login(t.Context(), ""); !errors.Is(orNobody(err), errNobody) {
 		t.Errorf("nobody there: %v", err)
 	}
 	if _, err := listenControl(filepath.Join(dir, strings.Repeat("long", 30))); err == nil || !strings.Contains(err.Error(), "too long") {

@@ -75,7 +75,7 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	case "simulate":
 		return o.Simulate.run(ctx, stdout, stderr)
 	}
-	if _, speaks := o.reach(); speaks {
+	if o.asks != nil {
 		return clientVerb(ctx, o, env, stdout, stderr)
 	}
 	s, err := loadSettings(o, env)
@@ -88,11 +88,13 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	}
 	switch o.verb {
 	case "login":
-		link, err := askService(ctx, state, "/login", o.Login.Name)
+		ctx, cancel := context.WithTimeout(ctx, controlWithin)
+		defer cancel()
+		link, err := hereClient(state, "").Login(ctx, o.Login.Name)
 		if err == nil {
 			_, err = fmt.Fprintln(stdout, link)
 		}
-		return err
+		return orNobody(err)
 	case "key":
 		return keyVerb(ctx, s, state, o.Key.Name, o.Key.Revoke, stdout)
 	case "audit": // also beside a Switchboard that runs

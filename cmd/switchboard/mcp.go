@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 )
 
@@ -28,10 +26,7 @@ func mcpPipe(ctx context.Context, state string, in io.Reader, out io.Writer) err
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "mcp")
 	resp, err := controlTransport(state).RoundTrip(r)
-	if _, dial := errors.AsType[*net.OpError](err); dial {
-		return errNobody
-	}
-	if err != nil {
+	if err := orNobody(err); err != nil {
 		return fmt.Errorf("ask the running Switchboard: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }() // which ends the session

@@ -28,6 +28,14 @@ type reachFlags struct {
 	JSON    bool   `name:"json" help:"Print the JSON of the API."`
 }
 
+func (f reachFlags) reach() reachFlags { return f }
+
+// An asker is a verb that speaks to a running service.
+type asker interface {
+	reach() reachFlags
+	ask(ctx context.Context, t *verbs.Terminal) error
+}
+
 type serversVerb struct {
 	reachFlags
 }
@@ -37,6 +45,8 @@ func (serversVerb) Help() string {
 	return examples("switchboard servers", "switchboard servers --json",
 		"switchboard servers --url https://bigpc.tail1234.ts.net --key-file ~/.switchboard.key")
 }
+
+func (serversVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Servers(ctx) }
 
 type sessionsVerb struct {
 	reachFlags
@@ -50,6 +60,10 @@ func (sessionsVerb) Help() string {
 	return examples("switchboard sessions", "switchboard sessions bigpc --query auth", "switchboard sessions --limit 500")
 }
 
+func (v sessionsVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	return t.Sessions(ctx, v.Server, v.Query, v.Limit)
+}
+
 type readVerb struct {
 	reachFlags
 	Server  string `arg:"" name:"machine" help:"The machine."`
@@ -60,6 +74,10 @@ type readVerb struct {
 // Help shows examples.
 func (readVerb) Help() string {
 	return examples(`switchboard read bigpc "auth refactor"`, `switchboard read bigpc auth --limit 200 | less`)
+}
+
+func (v readVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	return t.Read(ctx, v.Server, v.Session, v.Limit)
 }
 
 type handoffVerb struct {
@@ -98,12 +116,18 @@ func (workVerb) Help() string {
 		"2m2vm344-3."
 }
 
+func (v workVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	return t.Work(ctx, v.Server, v.Limit)
+}
+
 type statusVerb struct {
 	reachFlags
 }
 
 // Help shows examples.
 func (statusVerb) Help() string { return examples("switchboard status", "switchboard status --json") }
+
+func (statusVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Status(ctx) }
 
 type appsVerb struct {
 	reachFlags
@@ -115,6 +139,13 @@ func (appsVerb) Help() string {
 	return examples("switchboard apps", "switchboard apps --revoke k7s2mfaq3xbd") +
 		"\n\nPrograms such as ChatGPT are let in on the page, where mcp.oauth is true. Work that one gave goes on when it " +
 		"is disconnected."
+}
+
+func (v appsVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	if v.Revoke != "" {
+		return t.RevokeApp(ctx, v.Revoke)
+	}
+	return t.Apps(ctx)
 }
 
 type stopVerb struct {
@@ -130,6 +161,10 @@ func (stopVerb) Help() string {
 		"paused; paused work that is stopped is dropped."
 }
 
+func (v stopVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	return t.Stop(ctx, v.What, v.All)
+}
+
 type inviteVerb struct {
 	reachFlags
 	Name string `arg:"" help:"What you will call the machine."`
@@ -142,6 +177,8 @@ func (inviteVerb) Help() string {
 		"takes one of the owner that says approve: all."
 }
 
+func (v inviteVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Invite(ctx, v.Name) }
+
 type removeVerb struct {
 	reachFlags
 	Name string `arg:"" name:"machine" help:"The machine. Its agents go on there, and it does not come back."`
@@ -149,6 +186,8 @@ type removeVerb struct {
 
 // Help shows examples.
 func (removeVerb) Help() string { return examples("switchboard remove mini") }
+
+func (v removeVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Remove(ctx, v.Name) }
 
 type reloadVerb struct {
 	reachFlags
@@ -160,6 +199,8 @@ func (reloadVerb) Help() string {
 		"\n\nMachines, keys and limits take effect, all or none of them, and work goes on. What needs a restart is named."
 }
 
+func (reloadVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.ShowReload(ctx) }
+
 type renameVerb struct {
 	reachFlags
 	Name string `arg:"" name:"machine" help:"The machine."`
@@ -168,6 +209,10 @@ type renameVerb struct {
 
 // Help shows examples.
 func (renameVerb) Help() string { return examples("switchboard rename mini studio") }
+
+func (v renameVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	return t.Rename(ctx, v.Name, v.To)
+}
 
 type answerVerb struct {
 	reachFlags
@@ -182,6 +227,8 @@ func (answerVerb) Help() string {
 		"With a key, it takes one that says approve: true. What is risky takes a tap on the page."
 }
 
+func (v answerVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Answer(ctx, v.Words) }
+
 // Exit codes of work, beside those of the program.
 const (
 	exitStopped  = 3
@@ -193,18 +240,6 @@ const (
 // examples is what the help of a verb ends with.
 func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(lines, "\n\n  ") }
 
-// reach returns the flags that verbs share which speak to a running service; false: this is none of them.
-func (o *options) reach() (flags reachFlags, speaks bool) {
-	flags, speaks = map[string]reachFlags{
-		"servers": o.Servers.reachFlags, "sessions": o.Sessions.reachFlags, "read": o.Read.reachFlags,
-		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags, "work": o.Work.reachFlags,
-		"status": o.Status.reachFlags, "stop": o.Stop.reachFlags, "apps": o.Apps.reachFlags,
-		"invite": o.Invite.reachFlags, "remove": o.Remove.reachFlags, "rename": o.Rename.reachFlags,
-		"reload": o.Reload.reachFlags,
-	}[o.verb]
-	return flags, speaks
-}
-
 // errLeft means that somebody left a verb that was not done.
 var errLeft = errors.New("left")
 
@@ -214,52 +249,15 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	if err != nil {
 		return err
 	}
-	flags, _ := o.reach()
-	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: flags.JSON, Name: "switchboard"}
+	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.asks.reach().JSON, Name: "switchboard"}
 	if terminal(os.Stdin) && terminal(stderr) {
 		t.Ask = func(ctx context.Context, prompt string) (string, error) { return ask(ctx, os.Stdin, stderr, prompt) }
 	}
-	err = o.ask(ctx, t)
+	err = o.asks.ask(ctx, t)
 	if _, ended := errors.AsType[outcomeError](err); err != nil && !ended && ctx.Err() != nil {
 		return errLeft
 	}
 	return err
-}
-
-// ask runs a verb that speaks to a running service.
-func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
-	switch o.verb {
-	case "servers":
-		return t.Servers(ctx)
-	case "sessions":
-		return t.Sessions(ctx, o.Sessions.Server, o.Sessions.Query, o.Sessions.Limit)
-	case "read":
-		return t.Read(ctx, o.Read.Server, o.Read.Session, o.Read.Limit)
-	case "answer":
-		return t.Answer(ctx, o.Answer.Words)
-	case "work":
-		return t.Work(ctx, o.Work.Server, o.Work.Limit)
-	case "status":
-		return t.Status(ctx)
-	case "apps":
-		if o.Apps.Revoke != "" {
-			return t.RevokeApp(ctx, o.Apps.Revoke)
-		}
-		return t.Apps(ctx)
-	case "invite":
-		return t.Invite(ctx, o.Invite.Name)
-	case "remove":
-		return t.Remove(ctx, o.Remove.Name)
-	case "reload":
-		return t.ShowReload(ctx)
-	case "rename":
-		return t.Rename(ctx, o.Rename.Name, o.Rename.To)
-	case "stop":
-		return t.Stop(ctx, o.Stop.What, o.Stop.All)
-	case "handoff":
-		return o.Handoff.do(ctx, t)
-	}
-	return fmt.Errorf("the verb %s is not wired", o.verb)
 }
 
 // An outcomeError is that work has no result; what became of it was shown.
@@ -281,8 +279,8 @@ func (e outcomeError) exitCode() int {
 	return exitFailed
 }
 
-// do gives work, shows it or ends it.
-func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
+// ask gives work, shows it or ends it.
+func (h handoffVerb) ask(ctx context.Context, t *verbs.Terminal) error {
 	var outcome handoff.Outcome
 	var err error
 	switch named := cmp.Or(h.Follow, h.Stop) != ""; {
@@ -368,7 +366,7 @@ func typed(text string) error { return problems{{place{name: "switchboard"}, tex
 // client finds the service that a verb speaks to: the one that --url names, else the one that runs with this state
 // directory, else the one that would listen where the settings say.
 func (o *options) client(env func(string) string) (*verbs.Client, error) {
-	flags, _ := o.reach()
+	flags := o.asks.reach()
 	key := strings.TrimSpace(env(ownerKey))
 	if flags.KeyFile != "" {
 		var err error
@@ -398,11 +396,6 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 		return nil, err
 	}
 	return dialAt(baseOf(s.Listen, s.TLS != tlsSettings{}), key)
-}
-
-// hereClient speaks to the service that runs with a state directory.
-func hereClient(state, key string) *verbs.Client {
-	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
 }
 
 // serving reports whether a service of ours runs with a state directory: who has it in another user's is told no key.

@@ -106,7 +106,16 @@ func (c *Client) call(ctx context.Context, method, path string, body any, header
 
 // get reads JSON into a value, and returns the JSON itself.
 func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
-	text, err := c.call(ctx, http.MethodGet, path, nil, nil)
+	return c.read(ctx, http.MethodGet, path, nil, into)
+}
+
+// post asks for something to be done and reads the JSON of the answer into a value. It returns the JSON itself.
+func (c *Client) post(ctx context.Context, path string, body, into any) ([]byte, error) {
+	return c.read(ctx, http.MethodPost, path, body, into)
+}
+
+func (c *Client) read(ctx context.Context, method, path string, body, into any) ([]byte, error) {
+	text, err := c.call(ctx, method, path, body, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +158,19 @@ func (c *Client) Where(ctx context.Context) (string, error) {
 	return answer.Base, err
 }
 
+// Login returns a link that logs a principal in, of the service that runs here; "" is the owner.
+func (c *Client) Login(ctx context.Context, principal string) (string, error) {
+	var answer struct{ Link string }
+	_, err := c.post(ctx, "/login", principal, &answer)
+	return answer.Link, err
+}
+
+// ReadKeys has the service that runs here read the keys again that were made.
+func (c *Client) ReadKeys(ctx context.Context) error {
+	_, err := c.call(ctx, http.MethodPost, "/keys", struct{}{}, nil)
+	return err
+}
+
 // Joined returns the servers of machines that joined the service that runs here, whoever may use them.
 func (c *Client) Joined(ctx context.Context) (names []string, err error) {
 	_, err = c.get(ctx, "/joined", &names)
@@ -162,9 +184,6 @@ func (c *Client) Test(ctx context.Context, server string) (took time.Duration, a
 		Took    int64  `json:"took_ms"`
 		Address string `json:"address"`
 	}
-	text, err := c.call(ctx, http.MethodPost, "/machines/"+url.PathEscape(server)+"/test", struct{}{}, nil)
-	if err == nil {
-		err = json.Unmarshal(text, &answer)
-	}
+	_, err = c.post(ctx, "/machines/"+url.PathEscape(server)+"/test", struct{}{}, &answer)
 	return time.Duration(answer.Took) * time.Millisecond, answer.Address, err
 }

@@ -4,9 +4,9 @@
 //
 // It must not know how the service is reached, nor decide about work: the service decides, and words the errors too.
 //
-// A verb is a struct with its flags and help in cmd/switchboard/verbs.go, its field of options and its name in
-// hideFlags (config_flags.go), its line in reach and in ask (verbs.go), and a method of [Terminal]. A verb that needs
-// no running service has a line in do (main.go) instead of the last three.
+// A verb is a struct with its flags, its help and its ask in cmd/switchboard/verbs.go, its field of options
+// (config_flags.go), and a method of [Terminal]. A verb that needs no running service has a line in do (main.go)
+// instead of ask and the method.
 //
 // # Concurrency
 //

@@ -11,13 +11,10 @@ import (
 
 // Invite prints the command with which another machine joins.
 func (t *Terminal) Invite(ctx context.Context, name string) error {
-	text, err := t.call(ctx, http.MethodPost, "/fleet/machines", map[string]string{"name": name}, nil)
+	var answer struct{ Command, URL string }
+	text, err := t.post(ctx, "/fleet/machines", map[string]string{"name": name}, &answer)
 	if err != nil || t.JSON {
 		return t.orLine(text, err)
-	}
-	var answer struct{ Command, URL string }
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return fmt.Errorf("what answers there is no Switchboard: %w", err)
 	}
 	if _, err := fmt.Fprintln(t.Out, Plain(answer.Command)); err != nil {
 		return err
@@ -50,14 +47,8 @@ type Reloaded struct {
 
 // Reload has the service read its settings again.
 func (c *Client) Reload(ctx context.Context) (told Reloaded, err error) {
-	text, err := c.call(ctx, http.MethodPost, "/fleet/settings/reload", struct{}{}, nil)
-	if err != nil {
-		return told, err
-	}
-	if err := json.Unmarshal(text, &told); err != nil {
-		return told, fmt.Errorf("what answers there is no Switchboard: %w", err)
-	}
-	return told, nil
+	_, err = c.post(ctx, "/fleet/settings/reload", struct{}{}, &told)
+	return told, err
 }
 
 // ShowReload has the service read its settings again, and prints what has changed.
