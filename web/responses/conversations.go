@@ -64,9 +64,7 @@ func (s *conversations) items(
 	})
 	switch {
 	case at < 0:
-		f := bad("", "", "Item with id '"+handoff.Clip(name, 80)+"' not found in the conversation.")
-		f.Status = http.StatusNotFound
-		return f
+		return notFound("", "", "Item with id '"+handoff.Clip(name, 80)+"' not found in the conversation.")
 	case r.Method == http.MethodGet:
 		writeJSON(w, http.StatusOK, c.Items[at])
 		return nil
@@ -105,7 +103,11 @@ func (s *conversations) addItems(w http.ResponseWriter, g handoff.Grant, c conve
 	return nil
 }
 
-// serve answers the requests for a conversation or its items.
+// conversation answers the requests for a conversation or its items.
+func (a *API) conversation(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
+	return a.conversations.serve(w, r, g, id, body)
+}
+
 func (s *conversations) serve(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
 	if g.Caller.Nameless() {
 		return faultOf(handoff.Fault(handoff.CodeNotGranted, "a conversation needs a caller with a name", ""))
@@ -201,8 +203,7 @@ func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []by
 // read returns a conversation that the grant may know of.
 func (s *conversations) read(ctx context.Context, g handoff.Grant, id string) (conversation, *fault) {
 	var c conversation
-	gone := bad("conversation_not_found", "", "Conversation with id '"+handoff.Clip(id, 80)+"' not found.")
-	gone.Status = http.StatusNotFound
+	gone := notFound("conversation_not_found", "", "Conversation with id '"+handoff.Clip(id, 80)+"' not found.")
 	if !strings.HasPrefix(id, conversationPrefix) || len(id) > 128 {
 		return c, gone
 	}

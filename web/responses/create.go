@@ -24,7 +24,7 @@ const (
 )
 
 // create answers POST /v1/responses.
-func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, body []byte) *fault {
+func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ string, body []byte) *fault {
 	req, f := readRequest(body)
 	if f != nil {
 		return f
@@ -166,16 +166,8 @@ func (a *API) model(ctx context.Context, g handoff.Grant, name string) (handoff.
 			return handoff.Target{Server: name}, nil
 		}
 	}
-	f := bad(
-		"model_not_found",
-		"model",
-		"The model '"+handoff.Clip(
-			name,
-			80,
-		)+"' does not exist or you do not have access to it. GET /v1/models lists what there is.",
-	)
-	f.Status = http.StatusNotFound
-	return handoff.Target{}, f
+	return handoff.Target{}, notFound("model_not_found", "model", "The model '"+handoff.Clip(name, 80)+
+		"' does not exist or you do not have access to it. GET /v1/models lists what there is.")
 }
 
 // goOn lets the run continue a response.

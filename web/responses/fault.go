@@ -35,7 +35,12 @@ func bad(code, param, message string) *fault {
 func unsupported(param, message string) *fault { return bad("unsupported_parameter", param, message) }
 
 func missing(id string) *fault {
-	f := bad("", "", "Response with id '"+handoff.Clip(id, 80)+"' not found.")
+	return notFound("", "", "Response with id '"+handoff.Clip(id, 80)+"' not found.")
+}
+
+// notFound is a fault of what a request names.
+func notFound(code, param, message string) *fault {
+	f := bad(code, param, message)
 	f.Status = http.StatusNotFound
 	return f
 }

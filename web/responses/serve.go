@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,26 +22,43 @@ const (
 	beat        = 15 * time.Second
 )
 
-// patterns are the routes that [API.Serve] answers. Set once.
-var patterns = []string{
-	"POST /v1/responses", "GET /v1/responses/{id}", "DELETE /v1/responses/{id}", "POST /v1/responses/{id}/cancel", "GET /v1/responses/{id}/input_items",
-	"GET /v1/models", "GET /v1/models/{model...}",
-	"POST /v1/conversations", "GET /v1/conversations/{id}", "POST /v1/conversations/{id}", "DELETE /v1/conversations/{id}",
-	"GET /v1/conversations/{id}/items", "POST /v1/conversations/{id}/items",
-	"GET /v1/conversations/{id}/items/{item}", "DELETE /v1/conversations/{id}/items/{item}",
-	"POST /v1/responses/input_tokens", "POST /v1/responses/compact", "GET /v1/responses", "POST /v1/chat/completions",
+// A route answers requests of one pattern: id is that of the response or conversation in the path, or "".
+type route func(a *API, w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault
+
+// routes are those that [API.Serve] answers, by pattern.
+var routes = map[string]route{
+	"POST /v1/responses":                 (*API).create,
+	"GET /v1/responses/{id}":             (*API).get,
+	"DELETE /v1/responses/{id}":          (*API).drop,
+	"POST /v1/responses/{id}/cancel":     (*API).cancel,
+	"GET /v1/responses/{id}/input_items": (*API).inputItems,
+	"GET /v1/models":                     (*API).models,
+	"GET /v1/models/{model...}":          (*API).models,
+
+	"POST /v1/conversations":                     (*API).conversation,
+	"GET /v1/conversations/{id}":                 (*API).conversation,
+	"POST /v1/conversations/{id}":                (*API).conversation,
+	"DELETE /v1/conversations/{id}":              (*API).conversation,
+	"GET /v1/conversations/{id}/items":           (*API).conversation,
+	"POST /v1/conversations/{id}/items":          (*API).conversation,
+	"GET /v1/conversations/{id}/items/{item}":    (*API).conversation,
+	"DELETE /v1/conversations/{id}/items/{item}": (*API).conversation,
+
+	// What OpenAI's API has and this one has not, and what there is instead.
+	"POST /v1/responses/input_tokens": cannot("The agents count their tokens themselves: 'usage' of a response tells what it took."),
+	"POST /v1/responses/compact":      cannot("The agents compact their sessions themselves: go on from a response by 'previous_response_id'."),
+	"POST /v1/chat/completions":       cannot("There are no chat completions: the machines are models of the Responses API, POST /v1/responses."),
+	"GET /v1/responses":               cannot("There is no WebSocket mode: POST here, with 'stream'."),
 }
 
-// cannot is what OpenAI's API has and this one has not, by route, and what there is instead. Set once.
-var cannot = map[string]string{
-	"POST /v1/responses/input_tokens": "The agents count their tokens themselves: 'usage' of a response tells what it took.",
-	"POST /v1/responses/compact":      "The agents compact their sessions themselves: go on from a response by 'previous_response_id'.",
-	"POST /v1/chat/completions":       "There are no chat completions: the machines are models of the Responses API, POST /v1/responses.",
-	"GET /v1/responses":               "There is no WebSocket mode: POST here, with 'stream'.",
+func cannot(why string) route {
+	return func(*API, http.ResponseWriter, *http.Request, handoff.Grant, string, []byte) *fault {
+		return bad("unsupported_endpoint", "", why)
+	}
 }
 
 // Patterns are the routes that [API.Serve] answers.
-func (a *API) Patterns() []string { return patterns }
+func (a *API) Patterns() []string { return slices.Sorted(maps.Keys(routes)) }
 
 // Serve answers a request whose body is in memory and whose sender may do what the grant says.
 func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -50,29 +68,7 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 		return nil
 	}
 	extend(w)
-	id := r.PathValue("id")
-	if why := cannot[r.Pattern]; why != "" {
-		bad("unsupported_endpoint", "", why).reply(w)
-		return nil
-	}
-	var f *fault
-	switch r.Pattern {
-	case patterns[0]:
-		f = a.create(w, r, g, body)
-	case patterns[1]:
-		f = a.get(w, r, g, id, body)
-	case patterns[2]:
-		f = a.drop(w, r, g, id)
-	case patterns[3]:
-		f = a.cancel(w, r, g, id)
-	case patterns[4]:
-		f = a.inputItems(w, r, g, id)
-	case patterns[5], patterns[6]:
-		f = a.models(w, r, g, r.PathValue("model"))
-	default:
-		f = a.conversations.serve(w, r, g, id, body)
-	}
-	if f != nil {
+	if f := routes[r.Pattern](a, w, r, g, r.PathValue("id"), body); f != nil {
 		f.reply(w)
 	}
 	return nil
@@ -274,7 +270,7 @@ func (a *API) told(r *http.Request, g handoff.Grant, doc document) {
 	}
 }
 
-func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string) *fault {
+func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
 	doc, l, f := a.find(r.Context(), g, id)
 	switch {
 	case f != nil:
@@ -296,7 +292,7 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 	return nil
 }
 
-func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string) *fault {
+func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
 	doc, l, f := a.find(r.Context(), g, id)
 	switch {
 	case f != nil:
@@ -318,7 +314,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 	return nil
 }
 
-func (a *API) inputItems(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string) *fault {
+func (a *API) inputItems(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
 	doc, _, f := a.find(r.Context(), g, id)
 	if f != nil {
 		return f
@@ -374,7 +370,8 @@ func list(items []json.RawMessage, more bool) map[string]any {
 }
 
 // models answers GET /v1/models: the machines, and their projects.
-func (a *API) models(w http.ResponseWriter, r *http.Request, g handoff.Grant, name string) *fault {
+func (a *API) models(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ string, _ []byte) *fault {
+	name := r.PathValue("model")
 	type model struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
