@@ -74,7 +74,7 @@ func (m *Model) offered(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, browser, fault := m.answer(r.Context(), offer)
 	if fault != nil {
-		life.open.leave()
+		life.open.inside.Done()
 		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", fault.Error())
 		return
 	}
@@ -83,7 +83,7 @@ func (m *Model) offered(w http.ResponseWriter, r *http.Request) {
 	c.rtc = browser
 	m.keep(id, c) // before anybody knows the id
 	go func() {   // Serve waits for it
-		defer life.open.leave()
+		defer life.open.inside.Done()
 		m.converse(life.ctx, c, id, first)
 	}()
 	w.Header().Set("Content-Type", "application/sdp")

@@ -145,7 +145,7 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 				refuseHTTP(w, http.StatusServiceUnavailable, "server_error", "The simulated voice model is shutting down.")
 				return
 			}
-			defer open.leave()
+			defer open.inside.Done()
 			inner.ServeHTTP(w, r)
 		}),
 	}
@@ -160,7 +160,7 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	cancel()
 	open.close()
 	_ = server.Close() // connections that were upgraded are not its own any more; they end by their context
-	open.wait()
+	open.inside.Wait()
 	wg.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -168,45 +168,25 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// A gate counts the requests inside and admits none after it was closed. The zero value is open.
+// A gate admits requests until it is closed, and knows when the last has left. The zero value is open.
 type gate struct {
+	inside sync.WaitGroup
+
 	mu     sync.Mutex
-	inside int           // Guarded by mu
-	empty  chan struct{} // Guarded by mu: made by close, closed when nobody is inside
+	closed bool // Guarded by mu
 }
 
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.empty != nil {
-		return false
+	if !g.closed {
+		g.inside.Add(1)
 	}
-	g.inside++
-	return true
-}
-
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inside--
-	if g.empty != nil && g.inside == 0 {
-		close(g.empty)
-	}
+	return !g.closed
 }
 
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.empty = make(chan struct{})
-	if g.inside == 0 {
-		close(g.empty)
-	}
-}
-
-// wait returns when nobody is inside of a closed gate.
-func (g *gate) wait() {
-	g.mu.Lock()
-	empty := g.empty
-	g.mu.Unlock()
-	<-empty
+	g.closed = true
 }

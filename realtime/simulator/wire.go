@@ -31,7 +31,6 @@ func (i *ids) next(kind string) string {
 
 // A fault is a refusal in OpenAI's shape.
 type fault struct {
-	kind    string // "" is invalid_request_error
 	code    string
 	param   string
 	message string
@@ -74,12 +73,8 @@ func (s *session) emit(kind string, f fields) {
 
 // refuse sends an error event. All its members are there, null when they have nothing to say.
 func (s *session) refuse(f *fault, eventID string) {
-	kind := f.kind
-	if kind == "" {
-		kind = "invalid_request_error"
-	}
 	s.emit("error", fields{"error": fields{
-		"type": kind, "code": orNull(f.code), "message": f.message, "param": orNull(f.param), "event_id": orNull(eventID),
+		"type": "invalid_request_error", "code": orNull(f.code), "message": f.message, "param": orNull(f.param), "event_id": orNull(eventID),
 	}})
 }
 
