@@ -165,8 +165,7 @@ func TestSocketBesideABrowser(t *testing.T) {
 		t.Fatalf("%d %s", response.StatusCode, answer)
 	}
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer func() { _ = model.Close() }()
+	model := h.takeModel()
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	other := h.besideIt(strings.TrimPrefix(response.Header.Get("Location"), "/v1/realtime/calls/"))
 	expect(t, other, events.TypeSessionCreated)

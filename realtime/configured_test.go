@@ -1,10 +1,8 @@
 package realtime
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
@@ -75,13 +73,8 @@ func TestSocketOfABoundSession(t *testing.T) {
 	h := newHouse(t)
 	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.",` +
 		`"tools":[{"type":"function","name":"mine"}]}`)
-	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"?model=gpt-other", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	model := <-h.model.conns
-	defer func() { _ = model.Close() }()
+	client := connects(t, h.edge.URL+"?model=gpt-other")
+	model := h.takeModel()
 	if q := <-h.model.query; q != "api-version=1&model=gpt-bound" {
 		t.Errorf("model was asked for %q", q)
 	}

@@ -46,12 +46,24 @@ func post(t *testing.T, url, kind, body string) (*http.Response, string) {
 	return response, string(answer)
 }
 
+// takeModel waits for the model's end of a call. Where the test leaves it open no other session takes its place, which
+// nobody would close.
+func (h *house) takeModel() *websocket.Conn {
+	h.t.Helper()
+	model := take(h.t, h.model.conns, "model")
+	h.t.Cleanup(func() {
+		h.model.gone.Store(http.StatusUnauthorized)
+		_ = model.Close()
+	})
+	return model
+}
+
 // postAnswered posts an offer with a session, which the model confirms, and returns the model beside the answer.
 func (h *house) postAnswered(url, kind, body string) (*http.Response, string, *websocket.Conn) {
 	h.t.Helper()
 	models := make(chan *websocket.Conn, 1)
 	go func() {
-		model := <-h.model.conns
+		model := h.takeModel()
 		settle(h.t, model)
 		send(h.t, model, updated)
 		models <- model
@@ -60,9 +72,7 @@ func (h *house) postAnswered(url, kind, body string) (*http.Response, string, *w
 	if response.StatusCode != 201 {
 		h.t.Fatalf("%d %s", response.StatusCode, answer)
 	}
-	model := <-models
-	h.t.Cleanup(func() { _ = model.Close() })
-	return response, answer, model
+	return response, answer, <-models
 }
 
 // form is a multipart body of parts name, content.
@@ -101,8 +111,7 @@ func TestWebRTCCall(t *testing.T) {
 		t.Fatalf("%d %v %s", response.StatusCode, response.Header, answer)
 	}
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
 		t.Errorf("model was asked for %q", q)
 	}
@@ -187,8 +196,7 @@ func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
 	if client.Code != 201 || client.err != nil {
 		t.Errorf("%d, %v", client.Code, client.err)
 	}
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 
@@ -209,8 +217,7 @@ func TestSaidOverWebRTC(t *testing.T) {
 	b := rtctest.New(t, rtctest.Label)
 	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	ask := func() string {
 		for {
 			_ = model.SetReadDeadline(time.Now().Add(rtctest.Patience))
@@ -394,8 +401,7 @@ func TestModelWithoutCommonSound(t *testing.T) {
 	b := rtctest.New(t, rtctest.Label)
 	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	ended := h.endOf()
 	<-b.Open
 	for range 3 {
@@ -417,8 +423,7 @@ func TestModelThatRefusesOurFormat(t *testing.T) {
 	b := rtctest.New(t, rtctest.Label)
 	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	for range 3 {
 		update := gjson.Parse(expect(t, model, events.TypeSessionUpdate))
 		if update.Get("session.audio.output.format").Exists() {

@@ -125,10 +125,7 @@ func TestModelRefusesOnTheSocket(t *testing.T) {
 			*p.Param != row.param {
 			t.Errorf("%s: %d %+v", row.fault, status, p)
 		}
-		client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := connects(t, h.edge.URL+"/v1/realtime")
 		event := expect(t, client, "error")
 		if gjson.Get(event, "error.code").String() != string(row.code) || strings.Contains(event, "sk-") {
 			t.Errorf("%s: the socket says %s", row.fault, event)

@@ -82,8 +82,7 @@ func TestStockClientIsNotReplaced(t *testing.T) {
 	expect(t, socketModel, "input_audio_buffer.clear")
 
 	b, id := h.browse(desk)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	settle(t, model)
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	for range 3 {
@@ -282,8 +281,7 @@ func TestBrowserRejoins(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
 	b, id := h.browse(desk + comesBack + "&lowers=1")
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	settle(t, model)
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	for range 3 {
@@ -373,8 +371,7 @@ func TestBrowserTakesAnotherWay(t *testing.T) {
 	response, answer := post(t, desk+comesBack, "application/sdp", b.Offer())
 	id := strings.TrimPrefix(response.Header.Get("Location"), callPath)
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
+	model := h.takeModel()
 	settle(t, model)
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	for range 3 {

@@ -108,13 +108,8 @@ func TestRefusalWithoutAnEvent(t *testing.T) {
 func TestSocketBeginsAsBound(t *testing.T) {
 	h := newHouse(t)
 	h.grant.Session = []byte(`{"type":"realtime","instructions":"Be brief."}`)
-	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	model := <-h.model.conns
-	defer func() { _ = model.Close() }()
+	client := connects(t, h.edge.URL)
+	model := h.takeModel()
 	expect(t, model, events.TypeSessionUpdate)
 	send(t, model, briefly)
 	if e := expect(t, client, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." {
@@ -130,8 +125,7 @@ func TestFormThatTheModelRefuses(t *testing.T) {
 	refuse := make(chan struct{})
 	go func() {
 		defer close(refuse)
-		model := <-h.model.conns
-		defer func() { _ = model.Close() }()
+		model := h.takeModel()
 		for {
 			_, e, err := model.ReadMessage()
 			if err != nil {

@@ -135,8 +135,7 @@ func (h *house) call(query string) (client, model *websocket.Conn) {
 		h.t.Fatalf("dial: %v (%v)", err, response)
 	}
 	h.t.Cleanup(func() { _ = client.Close() })
-	model = <-h.model.conns
-	h.t.Cleanup(func() { _ = model.Close() })
+	model = h.takeModel()
 	expect(h.t, client, "session.created")
 	expect(h.t, model, "session.update")
 	expect(h.t, model, "session.update")
