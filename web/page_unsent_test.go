@@ -35,6 +35,7 @@ func TestPageKeepsWhatCouldNotBeSent(t *testing.T) {
 	p.Click("Send now")
 	p.Until(`far.types() === "session.update conversation.item.create response.create" && ` + said + ` === 1`)
 	p.Until(`!document.querySelector(".line-fate").checkVisibility()`)
+	p.Until(`document.querySelector("#transcript").innerText.trim().endsWith("Run the tests on bigpc.")`) // below "You called."
 	// A line that went out and that nothing has answered when the call is lost may have been heard.
 	eval[bool](p, `(far.live = "", far.channel.close(), true)`)
 	p.Shows("It is unclear whether this was heard.")

@@ -21,7 +21,7 @@ export function reduceTalk(talk, action) {
     case "typed":
       return add({ ...talk, unclear: false }, { id: action.id, who: "you", text: action.text, state: "done", typed: true, delivery: "waiting" });
     case "delivery":
-      return patch(talk, action.id, (e) => (e.delivery ? { delivery: action.delivery } : {})); // it may have arrived before that was known
+      return patch(sentNow(talk, action), action.id, (e) => (e.delivery ? { delivery: action.delivery } : {})); // it may have arrived before that was known
     case "taken-back":
       return action.ids.reduce(remove, talk);
     case "note":
@@ -66,6 +66,12 @@ function moved(talk, id, after) {
   const [entry] = entries.splice(at, 1);
   entries.splice(to, 0, entry);
   return { ...talk, entries };
+}
+
+// What waited is said when it goes out: it belongs below what happened meanwhile, and above its answer.
+function sentNow(talk, { id, delivery }) {
+  const waited = delivery === "sent" && talk.entries.find((e) => e.id === id && e.delivery === "waiting");
+  return waited ? { ...talk, entries: [...talk.entries.filter((e) => e !== waited), waited] } : talk;
 }
 
 function patch(talk, id, change) {
