@@ -57,33 +57,6 @@ func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outco
 	return rec.Outcome
 }
 
-// TestCallersApart: each caller has a home, in which nothing is of anybody else; ids are those of the process.
-func TestCallersApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		s := w.live(t.Context(), "h")
-		defer s.end()
-		ids := map[string]handoff.RunID{"alice": s.ask(t, "alice"), "bob": s.ask(t, "bob")}
-		synctest.Wait()
-		if ids["alice"] == ids["bob"] || s.of(grantOf("alice").Caller) == s.of(grantOf("bob").Caller) {
-			t.Errorf("what is whose cannot be told: %v", ids)
-		}
-		if _, err := s.Handoff(grantOf("alice"), string(ids["bob"])); handoff.CodeOf(err) != handoff.CodeNotFound {
-			t.Errorf("alice sees what bob has: %v", err)
-		}
-		if list, err := s.Handoffs(grantOf("carol")); len(list) != 0 || err != nil {
-			t.Errorf("carol, who is new, has %v, %v", list, err)
-		}
-		close(w.let)
-		synctest.Wait()
-		for user, id := range ids {
-			if o := s.outcome(t, user, id); o != handoff.OutcomeResult {
-				t.Errorf("the work of %s has ended as %q", user, o)
-			}
-		}
-	})
-}
-
 // TestTakenUp: what a former life left is taken up by the homes of its callers, once, as soon as the store answers:
 // also in a home that somebody has asked something meanwhile. Who left nothing has no home until they come.
 func TestTakenUp(t *testing.T) {
