@@ -163,8 +163,9 @@ func (c *call) told(result tools.Result) *mcp.CallToolResult {
 	text := result.Text()
 	structure := json.RawMessage(handoff.Encode(result))
 	if c.page != "" {
-		text += "\nThe page: " + c.page
-		structure = json.RawMessage(strings.TrimSuffix(string(structure), "}") + `,"page":` + handoff.Encode(c.page) + "}")
+		text += "\nThe page: " + c.page + ". A link that logs in there: " + c.login()
+		structure = json.RawMessage(strings.TrimSuffix(string(structure), "}") + `,"page":` + handoff.Encode(c.page) +
+			`,"login":` + handoff.Encode(c.login()) + "}")
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structure}
 }
@@ -174,7 +175,7 @@ func (c *call) failed(err error) *mcp.CallToolResult {
 	e := handoff.AsError(err)
 	fault := handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep()}
 	if page := c.front.page(); e.Code == handoff.CodeNeedsTap && page != "" {
-		fault.Next += " The page: " + page
+		fault.Next += " The page: " + page + ". A link that logs in there: " + c.login()
 	}
 	return &mcp.CallToolResult{
 		IsError: true, StructuredContent: map[string]any{"error": fault},
@@ -241,6 +242,9 @@ func (f *Front) page() string {
 	}
 	return f.cfg.Page()
 }
+
+// login is the command that lets a person see this work on the page: work is seen by its own principal alone.
+func (c *call) login() string { return "switchboard login " + c.grant.Caller.Principal }
 
 // complete adds to a request who asks, and what the agent is told beside the prompt.
 func (c *call) complete(req *handoff.Request) {

@@ -342,6 +342,7 @@ func TestForms(t *testing.T) {
 			{"no forms", "ask", "owner", nil, 0, "", []string{"q1", "go test", "answer_agent"}},
 			{"a key whose yes does not count", "ask", "guest", allow, 0, "", []string{
 				"q1", "go test", "A yes counts only on the page: this key may not answer for you.", "http://page.example/",
+				"switchboard login guest",
 			}},
 			{"danger", "danger", "owner", allow, 0, "", []string{"rm -rf", "page", "http://page.example/"}},
 		} {
