@@ -93,8 +93,8 @@ func (f *Front) enter(id string) {
 	}
 }
 
-// serveAttached is a [door]. A socket that is dialled again begins, to the router, a next call, in which nothing is said
-// that was heard in this one.
+// serveAttached is a [door]. A socket that is dialled again begins, to the router, a next call, in which nothing is
+// said that was heard in this one.
 func (f *Front) serveAttached(
 	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 	state *attached, answered func(),

@@ -22,8 +22,8 @@ func tooMuch(far *websocket.Conn) {
 	_ = far.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
 }
 
-// reading reads a connection on, since a side that does not answer pings is lost while a busy machine writes too much. It
-// returns what came, until the end.
+// reading reads a connection on, since a side that does not answer pings is lost while a busy machine writes too much.
+// It returns what came, until the end.
 func reading(far *websocket.Conn) (events chan string, end chan error) {
 	events, end = make(chan string, 16), make(chan error, 1)
 	_ = far.SetReadDeadline(time.Time{})

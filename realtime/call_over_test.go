@@ -55,8 +55,8 @@ func TestChosenSilenceIsNotHeard(t *testing.T) {
 	})
 }
 
-// A model that only calls a function of the client for an outcome told nobody of it. The client's next ask tells it. Where
-// that does not come it is asked for alone, so that the function cannot be called once more.
+// A model that only calls a function of the client for an outcome told nobody of it. The client's next ask tells it.
+// Where that does not come it is asked for alone, so that the function cannot be called once more.
 func TestClientsFunctionTellsNothing(t *testing.T) {
 	calls := func(s *stage) {
 		tag := s.asks("n")

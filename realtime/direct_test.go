@@ -172,7 +172,8 @@ func TestDirectEndsThere(t *testing.T) {
 	rtctest.Eventually(t, "the second try to hang up", func() bool { return len(hungUp) == 2 })
 }
 
-// answersOffers is a provider that takes every offer as that of one call. Each socket that joins it is told of its session.
+// answersOffers is a provider that takes every offer as that of one call. Each socket that joins it is told of its
+// session.
 func answersOffers(t *testing.T, id string, joined func(*websocket.Conn), hungUp http.HandlerFunc) (url string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
@@ -22,7 +18,6 @@ import (
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
 	"switchboard/realtime/rtc/rtctest"
-	"switchboard/realtime/simulator"
 )
 
 var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: handoff.InstructAll}
@@ -181,7 +176,8 @@ func playFresh(t *testing.T, fn func(*stage)) {
 	})
 }
 
-// playBrowser runs a test on a stage whose client plays the voice itself, past the session's beginning, and ends the call.
+// playBrowser runs a test on a stage whose client plays the voice itself, past the session's beginning, and ends the
+// call.
 func playBrowser(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()
@@ -208,7 +204,8 @@ func newStageOf(t *testing.T, grant handoff.Grant) *stage {
 	return newStageBy(t, grant, client, client)
 }
 
-// newStageBy is a stage of somebody's call, whose client is on a leg made of a wire, and that is prepared before it begins.
+// newStageBy is a stage of somebody's call, whose client is on a leg made of a wire, and that is prepared before it
+// begins.
 func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg, prepare ...func(*Call)) *stage {
 	s := &stage{t: t, client: client, on: on, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
 	s.call = newCall(grant, ours, "rtc_test", on, s.model, nopLog())
@@ -377,70 +374,6 @@ func (s *stage) wantStory(want string) {
 	if got := s.story(); got != want {
 		s.t.Fatalf("router heard %s\nwant         %s", got, want)
 	}
-}
-
-// runs makes a front and has it run until the test ends.
-func runs(t testing.TB, cfg Config) *Front {
-	t.Helper()
-	front, err := NewFront(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- front.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
-	return front
-}
-
-// serves gives an address at which a front answers somebody's requests until the test ends.
-func serves(t testing.TB, answer func(http.ResponseWriter, *http.Request, handoff.Grant)) string {
-	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, someone) }))
-	t.Cleanup(edge.Close)
-	return edge.URL
-}
-
-// simulates runs a simulated model until the test ends, and returns its host.
-func simulates(t *testing.T, cfg simulator.Config) (host string) {
-	t.Helper()
-	l := listenLocal(t)
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- simulator.New(cfg).Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
-}
-
-func listenLocal(t testing.TB) net.Listener {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
-func socketURL(s *httptest.Server) string { return "ws" + strings.TrimPrefix(s.URL, "http") }
-
-// connects connects a client to the address of a front.
-func connects(t testing.TB, address string) *websocket.Conn {
-	t.Helper()
-	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(address, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 // take waits for something that must come.

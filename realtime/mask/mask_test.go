@@ -410,8 +410,8 @@ func itemAdded(item string) string {
 	return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":null,"item":%s}`, item)
 }
 
-// TestMerge: an update of a session leaves the fields of audio and its two sides as they are that it does not name, and sets
-// all else whole.
+// TestMerge: an update of a session leaves the fields of audio and its two sides as they are that it does not name, and
+// sets all else whole.
 func TestMerge(t *testing.T) {
 	set := ""
 	for _, step := range []struct{ update, want string }{
