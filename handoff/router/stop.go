@@ -9,8 +9,8 @@ import (
 )
 
 // Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
-// at once, or once it is known what the router's former life left; the outcome follows on the feed. What waits behind it does not begin: it is paused, and the caller is asked.
-// Work that is paused already is dropped.
+// at once, or once it is known what the router's former life left; the outcome follows on the feed. What waits
+// behind it does not begin: it is paused, and the caller is asked. Work that is paused already is dropped.
 func (r *Router) Stop(ctx context.Context, g handoff.Grant, id string) error {
 	c := r.caller(g.Caller)
 	rec, w := c.registry.find(id)

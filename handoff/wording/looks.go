@@ -98,8 +98,8 @@ func (l Language) TranscriptSummary(t handoff.Transcript) string {
 	return l.say("transcript.none", "title", l.SayTitle(t.Title), "server", t.Server)
 }
 
-// StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately, newest first:
-// of each session the newest.
+// StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately,
+// newest first: of each session the newest.
 func (l Language) StatusSummary(
 	waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time,
 ) string {
