@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -261,36 +262,33 @@ func TestHeldSession(t *testing.T) {
 
 // TestOrphan: a session into which something still writes is not opened until that rests.
 func TestOrphan(t *testing.T) {
-	w := newWorld(profiles["branching"])
-	link := linkTo(t, dialer(t, w, nil))
-	a := create(t, link)
-	follow(t, a, start(t, a, serverstest.PromptHello), nil)
-	w.Drop()
-	<-link.Done
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for i := 0; ; i++ {
-			w.Desk(a.Target.Thread, "orphan", "still at it")
-			select {
-			case <-stop:
-				w.Desk(a.Target.Thread, "orphan", "the last of it")
-				return
-			case <-time.After(time.Millisecond):
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(profiles["branching"])
+		link := linkTo(t, dialer(t, w, nil))
+		a := create(t, link)
+		follow(t, a, start(t, a, serverstest.PromptHello), nil)
+		w.Drop()
+		<-link.Done
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for range 100 {
+				w.Desk(a.Target.Thread, "orphan", "still at it")
+				time.Sleep(time.Millisecond)
 			}
+			w.Desk(a.Target.Thread, "orphan", "the last of it")
+		}()
+		b := attach(t, linkTo(t, dialer(t, w, func(c *Config) { c.Rest = 50 * time.Millisecond })), a.Target.Thread)
+		select {
+		case <-stopped:
+		default:
+			t.Error("opened while something wrote into it")
 		}
-	}()
-	time.AfterFunc(100*time.Millisecond, func() { close(stop) })
-	b := attach(t, linkTo(t, dialer(t, w, func(c *Config) { c.Rest = 50 * time.Millisecond })), a.Target.Thread)
-	select {
-	case <-stopped:
-	default:
-		t.Error("opened while something wrote into it")
-	}
-	lines, _ := b.Agent.(*agent).session.history.lines(1)
-	if lines[0].Text != "the last of it" {
-		t.Errorf("the last line is %q", lines[0].Text)
-	}
+		lines, _ := b.Agent.(*agent).session.history.lines(1)
+		if lines[0].Text != "the last of it" {
+			t.Errorf("the last line is %q", lines[0].Text)
+		}
+	})
 }
 
 // TestLostStart: what became of a prompt whose answer was lost stands in the session, for whoever asks, however long
