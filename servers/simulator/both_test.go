@@ -79,16 +79,3 @@ func TestHolds(t *testing.T) {
 		t.Errorf("it is %s", s)
 	}
 }
-
-// TestRelease: what hangs goes on, and nothing hangs afterwards.
-func TestRelease(t *testing.T) {
-	t.Parallel()
-	w := scripted(Hang{}, Say{Text: "on we go"})
-	c := connect(t, serve(t, w, "bigpc"))
-	thread := c.start()
-	c.call("turn/start", c.turn(thread, "go"))
-	w.Release("bigpc")
-	c.until("turn/completed")
-	c.call("turn/start", c.turn(thread, "go"))
-	c.until("turn/completed")
-}

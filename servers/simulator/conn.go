@@ -178,7 +178,6 @@ func (m *machine) take(c *conn, data []byte) {
 			if !c.enqueue(overloaded.reply(p.ID)) {
 				c.cut()
 			}
-			m.do(func() { m.refused++ })
 		}
 	case p.Method == nil && hasID:
 		m.do(func() { m.answered(c, p) })

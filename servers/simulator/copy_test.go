@@ -78,23 +78,6 @@ func TestSnapshotsLie(t *testing.T) {
 	}
 }
 
-// TestHeldElsewhere: what is not loaded is held by another process; what is loaded goes on.
-func TestHeldElsewhere(t *testing.T) {
-	t.Parallel()
-	w := scripted(Say{Text: "hello"})
-	c := connect(t, serve(t, w, "bigpc"))
-	thread := c.start()
-	c.call("turn/start", c.turn(thread, "go"))
-	c.until("turn/completed")
-	w.SetFaults("bigpc", Faults{InUse: true})
-	c.call("thread/resume", c.of(thread))
-	w.Unload("bigpc")
-	c.until("thread/closed")
-	if got := c.refused("thread/resume", c.of(thread)); got != "-32600 thread "+thread+" already has an active writer" {
-		t.Error(got)
-	}
-}
-
 // TestAnswersThatAreNone: nonsense and errors answer nothing, and rights are not granted by them.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()

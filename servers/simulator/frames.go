@@ -68,8 +68,6 @@ func frames(steps []Step) []frame {
 			all = append(all, at(s.For, func(*turn) {}))
 		case Effect:
 			all = append(all, at(0, func(u *turn) { u.thread.learn(s.Fact) }))
-		case Drop:
-			all = append(all, at(0, func(u *turn) { u.thread.m.dropAll() }))
 		case Fail:
 			all = append(all, at(0, func(u *turn) { u.finish(turnFailed, s.Message) }))
 		case Hang:

@@ -10,25 +10,18 @@ type StartFault int
 
 // What can go wrong with turn/start.
 const (
-	StartFine    StartFault = iota
-	StartCut                // the turn begins, but the connection is cut before the answer
-	StartLost               // the connection is cut and nothing begins
-	StartPhantom            // it is answered, but no turn ever begins
-	StartLate               // the answer comes after turn/started, as it sometimes does
+	StartFine StartFault = iota
+	StartCut             // the turn begins, but the connection is cut before the answer
+	StartLost            // the connection is cut and nothing begins
 	// the turn begins a moment after the answer, until then it cannot be interrupted, as it always is
 	StartSlow
 )
 
 // Faults of a machine. The zero value is a healthy one.
 type Faults struct {
-	ResumeDelay time.Duration // before thread/resume is answered; not made faster by the world's speed
-	ResumeError string        // the text that thread/resume is refused with
-	ResumeID    string        // the id that thread/resume gives back instead of the right one
-	Start       StartFault    // of turn/start
-	StartOnce   bool          // Start goes wrong once, then it is fine again
-	StartError  string        // the text that turn/start is refused with
-	Overloaded  bool          // every request is refused as too many
-	InUse       bool          // threads that are not loaded are held by another process
+	Start     StartFault // of turn/start
+	StartOnce bool       // Start goes wrong once, then it is fine again
+	InUse     bool       // threads that are not loaded are held by another process
 
 	// FalseInterrupt is for how long after its beginning and its end a turn is shown as interrupted
 	// without an end, in thread/resume and thread/turns/list.
@@ -37,12 +30,9 @@ type Faults struct {
 
 // A Thread is what a machine has of a thread.
 type Thread struct {
-	ID, Name, Dir string
-	Turns         int
-	Loaded        bool
-	Running       string // id of the running turn, or ""
-	Subscribers   int    // connections
-	Asking        bool   // a request to the clients is open
+	ID      string
+	Running string // id of the running turn, or ""
+	Asking  bool   // a request to the clients is open
 }
 
 // SetFaults makes a machine misbehave from now on. Unknown machines are ignored.
@@ -87,8 +77,7 @@ func (w *World) Threads(name string) []Thread {
 	var all []Thread
 	w.do(name, func(m *machine) {
 		for _, t := range m.threads {
-			about := Thread{ID: t.id, Name: t.name, Dir: t.cwd, Turns: len(t.turns), Loaded: t.loaded,
-				Subscribers: len(t.subscribers)}
+			about := Thread{ID: t.id}
 			if t.turn != nil {
 				about.Running, about.Asking = t.turn.id, t.turn.ask != nil
 			}

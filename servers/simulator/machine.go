@@ -53,7 +53,6 @@ type state struct {
 	fixed    bool // the shop's failing test was mended
 	faults   Faults
 	starts   []Start
-	refused  uint64 // requests refused for overload
 	unread   uint64 // messages that were none, or nested too deep
 	tooSlow  uint64 // connections cut because they did not read
 }

@@ -71,10 +71,6 @@ func (m *machine) handle(r asked) {
 	if !slices.Contains(m.conns, r.conn) {
 		return
 	}
-	if m.faults.Overloaded {
-		r.conn.send(overloaded.reply(r.id))
-		return
-	}
 	if m.about.Leaves && (r.call == "thread/start" || r.call == "turn/start") {
 		select {
 		case <-m.lost:
@@ -246,8 +242,6 @@ func threadResume(t *thread, r asked, p struct {
 	Page         *page `json:"initialTurnsPage"`
 }) *refusal {
 	switch {
-	case t.m.faults.ResumeError != "":
-		return refuse("%s", t.m.faults.ResumeError)
 	case !t.stored || t.ephemeral:
 		return refuse("%s%s", absentStored, t.id)
 	case t.m.faults.InUse && !t.loaded:
@@ -255,16 +249,7 @@ func threadResume(t *thread, r asked, p struct {
 	case t.archived:
 		return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
 	}
-	answer := func() {
-		if slices.Contains(t.m.conns, r.conn) {
-			t.resume(r, p.ExcludeTurns, p.Page)
-		}
-	}
-	if d := t.m.faults.ResumeDelay; d > 0 {
-		t.m.later(d, answer)
-		return nil
-	}
-	answer()
+	t.resume(r, p.ExcludeTurns, p.Page)
 	return nil
 }
 
@@ -294,11 +279,7 @@ func (t *thread) resume(r asked, excludeTurns bool, pg *page) {
 			with["initialTurnsPage"] = result
 		}
 	}
-	about := t.wire(turns)
-	if t.m.faults.ResumeID != "" {
-		about["id"] = t.m.faults.ResumeID
-	}
-	with["thread"] = about
+	with["thread"] = t.wire(turns)
 	r.conn.reply(r.id, t.settings(with))
 	t.m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
 	t.replay(r.conn)

@@ -3,7 +3,7 @@ package simulator
 import "time"
 
 // A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
-// [AskPerson], [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Drop], [Fail] or [Hang].
+// [AskPerson], [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang].
 type Step interface{ step() }
 
 // Think is a reasoning item: its text comes at once and it lasts For.
@@ -114,9 +114,6 @@ type Pause struct{ For time.Duration }
 // Effect changes the world: what the agent knows and what is true of its repository.
 type Effect struct{ Fact Fact }
 
-// Drop cuts every connection of the machine. The turn goes on.
-type Drop struct{}
-
 // Fail ends the turn as failed.
 type Fail struct{ Message string }
 
@@ -137,7 +134,6 @@ func (Permit) step()    {}
 func (Elicit) step()    {}
 func (Pause) step()     {}
 func (Effect) step()    {}
-func (Drop) step()      {}
 func (Fail) step()      {}
 func (Hang) step()      {}
 

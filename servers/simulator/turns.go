@@ -54,9 +54,6 @@ func turnStart(t *thread, r asked, p turnParams) *refusal {
 	if no != nil {
 		return no
 	}
-	if t.m.faults.StartError != "" {
-		return refuse("%s", t.m.faults.StartError)
-	}
 	start := Start{Thread: t.id, Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), At: time.Now(),
 		Steered: t.turn != nil}
 	if in.client != nil {
@@ -66,15 +63,9 @@ func turnStart(t *thread, r asked, p turnParams) *refusal {
 	if t.m.faults.StartOnce {
 		t.m.faults.Start = StartFine
 	}
-	switch fault {
-	case StartLost:
+	if fault == StartLost {
 		t.m.starts = append(t.m.starts, start)
 		r.conn.cut()
-		return nil
-	case StartPhantom:
-		t.m.starts = append(t.m.starts, start)
-		phantom := &turn{id: newID(start.At), status: turnRunning}
-		r.conn.reply(r.id, map[string]any{"turn": phantom.wire(viewNone)})
 		return nil
 	}
 	u := t.turn
@@ -83,32 +74,21 @@ func turnStart(t *thread, r asked, p turnParams) *refusal {
 	}
 	start.Turn = u.id
 	t.m.starts = append(t.m.starts, start)
-	answer := func() {
-		if fault == StartCut {
-			r.conn.cut()
-			return
-		}
+	if fault == StartCut {
+		r.conn.cut()
+	} else {
 		r.conn.reply(r.id, map[string]any{"turn": u.wire(viewNone)})
 	}
-	if t.turn != nil {
-		answer()
+	switch {
+	case t.turn != nil:
 		u.steer(in)
-		return nil
-	}
-	switch fault {
-	case StartSlow:
-		answer()
+	case fault == StartSlow:
 		t.turn, u.coming = u, true
 		u.next = t.m.later(slowStart, func() { u.begun(); u.work(in) })
-		return nil
-	case StartLate:
-		u.begun()
-		answer()
 	default:
-		answer()
 		u.begun()
+		u.work(in)
 	}
-	u.work(in)
 	return nil
 }
 
@@ -151,7 +131,7 @@ func (u *turn) say(in input) {
 func (u *turn) plan(in input, steered bool) {
 	u.frames, u.hangs = nil, false
 	t := u.thread
-	prompt := Prompt{Machine: t.m.about.Name, Thread: t.id, Text: in.text, Steered: steered}
+	prompt := Prompt{Text: in.text, Steered: steered}
 	var steps []Step
 	if t.m.script != nil {
 		steps = t.m.script(prompt)

@@ -31,8 +31,6 @@ type Config struct {
 
 // A Prompt is what an agent is asked.
 type Prompt struct {
-	Machine string
-	Thread  string // id
 	Text    string
 	Steered bool // added to a turn that was running
 }

@@ -108,28 +108,6 @@ func TestTheStoryOfANewcomer(t *testing.T) {
 	}
 }
 
-// TestPublishAsksInWords: the answer is a sentence, an option or nothing.
-func TestPublishAsksInWords(t *testing.T) {
-	t.Parallel()
-	laptop := visit(t, serve(t, NewWorld(Config{Speed: 100}), "laptop"), releaseID)
-	for answer, want := range map[string]string{
-		`{"answers":{"q1":{"answers":["2.5"]}}}`: "published for version 2.5.", `{"answers":{}}`: "I published nothing",
-	} {
-		laptop.call("turn/start", laptop.turn(releaseID, "publish the release notes"))
-		m := laptop.until("item/tool/requestUserInput")
-		asked := field[[]map[string]any](t, m.Params, "questions")
-		if len(asked) != 1 || asked[0]["question"] != "Which version are the release notes for?" ||
-			len(asked[0]["options"].([]any)) != 3 {
-			t.Errorf("asked %v", asked)
-		}
-		laptop.result(*m.ID, answer)
-		items := field[[]map[string]any](t, laptop.until("turn/completed").Params, "turn", "items")
-		if got := items[len(items)-1]["text"].(string); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", answer, got)
-		}
-	}
-}
-
 // TestStopAtEveryPoint interrupts the fix after each of its notifications.
 func TestStopAtEveryPoint(t *testing.T) {
 	t.Parallel()
