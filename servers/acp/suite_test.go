@@ -31,7 +31,7 @@ var profiles = map[string]simulator.Profile{
 	},
 	"one writer": { // codex-acp
 		List: true, Load: true, Resume: true, Fork: true, Close: true, Steering: true, Names: true,
-		Modes: []string{"agent", "read-only", "workspace-write"}, Forgets: true, OneWriter: true, RunsQueue: true,
+		Modes: []string{"agent", "read-only", "workspace-write"}, Forgets: true, OneWriter: true,
 		RejectEnds: true, QuietFail: true,
 	},
 	"no steering": { // opencode
@@ -40,7 +40,7 @@ var profiles = map[string]simulator.Profile{
 	},
 	"load only": { // gemini
 		Load: true, Modes: []string{"default", "autoEdit", "yolo"}, LateReplay: true, Output: simulator.OutputWhole,
-		Cancels: true, NeedsAnswer: true, TitleOnly: true, NoUsage: true,
+		NeedsAnswer: true, TitleOnly: true, NoUsage: true,
 	},
 }
 

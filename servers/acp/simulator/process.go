@@ -39,7 +39,6 @@ type live struct {
 	*stored
 	mode    string
 	running *prompt
-	queue   []*prompt
 	records []record // its branch
 }
 

@@ -13,7 +13,7 @@ import (
 
 // prompted takes a prompt or a cancel.
 func (p *process) prompted(r request) {
-	w, can := p.world, p.world.cfg.Profile
+	w := p.world
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.live[r.Params.Session]
@@ -22,12 +22,6 @@ func (p *process) prompted(r request) {
 			return
 		}
 		l.running.stop()
-		if !can.RunsQueue {
-			for _, q := range l.queue {
-				p.work.Go(func() { p.answer(q.id, object{"stopReason": "cancelled"}, nil) })
-			}
-			l.queue = nil
-		}
 		return
 	}
 	if l == nil {
@@ -47,11 +41,8 @@ func (p *process) prompted(r request) {
 		p.orphan(l, q)
 		p.kill()
 		return
-	case l.running != nil:
-		if can.Cancels {
-			l.running.stop()
-		}
-		l.queue = append(l.queue, q)
+	case l.running != nil: // of real agents some queue it, some run it after a cancel, some give up the first
+		p.work.Go(func() { p.answer(q.id, nil, &wireError{-32600, "a prompt runs", nil}) })
 		return
 	}
 	p.begin(l, q)
@@ -74,11 +65,6 @@ func (p *process) begin(l *live, q *prompt) {
 		result, err := t.run(q.text)
 		p.mu.Lock()
 		l.running = nil
-		if len(l.queue) > 0 {
-			next := l.queue[0]
-			l.queue = l.queue[1:]
-			p.begin(l, next)
-		}
 		p.mu.Unlock()
 		p.answer(q.id, result, err)
 		for _, text := range t.later {

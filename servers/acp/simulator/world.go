@@ -25,8 +25,6 @@ type Profile struct {
 	TitleOnly   bool // a permission is asked with a title alone, and no call before it
 	RejectEnds  bool // a no ends the turn
 	QuietFail   bool // a failed turn ends well, with words that are not the agent's
-	Cancels     bool // a second prompt cancels the first; else it waits
-	RunsQueue   bool // a cancel leaves prompts that wait
 	NeedsAnswer bool // a cancelled turn ends once its open request is answered
 	NoUsage     bool // an answer tells no usage
 }
