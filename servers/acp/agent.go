@@ -365,7 +365,7 @@ func (a *agent) Reconcile(_ context.Context, _ handoff.TurnID, id string) (hando
 }
 
 func (a *agent) fault(err error, unanswered handoff.Code) error {
-	return a.conn.fault(err, a.session.name(), handoff.CodeUnreachable, unanswered)
+	return a.conn.fault(err, a.session.name(), unanswered)
 }
 
 // blocks puts an input into the agent's form.

@@ -92,7 +92,7 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 	var all []servers.Thread
 	if !c.can.Agent.Sessions.List {
 		if err := c.peer.Lost(); err != nil {
-			return nil, c.fault(&servers.NotSentError{Cause: err}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+			return nil, c.fault(&servers.NotSentError{Cause: err}, "", handoff.CodeUnreachable)
 		}
 		for _, s := range c.all() {
 			if t := s.thread(); t.Title != "" {
@@ -113,7 +113,7 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 		return len(all) >= limit
 	})
 	slices.SortStableFunc(all, func(a, b servers.Thread) int { return b.Updated.Compare(a.Updated) })
-	return all, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+	return all, c.fault(err, "", handoff.CodeUnreachable)
 }
 
 // Read returns the newest lines of a session. One that is not open here is read by an agent process of its own, which
@@ -133,14 +133,14 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 		err = handoff.Fault(handoff.CodeUnsupported, c.cfg.Name, "its agent tells nothing of sessions of before")
 	}
 	if err != nil {
-		return servers.Text{}, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return servers.Text{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
 	select {
 	case c.reads <- struct{}{}:
 		defer func() { <-c.reads }()
 	case <-ctx.Done():
 		return servers.Text{}, c.fault(
-			&servers.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+			&servers.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable)
 	}
 	cfg := c.cfg
 	cfg.Counters, cfg.apart = nil, true
@@ -159,7 +159,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 		err = gone(e.Error())
 	}
 	if err != nil {
-		return servers.Text{}, c.fault(err, found.Title, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return servers.Text{}, c.fault(err, found.Title, handoff.CodeUnreachable)
 	}
 	text := s.text(lines)
 	text.Thread.Status = handoff.SessionUnknown

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -154,7 +155,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 	}
 	if err != nil {
 		_ = c.Close()
-		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable))
+		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable))
 		return nil, servers.HandshakeFault(fault, err, nil)
 	}
 	cfg.Counters.told(c.can.Meta.Switchboard.keptCount)
@@ -203,9 +204,7 @@ func (cfg *Config) wanted(available []string) (string, error) {
 
 // directory is where a session is made: an absolute path that is there. Some agents take any, and fail later.
 func (cfg *Config) directory(dir string) (string, error) {
-	if dir == "" {
-		dir = cfg.Cwd
-	}
+	dir = cmp.Or(dir, cfg.Cwd)
 	if dir == "" && cfg.local {
 		dir, _ = os.Getwd() // what then is missing is reported
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,16 +109,16 @@ func (c *connection) Attach(ctx context.Context, id string) (handoff.Attached, e
 // opened opens a session unless it is open.
 func (c *connection) opened(ctx context.Context, s *session) error {
 	if err := s.enter(ctx); err != nil {
-		return c.fault(err, s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return c.fault(err, s.name(), handoff.CodeUnreachable)
 	}
 	defer s.leave()
 	if s.isOpen() {
 		if err := c.peer.Lost(); err != nil {
-			return c.fault(&servers.NotSentError{Cause: err}, s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
+			return c.fault(&servers.NotSentError{Cause: err}, s.name(), handoff.CodeUnreachable)
 		}
 		return nil
 	}
-	return c.fault(c.open(ctx, s), s.name(), handoff.CodeUnreachable, handoff.CodeUnreachable)
+	return c.fault(c.open(ctx, s), s.name(), handoff.CodeUnreachable)
 }
 
 // open opens a session in the agent. What is known up to its newest change is resumed; else its history is loaded. One
@@ -250,7 +251,7 @@ func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (
 	defer c.release(source)
 	found, _, err := c.find(ctx, id)
 	if err != nil {
-		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
 	p, _, err := source.place(&c.cfg, found)
 	if err != nil {
@@ -282,7 +283,7 @@ func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (
 	p.Session = s.id
 	if err := c.learn(ctx, s, p); err != nil {
 		_ = at.Agent.Close()
-		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
 	learned := c.attached(s)
 	learned.Agent = at.Agent
@@ -310,7 +311,7 @@ func (c *connection) fresh(ctx context.Context, method string, p place, past his
 	err := c.peer.Call(ctx, method, p, &o)
 	switch {
 	case err != nil:
-		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	case o.Session == "" || o.Session == p.Session || len(o.Session) > maxID:
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, method+" gave no session")
 	}
@@ -320,7 +321,7 @@ func (c *connection) fresh(ctx context.Context, method string, p place, past his
 	s.mu.Unlock()
 	if err := c.settle(ctx, s, &o); err != nil {
 		c.release(s)
-		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
 	return c.attached(s), nil
 }
@@ -424,11 +425,7 @@ func (c *connection) Close() error {
 func (c *connection) all() []*session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*session, 0, len(c.sessions))
-	for _, s := range c.sessions {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(c.sessions))
 }
 
 // handle routes what the agent says. It runs in the reader and never waits.

@@ -62,9 +62,9 @@ func isHeld(e *jsonrpc.Error) bool {
 	return strings.Contains(dataOf(e).Reason, "active_writer") || strings.Contains(strings.ToLower(e.Message), "active writer")
 }
 
-// fault translates an error of a peer. Unsent and unanswered requests get the code given for each: only the caller
-// knows what an unanswered one may have done.
-func (c *connection) fault(err error, session string, unsent, unanswered handoff.Code) error {
+// fault translates an error of a peer. Unanswered requests get the code given: only the caller knows what one may have
+// done.
+func (c *connection) fault(err error, session string, unanswered handoff.Code) error {
 	if err == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (c *connection) fault(err error, session string, unsent, unanswered handoff
 	case errors.Is(err, servers.ErrTooLarge):
 		code, subject = handoff.CodeTooLarge, "the request"
 	case servers.NotSent(err):
-		code = unsent
+		code = handoff.CodeUnreachable
 	}
 	if subject == "" {
 		subject = "you named"

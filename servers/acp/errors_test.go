@@ -31,7 +31,7 @@ func TestNotSignedIn(t *testing.T) {
 		{-32603, handoff.CodeRefused, "", "Internal error: invalid model", `{"service":"session","errorName":"APIError"}`},
 	} {
 		e := &jsonrpc.Error{Code: row.code, Message: row.said, Data: []byte(row.data)}
-		err := c.fault(e, "", handoff.CodeUnreachable, handoff.CodeUnreachable)
+		err := c.fault(e, "", handoff.CodeUnreachable)
 		if got := handoff.CodeOf(err); got != row.want || turnCode(e) != row.work {
 			t.Errorf("%d %s: %s, %s", row.code, row.said, got, turnCode(e))
 		}

@@ -1,8 +1,10 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,7 +194,7 @@ func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 		q.Decisions = append([]handoff.Decision{handoff.DecisionAccept}, refusals...)
 		return q, wire
 	}
-	for _, key := range sortedKeys(p.Schema.Properties) {
+	for _, key := range slices.Sorted(maps.Keys(p.Schema.Properties)) {
 		of := p.Schema.Properties[key]
 		if base, other := strings.CutSuffix(key, "_custom"); other {
 			if _, is := p.Schema.Properties[base]; is {
@@ -214,15 +216,6 @@ func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 	return q, wire
 }
 
-func sortedKeys(all map[string]property) []string {
-	keys := make([]string, 0, len(all))
-	for key := range all {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // words is the question as people are asked it.
 func (a *asked) words(message string, among int) handoff.Ask {
 	ask := handoff.Ask{Text: message}
@@ -230,20 +223,13 @@ func (a *asked) words(message string, among int) handoff.Ask {
 		ask.Text = strings.TrimSpace(a.of.Title + ": " + a.of.Description)
 	}
 	for _, o := range a.of.OneOf {
-		ask.Options = append(ask.Options, firstOf(o.Title, o.Const))
+		ask.Options = append(ask.Options, cmp.Or(o.Title, o.Const))
 	}
 	ask.Options = append(ask.Options, a.of.Enum...)
 	if a.of.Type == "boolean" {
 		ask.Options = []string{"yes", "no"}
 	}
 	return ask
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // fill puts the answer to one question into the form; false: it does not fit.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -101,10 +102,7 @@ func (p *process) endUnused(ctx context.Context, now time.Time) {
 // endIdle ends the agent unless another process of ours uses it, and reports whether it did. The caller has the turn.
 func (p *process) endIdle() bool {
 	p.mu.Lock()
-	var open []*used
-	for u := range p.open {
-		open = append(open, u)
-	}
+	open := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()
 	for _, u := range open {
 		_ = u.Close() // it is gone either way
