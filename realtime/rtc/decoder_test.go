@@ -31,9 +31,7 @@ func opusPackets(t *testing.T) (packets [][]byte, pcm []byte) {
 
 // TestLegHearsOpus: what the caller says in Opus reaches the model as it is decoded, while they hear G.722.
 func TestLegHearsOpus(t *testing.T) {
-	l := newLoneOf(t, rtctest.NewOpus, unhurried, channelLabel, false)
-	rtctest.Take(t, l.up, "the formats")
-	<-l.Open
+	l := newOpen(t, rtctest.NewOpus)
 	packets, want := opusPackets(t)
 	l.SayOpus(packets)
 	var got []byte

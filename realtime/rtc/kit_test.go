@@ -42,6 +42,15 @@ func newLoneOf(
 	return l
 }
 
+// newOpen connects a browser that open makes, and waits until its channel is open.
+func newOpen(t *testing.T, open func(testing.TB, string) *rtctest.Browser) lone {
+	t.Helper()
+	l := newLoneOf(t, open, unhurried, channelLabel, false)
+	rtctest.Take(t, l.up, "the formats")
+	<-l.Open
+	return l
+}
+
 // newEarlyOf does so while the model has made no session.
 func newEarlyOf(
 	t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool,

@@ -46,9 +46,7 @@ func TestLegCarriesEvents(t *testing.T) {
 }
 
 func TestLegHears(t *testing.T) {
-	l := newLone(t, unhurried, channelLabel, false)
-	rtctest.Take(t, l.up, "the formats")
-	<-l.Open
+	l := newOpen(t, rtctest.New)
 	const packets = 50
 	l.Speak(1, packets)
 	var heard []byte
@@ -78,9 +76,7 @@ func TestLegHearsOnAfterWhatItDoesNotKnow(t *testing.T) {
 	}{"narrow": {rtctest.New, speak}, "wide": {rtctest.NewWide, speak}, "opus": {rtctest.NewOpus,
 		func(l lone, n int) { l.SayOpus(packets[:n]) }}} {
 		t.Run(name, func(t *testing.T) {
-			l := newLoneOf(t, kind.open, unhurried, channelLabel, false)
-			rtctest.Take(t, l.up, "the formats")
-			<-l.Open
+			l := newOpen(t, kind.open)
 			kind.speak(l, 2)
 			rtctest.Event(t, l.up, events.TypeAppend)
 			l.SayStray(2, 13)
@@ -254,9 +250,7 @@ func TestLegEndsWithItsClient(t *testing.T) {
 
 // TestLegFlushes holds that what was sent before Close arrives.
 func TestLegFlushes(t *testing.T) {
-	l := newLone(t, unhurried, channelLabel, false)
-	rtctest.Take(t, l.up, "the formats")
-	<-l.Open
+	l := newOpen(t, rtctest.New)
 	const events = 500
 	for i := range events {
 		if !l.leg.Send(fmt.Appendf(nil, `{"type":"response.output_text.delta","n":%d,"delta":%q}`, i,
@@ -311,9 +305,7 @@ func TestLegWithoutChannel(t *testing.T) {
 }
 
 func TestLegRefusesOtherChannels(t *testing.T) {
-	l := newLone(t, unhurried, channelLabel, false)
-	rtctest.Take(t, l.up, "the formats")
-	<-l.Open
+	l := newOpen(t, rtctest.New)
 	for _, label := range []string{"chat", channelLabel} {
 		rtctest.Gone(t, l.Knock(label, `{"type":"response.cancel"}`), "the other channel")
 	}
@@ -326,9 +318,7 @@ func TestLegRefusesOtherChannels(t *testing.T) {
 
 // TestLegFitsWhatABrowserTakes holds that the end of a response reaches a browser whatever is in it.
 func TestLegFitsWhatABrowserTakes(t *testing.T) {
-	l := newLone(t, unhurried, channelLabel, false)
-	rtctest.Take(t, l.up, "the formats")
-	<-l.Open
+	l := newOpen(t, rtctest.New)
 	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message",` +
 		`"content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
 	l.leg.Send([]byte(`{"type":"small"}`))
@@ -366,9 +356,7 @@ func TestLegMetrics(t *testing.T) {
 // TestLegReports: a browser learns what of its sound was lost, without which it turns no error correction on.
 func TestLegReports(t *testing.T) {
 	packets, _ := opusPackets(t)
-	l := newLoneOf(t, rtctest.NewOpus, unhurried, channelLabel, false)
-	rtctest.Take(t, l.up, "the formats")
-	<-l.Open
+	l := newOpen(t, rtctest.NewOpus)
 	clear(packets[5:10])
 	l.SayOpus(packets[:20])
 	for lost := l.Report(); lost != 5; lost = l.Report() { // one may come in between
