@@ -74,20 +74,16 @@ func (b *brain) learnPlace(out gjson.Result) {
 }
 
 func (b *brain) learnNames(out gjson.Result) {
-	for _, key := range []string{"items", "servers", "sessions"} {
-		out.Get(key).ForEach(func(_, entry gjson.Result) bool {
-			if server := entry.Get("server"); server.Exists() {
-				b.know(server.String(), server.String())
-				return true
-			}
-			name := entry.Get("name").String()
-			b.know(name, name)
-			entry.Get("aliases").ForEach(func(_, alias gjson.Result) bool {
-				b.know(alias.String(), name)
-				return true
-			})
-			return true
-		})
+	for _, entry := range out.Get("items").Array() {
+		if server := entry.Get("server"); server.Exists() {
+			b.know(server.String(), server.String())
+			continue
+		}
+		name := entry.Get("name").String()
+		b.know(name, name)
+		for _, alias := range entry.Get("aliases").Array() {
+			b.know(alias.String(), name)
+		}
 	}
 }
 

@@ -101,10 +101,8 @@ func spokenOutput(o Output) string {
 	if say := out.Get("say"); say.Exists() { // "" where there is nothing to say
 		return say.String()
 	}
-	for _, key := range []string{"items", "servers", "sessions"} {
-		if list := out.Get(key); list.IsArray() {
-			return summary(list.Array(), out.Get("more").Int())
-		}
+	if list := out.Get("items"); list.IsArray() {
+		return summary(list.Array(), out.Get("more").Int())
 	}
 	if lines := out.Get("lines"); lines.IsArray() {
 		return transcript(out, lines.Array())
@@ -178,11 +176,7 @@ func transcript(out gjson.Result, lines []gjson.Result) string {
 
 // readSessions reads the entries of list_sessions; false when the output has none.
 func readSessions(text string) ([]option, bool) {
-	out := gjson.Parse(text)
-	list := out.Get("items")
-	if !list.IsArray() {
-		list = out.Get("sessions")
-	}
+	list := gjson.Get(text, "items")
 	if !readable(text) || !list.IsArray() {
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"switchboard/handoff"
@@ -42,7 +43,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 	}
 	next := doc
 	next.Part++
-	name := responsePrefix + string(doc.Run) + "_" + itoa(next.Part)
+	name := responsePrefix + string(doc.Run) + "_" + strconv.Itoa(next.Part)
 	switch l, f := a.same(ctx, g, name); {
 	case l != nil:
 		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")

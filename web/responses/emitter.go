@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -320,7 +321,7 @@ func (e *emitter) writeTool(w *writing) bool {
 	if w.whole.Failed || w.whole.Exit != nil && *w.whole.Exit != 0 {
 		why := "it failed"
 		if w.whole.Exit != nil {
-			why = "exit code " + itoa(*w.whole.Exit)
+			why = "exit code " + strconv.Itoa(*w.whole.Exit)
 		}
 		it.Status, it.Error, typ = failed, &why, evCallFailed
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"switchboard/handoff"
@@ -12,7 +13,7 @@ import (
 // add puts an item into the output.
 func (e *emitter) add(w *writing, prefix string, it item) {
 	w.begun, w.at = true, len(e.resp.Output)
-	it.ID = prefix + strings.TrimPrefix(e.resp.ID, responsePrefix) + "_" + itoa(w.at)
+	it.ID = prefix + strings.TrimPrefix(e.resp.ID, responsePrefix) + "_" + strconv.Itoa(w.at)
 	e.resp.Output = append(e.resp.Output, it)
 	e.emit(event{Type: evAdded, OutputIndex: new(w.at), Item: &it})
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -262,7 +263,7 @@ func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
 	kindOf := func(id string) handoff.ItemKind { return all[int(id[0]+ids[0][0])%len(all)] }
 	text := map[string]string{}
 	for range r.IntN(40) {
-		id := ids[r.IntN(len(ids))] + itoa(r.IntN(3))
+		id := ids[r.IntN(len(ids))] + strconv.Itoa(r.IntN(3))
 		kind := kindOf(id)
 		delta := handoff.DeltaMessage
 		if kind == handoff.ItemReasoning {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"switchboard/handoff"
@@ -250,7 +251,7 @@ func (s *said) numbered(id string) []json.RawMessage {
 	out := make([]json.RawMessage, len(s.items))
 	for i, it := range s.items {
 		if known, _ := it["id"].(string); known == "" {
-			it["id"] = "in_" + id[min(len(responsePrefix), len(id)):] + "_" + itoa(i)
+			it["id"] = "in_" + id[min(len(responsePrefix), len(id)):] + "_" + strconv.Itoa(i)
 		}
 		out[i] = json.RawMessage(encode(it))
 	}

@@ -1,9 +1,6 @@
 package responses
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "encoding/json"
 
 // Statuses of responses and of items.
 const (
@@ -164,5 +161,3 @@ func ended(status string) bool { return status != queued && status != inProgress
 func frame(e event) []byte {
 	return []byte("event: " + e.Type + "\ndata: " + encode(e) + "\n\n")
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
