@@ -19,6 +19,7 @@ import (
 const (
 	titleWidth = 40
 	placeWidth = 50
+	idWidth    = 13 // of an id's beginning that tells it from others: in those of Codex, the time
 )
 
 // Servers shows the machines.
@@ -159,7 +160,7 @@ func (t *Terminal) writeSessions(found sessionPage) error {
 			last = outcomeWord(s.Last.Outcome, s.Last.outcomeFacts) + ": " + s.Last.Said
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
-			cell(sessionName(s.SessionInfo), placeWidth), s.Status, by,
+			cell(sessionName(s.SessionInfo), placeWidth), cmp.Or(stateOf(s.Status), "-"), by,
 			cell(s.Age, titleWidth), cell(strings.TrimSuffix(last, ": "), placeWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
 	}
 	if err := w.Flush(); err != nil {
@@ -171,7 +172,16 @@ func (t *Terminal) writeSessions(found sessionPage) error {
 	return nil
 }
 
-// sessionName is the title of a session as it was written; where others have it too, what tells them apart.
+// stateOf is what a session does; "" where its agent only has it on disk, as it does most.
+func stateOf(s handoff.SessionStatus) string {
+	if s == handoff.SessionUnknown {
+		return ""
+	}
+	return string(s)
+}
+
+// sessionName is the title of a session as it was written; where others have it too, what tells them apart. Where only
+// the id does, that is its beginning, by which the session goes as well.
 func sessionName(s handoff.SessionInfo) string {
 	bare := func(text string) string {
 		return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
@@ -180,6 +190,9 @@ func sessionName(s handoff.SessionInfo) string {
 	}
 	if s.Title != "" && strings.HasPrefix(bare(s.Title), bare(s.Label)) {
 		return s.Title
+	}
+	if s.Title != "" && s.Label == s.ID {
+		return fmt.Sprintf("%s [%.*s]", handoff.ClipRunes(s.Title, titleWidth-idWidth), idWidth, s.ID)
 	}
 	return cmp.Or(s.Label, s.Title, s.ID)
 }
@@ -196,8 +209,11 @@ func (t *Terminal) Read(ctx context.Context, server, thread string, limit int) e
 
 func writeTranscript(out io.Writer, found handoff.Transcript) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s, %s\n", cell(cmp.Or(found.Title, found.ID), titleWidth), cell(found.Server, titleWidth),
-		found.Status)
+	fmt.Fprintf(&b, "%s on %s", cell(cmp.Or(found.Title, found.ID), titleWidth), cell(found.Server, titleWidth))
+	if state := stateOf(found.Status); state != "" {
+		b.WriteString(", " + state)
+	}
+	b.WriteString("\n")
 	if found.More > 0 {
 		fmt.Fprintf(&b, "(%d older lines are left out; --limit shows more)\n", found.More)
 	}

@@ -115,12 +115,17 @@ func (t *talk) head() {
 	if t.record.Project != "" {
 		where += "/" + t.record.Project
 	}
-	session := "a session"
-	if t.record.Title != "" {
+	session, why := "a session", t.record.Why
+	switch {
+	case t.record.Title != "":
 		session = `"` + cell(t.record.Title, placeWidth) + `"`
+	case why == handoff.WhyNew:
+		session, why = "a new session", ""
+	case why == handoff.WhyAside:
+		session, why = "a side question", ""
 	}
-	if t.record.Why != "" {
-		session += ", " + t.record.Why
+	if why != "" {
+		session += ", " + why
 	}
 	t.note("%s, %s (%s)", where, session, t.record.ID)
 }
