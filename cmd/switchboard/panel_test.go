@@ -79,8 +79,8 @@ func (s *score) String() string {
 // understood reports whether the caller heard the meaning of a response that tells so many outcomes: of one its first
 // sentence that says what came of it, or four fifths of its sound, and of several four fifths of the last. It goes by
 // the frames that were played and by the length of the words; sound comes in pieces of five frames, so that of a whole
-// response is a little longer than its words. Of a sentence in whose last word the sound ends nobody can be sure: it may
-// be told again.
+// response is a little longer than its words. Of a sentence in whose last word the sound ends nobody can be sure: it
+// may be told again.
 func (p *panelist) understood(response string, outcomes int) (heard, sure bool) {
 	frames := 0
 	for _, f := range p.frames {
