@@ -112,63 +112,49 @@ func TestInFlightBound(t *testing.T) {
 	})
 }
 
-func TestOverloadedReadsAreRepeated(t *testing.T) {
-	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
-		list := listing(t, link, 1)
-		for try := 1; try < overloadTries; try++ {
-			f.refuse(f.expect("thread/list"), codeOverloaded, "Server overloaded; retry later.")
-			sleep(2 * time.Second)
+// TestAskedAgain: what the server cannot take now is asked again a few times: when it is overloaded, when a thread is
+// just leaving its memory, and when it finds one only a moment later. These are no sessions that are gone.
+func TestAskedAgain(t *testing.T) {
+	list := func(t *testing.T, link *servers.Link) error {
+		_, err := link.Catalog.List(t.Context(), 1)
+		return err
+	}
+	attach := func(t *testing.T, link *servers.Link) error {
+		_, err := link.Conn.Attach(t.Context(), thread1)
+		return err
+	}
+	there := fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1)
+	for _, c := range []struct {
+		ask          func(*testing.T, *servers.Link) error
+		method, text string
+		wire, tries  int
+		reply        string
+		code         handoff.Code
+	}{
+		{list, "thread/list", "Server overloaded; retry later.", codeOverloaded, overloadTries, `{"data":[]}`,
+			handoff.CodeOverloaded},
+		{attach, "thread/resume", "thread " + thread1 + " is closing; retry thread/resume", -32600, closingTries, there,
+			handoff.CodeOverloaded},
+		{attach, "thread/resume", "no rollout found for thread id " + thread1, -32600, goneTries, there,
+			handoff.CodeSessionGone},
+	} {
+		for _, refusals := range []int{c.tries - 1, c.tries} {
+			withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
+				asked := callErr(func() error { return c.ask(t, link) })
+				for range refusals {
+					f.refuse(f.expect(c.method), c.wire, c.text)
+					sleep(2 * time.Second)
+				}
+				if refusals == c.tries {
+					asked.wantCode(t, c.code)
+				} else {
+					f.reply(f.expect(c.method), c.reply)
+					asked.get(t)
+				}
+				f.quiet()
+			})
 		}
-		f.reply(f.expect("thread/list"), `{"data":[]}`)
-		list.get(t)
-
-		list = listing(t, link, 1)
-		for range overloadTries {
-			f.refuse(f.expect("thread/list"), codeOverloaded, "Server overloaded; retry later.")
-			sleep(2 * time.Second)
-		}
-		list.wantCode(t, handoff.CodeOverloaded)
-		f.quiet()
-	})
-}
-
-// TestClosingThreadIsResumedAgain: a thread that is just leaving the server's memory is no session that is
-// gone, and no refusal.
-func TestClosingThreadIsResumedAgain(t *testing.T) {
-	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
-		a := attaching(t, link)
-		for try := 1; try < closingTries; try++ {
-			f.refuse(f.expect("thread/resume"), -32600, "thread "+thread1+" is closing; retry thread/resume")
-			sleep(2 * time.Second)
-		}
-		f.reply(f.expect("thread/resume"), fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1))
-		a.get(t)
-	})
-	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
-		a := attaching(t, link)
-		for range closingTries {
-			f.refuse(f.expect("thread/resume"), -32600, "thread "+thread1+" is closing; retry thread/resume")
-			sleep(2 * time.Second)
-		}
-		a.wantCode(t, handoff.CodeOverloaded)
-	})
-}
-
-// TestThreadIsLookedForAgain: a thread that the server finds a moment later is no session that is gone.
-func TestThreadIsLookedForAgain(t *testing.T) {
-	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
-		a := attaching(t, link)
-		f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
-		sleep(time.Second)
-		f.reply(f.expect("thread/resume"), fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1))
-		a.get(t)
-	})
-	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
-		a := attaching(t, link)
-		f.gone()
-		a.wantCode(t, handoff.CodeSessionGone)
-		f.quiet()
-	})
+	}
 }
 
 func TestTimeouts(t *testing.T) {

@@ -106,16 +106,6 @@ func TestStartLoadsOnce(t *testing.T) {
 	})
 }
 
-func TestStartAfterLoadingFindsItBusy(t *testing.T) {
-	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
-		s := tryStart(t, at)
-		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
-		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn2, "inProgress", false)))
-		s.wantCode(t, handoff.CodeBusy)
-		f.quiet()
-	})
-}
-
 func TestStartRefused(t *testing.T) {
 	for _, c := range []struct {
 		wire int
@@ -173,31 +163,25 @@ func TestStartTooLarge(t *testing.T) {
 
 // TestStartUnknown: once the bytes may have left, nobody can tell whether the turn runs.
 func TestStartUnknown(t *testing.T) {
-	for name, play := range map[string]func(f *fake, frame sent){
-		"lost":     func(f *fake, _ sent) { f.close() },
-		"silence":  func(*fake, sent) { sleep(startTimeout) },
-		"nonsense": func(f *fake, frame sent) { f.reply(frame, `{"turn":{}}`) },
+	for name, play := range map[string]func(f *fake, frame sent, leave func()){
+		"lost":      func(f *fake, _ sent, _ func()) { f.close() },
+		"silence":   func(*fake, sent, func()) { sleep(startTimeout) },
+		"nonsense":  func(f *fake, frame sent, _ func()) { f.reply(frame, `{"turn":{}}`) },
+		"cancelled": func(_ *fake, _ sent, leave func()) { leave() },
 	} {
-		t.Run(name, bubble(func(t *testing.T) {
-			f, link := startFake(t, Config{})
-			s := tryStart(t, attach(t, f, link, ""))
-			play(f, f.expect("turn/start"))
-			s.wantCode(t, handoff.CodeUnknownStart)
-			f.quiet()
-		}))
-	}
-}
-
-func TestStartCancelledIsUnknown(t *testing.T) {
-	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
-		ctx, cancel := context.WithCancel(t.Context())
-		s := call(func() (handoff.TurnID, error) {
-			return at.Agent.Start(ctx, handoff.Turn{Input: handoff.TextInput("x")})
+		t.Run(name, func(t *testing.T) {
+			withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				s := call(func() (handoff.TurnID, error) {
+					return at.Agent.Start(ctx, handoff.Turn{Input: handoff.TextInput("x")})
+				})
+				play(f, f.expect("turn/start"), leave)
+				s.wantCode(t, handoff.CodeUnknownStart)
+				f.quiet()
+			})
 		})
-		f.expect("turn/start")
-		cancel()
-		s.wantCode(t, handoff.CodeUnknownStart)
-	})
+	}
 }
 
 // TestStartNotSent: before the bytes can have left, nothing runs.
@@ -220,6 +204,13 @@ func TestStartBusy(t *testing.T) {
 		f.status(idle)
 		synctest.Wait()
 		start(t, f, at)
+		f.turnCompleted(turn1, "completed")
+		synctest.Wait()
+		s := tryStart(t, at) // and where loading the thread again tells so
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn2, "inProgress", false)))
+		s.wantCode(t, handoff.CodeBusy)
+		f.quiet()
 	})
 }
 

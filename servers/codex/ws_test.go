@@ -125,17 +125,6 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-func TestWebSocketServerGoes(t *testing.T) {
-	url, _ := wsServer(t, func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() })
-	link, err := Dialer(atAddress(url))(t.Context())
-	must(t, err)
-	if _, err := link.Catalog.List(t.Context(), 1); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
-		t.Errorf("list: %v", err)
-	}
-	<-link.Done
-	must(t, link.Conn.Close())
-}
-
 // TestWebSocketFrameLimit: frames beyond 16 MiB are left out; what is asked and said beside them goes on. A
 // list that is too long is asked for again with fewer in it.
 func TestWebSocketFrameLimit(t *testing.T) {
