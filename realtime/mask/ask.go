@@ -21,9 +21,6 @@ const (
 // A pair is one of a client's metadata, raw.
 type pair struct{ key, value string }
 
-// Asked reports whether a tag is of an ask of the client in the conversation, and Aside whether of one beside it.
-func Asked(tag string) bool { return strings.HasPrefix(tag, tagClient) }
-
 // Aside reports whether a tag is of a response of the client out of band.
 func Aside(tag string) bool { return strings.HasPrefix(tag, tagAside) }
 
