@@ -36,13 +36,12 @@ type Tally struct {
 // A Buffer keeps the updates of one turn in order until they are read. The zero value is an empty one without a
 // tally.
 type Buffer struct {
-	queue   []handoff.Update
-	bytes   int
-	deltas  int             // in queue
-	holed   map[string]bool // items of which a delta was dropped: what follows would read wrong
-	dropped int             // deltas dropped
-	burst   bool            // given up
-	tally   *Tally          // of the connection; nil: none
+	queue  []handoff.Update
+	bytes  int
+	deltas int             // in queue
+	holed  map[string]bool // items of which a delta was dropped: what follows would read wrong
+	burst  bool            // given up
+	tally  *Tally          // of the connection; nil: none
 }
 
 // NewBuffer returns an empty buffer that counts with others.
@@ -186,7 +185,6 @@ func (b *Buffer) hole(item string) {
 		b.holed = map[string]bool{}
 	}
 	b.holed[item] = true
-	b.dropped++
 	if b.tally != nil {
 		b.tally.Deltas.Add(1)
 	}

@@ -26,7 +26,8 @@ func TestBuffer(t *testing.T) {
 // TestBufferDropsDeltasOnly: over the soft bound every delta goes, with all later ones of its item, and
 // nothing else does.
 func TestBufferDropsDeltasOnly(t *testing.T) {
-	var b Buffer
+	var tally Tally
+	b := NewBuffer(&tally)
 	for i := range softUpdates / 2 {
 		id := fmt.Sprint(i)
 		b.Put(handoff.ItemStarted{Item: handoff.Item{ID: id}}, handoff.Delta{ItemID: id, Text: "x"})
@@ -46,8 +47,8 @@ func TestBufferDropsDeltasOnly(t *testing.T) {
 		"handoff.ItemStarted": softUpdates / 2, "handoff.ItemDone": 1, "handoff.Delta": 1,
 		"handoff.Question": 1, "handoff.QuestionClosed": 1, "handoff.TurnEnded": 1,
 	}
-	if fmt.Sprint(kinds) != fmt.Sprint(wantKinds) || b.dropped != softUpdates/2+2 || b.bytes != 0 {
-		t.Errorf("kept %v, dropped %d, %d bytes left", kinds, b.dropped, b.bytes)
+	if fmt.Sprint(kinds) != fmt.Sprint(wantKinds) || tally.Deltas.Load() != softUpdates/2+2 || b.bytes != 0 {
+		t.Errorf("kept %v, dropped %d, %d bytes left", kinds, tally.Deltas.Load(), b.bytes)
 	}
 }
 
