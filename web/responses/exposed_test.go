@@ -307,3 +307,20 @@ func TestStoreDown(t *testing.T) {
 		}
 	})
 }
+
+// TestLongAnswerIsNotLate: an answer comes when its response ends, also where more was said than is kept for streams.
+func TestLongAnswerIsNotLate(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.begun(`{"model":"bigpc","input":"hi"}`)
+		for i := range 4 { // each is sent three times: in pieces, whole, and as an item
+			w.does(1, handoff.RunItem{Item: handoff.Item{ID: fmt.Sprint("m", i), Kind: handoff.ItemMessage,
+				Text: strings.Repeat("x", 1<<20)}})
+		}
+		synctest.Wait()
+		began := time.Now()
+		w.ends(1, handoff.OutcomeResult, "done")
+		if got := a.object(); got["status"] != completed || time.Since(began) > 0 {
+			t.Errorf("%v after %v", got["status"], time.Since(began))
+		}
+	})
+}

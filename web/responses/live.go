@@ -333,7 +333,7 @@ func (l *live) read(from int) (frames [][]byte, over bool, changed <-chan struct
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if from < l.base {
-		return nil, l.shown, nil, false
+		return nil, l.shown, l.changed, false
 	}
 	if i := from - l.base; i < len(l.frames) {
 		frames = l.frames[i:len(l.frames):len(l.frames)]
