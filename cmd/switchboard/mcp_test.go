@@ -167,10 +167,6 @@ func codexExec(t *testing.T, provider *fakeProvider, servers, prompt string, env
 // TestRealCodexAsksByMCP: the real codex has work done by MCP, over HTTP with a key and over standard input and output.
 func TestRealCodexAsksByMCP(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "switchboard")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	for _, way := range []string{"http", "stdio"} {
 		t.Run(way, func(t *testing.T) {
 			state := t.TempDir()
@@ -187,8 +183,8 @@ func TestRealCodexAsksByMCP(t *testing.T) {
 			}
 			servers := fmt.Sprintf("[mcp_servers.sb]\nurl = %q\nbearer_token_env_var = \"SB_KEY\"\n", r.base+"/mcp")
 			if way == "stdio" {
-				const command = "[mcp_servers.sb]\ncommand = %q\nargs = [\"mcp\"]\nenv = {XDG_STATE_HOME = %q}\n"
-				servers = fmt.Sprintf(command, program, state)
+				const command = "[mcp_servers.sb]\ncommand = %q\nargs = [\"mcp\"]\nenv = {XDG_STATE_HOME = %q, %s = \"mcp\"}\n"
+				servers = fmt.Sprintf(command, os.Args[0], state, childEnv)
 			}
 			out := codexExec(t, provider, servers, "have the tests run on bigpc", "SB_KEY="+testKey)
 			if !strings.Contains(out, "TestRefreshExpiredToken") {
