@@ -208,7 +208,7 @@ func (p *panelist) judge(t *testing.T) score {
 }
 
 // TestProofPanel plays the conversations of testdata/panel and scores them: each once, or with 20 seeds, which take
-// two minutes of one core. The race detector, which the short form has, would make that a quarter of an hour. To play
+// two minutes of one core. The race detector would make that a quarter of an hour: .ci/test runs it without. To play
 // again what a run logged, name its seed: SWITCHBOARD_PANEL_SEED=277 go test -v -run TestProofPanel//failed-murmur.
 func TestProofPanel(t *testing.T) {
 	t.Parallel()
