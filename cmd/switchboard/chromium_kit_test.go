@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"switchboard/web/webtest"
 )
 
@@ -107,11 +109,13 @@ const (
 	nobody   = "net::ERR_" // refused, cut off, closed without a word: that depends on the moment
 )
 
-// says types a sentence into the box and sends it, by keyboard.
+// says puts a sentence into the box and sends it.
 func (p *tab) says(text string) {
 	p.T.Helper()
-	p.TabTo("say")
-	p.Press(text, "\r")
+	p.Do(chromedp.Focus(chromedp.ID("say")))
+	p.Paste(text)
+	p.Until(fmt.Sprintf(`document.querySelector("#say").value === %q`, text))
+	p.Press("\r")
 	p.Until(`document.querySelector("#say").value === ""`)
 }
 

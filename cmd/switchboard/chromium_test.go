@@ -111,7 +111,8 @@ func (p *tab) tabToMode() {
 // keyboardWorks gives work to machines, answers an approval, stops work and forgets a session.
 func (p *tab) keyboardWorks(r *running) {
 	p.T.Helper()
-	p.says("Continue the auth session on bigpc and run the tests")
+	p.TabTo("say")
+	p.Press("Continue the auth session on bigpc and run the tests", "\r")
 	p.work("run the tests", "Tests fail")
 	p.Until(card("run the tests") + `.querySelector(".answer").textContent.includes("TestRefreshExpiredToken")`)
 	p.Status("Listening") // when it has been said

@@ -92,7 +92,8 @@ func (p *Tab) EnterKey(key string) {
 	p.T.Helper()
 	p.Until(`document.querySelector("#login-key")?.checkVisibility()`)
 	p.Do(chromedp.Focus(chromedp.ID("login-key")))
-	p.Press(key, "\r")
+	p.Paste(key)
+	p.Press("\r")
 }
 
 // EnterCode puts the code of another device into the login form and sends it.
