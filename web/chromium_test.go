@@ -15,7 +15,7 @@ const patience = webtest.Patience
 var chromiums = webtest.Browsers{Flags: map[string]any{"disable-features": "WebRtcHideLocalIpsWithMdns"}}
 
 func TestMain(m *testing.M) {
-	loadModules()
+	loadReachable()
 	defer chromiums.Close()
 	m.Run()
 }
@@ -51,7 +51,7 @@ const frames = webtest.Frames
 
 // allRead waits until the work and the questions of the first look are in the page's state: the machines may come
 // before.
-const allRead = `Promise.all([import("/page/store.js"), import("/page/state-work.js")]).then(async ([{ get }, { workStart }]) => {
+const allRead = `Promise.all([reached("store.js"), reached("state-work.js")]).then(async ([{ get }, { workStart }]) => {
   while (get().work.records === workStart.records) await new Promise((next) => setTimeout(next, 20));
   return true;
 })`

@@ -55,7 +55,7 @@ const torn = `(() => {
 // talk plays a conversation into the page's state, as if a call were live.
 func (p *tab) talk(events string) {
 	p.T.Helper()
-	eval[bool](p, fmt.Sprintf(`import("/page/store.js").then(({ dispatch }) => {
+	eval[bool](p, fmt.Sprintf(`reached("store.js").then(({ dispatch }) => {
 	  dispatch({ type: "call", patch: { phase: "live", mic: "on", telephone: true } });
 	  for (const event of %s) dispatch({ type: "voice", event });
 	  return true;
@@ -109,7 +109,7 @@ func TestPageLooks(t *testing.T) {
 				eval[bool](p, `(document.querySelector("[data-go=work]").click(), document.querySelectorAll(".question")[2].scrollIntoView(), true)`)
 				p.look(size.name + "-" + scheme + "-questions")
 				eval[bool](p, `(document.querySelector(".work .scroll").scrollTo(0, 1e6), true)`)
-				eval[bool](p, `import("/page/store.js").then(({ toast }) => (toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started." }), true))`)
+				eval[bool](p, `reached("store.js").then(({ toast }) => (toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started." }), true))`)
 				p.Shows("Try again in a moment")
 				eval[bool](p, `document.querySelector(".toast").dispatchEvent(new Event("pointerenter"))`) // it stays while somebody points at it
 				p.look(size.name + "-" + scheme + "-end")

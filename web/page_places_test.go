@@ -107,7 +107,7 @@ func TestPageSessionsToTheOldest(t *testing.T) {
 	old.ID, old.ThreadID, old.Spoken, old.Items = "h90", "s90", "The benchmarks take 41 ms.\nEach.", nil
 	w.records = append(w.records, old)
 	p := loggedIn(t, w, 1280, 800, nil)
-	eval[bool](p, `import("/page/store.js").then(({ get }) => delete get().work.records.h90)`) // too old for this page
+	eval[bool](p, `reached("store.js").then(({ get }) => delete get().work.records.h90)`) // too old for this page
 	p.Click("Sessions")
 	const rows = `document.querySelectorAll("#sessions .row").length`
 	p.Until(rows + ` === 40`)

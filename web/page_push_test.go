@@ -31,7 +31,7 @@ func TestPageNotifications(t *testing.T) {
 	p.Until(box + `.checked && !` + box + `.disabled && wish.userVisibleOnly && wish.applicationServerKey.length === 87`)
 	// The worker runs: it is what shows the notification.
 	p.Until(`navigator.serviceWorker.controller`)
-	notices := eval[[]string](p, `import("/page/notices.js").then(({ noticeOf }) => [JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "Done.", id: "h1" }), "null", "<b>"]
+	notices := eval[[]string](p, `reached("notices.js").then(({ noticeOf }) => [JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "Done.", id: "h1" }), "null", "<b>"]
 	  .map(noticeOf).map((n) => [n.title, n.body, n.tag, n.data.question, n.requireInteraction, ...n.actions.map((a) => a.action)].join("|")))`)
 	want := []string{"bigpc: auth|May it push?|q1|q1|true|open|decline", "bigpc|Done.|h1||false|open", "Switchboard|Something needs you.|switchboard||false|open", "Switchboard|Something needs you.|switchboard||false|open"}
 	if strings.Join(notices, ";") != strings.Join(want, ";") {

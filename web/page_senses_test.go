@@ -73,7 +73,7 @@ func TestPageInTheHand(t *testing.T) {
 	p.Until(`far.types() === "output_audio_buffer.clear"`)
 	eval[bool](p, `(far.say({ type: "input_audio_buffer.speech_stopped" }), true)`)
 	// While Switchboard is away nobody knows the words, and a short sentence stops the voice, too.
-	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "feed", state: "lost" }), true))`)
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "feed", state: "lost" }), true))`)
 	eval[bool](p, `(far.events.length = 0, [{ type: "output_audio_buffer.started" }, { type: "input_audio_buffer.speech_started" },
 	  { type: "input_audio_buffer.speech_stopped" }].forEach(far.say), true)`)
 	p.Until(`far.types() === "output_audio_buffer.clear" && document.getElementById("remote").volume === 1`)
@@ -154,6 +154,8 @@ func TestPageWorker(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	p := loggedIn(t, w, 1280, 800, nil)
+	page := eval[string](p, `location.origin`)
+	p.open(page + "/page/base.css") // where nobody else has loaded the worker's modules
 	eval[bool](p, workerIn)
 	eval[bool](p, `send("push", { data: { text: () => JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }) } })`)
 	if got := eval[string](p, `(([n]) => [n.title, n.body, n.tag, ...n.actions.map((a) => a.title)].join("|"))(seen.shown)`); got != "bigpc: auth|May it push?|q1|Open|Decline" {
@@ -181,6 +183,8 @@ func TestPageWorker(t *testing.T) {
 	}
 	w.onlyDeclined(t)
 	// What it says to the page brings the page there.
+	p.open(page)
+	p.Until(`document.querySelector("#app:not([hidden]) .machine")`)
 	eval[bool](p, `(navigator.serviceWorker.dispatchEvent(new MessageEvent("message", { data: { go: "work" } })), true)`)
 	p.Until(`location.hash === "#work"`)
 }

@@ -55,7 +55,7 @@ func TestPageBoundsLongTexts(t *testing.T) {
 	if high := eval[float64](p, `document.querySelector(".card-prompt").closest(".card").getBoundingClientRect().height`); high > 900 {
 		t.Errorf("the card is %v pixels high", high)
 	}
-	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "`+strings.ReplaceAll(log, "\n", `\n`)+`" }), true))`)
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "`+strings.ReplaceAll(log, "\n", `\n`)+`" }), true))`)
 	p.Until(`document.querySelector(".line.you")`)
 	eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
 	if high := eval[float64](p, `document.querySelector(".line.you").getBoundingClientRect().height`); high > 600 || high < 100 {
@@ -68,7 +68,7 @@ func TestPageChipsStay(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	p := loggedIn(t, w, 390, 844, withVoice)
-	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
 	p.Until(`document.querySelector("#chips.strip")`)
 	if tops := eval[int](p, `new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size`); tops != 1 {
 		t.Errorf("the sentences stand in %d rows, above the conversation", tops)
@@ -134,7 +134,7 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 	const tops = `[...document.querySelectorAll(".chip"), document.querySelector("#say"), document.querySelector("#start")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
 	for i, size := range [][2]int64{{390, 844}, {844, 390}, {390, 844}, {844, 390}} {
 		if i == 2 {
-			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
+			eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
 			p.Until(`document.querySelector("#chips.strip")`)
 		}
 		p.Size(size[0], size[1])
@@ -156,7 +156,7 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 	w := newScene()
 	w.records, w.questions = nil, nil
 	p := loggedIn(t, w, 390, 844, withVoice)
-	const dispatch = `import("/page/store.js").then(({ dispatch }) => (%s, true))`
+	const dispatch = `reached("store.js").then(({ dispatch }) => (%s, true))`
 	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "typed", id: "x", text: "Hello" }), dispatch({ type: "call", patch: { phase: "live", mic: "on" } })`))
 	p.Until(`document.querySelector("#chips.strip")`)
 	const top = `document.querySelector("#chips").getBoundingClientRect().top`
@@ -195,14 +195,14 @@ func TestPageLandscapePhone(t *testing.T) {
 	p := loggedIn(t, w, 844, 390, withVoice)
 	for _, text := range []string{"Press Call", "Hello there."} { // and what a newcomer is told first
 		if text == "Hello there." {
-			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "live", mic: "on" } }), [{ type: "response.output_audio_transcript.delta", item_id: "a0", delta: "Hello there." }].forEach((event) => dispatch({ type: "voice", event })), true))`)
+			eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "live", mic: "on" } }), [{ type: "response.output_audio_transcript.delta", item_id: "a0", delta: "Hello there." }].forEach((event) => dispatch({ type: "voice", event })), true))`)
 			p.Shows(text)
 		}
 		p.Scheme("light")
 		p.Picture("landscape-first")
 		p.Until(fmt.Sprintf(`((r) => r.height > 10 && r.top >= 40 && r.bottom <= document.querySelector("#chips").getBoundingClientRect().top)([...document.querySelectorAll(".hello p:not(.hello-title), .line-text")].filter((e) => e.checkVisibility() && e.textContent.includes(%q))[0]?.getBoundingClientRect() ?? {})`, text)) // in the picture
 	}
-	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
 	p.Until(`!document.querySelector("#start").hidden`)
 	const cut = `["#say", ".composer button", "#start", "#sound", "#status-text"].filter((s) => { const r = document.querySelector(s).getBoundingClientRect(); return r.height < 10 || r.top < 0 || r.bottom > innerHeight || r.right > innerWidth; }).join()`
 	for _, when := range []string{"before", "in a call"} {

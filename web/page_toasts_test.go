@@ -31,7 +31,7 @@ func TestPageToastsCoverNothing(t *testing.T) {
 	p := loggedIn(t, w, 1440, 900, withVoice)
 	p.Until(`document.querySelector(".question:not(.settling)")`)
 	p.talk(sceneTalk)
-	eval[bool](p, `import("/page/store.js").then(({ toast }) => {
+	eval[bool](p, `reached("store.js").then(({ toast }) => {
 	  toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started.", stays: true, action: { label: "Try again", run() {} } });
 	  toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", stays: true, action: { label: "Move the call here", run() {} } });
 	  return true;
@@ -64,7 +64,7 @@ func TestPageToastsLeave(t *testing.T) {
 	p.loggedIn(base)
 	eval[bool](
 		p,
-		`import("/page/store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`,
+		`reached("store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`,
 	)
 	p.Until(`document.querySelectorAll(".toast").length === 2 && late.length === 2`)
 	p.Press("\x1b")

@@ -12,7 +12,8 @@ const said = `far.events.filter((e) => e.item?.content[0].text === "Run the test
 func (p *tab) types(text string) {
 	p.T.Helper()
 	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.Press(text, "\r")
+	p.Paste(text)
+	p.Press("\r")
 }
 
 // What is typed while no call can be had stays in the conversation, says that it was not sent, and can be taken back.

@@ -76,7 +76,7 @@ func TestPageKeyboardWalk(t *testing.T) {
 			p.reaches("login", "Code <input>", "Key <input>", "Open <button>")
 			p.loggedIn(base)
 			p.reaches("empty", "Message <textarea>", "Send <button>", "Call <button>", "Sound <button>")
-			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
+			eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
 			p.Status("Connecting…")
 			p.reaches("connecting", "Mute <button>", "Cancel <button>", "Sound <button>")
 			w.change(func(w *world) { w.questions, w.records = questions, records })
@@ -101,7 +101,7 @@ func TestPageKeyboardWalk(t *testing.T) {
 // loggedInAgain loads the page anew.
 func (p *tab) loggedInAgain(base string) {
 	p.T.Helper()
-	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
 	p.Do(chromedp.Navigate("about:blank"))
 	p.open(base)
 	p.Until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelector(".card")`)
@@ -187,7 +187,7 @@ func TestPageListsKeepTheKeyboard(t *testing.T) {
 	p.Until(fmt.Sprintf(`document.querySelectorAll(".card:not(.over)").length === %d`, before-1))
 	p.Until(`document.querySelector("#work").contains(document.activeElement)`)
 	// A message that is put away: back to where the keyboard came from, or to the page's main part.
-	eval[bool](p, `(document.querySelector("#sound").focus(), import("/page/store.js").then(({ toast }) => (["Something.", "More."].forEach((text) => toast(text, { action: { label: "Do it", run() {} } })), true)))`) // one with a deed stays
+	eval[bool](p, `(document.querySelector("#sound").focus(), reached("store.js").then(({ toast }) => (["Something.", "More."].forEach((text) => toast(text, { action: { label: "Do it", run() {} } })), true)))`) // one with a deed stays
 	p.Until(`document.querySelectorAll(".toast").length === 2`)
 	eval[bool](p, `(document.querySelector(".toast [aria-label=Dismiss]").focus(), true)`)
 	p.Press("\r")
