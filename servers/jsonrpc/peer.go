@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -63,6 +65,7 @@ type Peer struct {
 	lastID int64 // Guarded by mu
 	// Guarded by mu; at most cfg.InFlight. Each is called once, by the reader or when the connection is lost.
 	waiting map[int64]func(Reply)
+	sending sync.WaitGroup // of requests that are not written yet. It grows under mu, and not when the connection is lost
 }
 
 // A Reply is what became of a request: a result, or an error that is a [*Error] or a [*servers.UnansweredError].
@@ -83,11 +86,13 @@ func NewPeer(cfg Config) *Peer {
 func (p *Peer) Run() {
 	p.Outbox.Run(p.readAll)
 	p.mu.Lock()
-	waiting := p.waiting
-	p.waiting = nil
+	waiting := slices.Collect(maps.Keys(p.waiting))
 	p.mu.Unlock()
-	for _, land := range waiting {
-		land(Reply{Err: &servers.UnansweredError{Cause: p.Lost()}})
+	p.sending.Wait() // whoever sends one now knows best whether it left
+	for _, id := range waiting {
+		if land := p.retire(id); land != nil {
+			land(Reply{Err: &servers.UnansweredError{Cause: p.Lost()}})
+		}
 	}
 }
 
@@ -174,6 +179,7 @@ func (p *Peer) post(ctx context.Context, method string, params any, land func(Re
 	if id, err = p.enlist(land); err != nil {
 		return 0, &servers.NotSentError{Cause: err}
 	}
+	defer p.sending.Done()
 	request := sent{ID: strconv.AppendInt(nil, id, 10), Method: method, Params: params}
 	if p.cfg.Traced {
 		request.Trace = traceOf(ctx)
@@ -183,7 +189,7 @@ func (p *Peer) post(ctx context.Context, method string, params any, land func(Re
 		return id, nil
 	}
 	switch waits := p.retire(id) != nil; {
-	case !waits: // the connection was lost, and land knows
+	case !waits: // it was answered nevertheless, and land knows
 		return id, nil
 	case servers.NotSent(err):
 		return id, err
@@ -198,7 +204,8 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	return p.CallIn(ctx, method, params, result, nil)
 }
 
-// CallIn is Call; land gets the response in the reader, before the next frame is read. It may be nil.
+// CallIn is Call; land gets the response in the reader, before the next frame is read. It may be nil. Where none comes,
+// land may be told so, or not be called.
 func (p *Peer) CallIn(ctx context.Context, method string, params, result any, land func(Reply)) error {
 	came := make(chan Reply, 1)
 	id, err := p.post(ctx, method, params, func(r Reply) {
@@ -211,11 +218,17 @@ func (p *Peer) CallIn(ctx context.Context, method string, params, result any, la
 		return err
 	}
 	var r Reply
+	var cause error
 	select {
 	case r = <-came:
 	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	case <-p.Done(): // the wire may take long to close
+		cause = p.Lost()
+	}
+	if cause != nil {
 		if p.retire(id) != nil {
-			return &servers.UnansweredError{Cause: context.Cause(ctx)}
+			return &servers.UnansweredError{Cause: cause}
 		}
 		r = <-came // the reader has it: it is there or comes at once
 	}
@@ -286,6 +299,7 @@ func (p *Peer) enlist(land func(Reply)) (int64, error) {
 	}
 	p.lastID++
 	p.waiting[p.lastID] = land
+	p.sending.Add(1)
 	return p.lastID, nil
 }
 

@@ -40,6 +40,10 @@ func (w *wire) Close() error { close(w.gone); return nil }
 func running(t *testing.T, writes func(*wire, []byte) error) *Peer {
 	w := &wire{says: make(chan string, 16), gone: make(chan struct{})}
 	w.writes = func(frame []byte) error { return writes(w, frame) }
+	return runningOn(t, w)
+}
+
+func runningOn(t *testing.T, w servers.Wire) *Peer {
 	p := NewPeer(Config{Wire: w, Log: zap.NewNop(), Handle: func(Message) {}, InFlight: 2, Queued: 128,
 		QueuedBytes: 2 * servers.MaxFrame})
 	ended := make(chan struct{})
@@ -99,21 +103,71 @@ func TestReplyInHand(t *testing.T) {
 	})
 }
 
-// TestLost: who waits for an answer when the connection is lost hears so, whatever becomes of its context.
+// lingering is a wire that closes when its test says so, as that of a program that takes its time to end.
+type lingering struct {
+	*wire
+	ends chan struct{}
+}
+
+func (l lingering) Close() error { <-l.ends; return l.wire.Close() }
+
+// TestLost: who waits for an answer when the connection is lost hears so at once, whatever becomes of its context.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := running(t, func(w *wire, _ []byte) error { return nil })
+		w := lingering{&wire{gone: make(chan struct{}), writes: func([]byte) error { return nil }}, make(chan struct{})}
+		p := runningOn(t, w)
+		defer close(w.ends)
 		asked := make(chan error, 1)
 		go func() { asked <- p.Call(context.Background(), "x", nil, nil) }()
 		synctest.Wait()
 		p.Lose(io.EOF)
-		if _, unanswered := errors.AsType[*servers.UnansweredError](<-asked); !unanswered {
-			t.Error("it does not say that nobody answered")
+		synctest.Wait()
+		select {
+		case err := <-asked:
+			if _, unanswered := errors.AsType[*servers.UnansweredError](err); !unanswered {
+				t.Errorf("it does not say that nobody answered: %v", err)
+			}
+		default:
+			t.Error("it waits for the wire to close")
 		}
 	})
 }
 
-// TestQueuesHaveBytes: what waits for the writer and what waits to be decoded is bounded in bytes.
+// A slowContext says why it ended when its test lets it.
+type slowContext struct {
+	context.Context
+	may chan struct{}
+}
+
+func (c slowContext) Value(key any) any { <-c.may; return c.Context.Value(key) }
+
+// TestLostUnsent: of a request that waited for the writer when the connection was lost it is known that it never left,
+// however late its sender notices.
+func TestLostUnsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := running(t, func(w *wire, _ []byte) error { <-w.gone; return io.EOF })
+		_, err := p.Send([]byte("{}")) // the writer is busy with it
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		late := slowContext{ctx, make(chan struct{})}
+		asked := make(chan error, 1)
+		go func() { asked <- p.Post(late, "turn/start", nil, func(r Reply) { t.Errorf("it landed: %v", r.Err) }) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		p.Lose(io.EOF)
+		synctest.Wait()
+		close(late.may)
+		if err := <-asked; !servers.NotSent(err) {
+			t.Errorf("it may have left: %v", err)
+		}
+	})
+}
+
+// TestQueuesHaveBytes: what waits for the writer is bounded in bytes.
 func TestQueuesHaveBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := running(t, func(w *wire, _ []byte) error { <-w.gone; return io.EOF })
@@ -130,17 +184,27 @@ func TestQueuesHaveBytes(t *testing.T) {
 		if _, err := p.Send(big[:0]); err != nil {
 			t.Errorf("a small frame: %v", err)
 		}
-		for range 4 {
-			if r := p.hold(Reply{Result: big}); r.Err != nil {
-				t.Error("an answer found no room")
+	})
+}
+
+// TestAnswersHaveBytes: so is what waits to be decoded. What was decoded counts no more.
+func TestAnswersHaveBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		id := 0
+		p := running(t, func(w *wire, _ []byte) error {
+			id++
+			w.says <- fmt.Sprintf(`{"id":%d,"result":{}}`, id)
+			return nil
+		})
+		p.held.Store(maxHeld - 1) // others, which wait
+		if err := p.Call(t.Context(), "x", nil, nil); !errors.Is(err, servers.ErrLongFrame) || p.LeftOut.Load() != 1 {
+			t.Errorf("an answer beyond the bound: %v", err)
+		}
+		p.held.Store(maxHeld - 2)
+		for range 2 {
+			if err := p.Call(t.Context(), "x", nil, new(struct{})); err != nil {
+				t.Errorf("an answer found no room: %v", err)
 			}
-		}
-		if r := p.hold(Reply{Result: big[:2]}); !errors.Is(r.Err, servers.ErrLongFrame) || p.LeftOut.Load() != 1 {
-			t.Errorf("an answer beyond the bound: %+v", r)
-		}
-		p.held.Add(-servers.MaxFrame)
-		if r := p.hold(Reply{Result: big[:2]}); r.Err != nil {
-			t.Error("what was decoded still counts")
 		}
 	})
 }
