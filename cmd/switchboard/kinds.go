@@ -25,10 +25,16 @@ func transports(lines *joined.Lines) []servers.Transport {
 // kinds are the kinds of agent servers that there are. One more is one more line. Who only reads a configuration
 // has no agents and no lines.
 func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
+	instance := func() string {
+		if lines == nil {
+			return ""
+		}
+		return lines.Instance
+	}
 	return []servers.Kind{
 		codex.Kind(transports(lines)...),
 		agents.Kind(),
-		acp.Kind(transport.BySSHAgent(), joined.PlainTransport(lines), transport.ByCommand()),
+		acp.Kind(instance, transport.BySSHAgent(), joined.PlainTransport(lines), transport.ByCommand()),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -202,6 +203,9 @@ func (s *service) roster(
 		return nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
 	}
 	lines := cmp.Or(p.Lines, new(joined.Lines))
+	if p.Peers != nil {
+		lines.Instance = rand.Text()
+	}
 	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, stand: stand.servers, busy: busy}
 	r.machines, err = joined.Open(ctx, joined.Config{
 		Key: key, Store: &machineStore{in: s.store, shared: p.Peers != nil}, Invited: invitations{s.store},

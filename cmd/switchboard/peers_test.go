@@ -15,9 +15,11 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/servers/joined"
+	"switchboard/servers/joined/keeper"
 	"switchboard/sessions/sessionstest"
 	"switchboard/web"
 )
@@ -97,7 +99,7 @@ func testPeers(t *testing.T, url string) {
 
 // TestPeersSettings: instances with `peers` in their settings are one Switchboard to who makes keys and to machines. A
 // key that is made or revoked beside one holds at the other. A machine that one invites joins at the other, whose key
-// it knows then; work that the first gives it goes through its line to the second.
+// it knows then; work that the first gives it goes through its line to the second. Both share its agents.
 func TestPeersSettings(t *testing.T) {
 	t.Parallel()
 	f, url := newFarm(t), startRedis(t)
@@ -105,7 +107,7 @@ func TestPeersSettings(t *testing.T) {
 	instance := func() (r *running, s *settings, state string) {
 		file := filepath.Join(t.TempDir(), defaultFile)
 		write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\nredis: %s\npeers: {listen: '127.0.0.1:0'}\nservers:\n"+
-			"  - {name: bigpc, kind: codex, url: %q}\n", url, f.at["bigpc"]))
+			"  - {name: bigpc, kind: codex, url: %q}\n  - {name: mini-claude, kind: acp, joined: true, cwd: /}\n", url, f.at["bigpc"]))
 		o, _, err := parseOptions([]string{"--config", file}, t.Output(), t.Output())
 		must(t, err)
 		s, err = loadSettings(o, func(name string) string { return env[name] })
@@ -143,6 +145,7 @@ func TestPeersSettings(t *testing.T) {
 		return strings.Count(out.String(), "and is reached from here") == 2
 	})
 
+	kept := f.keep(t)
 	status, body := a.ask(http.MethodPost, "/fleet/machines", `{"name":"mini"}`)
 	var invited struct{ Code string }
 	if must(t, json.Unmarshal(body, &invited)); status != http.StatusCreated {
@@ -153,26 +156,56 @@ func TestPeersSettings(t *testing.T) {
 	_, own, err := ed25519.GenerateKey(nil)
 	must(t, err)
 	door, err := joined.Visit{URL: b.base, Key: own, Invitation: &code,
-		About: joined.About{Agents: []joined.Agent{{Name: "codex", Kind: "codex"}}, Answers: true}}.Open(t.Context())
+		About: joined.About{Agents: []joined.Agent{{Name: "codex", Kind: "codex"}, {Name: "claude", Kind: "acp"}}, Answers: true}}.Open(t.Context())
 	must(t, err)
 	background(t, func(ctx context.Context) error {
-		_ = door.Serve(ctx, func(ctx context.Context, _ joined.Opening) (net.Conn, error) {
+		_ = door.Serve(ctx, func(ctx context.Context, o joined.Opening) (net.Conn, error) {
+			if o.Agent == "claude" {
+				return new(net.Dialer).DialContext(ctx, "unix", kept)
+			}
 			return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(f.at["laptop"], "ws://"))
 		})
 		return nil // it says how the line ended
 	})
-	b.up("mini")
-	a.up("mini")
-	status, body = a.ask(http.MethodPost, "/fleet/handoffs", `{"server":"mini","thread_id":"new","prompt":"job 1 takes 10"}`)
-	var given record
-	if must(t, json.Unmarshal(body, &given)); status >= 300 {
-		t.Fatalf("giving work: %d %s", status, body)
+	b.up("mini", "mini-claude")
+	a.up("mini", "mini-claude")
+	for n, machine := range []string{"mini", "mini-claude"} {
+		status, body = a.ask(http.MethodPost, "/fleet/handoffs",
+			fmt.Sprintf(`{"server":%q,"thread_id":"new","prompt":"job %d takes 10"}`, machine, n))
+		var given record
+		if must(t, json.Unmarshal(body, &given)); status >= 300 {
+			t.Fatalf("giving work: %d %s", status, body)
+		}
+		for _, r := range []*running{a, b} {
+			until(t, "the outcome", func() bool {
+				var rec record
+				r.get("/fleet/handoffs/"+given.ID, &rec)
+				return rec.Outcome == handoff.OutcomeResult
+			})
+		}
 	}
-	for _, r := range []*running{a, b} {
-		until(t, "the outcome", func() bool {
-			var rec record
-			r.get("/fleet/handoffs/"+given.ID, &rec)
-			return rec.Outcome == handoff.OutcomeResult
-		})
+	for _, r := range []*running{a, b} { // neither has the agent instead of the other
+		_, text := r.ask(http.MethodGet, "/metrics", "")
+		if !strings.Contains(string(text), `switchboard_server_connections_lost_total{server="mini-claude"} 0`+"\n") {
+			t.Error("the connection to the agent was lost")
+		}
 	}
+}
+
+// keep runs a keeper of an agent of the Agent Client Protocol, as a machine that joined does, and returns its socket.
+func (f *farm) keep(t *testing.T) string {
+	at, socket := f.withAgents(t), filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	must(t, err)
+	background(t, func(ctx context.Context) error {
+		return keeper.Keep(ctx, keeper.Config{Listener: l, Log: zap.NewNop(), Start: func() (*keeper.Agent, error) {
+			conn, err := net.Dial("tcp", at)
+			if err != nil {
+				return nil, err
+			}
+			end := func() { _ = conn.Close() }
+			return &keeper.Agent{In: conn, Out: conn, Wait: func() error { return nil }, Kill: end}, nil
+		}})
+	})
+	return socket
 }

@@ -34,10 +34,11 @@ type Config struct {
 	Counters *Counters     // of all its connections; nil: nobody reads them
 	Log      *zap.Logger   // nil: none
 
-	ways      servers.Ways // that the file may choose from
-	exclusive bool         // the far end ends with its connection
-	local     bool         // its directories are on this machine
-	apart     bool         // the connection only reads, beside the one that works
+	ways      servers.Ways  // that the file may choose from
+	exclusive bool          // the far end ends with its connection
+	local     bool          // its directories are on this machine
+	apart     bool          // the connection only reads, beside the one that works
+	instance  func() string // names the instance that shares the agent with others; "": nobody does; nil: likewise
 }
 
 // restFor is how long after a turn agents still write into its session: up to a second.
@@ -47,12 +48,16 @@ const restFor = 2 * time.Second
 // five seconds; to kill it does not stop what it has started.
 const exitGrace = 10 * time.Second
 
-// Kind returns the kind of agents that are reached by these transports.
-func Kind(transports ...servers.Transport) servers.Kind {
+// Kind returns the kind of agents that are reached by these transports. instance names the one of several that dials
+// them, so that a keeper knows which connections are whose; "": it is the only one.
+func Kind(instance func() string, transports ...servers.Transport) servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent of the Agent Client Protocol, such as Claude Code",
-		New:  func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
-		Dial: dial, Takes: servers.Taking(transports), IsThread: sessionID.MatchString,
+		New: func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
+		Dial: func(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
+			return dial(s, log, instance)
+		},
+		Takes: servers.Taking(transports), IsThread: sessionID.MatchString,
 	}
 }
 
@@ -95,8 +100,9 @@ func (cfg *Config) Describe(s *servers.Spec) {
 	}
 }
 
-func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
+func dial(s servers.Spec, log *zap.Logger, instance func() string) (servers.Dial, iter.Seq[handoff.Metric]) {
 	cfg := *s.Own.(*Config) // its New made it
+	cfg.instance = instance
 	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), newCounters(s.Name)
 	return Dialer(cfg), cfg.Counters.Metrics
 }
@@ -148,7 +154,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		c.work.Wait()
 		c.log.Debug("connection ended", zap.Error(c.peer.Lost()))
 	}()
-	err = c.peer.Call(ctx, doInitialize, initializeParams, &c.can)
+	err = c.peer.Call(ctx, doInitialize, cfg.hello(), &c.can)
 	if err == nil && c.can.Protocol != 1 {
 		err = handoff.Fault(handoff.CodeOutdated, fmt.Sprintf("%s speaks version %d of its protocol; 1 is needed", cfg.Name,
 			c.can.Protocol), "")

@@ -33,11 +33,18 @@ const (
 	onAnswered   = "_switchboard/answered"
 )
 
-// initializeParams offers neither files nor terminals: agents then use their own. With notices offered, warnings come
+// hello offers neither files nor terminals: agents then use their own. With notices offered, warnings come
 // as notices instead of as words of the agent; with elicitation, questions come as questions.
-var initializeParams = json.RawMessage(`{"protocolVersion":1,"clientCapabilities":{` +
-	`"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"notices":{}},"elicitation":{"form":{}}},` +
-	`"clientInfo":{"name":"switchboard","version":"1"}}`)
+func (cfg *Config) hello() json.RawMessage {
+	meta := ""
+	if cfg.instance != nil && cfg.instance() != "" {
+		meta = `,"_meta":` + handoff.Encode(map[string]string{"switchboard.instance": cfg.instance()})
+	}
+	return json.RawMessage(`{"protocolVersion":1,"clientCapabilities":{` +
+		`"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"notices":{}},` +
+		`"elicitation":{"form":{}}},` +
+		`"clientInfo":{"name":"switchboard","version":"1"` + meta + `}}`)
+}
 
 // present is a capability: it is there when its object is, whatever is in it.
 type present bool

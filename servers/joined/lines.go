@@ -55,6 +55,9 @@ type Lines struct {
 	// Where none has it, the reason of its error is [handoff.ReasonAsleep]. Set once, before anything is dialled; nil:
 	// this is the only instance.
 	Elsewhere func(ctx context.Context, server string, apart bool) (net.Conn, error)
+	// Instance names this instance to what keeps agents for several. Set once, before anything is dialled; "": this is
+	// the only one.
+	Instance string
 
 	mu   sync.Mutex
 	ends map[string]end // Guarded by mu: by the server's name

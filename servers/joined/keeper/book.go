@@ -17,9 +17,9 @@ const (
 )
 
 // A book is what is known of the agent and of whoever is attached. Its methods take one message or event each, and
-// leave in toAgent and toClient what is to be sent then. It is owned by one goroutine.
+// leave in toAgent and toClients what is to be sent then. It is owned by one goroutine.
 type book struct {
-	client   uint64                     // who is attached; 0: nobody
+	clients  map[uint64]bool            // who is attached
 	hello    json.RawMessage            // what the agent is initialized with: the params of the newest initialize
 	welcome  map[string]json.RawMessage // its answer; nil: it was not asked yet
 	closes   bool                       // it can close sessions
@@ -40,7 +40,14 @@ type book struct {
 
 	forgotten, gaps uint64 // turns that were, and whose words were, dropped for want of room
 
-	toAgent, toClient [][]byte
+	toAgent   [][]byte
+	toClients []letter
+}
+
+// A letter is a message for a client.
+type letter struct {
+	to   uint64
+	line []byte
 }
 
 // A request is one that the agent has not answered.
@@ -70,29 +77,9 @@ type held struct {
 }
 
 func newBook(room int) *book {
-	return &book{most: room, waiting: map[int64]request{}, sessions: map[string]*session{}, asked: map[string]asked{}}
-}
-
-// attach begins a client. The one before has ended.
-func (b *book) attach(client uint64) { b.client = client }
-
-// detach ends the client: sessions in which nothing runs are closed, and what nobody works on is refused.
-func (b *book) detach() {
-	b.client, b.greeted = 0, nil
-	for _, h := range b.held {
-		if h.method != doInitialize {
-			b.unsend(h)
-		}
-	}
-	b.held = nil
-	for id, a := range b.asked {
-		if s := b.sessions[a.session]; s == nil || !s.runs() {
-			b.refuse(json.RawMessage(id), a.method)
-			delete(b.asked, id)
-		}
-	}
-	for id := range b.sessions {
-		b.tidy(id)
+	return &book{
+		most: room, clients: map[uint64]bool{}, waiting: map[int64]request{}, sessions: map[string]*session{},
+		asked: map[string]asked{},
 	}
 }
 
@@ -109,11 +96,11 @@ func (s *session) runs() bool { return s.turn != nil && s.turn.ended == 0 }
 // needs reports whether the agent is needed and does not run.
 func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
 
-// asks reports whether the client waits for an answer of the agent that comes at once, as those to prompts do not. A
+// asks reports whether a client waits for an answer of the agent that comes at once, as those to prompts do not. A
 // list does not count: it is asked for again and again, also of an agent that answers no more.
 func (b *book) asks() bool {
 	for _, r := range b.waiting {
-		if b.client != 0 && r.client == b.client && r.method != doPrompt && r.method != doList {
+		if b.clients[r.client] && r.method != doPrompt && r.method != doList {
 			return true
 		}
 	}
@@ -153,12 +140,12 @@ func (b *book) began() {
 // fail says that the agent cannot be started: whoever waits for it is told so.
 func (b *book) fail(why string) {
 	for _, r := range b.greeted {
-		b.answer(r.id, frame{Error: failure(codeFailed, why)})
+		b.answer(r, frame{Error: failure(codeFailed, why)})
 	}
 	for _, h := range b.held {
 		b.unsend(h)
-		if h.client == b.client && h.id != nil {
-			b.answer(h.id, frame{Error: failure(codeFailed, why)})
+		if h.id != nil {
+			b.answer(h.request, frame{Error: failure(codeFailed, why)})
 		}
 	}
 	b.greeted, b.held = nil, nil
@@ -189,92 +176,6 @@ func (b *book) ended(why string) {
 	clear(b.asked)
 }
 
-// fromClient takes a message of the client that is attached. It reports whether that uses the agent.
-func (b *book) fromClient(line []byte) (uses bool) {
-	f, ok := read(line)
-	if !ok {
-		return false
-	}
-	p := placeOf(f.Params)
-	switch {
-	case f.Method == "":
-		if _, open := b.asked[string(f.ID)]; open {
-			b.settle(string(f.ID))
-			b.toAgent = append(b.toAgent, f.line())
-		}
-	case f.ID == nil:
-		if s := b.sessions[p.Session]; f.Method == doCancel && s != nil && s.runs() {
-			s.turn.stopped = true
-		}
-		if b.ready {
-			b.toAgent = append(b.toAgent, f.line())
-		} else if len(b.held) > 0 {
-			b.hold(held{line: f.line()})
-		}
-	case f.Method == doInitialize:
-		b.hello = f.Params
-		if b.welcome != nil {
-			b.answer(f.ID, frame{Result: b.welcomed()})
-		} else {
-			b.greeted = append(b.greeted, request{client: b.client, id: f.ID})
-		}
-		return false
-	case f.Method == doAdopt:
-		b.adopt(f.ID, p.Session)
-		return false
-	case f.Method == doPrompt:
-		s := b.session(p.Session)
-		if s.runs() {
-			b.answer(f.ID, frame{Error: failure(codeBusy, "a prompt runs in this session already")})
-			return true
-		}
-		b.drop(s)
-		s.turn = &turn{client: b.client, prompt: words(f.Params)}
-		b.count(s, len(s.turn.prompt))
-		b.forward(f, p)
-	default:
-		b.forward(f, p)
-	}
-	return f.Method != doList
-}
-
-// forward sends a request of the client to the agent, with an id of the keeper's.
-func (b *book) forward(f frame, p place) {
-	b.last++
-	if p.Session != "" && p.Cwd != "" {
-		b.session(p.Session).cwd = p.Cwd
-	}
-	r := request{client: b.client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}
-	b.waiting[b.last] = r
-	f.ID = strconv.AppendInt(nil, b.last, 10)
-	if b.ready {
-		b.toAgent = append(b.toAgent, f.line())
-		return
-	}
-	b.hold(held{r, b.last, f.line()})
-}
-
-// hold keeps a message for an agent that is not ready.
-func (b *book) hold(h held) {
-	b.held = append(b.held, h)
-	if len(b.held) > maxHeld {
-		b.fail("too much waits for the agent to start")
-	}
-}
-
-// answer answers a request of the client.
-func (b *book) answer(id json.RawMessage, f frame) {
-	f.ID = id
-	b.toClient = append(b.toClient, f.line())
-}
-
-// tell sends the client a message, if there is one.
-func (b *book) tell(line []byte) {
-	if b.client != 0 {
-		b.toClient = append(b.toClient, line)
-	}
-}
-
 // fromAgent takes a message of the agent. It reports whether that is work.
 func (b *book) fromAgent(line []byte) (works bool) {
 	f, ok := read(line)
@@ -289,7 +190,7 @@ func (b *book) fromAgent(line []byte) (works bool) {
 	s := b.sessions[p.Session]
 	runs := s != nil && s.runs()
 	switch {
-	case f.ID != nil && (len(b.asked) >= maxAsked || !runs && b.client == 0):
+	case f.ID != nil && (len(b.asked) >= maxAsked || !runs && len(b.clients) == 0):
 		b.refuse(f.ID, f.Method)
 		return runs
 	case f.ID != nil:
@@ -300,17 +201,17 @@ func (b *book) fromAgent(line []byte) (works bool) {
 		}
 		_ = json.Unmarshal(f.Params, &w) // without one it withdraws nothing
 		b.settle(string(w.ID))
-		b.tell(line)
+		for to := range b.clients {
+			b.send(to, line)
+		}
 		return false
 	}
 	if !runs {
-		b.tell(line)
+		b.tell(p.Session, line)
 		return false
 	}
 	b.keep(s, said{line: line, ask: string(f.ID)})
-	if s.turn.client == b.client {
-		b.tell(line)
-	}
+	b.send(s.turn.client, line)
 	return true
 }
 
@@ -352,15 +253,15 @@ func (b *book) response(f frame) {
 	case doPrompt:
 		if s := b.sessions[name]; s != nil && s.runs() {
 			t := s.turn
-			t.told = b.client != 0 && (t.client == b.client || r.client == b.client)
+			t.told = b.clients[t.client] || b.clients[r.client]
 			b.finish(name, s, end{Result: f.Result, Error: f.Error})
-			if t.client == b.client && r.client != b.client {
-				b.tell(frame{Method: onAnswered, Params: raw(t.end)}.line())
+			if t.client != r.client {
+				b.send(t.client, frame{Method: onAnswered, Params: raw(t.end)}.line())
 			}
 		}
 	}
-	if r.client == b.client && r.id != nil {
-		b.answer(r.id, f)
+	if r.id != nil {
+		b.answer(r, f)
 	}
 	b.tidy(name)
 	b.forget(name)
@@ -386,7 +287,7 @@ func (b *book) greet(f frame) {
 	does := string(can.Agent.Sessions.Close)
 	b.closes = does != "" && does != "null" && does != "false"
 	for _, r := range b.greeted {
-		b.answer(r.id, frame{Result: b.welcomed()})
+		b.answer(r, frame{Result: b.welcomed()})
 	}
 	for _, h := range b.held {
 		b.toAgent = append(b.toAgent, h.line)
@@ -425,7 +326,7 @@ func (b *book) refuse(id json.RawMessage, method string) {
 // about to open it: the agent would close it for that one too.
 func (b *book) tidy(name string) {
 	s := b.sessions[name]
-	if s == nil || !s.open || s.runs() || s.by == b.client || !b.closes || !b.ready || b.wants(name) {
+	if s == nil || !s.open || s.runs() || b.clients[s.by] || !b.closes || !b.ready || b.wants(name) {
 		return
 	}
 	s.open = false
@@ -437,10 +338,10 @@ func (b *book) tidy(name string) {
 	}.line())
 }
 
-// wants reports whether the client waits for an answer about a session.
+// wants reports whether a client waits for an answer about a session.
 func (b *book) wants(name string) bool {
 	for _, r := range b.waiting {
-		if b.client != 0 && r.client == b.client && r.session == name {
+		if b.clients[r.client] && r.session == name {
 			return true
 		}
 	}

@@ -11,24 +11,32 @@ import (
 type page struct {
 	*book
 	agent []string
+	told  map[uint64][]string // what clients got
 }
 
 func opened(t *testing.T) *page {
 	t.Helper()
-	p := &page{book: newBook(maxKept)}
+	p := &page{book: newBook(maxKept), told: map[uint64][]string{}}
 	p.says(1, "initialize", "")
 	p.began()
 	p.fromAgent([]byte(`{"id":1,"result":{"agentCapabilities":{"sessionCapabilities":{"close":{}}}}}`))
 	return p.sent()
 }
 
-// says has a client, which takes the place of another one, send a request about a session.
+// says has a client, which takes the place of others, send a request about a session.
 func (p *page) says(client uint64, method, session string) *page {
-	if p.client != client {
-		p.detach()
-		p.attach(client)
+	for other := range p.clients {
+		if other != client {
+			p.detach(other)
+		}
 	}
-	p.fromClient(fmt.Appendf(nil, `{"id":7,"method":%q,"params":{"sessionId":%q,"cwd":"/"}}`, method, session))
+	return p.beside(client, method, session)
+}
+
+// beside has a client send a request beside others.
+func (p *page) beside(client uint64, method, session string) *page {
+	p.attach(client)
+	p.fromClient(client, fmt.Appendf(nil, `{"id":7,"method":%q,"params":{"sessionId":%q,"cwd":"/"}}`, method, session))
 	return p.sent()
 }
 
@@ -43,7 +51,10 @@ func (p *page) sent() *page {
 		f, _ := read(line)
 		p.agent = append(p.agent, f.Method)
 	}
-	p.toAgent, p.toClient = nil, nil
+	for _, m := range p.toClients {
+		p.told[m.to] = append(p.told[m.to], string(m.line))
+	}
+	p.toAgent, p.toClients = nil, nil
 	return p
 }
 
@@ -57,6 +68,38 @@ func TestOpenedByTheNext(t *testing.T) {
 	p = opened(t).says(1, doLoad, "s").says(2, doList, "").answers(2)
 	if !slices.Contains(p.agent, doClose) {
 		t.Errorf("nobody closes it: the agent was told %v", p.agent)
+	}
+}
+
+// TestTwoInstances: what the agent says goes to whom it is for, and one client takes nothing from another.
+func TestTwoInstances(t *testing.T) {
+	t.Parallel()
+	p := opened(t).says(1, doLoad, "s").answers(2).beside(2, doList, "").answers(3)
+	p.told = map[uint64][]string{}
+	p.beside(1, doPrompt, "s")
+	said := `{"method":"session/update","params":{"sessionId":"s"}}`
+	p.fromAgent([]byte(said))
+	for _, method := range []string{doLoad, doResume, doPrompt} {
+		if p.sent().beside(2, method, "s"); len(p.told[2]) != 1 || !strings.Contains(p.told[2][0], `"error"`) {
+			t.Errorf("%s amid another's prompt: %q", method, p.told[2])
+		}
+		delete(p.told, 2)
+	}
+	p.beside(2, doClose, "s") // is answered
+	p.attach(2)
+	p.fromClient(2, []byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
+	p.detach(2)
+	p.sent().answers(4)
+	want := []string{doInitialize, doLoad, doList, doPrompt}
+	if !slices.Equal(p.agent, want) || len(p.told[1]) != 2 || p.told[1][0] != said || !strings.Contains(p.told[1][1], `"id":7`) {
+		t.Errorf("the agent was told %v, its client %q", p.agent, p.told[1])
+	}
+
+	p.beside(2, doLoad, "s") // of what was said in it only who opens it hears
+	p.told = map[uint64][]string{}
+	p.fromAgent([]byte(said))
+	if p.sent(); len(p.told[1]) > 0 || len(p.told[2]) != 1 {
+		t.Errorf("amid a load: %v", p.told)
 	}
 }
 
@@ -82,9 +125,9 @@ func TestHeldBounds(t *testing.T) {
 	t.Parallel()
 	b := newBook(maxKept)
 	b.attach(1)
-	b.fromClient([]byte(`{"id":1,"method":"session/list","params":{}}`))
+	b.fromClient(1, []byte(`{"id":1,"method":"session/list","params":{}}`))
 	for range 2 * maxHeld {
-		b.fromClient([]byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
+		b.fromClient(1, []byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
 	}
 	if len(b.held) > maxHeld {
 		t.Errorf("%d wait", len(b.held))

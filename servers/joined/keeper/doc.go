@@ -6,8 +6,13 @@
 //
 // # What clients see
 //
-// One client is attached at a time; the next one takes the place of the one before, and nothing that the earlier one
-// has sent is read any more. To a client the keeper is the agent, with three differences:
+// A client is of an instance of the service, which its initialize names as `switchboard.instance` in the _meta of
+// clientInfo, or of the only one, which has no name. The next client of an instance takes the place of the one before,
+// and one without a name that of all: nothing that the earlier one has sent is read any more. Clients of several
+// instances share the agent. While a prompt of one runs in a session, another one cannot open that, and has no say in
+// it. What the agent says outside prompts goes to who opens the session, or has it open.
+//
+// To a client the keeper is the agent, with three differences:
 //
 //   - initialize is answered with what the agent said the first time, and says `_meta.switchboard.keeps`.
 //   - A prompt goes on when its client is gone. What the agent says of it meanwhile waits. `_switchboard/adopt

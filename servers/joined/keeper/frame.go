@@ -104,3 +104,20 @@ func words(params json.RawMessage) json.RawMessage {
 	}
 	return raw(texts)
 }
+
+// nameOf returns the name of the instance that a client is of, as the first message says; "": it says none.
+func nameOf(first []byte) string {
+	f, ok := read(first)
+	if !ok || f.Method != doInitialize {
+		return ""
+	}
+	var hello struct {
+		Client struct {
+			Meta struct {
+				Instance string `json:"switchboard.instance"`
+			} `json:"_meta"`
+		} `json:"clientInfo"`
+	}
+	_ = json.Unmarshal(f.Params, &hello) // else it has none
+	return hello.Client.Meta.Instance
+}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +26,9 @@ const (
 	closedBy  = 5 * time.Second  // a session that was to be closed; then it is not waited for any longer
 	livedFor  = time.Minute      // one that ends sooner is started again later and later
 )
+
+// maxClients bounds the connections; of more, the oldest ends.
+const maxClients = 16
 
 // maxQueued is how many bytes may wait for an end that does not read, beyond which it is given up.
 const maxQueued = maxKept + 32<<20
@@ -55,10 +60,11 @@ type keeper struct {
 	book *book
 	work sync.WaitGroup // readers and writers
 
-	clients uint64  // that there were
-	client  *client // nil: nobody is attached
+	last    uint64             // client that came
+	clients map[uint64]*client // who is connected
 	come    chan net.Conn
-	sent    chan []byte // of the client that is attached
+	sent    chan letter // of a client
+	lost    chan uint64 // a client of which nothing more comes
 
 	agent    *running // nil: it does not run
 	said     chan message
@@ -78,12 +84,15 @@ type message struct {
 	answers []byte
 }
 
-// client is whoever is attached.
+// client is whoever is connected. It is attached once its first message has told its name.
 type client struct {
-	conn net.Conn
-	out  *outbox
-	gone chan struct{} // closed by drop
-	lost chan struct{} // closed when nothing more comes of it
+	id       uint64
+	attached bool
+	name     string // of the instance that it is of; "": it is the only one
+	conn     net.Conn
+	out      *outbox
+	gone     chan struct{} // closed by drop
+	read     chan struct{} // closed when nothing more is read of it
 }
 
 // running is an agent and what is on its way to it.
@@ -108,8 +117,8 @@ func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
 		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)),
-		come: make(chan net.Conn), sent: make(chan []byte), said: make(chan message),
-		ended: make(chan error), used: time.Now(), alone: time.Now(),
+		come: make(chan net.Conn), sent: make(chan letter), lost: make(chan uint64), said: make(chan message),
+		clients: map[uint64]*client{}, ended: make(chan error), used: time.Now(), alone: time.Now(),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,7 +127,7 @@ func Keep(ctx context.Context, cfg Config) error {
 	err := k.run(ctx, failed)
 	cancel()
 	_ = cfg.Listener.Close() // nobody else may come
-	k.drop()
+	k.dropAll()
 	k.quit()
 	k.work.Wait()
 	return err
@@ -145,10 +154,6 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 	defer tick.Stop()
 	for {
 		sent, timeout := k.sent, (<-chan time.Time)(nil)
-		var lost <-chan struct{}
-		if k.client != nil {
-			lost = k.client.lost
-		}
 		if k.book.closing > 0 {
 			if k.closing.IsZero() {
 				k.closing = time.Now()
@@ -163,11 +168,12 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case err := <-failed:
 			return err
 		case conn := <-k.come:
-			k.attach(conn)
-		case <-lost:
-			k.drop()
-		case line := <-sent:
-			if k.book.fromClient(line) {
+			k.connect(conn)
+		case id := <-k.lost:
+			k.drop(k.clients[id])
+		case m := <-sent:
+			k.attach(k.clients[m.to], m.line)
+			if k.book.fromClient(m.to, m.line) {
 				k.used = time.Now()
 			}
 		case m := <-k.said:
@@ -186,7 +192,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
 				k.book.leave()
-			case k.agent == nil && k.client == nil && time.Since(k.alone) > k.cfg.Unused && !k.book.owes():
+			case k.agent == nil && len(k.clients) == 0 && time.Since(k.alone) > k.cfg.Unused && !k.book.owes():
 				return nil // the next client is given another keeper
 			}
 		}
@@ -195,48 +201,74 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// attach begins a client, in the place of the one before.
-func (k *keeper) attach(conn net.Conn) {
-	k.drop()
-	k.clients++
-	c := &client{conn: conn, out: newOutbox(), gone: make(chan struct{}), lost: make(chan struct{})}
-	k.client = c
-	k.book.attach(k.clients)
+// connect begins a client.
+func (k *keeper) connect(conn net.Conn) {
+	if len(k.clients) >= maxClients {
+		k.drop(k.clients[slices.Min(slices.Collect(maps.Keys(k.clients)))])
+	}
+	k.last++
+	c := &client{id: k.last, conn: conn, out: newOutbox(), gone: make(chan struct{}), read: make(chan struct{})}
+	k.clients[c.id] = c
 	lines := transport.NewLines(conn, conn)
 	k.work.Go(func() {
 		c.out.drain(lines.Write)
 		_ = conn.Close() // its reader sees that
 	})
 	k.work.Go(func() {
-		defer close(c.lost)
+		defer close(c.read)
 		for {
 			line, err := lines.Read()
 			if _, long := errors.AsType[*servers.LongFrame](err); long {
 				continue // no request is so long
 			}
 			if err != nil {
-				return
+				break
 			}
 			select {
-			case k.sent <- line:
+			case k.sent <- letter{c.id, line}:
 			case <-c.gone:
 				return
 			}
 		}
+		select {
+		case k.lost <- c.id:
+		case <-c.gone:
+		}
 	})
 }
 
-// drop ends the client. What it has sent and nobody has read is not read any more.
-func (k *keeper) drop() {
-	if k.client == nil {
+// attach takes a client's first message. It comes in the place of the one before of the same name, and where either
+// has none, of all others: what they have sent and nobody has read comes to nothing before this one looks.
+func (k *keeper) attach(c *client, first []byte) {
+	if c.attached {
 		return
 	}
-	close(k.client.gone)
-	k.client.out.end()
-	_ = k.client.conn.Close() // it may be gone
-	<-k.client.lost
-	k.client, k.alone = nil, time.Now()
-	k.book.detach()
+	c.attached, c.name = true, nameOf(first)
+	for _, other := range k.clients {
+		if other.attached && other != c && (c.name == "" || other.name == "" || other.name == c.name) {
+			k.drop(other)
+		}
+	}
+	k.book.attach(c.id)
+}
+
+// drop ends a client. What it has sent and nobody has read is not read any more.
+func (k *keeper) drop(c *client) {
+	close(c.gone)
+	c.out.end()
+	_ = c.conn.Close() // it may be gone
+	<-c.read
+	delete(k.clients, c.id)
+	k.alone = time.Now()
+	if c.attached {
+		k.book.detach(c.id)
+	}
+}
+
+func (k *keeper) dropAll() {
+	for _, c := range k.clients {
+		k.drop(c)
+	}
 }
 
 // start starts the agent if it is needed.
@@ -318,7 +350,7 @@ func (k *keeper) gone(err error) {
 	}
 	k.book.ended(why)
 	k.flush()
-	k.drop()
+	k.dropAll()
 }
 
 // flush sends what the book has to say. An end that takes nothing is given up.
@@ -327,19 +359,24 @@ func (k *keeper) flush() {
 		k.gaps = gaps
 		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", gaps))
 	}
+	deaf := false
 	for _, line := range k.book.toAgent {
-		if k.agent != nil && !k.agent.out.put(line) {
-			k.cfg.Log.Warn("agent does not read")
-			k.drop()
+		deaf = k.agent != nil && !k.agent.out.put(line) || deaf
+	}
+	full := map[*client]bool{}
+	for _, m := range k.book.toClients {
+		if c := k.clients[m.to]; c != nil && !c.out.put(m.line) {
+			full[c] = true
 		}
 	}
-	full := false
-	for _, line := range k.book.toClient {
-		full = k.client != nil && !k.client.out.put(line) || full
+	k.book.toAgent, k.book.toClients = nil, nil
+	if deaf {
+		k.cfg.Log.Warn("agent does not read")
+		k.dropAll()
+		return
 	}
-	k.book.toAgent, k.book.toClient = nil, nil
-	if full {
-		k.drop()
+	for c := range full {
+		k.drop(c)
 	}
 }
 

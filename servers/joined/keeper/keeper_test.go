@@ -133,6 +133,39 @@ func (a *attached) ask(id int, method string) string {
 	return a.next()
 }
 
+// TestClientOfEachInstance: instances share the agent, and a connection takes the place of the one before of its own.
+func TestClientOfEachInstance(t *testing.T) {
+	t.Parallel()
+	k := keepOf(t, nil)
+	greet := func(instance string) *attached {
+		a := k.attach()
+		_, err := fmt.Fprintf(a.conn, `{"id":1,"method":"initialize","params":{"clientInfo":{"_meta":{"switchboard.instance":%q}}}}`+"\n", instance)
+		if got := a.next(); err != nil || !strings.Contains(got, `"keeps":true`) {
+			t.Errorf("initialized with %s, %v", got, err)
+		}
+		return a
+	}
+	one, two := greet("one"), greet("two")
+	again := greet("one")
+	if got := one.next(); got != "" {
+		t.Errorf("the one before is told %s", got)
+	}
+	for _, a := range []*attached{two, again} {
+		if got := a.ask(2, "go"); !strings.Contains(got, `"id":2`) {
+			t.Errorf("answered %s", got)
+		}
+	}
+	greet("") // the only one
+	for _, a := range []*attached{two, again} {
+		if got := a.next(); got != "" {
+			t.Errorf("told %s", got)
+		}
+	}
+	if n := k.starts.Load(); n != 1 {
+		t.Errorf("%d agents", n)
+	}
+}
+
 // TestOneClient: a client takes the place of the one before. Each has its own numbers, and no answer to another's.
 func TestOneClient(t *testing.T) {
 	t.Parallel()

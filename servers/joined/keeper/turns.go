@@ -29,26 +29,26 @@ type said struct {
 	ask  string
 }
 
-// adopt gives the newest turn of a session to the client, unless it has it.
-func (b *book) adopt(id json.RawMessage, name string) {
-	s := b.sessions[name]
-	if s == nil || s.turn == nil || s.turn.client == b.client {
-		b.answer(id, frame{Result: raw(map[string]bool{"found": false})})
+// adopt gives the newest turn of a session to a client, unless it has it.
+func (b *book) adopt(r request) {
+	s := b.sessions[r.session]
+	if s == nil || s.turn == nil || s.turn.client == r.client {
+		b.answer(r, frame{Result: raw(map[string]bool{"found": false})})
 		return
 	}
 	t := s.turn
-	t.client = b.client
-	b.tell(frame{Method: onPrompted, Params: raw(map[string]any{
-		"sessionId": name, "cwd": s.cwd, "prompt": t.prompt, "gap": t.gap,
+	t.client = r.client
+	b.send(r.client, frame{Method: onPrompted, Params: raw(map[string]any{
+		"sessionId": r.session, "cwd": s.cwd, "prompt": t.prompt, "gap": t.gap,
 	})}.line())
 	for _, one := range t.said {
-		b.tell(one.line)
+		b.send(r.client, one.line)
 	}
 	if t.ended != 0 {
 		t.told = true
-		b.tell(frame{Method: onAnswered, Params: raw(t.end)}.line())
+		b.send(r.client, frame{Method: onAnswered, Params: raw(t.end)}.line())
 	}
-	b.answer(id, frame{Result: raw(map[string]bool{"found": true})})
+	b.answer(r, frame{Result: raw(map[string]bool{"found": true})})
 }
 
 // settle forgets a request of the agent that was answered or withdrawn.
