@@ -28,7 +28,11 @@ func (s machines) Machines(ctx context.Context) ([]sessions.Machine, error) {
 		return nil, s.fault(err)
 	}
 	all := slices.DeleteFunc(parse[sessions.Machine](s.engine, s.machinesKey(), rows...), func(m sessions.Machine) bool {
-		return m.Check() != nil
+		if m.Check() == nil {
+			return false
+		}
+		s.badEntry(s.machinesKey())
+		return true
 	})
 	slices.SortFunc(all, func(a, b sessions.Machine) int {
 		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(a.Name, b.Name))

@@ -30,7 +30,7 @@ func (s records) putRecord(ctx context.Context, r sessions.Record, otherwise str
 	if r.Body == nil {
 		r.Body = []byte{}
 	}
-	return r, s.change(ctx, func(ctx context.Context, tx transaction) error {
+	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		kept, err := s.found(tx.QueryRowContext(ctx, "INSERT INTO records (kind, name, body) SELECT ?1, ?2, ?3 WHERE "+
 			"(SELECT count(*) FROM records WHERE kind = ?1 AND name <> ?2) < ?4 ON CONFLICT (kind, name) "+otherwise+
 			" RETURNING body", r.Kind, r.Name, r.Body, sessions.MaxRecords).Scan(&r.Body))
@@ -39,6 +39,7 @@ func (s records) putRecord(ctx context.Context, r sessions.Record, otherwise str
 		}
 		return err
 	})
+	return r, err
 }
 
 // Records implements [sessions.Records].
