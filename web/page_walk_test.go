@@ -75,7 +75,7 @@ func TestPageKeyboardWalk(t *testing.T) {
 			p.Shows("Or enter the code")
 			p.reaches("login", "Code <input>", "Key <input>", "Open <button>")
 			p.loggedIn(base)
-			p.reaches("empty", "Message <textarea>", "Send <button>", "Call <button>", "Sound <button>")
+			p.reaches("empty", "Transcript <div>", "Fix it.Lands in the same session <button>", "Message <textarea>", "Send <button>", "Call <button>", "Sound <button>")
 			eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
 			p.Status("Connecting…")
 			p.reaches("connecting", "Mute <button>", "Cancel <button>", "Sound <button>")
@@ -89,10 +89,10 @@ func TestPageKeyboardWalk(t *testing.T) {
 			eval[bool](p, `([...document.querySelectorAll(".card details:not([open]) > summary")].forEach((s) => s.click()), document.querySelector(".card.over .line-open").click(), true)`)
 			p.Until(`document.querySelector(".card.over:not(.folded) .card-foot")`)
 			p.reaches("work opened", "Decline <button>", "Do it again <button>")
-			for _, area := range []string{"fleet", "sessions", "history", "settings", "help"} {
+			for area, its := range map[string]string{"fleet": "Recent sessions", "sessions": "New session", "history": "Save as JSON", "settings": "Log out here", "help": "Clients"} {
 				eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
 				p.Until(`document.querySelector("#` + area + `").checkVisibility() && (document.body.dataset.area !== "help" || document.querySelector(".help-text h3, .help-text h4"))`)
-				p.reaches(area, "Hang up <button>")
+				p.reaches(area, "Hang up <button>", its+" <button>")
 			}
 		})
 	}
