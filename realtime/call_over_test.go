@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,63 @@ func TestClientsFunctionTellsNothing(t *testing.T) {
 			}
 			s.fromModel(began("r2", tagIn(again)), spoken("r2"), done("r2", tagIn(again), "completed"))
 			s.wantStory("loud; said n@10000; quiet")
+		})
+	}
+}
+
+// What rides on the client's ask waits for the next one where the model only calls one more of the client's functions: it
+// does not come between the function and its answer.
+func TestClientsFunctionsInARow(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r1", ""))
+		ours, theirs := callItem("i1", "call_1", "codex", events.StatusCompleted), callItem("i2", "call_2", "weather",
+			events.StatusCompleted)
+		s.fromModel(itemDone("r1", ours), itemDone("r1", theirs), done("r1", "", events.StatusCompleted, ours, theirs))
+		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "conversation.item.create:function_call_output")
+		for i := 2; i < 4; i++ {
+			s.fromClient(fmt.Sprintf(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_%d",`+
+				`"output":"sunny"}}`, i), `{"type":"response.create"}`)
+			tag := tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])
+			it := callItem(fmt.Sprint("i", i+1), fmt.Sprint("call_", i+1), "weather", events.StatusCompleted)
+			id := fmt.Sprint("r", i)
+			s.fromModel(began(id, tag), itemDone(id, it), done(id, tag, events.StatusCompleted, it))
+			s.wantSent(s.model, "")
+		}
+		s.router.heard()
+		s.wait(10 * time.Second) // it leaves the last one unanswered
+		again := s.wantSent(s.model, "response.create")[0]
+		if gjson.Get(again, "response.tool_choice").String() != "none" {
+			t.Errorf("asked %s", again)
+		}
+		s.fromModel(began("r9", tagIn(again)), spoken("r9"), done("r9", tagIn(again), events.StatusCompleted))
+		s.wantHeard(handoff.Said{ID: "a"})
+	})
+}
+
+// A tool that the provider runs itself, or a function that was called as the caller began to speak, is not called once
+// more either for an outcome of which nobody heard a word.
+func TestAsksOnceMoreWithoutTools(t *testing.T) {
+	for name, script := range map[string]func(*stage, string){
+		"of the provider": func(s *stage, tag string) {
+			it := `{"id":"item_1","type":"mcp_call","server_label":"home","name":"open_door","arguments":"{}","output":"open"}`
+			s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
+		},
+		"as the caller speaks": func(s *stage, tag string) {
+			it := callItem("item_1", "call_1", "open_door", events.StatusCompleted)
+			s.fromModel(speechStarted("u1"), began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it),
+				`{"type":"input_audio_buffer.speech_stopped","item_id":"u1"}`)
+		},
+	} {
+		play(t, func(s *stage) {
+			script(s, s.asks("n"))
+			s.model.sent()
+			s.router.heard()
+			s.wait(3 * time.Second)
+			again := s.wantSent(s.model, "response.create")[0]
+			if gjson.Get(again, "response.tool_choice").String() != "none" {
+				t.Errorf("%s: asked %s", name, again)
+			}
 		})
 	}
 }

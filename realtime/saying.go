@@ -360,23 +360,23 @@ func (s *saying) accepted(tag string) {
 func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted, silent bool) {
 	id := r.Get("id").String()
 	s.hints.end(id)
-	ours, theirs := floor.Ours(cmp.Or(tag, s.floor.AskOf(id))), false
+	ours, theirs := s.floor.Tells(id), false
 	var open []string // calls of the client without an output
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		acted = acted || it.Kind != events.ItemMessage
 		// Servers that give items no status mean the response's.
 		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted, asked)
-		if it.Kind != events.ItemCall {
-			continue
-		}
-		if tool, own := s.mask.Requested(it); own {
+		tool, own := s.mask.Requested(it)
+		switch {
+		case own:
 			ours, silent = true, silent || tool.Silence
-			continue
-		}
-		theirs = true
-		if !slices.Contains(s.outputs, it.CallID) && len(open) < maxOutputs {
-			open = append(open, it.CallID)
+		case it.Kind == events.ItemMessage, it.Kind == events.ItemReasoning:
+		default: // a call of the client, or of what the provider runs itself
+			theirs = true
+			if it.Kind == events.ItemCall && !slices.Contains(s.outputs, it.CallID) && len(open) < maxOutputs {
+				open = append(open, it.CallID)
+			}
 		}
 	}
 	if ours && theirs {

@@ -97,3 +97,17 @@ func TestLateEndWithoutMetadata(t *testing.T) {
 		}
 	})
 }
+
+// An answer without metadata to our first ask may hold no word either: what was asked for is not told by it.
+func TestFunctionWithoutMetadataTellsNothing(t *testing.T) {
+	play(t, func(s *stage) {
+		s.asks("n")
+		it := callItem("item_1", "call_1", "open_door", events.StatusCompleted)
+		s.fromModel(began("r1", ""), itemDone("r1", it), done("r1", "", events.StatusCompleted, it))
+		s.wait(5 * time.Second)
+		s.wantSent(s.model, "response.create")
+		s.router.heard()
+		s.fromModel(began("r2", ""), spoken("r2"), done("r2", "", events.StatusCompleted))
+		s.wantHeard(handoff.Said{ID: "n"})
+	})
+}

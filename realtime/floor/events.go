@@ -70,8 +70,8 @@ type (
 	Taken struct{ ID string }
 	// Called: a response holds a request of ours.
 	Called struct{ Response, Call string }
-	// Mixed: a response that holds requests of ours, or that we asked for, also holds these calls of the client, which
-	// it has not answered.
+	// Mixed: a response that holds requests of ours, or was asked for with speech of ours, also calls what is not ours:
+	// these functions of the client, which it has not answered, or tools that the provider runs.
 	Mixed struct {
 		Response string
 		Calls    []string

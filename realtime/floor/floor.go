@@ -470,6 +470,12 @@ func (f *Floor) AskOf(response string) string {
 	return ""
 }
 
+// Tells reports whether a running response was asked for with speech of ours.
+func (f *Floor) Tells(response string) bool {
+	a := f.runs[response]
+	return a != nil && len(a.speech) > 0
+}
+
 // Ours reports whether an ask is not the client's; "" is none.
 func Ours(ask string) bool { return strings.HasPrefix(ask, "a") }
 

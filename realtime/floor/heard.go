@@ -10,6 +10,11 @@ import (
 
 // answered decides what becomes of an ask whose response ended. What sounds is given once it was heard.
 func (f *Floor) answered(a *ask, c *carrier, e Ended) {
+	if a != nil && c != nil && c.shared {
+		for _, w := range a.speech {
+			w.mute = true
+		}
+	}
 	switch {
 	case a == nil:
 	case a.pulled && e.Status != events.StatusFailed:
@@ -23,7 +28,7 @@ func (f *Floor) answered(a *ask, c *carrier, e Ended) {
 		f.heard(c)
 	case e.Status == events.StatusCompleted && !e.Output: // it only called a function: said with its answer
 		for _, w := range a.speech {
-			w.from, w.mute = cmp.Or(c, w.from), w.mute || c != nil && c.shared
+			w.from = cmp.Or(c, w.from)
 		}
 		f.unheard(a)
 	case !e.Output:
@@ -108,7 +113,7 @@ func (f *Floor) overdue() {
 		f.rejected(a.ID)
 	default:
 		f.asked, f.blind = nil, true
-		e := Ended{Status: events.StatusCompleted, Output: true}
+		e := Ended{Status: events.StatusCompleted, Output: c == nil || c.spoke}
 		if c != nil {
 			e.Response = c.id
 		}

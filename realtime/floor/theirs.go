@@ -1,5 +1,7 @@
 package floor
 
+import "slices"
+
 // A response may hold requests of ours and calls of the client. The client answers its own and then asks the model to
 // go on; ours are answered by then, or a moment later, and what they need said is said with that. So the caller hears
 // one answer, to both.
@@ -50,7 +52,11 @@ func (f *Floor) alone(outputs bool) {
 		c.shared = c.shared && c.theirs > 0
 		f.forget(c)
 	}
-	for _, w := range f.pending { // its carrier may be forgotten
+	speech := f.pending // its carriers may be forgotten
+	for _, a := range f.open() {
+		speech = slices.Concat(speech, a.speech)
+	}
+	for _, w := range speech {
 		if w.from != nil {
 			w.from.shared = w.from.shared && w.from.theirs > 0
 		}

@@ -3,6 +3,8 @@ package floor
 import (
 	"strings"
 	"testing"
+
+	"switchboard/realtime/events"
 )
 
 // mixedResponse holds a request of ours, and a call of the client.
@@ -32,6 +34,15 @@ func TestMixedResponses(t *testing.T) {
 			{whole("r2", "a1"), "given m"}},
 		"with its own instructions": {{answer("n"), ""}, {Output{"w"}, ""},
 			{ClientAsked{Ask: "c1", Instructed: true}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), "ask a1"}},
+		"its ask is cut by the caller": {{answer("n"), ""}, {Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, "forward c1"},
+			{Created{"r2", "c1"}, ""}, {Elapsed{timerTheirAsk, 1}, ""}, {Speech{true}, ""},
+			{Ended{"r2", "c1", events.StatusCancelled, false}, ""}, {Speech{false}, ""}, {Created{"r3", ""}, ""},
+			{whole("r3", ""), "ask a1"}},
+		"its ask fails": {{answer("n"), ""}, {Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, "forward c1"},
+			{Elapsed{timerTheirAsk, 1}, ""}, {Rejected{"c1"}, "ask a1"}},
+		"its ask is lost with the session": {{answer("n"), ""}, {Output{"w"}, ""}, {ClientAsked{Ask: "c1"}, "forward c1"},
+			{Created{"r2", "c1"}, ""}, {Elapsed{timerTheirAsk, 1}, ""}, {Lost{}, ""},
+			{Ended{"r2", "c1", events.StatusIncomplete, false}, ""}, {Renewed{}, "ask a1"}},
 		"apart": {{answer("n"), ""}, {Output{"w"}, ""},
 			{ClientAsked{Ask: "c1", Apart: true}, "forward c1"}, {Created{"r2", "c1"}, ""}, {whole("r2", "c1"), ""}},
 	} {
