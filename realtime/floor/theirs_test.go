@@ -1,6 +1,7 @@
 package floor
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,5 +93,19 @@ func TestCancelledAsks(t *testing.T) {
 	}
 	if got := brief(f.Step(whole("r1", ""))); back.String() != " c1 c2" || got != "" {
 		t.Errorf("taken back%s, then %q", back.String(), got)
+	}
+}
+
+// theirs lets the running response call a function of the client, or the client answer the oldest.
+func (m *voiceModel) theirs(output bool) {
+	switch {
+	case output && len(m.theirCalls) > 0:
+		m.tell(Output{m.theirCalls[0]})
+		m.theirCalls = m.theirCalls[1:]
+	case !output && m.active != "" && m.activeCalls < 3:
+		m.n++
+		m.activeCalls++
+		m.theirCalls = append(m.theirCalls, fmt.Sprintf("f%d", m.n))
+		m.down = append(m.down, Mixed{m.active, m.theirCalls[len(m.theirCalls)-1:]})
 	}
 }

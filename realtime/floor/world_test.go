@@ -55,6 +55,7 @@ type voiceModel struct {
 	reads      map[string][]string // response → those of them that it began with
 	whole      map[string]bool     // responses that said something and were made to their end; not those in partly
 	partly     map[string]bool     // responses of whose sound not all was heard
+	theirCalls []string            // the client's without an output, oldest first
 	n          int
 }
 
@@ -435,10 +436,10 @@ func (m *voiceModel) elapse(t Timer) {
 }
 
 // patientTimers are those that the world lets run out at any time; it answers every ask itself.
-var patientTimers = []Timer{TimerVAD, timerSiblings, TimerRest, timerLongRest}
+var patientTimers = []Timer{TimerVAD, timerSiblings, TimerRest, timerLongRest, timerTheirs, timerTheirAsk}
 
 // worldMoves is how many things play can do.
-const worldMoves = 27
+const worldMoves = 29
 
 // play does one thing of the world.
 func (m *voiceModel) play(b byte) {
@@ -454,7 +455,7 @@ func (m *voiceModel) play(b byte) {
 	case 4:
 		id := fmt.Sprintf("c%d", len(m.clientAsks)+1)
 		m.clientAsks = append(m.clientAsks, id)
-		m.tell(ClientAsked{Ask: id})
+		m.tell(ClientAsked{Ask: id, Instructed: b > 0xe0})
 	case 5, 6:
 		m.hear(b >= 0xf0)
 	case 7, 8, 9:
@@ -493,5 +494,7 @@ func (m *voiceModel) play(b byte) {
 		m.empty()
 	case 24, 25, 26:
 		m.take()
+	case 27, 28:
+		m.theirs(b > 0x80)
 	}
 }
