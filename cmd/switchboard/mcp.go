@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,7 +27,9 @@ func mcpPipe(ctx context.Context, state string, in io.Reader, out io.Writer) err
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "mcp")
 	resp, err := controlTransport(state).RoundTrip(r)
-	if err := orNobody(err); err != nil {
+	if err := orNobody(err); errors.Is(err, errNobody) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("ask the running Switchboard: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }() // which ends the session

@@ -228,7 +228,7 @@ func TestMCPPipe(t *testing.T) {
 		t.Errorf("the program ended: %v", err)
 	}
 	err := mcpPipe(context.Background(), t.TempDir(), in, out)
-	if err == nil || !strings.Contains(err.Error(), "start it first") {
+	if err == nil || err.Error() != errNobody.Error() {
 		t.Errorf("no service: %v", err)
 	}
 }
