@@ -31,6 +31,7 @@ type Heard struct {
 	Text  string
 	Lost  bool // nobody will know the words: it may have been anything, also a "don't" or a "stop"
 	Typed bool
+	Into  bool      // with Typed: the voice was heard then, or until a moment before
 	Shown bool      // with Typed: a page shows the caller what is open
 	Loose bool      // with Typed: another program of the call may have written it, so it allows nothing
 	Began time.Time // when they began to speak, zero where that is not known; for typed text when it came

@@ -181,6 +181,29 @@ func TestRefusedItemsAreSaidOtherwise(t *testing.T) {
 	})
 }
 
+// What is typed goes into the voice while that is heard, and for a moment after it, and not where the model only thinks.
+func TestTypedInto(t *testing.T) {
+	play(t, func(s *stage) {
+		typed := func(into bool) {
+			t.Helper()
+			s.router.heard()
+			s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user",` +
+				`"content":[{"type":"input_text","text":"stop"}]}}`)
+			s.wantHeard(handoff.Heard{Text: "stop", Typed: true, Into: into})
+		}
+		s.fromModel(began("r1", ""))
+		typed(false)
+		s.fromModel(audio("r1", 2*time.Second))
+		typed(true)
+		s.fromModel(done("r1", "", events.StatusCompleted))
+		s.wait(2 * time.Second)
+		typed(true)
+		s.wait(2 * time.Second)
+		s.fromModel(began("r2", ""))
+		typed(false)
+	})
+}
+
 func TestHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user",`+

@@ -23,6 +23,9 @@ const (
 	signAfter  = 3 * time.Second
 	// signEvery is how often a sign is looked for while one is missing.
 	signEvery = 250 * time.Millisecond
+	// typedInto is for how long what is typed counts as typed into a voice that is over: a page stops the sound as it
+	// sends the words.
+	typedInto = time.Second
 	// maxUnsure bounds what waits for a sign. When full the oldest counts as not heard: the router says it
 	// again, or keeps it for the next call.
 	maxUnsure = 64
@@ -59,6 +62,7 @@ type hearing struct {
 	playback playback
 	rate     int             // bytes in a millisecond of its sound
 	sounding bool            // as the floor was told
+	sounded  time.Time       // when that changed last
 	voiced   bool            // the running response reached the caller
 	wrote    bool            // it did so in writing
 	unsaid   string          // the response that ends now and of whose utterances the model chose to say nothing
@@ -133,7 +137,7 @@ func (h *hearing) overhear(now time.Time, ended []floor.Played) {
 	}
 	h.alarms[alarmPlayback].at = h.playback.next(now)
 	if on := h.playback.on(now); on != h.sounding {
-		h.sounding = on
+		h.sounding, h.sounded = on, now
 		h.saying.tell(floor.Sounding{On: on})
 	}
 }
@@ -249,7 +253,8 @@ func (h *hearing) typed(it events.Item) {
 		h.asked = time.Now()
 		// Every socket of a call that the provider carries can write into it.
 		loose := h.attached != nil && h.attached.item(it.ID) == nil
-		h.report(handoff.Heard{Text: it.Text, Typed: true, Began: h.asked, Loose: loose})
+		into := h.sounding || h.asked.Sub(h.sounded) < typedInto
+		h.report(handoff.Heard{Text: it.Text, Typed: true, Into: into, Began: h.asked, Loose: loose})
 	}
 }
 

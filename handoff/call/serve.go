@@ -106,9 +106,6 @@ func (s *serving) take(e handoff.Event) {
 		s.heard.over, s.heard.wordless, s.heard.hushed = s.loud, true, false
 		s.evidence.Spoke(e)
 	case handoff.Quiet:
-		if s.loud && e.On {
-			s.heard.quieted = time.Now()
-		}
 		s.loud = !e.On
 	case handoff.Heard:
 		if e.Typed && e.Began.IsZero() {
@@ -116,7 +113,7 @@ func (s *serving) take(e handoff.Event) {
 		}
 		if e.Typed {
 			s.words.Add(1)
-			s.heard.over = s.loud || time.Since(s.heard.quieted) < typedInto
+			s.heard.over = e.Into
 			e.Shown = s.cfg.Shown != nil && s.cfg.Shown(s.grant)
 		}
 		s.heard.add(e, time.Now())
@@ -230,10 +227,6 @@ func (s *serving) effect(x speech.Effect) {
 const (
 	maxWords    = 6    // last utterances, given to agents as context
 	maxWordSize = 2000 // bytes of one
-
-	// typedInto is for how long what is typed counts as typed into speech that is over: a page stops the sound as it
-	// sends the words.
-	typedInto = time.Second
 )
 
 // A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is
@@ -241,8 +234,7 @@ const (
 type hearing struct {
 	words    []string  // oldest first, at most maxWords
 	spoke    time.Time // the newest beginning of anything they said
-	over     bool      // they began it while somebody spoke, or typed it into that
-	quieted  time.Time // when both sides became quiet last
+	over     bool      // they began it while somebody spoke, or typed it into the voice
 	wordless bool      // and its words have not come
 	due      time.Time // until then they are waited for
 	hushed   bool      // or it only asked for quiet

@@ -60,8 +60,8 @@ func (p *Player) Perform(verb, rest string) {
 		p.Voice().events <- handoff.Heard{Lost: true, Began: time.Now()}
 	case "late": // a transcript of what began earlier
 		p.Voice().events <- handoff.Heard{Text: more, Began: p.World.Began.Add(p.World.Duration(first + "ms"))}
-	case "typed":
-		p.Voice().events <- handoff.Heard{Text: rest, Typed: true, Began: time.Now()}
+	case "typed", "interrupts": // in writing, the latter while the voice is heard
+		p.Voice().events <- handoff.Heard{Text: rest, Typed: true, Into: verb == "interrupts", Began: time.Now()}
 	case "spoke":
 		p.Voice().events <- handoff.Spoke{At: time.Now()}
 	case "quiet":
