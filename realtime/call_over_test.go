@@ -90,8 +90,8 @@ func TestClientsFunctionTellsNothing(t *testing.T) {
 	}
 }
 
-// What rides on the client's ask waits for the next one where the model only calls one more of the client's functions: it
-// does not come between the function and its answer.
+// What rides on the client's ask waits for the next one where the model only calls one more of the client's functions:
+// it does not come between the function and its answer.
 func TestClientsFunctionsInARow(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))

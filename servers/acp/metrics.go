@@ -52,7 +52,7 @@ func newCounters(server string) *Counters {
 	})}
 }
 
-// begin counts a connection in, until the function that it returns is called. kept is what its keeper has told.
+// begin counts a connection in, until the function that it returns is called. Counters that are nil count nothing.
 func (c *Counters) begin(conn *connection) (end func()) {
 	if c == nil {
 		return func() {}
