@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"strings"
 	"sync"
@@ -69,6 +70,7 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 	}
 	defer s.leave()
 	if err := a.ready(ctx); err != nil {
+		a.conn.letGo(s, err)
 		return "", a.fault(err, handoff.CodeUnreachable)
 	}
 	k := a.begin(id, wordsOf(t.Input))
@@ -86,14 +88,26 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	refusal, unknown := k.refusal, k.lost && k.silent
+	s.mu.Unlock()
 	switch {
-	case k.refusal != nil:
-		return "", handoff.Fault(handoff.CodeRefused, a.conn.cfg.Name, handoff.ClipRunes(k.refusal.Error(), maxDetail))
-	case k.lost && k.silent:
+	case refusal != nil && isBusy(refusal):
+		a.conn.letGo(s, refusal)
+		return "", a.fault(refusal, handoff.CodeUnreachable)
+	case refusal != nil:
+		return "", handoff.Fault(handoff.CodeRefused, a.conn.cfg.Name, handoff.ClipRunes(refusal.Error(), maxDetail))
+	case unknown:
 		return "", handoff.Fault(handoff.CodeUnknownStart, a.conn.cfg.Name, "the connection was lost")
 	}
 	return id, nil
+}
+
+// letGo closes a session in which a prompt of another instance runs, where an error says so: who attaches it again sees
+// that prompt. The caller holds its gate.
+func (c *connection) letGo(s *session, err error) {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && isBusy(e) {
+		c.closeIn(s)
+	}
 }
 
 // ready sees to it that the session can take a prompt: nothing runs in it, it is as we know it, and in the mode that is
@@ -124,10 +138,16 @@ func (a *agent) ready(ctx context.Context) error {
 			open = false
 		}
 	}
-	if !open {
-		return c.open(ctx, s)
+	if open {
+		return c.setMode(ctx, s)
 	}
-	return c.setMode(ctx, s)
+	if err := c.open(ctx, s); err != nil {
+		return err
+	}
+	if !s.isIdle() { // a prompt of another instance runs in it
+		return handoff.Fault(handoff.CodeBusy, c.cfg.Name, "")
+	}
+	return nil
 }
 
 // begin makes the turn of a prompt that is about to be sent. From here on what the agent says is its.

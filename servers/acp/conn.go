@@ -217,7 +217,7 @@ func (c *connection) setMode(ctx context.Context, s *session) error {
 			current = o.Options[i].current()
 		}
 	}
-	if e, refused := errors.AsType[*jsonrpc.Error](err); refused || err == nil && current != want {
+	if e, refused := errors.AsType[*jsonrpc.Error](err); refused && !isBusy(e) || err == nil && current != want {
 		why := "it did not confirm"
 		if refused {
 			why = e.Message

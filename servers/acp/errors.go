@@ -62,6 +62,9 @@ func isHeld(e *jsonrpc.Error) bool {
 	return strings.Contains(dataOf(e).Reason, "active_writer") || strings.Contains(strings.ToLower(e.Message), "active writer")
 }
 
+// isBusy reports whether a keeper says that a prompt of another instance runs in the session.
+func isBusy(e *jsonrpc.Error) bool { return dataOf(e).Reason == "switchboard_prompt_runs" }
+
 // fault translates an error of a peer. Unanswered requests get the code given: only the caller knows what one may have
 // done.
 func (c *connection) fault(err error, session string, unanswered handoff.Code) error {
@@ -74,6 +77,8 @@ func (c *connection) fault(err error, session string, unanswered handoff.Code) e
 	code, subject := unanswered, c.cfg.Name
 	e, refused := errors.AsType[*jsonrpc.Error](err)
 	switch {
+	case refused && isBusy(e):
+		code = handoff.CodeBusy
 	case refused && isHeld(e):
 		code, subject = handoff.CodeSessionInUse, session
 	case refused && e.Code == codeNoSession:

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"switchboard/servers"
@@ -60,12 +61,12 @@ func (s *Lines) Read() ([]byte, error) {
 	}
 }
 
-// Write sends one line.
+// Write sends one line. The frame stays as it is: it may be on its way to others, too.
 func (s *Lines) Write(frame []byte) error {
 	if err := s.w.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
-	_, err := s.w.Write(append(frame, '\n'))
+	_, err := s.w.Write(append(slices.Clip(frame), '\n'))
 	return err
 }
 

@@ -63,8 +63,8 @@ type request struct {
 type session struct {
 	cwd  string
 	open bool
-	by   uint64 // the client that opened it
-	turn *turn  // the newest that is kept; nil: none
+	by   map[uint64]bool // the attached clients that have it open
+	turn *turn           // the newest that is kept; nil: none
 }
 
 type asked struct{ method, session string }
@@ -80,6 +80,17 @@ func newBook(room int) *book {
 	return &book{
 		most: room, clients: map[uint64]bool{}, waiting: map[int64]request{}, sessions: map[string]*session{},
 		asked: map[string]asked{},
+	}
+}
+
+// heard reports whether a client is attached that has given, or adopted, the turn of the session.
+func (s *session) heard() bool { return s.turn != nil && len(s.turn.clients) > 0 }
+
+// opened notes that a client has the session open; 0: none of those that are attached.
+func (b *book) opened(s *session, client uint64) {
+	s.open = true
+	if b.clients[client] {
+		s.by[client] = true
 	}
 }
 
@@ -143,9 +154,14 @@ func (b *book) fail(why string) {
 		b.answer(r, frame{Error: failure(codeFailed, why)})
 	}
 	for _, h := range b.held {
+		f := frame{Error: failure(codeFailed, why)}
+		if s := b.sessions[h.session]; s != nil && s.turn != nil && h.method == doPrompt {
+			s.turn.end = end{Session: h.session, Error: f.Error}
+			b.adopted(s.turn, h.request)
+		}
 		b.unsend(h)
 		if h.id != nil {
-			b.answer(h.request, frame{Error: failure(codeFailed, why)})
+			b.answer(h.request, f)
 		}
 	}
 	b.greeted, b.held = nil, nil
@@ -166,6 +182,7 @@ func (b *book) ended(why string) {
 	b.fail(why)
 	for id, s := range b.sessions {
 		s.open = false
+		clear(s.by)
 		if s.runs() {
 			b.finish(id, s, end{Ended: why})
 		}
@@ -211,7 +228,9 @@ func (b *book) fromAgent(line []byte) (works bool) {
 		return false
 	}
 	b.keep(s, said{line: line, ask: string(f.ID)})
-	b.send(s.turn.client, line)
+	for to := range s.turn.clients {
+		b.send(to, line)
+	}
 	return true
 }
 
@@ -236,16 +255,17 @@ func (b *book) response(f frame) {
 	case doNew, doFork:
 		if name = placeOf(f.Result).Session; name != "" {
 			s := b.session(name)
-			s.open, s.by, s.cwd = true, r.client, r.cwd
+			s.cwd = r.cwd
+			b.opened(s, r.client)
 		}
 	case doLoad, doResume:
 		if f.Error == nil {
-			s := b.session(name)
-			s.open, s.by = true, r.client
+			b.opened(b.session(name), r.client)
 		}
 	case doClose:
 		if s := b.sessions[name]; s != nil {
 			s.open = false
+			clear(s.by)
 		}
 		if r.client == 0 {
 			b.closing--
@@ -253,11 +273,9 @@ func (b *book) response(f frame) {
 	case doPrompt:
 		if s := b.sessions[name]; s != nil && s.runs() {
 			t := s.turn
-			t.told = b.clients[t.client] || b.clients[r.client]
-			b.finish(name, s, end{Result: f.Result, Error: f.Error})
-			if t.client != r.client {
-				b.send(t.client, frame{Method: onAnswered, Params: raw(t.end)}.line())
-			}
+			t.told = s.heard()
+			b.finish(name, s, end{Result: f.Result, Error: f.Error}) // which may forget it
+			b.adopted(t, r)
 		}
 	}
 	if r.id != nil {
@@ -322,11 +340,11 @@ func (b *book) refuse(id json.RawMessage, method string) {
 	b.toAgent = append(b.toAgent, f.line())
 }
 
-// tidy closes a session in the agent that its client has left open, once nothing runs in it and no other client is
+// tidy closes a session in the agent that its clients have left open, once nothing runs in it and no other client is
 // about to open it: the agent would close it for that one too.
 func (b *book) tidy(name string) {
 	s := b.sessions[name]
-	if s == nil || !s.open || s.runs() || b.clients[s.by] || !b.closes || !b.ready || b.wants(name) {
+	if s == nil || !s.open || s.runs() || len(s.by) > 0 || !b.closes || !b.ready || b.wants(name) {
 		return
 	}
 	s.open = false
@@ -371,7 +389,7 @@ func (b *book) stop() (lines [][]byte) {
 func (b *book) session(name string) *session {
 	s := b.sessions[name]
 	if s == nil {
-		s = new(session)
+		s = &session{by: map[uint64]bool{}}
 		b.sessions[name] = s
 	}
 	return s

@@ -9,18 +9,26 @@ import (
 // attach begins a client.
 func (b *book) attach(client uint64) { b.clients[client] = true }
 
-// detach ends a client: its sessions in which nothing runs are closed, and what nobody works on is refused.
+// detach ends a client: sessions that it alone had open and in which nothing runs are closed, and what nobody works on
+// is refused.
 func (b *book) detach(client uint64) {
 	delete(b.clients, client)
+	for _, s := range b.sessions {
+		delete(s.by, client)
+		if s.turn != nil {
+			delete(s.turn.clients, client)
+		}
+	}
 	b.greeted = slices.DeleteFunc(b.greeted, func(r request) bool { return r.client == client })
 	b.held = slices.DeleteFunc(b.held, func(h held) bool {
-		if h.client == client {
-			b.unsend(h)
+		if h.client != client || h.method == doPrompt && b.session(h.session).heard() { // another waits for its end
+			return false
 		}
-		return h.client == client
+		b.unsend(h)
+		return true
 	})
 	for id, a := range b.asked {
-		if s := b.sessions[a.session]; s == nil || !s.runs() && !b.clients[s.by] {
+		if s := b.sessions[a.session]; s == nil || !s.runs() && len(s.by) == 0 {
 			b.refuse(json.RawMessage(id), a.method)
 			delete(b.asked, id)
 		}
@@ -30,14 +38,32 @@ func (b *book) detach(client uint64) {
 	}
 }
 
-// taken reports whether another client that is attached works in a session.
-func (b *book) taken(s *session, client uint64) bool {
-	return s != nil && s.runs() && s.turn.client != client && b.clients[s.turn.client]
+// taken reports whether a prompt runs in a session that other clients hear, and this one does not.
+func (s *session) taken(client uint64) bool {
+	return s != nil && s.runs() && s.heard() && !s.turn.clients[client]
 }
 
-// elsewhere reports whether another client that is attached has a session open.
-func (b *book) elsewhere(s *session, client uint64) bool {
-	return b.taken(s, client) || s != nil && s.open && s.by != client && b.clients[s.by]
+// elsewhere reports whether another client works in a session, has it open or is about to.
+func (b *book) elsewhere(name string, client uint64) bool {
+	s := b.sessions[name]
+	return s != nil && (s.runs() && others(s.turn.clients, client) || s.open && others(s.by, client)) ||
+		others(b.opening(name), client)
+}
+
+// others reports whether there are more clients than this one.
+func others(clients map[uint64]bool, client uint64) bool {
+	return len(clients) > 1 || len(clients) == 1 && !clients[client]
+}
+
+// opening returns the clients that have asked the agent to open a session.
+func (b *book) opening(name string) map[uint64]bool {
+	all := map[uint64]bool{}
+	for _, r := range b.waiting {
+		if name != "" && r.session == name && (r.method == doLoad || r.method == doResume) && b.clients[r.client] {
+			all[r.client] = true
+		}
+	}
+	return all
 }
 
 // fromClient takes a message of a client that is attached. It reports whether that uses the agent.
@@ -50,10 +76,7 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 	r, s := request{client: client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}, b.sessions[p.Session]
 	switch {
 	case f.Method == "":
-		if _, open := b.asked[string(f.ID)]; open {
-			b.settle(string(f.ID))
-			b.toAgent = append(b.toAgent, f.line())
-		}
+		b.reply(client, f)
 	case f.ID == nil:
 		b.note(r, f, s)
 	case f.Method == doInitialize:
@@ -70,32 +93,59 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 	case f.Method == doPrompt:
 		s := b.session(p.Session)
 		if s.runs() {
-			b.answer(r, frame{Error: failure(codeBusy, "a prompt runs in this session already")})
+			b.answer(r, frame{Error: busy("a prompt runs in this session already")})
+			return true
+		}
+		if others(b.opening(p.Session), client) { // its history would be taken for what is said of the prompt
+			b.answer(r, frame{Error: busy("another client opens this session")})
 			return true
 		}
 		b.drop(s)
-		s.turn = &turn{client: client, prompt: words(f.Params)}
+		s.turn = &turn{clients: map[uint64]bool{client: true}, prompt: words(f.Params)}
 		b.count(s, len(s.turn.prompt))
 		b.forward(r, f)
-	case (f.Method == doLoad || f.Method == doResume) && b.taken(s, client): // its words would be taken for old ones
-		b.answer(r, frame{Error: failure(codeBusy, "another client works in this session")})
-	case f.Method == doClose && b.elsewhere(s, client): // the agent would close it for that one too
+	case f.Method == doClose && b.elsewhere(p.Session, client): // the agent would close it for that one too
+		if s != nil {
+			delete(s.by, client)
+		}
 		b.answer(r, frame{Result: raw(struct{}{})})
+	case f.Method != doFork && s.taken(client),
+		(f.Method == doLoad || f.Method == doResume) && s != nil && s.runs() && others(s.turn.clients, client):
+		// What it opens is told again, which the others would take for new; else it has to adopt the prompt first.
+		b.answer(r, frame{Error: busy("another client works in this session")})
 	default:
 		b.forward(r, f)
 	}
 	return f.Method != doList
 }
 
+// reply takes a client's answer to a request of the agent. Of a prompt, those who hear it may answer; the first does,
+// and the others are told that the request is withdrawn.
+func (b *book) reply(client uint64, f frame) {
+	a, open := b.asked[string(f.ID)]
+	s := b.sessions[a.session]
+	if !open || s != nil && s.runs() && !s.turn.clients[client] {
+		return
+	}
+	b.settle(string(f.ID))
+	b.toAgent = append(b.toAgent, f.line())
+	if s == nil || !s.runs() {
+		return
+	}
+	for to := range s.turn.clients {
+		if to != client {
+			b.send(to, frame{Method: onWithdraw, Params: raw(map[string]any{"requestId": f.ID})}.line())
+		}
+	}
+}
+
 // note takes a message of a client that nobody answers.
 func (b *book) note(r request, f frame, s *session) {
-	if f.Method == doCancel {
-		if b.taken(s, r.client) {
-			return
-		}
-		if s != nil && s.runs() {
-			s.turn.stopped = true
-		}
+	if s.taken(r.client) {
+		return
+	}
+	if f.Method == doCancel && s != nil && s.runs() {
+		s.turn.stopped = true
 	}
 	if b.ready {
 		b.toAgent = append(b.toAgent, f.line())
@@ -143,19 +193,14 @@ func (b *book) send(to uint64, line []byte) {
 // tell sends what the agent says outside any prompt to those whom it is for: who opens the session hears what was said
 // in it, else who has it open hears what is new, else everybody does.
 func (b *book) tell(session string, line []byte) {
-	opens := map[uint64]bool{}
-	for _, r := range b.waiting {
-		if session != "" && r.session == session && (r.method == doLoad || r.method == doResume) && b.clients[r.client] {
-			opens[r.client] = true
-		}
+	to := b.opening(session)
+	if s := b.sessions[session]; len(to) == 0 && s != nil {
+		to = s.by
 	}
-	if s := b.sessions[session]; len(opens) == 0 && s != nil && b.clients[s.by] {
-		opens[s.by] = true
+	if len(to) == 0 {
+		to = b.clients
 	}
-	if len(opens) == 0 {
-		opens = b.clients
-	}
-	for to := range opens {
-		b.send(to, line)
+	for client := range to {
+		b.send(client, line)
 	}
 }

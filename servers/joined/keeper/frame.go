@@ -74,6 +74,13 @@ func failure(code int, why string) json.RawMessage {
 	return raw(map[string]any{"code": code, "message": why})
 }
 
+// busy is the error of what cannot be done while a prompt runs.
+func busy(why string) json.RawMessage {
+	return raw(map[string]any{
+		"code": codeBusy, "message": why, "data": map[string]string{"reason": "switchboard_prompt_runs"},
+	})
+}
+
 // place is what a keeper reads of params and results.
 type place struct {
 	Session string `json:"sessionId"`

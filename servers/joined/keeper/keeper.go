@@ -172,8 +172,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case id := <-k.lost:
 			k.drop(k.clients[id])
 		case m := <-sent:
-			k.attach(k.clients[m.to], m.line)
-			if k.book.fromClient(m.to, m.line) {
+			if k.attach(k.clients[m.to], m.line) && k.book.fromClient(m.to, m.line) {
 				k.used = time.Now()
 			}
 		case m := <-k.said:
@@ -238,18 +237,30 @@ func (k *keeper) connect(conn net.Conn) {
 }
 
 // attach takes a client's first message. It comes in the place of the one before of the same name, and where either
-// has none, of all others: what they have sent and nobody has read comes to nothing before this one looks.
-func (k *keeper) attach(c *client, first []byte) {
+// has none, of all others: what they have sent and nobody has read comes to nothing before this one looks. False: a
+// client that came later is there in its place, and it has ended.
+func (k *keeper) attach(c *client, first []byte) bool {
 	if c.attached {
-		return
+		return true
 	}
-	c.attached, c.name = true, nameOf(first)
+	c.name = nameOf(first)
+	var before []*client
 	for _, other := range k.clients {
-		if other.attached && other != c && (c.name == "" || other.name == "" || other.name == c.name) {
-			k.drop(other)
+		switch {
+		case !other.attached || c.name != "" && other.name != "" && other.name != c.name:
+		case other.id > c.id:
+			k.drop(c)
+			return false
+		default:
+			before = append(before, other)
 		}
 	}
+	for _, other := range before {
+		k.drop(other)
+	}
+	c.attached = true
 	k.book.attach(c.id)
+	return true
 }
 
 // drop ends a client. What it has sent and nobody has read is not read any more.
@@ -377,6 +388,9 @@ func (k *keeper) flush() {
 	}
 	for c := range full {
 		k.drop(c)
+	}
+	if len(full) > 0 {
+		k.flush() // what they leave behind is closed, and refused
 	}
 }
 

@@ -136,16 +136,21 @@ func (a *attached) ask(id int, method string) string {
 // TestClientOfEachInstance: instances share the agent, and a connection takes the place of the one before of its own.
 func TestClientOfEachInstance(t *testing.T) {
 	t.Parallel()
+	const hello = `{"id":1,"method":"initialize","params":{"clientInfo":{"_meta":{"switchboard.instance":"NAME"}}}}`
 	k := keepOf(t, nil)
-	greet := func(instance string) *attached {
-		a := k.attach()
-		_, err := fmt.Fprintf(a.conn, `{"id":1,"method":"initialize","params":{"clientInfo":{"_meta":{"switchboard.instance":%q}}}}`+"\n", instance)
+	greets := func(a *attached, instance string) *attached {
+		_, err := fmt.Fprintln(a.conn, strings.ReplaceAll(hello, "NAME", instance))
 		if got := a.next(); err != nil || !strings.Contains(got, `"keeps":true`) {
 			t.Errorf("initialized with %s, %v", got, err)
 		}
 		return a
 	}
+	greet := func(instance string) *attached { return greets(k.attach(), instance) }
+	slow := k.attach() // its first message comes when the next one is there
 	one, two := greet("one"), greet("two")
+	if _, err := fmt.Fprintln(slow.conn, strings.ReplaceAll(hello, "NAME", "one")); err != nil || slow.next() != "" {
+		t.Errorf("one that came before takes the place of a later one: %v", err)
+	}
 	again := greet("one")
 	if got := one.next(); got != "" {
 		t.Errorf("the one before is told %s", got)

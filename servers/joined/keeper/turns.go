@@ -4,7 +4,7 @@ import "encoding/json"
 
 // A turn is a prompt and what the agent said of it.
 type turn struct {
-	client  uint64          // who gave it, or has adopted it
+	clients map[uint64]bool // that are attached and have given or adopted it: they hear it, and may answer and stop it
 	prompt  json.RawMessage // its texts
 	said    []said
 	size    int
@@ -29,15 +29,16 @@ type said struct {
 	ask  string
 }
 
-// adopt gives the newest turn of a session to a client, unless it has it.
+// adopt gives the newest turn of a session to a client, unless it has it. Who had it before keeps it: whether that one
+// is dead, or works beside this one, is not known here.
 func (b *book) adopt(r request) {
 	s := b.sessions[r.session]
-	if s == nil || s.turn == nil || s.turn.client == r.client {
+	if s == nil || s.turn == nil || s.turn.clients[r.client] {
 		b.answer(r, frame{Result: raw(map[string]bool{"found": false})})
 		return
 	}
 	t := s.turn
-	t.client = r.client
+	t.clients[r.client] = true
 	b.send(r.client, frame{Method: onPrompted, Params: raw(map[string]any{
 		"sessionId": r.session, "cwd": s.cwd, "prompt": t.prompt, "gap": t.gap,
 	})}.line())
@@ -49,6 +50,15 @@ func (b *book) adopt(r request) {
 		b.send(r.client, frame{Method: onAnswered, Params: raw(t.end)}.line())
 	}
 	b.answer(r, frame{Result: raw(map[string]bool{"found": true})})
+}
+
+// adopted tells those who have adopted a turn how it ended; who gave it gets the answer to its request.
+func (b *book) adopted(t *turn, by request) {
+	for to := range t.clients {
+		if to != by.client {
+			b.send(to, frame{Method: onAnswered, Params: raw(t.end)}.line())
+		}
+	}
 }
 
 // settle forgets a request of the agent that was answered or withdrawn.

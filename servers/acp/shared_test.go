@@ -1,0 +1,154 @@
+package acp
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/acp/simulator"
+	machine "switchboard/servers/simulator"
+)
+
+// sharing is an agent that a keeper has for several instances.
+type sharing struct {
+	world *simulator.World
+	way   *keptWay
+}
+
+func share(t *testing.T, script func(prompt string) []any) *sharing {
+	t.Helper()
+	w := simulator.NewWorld(simulator.Config{Profile: profiles["branching"], Script: script})
+	return &sharing{w, keep(t, w, 0)}
+}
+
+// link connects an instance.
+func (s *sharing) link(t *testing.T, instance string) *servers.Link {
+	t.Helper()
+	return linkTo(t, dialer(t, s.world, func(c *Config) {
+		c.Way, c.instance = s.way, func() string { return instance }
+	}))
+}
+
+func asked1(t *testing.T, updates []handoff.Update) handoff.Question {
+	t.Helper()
+	q, is := updates[len(updates)-1].(handoff.Question)
+	if !is {
+		t.Fatalf("it asks nothing: %v", updates)
+	}
+	return q
+}
+
+// asks is work that asks before it runs a command.
+func asks(string) []any {
+	return []any{machine.Say{Text: "I begin."}, machine.Ask{
+		Command:  "make install",
+		Accepted: []machine.Step{machine.Say{Text: "Done."}}, Declined: []machine.Step{machine.Say{Text: "Not done."}},
+	}}
+}
+
+// TestOtherInstanceWaits: who attaches a session in which a turn of another instance runs sees that, and takes neither
+// its words nor its question from it.
+func TestOtherInstanceWaits(t *testing.T) {
+	t.Parallel()
+	s := share(t, asks)
+	a := create(t, s.link(t, "one"))
+	id := start(t, a, "install")
+	q := asked1(t, follow(t, a, id, isQuestion))
+	b := attach(t, s.link(t, "two"), a.Target.Thread)
+	if b.Running != id {
+		t.Errorf("%q runs there, want %q", b.Running, id)
+	}
+	if _, err := b.Agent.Start(t.Context(), handoff.Turn{ID: "other", Input: handoff.TextInput("other")}); handoff.CodeOf(err) != handoff.CodeBusy {
+		t.Errorf("another prompt: %v", err)
+	}
+	if err := a.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []handoff.Attached{a, b} {
+		updates := follow(t, at, id, nil)
+		if e := end(t, updates); e.Status != handoff.TurnCompleted || e.Text != "Done." {
+			t.Errorf("ended with %+v", e)
+		}
+	}
+	if err := b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionDecline); handoff.CodeOf(err) != handoff.CodeNotPending {
+		t.Errorf("decided twice: %v", err)
+	}
+}
+
+// TestTakenOverByOtherInstance: who takes up the turn of an instance that died, or stands still, hears what came, is
+// asked the open question once, and may answer it, or cancel the turn.
+func TestTakenOverByOtherInstance(t *testing.T) {
+	t.Parallel()
+	for name, dies := range map[string]bool{"died": true, "stands still": false} {
+		for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionStop} {
+			t.Run(name+" "+string(d), func(t *testing.T) {
+				t.Parallel()
+				s := share(t, asks)
+				first := s.link(t, "one")
+				a := create(t, first)
+				id := start(t, a, "install")
+				follow(t, a, id, isQuestion)
+				if dies {
+					_ = first.Conn.Close()
+				}
+				b := attach(t, s.link(t, "two"), a.Target.Thread)
+				if found, err := b.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", string(id)); found != id || err != nil {
+					t.Fatalf("found %q, %v", found, err)
+				}
+				before := follow(t, b, id, isQuestion)
+				q := asked1(t, before)
+				if err := b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d); err != nil {
+					t.Fatal(err)
+				}
+				all := append(before, follow(t, b, id, nil)...)
+				want, status := []string{"I begin.", "Done."}, handoff.TurnCompleted
+				if d == handoff.DecisionStop {
+					want, status = want[:1], handoff.TurnInterrupted
+				}
+				if e := end(t, all); e.Status != status || !slices.Equal(said(all), want) {
+					t.Errorf("%q, ended with %+v", said(all), e)
+				}
+				if n := len(slices.DeleteFunc(all, func(u handoff.Update) bool { return !isQuestion(u) })); n != 1 {
+					t.Errorf("it is asked %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// TestBusyElsewhere: a session that is open at two instances takes one prompt at a time, and the other instance sees
+// which one runs when it attaches again.
+func TestBusyElsewhere(t *testing.T) {
+	t.Parallel()
+	s := share(t, func(prompt string) []any {
+		if strings.HasPrefix(prompt, "begin") {
+			return []any{machine.Say{Text: "I have begun."}}
+		}
+		return []any{machine.Say{Text: "I work."}, machine.Hang{}, machine.Say{Text: "It is over."}}
+	})
+	a := create(t, s.link(t, "one"))
+	follow(t, a, start(t, a, "begin"), nil) // a session without a prompt is nowhere
+	two := s.link(t, "two")
+	b := attach(t, two, a.Target.Thread)
+	id := start(t, a, "work")
+	_, err := b.Agent.Start(t.Context(), handoff.Turn{ID: "other", Input: handoff.TextInput("other")})
+	if handoff.CodeOf(err) != handoff.CodeBusy {
+		t.Fatalf("begun amid another's: %v", err)
+	}
+	b = attach(t, two, a.Target.Thread)
+	if b.Running != id {
+		t.Errorf("%q runs there, want %q", b.Running, id)
+	}
+	s.world.Release()
+	for _, at := range []handoff.Attached{a, b} {
+		if e := end(t, follow(t, at, id, nil)); e.Status != handoff.TurnCompleted || e.Text != "It is over." {
+			t.Errorf("ended with %+v", e)
+		}
+	}
+	next := start(t, b, "more")
+	if e := end(t, follow(t, b, next, nil)); e.Status != handoff.TurnCompleted {
+		t.Errorf("the next one ended with %+v", e)
+	}
+}

@@ -1,0 +1,169 @@
+package keeper
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	update   = `{"method":"session/update","params":{"sessionId":"s"}}`
+	question = `{"id":"q","method":"session/request_permission","params":{"sessionId":"s"}}`
+	yes      = `{"id":"q","result":{"outcome":{"outcome":"selected","optionId":"a"}}}`
+)
+
+// working is a page on which client 1 has given session "s" a prompt, number 3, and the agent has said something.
+func working(t *testing.T) *page {
+	t.Helper()
+	p := opened(t).says(1, doLoad, "s").answers(2).says(1, doPrompt, "s")
+	p.agent, p.told = nil, map[uint64][]string{}
+	p.fromAgent([]byte(update))
+	return p.sent()
+}
+
+// has fails unless a client was told messages with these words, in this order, and no others; it forgets them.
+func (p *page) has(t *testing.T, client uint64, want ...string) {
+	t.Helper()
+	got := p.told[client]
+	delete(p.told, client)
+	ok := len(got) == len(want)
+	for i := range want {
+		ok = ok && strings.Contains(got[i], want[i])
+	}
+	if !ok {
+		t.Errorf("client %d was told %q, want %q", client, got, want)
+	}
+}
+
+// replies has a client answer the agent's question.
+func (p *page) replies(client uint64) *page {
+	p.fromClient(client, []byte(yes))
+	return p.sent()
+}
+
+// TestAdoptedBeside: who opens a session in which another's prompt runs hears it, and takes nothing from the other.
+func TestAdoptedBeside(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	p.has(t, 1, update)
+	p.fromAgent([]byte(question))
+	p.sent().has(t, 1, `"q"`)
+	p.beside(2, doAdopt, "s").has(t, 2, onPrompted, update, `"q"`, `"found":true`)
+	p.beside(2, doAdopt, "s").has(t, 2, `"found":false`)
+	p.fromAgent([]byte(update))
+	p.sent().has(t, 1, update)
+	p.has(t, 2, update)
+	p.beside(3, doList, "").replies(3) // to whom it was not put
+	if slices.Contains(p.agent, "") {
+		t.Error("somebody who hears nothing of the prompt answered")
+	}
+	p.replies(1)
+	p.has(t, 2, onWithdraw) // it is answered
+	p.replies(2)
+	if n := len(slices.DeleteFunc(slices.Clone(p.agent), func(method string) bool { return method != "" })); n != 1 {
+		t.Errorf("the agent got %d answers", n)
+	}
+	p.answers(3)
+	p.has(t, 1, `"id":7`)
+	p.has(t, 2, onAnswered)
+	if p.owes() {
+		t.Error("the answer is owed")
+	}
+}
+
+// TestTakenOver: who takes a prompt over whose client dies then, known or not, gets what came, the open question and
+// the end, each once, and may answer and cancel.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, dies := range []string{"before", "after", "never"} {
+		p := working(t)
+		p.fromAgent([]byte(question))
+		if p.beside(2, doList, ""); dies == "before" {
+			p.detach(1)
+		}
+		p.sent().answers(4)
+		p.told = map[uint64][]string{}
+		p.beside(2, doAdopt, "s").has(t, 2, onPrompted, update, `"q"`, `"found":true`)
+		if dies == "after" {
+			p.detach(1)
+		}
+		p.agent = nil
+		p.replies(2)
+		p.fromClient(2, []byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
+		p.sent()
+		if want := []string{"", doCancel}; !slices.Equal(p.agent, want) {
+			t.Errorf("%s: the agent got %q, want %q", dies, p.agent, want)
+		}
+		p.fromAgent([]byte(update))
+		p.sent().answers(3).has(t, 2, update, onAnswered)
+		p.beside(2, doAdopt, "s").has(t, 2, `"found":false`)
+	}
+}
+
+// TestTakenOverUnsent: a prompt that waits for its agent to start is sent though its client dies, or its failure told,
+// where another has adopted it.
+func TestTakenOverUnsent(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []bool{false, true} {
+		p := &page{book: newBook(maxKept), told: map[uint64][]string{}}
+		p.says(1, doPrompt, "s").beside(2, doAdopt, "s").has(t, 2, onPrompted, `"found":true`)
+		p.detach(1)
+		if fails {
+			p.fail("no such program")
+			p.sent().has(t, 2, onAnswered+`","params":{"sessionId":"s","error"`)
+			continue
+		}
+		p.began()
+		p.fromAgent([]byte(`{"id":2,"result":{}}`))
+		if p.sent(); !slices.Equal(p.agent, []string{doInitialize, doPrompt}) {
+			t.Errorf("the agent was told %q", p.agent)
+		}
+		p.answers(1).has(t, 2, onAnswered)
+	}
+}
+
+// TestOpenBeside: a session that two have open is closed with the second, whoever opened it last, and not while one
+// opens it.
+func TestOpenBeside(t *testing.T) {
+	t.Parallel()
+	closes := func(p *page) (n int) {
+		for _, method := range p.agent {
+			if method == doClose {
+				n++
+			}
+		}
+		return n
+	}
+	p := opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s").answers(3)
+	p.told = map[uint64][]string{}
+	p.fromAgent([]byte(update))
+	p.sent().has(t, 1, update)
+	p.has(t, 2, update)
+	p.beside(2, doClose, "s").has(t, 2, `"result":{}`)
+	if p.detach(2); closes(p.sent()) != 0 {
+		t.Error("it is closed for the first, too")
+	}
+	if p.beside(1, doClose, "s"); closes(p) != 1 {
+		t.Errorf("it is closed %d times", closes(p))
+	}
+	p = opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s").beside(1, doClose, "s")
+	if closes(p) != 0 {
+		t.Error("it is closed while another opens it")
+	}
+	p.answers(3).detach(1)
+	if p.detach(2); closes(p.sent()) != 1 {
+		t.Errorf("it is closed %d times", closes(p))
+	}
+}
+
+// TestPromptAmidLoad: what one client is told of the past of a session is not heard by another as said of its prompt.
+func TestPromptAmidLoad(t *testing.T) {
+	t.Parallel()
+	p := opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s")
+	p.told = map[uint64][]string{}
+	p.beside(1, doPrompt, "s").has(t, 1, `"error"`)
+	p.fromAgent([]byte(update))
+	p.sent().has(t, 1)
+	p.answers(3).has(t, 2, update, `"id":7`)
+	p.beside(1, doPrompt, "s").answers(4).has(t, 1, `"result"`)
+}
