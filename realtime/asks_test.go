@@ -181,7 +181,7 @@ func TestRefusedItemsAreSaidOtherwise(t *testing.T) {
 	})
 }
 
-// What is typed goes into the voice while that is heard, and for a moment after it, and not where the model only thinks.
+// What is typed goes into the voice while that is heard, and for a moment after it, not where the model only thinks.
 func TestTypedInto(t *testing.T) {
 	play(t, func(s *stage) {
 		typed := func(into bool) {
