@@ -84,7 +84,7 @@ type Reconciler interface {
 // A Bystander is an [Agent] whose turns can be followed by somebody who only waits for their end: what such a turn
 // asks stays with those who began it.
 type Bystander interface {
-	// Watch yields what [Agent.Follow] yields, but for questions.
+	// Watch yields the end that [Agent.Follow] yields, and may yield what comes before it, but no questions.
 	Watch(ctx context.Context, turn TurnID) iter.Seq2[Update, error]
 }
 

@@ -33,6 +33,7 @@ var (
 	_ handoff.Watcher    = (*agent)(nil)
 	_ handoff.Reconciler = (*agent)(nil)
 	_ handoff.Replier    = (*agent)(nil)
+	_ handoff.Bystander  = (*agent)(nil)
 )
 
 // Close ends the use. With the last one the session is closed in the agent, unless something runs in it.
@@ -170,6 +171,7 @@ func (a *agent) withdraw(k *turn) {
 	defer s.mu.Unlock()
 	s.turn, s.turns = nil, s.turns[:len(s.turns)-1]
 	s.history.withdraw(k.id)
+	k.rest()
 }
 
 // Follow yields what a turn reports. What was heard of it is kept, also when Follow is called late. A turn of another
@@ -196,6 +198,35 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 				return
 			}
 		}
+	}
+}
+
+// Watch implements [handoff.Bystander]. It yields the end alone, and takes nothing from who follows the turn, then or
+// later.
+func (a *agent) Watch(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return func(yield func(handoff.Update, error) bool) {
+		s := a.session
+		s.mu.Lock()
+		k := s.findLocked(id)
+		s.mu.Unlock()
+		if k == nil {
+			yield(nil, handoff.Fault(handoff.CodeTurnGone, a.conn.cfg.Name, ""))
+			return
+		}
+		select {
+		case <-k.over:
+		case <-a.conn.ended:
+		case <-a.closed:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		ended := k.ended
+		s.mu.Unlock()
+		if ended == nil {
+			yield(nil, handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, "its end was not heard"))
+			return
+		}
+		yield(*ended, nil)
 	}
 }
 

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -166,9 +167,6 @@ func lacksKept(p simulator.Profile) map[string]string {
 			delete(all, name)
 		}
 	}
-	for _, name := range []string{"attaching gives exactly the thread", "leaving a turn does not touch it"} {
-		all[name] = "a keeper has one client"
-	}
 	all["a thread that is held elsewhere is copied"] = "there is one process"
 	if !p.Steering {
 		all["a turn outlives the connection"] = whySteers
@@ -187,7 +185,7 @@ func TestConformanceKept(t *testing.T) {
 				w := newWorld(p)
 				k := keep(t, w, 0)
 				h := serverstest.Harness{
-					Dial: dialer(t, w, func(c *Config) { named(p)(c); c.Way = k }), Drop: k.drop, Release: w.Release, Starts: w.Starts,
+					Dial: dialer(t, w, func(c *Config) { named(p)(c); c.Way, c.instance = k, rand.Text }), Drop: k.drop, Release: w.Release, Starts: w.Starts,
 					Restart: w.Drop, Pictures: w.Pictures, Dir: t.TempDir(), Gone: "5e550000-0000-4000-8000-999999999999",
 					Lacks: lacksKept(p), Unstreamed: true, Terse: p.Output == simulator.OutputText, LoseStart: k.loseNext,
 				}

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -150,5 +151,40 @@ func TestBusyElsewhere(t *testing.T) {
 	next := start(t, b, "more")
 	if e := end(t, follow(t, b, next, nil)); e.Status != handoff.TurnCompleted {
 		t.Errorf("the next one ended with %+v", e)
+	}
+}
+
+// TestTakenOverAmidWatch: whoever waits at an instance for the end of another's turn takes nothing of it from those who
+// take that over there.
+func TestTakenOverAmidWatch(t *testing.T) {
+	t.Parallel()
+	s := share(t, asks)
+	first := s.link(t, "one")
+	a := create(t, first)
+	id := start(t, a, "install")
+	follow(t, a, id, isQuestion)
+	two := s.link(t, "two")
+	waits := attach(t, two, a.Target.Thread)
+	next, stop := iter.Pull2(waits.Agent.(handoff.Bystander).Watch(t.Context(), id))
+	defer stop()
+	ended := make(chan handoff.Update, 1)
+	go func() {
+		u, err, _ := next()
+		if err != nil {
+			t.Errorf("watching: %v", err)
+		}
+		ended <- u
+	}()
+	_ = first.Conn.Close()
+	b := attach(t, two, a.Target.Thread)
+	q := asked1(t, follow(t, b, id, isQuestion))
+	if err := b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept); err != nil {
+		t.Fatal(err)
+	}
+	if e := end(t, follow(t, b, id, nil)); e.Text != "Done." {
+		t.Errorf("ended with %+v", e)
+	}
+	if e, is := (<-ended).(handoff.TurnEnded); !is || e.Status != handoff.TurnCompleted {
+		t.Errorf("who waited was told %+v", e)
 	}
 }

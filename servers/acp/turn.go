@@ -26,6 +26,7 @@ type turn struct {
 	buffer  turns.Buffer
 	wake    chan struct{}  // Set once, holds one
 	begun   chan struct{}  // Set once, closed at the first sign of the turn
+	over    chan struct{}  // Set once, closed by rest
 	signed  bool           // begun is closed
 	reading bool           // somebody follows it
 	lost    bool           // its prompt was not answered: the connection was lost
@@ -52,7 +53,7 @@ type turn struct {
 func (s *session) newTurn(id handoff.TurnID) *turn {
 	return &turn{
 		session: s, id: id, reducer: turns.NewReducer(id), buffer: turns.NewBuffer(&s.conn.tally.Tally),
-		wake: make(chan struct{}, 1), begun: make(chan struct{}), silent: true, calls: map[string]*call{},
+		wake: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{}), silent: true, calls: map[string]*call{},
 	}
 }
 
@@ -80,6 +81,12 @@ func (k *turn) awake() {
 	case k.wake <- struct{}{}:
 	default:
 	}
+}
+
+// rest says that nothing more comes of the turn. It is called once, and not of one that is read from a history.
+func (k *turn) rest() {
+	close(k.over)
+	k.awake()
 }
 
 // done reports a finished item and writes it into the history.
@@ -208,6 +215,7 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 		s.open = false
 	}
 	e, refused := errors.AsType[*jsonrpc.Error](r.Err)
+	over := true
 	switch {
 	case isEnd(r.Err):
 		end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Code: handoff.CodeAgentEnded,
@@ -225,6 +233,7 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 		if k.gap {
 			s.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id }, true)
 			s.conn.work.Go(func() { s.conn.fill(s, k, end) })
+			over = false
 			break
 		}
 		k.endLocked(end, used)
@@ -233,7 +242,9 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 		k.signed = true
 		close(k.begun)
 	}
-	k.awake()
+	if over {
+		k.rest()
+	}
 	if s.conn.peer.Lost() == nil {
 		s.conn.work.Go(func() { s.conn.rest(s) })
 	}

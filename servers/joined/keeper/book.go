@@ -64,6 +64,7 @@ type session struct {
 	cwd  string
 	open bool
 	by   map[uint64]bool // the attached clients that have it open
+	last uint64          // of the clients that opened it or gave it a prompt
 	turn *turn           // the newest that is kept; nil: none
 }
 
@@ -90,7 +91,7 @@ func (s *session) heard() bool { return s.turn != nil && len(s.turn.clients) > 0
 func (b *book) opened(s *session, client uint64) {
 	s.open = true
 	if b.clients[client] {
-		s.by[client] = true
+		s.by[client], s.last = true, client
 	}
 }
 

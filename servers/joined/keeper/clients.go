@@ -101,6 +101,7 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 			return true
 		}
 		b.drop(s)
+		s.last = client
 		s.turn = &turn{clients: map[uint64]bool{client: true}, prompt: words(f.Params)}
 		b.count(s, len(s.turn.prompt))
 		b.forward(r, f)
@@ -191,13 +192,17 @@ func (b *book) send(to uint64, line []byte) {
 }
 
 // tell sends what the agent says outside any prompt to those whom it is for: who opens the session hears what was said
-// in it, else who has it open hears what is new, else everybody does.
+// in it, also where that comes after the answer; else who worked in it last hears what is new, else all who have it
+// open do, else everybody does.
 func (b *book) tell(session string, line []byte) {
-	to := b.opening(session)
-	if s := b.sessions[session]; len(to) == 0 && s != nil {
+	to, s := b.opening(session), b.sessions[session]
+	switch {
+	case len(to) > 0:
+	case s != nil && s.by[s.last]:
+		to = map[uint64]bool{s.last: true}
+	case s != nil && len(s.by) > 0:
 		to = s.by
-	}
-	if len(to) == 0 {
+	default:
 		to = b.clients
 	}
 	for client := range to {

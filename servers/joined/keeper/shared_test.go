@@ -136,9 +136,13 @@ func TestOpenBeside(t *testing.T) {
 	}
 	p := opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s").answers(3)
 	p.told = map[uint64][]string{}
-	p.fromAgent([]byte(update))
-	p.sent().has(t, 1, update)
+	p.fromAgent([]byte(update)) // which may still be of the past
+	p.sent().has(t, 1)
 	p.has(t, 2, update)
+	p.beside(1, doPrompt, "s").answers(4).has(t, 1, `"result"`)
+	p.fromAgent([]byte(update)) // which may still be of the prompt
+	p.sent().has(t, 1, update)
+	p.has(t, 2)
 	p.beside(2, doClose, "s").has(t, 2, `"result":{}`)
 	if p.detach(2); closes(p.sent()) != 0 {
 		t.Error("it is closed for the first, too")
