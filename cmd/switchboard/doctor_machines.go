@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,8 +47,11 @@ func (d *doctor) programs() {
 
 // machines looks at each server: whether it is reached, lets us in, and is new enough.
 func (d *doctor) machines(ctx context.Context) {
-	joined := d.joined(ctx)
+	joined, known := d.joined(ctx)
 	if len(d.s.Servers) == 0 && len(joined) == 0 {
+		if !known {
+			return
+		}
 		about := "simulated; name yours in " + defaultFile
 		if _, err := os.Stat(filepath.Join(d.state, machinesKey)); err == nil && d.here == nil {
 			about = "none in the settings; those that joined are looked at while Switchboard runs"
@@ -65,18 +69,24 @@ func (d *doctor) machines(ctx context.Context) {
 	}
 }
 
-// joined returns the servers of machines that joined, but for those with settings. Only a service that runs knows them.
-func (d *doctor) joined(ctx context.Context) []string {
+// joined returns the servers of machines that joined, but for those with settings. Only a service that runs knows them;
+// false: it does not tell, which is reported.
+func (d *doctor) joined(ctx context.Context) (names []string, known bool) {
 	if d.here == nil {
-		return nil
+		return nil, true
 	}
 	names, err := d.here.Joined(ctx)
+	if f, is := errors.AsType[*verbs.Fault](err); is && f.Status == http.StatusNotFound {
+		d.mend("machines", "the Switchboard that runs is older than this program, and does not say which joined", "restart it")
+		return nil, false
+	}
 	if err != nil {
 		d.mendError("machines", err, "")
+		return nil, false
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		return slices.ContainsFunc(d.s.Servers, func(s servers.Spec) bool { return s.Name == name })
-	})
+	}), true
 }
 
 // configured looks at each server of the settings.

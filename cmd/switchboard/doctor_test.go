@@ -205,6 +205,24 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 	}
 }
 
+// TestDoctorBesideAnOlderService: a service that does not tell which machines joined is older, and nothing is said of
+// machines that nobody knows.
+func TestDoctorBesideAnOlderService(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := listenControl(dir)
+	must(t, err)
+	served := &http.Server{Handler: http.NotFoundHandler()}
+	go func() { _ = served.Serve(l) }()
+	defer func() { _ = served.Close() }()
+	var out strings.Builder
+	d := &doctor{out: &out, look: exec.LookPath, s: new(settings), here: hereClient(dir, "")}
+	d.machines(t.Context())
+	if text := out.String(); d.wrong != 1 || !strings.Contains(text, "is older than this program") || strings.Contains(text, "simulated") {
+		t.Errorf("it says:\n%s", text)
+	}
+}
+
 // TestDoctorCertificate: one that has ended, or soon will, is told of.
 func TestDoctorCertificate(t *testing.T) {
 	t.Parallel()
