@@ -32,8 +32,8 @@ type book struct {
 	sessions map[string]*session
 	asked    map[string]asked // requests of the agent that nobody has answered, by id
 	greeted  []request        // those that ask to initialize, while there is no answer
-	held     []held           // what is for an agent that is not ready
-	closing  int              // sessions that are being closed, while nobody may open any
+	held     []held           // what is for an agent that is not ready, or closes sessions
+	closing  int              // sessions that are being closed, while none is opened
 	kept     int              // bytes of all turns
 	most     int              // bytes that are kept: beyond them turns are forgotten
 	ends     uint64           // turns that have ended so far
@@ -269,7 +269,9 @@ func (b *book) response(f frame) {
 			clear(s.by)
 		}
 		if r.client == 0 {
-			b.closing--
+			if b.closing--; b.closing == 0 {
+				b.release()
+			}
 		}
 	case doPrompt:
 		if s := b.sessions[name]; s != nil && s.runs() {
@@ -308,10 +310,19 @@ func (b *book) greet(f frame) {
 	for _, r := range b.greeted {
 		b.answer(r, frame{Result: b.welcomed()})
 	}
+	b.greeted = nil
+	b.release()
+}
+
+// release sends what was held for the agent, if that is ready.
+func (b *book) release() {
+	if !b.ready {
+		return
+	}
 	for _, h := range b.held {
 		b.toAgent = append(b.toAgent, h.line)
 	}
-	b.greeted, b.held = nil, nil
+	b.held = nil
 }
 
 // welcomed is the agent's answer to initialize as clients get it: with what the keeper is, and has dropped so far.
@@ -375,6 +386,7 @@ func (b *book) giveUp() {
 		}
 	}
 	b.closing = 0
+	b.release()
 }
 
 // stop returns what tells the agent to stop all that runs.

@@ -103,6 +103,21 @@ func TestTwoInstances(t *testing.T) {
 	}
 }
 
+// TestHeldWhileItEnds: what waits for a session to be closed is not for an agent that is told to end meanwhile.
+func TestHeldWhileItEnds(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{false, true} {
+		p := opened(t).says(1, doLoad, "s").answers(2).says(2, doLoad, "other") // 3 closes
+		if ends {
+			p.leave()
+		}
+		p.answers(3)
+		if got := p.agent[len(p.agent)-1]; (got == doClose) != ends {
+			t.Errorf("%v: the agent was told %v", ends, p.agent)
+		}
+	}
+}
+
 // TestLateClose: an answer to a close that is not waited for any more does not count for the next one.
 func TestLateClose(t *testing.T) {
 	t.Parallel()

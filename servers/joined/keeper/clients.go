@@ -163,14 +163,19 @@ func (b *book) forward(r request, f frame) {
 	}
 	b.waiting[b.last] = r
 	f.ID = strconv.AppendInt(nil, b.last, 10)
-	if b.ready {
+	if b.ready && (b.closing == 0 || !opens(f.Method)) {
 		b.toAgent = append(b.toAgent, f.line())
 		return
 	}
 	b.hold(held{r, b.last, f.line()})
 }
 
-// hold keeps a message for an agent that is not ready.
+// opens reports whether a method opens a session, which waits while one is being closed.
+func opens(method string) bool {
+	return method == doNew || method == doLoad || method == doResume || method == doFork
+}
+
+// hold keeps a message for an agent that is not ready, or closes sessions.
 func (b *book) hold(h held) {
 	b.held = append(b.held, h)
 	if len(b.held) > maxHeld {

@@ -153,12 +153,12 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(min(time.Minute, k.cfg.Unused/4))
 	defer tick.Stop()
 	for {
-		sent, timeout := k.sent, (<-chan time.Time)(nil)
+		var timeout <-chan time.Time
 		if k.book.closing > 0 {
 			if k.closing.IsZero() {
 				k.closing = time.Now()
 			}
-			sent, timeout = nil, time.After(time.Until(k.closing.Add(closedBy)))
+			timeout = time.After(time.Until(k.closing.Add(closedBy)))
 		} else {
 			k.closing = time.Time{}
 		}
@@ -171,7 +171,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 			k.connect(conn)
 		case id := <-k.lost:
 			k.drop(k.clients[id])
-		case m := <-sent:
+		case m := <-k.sent:
 			if k.attach(k.clients[m.to], m.line) && k.book.fromClient(m.to, m.line) {
 				k.used = time.Now()
 			}

@@ -29,6 +29,20 @@ type kept struct {
 	starts atomic.Int64
 	ended  atomic.Int64
 	fail   error // of a start
+	closes bool  // it is said to close sessions, and answers nobody who has it do that
+}
+
+// hello is the first message of a client of the instance NAME.
+const hello = `{"id":1,"method":"initialize","params":{"clientInfo":{"_meta":{"switchboard.instance":"NAME"}}}}`
+
+// greet introduces a client of an instance.
+func (a *attached) greet(instance string) *attached {
+	a.t.Helper()
+	_, err := fmt.Fprintln(a.conn, strings.ReplaceAll(hello, "NAME", instance))
+	if got := a.next(); err != nil || !strings.Contains(got, `"keeps":true`) {
+		a.t.Errorf("initialized with %s, %v", got, err)
+	}
+	return a
 }
 
 // inBubble runs a keeper in a bubble, whose clients come through memory, and returns what attaches one, and its end.
@@ -70,6 +84,10 @@ func (k *kept) start() (*Agent, error) {
 	if k.fail != nil {
 		return nil, k.fail
 	}
+	can := ""
+	if k.closes {
+		can = `,"agentCapabilities":{"sessionCapabilities":{"close":{}}}`
+	}
 	in, theirs := io.Pipe()
 	out, ours := io.Pipe()
 	ended := make(chan struct{})
@@ -81,7 +99,7 @@ func (k *kept) start() (*Agent, error) {
 		for lines := bufio.NewScanner(in); lines.Scan(); {
 			var f frame
 			_ = json.Unmarshal(lines.Bytes(), &f)
-			if f.ID == nil {
+			if f.ID == nil || f.Method == doClose {
 				continue
 			}
 			if f.Method == "wait" || f.Method == doPrompt {
@@ -89,7 +107,7 @@ func (k *kept) start() (*Agent, error) {
 				continue
 			}
 			for _, id := range append(late, f.ID) {
-				_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d}}`+"\n", id, n)
+				_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d%s}}`+"\n", id, n, can)
 			}
 			late = nil
 		}
@@ -136,16 +154,8 @@ func (a *attached) ask(id int, method string) string {
 // TestClientOfEachInstance: instances share the agent, and a connection takes the place of the one before of its own.
 func TestClientOfEachInstance(t *testing.T) {
 	t.Parallel()
-	const hello = `{"id":1,"method":"initialize","params":{"clientInfo":{"_meta":{"switchboard.instance":"NAME"}}}}`
 	k := keepOf(t, nil)
-	greets := func(a *attached, instance string) *attached {
-		_, err := fmt.Fprintln(a.conn, strings.ReplaceAll(hello, "NAME", instance))
-		if got := a.next(); err != nil || !strings.Contains(got, `"keeps":true`) {
-			t.Errorf("initialized with %s, %v", got, err)
-		}
-		return a
-	}
-	greet := func(instance string) *attached { return greets(k.attach(), instance) }
+	greet := func(instance string) *attached { return k.attach().greet(instance) }
 	slow := k.attach() // its first message comes when the next one is there
 	one, two := greet("one"), greet("two")
 	if _, err := fmt.Fprintln(slow.conn, strings.ReplaceAll(hello, "NAME", "one")); err != nil || slow.next() != "" {
@@ -168,6 +178,36 @@ func TestClientOfEachInstance(t *testing.T) {
 	}
 	if n := k.starts.Load(); n != 1 {
 		t.Errorf("%d agents", n)
+	}
+}
+
+// TestClosingHoldsNobodyUp: while the agent closes what a client has left open, who works beside is heard at once, and
+// only what opens a session waits, for a time.
+func TestClosingHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := &kept{t: t, closes: true}
+		attach, _ := k.inBubble(time.Hour)
+		one, two := attach().greet("one"), attach().greet("two")
+		one.opens("s")
+		_ = one.conn.Close()
+		synctest.Wait() // the agent is told to close it
+		began := time.Now()
+		if got := two.ask(2, "go"); !strings.Contains(got, `"id":2`) || time.Since(began) != 0 {
+			t.Errorf("answered %s after %v", got, time.Since(began))
+		}
+		if two.opens("s"); time.Since(began) != closedBy {
+			t.Errorf("opened after %v", time.Since(began))
+		}
+	})
+}
+
+// opens has a client open a session.
+func (a *attached) opens(session string) {
+	a.t.Helper()
+	_, err := fmt.Fprintf(a.conn, `{"id":3,"method":"session/load","params":{"sessionId":%q,"cwd":"/"}}`+"\n", session)
+	if got := a.next(); err != nil || !strings.Contains(got, `"id":3`) || strings.Contains(got, `"error"`) {
+		a.t.Errorf("opened: %s, %v", got, err)
 	}
 }
 
