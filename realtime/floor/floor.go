@@ -149,6 +149,7 @@ func (f *Floor) Step(e Event) []Effect {
 			f.out = append(f.out, Effect{Kind: EffectTakenBack, Ask: a.ID})
 		}
 		f.held = nil
+		f.alone(false)
 	case Spoke:
 		if c := f.carriers[e.Response]; c != nil {
 			c.spoke, c.words = true, c.words || !e.Silence
@@ -292,11 +293,7 @@ func (f *Floor) refused(id string) {
 		f.active = unknownResponse
 		f.arm(timerUnknown)
 	}
-	if a.client {
-		f.held = slices.Insert(f.held, 0, a)
-	}
-	f.pending = append(slices.Clone(a.speech), f.pending...)
-	a.speech = nil
+	f.backOff(a)
 }
 
 // take removes the ask from the wire, or from the response that was mistaken for its own.
@@ -371,9 +368,10 @@ func (f *Floor) decide() {
 		f.held = f.held[1:]
 		if !a.apart {
 			a.speech = f.resolve(func(w *pendingSpeech) bool { return f.manual || !a.instructed && w.from.joined() })
+		}
+		if f.send(EffectForward, a); !a.apart {
 			f.alone(false) // the client has asked for what it owed
 		}
-		f.send(EffectForward, a)
 		return
 	}
 	if !f.ready || f.manual || len(f.pending) == 0 || f.speaking || f.due || f.playing || f.resting {

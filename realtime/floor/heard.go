@@ -178,11 +178,7 @@ func (f *Floor) sessionLost() {
 	f.absent, f.speaking, f.due, f.late, f.lastUntagged = true, false, false, nil, nil
 	if a := f.asked; a != nil {
 		f.asked = nil
-		if a.client {
-			f.held = slices.Insert(f.held, 0, a)
-		}
-		f.pending = append(slices.Clone(a.speech), f.pending...)
-		a.speech = nil
+		f.backOff(a)
 	}
 	for _, response := range slices.Sorted(maps.Keys(f.runs)) {
 		f.pending = append(slices.Clone(f.runs[response].speech), f.pending...)

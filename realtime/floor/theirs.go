@@ -40,8 +40,9 @@ func (f *Floor) expect(c *carrier) {
 	f.arm(timerTheirAsk)
 }
 
-// alone gives up waiting for the client: outputs, or its ask.
+// alone gives up waiting for the client: outputs, or its ask, unless it has asked and that waits.
 func (f *Floor) alone(outputs bool) {
+	asks := slices.ContainsFunc(f.held, func(a *ask) bool { return !a.apart })
 	if outputs {
 		clear(f.theirs)
 	}
@@ -49,7 +50,7 @@ func (f *Floor) alone(outputs bool) {
 		if outputs {
 			c.theirs = 0
 		}
-		c.shared = c.shared && c.theirs > 0
+		c.shared = c.shared && (asks || c.theirs > 0)
 		f.forget(c)
 	}
 	speech := f.pending // its carriers may be forgotten
@@ -58,9 +59,23 @@ func (f *Floor) alone(outputs bool) {
 	}
 	for _, w := range speech {
 		if w.from != nil {
-			w.from.shared = w.from.shared && w.from.theirs > 0
+			w.from.shared = w.from.shared && (asks || w.from.theirs > 0)
 		}
 	}
+}
+
+// backOff puts back an ask that is to be sent again. What rode on the client's rides on it again.
+func (f *Floor) backOff(a *ask) {
+	if a.client {
+		f.held = slices.Insert(f.held, 0, a)
+		for _, w := range a.speech {
+			if w.from != nil {
+				w.from.shared = true
+			}
+		}
+	}
+	f.pending = append(slices.Clone(a.speech), f.pending...)
+	a.speech = nil
 }
 
 // shares reports whether the client's next ask waits for requests of ours, which have their time.
