@@ -20,7 +20,7 @@ func (f *Front) openBeside(
 	if fault != nil {
 		return nil, fault
 	}
-	s := f.upgrade(w, r, at(id), c.log())
+	s := f.upgrade(w, r, at(id), c.log(), nil)
 	if s == nil {
 		f.leaveBeside(c)
 		return nil, nil

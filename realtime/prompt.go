@@ -23,6 +23,8 @@ type promptConn struct {
 	direct syscall.RawConn    // Set once: writes without waiting; nil: nothing does, all is kept
 	try    func(uintptr) bool // Set once: writes piece
 	prompt bool               // Set once, after the handshake, which waits and is alone
+	holds  bool               // Set once: the handshake's answer waits for release
+	answer []byte             // Owned by who shakes hands: what waits so
 
 	mu    sync.Mutex // held over a write that does not wait
 	piece []byte     // Guarded by mu: what Write writes now
@@ -44,7 +46,12 @@ func newPromptConn(conn net.Conn) *promptConn {
 
 // Write implements [net.Conn]. An error means that p is lost, and all that comes after it.
 func (c *promptConn) Write(p []byte) (int, error) {
-	if !c.prompt {
+	switch {
+	case c.prompt:
+	case c.holds:
+		c.answer = append(c.answer, p...)
+		return len(p), nil
+	default:
 		return c.Conn.Write(p)
 	}
 	c.mu.Lock()
@@ -66,6 +73,9 @@ func (c *promptConn) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// release writes the handshake's answer. That the far end has gone shows when somebody reads.
+func (c *promptConn) release() { _, _ = c.Conn.Write(c.answer) }
 
 // tryPiece lets the far end take of a piece what it can.
 func (c *promptConn) tryPiece(fd uintptr) bool {
@@ -120,7 +130,8 @@ func (c *promptConn) hurry(until time.Time) {
 // A hijacker gives an upgrade a connection that is prompt.
 type hijacker struct {
 	http.ResponseWriter
-	conn *promptConn // set by Hijack
+	holds bool        // Set once: what the upgrade answers waits for the connection's release
+	conn  *promptConn // set by Hijack
 }
 
 // Hijack implements [http.Hijacker].
@@ -130,5 +141,6 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	h.conn = newPromptConn(conn)
+	h.conn.holds = h.holds
 	return h.conn, buffers, nil
 }

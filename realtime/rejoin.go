@@ -179,7 +179,7 @@ func (f *Front) openRejoined(
 	if fault != nil {
 		return nil, fault
 	}
-	s := f.upgrade(w, r, at(id), c.log())
+	s := f.upgrade(w, r, at(id), c.log(), nil)
 	if s == nil {
 		return nil, nil
 	}

@@ -86,22 +86,24 @@ func (f *Front) openWebSocket(
 		return nil, fault
 	}
 	id, hold := newCallID(f.config.Instance), f.holdOf(r, grant)
-	client := f.upgrade(w, r, at(id), f.log)
+	var call *Call
+	client := f.upgrade(w, r, at(id), f.log, func(client *socket) { // who reads the id may use it at once
+		call = f.admit(grant, id, hold, client, model, func(c *Call) {
+			c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
+			c.legs.tells = tellsOurs(query)
+			c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
+			if c.legs.tells {                                                    // a browser cannot read the answer to an upgrade
+				client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
+			}
+			if c.session.opening = first; first != nil {
+				c.mask.Await()
+			}
+		})
+	})
 	if client == nil {
 		model.Abandon()
 		return nil, nil
 	}
-	call := f.admit(grant, id, hold, client, model, func(c *Call) {
-		c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
-		c.legs.tells = tellsOurs(query)
-		c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
-		if c.legs.tells {                                                    // a browser cannot read the answer to an upgrade
-			client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
-		}
-		if c.session.opening = first; first != nil {
-			c.mask.Await()
-		}
-	})
 	return func() {
 		defer pass.leave()
 		_ = f.serve(ctx, call, client, model, pass) // how the call ended was logged by the call
@@ -118,9 +120,11 @@ func noUpgrade() *handoff.Error {
 	return handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade")
 }
 
-// upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. The edge has looked at the
-// Origin. The socket reads with the server's own buffer.
-func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger) *socket {
+// upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. ready, if any, gets it before
+// the client has its answer. The edge has looked at the Origin. The socket reads with the server's own buffer.
+func (f *Front) upgrade(
+	w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger, ready func(*socket),
+) *socket {
 	if !websocket.IsWebSocketUpgrade(r) {
 		noUpgrade().Reply(w, true)
 		return nil
@@ -129,13 +133,18 @@ func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, answer http.Head
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
 		WriteBufferPool: &f.buffers,
 	}
-	hijacked := hijacker{ResponseWriter: w}
+	hijacked := hijacker{ResponseWriter: w, holds: true}
 	conn, err := upgrader.Upgrade(&hijacked, r, answer)
 	if err != nil {
 		log.Debug("upgrade refused", zap.Error(err))
 		return nil
 	}
-	return newSocket(conn, hijacked.conn, f.bound, f.patient, log)
+	s := newSocket(conn, hijacked.conn, f.bound, f.patient, log)
+	if ready != nil {
+		ready(s)
+	}
+	hijacked.conn.release()
+	return s
 }
 
 // codeBeta is OpenAI's own word for it: the protocol had a beta with other names and another session, which ended in
@@ -159,7 +168,7 @@ func (f *Front) refuseBeta(w http.ResponseWriter, r *http.Request) {
 		fault.Reply(w, true)
 		return
 	}
-	s := f.upgrade(w, r, nil, f.log)
+	s := f.upgrade(w, r, nil, f.log, nil)
 	if s == nil {
 		return
 	}
