@@ -180,17 +180,19 @@ type door func(ctx context.Context, w http.ResponseWriter, r *http.Request, answ
 // launch lets a request through a door in a goroutine of Run, with Run's context, and returns when it was answered. It
 // waits for Run while the request lasts.
 func (f *Front) launch(w http.ResponseWriter, r *http.Request, through door) {
-	done := make(chan struct{})
-	answered := sync.OnceFunc(func() { close(done) })
+	done := make(chan *handoff.Error, 2)
+	answered := sync.OnceFunc(func() { done <- nil })
 	start := func(ctx context.Context) {
 		defer answered()
 		if fault := through(ctx, w, r, answered); fault != nil {
-			fault.Reply(w, true)
+			done <- fault // who waits replies, so that a call that goes on keeps nothing of the request
 		}
 	}
 	select {
 	case f.starts <- start:
-		<-done
+		if fault := <-done; fault != nil {
+			fault.Reply(w, true)
+		}
 		return
 	case <-f.stopped:
 	case <-r.Context().Done():

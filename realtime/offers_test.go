@@ -1,14 +1,12 @@
 package realtime
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -199,43 +197,6 @@ func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
 		t.Errorf("%d, %v", client.Code, client.err)
 	}
 	model := h.takeModel()
-	expectClose(t, model, websocket.CloseNormalClosure)
-}
-
-// A hastyConn is of a client that hangs up as soon as the answer to its upgrade names the call.
-type hastyConn struct {
-	net.Conn
-	hangUp func(id string)
-}
-
-func (c hastyConn) Write(p []byte) (int, error) {
-	if _, rest, ok := strings.Cut(string(p), "Location: "+callPath); ok {
-		id, _, _ := strings.Cut(rest, "\r\n")
-		c.hangUp(id)
-	}
-	return c.Conn.Write(p)
-}
-
-type hastyUpgrade struct {
-	http.ResponseWriter
-	hangUp func(id string)
-}
-
-func (u hastyUpgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffers, err := http.NewResponseController(u.ResponseWriter).Hijack()
-	return hastyConn{conn, u.hangUp}, buffers, err
-}
-
-func TestHangupBeforeTheUpgradeIsRead(t *testing.T) {
-	h := newHouse(t)
-	hungUp := make(chan error, 1)
-	connects(t, serves(t, func(w http.ResponseWriter, r *http.Request, g handoff.Grant) {
-		h.front.ServeWebSocket(hastyUpgrade{w, func(id string) { hungUp <- h.front.Hangup(g, id) }}, r, g)
-	}))
-	model := h.takeModel()
-	if err := <-hungUp; err != nil {
-		t.Error(err)
-	}
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 

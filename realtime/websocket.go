@@ -92,7 +92,8 @@ func (f *Front) openWebSocket(
 			c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
 			c.legs.tells = tellsOurs(query)
 			c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
-			if c.legs.tells {                                                    // a browser cannot read the answer to an upgrade
+			// A browser cannot read the answer to an upgrade.
+			if c.legs.tells {
 				client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
 			}
 			if c.session.opening = first; first != nil {
