@@ -180,17 +180,18 @@ type door func(ctx context.Context, w http.ResponseWriter, r *http.Request, answ
 // launch lets a request through a door in a goroutine of Run, with Run's context, and returns when it was answered. It
 // waits for Run while the request lasts.
 func (f *Front) launch(w http.ResponseWriter, r *http.Request, through door) {
-	done := make(chan *handoff.Error, 2)
-	answered := sync.OnceFunc(func() { done <- nil })
+	var fault *handoff.Error // of who has not called answered: set before done is closed
+	done := make(chan struct{})
+	answered := sync.OnceFunc(func() { close(done) })
 	start := func(ctx context.Context) {
 		defer answered()
-		if fault := through(ctx, w, r, answered); fault != nil {
-			done <- fault // who waits replies, so that a call that goes on keeps nothing of the request
+		if e := through(ctx, w, r, answered); e != nil {
+			fault = e // who waits replies, so that a call that goes on keeps nothing of the request
 		}
 	}
 	select {
 	case f.starts <- start:
-		if fault := <-done; fault != nil {
+		if <-done; fault != nil {
 			fault.Reply(w, true)
 		}
 		return
