@@ -302,15 +302,20 @@ func TestCancelTakesBackWhatWaits(t *testing.T) {
 	})
 }
 
+// calledBoth has a response that called a tool of ours, which is answered, and the client's, which is not.
+func (s *stage) calledBoth() {
+	s.fromModel(began("r1", ""))
+	ours := callItem("i1", "call_1", "codex", events.StatusCompleted)
+	theirs := callItem("i2", "call_2", "weather", events.StatusCompleted)
+	s.fromModel(itemDone("r1", ours), itemDone("r1", theirs), done("r1", "", events.StatusCompleted, ours, theirs))
+	s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
+	s.wantSent(s.model, "conversation.item.create:function_call_output")
+}
+
 // The client's tool and ours in one response are answered by one response.
 func TestMixedResponseIsAnsweredOnce(t *testing.T) {
 	play(t, func(s *stage) {
-		s.fromModel(began("r1", ""))
-		ours, theirs := callItem("i1", "call_1", "codex", events.StatusCompleted), callItem("i2", "call_2", "weather",
-			events.StatusCompleted)
-		s.fromModel(itemDone("r1", ours), itemDone("r1", theirs), done("r1", "", events.StatusCompleted, ours, theirs))
-		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
-		s.wantSent(s.model, "conversation.item.create:function_call_output")
+		s.calledBoth()
 		s.fromClient(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_2",`+
 			`"output":"sunny"}}`, `{"type":"response.create"}`)
 		tag := tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])

@@ -94,12 +94,7 @@ func TestClientsFunctionTellsNothing(t *testing.T) {
 // it does not come between the function and its answer.
 func TestClientsFunctionsInARow(t *testing.T) {
 	play(t, func(s *stage) {
-		s.fromModel(began("r1", ""))
-		ours, theirs := callItem("i1", "call_1", "codex", events.StatusCompleted), callItem("i2", "call_2", "weather",
-			events.StatusCompleted)
-		s.fromModel(itemDone("r1", ours), itemDone("r1", theirs), done("r1", "", events.StatusCompleted, ours, theirs))
-		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
-		s.wantSent(s.model, "conversation.item.create:function_call_output")
+		s.calledBoth()
 		for i := 2; i < 4; i++ {
 			s.fromClient(fmt.Sprintf(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_%d",`+
 				`"output":"sunny"}}`, i), `{"type":"response.create"}`)

@@ -129,7 +129,7 @@ func (c *connection) fill(s *session, k *turn, end handoff.TurnEnded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k.lost = c.peer.Lost() != nil; k.lost { // the next connection does it
-		k.rest()
+		k.conclude()
 		return
 	}
 	if items := s.history.items(k.id); len(items) > 0 {
@@ -143,7 +143,7 @@ func (c *connection) fill(s *session, k *turn, end handoff.TurnEnded) {
 	}
 	k.report(k.reducer.End(end, nil))
 	k.ended = &end
-	k.rest()
+	k.conclude()
 }
 
 // isEnd reports whether an error says that the agent ended, as its keeper tells.

@@ -171,7 +171,7 @@ func (a *agent) withdraw(k *turn) {
 	defer s.mu.Unlock()
 	s.turn, s.turns = nil, s.turns[:len(s.turns)-1]
 	s.history.withdraw(k.id)
-	k.rest()
+	k.conclude()
 }
 
 // Follow yields what a turn reports. What was heard of it is kept, also when Follow is called late. A turn of another

@@ -26,7 +26,7 @@ type turn struct {
 	buffer  turns.Buffer
 	wake    chan struct{}  // Set once, holds one
 	begun   chan struct{}  // Set once, closed at the first sign of the turn
-	over    chan struct{}  // Set once, closed by rest
+	over    chan struct{}  // Set once, closed by conclude
 	signed  bool           // begun is closed
 	reading bool           // somebody follows it
 	lost    bool           // its prompt was not answered: the connection was lost
@@ -53,7 +53,8 @@ type turn struct {
 func (s *session) newTurn(id handoff.TurnID) *turn {
 	return &turn{
 		session: s, id: id, reducer: turns.NewReducer(id), buffer: turns.NewBuffer(&s.conn.tally.Tally),
-		wake: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{}), silent: true, calls: map[string]*call{},
+		wake: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{}),
+		silent: true, calls: map[string]*call{},
 	}
 }
 
@@ -83,8 +84,8 @@ func (k *turn) awake() {
 	}
 }
 
-// rest says that nothing more comes of the turn. It is called once, and not of one that is read from a history.
-func (k *turn) rest() {
+// conclude says that nothing more comes of the turn. It is called once, and not of one that is read from a history.
+func (k *turn) conclude() {
 	close(k.over)
 	k.awake()
 }
@@ -243,7 +244,7 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 		close(k.begun)
 	}
 	if over {
-		k.rest()
+		k.conclude()
 	}
 	if s.conn.peer.Lost() == nil {
 		s.conn.work.Go(func() { s.conn.rest(s) })
