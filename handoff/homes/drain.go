@@ -2,6 +2,8 @@ package homes
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,8 +48,10 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 	defer ticker.Stop()
 	for s.in.others() {
 		over := ctx.Err() != nil
-		here := s.all()
-		if s.ending() {
+		s.mu.Lock()
+		here, leaving, ending := slices.Collect(maps.Values(s.homes)), len(s.in.leaving), s.over
+		s.mu.Unlock()
+		if ending {
 			return
 		}
 		for _, h := range here {
@@ -57,7 +61,7 @@ func (s *Homes) Drain(ctx context.Context, busy func(handoff.Caller) bool) {
 				moved++
 			}
 		}
-		if len(here) == 0 && !s.anyLeaving() {
+		if len(here) == 0 && leaving == 0 { // what was let go of has written all it had to
 			s.each.Log.Info("callers are handed over", zap.Int("callers", moved), zap.Duration("took", time.Since(began)))
 			return
 		}
@@ -93,20 +97,6 @@ func (s *Homes) handOver(h *home, busy func() bool, anyway bool) bool {
 	}
 	s.mu.Unlock()
 	return !stays
-}
-
-// ending reports whether [Homes.Run] ends the homes.
-func (s *Homes) ending() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
-}
-
-// anyLeaving reports whether a home that was let go of still has something to write.
-func (s *Homes) anyLeaving() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.in.leaving) > 0
 }
 
 // release lets go of homes that nothing is open in and nobody has come to for a while. What exceeds releasedAtOnce is

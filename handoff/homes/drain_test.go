@@ -109,7 +109,11 @@ func TestDrainedWhileTheStoreIsAway(t *testing.T) {
 	limit, over := context.WithCancel(t.Context())
 	defer over()
 	drained := a.drain(limit, "in a call")
-	eventually(t, "alice to be let go of", func() bool { return a.had(grantOf("alice").Caller) == nil && !a.anyLeaving() })
+	eventually(t, "alice to be let go of", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.homes[grantOf("alice").Caller] == nil && len(a.in.leaving) == 0
+	})
 	if at := b.has(t, "alice"); at != "a:8090" {
 		t.Fatalf("the store has alice at %s", at)
 	}

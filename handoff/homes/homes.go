@@ -1,5 +1,5 @@
-// Package homes gives each caller a home: a router of their own, which has everything of them. [Homes] has the methods
-// of one router and carries each to the home of its caller.
+// Package homes gives each caller a home: a router of their own, which has everything of them. [Homes] is the
+// [router.Service] of all of them.
 //
 // Where several instances share a store, each home is at one of them. Whoever asks [Homes.Where] at any instance is
 // told at which; a home that nobody has, or whose instance is dead, is taken by the one that was asked. An instance
@@ -56,6 +56,8 @@ var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.
 
 // Homes has a home for each caller.
 type Homes struct {
+	router.Service // Set once: what is asked for a caller is asked of their home
+
 	each  router.Config // Set once: of every home's router, but for its caller
 	in    *instances    // Set once; nil: this is the only one
 	known chan struct{} // closed once what a former life left is known, and taken up
@@ -85,6 +87,7 @@ type home struct {
 func New(each router.Config) *Homes {
 	each = each.WithDefaults()
 	s := &Homes{each: each, known: make(chan struct{}), homes: map[handoff.Caller]*home{}}
+	s.Service = router.NewService(s.of)
 	if each.Ledger == nil {
 		s.read = true
 		close(s.known)
@@ -348,4 +351,36 @@ func (s *Homes) takeUp(ctx context.Context, left []ledger.Entry) {
 	}
 	group.Wait()
 	close(s.known)
+}
+
+// NextID returns an id that was never given; see [router.IDs].
+func (s *Homes) NextID() string { return s.each.IDs.Next() }
+
+// ServersChanged tells every page that the health of the fleet changed.
+func (s *Homes) ServersChanged() {
+	for _, h := range s.all() {
+		h.ServersChanged()
+	}
+}
+
+// Working reports whether work of anybody is under way on a server.
+func (s *Homes) Working(server string) bool {
+	return slices.ContainsFunc(s.all(), func(h *home) bool { return h.Working(server) })
+}
+
+// Waiting counts the work that waits for a server which was lost at a time, by caller.
+func (s *Homes) Waiting(server string, lost time.Time) map[handoff.Caller]int {
+	waiting := map[handoff.Caller]int{}
+	for _, h := range s.all() {
+		if n := h.Waiting(server, lost); n > 0 {
+			waiting[h.Caller()] = n
+		}
+	}
+	return waiting
+}
+
+// Recovered waits until it is known, and taken up, what a former life of the process left, for at most within; 0 does
+// not wait. It gives [handoff.CodeStoreDown] while that is not so.
+func (s *Homes) Recovered(ctx context.Context, within time.Duration) error {
+	return router.Known(ctx, s.known, within)
 }

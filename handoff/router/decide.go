@@ -38,8 +38,8 @@ func (d decided) allows() bool {
 // Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
 // may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
 // [handoff.CodeNotPending] and reaches nobody; what the grant may not answer gives [handoff.CodeNeedsTap].
-func (r *Router) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
-	return r.decideOffCall(ctx, g, id, decided{decision: d})
+func (v Service) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
+	return v.decideOffCall(ctx, g, id, decided{decision: d})
 }
 
 // maxReply bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
@@ -47,23 +47,24 @@ const maxReply = 4 << 10
 
 // Reply answers a question in words that were written on the page, else like [Router.Decide]. Of words that
 // may be a secret the audit keeps nothing.
-func (r *Router) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
+func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
 	if strings.TrimSpace(words) == "" {
 		return handoff.Fault(handoff.CodeMalformed, "there are no words", "")
 	}
 	if len(words) > maxReply {
 		return handoff.Fault(handoff.CodeTooLarge, "the text", "")
 	}
-	return r.decideOffCall(ctx, g, id, decided{decision: handoff.DecisionWords, words: words})
+	return v.decideOffCall(ctx, g, id, decided{decision: handoff.DecisionWords, words: words})
 }
 
-func (r *Router) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
+func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
 	if d.allows() && g.Approve < handoff.ApproveAll {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key does not say approve: all")
 	}
-	q := r.caller(g.Caller).questions.get(id)
+	c := v.of(g.Caller)
+	q := c.questions.get(id)
 	if q == nil {
-		if err := r.Recovered(context.Background(), 0); err != nil { // after a restart it may be asked again
+		if err := c.router.Recovered(context.Background(), 0); err != nil { // after a restart it may be asked again
 			return err
 		}
 		return handoff.Fault(handoff.CodeNotPending, "", "")
@@ -80,7 +81,7 @@ func (r *Router) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	case d.decision == handoff.DecisionAccept && d.tier == risk.High:
 		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
 	}
-	return r.caller(g.Caller).decide(ctx, id, d)
+	return c.decide(ctx, id, d)
 }
 
 // Why an answer that came through the API needs a tap instead.
@@ -90,10 +91,11 @@ const (
 )
 
 // Question finds the open question that a name means: its label, its id, or "" where only one is open.
-func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
-	q, err := r.caller(g.Caller).questions.named(g, name)
+func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
+	c := v.of(g.Caller)
+	q, err := c.questions.named(g, name)
 	if err != nil {
-		if unread := r.Recovered(context.Background(), 0); unread != nil &&
+		if unread := c.router.Recovered(context.Background(), 0); unread != nil &&
 			handoff.AsError(err).Code == handoff.CodeNotPending {
 			return handoff.OpenQuestion{}, unread
 		}
@@ -105,8 +107,9 @@ func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 // Answer gives what the caller answered in a call; see [Router.Decide] for the errors.
 // [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since, and
 // [handoff.CodeNeedsTap] that no yes of the grant counts.
-func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
-	q := r.caller(g.Caller).questions.get(id)
+func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
+	c := v.of(g.Caller)
+	q := c.questions.get(id)
 	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -117,12 +120,12 @@ func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 	if d.allows() && !g.Approve.InCall() {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key says approve: none")
 	}
-	return r.caller(g.Caller).decide(ctx, id, d)
+	return c.decide(ctx, id, d)
 }
 
 // Unanswered tells a question outside of calls, because nobody answers it in the call where it was asked.
-func (r *Router) Unanswered(g handoff.Grant, id handoff.QuestionID) {
-	r.caller(g.Caller).notifyQuestion(id)
+func (v Service) Unanswered(g handoff.Grant, id handoff.QuestionID) {
+	v.of(g.Caller).notifyQuestion(id)
 }
 
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is

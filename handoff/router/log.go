@@ -153,17 +153,18 @@ type follower struct {
 }
 
 // Follow implements [handoff.Runs].
-func (r *Router) Follow(
+func (v Service) Follow(
 	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
-	g := &r.caller(c).registry
+	b := v.of(c)
+	g := &b.registry
 	return func(yield func(handoff.RunEvent, error) bool) {
 		g.follows(string(id), 1)
 		defer g.follows(string(id), -1)
 		for f := (follower{after: after}); ; {
 			over, changed := g.read(string(id), &f)
 			if len(f.events) == 0 && changed == nil && !over {
-				yield(handoff.RunEvent{}, r.notFound())
+				yield(handoff.RunEvent{}, b.router.notFound())
 				return
 			}
 			for _, e := range f.events {

@@ -82,12 +82,12 @@ func (o *outbox) withdraw(id string) {
 // Attend lets l hear of the runs of the grant's caller: of those that it asks for, of those whose listener has left,
 // and of those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the
 // next listener.
-func (r *Router) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
-	c := r.caller(g.Caller)
+func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
+	c := v.of(g.Caller)
 	a := &attendance{grant: g, listener: l}
 	c.feed.enter(a)
-	r.jobs.start(c.readStickies)
-	if r.cfg.Ledger == nil || !r.jobs.start(func(ctx context.Context) { c.catchUp(ctx, a) }) {
+	c.router.jobs.start(c.readStickies)
+	if c.router.cfg.Ledger == nil || !c.router.jobs.start(func(ctx context.Context) { c.catchUp(ctx, a) }) {
 		c.outbox.tell()
 	}
 	return sync.OnceFunc(func() { c.leave(a) })
@@ -192,15 +192,15 @@ func (c *caller) notifyQuestion(id handoff.QuestionID) {
 }
 
 // Heard implements [handoff.Runs].
-func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
-	_, err := r.caller(c).heard(string(id))
+func (v Service) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
+	_, err := v.of(c).heard(string(id))
 	return err
 }
 
 // HeardForGood is Heard for whoever answers somebody outside: it waits a short time until the ledger has it, since
 // after a kill the outcome would be told again.
-func (r *Router) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
-	noted, err := r.caller(c).heard(string(id))
+func (v Service) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
+	noted, err := v.of(c).heard(string(id))
 	noted.wait(ctx)
 	return err
 }

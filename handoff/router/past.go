@@ -97,23 +97,24 @@ func remember(rec *handoff.Record, b ledger.Body) {
 
 // Recall reads a caller's newest work from before this life of the router, so that [Router.Handoffs] lists it too. It
 // reads once; if the store does not answer, the next Recall asks it again.
-func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
-	b := r.caller(c)
-	if r.past == nil || c.Nameless() || b.registry.hasPast() {
+func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
+	b := v.of(c)
+	past, log := b.router.past, b.router.cfg.Log
+	if past == nil || c.Nameless() || b.registry.hasPast() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	page, err := r.past.History(ctx, c, ledger.HistoryQuery{Limit: maxRecalled})
+	page, err := past.History(ctx, c, ledger.HistoryQuery{Limit: maxRecalled})
 	if err != nil {
-		r.cfg.Log.Warn("what was done before is not read", zap.Error(err))
+		log.Warn("what was done before is not read", zap.Error(err))
 		return err
 	}
 	records := make([]handoff.Record, 0, len(page.Entries))
 	for _, e := range page.Entries {
 		rec, err := b.pastRecord(ctx, e)
 		if err != nil {
-			r.cfg.Log.Warn("what was done before is not read", zap.Error(err))
+			log.Warn("what was done before is not read", zap.Error(err))
 			return err
 		}
 		records = append(records, rec)
@@ -143,11 +144,12 @@ func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record
 
 // Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and
 // what was done, but not its state. False: nothing is kept.
-func (r *Router) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
-	if r.past == nil {
+func (v Service) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
+	past := v.of(c).router.past
+	if past == nil {
 		return handoff.Record{}, false, nil
 	}
-	body, ok, err := r.past.Body(ctx, c, key)
+	body, ok, err := past.Body(ctx, c, key)
 	if err != nil || !ok {
 		return handoff.Record{}, false, err
 	}

@@ -42,13 +42,13 @@ type prefetch struct {
 
 // Prefetch attaches the thread to which a request with this key will probably go. One request can use it. What exceeds
 // maxPrefetches of a caller at a time is left out.
-func (r *Router) Prefetch(g handoff.Grant, key string, t handoff.Target) {
+func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
 	p := &prefetch{asked: t, taken: make(chan struct{}, 1), found: make(chan struct{}), ready: make(chan struct{})}
-	c := r.caller(g.Caller)
+	c := v.of(g.Caller)
 	if !c.prefetches.add(key, p) {
 		return
 	}
-	if !r.jobs.start(func(ctx context.Context) {
+	if !c.router.jobs.start(func(ctx context.Context) {
 		defer c.prefetches.drop(key, p)
 		c.attachAhead(ctx, g, p)
 	}) {

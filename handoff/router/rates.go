@@ -28,8 +28,8 @@ type Rates struct {
 
 // MayGive reports whether a caller may give work at this moment, without counting it. An error has code
 // [handoff.CodeLimited].
-func (r *Router) MayGive(g handoff.Grant) error {
-	if e := r.cfg.Rates.check(g, time.Now()); e != nil {
+func (v Service) MayGive(g handoff.Grant) error {
+	if e := v.of(g.Caller).router.cfg.Rates.check(g, time.Now()); e != nil {
 		return e
 	}
 	return nil

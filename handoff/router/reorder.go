@@ -11,12 +11,12 @@ import (
 // "". It begins nothing and lets nothing go, and what other callers wait for keeps its turn. Where one of the two does
 // not wait there any more, nothing changes, and that is an error. After a restart nothing waits in a queue: each is
 // paused, and the caller is asked.
-func (r *Router) Move(_ context.Context, g handoff.Grant, id, before string) error {
-	c := r.caller(g.Caller)
+func (v Service) Move(_ context.Context, g handoff.Grant, id, before string) error {
+	c := v.of(g.Caller)
 	rec, w := c.registry.find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
-		return r.notFound()
+		return c.router.notFound()
 	case w == nil, rec.Outcome != "":
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
 	}
@@ -26,7 +26,7 @@ func (r *Router) Move(_ context.Context, g handoff.Grant, id, before string) err
 	for _, open := range c.registry.runs() {
 		own[open.ID] = true
 	}
-	order := r.cfg.Queues.move(id, before, own)
+	order := c.router.cfg.Queues.move(id, before, own)
 	if order == nil {
 		return handoff.Fault(handoff.CodeMalformed, "one of the two does not wait there any more", "")
 	}

@@ -61,6 +61,8 @@ type Config struct {
 // A Router takes one caller's requests to agents and publishes what comes of them. Of anybody else it knows nothing,
 // and takes nothing.
 type Router struct {
+	Service // Set once: of its caller alone
+
 	cfg  Config         // Set once; the ledger and the stickies count their round trips
 	past ledger.History // Set once: what the ledger keeps beside its entries; may be nil
 
@@ -113,12 +115,23 @@ func NewRouter(cfg Config) *Router {
 	}
 	cfg.Stickies = timedStickies{cfg.Stickies, cfg.Counts.store}
 	r := &Router{cfg: cfg, past: past}
-	r.mine = newCaller(r, cfg.Caller)
+	r.mine, r.Service = newCaller(r, cfg.Caller), Service{r.caller}
 	if cfg.Ledger != nil {
 		r.recovered = make(chan struct{})
 	}
 	cfg.Counts.add(r)
 	return r
+}
+
+// A Service is what fronts ask for a caller. Each of its methods asks the router that serves the caller.
+type Service struct {
+	of func(handoff.Caller) *caller // Set once
+}
+
+// NewService returns the service of many routers; of returns that of a caller. It takes nothing for a caller whom the
+// router does not serve.
+func NewService(of func(handoff.Caller) *Router) Service {
+	return Service{func(who handoff.Caller) *caller { return of(who).caller(who) }}
 }
 
 // caller returns what is known of a caller, which is nothing unless the router serves them.
@@ -135,18 +148,20 @@ func (r *Router) Idle() bool { return r.mine.idle() }
 
 // Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
 // returns what is known, and [handoff.CodeStoreDown].
-func (r *Router) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
-	unread := r.Recovered(context.Background(), 0) // first: what is known a moment later is in the list
-	return slices.DeleteFunc(r.caller(g.Caller).registry.list(), func(rec handoff.Record) bool {
+func (v Service) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
+	c := v.of(g.Caller)
+	unread := c.router.Recovered(context.Background(), 0) // first: what is known a moment later is in the list
+	return slices.DeleteFunc(c.registry.list(), func(rec handoff.Record) bool {
 		return !rec.Shown(g) || rec.Unkept && rec.State == handoff.StatusDelivered // of which only the key is known
 	}), unread
 }
 
 // Handoff returns one of a caller's handoffs.
-func (r *Router) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
-	rec, _ := r.caller(g.Caller).registry.find(id)
+func (v Service) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
+	c := v.of(g.Caller)
+	rec, _ := c.registry.find(id)
 	if rec.ID == "" || !rec.Shown(g) {
-		return handoff.Record{}, r.notFound()
+		return handoff.Record{}, c.router.notFound()
 	}
 	return rec, nil
 }
@@ -212,15 +227,15 @@ func (r *Router) Beginning() bool {
 func (r *Router) Caller() handoff.Caller { return r.mine.who }
 
 // Questions returns what agents wait for, oldest first.
-func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
-	return slices.DeleteFunc(r.caller(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool {
+func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
+	return slices.DeleteFunc(v.of(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool {
 		return !g.AllowsServer(q.Server)
 	})
 }
 
 // Stickies returns a caller's sticky sessions, by server.
-func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error) {
-	c := r.caller(g.Caller)
+func (v Service) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error) {
+	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return nil, handoff.AsError(err)
 	}
@@ -241,12 +256,12 @@ func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 }
 
 // PutSticky makes a session the one in use on "bigpc" or "bigpc/api". The session must exist; title is its name.
-func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
-	c := r.caller(g.Caller)
+func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
+	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
-	target, err := r.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
+	target, err := c.router.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
 	if err != nil {
 		return err
 	}
@@ -262,8 +277,8 @@ func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 }
 
 // ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
-func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
-	c := r.caller(g.Caller)
+func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
+	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
@@ -278,13 +293,13 @@ func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string
 }
 
 // Shown reports whether a page shows the caller what happens.
-func (r *Router) Shown(g handoff.Grant) bool {
-	pages, _ := r.caller(g.Caller).feed.pages.Load()
+func (v Service) Shown(g handoff.Grant) bool {
+	pages, _ := v.of(g.Caller).feed.pages.Load()
 	return pages > 0
 }
 
 // Feed returns the feed that a caller's pages follow.
-func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller).feed.pages }
+func (v Service) Feed(g handoff.Grant) *handoff.Feed { return &v.of(g.Caller).feed.pages }
 
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {

@@ -18,8 +18,8 @@ const (
 
 // Start implements [handoff.Runs]. [handoff.CodeJoined] comes with the id of the run that was begun instead of the
 // same one before.
-func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
-	return r.startAs(ctx, g, req, asked(req))
+func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+	return v.of(g.Caller).router.startAs(ctx, g, req, asked(req))
 }
 
 // asked is the hash of what a request asks for.
@@ -154,8 +154,8 @@ func trimmed(t handoff.Target) handoff.Target {
 
 // Give is Start for callers that wait for the promise: it returns the record once the ledger has the work. What
 // cannot be begun is an error instead.
-func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
-	return r.giveAs(ctx, g, req, asked(req))
+func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
+	return v.of(g.Caller).router.giveAs(ctx, g, req, asked(req))
 }
 
 // giveAs is Give of a request with the hash of what it asks for.
@@ -199,21 +199,22 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 
 // Steer gives more words to running work, as a separate request: they go into its turn, or, should that end
 // this moment, come after it in the same session. It waits as [Router.Give] does.
-func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
+func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
+	c := v.of(g.Caller)
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
 	if req.Again { // the work may have ended since
-		same, err := r.caller(g.Caller).again(ctx, keyedBy(g.Caller, req.Key, args))
+		same, err := c.again(ctx, keyedBy(g.Caller, req.Key, args))
 		if err != nil {
 			return handoff.Record{}, err
 		}
 		if same != "" {
-			return r.promised(ctx, g, handoff.RunID(same))
+			return c.router.promised(ctx, g, handoff.RunID(same))
 		}
 	}
-	rec, w := r.caller(g.Caller).registry.find(id)
+	rec, w := c.registry.find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
-		return handoff.Record{}, r.notFound()
+		return handoff.Record{}, c.router.notFound()
 	case w == nil, rec.Outcome != "":
 		return handoff.Record{}, handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.ThreadID == "" || rec.ThreadID == handoff.NewThread:
@@ -221,7 +222,7 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 		return handoff.Record{}, e
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	return r.giveAs(ctx, g, req, args)
+	return c.router.giveAs(ctx, g, req, args)
 }
 
 // unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns

@@ -11,15 +11,15 @@ import (
 // Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
 // at once, or once it is known what the router's former life left; the outcome follows on the feed. What waits
 // behind it does not begin: it is paused, and the caller is asked. Work that is paused already is dropped.
-func (r *Router) Stop(ctx context.Context, g handoff.Grant, id string) error {
-	c := r.caller(g.Caller)
+func (v Service) Stop(ctx context.Context, g handoff.Grant, id string) error {
+	c := v.of(g.Caller)
 	rec, w := c.registry.find(id)
-	if rec.ID == "" && r.Recovered(ctx, storeTimeout) == nil {
+	if rec.ID == "" && c.router.Recovered(ctx, storeTimeout) == nil {
 		rec, w = c.registry.find(id)
 	}
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
-		return r.notFound()
+		return c.router.notFound()
 	case rec.Paused && c.dropPaused(ctx, id):
 		c.feed.byHand(id, handoff.RunByHand{Deed: handoff.DeedDrop})
 		return nil
@@ -29,7 +29,7 @@ func (r *Router) Stop(ctx context.Context, g handoff.Grant, id string) error {
 		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
 	c.feed.byHand(id, handoff.RunByHand{Deed: handoff.DeedStop})
-	c.pause(r.cfg.Queues.behind(id))
+	c.pause(c.router.cfg.Queues.behind(id))
 	w.tell(phase.FactStop, nil)
 	return nil
 }
