@@ -3,6 +3,7 @@ package keeper
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 
 	"switchboard/handoff"
@@ -32,7 +33,7 @@ type book struct {
 	sessions map[string]*session
 	asked    map[string]asked // requests of the agent that nobody has answered, by id
 	greeted  []request        // those that ask to initialize, while there is no answer
-	held     []held           // what is for an agent that is not ready, or closes sessions
+	held     []held           // what the agent cannot be given yet
 	closing  int              // sessions that are being closed, while none is opened
 	kept     int              // bytes of all turns
 	most     int              // bytes that are kept: beyond them turns are forgotten
@@ -263,15 +264,15 @@ func (b *book) response(f frame) {
 		if f.Error == nil {
 			b.opened(b.session(name), r.client)
 		}
+		b.release()
 	case doClose:
 		if s := b.sessions[name]; s != nil {
 			s.open = false
 			clear(s.by)
 		}
 		if r.client == 0 {
-			if b.closing--; b.closing == 0 {
-				b.release()
-			}
+			b.closing--
+			b.release()
 		}
 	case doPrompt:
 		if s := b.sessions[name]; s != nil && s.runs() {
@@ -314,15 +315,15 @@ func (b *book) greet(f frame) {
 	b.release()
 }
 
-// release sends what was held for the agent, if that is ready.
+// release sends what was held, as far as the agent can be given it now.
 func (b *book) release() {
-	if !b.ready {
-		return
-	}
-	for _, h := range b.held {
-		b.toAgent = append(b.toAgent, h.line)
-	}
-	b.held = nil
+	b.held = slices.DeleteFunc(b.held, func(h held) bool {
+		takes := b.takes(h)
+		if takes {
+			b.toAgent = append(b.toAgent, h.line)
+		}
+		return takes
+	})
 }
 
 // welcomed is the agent's answer to initialize as clients get it: with what the keeper is, and has dropped so far.

@@ -36,6 +36,7 @@ func (b *book) detach(client uint64) {
 	for id := range b.sessions {
 		b.tidy(id)
 	}
+	b.release()
 }
 
 // taken reports whether a prompt runs in a session that other clients hear, and this one does not.
@@ -163,19 +164,41 @@ func (b *book) forward(r request, f frame) {
 	}
 	b.waiting[b.last] = r
 	f.ID = strconv.AppendInt(nil, b.last, 10)
-	if b.ready && (b.closing == 0 || !opens(f.Method)) {
-		b.toAgent = append(b.toAgent, f.line())
+	h := held{r, b.last, f.line()}
+	if b.takes(h) {
+		b.toAgent = append(b.toAgent, h.line)
 		return
 	}
-	b.hold(held{r, b.last, f.line()})
+	b.hold(h)
 }
 
-// opens reports whether a method opens a session, which waits while one is being closed.
+// takes reports whether the agent can be given a message now. What opens a session waits while one is being closed, and
+// while another request opens that one: who opens it would take the history that both are told for its own twice.
+func (b *book) takes(h held) bool {
+	if !b.ready || b.closing > 0 && opens(h.method) {
+		return false
+	}
+	return h.method != doLoad && h.method != doResume || h.own == b.opener(h.session)
+}
+
+// opener returns the id of the request that opens a session, or does next; 0: none. Its client may be gone: the agent
+// answers it all the same.
+func (b *book) opener(session string) (first int64) {
+	for id, r := range b.waiting {
+		opens := r.session == session && (r.method == doLoad || r.method == doResume)
+		if opens && session != "" && (first == 0 || id < first) {
+			first = id
+		}
+	}
+	return first
+}
+
+// opens reports whether a method opens a session.
 func opens(method string) bool {
 	return method == doNew || method == doLoad || method == doResume || method == doFork
 }
 
-// hold keeps a message for an agent that is not ready, or closes sessions.
+// hold keeps a message that the agent cannot be given yet.
 func (b *book) hold(h held) {
 	b.held = append(b.held, h)
 	if len(b.held) > maxHeld {
@@ -197,18 +220,18 @@ func (b *book) send(to uint64, line []byte) {
 }
 
 // tell sends what the agent says outside any prompt to those whom it is for: who opens the session hears what was said
-// in it, also where that comes after the answer; else who worked in it last hears what is new, else all who have it
-// open do, else everybody does.
+// in it, and nobody else does; else who worked in it last hears what is new, also where that comes after the answer,
+// else all who have it open do, else everybody does.
 func (b *book) tell(session string, line []byte) {
-	to, s := b.opening(session), b.sessions[session]
-	switch {
-	case len(to) > 0:
+	to, s := b.clients, b.sessions[session]
+	switch opener := b.opener(session); {
+	case opener != 0:
+		b.send(b.waiting[opener].client, line)
+		return
 	case s != nil && s.by[s.last]:
 		to = map[uint64]bool{s.last: true}
 	case s != nil && len(s.by) > 0:
 		to = s.by
-	default:
-		to = b.clients
 	}
 	for client := range to {
 		b.send(client, line)

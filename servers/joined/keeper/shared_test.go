@@ -171,3 +171,34 @@ func TestPromptAmidLoad(t *testing.T) {
 	p.answers(3).has(t, 2, update, `"id":7`)
 	p.beside(1, doPrompt, "s").answers(4).has(t, 1, `"result"`)
 }
+
+// TestLoadsInTurn: of two clients that open one session at the same moment each hears its history once; the second's
+// turn comes with the answer to the first, also where that one is gone by then.
+func TestLoadsInTurn(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		p := &page{book: newBook(maxKept), told: map[uint64][]string{}}
+		p.says(1, doLoad, "s").beside(2, doLoad, "s") // while the agent is being started
+		p.began()
+		p.fromAgent([]byte(`{"id":3,"result":{}}`))
+		p.sent()
+		p.beside(3, doLoad, "another")
+		if want := []string{doInitialize, doLoad, doLoad}; !slices.Equal(p.agent, want) {
+			t.Errorf("the agent was told %q", p.agent)
+		}
+		if p.agent = nil; gone {
+			p.detach(1)
+			p.sent()
+		}
+		p.fromAgent([]byte(update))
+		p.sent().has(t, 2)
+		p.answers(1)
+		if p.told[1] = nil; !slices.Equal(p.agent, []string{doLoad}) {
+			t.Errorf("then it was told %q", p.agent)
+		}
+		p.fromAgent([]byte(update))
+		p.sent().has(t, 1)
+		p.has(t, 2, update)
+		p.answers(2).has(t, 2, `"id":7`)
+	}
+}
