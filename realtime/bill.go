@@ -13,7 +13,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
-	"switchboard/realtime/floor"
 	"switchboard/realtime/models"
 )
 
@@ -158,13 +157,6 @@ func (c *Call) buysNoMore(id string) {
 	}
 	c.hearing.mute(id)
 	c.legs.toModel(events.Cancel(c.ids.Next(), id))
-}
-
-// parts notes which ask carries the last sentence of a call.
-func (s *saying) parts(x floor.Effect) {
-	if x.Ask != "" && slices.Contains(x.Utterances, partingID) {
-		s.parting.ask = x.Ask
-	}
 }
 
 // charge puts what a response used on the bill.

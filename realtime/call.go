@@ -86,16 +86,6 @@ func (k *core) end(cause *handoff.Error) {
 	}
 }
 
-// report queues an event for the router.
-func (k *core) report(e handoff.Event) {
-	if full := k.pending.add(e, &k.counts); full {
-		k.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
-	}
-	if said, is := e.(handoff.Said); is && said.ID == partingID && k.parting.why != nil {
-		k.end(k.parting.why)
-	}
-}
-
 // counts is what the log tells about a call at its end.
 type counts struct {
 	requests, asks, leaked, hints, unheard, unsure, unanswerable, swallowed int
@@ -245,6 +235,22 @@ func (c *Call) sum(took time.Duration) {
 		zap.Int("rejoins", c.counts.rejoins), zap.Int("renewals", c.counts.renewals))
 }
 
+// takeFrom handles the events of a leg, as long as the call has it.
+func (c *Call) takeFrom(l leg) func(event []byte) {
+	return func(event []byte) {
+		c.do(func() {
+			switch l {
+			case c.legs.client:
+				c.fromClient(event)
+			case c.legs.model.leg:
+				c.fromModel(event)
+			case c.renewal.heir:
+				c.fromHeir(event)
+			}
+		})
+	}
+}
+
 // do lets act use the call's state, gives the router what it takes at once, and lets legs write what came of it. An
 // event of a far end goes this way in the goroutine that read it. Once the call has ended nothing is done.
 func (c *Call) do(act func()) {
@@ -276,6 +282,12 @@ func (c *Call) do(act func()) {
 	}
 	if passed {
 		runtime.Gosched() // the router goes on here, at once: until another CPU has woken for it takes 0.1 ms
+	}
+}
+
+func flush(l leg) {
+	if f, ok := l.(flusher); ok {
+		f.Flush()
 	}
 }
 

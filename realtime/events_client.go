@@ -10,22 +10,6 @@ import (
 	"switchboard/realtime/events"
 )
 
-// takeFrom handles the events of a leg, as long as the call has it.
-func (c *Call) takeFrom(l leg) func(event []byte) {
-	return func(event []byte) {
-		c.do(func() {
-			switch l {
-			case c.legs.client:
-				c.fromClient(event)
-			case c.legs.model.leg:
-				c.fromModel(event)
-			case c.renewal.heir:
-				c.fromHeir(event)
-			}
-		})
-	}
-}
-
 // fromClient handles one event of the client.
 func (c *Call) fromClient(event []byte) {
 	if len(c.hearing.unsure) > 0 {

@@ -215,9 +215,3 @@ func (l *legs) vanished() bool {
 	}
 	return e.Vanished()
 }
-
-func flush(l leg) {
-	if f, ok := l.(flusher); ok {
-		f.Flush()
-	}
-}

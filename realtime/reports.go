@@ -20,6 +20,16 @@ const (
 // reports are events for the router, oldest first.
 type reports []handoff.Event
 
+// report queues an event for the router.
+func (k *core) report(e handoff.Event) {
+	if full := k.pending.add(e, &k.counts); full {
+		k.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
+	}
+	if said, is := e.(handoff.Said); is && said.ID == partingID && k.parting.why != nil {
+		k.end(k.parting.why)
+	}
+}
+
 // add queues an event and reports whether that is one too many. A hint takes the place of an older one of the same
 // call. What was dropped is counted in n.
 func (q *reports) add(e handoff.Event, n *counts) (full bool) {

@@ -200,7 +200,9 @@ func (s *saying) confirm(u *utterance) {
 // tell gives the floor an event and does what it decides.
 func (s *saying) tell(e floor.Event) {
 	for _, x := range s.floor.Step(e) {
-		s.parts(x)
+		if x.Ask != "" && slices.Contains(x.Utterances, partingID) { // this ask carries the last sentence of the call
+			s.parting.ask = x.Ask
+		}
 		switch x.Kind {
 		case floor.EffectAsk:
 			s.deliver(x.Utterances)

@@ -68,6 +68,16 @@ func (s Step) Check() (Step, error) {
 	return s, nil
 }
 
+// bounded cuts what is only shown or said, all of it where no words are kept.
+func (f Facts) bounded() Facts {
+	if f.Unkept {
+		f.Prompt, f.Title, f.Spoken = "", "", ""
+	}
+	f.Prompt, f.Spoken = handoff.Clip(f.Prompt, maxPrompt), handoff.Clip(f.Spoken, maxSpoken)
+	f.Title = handoff.Clip(f.Title, maxName)
+	return f
+}
+
 // Apply returns the entry after the step. When nothing changes because the owner wrote the same before,
 // that is no error; otherwise the entry comes back as it was, with the error of [Result.Fault].
 func (e Entry) Apply(s Step) (Entry, error) {

@@ -197,16 +197,6 @@ func (s Step) Past() []handoff.Status {
 	return past
 }
 
-// bounded cuts what is only shown or said, all of it where no words are kept.
-func (f Facts) bounded() Facts {
-	if f.Unkept {
-		f.Prompt, f.Title, f.Spoken = "", "", ""
-	}
-	f.Prompt, f.Spoken = handoff.Clip(f.Prompt, maxPrompt), handoff.Clip(f.Spoken, maxSpoken)
-	f.Title = handoff.Clip(f.Title, maxName)
-	return f
-}
-
 // Merge puts the words of a step over those of an entry.
 func (f Facts) Merge(s Step) Facts {
 	n := s.Set

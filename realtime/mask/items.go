@@ -47,9 +47,6 @@ func (x *items) hide(id string) {
 	}
 }
 
-// full reports whether more was hidden than a call can have: a client must never see it, so none is forgotten.
-func (x *items) full() bool { return x.bytes > maxHidden }
-
 // request notes a request of ours, whose outputs are hidden, too.
 func (x *items) request(it events.Item) {
 	if it.CallID != "" && !x.calls[it.CallID] {

@@ -38,9 +38,10 @@ func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
 	}
 }
 
-// Full reports whether the model leaves more open than a call can have.
+// Full reports whether the model leaves more open, or more was hidden, than a call can have. What is hidden a client
+// must never see, so none of it is forgotten.
 func (m *Mask) Full() bool {
-	return m.items.full() || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
+	return m.items.bytes > maxHidden || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
 }
 
 // Begun reports whether the model's session exists.

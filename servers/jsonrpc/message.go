@@ -8,11 +8,9 @@ package jsonrpc
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 
-	"switchboard/handoff"
 	"switchboard/servers"
 )
 
@@ -61,14 +59,6 @@ type sent struct {
 // A trace is the W3C trace context of a request: what the far end traces of it belongs below that span.
 type trace struct {
 	Parent string `json:"traceparent"`
-}
-
-// traceOf returns what a request tells of the trace that it belongs to; nil: it belongs to none.
-func traceOf(ctx context.Context) *trace {
-	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
-		return &trace{parent}
-	}
-	return nil
 }
 
 // encode makes a frame. A codex app-server closes connections that send invalid UTF-8, so that it is replaced.

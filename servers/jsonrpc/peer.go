@@ -181,8 +181,8 @@ func (p *Peer) post(ctx context.Context, method string, params any, land func(Re
 	}
 	defer p.sending.Done()
 	request := sent{ID: strconv.AppendInt(nil, id, 10), Method: method, Params: params}
-	if p.cfg.Traced {
-		request.Trace = traceOf(ctx)
+	if parent := handoff.SpanOf(ctx).Parent(); parent != "" && p.cfg.Traced {
+		request.Trace = &trace{parent}
 	}
 	err = p.write(ctx, request)
 	if err == nil {
