@@ -232,13 +232,18 @@ type OpenQuestion struct {
 	Project   string   // by which it may mean it too, or ""
 }
 
-// A SpokenAnswer is what a caller answered to a question in a call, as the call judged it.
-type SpokenAnswer struct {
+// Decided is what somebody decided about a question, and how. In a call it is what the call judged a reply to be.
+type Decided struct {
 	Decision   Decision
 	Words      string      // with [DecisionWords]
-	By         string      // [ByVoice] or [ByTyping]
-	Transcript string      // what was heard; only a hash of it is kept
-	Call       string      // names the call
+	By         string      // [ByVoice] and its like
+	Transcript string      // of the reply; only a hash of it is kept
+	Call       string      // names the call in which it was said or typed; "": none
 	Said       time.Time   // when the reply began; zero: it does not age
 	More       func() bool // reports whether the caller has said more since; nil: it does not matter
+}
+
+// Allows reports whether the agent may do something because of it: it is written down first, or not given.
+func (d Decided) Allows() bool {
+	return d.Decision == DecisionAccept || d.Decision == DecisionAcceptForSession || d.Decision == DecisionWords
 }

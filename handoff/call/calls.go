@@ -50,7 +50,7 @@ type Attending interface {
 // Questions takes what is said of an agent's questions.
 type Questions interface {
 	// Answer gives the caller's answer to the agent.
-	Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error
+	Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.Decided) error
 	// Unanswered says that nobody answers a question in the call where it was asked.
 	Unanswered(g handoff.Grant, id handoff.QuestionID)
 }

@@ -95,7 +95,7 @@ func (s *serving) ruled(c *claim, v evidence.Judgment) {
 	switch v.Ruling {
 	case evidence.RulingAccept, evidence.RulingDecline, evidence.RulingWords:
 		words := s.words.Load()
-		given := handoff.SpokenAnswer{
+		given := handoff.Decided{
 			Decision: v.Decision, Words: c.claim.Words, By: v.By, Transcript: v.Transcript, Call: s.ID, Said: v.Began,
 			More: func() bool { return s.words.Load() != words },
 		}
@@ -117,7 +117,7 @@ func (s *serving) ruled(c *claim, v evidence.Judgment) {
 const decideWithin = 30 * time.Second
 
 // decide gives the decision to the agent and tells the voice model. It is done also when the call ends meanwhile.
-func (s *serving) decide(c *claim, a handoff.SpokenAnswer) {
+func (s *serving) decide(c *claim, a handoff.Decided) {
 	ctx, cancel := context.WithTimeout(s.lasting, decideWithin)
 	defer cancel()
 	if err := s.cfg.Questions.Answer(ctx, s.grant, c.question.ID, a); err != nil {

@@ -45,7 +45,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
 			r, q := askingRouter(d, "q")
-			q.asked.Command, q.shown.Decisions = tt.command, []handoff.Decision{
+			q.Question.Command, q.Shown.Decisions = tt.command, []handoff.Decision{
 				handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
 			}
 			err := r.Decide(t.Context(), tt.grant, "q", tt.decision)
@@ -81,43 +81,43 @@ func TestWhoMayReply(t *testing.T) {
 func TestWhoseYesCountsInACall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		approve handoff.Approval
-		answer  handoff.SpokenAnswer
+		answer  handoff.Decided
 		code    handoff.Code
 		audited string
 	}{
 		"none, said": {
-			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice},
+			handoff.ApproveNone, handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByVoice},
 			handoff.CodeNeedsTap, "[]",
 		},
 		"none, typed": {
-			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping},
+			handoff.ApproveNone, handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByTyping},
 			handoff.CodeNeedsTap, "[]",
 		},
 		"none, words": {
-			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionWords, Words: "1.2.3", By: handoff.ByVoice},
+			handoff.ApproveNone, handoff.Decided{Decision: handoff.DecisionWords, Words: "1.2.3", By: handoff.ByVoice},
 			handoff.CodeNeedsTap, "[]",
 		},
 		"none, no": {
-			handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionDecline, By: handoff.ByVoice}, "",
+			handoff.ApproveNone, handoff.Decided{Decision: handoff.DecisionDecline, By: handoff.ByVoice}, "",
 			"[decline by voice]",
 		},
 		"voice, said": {
-			handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "",
+			handoff.ApproveVoice, handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "",
 			"[accept by voice]",
 		},
 		"voice, typed": {
-			handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, "",
+			handoff.ApproveVoice, handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, "",
 			"[accept by typed]",
 		},
 		"all, said": {
-			handoff.ApproveAll, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "",
+			handoff.ApproveAll, handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "",
 			"[accept by voice]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
 			r, q := askingRouter(d, "q")
-			q.asked.Words, q.replies = true, true
+			q.Question.Words, q.replies = true, true
 			err := r.Answer(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: tt.approve}, "q", tt.answer)
 			if got := handoff.CodeOf(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)

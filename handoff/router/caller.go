@@ -40,7 +40,7 @@ func newCaller(r *Router, who handoff.Caller) *caller {
 func (c *caller) ended(id string) {
 	c.registry.with(id, func(rec *recordState) { rec.run, rec.offered, rec.hears = nil, false, nil })
 	for _, q := range c.questions.of(id) {
-		c.questions.close(q.shown.ID)
+		c.questions.close(q.Shown.ID)
 	}
 }
 

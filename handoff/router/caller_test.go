@@ -19,7 +19,7 @@ func TestIdle(t *testing.T) {
 		"untold": {false, func(c *caller) {
 			c.open(handoff.Record{ID: "h-1", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 		}},
-		"asked":  {false, func(c *caller) { c.questions.ask(&question{shown: handoff.RecordQuestion{ID: "q"}}, 0, nil) }},
+		"asked":  {false, func(c *caller) { c.questions.ask(&question{}, 0, nil) }},
 		"stored": {false, func(c *caller) { c.stickies.queue(stickyWrite{}) }},
 		"reads":  {false, func(c *caller) { c.feed.pages.Listen(0) }},
 		"works": {false, func(c *caller) {

@@ -17,29 +17,11 @@ const auditWithin = 5 * time.Second
 // byNobody is how a decision came that nobody made: the question was given up.
 const byNobody = "nobody"
 
-// decided is a decision with what its audit record needs.
-type decided struct {
-	decision   handoff.Decision
-	words      string // with [handoff.DecisionWords]
-	by         string
-	tier       risk.Tier
-	transcript string
-	call       string
-	said       time.Time   // when the reply began that decided by voice; zero: it does not age
-	more       func() bool // reports whether the caller has said more since; nil: it does not matter
-}
-
-// allows reports whether a decision lets the agent do something: it is written down first, or not given.
-func (d decided) allows() bool {
-	return d.decision == handoff.DecisionAccept || d.decision == handoff.DecisionAcceptForSession ||
-		d.decision == handoff.DecisionWords
-}
-
 // Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
 // may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
 // [handoff.CodeNotPending] and reaches nobody; what the grant may not answer gives [handoff.CodeNeedsTap].
 func (v Service) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
-	return v.decideOffCall(ctx, g, id, decided{decision: d})
+	return v.decideOffCall(ctx, g, id, handoff.Decided{Decision: d})
 }
 
 // maxReply bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
@@ -54,11 +36,11 @@ func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.Question
 	if len(words) > maxReply {
 		return handoff.Fault(handoff.CodeTooLarge, "the text", "")
 	}
-	return v.decideOffCall(ctx, g, id, decided{decision: handoff.DecisionWords, words: words})
+	return v.decideOffCall(ctx, g, id, handoff.Decided{Decision: handoff.DecisionWords, Words: words})
 }
 
-func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
-	if d.allows() && g.Approve < handoff.ApproveAll {
+func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
+	if d.Allows() && g.Approve < handoff.ApproveAll {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key does not say approve: all")
 	}
 	c := v.of(g.Caller)
@@ -69,16 +51,16 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 		}
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if !g.AllowsServer(q.shown.Server) {
+	if !g.AllowsServer(q.Shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	d.by, d.tier = handoff.ByAPI, risk.Of(q.asked, q.workspace)
+	d.By = handoff.ByAPI
 	switch {
 	case g.Page:
-		d.by = handoff.ByPage
-	case d.decision == handoff.DecisionAcceptForSession:
+		d.By = handoff.ByPage
+	case d.Decision == handoff.DecisionAcceptForSession:
 		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
-	case d.decision == handoff.DecisionAccept && d.tier == risk.High:
+	case d.Decision == handoff.DecisionAccept && q.tier() == risk.High:
 		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
 	}
 	return c.decide(ctx, id, d)
@@ -101,23 +83,19 @@ func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 		}
 		return handoff.OpenQuestion{}, err
 	}
-	return q.open(), nil
+	return q.OpenQuestion, nil
 }
 
 // Answer gives what the caller answered in a call; see [Router.Decide] for the errors.
 // [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since, and
 // [handoff.CodeNeedsTap] that no yes of the grant counts.
-func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
+func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
 	c := v.of(g.Caller)
 	q := c.questions.get(id)
-	if q == nil || !g.AllowsServer(q.shown.Server) {
+	if q == nil || !g.AllowsServer(q.Shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	d := decided{
-		decision: a.Decision, words: a.Words, by: a.By, tier: risk.Of(q.asked, q.workspace),
-		transcript: a.Transcript, call: a.Call, said: a.Said, more: a.More,
-	}
-	if d.allows() && !g.Approve.InCall() {
+	if d.Allows() && !g.Approve.InCall() {
 		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key says approve: none")
 	}
 	return c.decide(ctx, id, d)
@@ -130,17 +108,17 @@ func (v Service) Unanswered(g handoff.Grant, id handoff.QuestionID) {
 
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
 // written down before; when that fails, or took too long, it is not given.
-func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) error {
-	q, err := c.questions.claim(id, d.decision)
+func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.Decided) error {
+	q, err := c.questions.claim(id, d.Decision)
 	if err != nil {
 		return err
 	}
 	c.router.cfg.Log.Info("question decided", zap.String("principal", c.who.Principal),
-		zap.String("server", q.shown.Server), zap.String("handoff", q.shown.Handoff),
-		zap.String("decision", string(d.decision)), zap.String("by", d.by))
-	if d.allows() && !d.said.IsZero() {
+		zap.String("server", q.Shown.Server), zap.String("handoff", q.Shown.Handoff),
+		zap.String("decision", string(d.Decision)), zap.String("by", d.By))
+	if d.Allows() && !d.Said.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, d.said.Add(handoff.YesFor))
+		ctx, cancel = context.WithDeadline(ctx, d.Said.Add(handoff.YesFor))
 		defer cancel()
 	}
 	written := false
@@ -152,11 +130,11 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 	}
 	switch {
 	case err != nil:
-	case d.decision == handoff.DecisionStop:
+	case d.Decision == handoff.DecisionStop:
 		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
 		// goes on, and so does the wait.
 		give := func() error { return c.router.act(func() error { return q.give(ctx, d) }) }
-		err = c.router.cfg.Queues.stop(q.shown.Handoff, give, func(err error, waiting []string) {
+		err = c.router.cfg.Queues.stop(q.Shown.Handoff, give, func(err error, waiting []string) {
 			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
 				c.pause(waiting)
 			}
@@ -165,19 +143,19 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d decided) e
 		err = c.router.act(func() error { return q.give(ctx, d) })
 	}
 	if err == nil {
-		c.router.cfg.Counts.answered.Add(d.by)
-		c.answered(q, d.decision, d.by)
+		c.router.cfg.Counts.answered.Add(d.By)
+		c.answered(q, d.Decision, d.By)
 		c.closed(id)
-		if d.call == "" && d.by != byNobody {
-			c.feed.byHand(q.shown.Handoff,
-				handoff.RunByHand{Deed: handoff.DeedAnswer, Question: q.shown, Decision: d.decision})
+		if d.Call == "" && d.By != byNobody {
+			c.feed.byHand(q.Shown.Handoff,
+				handoff.RunByHand{Deed: handoff.DeedAnswer, Question: q.Shown, Decision: d.Decision})
 		}
 		return nil
 	}
 	e := handoff.AsError(err)
-	if written && d.allows() && certainlyNot(e.Code) {
+	if written && d.Allows() && certainlyNot(e.Code) {
 		withheld := d
-		withheld.decision = handoff.DecisionWithheld
+		withheld.Decision = handoff.DecisionWithheld
 		_, _ = c.writeDown(context.WithoutCancel(ctx), q, withheld)
 	}
 	if e.Code == handoff.CodeNotPending {
@@ -200,52 +178,52 @@ func certainlyNot(c handoff.Code) bool {
 
 // stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have
 // taken its question back, what the caller said may be too old, and they may have gone on to say "wait".
-func (c *caller) stillFor(q *question, d decided) error {
+func (c *caller) stillFor(q *question, d handoff.Decided) error {
 	switch {
-	case !d.allows():
+	case !d.Allows():
 		return nil
-	case c.questions.get(q.shown.ID) != q:
+	case c.questions.get(q.Shown.ID) != q:
 		return handoff.Fault(handoff.CodeNotPending, "", "it was withdrawn, or its connection was replaced")
-	case !d.said.IsZero() && time.Since(d.said) > handoff.YesFor:
+	case !d.Said.IsZero() && time.Since(d.Said) > handoff.YesFor:
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyOld, "")
-	case d.more != nil && d.more():
+	case d.More != nil && d.More():
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyMore, "")
 	}
 	return nil
 }
 
 // give sends a decision to the agent.
-func (q *question) give(ctx context.Context, d decided) error {
-	if d.decision != handoff.DecisionWords {
-		return q.controls.Decide(ctx, q.shown.ID, d.decision)
+func (q *question) give(ctx context.Context, d handoff.Decided) error {
+	if d.Decision != handoff.DecisionWords {
+		return q.controls.Decide(ctx, q.Shown.ID, d.Decision)
 	}
 	replier, ok := q.controls.(handoff.Replier)
 	if !ok {
-		return handoff.Fault(handoff.CodeUnsupported, q.shown.Server, "this question is not answered in words")
+		return handoff.Fault(handoff.CodeUnsupported, q.Shown.Server, "this question is not answered in words")
 	}
-	return replier.Reply(ctx, q.shown.ID, d.words)
+	return replier.Reply(ctx, q.Shown.ID, d.Words)
 }
 
 // writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
-func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written bool, err error) {
+func (c *caller) writeDown(ctx context.Context, q *question, d handoff.Decided) (written bool, err error) {
 	if c.router.cfg.Auditor == nil {
 		return false, nil
 	}
-	rec, _ := c.registry.find(q.shown.Handoff)
+	rec, _ := c.registry.find(q.Shown.Handoff)
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
 	err = c.router.cfg.Auditor.Audit(ctx, handoff.AuditRecord{
-		Who: c.who.String(), Call: d.call, Client: rec.Client, At: time.Now(),
-		Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
-		Decision: d.decision, Tier: d.tier.String(), By: d.by,
-		CommandHash: handoff.CommandHash(q.asked, q.shown.Server), Transcript: handoff.TranscriptHash(d.transcript),
+		Who: c.who.String(), Call: d.Call, Client: rec.Client, At: time.Now(),
+		Server: q.Shown.Server, Thread: rec.ThreadID, Turn: q.Question.Turn, Question: q.Shown.ID,
+		Decision: d.Decision, Tier: q.tier().String(), By: d.By,
+		CommandHash: handoff.CommandHash(q.Question, q.Shown.Server), Transcript: handoff.TranscriptHash(d.Transcript),
 	})
 	if err == nil {
 		return true, nil
 	}
 	c.router.cfg.Counts.audits.Add(1)
-	c.router.cfg.Log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
-	if d.allows() {
+	c.router.cfg.Log.Warn("decision not written down", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
+	if d.Allows() {
 		return false, handoff.Because(handoff.CodeStoreDown, "", err)
 	}
 	return false, nil
@@ -254,7 +232,7 @@ func (c *caller) writeDown(ctx context.Context, q *question, d decided) (written
 // closed takes a question away everywhere.
 func (c *caller) closed(id handoff.QuestionID) {
 	if q := c.questions.close(id); q != nil {
-		c.feed.publish(q.shown.Handoff, handoff.RunAnswered{Question: id})
+		c.feed.publish(q.Shown.Handoff, handoff.RunAnswered{Question: id})
 	}
 }
 
@@ -270,10 +248,10 @@ const byElsewhere = "elsewhere"
 // answered notes on the record of a question how it was answered.
 func (c *caller) answered(q *question, d handoff.Decision, by string) {
 	a := handoff.RecordAnswer{
-		Kind: q.shown.Kind, Decision: d, By: by, At: time.Now(),
-		Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(q.shown.Command, maxAnswered),
+		Kind: q.Shown.Kind, Decision: d, By: by, At: time.Now(),
+		Text: handoff.Clip(q.Shown.Text, maxAnswered), Command: handoff.Clip(q.Shown.Command, maxAnswered),
 	}
-	c.registry.change(q.shown.Handoff, func(rec *handoff.Record) {
+	c.registry.change(q.Shown.Handoff, func(rec *handoff.Record) {
 		rec.Answers = append(rec.Answers, a)
 		rec.Answers = rec.Answers[max(0, len(rec.Answers)-maxAnswers):]
 	})

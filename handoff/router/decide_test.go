@@ -80,10 +80,10 @@ func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now(),
 	}
 	b.questions.ask(
-		&question{
-			asked: q, workspace: "/src",
-			shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}, controls: d,
-		},
+		&question{controls: d, OpenQuestion: handoff.OpenQuestion{
+			Question: q, Workspace: "/src",
+			Shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions},
+		}},
 		0, nil,
 	)
 	return r, b.questions.get(id)
@@ -100,12 +100,12 @@ func TestDecidedOnce(t *testing.T) {
 		var won, lost atomic.Int32
 		for i := range 8 {
 			all.Go(func() {
-				x := decided{decision: handoff.DecisionAccept, by: handoff.ByPage}
+				x := handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByPage}
 				if i%2 == 0 {
-					x.by, x.said = handoff.ByVoice, time.Now()
+					x.By, x.Said = handoff.ByVoice, time.Now()
 				}
 				if i%3 == 0 {
-					x.decision = handoff.DecisionDecline
+					x.Decision = handoff.DecisionDecline
 				}
 				err := r.caller(ladderCaller).decide(t.Context(), id, x)
 				switch {
@@ -126,12 +126,12 @@ func TestDecidedOnce(t *testing.T) {
 // TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
 // not sent, and that is written down too.
 func TestNotSent(t *testing.T) {
-	gone := func(r *Router, q *question) { r.caller(ladderCaller).closed(q.shown.ID) }
+	gone := func(r *Router, q *question) { r.caller(ladderCaller).closed(q.Shown.ID) }
 	replaced := func(r *Router, q *question) {
 		b := r.caller(ladderCaller)
-		b.questions.close(q.shown.ID)
+		b.questions.close(q.Shown.ID)
 		// the same id, as if an adapter forgot the connection's generation
-		b.questions.ask(&question{asked: q.asked, workspace: q.workspace, shown: q.shown, controls: q.controls}, 0, nil)
+		b.questions.ask(&question{OpenQuestion: q.OpenQuestion, controls: q.controls}, 0, nil)
 	}
 	for name, tt := range map[string]struct {
 		meanwhile func(*Router, *question)
@@ -181,9 +181,9 @@ func TestNotSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{failing: tt.failing, auditIn: func() time.Duration { return 2 * time.Second }}
 				r, q := askingRouter(d, "q")
-				x := decided{decision: handoff.DecisionAccept, by: tt.by}
+				x := handoff.Decided{Decision: handoff.DecisionAccept, By: tt.by}
 				if tt.by == handoff.ByVoice {
-					x.said = time.Now().Add(-tt.age)
+					x.Said = time.Now().Add(-tt.age)
 				}
 				if tt.meanwhile != nil {
 					time.AfterFunc(time.Second, func() { tt.meanwhile(r, q) })
@@ -214,13 +214,13 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 	d := &desk{}
 	r, q := askingRouter(d, "q1")
 	b := r.caller(ladderCaller)
-	q.shown.Handoff, q.shown.Command = "h1", "npm install"
+	q.Shown.Handoff, q.Shown.Command = "h1", "npm install"
 	b.registry.records = append(b.registry.records, &recordState{Record: handoff.Record{ID: "h1"}})
 	answers := func() []handoff.RecordAnswer {
 		rec, _ := b.registry.find("h1")
 		return rec.Answers
 	}
-	yes := decided{decision: handoff.DecisionAccept, by: handoff.ByVoice}
+	yes := handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByVoice}
 	if err := r.caller(ladderCaller).decide(t.Context(), "q1", yes); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,8 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 		got[0].Command != "npm install" || got[0].At.IsZero() {
 		t.Errorf("answers %+v", got)
 	}
-	b.questions.ask(&question{shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}, controls: d}, 0, nil)
+	which := handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}}
+	b.questions.ask(&question{OpenQuestion: which, controls: d}, 0, nil)
 	b.withdrawn("q2")
 	if got := answers(); len(got) != 2 || got[1].By != byElsewhere || got[1].Decision != "" || got[1].Text != "Which?" {
 		t.Errorf("answers %+v", got)
@@ -249,7 +250,7 @@ func TestMayNotAct(t *testing.T) {
 	may := false
 	r.cfg.MayAct = func() bool { return may }
 	for _, decision := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline} {
-		err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: decision, by: handoff.ByPage})
+		err := r.caller(ladderCaller).decide(t.Context(), "q", handoff.Decided{Decision: decision, By: handoff.ByPage})
 		if handoff.CodeOf(err) != handoff.CodeStoreDown || len(d.given) != 0 {
 			t.Errorf("%s: %v, given %v", decision, err, d.given)
 		}
@@ -258,7 +259,7 @@ func TestMayNotAct(t *testing.T) {
 		t.Errorf("written down is %v", got)
 	}
 	may = true
-	err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: handoff.DecisionAccept, by: handoff.ByPage})
+	err := r.caller(ladderCaller).decide(t.Context(), "q", handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByPage})
 	if err != nil || len(d.given) != 1 {
 		t.Errorf("it may act again: %v, given %v", err, d.given)
 	}

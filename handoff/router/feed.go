@@ -93,7 +93,7 @@ func (f *feed) handOver() {
 			}
 			var open []handoff.OpenQuestion
 			for _, q := range f.questions.of(rec.ID) {
-				open = append(open, q.open())
+				open = append(open, q.OpenQuestion)
 			}
 			if a.listener.Hear(rec.event(handoff.RunTaken{Questions: open})) {
 				rec.hears = a

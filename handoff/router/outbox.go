@@ -137,7 +137,7 @@ func (c *caller) leave(a *attendance) {
 			continue
 		}
 		for _, q := range c.questions.of(w.ID) {
-			c.notifyQuestion(q.shown.ID)
+			c.notifyQuestion(q.Shown.ID)
 		}
 	}
 }
@@ -185,8 +185,8 @@ func (c *caller) notifyQuestion(id handoff.QuestionID) {
 	}
 	if q, first := c.questions.notify(id); first {
 		c.router.cfg.Notifier.Notify(handoff.Notice{
-			Caller: c.who, Kind: handoff.NoticeQuestion, Handoff: q.shown.Handoff, Question: id, Server: q.shown.Server,
-			Title: q.shown.Title, Text: wording.QuestionNotice(q.shown),
+			Caller: c.who, Kind: handoff.NoticeQuestion, Handoff: q.Shown.Handoff, Question: id, Server: q.Shown.Server,
+			Title: q.Shown.Title, Text: wording.QuestionNotice(q.Shown),
 		})
 	}
 }

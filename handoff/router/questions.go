@@ -39,15 +39,10 @@ type questions struct {
 
 // A question waits for a caller: who asks, and what is needed to judge an answer.
 type question struct {
-	shown     handoff.RecordQuestion // Set once, by ask
-	asked     handoff.Question       // Set once
-	workspace string                 // Set once: of the thread
-	level     string                 // Set once: what may be approved by voice there
-	replies   bool                   // Set once: the agent takes an answer in words
-	names     []string               // Set once: by which a reply may mean the machine
-	project   string                 // Set once: by which it may mean it too, or ""
-	thread    string                 // Set once: of the run when it asked
-	controls  handoff.Controls       // Set once: the agent
+	handoff.OpenQuestion                  // Set once, what is Shown by ask
+	replies              bool             // Set once: the agent takes an answer in words
+	thread               string           // Set once: of the run when it asked
+	controls             handoff.Controls // Set once: the agent
 
 	state    questionState // Guarded by the mu of questions
 	notified bool          // Guarded by the mu of questions: told outside of calls, which happens once
@@ -57,46 +52,42 @@ type question struct {
 // tapReason says why a question can only be answered on the page, or "".
 func (q *question) tapReason() string {
 	switch {
-	case q.asked.Secret():
+	case q.Question.Secret():
 		return handoff.WhySecret
-	case q.shown.Words:
+	case q.Shown.Words:
 		return ""
-	case wording.OnlyThere(q.shown):
+	case wording.OnlyThere(q.Shown):
 		return handoff.WhyNoWords
-	case q.asked.Person:
+	case q.Question.Person:
 		return handoff.WhyPerson
-	case q.asked.Beyond != "":
+	case q.Question.Beyond != "":
 		return handoff.WhyBeyond
-	case !q.asked.Sayable():
+	case !q.Question.Sayable():
 		return handoff.WhyLong
 	}
-	return risk.WhyNotVoice(q.level, risk.Of(q.asked, q.workspace))
+	return risk.WhyNotVoice(q.Level, q.tier())
 }
 
-// open is the question as those see it who hear of the run.
-func (q *question) open() handoff.OpenQuestion {
-	return handoff.OpenQuestion{
-		Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names, Project: q.project,
-	}
-}
+// tier is how dangerous it is to allow what is asked.
+func (q *question) tier() risk.Tier { return risk.Of(q.Question, q.Workspace) }
 
 // mayBeSaid reports whether what the question waits for, a yes or words, can be given in the call.
 func (q *question) mayBeSaid() bool {
-	return q.shown.Tap == "" && (q.shown.Words || slices.Contains(q.shown.Decisions, handoff.DecisionAccept))
+	return q.Shown.Tap == "" && (q.Shown.Words || slices.Contains(q.Shown.Decisions, handoff.DecisionAccept))
 }
 
 // ask shows a question and gives it its name. When nobody answers for a time, giveUp runs.
 func (a *questions) ask(q *question, wait time.Duration, giveUp func()) {
 	a.mu.Lock()
 	a.serial++
-	q.shown.Label = "q" + strconv.Itoa(a.serial)
+	q.Shown.Label = "q" + strconv.Itoa(a.serial)
 	if giveUp != nil {
 		q.giveUp = time.AfterFunc(wait, giveUp)
 	}
-	a.open[q.shown.ID] = q
+	a.open[q.Shown.ID] = q
 	a.mu.Unlock()
-	a.counts.asks.Add(q.shown.Kind)
-	shown := q.shown
+	a.counts.asks.Add(q.Shown.Kind)
+	shown := q.Shown
 	a.pages.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
 }
 
@@ -129,7 +120,7 @@ func (a *questions) close(id handoff.QuestionID) *question {
 	}
 	a.mu.Unlock()
 	if q != nil {
-		a.pages.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
+		a.pages.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.Shown.Handoff, Closed: id})
 	}
 	return q
 }
@@ -140,11 +131,11 @@ func (a *questions) of(id string) []*question {
 	defer a.mu.Unlock()
 	var out []*question
 	for _, q := range a.open {
-		if q.shown.Handoff == id {
+		if q.Shown.Handoff == id {
 			out = append(out, q)
 		}
 	}
-	slices.SortFunc(out, func(x, y *question) int { return compareQuestions(x.shown, y.shown) })
+	slices.SortFunc(out, func(x, y *question) int { return compareQuestions(x.Shown, y.Shown) })
 	return out
 }
 
@@ -157,7 +148,7 @@ func (a *questions) offers(t handoff.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, q := range a.open {
-		if q.shown.Kind == handoff.QuestionCopy && q.shown.Server == t.Server && q.thread == t.Thread {
+		if q.Shown.Kind == handoff.QuestionCopy && q.Shown.Server == t.Server && q.thread == t.Thread {
 			return true
 		}
 	}
@@ -178,11 +169,11 @@ func (a *questions) named(g handoff.Grant, name string) (*question, error) {
 	var found []*question
 	var names []string
 	for _, q := range a.open {
-		if !g.AllowsServer(q.shown.Server) {
+		if !g.AllowsServer(q.Shown.Server) {
 			continue
 		}
-		names = append(names, q.shown.Label)
-		if name == "" || strings.EqualFold(name, q.shown.Label) || name == string(q.shown.ID) {
+		names = append(names, q.Shown.Label)
+		if name == "" || strings.EqualFold(name, q.Shown.Label) || name == string(q.Shown.ID) {
 			found = append(found, q)
 		}
 	}
@@ -220,9 +211,9 @@ func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question,
 	if q == nil || q.state >= questionClaimed {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	possible := slices.Contains(q.shown.Decisions, d)
+	possible := slices.Contains(q.Shown.Decisions, d)
 	if d == handoff.DecisionWords {
-		possible = q.asked.Words && q.replies
+		possible = q.Question.Words && q.replies
 	}
 	if !possible {
 		return nil, handoff.Fault(
@@ -246,7 +237,7 @@ func (a *questions) list() []handoff.RecordQuestion {
 	defer a.mu.Unlock()
 	out := make([]handoff.RecordQuestion, 0, len(a.open))
 	for _, q := range a.open {
-		out = append(out, q.shown)
+		out = append(out, q.Shown)
 	}
 	slices.SortFunc(out, compareQuestions)
 	return out
@@ -267,25 +258,25 @@ func (a *questions) unclaimed(q *question) bool {
 
 // ask asks in the call, on the page, and later outside; when nobody answers for long it is a no.
 func (c *caller) ask(r *run, q *question) {
-	a := q.asked
-	q.shown = handoff.RecordQuestion{
+	a := q.Question
+	q.Shown = handoff.RecordQuestion{
 		ID: a.ID, Handoff: r.ID, Server: r.rec.Server, Title: r.rec.Title, Kind: a.Kind, Text: a.Text, Command: a.Command,
 		Cwd: a.Cwd, Reason: a.Reason, Changes: a.Changes, Decisions: a.Decisions,
 		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, Person: a.Person,
 		Program: a.Program, Asked: a.Asked,
 	}
-	q.shown.Tap = q.tapReason()
-	q.shown.Voice = q.mayBeSaid()
-	if !q.shown.Words && a.Kind != handoff.QuestionCopy && slices.Contains(a.Decisions, handoff.DecisionAccept) {
-		q.shown.Risk = risk.Of(a, q.workspace).String()
+	q.Shown.Tap = q.tapReason()
+	q.Shown.Voice = q.mayBeSaid()
+	if !q.Shown.Words && a.Kind != handoff.QuestionCopy && slices.Contains(a.Decisions, handoff.DecisionAccept) {
+		q.Shown.Risk = q.tier().String()
 	}
-	q.shown.GivesUp = time.Now().Add(c.router.cfg.GiveUp)
-	q.names, q.project = slices.Clone(c.router.registered(q.shown.Server).Names), r.rec.Project
+	q.Shown.GivesUp = time.Now().Add(c.router.cfg.GiveUp)
+	q.Names, q.Project = slices.Clone(c.router.registered(q.Shown.Server).Names), r.rec.Project
 	c.questions.ask(q, c.router.cfg.GiveUp, func() {
 		c.router.jobs.start(func(ctx context.Context) { c.giveUpOn(ctx, q) })
 	})
-	if !r.publish(handoff.RunAsked{Question: q.open()}) {
-		c.notifyQuestion(q.shown.ID)
+	if !r.publish(handoff.RunAsked{Question: q.OpenQuestion}) {
+		c.notifyQuestion(q.Shown.ID)
 		return
 	}
 	c.questions.announced(q)
@@ -294,24 +285,23 @@ func (c *caller) ask(r *run, q *question) {
 // giveUpOn declines a question that nobody answered in time. Where that does not go, because an answer is on
 // its way or the agent takes none, it is tried again while the question is open: nobody else ends it.
 func (c *caller) giveUpOn(ctx context.Context, q *question) {
-	if c.questions.get(q.shown.ID) != q { // asked anew, it has its own time
+	if c.questions.get(q.Shown.ID) != q { // asked anew, it has its own time
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	d := decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)}
-	err := c.decide(limited, q.shown.ID, d)
+	err := c.decide(limited, q.Shown.ID, handoff.Decided{Decision: handoff.DecisionDecline, By: byNobody})
 	if err == nil {
-		c.feed.publish(q.shown.Handoff, handoff.RunGaveUp{Question: q.shown})
+		c.feed.publish(q.Shown.Handoff, handoff.RunGaveUp{Question: q.Shown})
 		return
 	}
-	c.router.cfg.Log.Info("question not declined", zap.String("handoff", q.shown.Handoff), zap.Error(err))
+	c.router.cfg.Log.Info("question not declined", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
 	c.questions.waitOn(q, c.router.cfg.AskAgain)
 }
 
 // closeQuestions takes away everywhere what the agent of a run asked and nobody answered yet.
 func (c *caller) closeQuestions(id string) {
 	for _, q := range c.questions.of(id) {
-		c.closed(q.shown.ID)
+		c.closed(q.Shown.ID)
 	}
 }

@@ -56,11 +56,11 @@ func TestWhatMayBeSaid(t *testing.T) {
 		"a copy":                    {q: handoff.Question{Kind: handoff.QuestionCopy, Decisions: both}, want: true},
 		"only where the agent runs": {q: handoff.Question{Kind: handoff.QuestionOther}},
 	} {
-		a := &question{asked: c.q, workspace: "/src", level: c.level, replies: c.replies}
-		a.shown = handoff.RecordQuestion{
+		a := &question{OpenQuestion: handoff.OpenQuestion{Question: c.q, Workspace: "/src", Level: c.level}, replies: c.replies}
+		a.Shown = handoff.RecordQuestion{
 			Server: "bigpc", Kind: c.q.Kind, Decisions: c.q.Decisions, Words: c.q.Words && c.replies,
 		}
-		a.shown.Tap = a.tapReason()
+		a.Shown.Tap = a.tapReason()
 		if got := a.mayBeSaid(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -73,7 +73,8 @@ func TestQuestionStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 		gaveUp := 0
-		q := &question{shown: handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}}
+		q := &question{}
+		q.Shown = handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}
 		b.questions.ask(q, time.Minute, func() { gaveUp++ })
 		is := func(want questionState) {
 			t.Helper()

@@ -286,7 +286,9 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 		q.Reason = "It is open in " + cmp.Or(q.Program, "another program") + " on that machine."
 	}
 	level := r.router.registered(r.target.Server).VoiceApprovals
-	r.caller.ask(r, &question{asked: q, level: level, thread: r.target.Thread, controls: offer{r}})
+	r.caller.ask(r, &question{
+		OpenQuestion: handoff.OpenQuestion{Question: q, Level: level}, thread: r.target.Thread, controls: offer{r},
+	})
 	r.unlocked(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
 	return phase.FactNothing, nil
 }

@@ -197,7 +197,10 @@ func (w *turnWatcher) question(q handoff.Question) {
 	}
 	_, replies := r.attached.Agent.(handoff.Replier)
 	r.caller.ask(r, &question{
-		asked: q, workspace: r.attached.Workspace, level: r.attached.VoiceApprovals, replies: replies, controls: controls,
+		OpenQuestion: handoff.OpenQuestion{
+			Question: q, Workspace: r.attached.Workspace, Level: r.attached.VoiceApprovals,
+		},
+		replies: replies, controls: controls,
 	})
 }
 

@@ -144,8 +144,8 @@ func TestStoppedAtAQuestion(t *testing.T) {
 					return string(client{r, ladderGrant, t}.next("t", words))
 				}
 				first, second := ask("one"), ask("two")
-				q.shown.Handoff = first
-				q.shown.Decisions = append(q.shown.Decisions, handoff.DecisionStop)
+				q.Shown.Handoff = first
+				q.Shown.Decisions = append(q.Shown.Decisions, handoff.DecisionStop)
 				if tt.ends {
 					d.taken = func() {
 						_, w := r.caller(ladderCaller).registry.find(first)
@@ -153,7 +153,7 @@ func TestStoppedAtAQuestion(t *testing.T) {
 						synctest.Wait()
 					}
 				}
-				err := r.caller(ladderCaller).decide(t.Context(), "q", decided{decision: handoff.DecisionStop})
+				err := r.caller(ladderCaller).decide(t.Context(), "q", handoff.Decided{Decision: handoff.DecisionStop})
 				if handoff.CodeOf(err) != tt.code {
 					t.Errorf("error %v", err)
 				}
