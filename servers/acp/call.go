@@ -61,15 +61,8 @@ func (c *call) merge(u *update) (printed string) {
 	case c.ToolKind == "execute" && c.Status == "in_progress" && strings.HasPrefix(text, c.printed):
 		printed = text[len(c.printed):]
 	}
-	c.printed = keepEnd(c.printed + printed)
+	c.printed = handoff.Tail(c.printed+printed, maxOutput)
 	return printed
-}
-
-func keepEnd(text string) string {
-	if len(text) > maxOutput {
-		text = strings.ToValidUTF8(text[len(text)-maxOutput:], "")
-	}
-	return text
 }
 
 // text is the text of its content.
@@ -196,7 +189,7 @@ func (c *call) result() (output string, exit *int) {
 	if c.printed != "" {
 		output = c.printed
 	}
-	return keepEnd(output), exit
+	return handoff.Tail(output, maxOutput), exit
 }
 
 // changes are the edits of files that were told as texts.

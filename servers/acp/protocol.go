@@ -77,8 +77,6 @@ type capabilities struct {
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
 	Info struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
 		Version string `json:"version"`
 	} `json:"agentInfo"`
 	Meta struct {
@@ -281,7 +279,6 @@ type permissionParams struct {
 
 type permissionOption struct {
 	ID   string `json:"optionId"`
-	Name string `json:"name"`
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
@@ -299,7 +296,6 @@ type elicitParams struct {
 	Message string `json:"message"`
 	Schema  struct {
 		Properties map[string]property `json:"properties"`
-		Required   []string            `json:"required"`
 	} `json:"requestedSchema"`
 }
 

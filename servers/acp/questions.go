@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,6 @@ type wireQuestion struct {
 	options []permissionOption // of a permission
 	form    []asked            // of an elicitation
 	elicits bool               // it is an elicitation
-	taken   bool               // an answer is on its way
 }
 
 // openQuestion is one that nobody has answered.
@@ -166,7 +166,7 @@ func (q *wireQuestion) reply(d handoff.Decision) any {
 	if q.elicits {
 		switch d {
 		case handoff.DecisionAccept:
-			return elicited{Action: "accept", Content: map[string]any{}}
+			return elicited{Action: "accept"}
 		case handoff.DecisionDecline:
 			return elicited{Action: "decline"}
 		}
@@ -203,24 +203,26 @@ func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 		}
 		if !slices.Contains([]string{"string", "boolean", "integer", "number"}, of.Type) {
 			q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
-			return q, wire
+			return q, wireQuestion{elicits: true}
 		}
 		one := asked{key: key, of: of}
 		if _, is := p.Schema.Properties[key+"_custom"]; is {
 			one.custom = key + "_custom"
 		}
 		wire.form = append(wire.form, one)
-		q.Asks = append(q.Asks, one.words(p.Message, len(p.Schema.Properties)))
+	}
+	for _, one := range wire.form {
+		q.Asks = append(q.Asks, one.words(p.Message, len(wire.form) == 1))
 	}
 	q.Kind, q.Words = handoff.QuestionInput, true
 	return q, wire
 }
 
-// words is the question as people are asked it.
-func (a *asked) words(message string, among int) handoff.Ask {
+// words is the question as people are asked it: by the message where it is the only one, else by what it is called.
+func (a *asked) words(message string, alone bool) handoff.Ask {
 	ask := handoff.Ask{Text: message}
-	if among > 2 { // more than one question and its other words
-		ask.Text = strings.TrimSpace(a.of.Title + ": " + a.of.Description)
+	if !alone {
+		ask.Text = strings.Trim(cmp.Or(a.of.Title, a.key)+": "+a.of.Description, ": ")
 	}
 	for _, o := range a.of.OneOf {
 		ask.Options = append(ask.Options, cmp.Or(o.Title, o.Const))
@@ -232,8 +234,24 @@ func (a *asked) words(message string, among int) handoff.Ask {
 	return ask
 }
 
+// filled is the form with words in it, a line for each question; false: they do not fit.
+func (q *wireQuestion) filled(words string) (form map[string]any, fits bool) {
+	lines := []string{strings.TrimSpace(words)}
+	if len(q.form) > 1 {
+		lines = strings.Split(lines[0], "\n")
+	}
+	form, fits = map[string]any{}, len(q.form) > 0 && len(lines) == len(q.form)
+	for i := 0; fits && i < len(lines); i++ {
+		fits = q.form[i].fill(form, strings.TrimSpace(lines[i]))
+	}
+	return form, fits
+}
+
 // fill puts the answer to one question into the form; false: it does not fit.
 func (a *asked) fill(form map[string]any, line string) bool {
+	if line == "" {
+		return false
+	}
 	for _, o := range a.of.OneOf {
 		if strings.EqualFold(o.Title, line) || strings.EqualFold(o.Const, line) {
 			form[a.key] = o.Const
@@ -247,8 +265,6 @@ func (a *asked) fill(form map[string]any, line string) bool {
 		}
 	}
 	switch {
-	case line == "":
-		return false
 	case a.custom != "":
 		form[a.custom] = line
 		return true
@@ -257,12 +273,14 @@ func (a *asked) fill(form map[string]any, line string) bool {
 	case a.of.Type == "boolean":
 		form[a.key] = strings.EqualFold(line, "yes")
 		return strings.EqualFold(line, "yes") || strings.EqualFold(line, "no")
-	case a.of.Type == "integer", a.of.Type == "number":
-		n, err := strconv.ParseFloat(line, 64)
-		if form[a.key] = n; a.of.Type == "integer" {
-			form[a.key] = int64(n)
-		}
+	case a.of.Type == "integer":
+		n, err := strconv.ParseInt(line, 10, 64)
+		form[a.key] = n
 		return err == nil
+	case a.of.Type == "number":
+		n, err := strconv.ParseFloat(line, 64)
+		form[a.key] = n
+		return err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) // which JSON has no words for
 	}
 	form[a.key] = line
 	return true
@@ -276,7 +294,6 @@ func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
 	if !ok {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	q.Wire.taken = true
 	return q, nil
 }
 
@@ -284,7 +301,6 @@ func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
 func (s *session) unclaim(q *openQuestion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q.Wire.taken = false
 	s.questions.GiveBack(q)
 }
 
@@ -293,7 +309,7 @@ func (s *session) unclaim(q *openQuestion) {
 func (s *session) closeLocked(match func(*openQuestion) bool, refuse bool) {
 	for _, q := range s.questions.Close(func(q *openQuestion) bool {
 		is := match(q)
-		if is && refuse && !q.Wire.taken {
+		if is && refuse && !q.Taken {
 			s.conn.peer.AnswerSoon(q.Wire.id, q.Wire.reply(handoff.DecisionStop))
 		}
 		return is
@@ -338,15 +354,7 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 	if err != nil {
 		return err
 	}
-	lines := []string{strings.TrimSpace(words)}
-	if len(q.Wire.form) > 1 {
-		lines = strings.Split(lines[0], "\n")
-	}
-	form := map[string]any{}
-	fits := len(q.Wire.form) > 0 && len(lines) == len(q.Wire.form)
-	for i := 0; fits && i < len(lines); i++ {
-		fits = q.Wire.form[i].fill(form, strings.TrimSpace(lines[i]))
-	}
+	form, fits := q.Wire.filled(words)
 	if !fits {
 		a.session.unclaim(q)
 		return handoff.Fault(handoff.CodeMalformed, "each question needs an answer, one on a line", "")

@@ -14,8 +14,8 @@ const maxQuestions = 64
 type Open[Wire any] struct {
 	handoff.Question
 	Wire  Wire
+	Taken bool // an answer is on its way; changed by Take and GiveBack
 	told  bool // whoever follows the turn knows of it
-	taken bool // an answer is on its way
 }
 
 // Questions are the open questions of one thread. The zero value has none.
@@ -99,12 +99,12 @@ func (s *Questions[Wire]) Len() int { return len(s.open) }
 // Take gives a question that was told to the one who answers it. Nobody else gets it until it is given back.
 func (s *Questions[Wire]) Take(id handoff.QuestionID) (*Open[Wire], bool) {
 	i := s.index(id)
-	if i < 0 || !s.open[i].told || s.open[i].taken {
+	if i < 0 || !s.open[i].told || s.open[i].Taken {
 		return nil, false
 	}
-	s.open[i].taken = true
+	s.open[i].Taken = true
 	return s.open[i], true
 }
 
 // GiveBack returns a question whose answer certainly never left.
-func (s *Questions[Wire]) GiveBack(q *Open[Wire]) { q.taken = false }
+func (s *Questions[Wire]) GiveBack(q *Open[Wire]) { q.Taken = false }
