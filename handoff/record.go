@@ -100,6 +100,12 @@ func (r Record) NotBegun() bool {
 // took them has its own.
 func (r Record) Added() bool { return r.Why == WhyAdded && r.Outcome == OutcomeResult }
 
+// Declined reports whether a person, or nobody in time, said no to what the work asked for last.
+func (r Record) Declined() bool {
+	n := len(r.Answers)
+	return n > 0 && (r.Answers[n-1].Decision == DecisionDecline || r.Answers[n-1].Decision == DecisionStop)
+}
+
 // Clone returns a record that shares nothing that changes.
 func (r *Record) Clone() Record {
 	c := *r

@@ -63,9 +63,7 @@ func briefOf(r handoff.Record) brief {
 		}
 	}
 	b.Tests, b.Edits = handoff.TestsOf(r.Items), editsOf(r.Items)
-	if n := len(r.Answers); n > 0 {
-		b.Declined = r.Answers[n-1].Decision == handoff.DecisionDecline || r.Answers[n-1].Decision == handoff.DecisionStop
-	}
+	b.Declined = r.Declined()
 	if n := len(r.Items); n > 0 && r.Outcome == "" {
 		b.Step = &step{Kind: r.Items[n-1].Kind, Text: handoff.Clip(r.Items[n-1].Text, maxStep)}
 	}

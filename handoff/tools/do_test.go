@@ -170,6 +170,11 @@ func TestStatusWords(t *testing.T) {
 	untitled.Title = ""
 	unbegun := ended(time.Second)
 	unbegun.Title, unbegun.Prompt = "", "check the backups"
+	tested := ended(time.Second)
+	tested.Title, tested.Outcome = "Auth refactor", handoff.OutcomeResult
+	tested.Items = []handoff.RecordItem{{Kind: handoff.ItemCommand, Text: "go test ./...", Exit: new(1)}}
+	declined := tested
+	declined.Answers = []handoff.RecordAnswer{{Decision: handoff.DecisionDecline}}
 	asked := []handoff.RecordQuestion{{Handoff: "h", Server: "bigpc", Label: "q1"}}
 	tests := map[string]struct {
 		rec       handoff.Record
@@ -196,6 +201,10 @@ func TestStatusWords(t *testing.T) {
 			"Nothing is running. Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},
 		"never began": {unbegun, nil,
 			"Nothing is running. Lately one thing ended: check the backups on bigpc, failed just now."},
+		"tests fail": {tested, nil,
+			"Nothing is running. Lately one thing ended: Auth refactor on bigpc, tests fail just now."},
+		"declined": {declined, nil,
+			"Nothing is running. Lately one thing ended: Auth refactor on bigpc, declined just now."},
 		"paused":      {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},
 		"begun since": {begun, nil, "Nothing is running."},
 		"long ended":  {ended(2 * time.Hour), nil, "Nothing is running."},

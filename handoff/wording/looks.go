@@ -127,7 +127,7 @@ func (l Language) StatusSummary(
 			continue
 		}
 		list = append(list, l.say("status.item", "title", l.TitleOf(rec), "server", rec.Server,
-			"how", l.how(rec.Outcome), "ago", l.Ago(now, *rec.EndedAt)))
+			"how", l.how(rec), "ago", l.Ago(now, *rec.EndedAt)))
 	}
 	if list != nil {
 		say = append(say, l.say("status.ended", "n", l.things(len(list)), "list", strings.Join(list, "; ")))

@@ -31,12 +31,13 @@ func TestSummariesThatAreSaid(t *testing.T) {
 	}
 	away := English.AwaySummary([]handoff.Record{
 		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "All pass."},
-		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "Pushed."},
+		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "One fails.",
+			Items: []handoff.RecordItem{{Kind: handoff.ItemCommand, Text: "go test ./...", Exit: new(1)}}},
 		{Server: "laptop", Outcome: handoff.OutcomeFailed, Spoken: "The work on laptop failed."},
 	}, time.Time{})
 	lead, quote := SplitMessage(away)
 	if !strings.HasPrefix(lead, "While you were away, two things finished, one failed.") ||
-		quote != "bigpc, done: All pass.\nbigpc, done: Pushed.\nlaptop, failed: The work on laptop failed." {
+		quote != "bigpc, done: All pass.\nbigpc, tests fail: One fails.\nlaptop, failed: The work on laptop failed." {
 		t.Errorf("away: %q %q", lead, quote)
 	}
 	paused := handoff.Record{ID: "h-2", Server: "bigpc", Outcome: handoff.OutcomeCancelled, Prompt: "then push",

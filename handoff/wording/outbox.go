@@ -49,7 +49,7 @@ func (l Language) tally(
 			how = unbegun
 		}
 		counts[how]++
-		detail := l.say("tally.line", "server", rec.Server, "how", l.how(how),
+		detail := l.say("tally.line", "server", rec.Server, "how", l.how(rec),
 			"said", handoff.Clip(say(rec), maxQuote/len(records)))
 		if rec.NotBegun() {
 			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID,
@@ -92,17 +92,25 @@ func (l Language) counted(o handoff.Outcome, n int, first bool) string {
 	return l.plural("tally.unknown", n, "n", number)
 }
 
-// how says an outcome in a word.
-func (l Language) how(o handoff.Outcome) string {
-	switch o {
+// how says in a word how work ended. What is done is not done well where the tests that it ran last failed, or where
+// what it asked for was declined: the page and the terminal say the same.
+func (l Language) how(rec handoff.Record) string {
+	if rec.NotBegun() {
+		return l.say("how.not_begun")
+	}
+	switch rec.Outcome {
 	case handoff.OutcomeResult:
+		switch {
+		case rec.Declined():
+			return l.say("how.declined")
+		case handoff.TestsOf(rec.Items) == handoff.TestsFailed:
+			return l.say("how.tests_fail")
+		}
 		return l.say("how.done")
 	case handoff.OutcomeInterrupted, handoff.OutcomeCancelled:
 		return l.say("how.stopped")
 	case handoff.OutcomeFailed:
 		return l.say("how.failed")
-	case unbegun:
-		return l.say("how.not_begun")
 	}
 	return l.say("how.unknown")
 }
