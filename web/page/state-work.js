@@ -214,8 +214,9 @@ function inTurn(open) {
 /**
  * The work as it is listed, as far as it has all of some words: what is not finished, newest first, what waits below
  * what it waits for, then the finished by session, { key, server, title, items }, the session whose work ended last
- * first. What an agent asked for stands below that agent's work, finished or not; work that is not finished never
- * stands among the finished. `under` has the ids of what stands so. `parts` is what `attached` gives.
+ * first. What an agent asked for stands below that agent's work, finished or not. Where it runs on when that work has
+ * ended, both stand below what a person asked for, above the finished. `under` has the ids of what stands below other
+ * work. `parts` is what `attached` gives.
  */
 export function listed(work, words = "", parts = attached(work)) {
   const within = new Set([...parts.values()].flatMap((p) => [...p.added, ...p.tries]));
@@ -226,12 +227,13 @@ export function listed(work, words = "", parts = attached(work)) {
   const open = inTurn(found.filter((r) => !over(r)));
   const done = found.filter(over).sort((a, b) => (endOf(a) < endOf(b) ? 1 : endOf(a) > endOf(b) ? -1 : 0));
   const byId = new Map(found.map((r) => [r.id, r]));
-  const asked = Map.groupBy([...open, ...done].filter((r) => byId.has(r.parent) && (over(r) || !over(byId.get(r.parent)))), (r) => r.parent);
+  const asked = Map.groupBy([...open, ...done].filter((r) => byId.has(r.parent)), (r) => r.parent);
   const under = new Set([...asked.values()].flat().map((r) => r.id));
   const withAsked = (r) => [r, ...(asked.get(r.id) ?? []).flatMap(withAsked)];
-  const groups = Map.groupBy(done.filter((r) => !under.has(r.id)), sessionOf);
+  const [finished, goesOn] = [true, false].map((all) => done.filter((r) => !under.has(r.id) && withAsked(r).every(over) === all));
+  const groups = Map.groupBy(finished, sessionOf);
   return {
-    all, under, open: open.filter((r) => !under.has(r.id)).flatMap(withAsked),
+    all, under, open: [...open.filter((r) => !under.has(r.id)), ...goesOn].flatMap(withAsked),
     groups: [...groups].map(([key, own]) => ({ key, server: own[0].server, title: own.find((r) => r.title)?.title ?? "", items: own.flatMap(withAsked) })),
   };
 }
