@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"switchboard/servers"
+	"switchboard/sessions/redis"
 )
 
 // A checker looks at settings as a whole, after they were put together, and fills in what they lead to.
@@ -76,10 +77,15 @@ func (c *checker) all() {
 	}
 }
 
-// redis never quotes the address: it may have a password in it. What is no address is told by who opens it.
+// redis never quotes the address: it may have a password in it.
 func (c *checker) redis() {
-	u, err := url.Parse(c.s.Redis.Reveal())
+	address := c.s.Redis.Reveal()
+	u, err := url.Parse(address)
+	if address != "" {
+		err = redis.CheckURL(address)
+	}
 	if err != nil {
+		c.bad("redis", "%v", err)
 		return
 	}
 	plainly := ""
@@ -259,7 +265,6 @@ func (c *checker) model() {
 		text, err := c.variable(m.KeyEnv)()
 		if err != nil {
 			c.bad("model.key_env", "%v", err)
-			return
 		}
 		m.Key = newSecret(text)
 	}

@@ -41,7 +41,7 @@ func shapeProblems() []problemCase {
 		{"text", "hello\n", []string{"switchboard.yaml:1:1: the file must be names and values, not text"}},
 		{"two documents", "listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n",
 			[]string{"switchboard.yaml:3:7: a second document: everything belongs into one"}},
-		{"twice", "redis: a\nredis: b\n", []string{"switchboard.yaml:2:1: redis is there twice"}},
+		{"twice", "redis: redis://127.0.0.1\nredis: redis://127.0.0.2\n", []string{"switchboard.yaml:2:1: redis is there twice"}},
 		{"anchor", "redis: &a b\nlisten: *a\n", []string{
 			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
 			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
@@ -261,6 +261,14 @@ func mannerProblems() []problemCase {
 			[]string{
 				"switchboard.yaml:1:19: notify.webhook: has a user name in it; a token belongs into token_file or token_env",
 				"switchboard.yaml:1:71: notify.allow_plaintext: goes with http:// addresses only"}},
+		{"no redis", "redis: http://u:s3cret@cache.example.com\nbogus: 1\n", []string{
+			"switchboard.yaml:1:8: redis: the URL is not one of a Redis: write redis://…",
+			`switchboard.yaml:2:1: unknown key "bogus"; …`}},
+		{"a password in no redis", "redis: redis://u:s3/cret@cache.example.com:6379/0\n", []string{
+			"switchboard.yaml:1:8: redis: the URL is not one of a Redis: write redis://…"}},
+		{"model without key", "model: {url: 'http://x', key_env: NOT_THERE}\n", []string{
+			"switchboard.yaml:1:14: model.url: must be the address of a Realtime server, such as …",
+			"switchboard.yaml:1:35: model.key_env: the environment has no NOT_THERE"}},
 		{"redis in the clear", "redis: redis://u:s3cret@cache.example.com:6379/0\n", []string{
 			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"by a sentinel in the clear", "redis: redis://127.0.0.1:26379/0?master_name=main\n", []string{

@@ -203,11 +203,23 @@ func failoverOptions(o *goredis.FailoverOptions) *goredis.FailoverOptions {
 	return o
 }
 
+// errNoURL says how the address of a Redis is written, and quotes none.
+var errNoURL = errors.New("the URL is not one of a Redis: " +
+	"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
+
+// CheckURL reports what is wrong with an address as [Open] takes it, without quoting it. It connects to nothing.
+func CheckURL(address string) error {
+	var e engine
+	if e.dial(address) != nil {
+		return errNoURL
+	}
+	return e.client.Close()
+}
+
 // connect connects to the Redis of a URL.
 func (e *engine) connect(ctx context.Context, address string) error {
-	if err := e.dial(address); err != nil { // its text may quote the password
-		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(address), "the URL is not one of a Redis: "+
-			"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
+	if e.dial(address) != nil { // its text may quote the password
+		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(address), errNoURL.Error())
 	}
 	if err := e.greet(ctx); err != nil {
 		_ = e.client.Close() // nothing was written yet
