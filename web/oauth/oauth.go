@@ -140,7 +140,7 @@ func (s *Server) ServeDocument(w http.ResponseWriter, r *http.Request) {
 		BearerMethodsSupported: []string{"header"}, ResourceName: "Switchboard",
 	}
 	if r.URL.Path == serverPath {
-		document = oauthex.AuthServerMeta{
+		document = serverDocument{AuthServerMeta: oauthex.AuthServerMeta{
 			Issuer: s.cfg.Issuer, AuthorizationEndpoint: s.cfg.Issuer + authorizePath, TokenEndpoint: s.cfg.Issuer + tokenPath,
 			ScopesSupported: []string{
 				Scope,
@@ -148,9 +148,16 @@ func (s *Server) ServeDocument(w http.ResponseWriter, r *http.Request) {
 			GrantTypesSupported:               []string{"authorization_code", "refresh_token"},
 			TokenEndpointAuthMethodsSupported: []string{"none"}, CodeChallengeMethodsSupported: []string{"S256"},
 			ClientIDMetadataDocumentSupported: true, AuthorizationResponseIssParameterSupported: true,
-		}
+		}}
 	}
 	answer(w, http.StatusOK, document)
+}
+
+// A serverDocument describes the server (RFC 8414). It has no keys, and so no address of them: an empty one would be an
+// address to strict clients.
+type serverDocument struct {
+	oauthex.AuthServerMeta
+	NoKeys string `json:"jwks_uri,omitempty"`
 }
 
 // answer sends JSON that nobody keeps.

@@ -91,7 +91,7 @@ func TestDocuments(t *testing.T) {
 			`"bearer_methods_supported":["header"],"resource_name":"Switchboard"}`,
 		"/.well-known/oauth-authorization-server": `{"issuer":"https://bigpc.example",` +
 			`"authorization_endpoint":"https://bigpc.example/oauth/authorize","token_endpoint":"https://bigpc.example/oauth/token",` +
-			`"jwks_uri":"","scopes_supported":["switchboard"],"response_types_supported":["code"],"response_modes_supported":["query"],` +
+			`"scopes_supported":["switchboard"],"response_types_supported":["code"],"response_modes_supported":["query"],` +
 			`"grant_types_supported":["authorization_code","refresh_token"],"token_endpoint_auth_methods_supported":["none"],` +
 			`"code_challenge_methods_supported":["S256"],"client_id_metadata_document_supported":true,` +
 			`"authorization_response_iss_parameter_supported":true}`,
