@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -205,7 +206,8 @@ func (e entry) request(w *world, s *Server) *http.Request {
 	r := httptest.NewRequest(e.method, "/", http.NoBody)
 	r.URL.Path = e.path
 	r.Host, r.RemoteAddr = e.host, "127.0.0.1:40000"
-	r = r.WithContext(withLocal(r.Context(), "192.0.2.1:8080"))
+	here := net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:8080")) // our end, as net/http tells it
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(here)))
 	if e.tls {
 		r.TLS = &tls.ConnectionState{}
 	}

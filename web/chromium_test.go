@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -73,4 +75,26 @@ func loggedIn(t *testing.T, w *world, width, height int64, adjust func(*Config))
 	p := openTab(t, startChromium(t, true), width, height)
 	p.loggedIn(base)
 	return p
+}
+
+// waitFor waits until something happens.
+func waitFor(t *testing.T, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !happened(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never happened")
+		}
+	}
+}
+
+// holding holds back what is read at a path until it may be told.
+func holding(path string, told <-chan struct{}) func(http.Handler) http.Handler {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && r.URL.Path == path {
+				<-told
+			}
+			h.ServeHTTP(rw, r)
+		})
+	}
 }

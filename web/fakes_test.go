@@ -437,8 +437,8 @@ func serveOn(t *testing.T, h *http.Server, l net.Listener) {
 	})
 }
 
-// ask sends one request with the owner's key to a server in memory.
-func ask(s *Server, method, target, body string, adjust func(*http.Request)) *httptest.ResponseRecorder {
+// ask sends one request with the owner's key to a server in memory, or to one of its other entrances.
+func ask(s http.Handler, method, target, body string, adjust func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
 	r.RemoteAddr = "127.0.0.1:40000"
@@ -473,4 +473,15 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// given are the headers that have a value; they come in pairs.
+func given(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			h.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return h
 }

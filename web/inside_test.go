@@ -10,15 +10,6 @@ import (
 // brought counts, a wrong one too; and what a request itself says never brings it inside.
 func TestInside(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
-	get := func(h http.Handler, key string) int {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://control/fleet/servers", nil)
-		if key != "" {
-			r.Header.Set("Authorization", "Bearer "+key)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w.Code
-	}
 	for _, tc := range []struct {
 		name string
 		from http.Handler
@@ -31,18 +22,26 @@ func TestInside(t *testing.T) {
 		{"inside as nobody", s.Inside("nobody"), "", http.StatusUnauthorized},
 		{"outside", s, "", http.StatusForbidden}, // of that Host
 	} {
-		if got := get(tc.from, tc.key); got != tc.want {
-			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		if got := ask(tc.from, http.MethodGet, "/fleet/servers", "", atControl(tc.key)); got.Code != tc.want {
+			t.Errorf("%s: %d, want %d", tc.name, got.Code, tc.want)
 		}
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/login/code", nil)
 	if g, err := s.auth.insider(r); err == nil {
 		t.Errorf("somebody is inside by nothing: %+v", g)
 	}
-	w := httptest.NewRecorder()
-	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://control/login/code", nil)
-	s.Inside("owner").ServeHTTP(w, r)
-	if w.Code != http.StatusForbidden { // which only a login makes
-		t.Errorf("who is inside counts as the page: %d %s", w.Code, w.Body)
+	// A code is what only a login makes.
+	if got := ask(s.Inside("owner"), http.MethodPost, "/login/code", "", atControl("")); got.Code != http.StatusForbidden {
+		t.Errorf("who is inside counts as the page: %d %s", got.Code, got.Body)
+	}
+}
+
+// atControl makes a request one for the host of the verbs, with a key or without: "".
+func atControl(key string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Host = "control"
+		if r.Header.Set("Authorization", "Bearer "+key); key == "" {
+			r.Header.Del("Authorization")
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -49,13 +48,10 @@ func TestJoining(t *testing.T) {
 		cfg.Keys, cfg.Address = keys, func() string { return "http://127.0.0.1:8080/" }
 	})
 	ask := func(h http.Handler, host, method, path, key string) (int, string) {
-		r := httptest.NewRequestWithContext(t.Context(), method, "http://"+host+path, strings.NewReader(`{"name":"mini"}`))
-		r.Header.Set("Content-Type", "application/json")
-		if key != "" {
-			r.Header.Set("Authorization", "Bearer "+key)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := ask(h, method, path, `{"name":"mini"}`, func(r *http.Request) {
+			atControl(key)(r)
+			r.Host = host
+		})
 		return w.Code, w.Body.String()
 	}
 	for _, route := range []struct {
@@ -111,13 +107,10 @@ func TestLine(t *testing.T) {
 		{"", "websocket", 1}, {"http://evil.example", "websocket", 0}, {"http://127.0.0.1:8080", "websocket", 0}, {"", "", 0},
 	} {
 		took = 0
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://tunnel.example:9/node", nil)
-		for name, value := range map[string]string{"Origin": row.origin, "Upgrade": row.upgrade} {
-			if value != "" {
-				r.Header.Set(name, value)
-			}
-		}
-		s.ServeHTTP(httptest.NewRecorder(), r)
+		ask(s, http.MethodGet, "/node", "", func(r *http.Request) {
+			r.Host = "tunnel.example:9"
+			r.Header = given("Origin", row.origin, "Upgrade", row.upgrade)
+		})
 		if took != row.want {
 			t.Errorf("origin %q, upgrade %q: taken %d times, want %d", row.origin, row.upgrade, took, row.want)
 		}

@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 )
 
@@ -14,16 +13,7 @@ func TestListsArePacked(t *testing.T) {
 	w := newScene()
 	s := newServer(t, w, nil)
 	ask := func(method, path, encoding string) *http.Response {
-		t.Helper()
-		r := httptest.NewRequest(method, path, nil)
-		r.Host = "127.0.0.1:8080"
-		r.Header.Set("Authorization", "Bearer "+ownerKey)
-		if encoding != "" {
-			r.Header.Set("Accept-Encoding", encoding)
-		}
-		got := httptest.NewRecorder()
-		s.ServeHTTP(got, r)
-		return got.Result()
+		return ask(s, method, path, "", func(r *http.Request) { r.Header.Set("Accept-Encoding", encoding) }).Result()
 	}
 	var plain, packed struct{ Items []brief }
 	if err := json.NewDecoder(ask("GET", "/fleet/handoffs", "").Body).Decode(&plain); err != nil {

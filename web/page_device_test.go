@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
@@ -55,14 +54,7 @@ func TestPageAddsADevice(t *testing.T) {
 func TestPageSettingsStandStill(t *testing.T) {
 	t.Parallel()
 	told := make(chan struct{})
-	_, base := serveBehind(t, newWorld(), nil, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet && r.URL.Path == "/login" {
-				<-told
-			}
-			h.ServeHTTP(rw, r)
-		})
-	})
+	_, base := serveBehind(t, newWorld(), nil, holding("/login", told))
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.Click("Settings")

@@ -107,11 +107,7 @@ func TestPageShowsACallElsewhere(t *testing.T) {
 	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.find((e) => e.item).item }), far.say({ type: "response.output_text.done", item_id: "a1", text: "Good day." }), true)`)
 	p.Until(`[...other.document.querySelectorAll(".line-text")].map((e) => e.textContent).join(" ") === "Hello there. Good day."`)
 	p.Until(`other.document.querySelector("#status-text").textContent === "Not in a call"`)
-	waitFor(t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.desk.said) == 2
-	})
+	w.hears(t, 2)
 	eval[bool](p, `(other.close(), true)`)
 	p.quiet()
 }

@@ -34,6 +34,19 @@ func workedYesterday(w *world) {
 	}
 }
 
+// hears waits until the history has so many lines, and holds that the last one is what was said.
+func (w *world) hears(t *testing.T, n int, last ...string) {
+	t.Helper()
+	var said []sessions.Said
+	waitFor(t, func() bool {
+		w.change(func(w *world) { said = w.desk.said })
+		return len(said) >= n
+	})
+	if len(said) != n || len(last) > 0 && said[n-1].Text != last[0] {
+		t.Errorf("said: %+v, want %d lines, the last %q", said, n, last)
+	}
+}
+
 // What is said and heard becomes history, which is found by words, saved, turned off and deleted.
 func TestPageHistory(t *testing.T) {
 	t.Parallel()
@@ -43,11 +56,7 @@ func TestPageHistory(t *testing.T) {
 	p.Until(`far.types() === "session.update conversation.item.create response.create"`)
 	eval[bool](p, `(far.say({ type: "response.output_text.done", item_id: "a1", text: "Good morning to you." }), true)`)
 	w.logged(t, "said owner")
-	waitFor(t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.desk.said) == 2
-	})
+	w.hears(t, 2)
 	p.Click("History")
 	p.Until(`document.querySelectorAll("#history .past-line").length === 2 && document.querySelectorAll("#history .day").length === 2`)
 	for _, text := range []string{"Good morning to you.", "auth refactor", "Run the tests.", "Done"} {
@@ -73,11 +82,7 @@ func TestPageHistory(t *testing.T) {
 	eval[bool](p, `(far.say({ type: "response.output_text.done", item_id: "a2", text: "A secret." }), true)`)
 	p.Until(`document.querySelector("#transcript").textContent.includes("A secret.")`)
 	eval[bool](p, `(document.querySelector("#history input[type=checkbox]").click(), far.say({ type: "response.output_text.done", item_id: "a3", text: "No secret." }), true)`)
-	waitFor(t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.desk.said) == 3 && w.desk.said[2].Text == "No secret."
-	})
+	w.hears(t, 3, "No secret.")
 	p.Click("Delete conversation…")
 	p.Until(`document.querySelector("#confirm").open && document.activeElement.textContent === "Cancel"`)
 	p.Press("\x1b")

@@ -290,14 +290,7 @@ func TestPageWaitsForTheWork(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	told := make(chan struct{})
-	_, base := serveBehind(t, w, nil, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet && r.URL.Path == "/fleet/handoffs" {
-				<-told
-			}
-			h.ServeHTTP(rw, r)
-		})
-	})
+	_, base := serveBehind(t, w, nil, holding("/fleet/handoffs", told))
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.Do(atFirst(watchDevice))
 	p.open(base)

@@ -72,12 +72,10 @@ func TestForwarded(t *testing.T) {
 			w, n := newWorld(), &neighbours{here: []string{"owner"}}
 			w.limited = true
 			s := newServer(t, w, func(c *Config) { c.Peers = n })
-			r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), tt.method, tt.path, strings.NewReader(tt.body))
-			r.Host = "127.0.0.1:8080"
-			r.Header.Set("Authorization", "Bearer "+tt.key)
-			r.Header.Set(insideHeader, "owner") // nobody believes that
-			rec := httptest.NewRecorder()
-			s.ServeHTTP(rec, r)
+			rec := ask(s, tt.method, tt.path, tt.body, func(r *http.Request) {
+				r.Header.Set("Authorization", "Bearer "+tt.key)
+				r.Header.Set(insideHeader, "owner") // nobody believes that
+			})
 			if got := strings.TrimSpace(strings.Join(n.served, "; ")); got != tt.want || rec.Code != tt.status {
 				t.Errorf("%d, the others served %.200q", rec.Code, got)
 			}
@@ -90,13 +88,7 @@ func TestForwardedGivenBack(t *testing.T) {
 	w, n := newWorld(), &neighbours{fault: handoff.Fault(handoff.CodeOverloaded, "Switchboard", "")}
 	s := newServer(t, w, func(c *Config) { c.Peers = n })
 	ask := func() *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), http.MethodPost, "/fleet/handoffs",
-			strings.NewReader(`{"server":"bigpc","prompt":"run the tests"}`))
-		r.Host = "127.0.0.1:8080"
-		r.Header.Set("Authorization", "Bearer "+ownerKey)
-		rec := httptest.NewRecorder()
-		s.ServeHTTP(rec, r)
-		return rec
+		return ask(s, http.MethodPost, "/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`, nil)
 	}
 	if rec := ask(); rec.Code != http.StatusServiceUnavailable || len(w.log()) > 0 {
 		t.Errorf("%d %v", rec.Code, w.log())
@@ -149,22 +141,16 @@ func TestForwardedIsLetInByItsKey(t *testing.T) {
 			if tt.key == "login" {
 				tt.key = tokenFor(w, "127.0.0.1:8080")
 			}
-			r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), http.MethodGet, "/fleet/servers", nil)
-			r.Host = tt.host
-			for name, value := range map[string]string{"Origin": tt.origin, insideHeader: tt.inside} {
-				if value != "" {
-					r.Header.Set(name, value)
-				}
-			}
-			if tt.key != "" {
-				r.Header.Set("Authorization", "Bearer "+tt.key)
-			}
 			var h http.Handler = s
 			if tt.forwarded {
 				h = s.Forwarded()
 			}
-			rec := httptest.NewRecorder()
-			h.ServeHTTP(rec, r)
+			rec := ask(h, http.MethodGet, "/fleet/servers", "", func(r *http.Request) {
+				r.Host, r.Header = tt.host, given("Origin", tt.origin, insideHeader, tt.inside)
+				if tt.key != "" {
+					r.Header.Set("Authorization", "Bearer "+tt.key)
+				}
+			})
 			if rec.Code != tt.want {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
@@ -244,17 +230,9 @@ func TestDrainEndsListening(t *testing.T) {
 func TestDrainedConnections(t *testing.T) {
 	w, n := newWorld(), &neighbours{here: []string{"owner"}}
 	s := newServer(t, w, func(c *Config) { c.Peers = n })
-	closes := func(path string) string {
-		r := httptest.NewRequestWithContext(withLocal(t.Context(), "127.0.0.1:8080"), http.MethodGet, path, nil)
-		r.Host = "127.0.0.1:8080"
-		r.Header.Set("Authorization", "Bearer "+ownerKey)
-		rec := httptest.NewRecorder()
-		s.ServeHTTP(rec, r)
-		return rec.Header().Get("Connection")
-	}
 	for _, want := range []string{"", "close"} {
 		for _, path := range []string{"/fleet/servers", "/readyz", "/nowhere"} {
-			if got := closes(path); got != want {
+			if got := ask(s, http.MethodGet, path, "", nil).Header().Get("Connection"); got != want {
 				t.Errorf("%s: Connection is %q, not %q", path, got, want)
 			}
 		}
