@@ -128,21 +128,6 @@ func TestSharedKeys(t *testing.T) {
 	}
 }
 
-func TestOldKeysAreRemoved(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{oldKeyFile, oldCookie} {
-		write(t, filepath.Join(dir, name), "x")
-	}
-	for _, want := range []bool{true, false} {
-		if removed, err := removeOldKeys(dir); removed != want || err != nil {
-			t.Errorf("removed %v, %v", removed, err)
-		}
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left %v %v", left, err)
-	}
-}
-
 // The socket is for its user alone; a dead one is replaced, a living one is not.
 func TestControlSocket(t *testing.T) {
 	dir := t.TempDir()

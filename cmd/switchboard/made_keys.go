@@ -23,11 +23,9 @@ import (
 )
 
 const (
-	madeKeysFile = "keys"   // a line for each: SHA-256 in hex, a space, the principal
-	maxMadeKeys  = 100      // more are a mistake
-	madeKeyBytes = 24       // 32 characters
-	oldKeyFile   = "key"    // earlier versions kept the text of a key here,
-	oldCookie    = "cookie" // and what signed their cookies
+	madeKeysFile = "keys" // a line for each: SHA-256 in hex, a space, the principal
+	maxMadeKeys  = 100    // more are a mistake
+	madeKeyBytes = 24     // 32 characters
 )
 
 // A madeKey is what is kept of a key that `switchboard key` made: never its text.
@@ -224,22 +222,6 @@ func revokeKeys(ctx context.Context, in madeKeys, principal string) (n int, err 
 		}
 	}
 	return n, err
-}
-
-// removeOldKeys removes what earlier versions kept in plain text, and reports whether a key was among it.
-func removeOldKeys(dir string) (bool, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return false, fmt.Errorf("open the state directory: %w", err)
-	}
-	defer func() { _ = root.Close() }() // nothing is buffered
-	removed := root.Remove(oldKeyFile)
-	for _, err := range []error{removed, root.Remove(oldCookie)} {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("remove the key of an earlier version: %w", err)
-		}
-	}
-	return removed == nil, nil
 }
 
 // withMade returns every key that lets in: first the owner's of this machine, which no text has and which its links and

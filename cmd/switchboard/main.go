@@ -168,14 +168,7 @@ func serve(
 	p.Again = again
 	log := newLog(stderr)
 	defer func() { _ = log.Sync() }() // a terminal cannot be synced
-	removed, err := removeOldKeys(state)
-	if err != nil {
-		return err
-	}
-	if removed {
-		log.Warn("removed the key that an earlier version kept in plain text: `switchboard login` logs in, `switchboard " +
-			"key owner` makes one for programs")
-	}
+
 	if os.Getenv("GOGC") == "" { // calls that stand make next to no garbage, so a smaller headroom costs next to nothing
 		debug.SetGCPercent(25)
 	}
