@@ -19,7 +19,7 @@ func TestAttachedCall(t *testing.T) {
 	background(t, func(ctx context.Context) error { return simulator.New(simulator.Config{Hurry: 5}).Serve(ctx, l) })
 	r := start(t, func(p *plan) {
 		p.Hurry = 5
-		p.Model = modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: simulator.Name}
+		p.Model = modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: simulator.Name}
 	})
 	r.up("bigpc")
 	conn, answer, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+l.Addr().String()+"/v1/realtime?model=x", nil)

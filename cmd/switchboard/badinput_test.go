@@ -96,7 +96,7 @@ func TestWrongKey(t *testing.T) {
 // TestVoiceModelIsDown holds that a dead voice model is an HTTP error before a call begins.
 func TestVoiceModelIsDown(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.Model = modelPlan{URL: "ws://127.0.0.1:1/v1/realtime", Name: "dead"} })
+	r := start(t, func(p *plan) { p.Model = modelSettings{URL: "ws://127.0.0.1:1/v1/realtime", Name: "dead"} })
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
 	_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), r.socket(), header)
 	if err == nil || resp == nil || resp.StatusCode != http.StatusBadGateway {

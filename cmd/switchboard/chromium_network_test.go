@@ -104,7 +104,7 @@ func TestChromiumOneEndNotice(t *testing.T) {
 }
 
 // notingVoice runs a voice model that keeps what it is told, and says so.
-func notingVoice(t *testing.T) (modelPlan, func() []string) {
+func notingVoice(t *testing.T) (modelSettings, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var all []string
@@ -117,7 +117,7 @@ func notingVoice(t *testing.T) (modelPlan, func() []string) {
 			return []simulator.Move{simulator.Say{Text: "Noted: " + strings.Join(h.Texts, " ") + "."}}
 		}}})
 	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
-	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}, func() []string {
+	return modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(all)

@@ -28,7 +28,7 @@ var story = strings.Repeat("And then the fox walked on through the long and quie
 
 // clientsVoice is a voice model for clients that others wrote: it answers what [drive.cjs] says, and does what
 // [scriptedVoice] does. heard are the words of the sounds that it hears, in order.
-func clientsVoice(t *testing.T, heard ...string) modelPlan {
+func clientsVoice(t *testing.T, heard ...string) modelSettings {
 	t.Helper()
 	l := loopback(t)
 	says := func(on, words string) simulator.Step {
@@ -52,7 +52,7 @@ func clientsVoice(t *testing.T, heard ...string) modelPlan {
 		},
 	}})
 	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
-	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+	return modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 }
 
 // spokenInTurn is what a client says by voice that types everything else: a greeting, and a word into a story.

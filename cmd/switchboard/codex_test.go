@@ -143,7 +143,7 @@ func TestRealCodex(t *testing.T) {
 			state, store, voice := t.TempDir(), remembers.begin(t), scriptedVoice(t)
 			begin := func() *running {
 				return start(t, func(p *plan) {
-					p.StateDir, p.Redis, p.Model = state, store, voice
+					p.StateDir, p.Redis, p.Model = state, newSecret(store), voice
 					c.plan(p, "", "")
 				})
 			}

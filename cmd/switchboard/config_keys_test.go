@@ -47,8 +47,7 @@ func TestKeyForNumbers(t *testing.T) {
 // TestOwnersKeys: a key of the owner approves wherever it comes from, unless it says otherwise.
 func TestOwnersKeys(t *testing.T) {
 	everything := handoff.Limits{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20}
-	made, err := (&settings{Limits: defaults().Limits}).plan(t.TempDir(), notFound)
-	must(t, err)
+	made := (&settings{Limits: defaults().Limits}).withMade(nil)
 	w := file("keys:\n  - {principal: owner, key_env: A}\n  - {principal: owner, key_env: B, approve: false, instructions: false}\n")
 	w.env = map[string]string{"A": goodKey + "-a", "B": goodKey + "-b", ownerKey: goodKey}
 	s, err := w.load(t)
@@ -58,7 +57,7 @@ func TestOwnersKeys(t *testing.T) {
 		may     handoff.Instructing
 		approve handoff.Approval
 	}{
-		"this machine's": {made.Keys[0], handoff.InstructAll, handoff.ApproveAll}, "variable": {s.Access[0], handoff.InstructAll, handoff.ApproveAll},
+		"this machine's": {made[0], handoff.InstructAll, handoff.ApproveAll}, "variable": {s.Access[0], handoff.InstructAll, handoff.ApproveAll},
 		"file": {s.Access[1], handoff.InstructAll, handoff.ApproveAll}, "file, said otherwise": {s.Access[2], handoff.InstructNone, handoff.ApproveNone},
 	} {
 		if k := tt.key; k.Principal != ownerName || k.Approve != tt.approve || k.Instructions != tt.may || k.Servers != nil ||

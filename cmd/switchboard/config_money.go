@@ -34,8 +34,8 @@ func (m modelSettings) isOpenAI() bool {
 }
 
 // pagePrices are what the page is told of the model that calls have by default; nil: nobody knows, or it costs nothing.
-func pagePrices(m modelPlan) *web.Prices {
-	prices, known := m.Tariff.Of(m.Name)
+func pagePrices(m modelSettings) *web.Prices {
+	prices, known := m.tariff().Of(m.Name)
 	if !known {
 		return nil
 	}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -216,24 +214,19 @@ func TestMissingToken(t *testing.T) {
 func TestManners(t *testing.T) {
 	s, err := everythingWorld().load(t)
 	must(t, err)
-	p, err := s.plan(t.TempDir(), exec.LookPath)
-	must(t, err)
-	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour ||
-		p.Silence != 90*time.Second || p.Patience != 15*time.Minute || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
-		t.Errorf("plan %v %v %v %q", p.Updates, p.AskAgain, p.GiveUp, p.Notify.URL)
+	if s.Speech.Updates != string(handoff.LevelChatty) || s.Approvals != (approvalSettings{45e9, 3600e9}) ||
+		s.Work != (workSettings{90e9, 900e9}) || s.Notify.Webhook.Reveal() != "http://10.0.0.6/t0pic?x=y" {
+		t.Errorf("%v %v %v %q", s.Speech, s.Approvals, s.Work, s.Notify.Webhook.Reveal())
 	}
-	if token, err := p.Notify.Token(); err != nil || token != "token-9" {
+	if token, err := s.Notify.Token(); err != nil || token != "token-9" {
 		t.Errorf("token %q, %v", token, err)
 	}
 	if s, err = file("notify: {webhook: 'https://ntfy.example.com/me'}").load(t); err != nil {
 		t.Fatal(err)
 	}
-	if p, err = s.plan(t.TempDir(), exec.LookPath); err != nil {
-		t.Fatal(err)
-	}
-	if p.Updates != handoff.LevelMilestones || p.AskAgain != time.Minute || p.GiveUp != 30*time.Minute ||
-		p.Silence != 2*time.Minute || p.Patience != 30*time.Minute || p.Notify.Token != nil {
-		t.Errorf("plan %v %v %v", p.Updates, p.AskAgain, p.GiveUp)
+	if s.Speech.Updates != string(handoff.LevelMilestones) || s.Approvals != (approvalSettings{60e9, 1800e9}) ||
+		s.Work != (workSettings{120e9, 1800e9}) || s.Notify.Token != nil {
+		t.Errorf("%v %v %v", s.Speech, s.Approvals, s.Work)
 	}
 	for want, d := range map[string]span{"1m": 60e9, "45s": 45e9, "1m30s": 90e9, "2h": 7200e9, "1h30m": 5400e9,
 		"1h0m5s": 3605e9, "1.5s": 15e8} {

@@ -44,7 +44,7 @@ func TestDeployment(t *testing.T) {
 		*p, err = s.plan(state, func(string) (string, error) { return "", os.ErrNotExist })
 		must(t, err)
 		p.Listen, p.PublicURL, p.Hurry = inside, "http://"+site, 5
-		p.Media.UDP, p.Media.Advertise = "", nil
+		p.Media = mediaSettings{}
 	})
 
 	caddy(t, deployed+"Caddyfile", "SITE=http://"+site, "UPSTREAM="+inside)
@@ -156,7 +156,7 @@ func TestDeploymentOfSeveral(t *testing.T) {
 			*p, err = s.plan(state, func(string) (string, error) { return "", os.ErrNotExist })
 			must(t, err)
 			p.Listen, p.PublicURL, p.Hurry, p.Peers.Listen = inside, "http://"+site, 5, "127.0.0.1:0"
-			p.Media.UDP, p.Media.Advertise = "", nil
+			p.Media = mediaSettings{}
 		}))
 	}
 	caddy(t, several+"Caddyfile", "SITE=http://"+site, "HEALTH_HOST="+site, upstreams.String())

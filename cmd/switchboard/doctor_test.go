@@ -105,7 +105,7 @@ func TestDoctorBesideService(t *testing.T) {
 	away.visit("", []string{"another Switchboard runs at " + listen}, "--listen", listen)
 	somebodys := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
 	somebodys.r = start(t, func(p *plan) {
-		p.StateDir, p.Keys[0].Servers = filepath.Join(somebodys.env["XDG_STATE_HOME"], "switchboard"), []string{"laptop"}
+		p.StateDir, p.Access[0].Servers = filepath.Join(somebodys.env["XDG_STATE_HOME"], "switchboard"), []string{"laptop"}
 	})
 	somebodys.visit(fmt.Sprintf(machine, "bigpc"), []string{"has another machine of this name"}, "--listen", strings.TrimPrefix(somebodys.r.base, "http://"))
 	if code, out, errs := sh.run("handoff", "bigpc", "--thread", "auth", "run the tests"); code != 0 {

@@ -22,7 +22,7 @@ func TestClientSecretOutlivesARestart(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store string) {
 		dir := t.TempDir()
 		begin := func() *running {
-			return start(t, func(p *plan) { p.StateDir, p.Redis = dir, store })
+			return start(t, func(p *plan) { p.StateDir, p.Redis = dir, newSecret(store) })
 		}
 		r := begin()
 		order := `{"session":{"type":"realtime","instructions":"Speak like a pirate."}}`

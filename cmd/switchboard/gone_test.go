@@ -74,9 +74,9 @@ func TestGoneIsTold(t *testing.T) {
 	f, hook := newFarm(t), newHookEnd(t)
 	cut := newCutter(t, "bigpc", f.at["bigpc"])
 	r := start(t, func(p *plan) {
-		p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+		p.Model = modelSettings{URL: f.voice.URL, Name: "scripted"}
 		p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Own: codexAt(cut.at)}}
-		p.Notify = notifyPlan{URL: hook.URL, Token: func() (string, error) { return "t0ken", nil }}
+		p.Notify = notifySettings{Webhook: newSecret(hook.URL), Token: func() (string, error) { return "t0ken", nil }}
 		p.Gone = 1200 * time.Millisecond
 	})
 	r.up("bigpc")

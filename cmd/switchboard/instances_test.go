@@ -25,12 +25,12 @@ func TestInstances(t *testing.T) {
 		way := newCutter(t, "redis", address)
 		ways = append(ways, way)
 		all = append(all, start(t, func(p *plan) {
-			p.Redis, p.Peers = "redis://"+way.proxy.Listen+"/0", &peersPlan{Listen: "127.0.0.1:0"}
-			p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+			p.Redis, p.Peers = newSecret("redis://"+way.proxy.Listen+"/0"), peerSettings{Listen: "127.0.0.1:0"}
+			p.Model = modelSettings{URL: f.voice.URL, Name: "scripted"}
 			p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Own: codexAt(f.at["bigpc"])}}
 			assistant := web.NewKey("assistant", key)
 			assistant.NamesCallers = true
-			p.Keys = append(p.Keys, assistant)
+			p.Access = append(p.Access, assistant)
 		}))
 	}
 	ask := func(r *running, user, method, path, body string) (status int, rec record) {

@@ -43,7 +43,7 @@ type running struct {
 // start runs a whole service on loopback, simulated where the plan says nothing else.
 func start(t testing.TB, change func(*plan)) *running {
 	t.Helper()
-	p := plan{Listen: "127.0.0.1:0", StateDir: t.TempDir(), Keys: []web.Key{ownersTestKey()}}
+	p := plan{settings: settings{Listen: "127.0.0.1:0", Access: []web.Key{ownersTestKey()}}, StateDir: t.TempDir()}
 	if change != nil {
 		change(&p)
 	}

@@ -40,7 +40,7 @@ func TestDoctorTellsTheLanguage(t *testing.T) {
 func TestServiceSpeaksGerman(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	r := start(t, func(p *plan) { p.Hurry, p.StateDir, p.Language = 5, state, "de" })
+	r := start(t, func(p *plan) { p.Hurry, p.StateDir, p.Speech.Language = 5, state, "de" })
 	r.up("bigpc")
 	p := r.call()
 	p.say("Push it from bigpc")

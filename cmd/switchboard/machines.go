@@ -159,7 +159,7 @@ func invitedOf(r sessions.Record) (i joined.Invited, err error) { return i, json
 // had before there were others.
 func (s *service) machinesKey(ctx context.Context, p plan) (ed25519.PrivateKey, error) {
 	path := filepath.Join(p.StateDir, machinesKey)
-	if p.Peers == nil {
+	if !p.Peers.set() {
 		return joined.LoadKey(path)
 	}
 	own, err := os.ReadFile(path)
@@ -203,13 +203,13 @@ func (s *service) roster(
 		return nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
 	}
 	lines := cmp.Or(p.Lines, new(joined.Lines))
-	if p.Peers != nil {
+	if p.Peers.set() {
 		lines.Instance = rand.Text()
 	}
 	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, stand: stand.servers, busy: busy}
 	r.machines, err = joined.Open(ctx, joined.Config{
-		Key: key, Store: &machineStore{in: s.store, shared: p.Peers != nil}, Invited: invitations{s.store},
-		Shared: p.Peers != nil, Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
+		Key: key, Store: &machineStore{in: s.store, shared: p.Peers.set()}, Invited: invitations{s.store},
+		Shared: p.Peers.set(), Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
 	}, lines)
 	return r, err
 }

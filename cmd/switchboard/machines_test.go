@@ -95,7 +95,7 @@ func TestMachinesKey(t *testing.T) {
 	s := &service{log: zap.NewNop(), store: store}
 	defer s.close()
 	key := func(dir string) (ed25519.PrivateKey, error) {
-		return s.machinesKey(t.Context(), plan{StateDir: dir, Peers: &peersPlan{}})
+		return s.machinesKey(t.Context(), plan{StateDir: dir, settings: settings{Peers: peerSettings{Listen: "127.0.0.1:0"}}})
 	}
 	must(t, store.PutMachine(t.Context(), sessions.Machine{Key: make([]byte, 32), Name: "mini", Joined: time.Now()}))
 	if _, err := key(t.TempDir()); err == nil || !strings.Contains(err.Error(), machinesKey) {

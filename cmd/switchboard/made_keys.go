@@ -178,20 +178,17 @@ func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys
 }
 
 // letIn opens the made keys, and returns every key that lets in.
-func (s *service) letIn(ctx context.Context, p plan) ([]web.Key, error) {
+func (s *service) letIn(ctx context.Context, p plan, there *roster) ([]web.Key, error) {
 	l := s.settings
-	l.made = keysFile(p.StateDir)
+	l.there, l.made = there, keysFile(p.StateDir)
 	var err error
-	if p.Peers != nil {
+	if p.Peers.set() {
 		if l.made, err = sharedKeys(ctx, s.store, p.StateDir); err != nil {
 			return nil, err
 		}
 	}
-	if p.Settings == nil { // of a test
-		return p.Keys, nil
-	}
 	l.lets, err = l.made.read(ctx)
-	return p.Settings.withMade(l.lets), err
+	return l.first.withMade(l.lets), err
 }
 
 // makeKey makes a key for a principal, keeps its sum and returns its text, which is nowhere else.

@@ -43,7 +43,7 @@ func (more programDocuments) RoundTrip(r *http.Request) (*http.Response, error) 
 // letsIn starts a service into which programs may be let.
 func letsIn(t testing.TB, more string, change func(*plan)) *running {
 	return start(t, func(p *plan) {
-		p.OAuth, p.Documents, p.Hurry = true, programDocuments(more), 5
+		p.MCP.OAuth, p.Documents, p.Hurry = true, programDocuments(more), 5
 		if change != nil {
 			change(p)
 		}
@@ -277,7 +277,7 @@ func TestOAuthOverInstances(t *testing.T) {
 	var r *running
 	for range 2 {
 		r = letsIn(t, programBack, func(p *plan) {
-			p.Redis, p.Peers, p.PublicURL = address, &peersPlan{Listen: "127.0.0.1:0"}, balancer.URL
+			p.Redis, p.Peers, p.PublicURL = newSecret(address), peerSettings{Listen: "127.0.0.1:0"}, balancer.URL
 		})
 		at, err := url.Parse(r.own)
 		must(t, err)
@@ -311,7 +311,7 @@ func TestOAuthByPrograms(t *testing.T) {
 	t.Parallel()
 	voice := ownersTestKey()
 	voice.Sum, voice.Approve = sha256.Sum256([]byte("voice-voice-voice-voice")), handoff.ApproveVoice
-	r := letsIn(t, programBack, func(p *plan) { p.Keys = append(p.Keys, voice) })
+	r := letsIn(t, programBack, func(p *plan) { p.Access = append(p.Access, voice) })
 	query := url.Values{"response_type": {"code"}, "client_id": {programID}, "redirect_uri": {programBack}, "resource": {r.base + "/mcp"},
 		"code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"}}.Encode()
 	body := handoff.Encode(map[string]string{"query": query})

@@ -123,7 +123,7 @@ func TestMCPKeys(t *testing.T) {
 	few := ownersTestKey()
 	few.Sum, few.Approve = sha256.Sum256([]byte("few-few-few-few-few")), handoff.ApproveNone
 	few.Servers, few.Tools = []string{"laptop"}, []string{"codex", "list_servers"}
-	r := start(t, func(p *plan) { p.Keys = append(p.Keys, few) })
+	r := start(t, func(p *plan) { p.Access = append(p.Access, few) })
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
 		"/mcp/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/oauth/authorize", "/oauth/token"} {
 		if status, _ := r.ask(http.MethodGet, path, ""); status != http.StatusNotFound {
@@ -238,7 +238,7 @@ func TestProofMCPApart(t *testing.T) {
 	t.Parallel()
 	other := ownersTestKey()
 	other.Principal, other.Sum = "bob", sha256.Sum256([]byte("bobs-key-for-the-tests"))
-	r := start(t, func(p *plan) { p.Hurry, p.Keys = 20, append(p.Keys, other) })
+	r := start(t, func(p *plan) { p.Hurry, p.Access = 20, append(p.Access, other) })
 	r.up("bigpc")
 	type person struct {
 		agent  *mcp.ClientSession

@@ -17,7 +17,7 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	const poor = "a-key-without-metrics"
-	r := start(t, func(p *plan) { p.Keys = append(p.Keys, web.NewKey("poor", poor)) })
+	r := start(t, func(p *plan) { p.Access = append(p.Access, web.NewKey("poor", poor)) })
 	r.outcome(r.hand(`{"server":"laptop","prompt":"what did you do?"}`))
 	r.outcome(r.hand(`{"server":"attic","prompt":"what did you do?"}`)) // which is not there
 	if status, body := r.ask(http.MethodPost, "/fleet/handoffs", `{"server":"a secret","prompt":"hello"}`); status/100 == 2 {

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
-
-	"switchboard/realtime/models"
 )
 
 // TestMoneySpent: a call whose money is used up says so and ends, and the history tells what it cost. The next call is
@@ -20,9 +18,9 @@ func moneySpent(t *testing.T, store string) {
 	dir := t.TempDir()
 	life := func() *running {
 		return start(t, func(p *plan) {
-			p.Hurry, p.StateDir, p.Redis = 5, dir, store
-			p.Model.Tariff = models.Tariff{Else: &models.Prices{TextIn: 1, TextOut: 10, AudioOut: 50_000}}
-			p.Keys[0].Limits.DollarsPerDay = 0.2
+			p.Hurry, p.StateDir, p.Redis = 5, dir, newSecret(store)
+			p.Model.Prices = priceSettings{TextIn: 1, TextOut: 10, AudioOut: 50_000}
+			p.Access[0].Limits.DollarsPerDay = 0.2
 		})
 	}
 	r := life()

@@ -43,8 +43,8 @@ func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*
 	}
 	s.count(sender)
 	all, stages := notifiers{sender}, []stage{{"push", sender.Run}}
-	if p.Notify.URL != "" {
-		hook, err := notify.New(notify.Config{URL: p.Notify.URL, Token: p.Notify.Token, Log: s.log.Named("notify")})
+	if address := p.Notify.Webhook.Reveal(); address != "" {
+		hook, err := notify.New(notify.Config{URL: address, Token: p.Notify.Token, Log: s.log.Named("notify")})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -69,11 +69,11 @@ func notified(t *testing.T, change func(*plan)) (*running, *farm, *hookEnd) {
 	t.Helper()
 	f, hook := newFarm(t), newHookEnd(t)
 	r := start(t, func(p *plan) {
-		p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+		p.Model = modelSettings{URL: f.voice.URL, Name: "scripted"}
 		for name, at := range f.at {
 			p.Servers = append(p.Servers, servers.Spec{Name: name, Kind: "codex", Own: codexAt(at)})
 		}
-		p.Notify = notifyPlan{URL: hook.URL, Token: func() (string, error) { return "t0ken", nil }}
+		p.Notify = notifySettings{Webhook: newSecret(hook.URL), Token: func() (string, error) { return "t0ken", nil }}
 		change(p)
 	})
 	r.up("bigpc")
@@ -139,7 +139,7 @@ func TestNotify(t *testing.T) {
 // declined in the end.
 func TestQuestionLeftOpen(t *testing.T) {
 	t.Parallel()
-	r, f, hook := notified(t, func(p *plan) { p.AskAgain, p.GiveUp = 200*time.Millisecond, 8*time.Second })
+	r, f, hook := notified(t, func(p *plan) { p.Approvals = approvalSettings{span(200 * time.Millisecond), span(8 * time.Second)} })
 	p := r.call()
 	p.say(work("bigpc", "job 1 asks"))
 	p.hear("Still waiting")
@@ -157,7 +157,7 @@ func TestQuestionLeftOpen(t *testing.T) {
 // TestUpdatesAreSet: the settings say how much is told until the caller does.
 func TestUpdatesAreSet(t *testing.T) {
 	t.Parallel()
-	r, f, _ := notified(t, func(p *plan) { p.Updates = handoff.LevelChatty })
+	r, f, _ := notified(t, func(p *plan) { p.Speech.Updates = string(handoff.LevelChatty) })
 	p := r.call()
 	p.say(work("bigpc", "job 1 takes 6000"))
 	p.hear("I look at number 1")
@@ -168,7 +168,7 @@ func TestUpdatesAreSet(t *testing.T) {
 // TestSilenceIsSet: work that shows no sign for as long as is set is mentioned, and goes on.
 func TestSilenceIsSet(t *testing.T) {
 	t.Parallel()
-	r, f, _ := notified(t, func(p *plan) { p.Silence = 300 * time.Millisecond })
+	r, f, _ := notified(t, func(p *plan) { p.Work.Silence = span(300 * time.Millisecond) })
 	p := r.call()
 	p.say(work("bigpc", "job 1 takes 8000"))
 	p.hear("Nothing was heard from bigpc for a while")
@@ -184,9 +184,9 @@ func TestPatienceIsSet(t *testing.T) {
 	f := newFarm(t)
 	cutter := newCutter(t, "bigpc", f.at["bigpc"])
 	r := start(t, func(p *plan) {
-		p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+		p.Model = modelSettings{URL: f.voice.URL, Name: "scripted"}
 		p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Own: codexAt(cutter.at)}}
-		p.Patience = time.Second
+		p.Work.Patience = span(time.Second)
 	})
 	r.up("bigpc")
 	p := r.call()

@@ -15,7 +15,7 @@ func TestWorkOutlivesARestart(t *testing.T) {
 	const n = 25
 	onBothStores(t, func(t *testing.T, url string) {
 		dir := t.TempDir()
-		keep := func(p *plan) { p.StateDir, p.Redis, p.Hurry = dir, url, 8 } // how much is told in one breath is chance
+		keep := func(p *plan) { p.StateDir, p.Redis, p.Hurry = dir, newSecret(url), 8 } // how much is told in one breath is chance
 		first := start(t, keep)
 		ended := func() bool {
 			return !slices.ContainsFunc(first.handoffs(), func(r handoff.Record) bool { return r.Outcome == "" })

@@ -33,12 +33,6 @@ const (
 // drainLeast is the least time between a /readyz that refuses and the end of the instance. Tests shorten it.
 var drainLeast = 5 * time.Second
 
-// A peersPlan is what several instances of one Redis need that serve one another's callers.
-type peersPlan struct {
-	Listen  string // where the others reach this one, as host:port
-	Address string // what they are told instead; "": where it listens
-}
-
 // A peering is how this instance gets on with the others: who has which caller, and how requests come from them and go
 // there. The zero value is that of the only instance.
 type peering struct {
@@ -56,7 +50,7 @@ type peering struct {
 
 // peering listens for the other instances of a plan.
 func (s *service) peering(p plan) (*peering, error) {
-	if p.Peers == nil {
+	if !p.Peers.set() {
 		return &peering{}, nil
 	}
 	store, ok := s.store.(interface{ Homes() redis.Homes })
@@ -85,7 +79,7 @@ func (s *service) peering(p plan) (*peering, error) {
 // agents returns the agents that this instance runs itself, of which there are none so far.
 func (s *service) agents(p plan) *responses.Agents {
 	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
-	if p.Peers != nil {
+	if p.Peers.set() {
 		agents.Share()
 	}
 	return agents

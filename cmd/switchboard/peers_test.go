@@ -44,7 +44,7 @@ func testPeers(t *testing.T, url string) {
 	shares := func(p *plan) {
 		assistant := web.NewKey("assistant", assistants)
 		assistant.NamesCallers = true
-		p.Keys, p.Hurry, p.Redis, p.Peers = append(p.Keys, assistant), 5, url, &peersPlan{Listen: "127.0.0.1:0"}
+		p.Access, p.Hurry, p.Redis, p.Peers = append(p.Access, assistant), 5, newSecret(url), peerSettings{Listen: "127.0.0.1:0"}
 	}
 	a, b := start(t, shares), start(t, shares)
 	b.up("bigpc") // and the owner is there from now on
@@ -116,7 +116,7 @@ func TestPeersSettings(t *testing.T) {
 			state = p.StateDir
 			*p, err = s.plan(state, func(string) (string, error) { return "", os.ErrNotExist })
 			must(t, err)
-			p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+			p.Model = modelSettings{URL: f.voice.URL, Name: "scripted"}
 		})
 		return r, s, state
 	}

@@ -4,39 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os/exec"
 	"time"
 
-	"switchboard/handoff"
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
+	machines "switchboard/servers/simulator"
 )
 
-// plan fills in what the settings leave open. state is the state directory; look finds a program, as
-// [exec.LookPath] does.
+// A plan is what a service is made of: its settings, and what no file says. Set once.
+type plan struct {
+	settings
+	StateDir string
+	Again    func() (*settings, error) // reads the settings again; nil: they cannot change
+	Traces   string                    // where OpenTelemetry takes them; "": nowhere
+	Story    bool                      // of the simulated machines, attic is there until it is asked for work
+
+	// What tests alone set.
+
+	Gone      time.Duration     // how long a machine is away before it is told that work waits for it; 0: an hour
+	Documents http.RoundTripper // fetches what programs say of themselves; nil: over the public network alone
+	Hurry     float64           // makes what is simulated so many times faster; 0 is as is
+	World     *machines.World   // the simulated machines; nil: as Hurry and Story say
+}
+
+// plan completes the settings. state is the state directory; look finds a program, as [exec.LookPath] does.
 func (s *settings) plan(state string, look func(string) (string, error)) (plan, error) {
-	if err := s.localCodex(look); err != nil {
-		return plan{}, err
-	}
-	p := plan{
-		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
-		Redis: s.Redis.Reveal(), History: time.Duration(s.History.Keep), StateDir: state, Media: s.media(),
-		Model: modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal(), Aliases: s.Model.Aliases,
-			Tariff: s.Model.tariff(), Effort: s.Model.Reasoning.Effort, Direct: s.Model.direct()},
-		Updates: handoff.SpeechLevel(
-			s.Speech.Updates,
-		), Language: s.Speech.Language, AskAgain: time.Duration(s.Approvals.AskAgain),
-		GiveUp:  time.Duration(s.Approvals.GiveUp),
-		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
-		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token}, Servers: s.Servers, Lines: s.Lines,
-		OAuth: s.MCP.OAuth, Ticks: s.Debug.Ticks, Story: true,
-	}
-	if s.Peers.set() {
-		p.Peers = &peersPlan{s.Peers.Listen, s.Peers.Address}
-	}
-	p.Keys, p.Settings = s.withMade(nil), s
-	return p, nil
+	err := s.localCodex(look)
+	return plan{settings: *s, StateDir: state, Story: true}, err
 }
 
 // The ways of the page's sound.

@@ -110,10 +110,11 @@ func TestPrices(t *testing.T) {
 		{"simulated", modelSettings{Name: defaultModel}, nil, nil},
 		{"given for a simulated one", modelSettings{Name: defaultModel, Prices: priceSettings(given)}, &given, &given},
 	} {
-		for name, want := range map[string]*models.Prices{c.m.Name: c.want, "gpt-realtime-9": c.other} {
-			if got := pagePrices(modelPlan{Name: name, Tariff: c.m.tariff()}); !cmp.Equal((*models.Prices)(got), want) {
-				t.Errorf("%s, %s: %+v", c.name, name, got)
-			}
+		if got := pagePrices(c.m); !cmp.Equal((*models.Prices)(got), c.want) {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		if got, known := c.m.tariff().Of("gpt-realtime-9"); known != (c.other != nil) || known && got != *c.other {
+			t.Errorf("%s, another one: %+v, %v", c.name, got, known)
 		}
 	}
 }
@@ -128,12 +129,8 @@ func TestWayOfTheSound(t *testing.T) {
 		{"wss://voice.example.com/v1/realtime", "", false}, {"wss://voice.example.com/v1/realtime", mediaDirect, true},
 		{"wss://a.openai.azure.com/openai/v1/realtime", "", false}, {"", "", false}, {"", mediaDirect, true},
 	} {
-		s := defaults()
-		s.Model.URL, s.Model.Media = c.url, c.media
-		p, err := s.plan(t.TempDir(), notFound)
-		must(t, err)
-		if p.Model.Direct != c.direct {
-			t.Errorf("%q, media %q: direct is %v", c.url, c.media, p.Model.Direct)
+		if m := (modelSettings{URL: c.url, Media: c.media}); m.direct() != c.direct {
+			t.Errorf("%q, media %q: direct is %v", c.url, c.media, m.direct())
 		}
 	}
 }

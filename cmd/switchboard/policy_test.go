@@ -51,7 +51,7 @@ func TestPolicyIsOurs(t *testing.T) {
 	voice := newVoiceTap(t, hurriedVoice(t, 1000).URL)
 	dir := t.TempDir()
 	r := start(t, func(p *plan) {
-		p.Model = modelPlan{URL: voice.URL, Name: "scripted"}
+		p.Model = modelSettings{URL: voice.URL, Name: "scripted"}
 		p.Servers = []servers.Spec{{
 			Name: "bigpc", Kind: "codex", Dir: dir, Projects: map[string]string{"shop": dir},
 			Own: &codex.Config{Way: byURL(tap.url), Sandbox: "read-only", Approval: "on-request"},

@@ -62,7 +62,7 @@ func TestProofApart(t *testing.T) {
 	t.Parallel()
 	other := ownersTestKey()
 	other.Principal, other.Sum = "bob", sha256.Sum256([]byte("bobs-key-for-the-tests"))
-	r := start(t, func(p *plan) { p.Hurry, p.Keys = 20, append(p.Keys, other) })
+	r := start(t, func(p *plan) { p.Hurry, p.Access = 20, append(p.Access, other) })
 	r.up("bigpc")
 	people := []*resident{
 		{r: r, key: testKey, secret: "xylophone", heard: &syncBuffer{}},

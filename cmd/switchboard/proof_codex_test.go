@@ -16,7 +16,10 @@ func TestProofCodexKilled(t *testing.T) { t.Parallel(); onBothStores(t, proofCod
 func proofCodexKilled(t *testing.T, store string) {
 	c := startCodex(t)
 	voice := newVoiceTap(t, scriptedVoice(t).URL)
-	r := start(t, func(p *plan) { p.Model.URL, p.Model.Name, p.Redis = voice.URL, "scripted", store; c.plan(p, "", "") })
+	r := start(t, func(p *plan) {
+		p.Model.URL, p.Model.Name, p.Redis = voice.URL, "scripted", newSecret(store)
+		c.plan(p, "", "")
+	})
 	p := r.call()
 	outcomes := map[handoff.Outcome]int{}
 	rounds := scale(2, 12)

@@ -129,7 +129,7 @@ func TestReadmeTools(t *testing.T) {
 // TestReadmePaths holds that the table of paths is what the service serves: each is there, with a key.
 func TestReadmePaths(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(p *plan) { p.OAuth = true })
+	r := start(t, func(p *plan) { p.MCP.OAuth = true })
 	named := regexp.MustCompile("`(GET|POST|PUT|DELETE) (/[^`]*)`").FindAllStringSubmatch(readmeText(t), -1)
 	if len(named) < 15 {
 		t.Fatalf("found %d paths", len(named))

@@ -45,7 +45,7 @@ func TestHeldCallIsToldInTheNext(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) {
 		p.Hurry = 2
-		p.Keys[0].Limits.Calls = 1
+		p.Access[0].Limits.Calls = 1
 	})
 	p := r.dial("?rejoin=1")
 	p.say("On bigpc continue the auth session and run the tests")

@@ -84,7 +84,7 @@ func (l *reloading) keys(ctx context.Context) error {
 		now, same := l.now, slices.Equal(l.lets, made)
 		l.lets = made
 		l.mu.Unlock()
-		if now != nil && !same {
+		if !same {
 			l.put(now.withMade(made))
 		}
 		return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,12 +23,8 @@ import (
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 	"switchboard/realtime"
-	"switchboard/realtime/models"
-	"switchboard/realtime/rtc"
 	"switchboard/servers"
-	"switchboard/servers/joined"
 	"switchboard/servers/responses"
-	machines "switchboard/servers/simulator"
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/mcp"
@@ -43,54 +38,6 @@ const callHold = 2 * time.Minute
 
 // httpGrace is how long requests may take to end when the service does.
 const httpGrace = 2 * time.Second
-
-// A plan is what to build: the settings with every default filled in. Set once.
-type plan struct {
-	Listen            string
-	PublicURL         string
-	CertFile          string // with KeyFile: TLS
-	KeyFile           string
-	Proxies           []netip.Prefix
-	Media             rtc.Config
-	Peers             *peersPlan    // nil: this is the only instance
-	Redis             string        // "": a file in the state directory
-	History           time.Duration // how long what was heard is kept; 0: thirty days
-	StateDir          string
-	Ticks             bool // tick logs of calls are kept there
-	Keys              []web.Key
-	Settings          *settings                 // what it was made of; nil in tests: nothing can change
-	Again             func() (*settings, error) // reads them again
-	Model             modelPlan
-	Servers           []servers.Spec      // none: simulated ones
-	Lines             *joined.Lines       // of machines that joined; nil: those of Servers have none
-	Updates           handoff.SpeechLevel // "": milestones
-	Language          string              // that voices speak; "": the caller's
-	AskAgain, GiveUp  time.Duration       // 0: as the router has them
-	Silence, Patience time.Duration       // likewise
-	Gone              time.Duration       // how long a machine is away before it is told that work waits for it; 0: an hour
-	Notify            notifyPlan
-	OAuth             bool              // programs elsewhere may be let in
-	Documents         http.RoundTripper // fetches what those say of themselves; nil: over the public network alone
-	Hurry             float64           // makes what is simulated so many times faster; 0 is as is
-	World             *machines.World   // simulated machines of a test's; nil: as Hurry and Story say
-	Story             bool              // of the simulated machines, attic is there until it is asked for work
-	Traces            string            // where OpenTelemetry takes them; "": nowhere
-}
-
-// modelPlan is the voice model; without a URL it is simulated.
-type modelPlan struct {
-	URL, Name, Key string
-	Aliases        map[string]string
-	Tariff         models.Tariff
-	Effort         string // of reasoning; "": the model's own
-	Direct         bool   // the page's sound goes there itself
-}
-
-// notifyPlan is where callers are told who are in no call; without a URL nowhere. Token may be nil.
-type notifyPlan struct {
-	URL   string
-	Token func() (string, error)
-}
 
 // A service is everything wired together, listening, and not yet running.
 type service struct {
@@ -116,6 +63,8 @@ type service struct {
 // newService builds a service. What fails here fails before anything runs, and leaves nothing open.
 func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
 	s := &service{log: log}
+	s.settings = &reloading{again: p.Again, first: &p.settings, now: &p.settings,
+		put: func(keys []web.Key) { s.edge.SetKeys(keys) }}
 	if err := s.build(ctx, p); err != nil {
 		s.close()
 		return nil, err
@@ -163,7 +112,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	routing := router.Config{
 		Queues: queues, Owners: owners, Counts: counts,
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
-		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
+		AskAgain: time.Duration(p.Approvals.AskAgain), GiveUp: time.Duration(p.Approvals.GiveUp),
+		Silence: time.Duration(p.Work.Silence), Patience: time.Duration(p.Work.Patience),
 	}
 	pushed, after, err := s.notify(ctx, p, &routing)
 	if err != nil {
@@ -187,23 +137,22 @@ func (s *service) build(ctx context.Context, p plan) error {
 	agentFront := s.mcp(fleet, runs, beside.self.ID)
 	s.describe(p, sims.voice, specs, listen.Addr())
 	programs := s.oauth(p)
-	s.settings = &reloading{again: p.Again, first: p.Settings, now: p.Settings, there: there,
-		put: func(keys []web.Key) { s.edge.SetKeys(keys) }}
-	if p.Keys, err = s.letIn(ctx, p); err != nil {
+	keys, err := s.letIn(ctx, p, there)
+	if err != nil {
 		return err
 	}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
-	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
+	limited := web.Limit(listen, p.TrustedProxies, s.log.Named("web"))
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls,
 		Decisions: s.audit, Push: pushed, Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe,
-		Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Keys: keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.TrustedProxies,
 		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload,
 		Owner: ownerName, Address: func() string { return s.address },
-		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Language), Ready: s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
-		Peers: beside.web(), Instances: beside.instances(),
+		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Speech.Language), Ready: s.ready.check, Trace: s.trace,
+		Log: s.log.Named("web"), Peers: beside.web(), Instances: beside.instances(),
 	})
 	if err != nil {
 		return err
@@ -228,12 +177,13 @@ func (s *service) build(ctx context.Context, p plan) error {
 func (s *service) front(
 	p plan, calls realtime.Router, broken realtime.Broken, beside *peering,
 ) (*realtime.Front, error) {
+	language := wording.Language(p.Speech.Language)
 	var ticked func(string, []byte)
-	if p.Ticks {
+	if p.Debug.Ticks {
 		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
 	}
 	var carried realtime.Carried
-	if p.Peers == nil { // of several, none has the whole store
+	if !p.Peers.set() { // of several, none has the whole store
 		carried = sessions.CarriedCalls{Documents: s.store}
 	}
 	return realtime.NewFront(realtime.Config{
@@ -243,17 +193,17 @@ func (s *service) front(
 			return s.edge.Again(ctx, by, c)
 		},
 		Ticks:    ticked,
-		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: s.tracedCalls(calls),
-		Tools: tools.In(wording.Language(p.Language)), Partings: partings(wording.Language(p.Language)),
-		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.Tariff, Billed: s.billed,
-		Media: p.Media, Direct: p.Model.Direct, Hold: callHold, Broken: broken, Effort: p.Model.Effort,
+		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key.Reveal(),
+		Router: s.tracedCalls(calls), Tools: tools.In(language), Partings: partings(language),
+		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
+		Media: p.media(), Direct: p.Model.direct(), Hold: callHold, Broken: broken, Effort: p.Model.Reasoning.Effort,
 		Instance: beside.self.ID, OpenCalls: beside.openCalls(s), Log: s.log.Named("realtime"),
 	})
 }
 
 // oauth lets programs ask for access; nil: the settings do not say so. The address is known by then.
 func (s *service) oauth(p plan) web.OAuth {
-	if !p.OAuth {
+	if !p.MCP.OAuth {
 		return nil
 	}
 	return oauth.New(oauth.Config{
@@ -288,7 +238,7 @@ func (s *service) stage(
 		}},
 		{"http", func(ctx context.Context) error {
 			_ = recovered(ctx, knownWithin)
-			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.CertFile, p.KeyFile)
+			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.TLS.CertFile, p.TLS.KeyFile)
 		}},
 	}, first...), after...)
 	return nil
@@ -320,7 +270,8 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.C
 	return call.New(call.Config{
 		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
 		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Work: runs, Questions: runs},
-		Updates: p.Updates, Language: wording.Language(p.Language), AskAgain: p.AskAgain, Log: s.log.Named("call"),
+		Updates: handoff.SpeechLevel(p.Speech.Updates), Language: wording.Language(p.Speech.Language),
+		AskAgain: time.Duration(p.Approvals.AskAgain), Log: s.log.Named("call"),
 	})
 }
 
@@ -428,7 +379,7 @@ func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen 
 	s.real = voice + "; " + machines
 	host, _, _ := net.SplitHostPort(p.Listen) // it was listened at
 	_, port, _ := net.SplitHostPort(listen.String())
-	s.base = baseOf(net.JoinHostPort(host, port), p.CertFile != "")
+	s.base = baseOf(net.JoinHostPort(host, port), p.TLS.CertFile != "")
 	s.address = cmp.Or(p.PublicURL, s.base)
 	s.address = strings.TrimSuffix(s.address, "/") + "/"
 }

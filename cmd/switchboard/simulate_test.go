@@ -18,7 +18,7 @@ func TestSimulate(t *testing.T) {
 		t.Fatalf("%v in %s", err, sims.out.String())
 	}
 	sh := openShell(t, func(p *plan) {
-		p.Model = modelPlan{URL: s.Model.URL, Name: s.Model.Name}
+		p.Model = modelSettings{URL: s.Model.URL, Name: s.Model.Name}
 		p.Servers = s.Servers
 	})
 	sh.wants(0, []string{"One test fails"}, "handoff", "bigpc", "--thread", "auth", "run the tests")

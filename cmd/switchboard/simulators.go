@@ -51,15 +51,15 @@ func (s *simulators) speak(p *plan) error {
 	log := s.log.Named("simulated voice")
 	voice := simulator.Config{Hurry: p.Hurry, Log: log}
 	run := simulator.New(voice).Serve
-	if p.Model.Direct {
-		run = carryingVoice(voice, p.Media)
+	if p.Model.direct() {
+		run = carryingVoice(voice, p.media())
 	}
 	address, err := s.serve("simulated voice", run)
 	if err != nil {
 		return err
 	}
-	p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name, Tariff: p.Model.Tariff,
-		Effort: p.Model.Effort, Direct: p.Model.Direct}
+	p.Model.URL, p.Model.Name = "ws://"+address+"/v1/realtime", simulator.Name
+	p.Model.Key, p.Model.Aliases = secret{}, nil
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 }
 
 // voiceInfo is what the page tells about the voice.
-func (s *simulators) voiceInfo(m modelPlan, language string) web.VoiceInfo {
+func (s *simulators) voiceInfo(m modelSettings, language string) web.VoiceInfo {
 	info := web.VoiceInfo{
 		Simulated: s.voice,
 		Model:     m.Name,

@@ -93,9 +93,10 @@ var redisLease time.Duration
 
 // openStore opens the store of a plan.
 func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
-	if p.Redis != "" {
+	keep := time.Duration(p.History.Keep)
+	if address := p.Redis.Reveal(); address != "" {
 		s, err := redis.Open(ctx, redis.Config{
-			URL: p.Redis, HistoryFor: p.History, Shared: p.Peers != nil, Lease: redisLease, Log: log,
+			URL: address, HistoryFor: keep, Shared: p.Peers.set(), Lease: redisLease, Log: log,
 		})
 		switch {
 		case err == nil:
@@ -106,7 +107,7 @@ func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
 		}
 		return nil, err
 	}
-	s, err := sqlite.Open(ctx, sqlite.Config{Dir: p.StateDir, HistoryFor: p.History, Log: log})
+	s, err := sqlite.Open(ctx, sqlite.Config{Dir: p.StateDir, HistoryFor: keep, Log: log})
 	if err != nil {
 		return nil, err
 	}

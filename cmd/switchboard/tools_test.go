@@ -144,15 +144,15 @@ func listens(t testing.TB, lines <-chan string, says string) {
 
 // scriptedVoice runs a voice model that calls a tool when the caller says "TOOL {arguments}", and repeats
 // what it is told otherwise.
-func scriptedVoice(t testing.TB) modelPlan { return hurriedVoice(t, 8) }
+func scriptedVoice(t testing.TB) modelSettings { return hurriedVoice(t, 8) }
 
 // hurriedVoice is a scripted voice that speaks so many times faster than people.
-func hurriedVoice(t testing.TB, hurry float64) modelPlan {
+func hurriedVoice(t testing.TB, hurry float64) modelSettings {
 	t.Helper()
 	l := loopback(t)
 	model := simulator.New(simulator.Config{Hurry: hurry, Script: &simulator.Script{Else: toolsAsTyped}})
 	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
-	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+	return modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 }
 
 // toolsAsTyped calls a tool when the caller says "TOOL {arguments}", and repeats what it is told otherwise.

@@ -125,7 +125,7 @@ func TestVerbsAreTheOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := openShell(t, func(p *plan) { p.Keys = s.withMade(nil) })
+	sh := openShell(t, func(p *plan) { p.Access = s.Access })
 	sh.wants(0, []string{"bigpc", "laptop", "attic"}, "servers")
 	sh.wants(0, []string{"nothing waits for an answer"}, "answer") // which anna has no tool for
 	for name, args := range map[string][]string{"owner": {"login"}, "anna": {"login", "anna"}} {

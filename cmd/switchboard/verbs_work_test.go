@@ -106,7 +106,7 @@ func TestAsk(t *testing.T) {
 func TestVerbsAnswer(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, func(p *plan) {
-		p.Keys = append(p.Keys, web.NewKey("owner", testKey+"-looks")) // which does not say approve
+		p.Access = append(p.Access, web.NewKey("owner", testKey+"-looks")) // which does not say approve
 	})
 	looks := filepath.Join(t.TempDir(), "key")
 	write(t, looks, testKey+"-looks")

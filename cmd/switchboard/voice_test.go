@@ -18,7 +18,7 @@ import (
 // session of it ends.
 type ownVoice struct {
 	t     testing.TB
-	plan  modelPlan
+	plan  modelSettings
 	way   *cutter
 	walls chan time.Duration
 	logs  *logBuffer
@@ -32,12 +32,13 @@ func runVoice(t *testing.T, hurry float64, direct bool) *ownVoice {
 	c := simulator.Config{Hurry: hurry, Walls: v.walls, Log: zap.New(core)}
 	l := loopback(t)
 	run := func(ctx context.Context, l net.Listener) error { return simulator.New(c).Serve(ctx, l) }
+	media := mediaThrough
 	if direct {
-		run = carryingVoice(c, rtc.Config{})
+		run, media = carryingVoice(c, rtc.Config{}), mediaDirect
 	}
 	background(t, func(ctx context.Context) error { return run(ctx, l) })
 	v.way = newCutter(t, "voice", l.Addr().String())
-	v.plan = modelPlan{URL: v.way.at + "/v1/realtime", Name: simulator.Name, Direct: direct}
+	v.plan = modelSettings{URL: v.way.at + "/v1/realtime", Name: simulator.Name, Media: media}
 	return v
 }
 

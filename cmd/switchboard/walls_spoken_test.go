@@ -32,7 +32,7 @@ func TestSpokenYesOverALostSession(t *testing.T) {
 			background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
 			r := start(t, func(p *plan) {
 				p.Hurry, p.StateDir = 5, state
-				p.Model = modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+				p.Model = modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 			})
 			p := r.call()
 			p.say(`codex {"server":"bigpc","thread_id":"auth refactor","prompt":"push it"}`)
