@@ -74,11 +74,11 @@ func (c *caller) openKeyed(
 		return "", e
 	}
 	if notBegun != "" {
-		w.instead = notBegun
+		w.req.Instead = handoff.RunID(notBegun)
 	}
 	c.open(rec, w)
 	c.registry.setKey(rec.ID, k)
-	c.registry.closePaused(w.instead, rec.ID)
+	c.registry.closePaused(string(w.req.Instead), rec.ID)
 	if by != nil {
 		c.registry.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
 	}

@@ -43,10 +43,3 @@ func (c *caller) ended(id string) {
 		c.questions.close(q.Shown.ID)
 	}
 }
-
-// idle reports whether everything about the caller is in the store: nobody attends, no run or question is open, no page
-// listens, and there is nothing to be told or written.
-func (c *caller) idle() bool {
-	listeners, _ := c.feed.pages.Load()
-	return listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
-}

@@ -259,7 +259,8 @@ func TestMayNotAct(t *testing.T) {
 		t.Errorf("written down is %v", got)
 	}
 	may = true
-	err := r.caller(ladderCaller).decide(t.Context(), "q", handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByPage})
+	yes := handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByPage}
+	err := r.caller(ladderCaller).decide(t.Context(), "q", yes)
 	if err != nil || len(d.given) != 1 {
 		t.Errorf("it may act again: %v, given %v", err, d.given)
 	}

@@ -45,110 +45,78 @@ func (p pass) missed(at handoff.Attached) bool {
 	return !p.waits && p.last != "" && p.last != at.Newest && p.last != at.Running
 }
 
-// takePass asks for the gate of a thread. An error leaves open whether it was given.
-func (r *run) takePass(ctx context.Context, thread handoff.Target) (pass, error) {
-	asked := time.Now()
-	g, err := r.router.cfg.Gates.TakeGate(ctx, thread, r.ID)
-	if err != nil {
-		return pass{thread: thread}, handoff.Because(handoff.CodeStoreDown, "", err)
-	}
-	return pass{thread: thread, asked: asked, waits: g.Holder != r.ID, last: g.Last}, nil
+// A gate is the start gate of a run's thread, as the run sees it.
+type gate struct {
+	gates  Gates  // Set once; nil: nobody else is there
+	holder string // Set once: the run's id
+	alone  bool   // the thread was made for the run, and nobody else finds it before it runs
+	pass   pass   // the newest
 }
 
-// attachGated attaches the thread and asks for its gate meanwhile, unless the run has it. What was attached before a
-// turn began which it does not tell of is attached again. It is called without the lock; the pass counts also with an
-// error.
-func (r *run) attachGated(ctx context.Context, target handoff.Target, have pass) (handoff.Attached, pass, error) {
-	if r.router.cfg.Gates == nil {
-		at, err := r.agents.attach(ctx, target)
-		return at, pass{}, err
+// shared reports whether others could start a turn in the thread.
+func (g gate) shared() bool { return g.gates != nil && !g.alone }
+
+// take asks for the gate of a thread. An error leaves open whether it was given.
+func (g *gate) take(ctx context.Context, thread handoff.Target) error {
+	g.pass = pass{thread: thread}
+	asked := time.Now()
+	now, err := g.gates.TakeGate(ctx, thread, g.holder)
+	if err != nil {
+		return handoff.Because(handoff.CodeStoreDown, "", err)
+	}
+	g.pass = pass{thread: thread, asked: asked, waits: now.Holder != g.holder, last: now.Last}
+	return nil
+}
+
+// attach attaches a thread and asks for its gate meanwhile, unless the run has it. What was attached before a turn
+// began which it does not tell of is attached again. The pass counts also with an error.
+func (g *gate) attach(ctx context.Context, by *agents, thread handoff.Target) (handoff.Attached, error) {
+	if g.gates == nil {
+		return by.attach(ctx, thread)
 	}
 	taken := make(chan error, 1)
-	if have.lets(target, time.Now(), passFresh) {
+	if g.pass.lets(thread, time.Now(), passFresh) {
 		taken <- nil
 	} else {
-		go func() {
-			var err error
-			have, err = r.takePass(ctx, target)
-			taken <- err
-		}()
+		go func() { taken <- g.take(ctx, thread) }()
 	}
-	at, err := r.agents.attach(ctx, target)
+	at, err := by.attach(ctx, thread)
 	if refused := <-taken; refused != nil {
 		err = refused
 	}
-	if err == nil && have.missed(at) {
-		at, err = r.agents.again(ctx, target)
+	if err == nil && g.pass.missed(at) {
+		at, err = by.again(ctx, thread)
 	}
-	return at, have, err
+	return at, err
 }
-
-// mayStart takes the gate again where it was taken too long ago, and reports whether the thread that is attached may be
-// given a turn. If not, it gives the fact that says so.
-func (r *run) mayStart(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
-	have, had := r.pass, r.pass.last
-	if !r.gated() || have.lets(r.target, time.Now(), passFresh) {
-		return phase.FactNothing, nil, true
-	}
-	target := r.target
-	var err error
-	current := r.unlocked(ctx, func() { have, err = r.takePass(ctx, target) })
-	r.pass = have
-	switch {
-	case !current:
-		r.openGate()
-		return phase.FactNothing, nil, false
-	case err != nil:
-		return phase.FactStartRefused, handoff.AsError(err), false
-	// A turn that was known of when the thread was attached is over, or shows in it, as far as that tells.
-	case have.waits || have.last != had && have.missed(r.attached):
-		r.attached.Running = "" // which turn it is shows when the thread is attached again
-		r.wait.reason = handoff.WaitsTheirs
-		return phase.FactStartBusy, nil, false
-	}
-	return phase.FactNothing, nil, true
-}
-
-// gated reports whether others could start a turn in the run's thread.
-func (r *run) gated() bool { return r.router.cfg.Gates != nil && !r.alone }
 
 // awaitPass asks for the gate that another instance has, again and again until the run has it.
 func (r *run) awaitPass(ctx context.Context) (phase.Fact, *handoff.Error) {
-	have := r.pass
+	g := r.gate
 	current := r.unlocked(ctx, func() {
-		for have.waits && r.router.pause(ctx, 0) {
-			if asked, err := r.takePass(ctx, have.thread); err == nil {
-				have = asked
+		for had := g.pass; g.pass.waits && r.router.pause(ctx, 0); {
+			if g.take(ctx, had.thread) != nil {
+				g.pass = had
 			}
 		}
 	})
-	if r.pass = have; !current {
+	if r.gate.pass = g.pass; !current {
 		r.openGate()
 	}
 	return phase.FactTurnOver, nil
 }
 
-// leaveGate ends what the run does with the gate, with a fact. Where the router ends while the turn is on its way, the
-// gate stays as it is: whoever takes the run up opens it, or its time does.
-func (r *run) leaveGate(f phase.Fact, before phase.State) {
-	if (f == phase.FactShutdown || f == phase.FactMoved) && before.Phase >= phase.Starting {
-		r.pass = pass{}
-		return
-	}
-	r.openGate()
-}
-
 // openGate lets others start turns in the thread, beside the loop. Where nothing comes of it, the gate opens by itself.
 func (r *run) openGate() {
-	had, last := r.pass, r.turn
-	r.pass = pass{}
-	if r.router.cfg.Gates == nil || had.thread.Thread == "" {
+	g, last := r.gate, r.turn
+	r.gate.pass = pass{}
+	if g.gates == nil || g.pass.thread.Thread == "" {
 		return
 	}
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ioCtx), storeTimeout)
 		defer cancel()
-		if err := r.router.cfg.Gates.FreeGate(ctx, had.thread, r.ID, last); err != nil {
+		if err := g.gates.FreeGate(ctx, g.pass.thread, g.holder, last); err != nil {
 			r.log.Debug("the start gate of a thread opens by itself", zap.Error(err))
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
 	"switchboard/handoff/wording"
 )
@@ -98,7 +97,9 @@ func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 // that by one try.
 func (c *caller) catchUp(ctx context.Context, a *attendance) {
 	for try := 0; ; try++ {
-		entries, err := c.openEntries(ctx)
+		limited, cancel := context.WithTimeout(ctx, storeTimeout)
+		entries, err := c.router.cfg.Ledger.Open(limited, c.who)
+		cancel()
 		if err == nil {
 			c.adopt(ctx, entries)
 		}
@@ -107,12 +108,6 @@ func (c *caller) catchUp(ctx context.Context, a *attendance) {
 			return
 		}
 	}
-}
-
-func (c *caller) openEntries(ctx context.Context) ([]ledger.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return c.router.cfg.Ledger.Open(ctx, c.who)
 }
 
 // leave keeps what the listener did not tell, and leaves its runs to another of the same caller, if there is one.

@@ -56,7 +56,8 @@ func TestWhatMayBeSaid(t *testing.T) {
 		"a copy":                    {q: handoff.Question{Kind: handoff.QuestionCopy, Decisions: both}, want: true},
 		"only where the agent runs": {q: handoff.Question{Kind: handoff.QuestionOther}},
 	} {
-		a := &question{OpenQuestion: handoff.OpenQuestion{Question: c.q, Workspace: "/src", Level: c.level}, replies: c.replies}
+		asked := handoff.OpenQuestion{Question: c.q, Workspace: "/src", Level: c.level}
+		a := &question{OpenQuestion: asked, replies: c.replies}
 		a.Shown = handoff.RecordQuestion{
 			Server: "bigpc", Kind: c.q.Kind, Decisions: c.q.Decisions, Words: c.q.Words && c.replies,
 		}

@@ -133,8 +133,8 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 		return
 	}
 	w := c.newRun(id)
-	w.began, w.target, w.attempt.before, w.turn, w.writer = time.Now(), e.Target, e.Watermark, e.Turn, l
-	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
+	w.target, w.attempt.before, w.turn, w.writer = e.Target, e.Watermark, e.Turn, l
+	if e.Accepted.Before(time.Now()) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}
 	w.req = handoff.Request{Target: e.Target}
@@ -145,16 +145,17 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	w.state = phase.State{
 		Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged,
 	}
+	var fault *handoff.Error
 	switch {
 	// It certainly never began: that is written before a start. The caller is asked, as nothing begins unasked.
 	case e.Status == handoff.StatusAccepted:
 		w.state.Phase, w.state.Outcome = phase.Writing, handoff.OutcomeCancelled
-		w.fault = handoff.Fault(handoff.CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
+		fault = handoff.Fault(handoff.CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
 	case e.Turn != "":
 		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
-	w.pass.thread = e.Target // whose start gate its former life may have left to it
-	w.open(func() bool {
+	w.gate.pass.thread = e.Target // whose start gate its former life may have left to it
+	w.open(fault, func() bool {
 		c.open(rec, w)
 		c.registry.with(id, func(rec *recordState) { rec.waiting = body.Request })
 		return true

@@ -144,7 +144,11 @@ func (r *Router) caller(who handoff.Caller) *caller {
 
 // Idle reports whether everything of the caller is in the store: nobody attends, no run or question is open, no page
 // listens, and there is nothing to be told or written.
-func (r *Router) Idle() bool { return r.mine.idle() }
+func (r *Router) Idle() bool {
+	c := r.mine
+	listeners, _ := c.feed.pages.Load()
+	return listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
+}
 
 // Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
 // returns what is known, and [handoff.CodeStoreDown].

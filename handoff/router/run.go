@@ -23,17 +23,15 @@ const storeTimeout = 5 * time.Second
 
 // A run is the life of one request. Its goroutine is [run.loop].
 type run struct {
-	router  *Router         // Set once
-	caller  *caller         // Set once
-	grant   handoff.Grant   // Set once; a run of a former process has none, and looks for no names
-	req     handoff.Request // Set once
-	ID      string          // Set once: the record's id
-	log     *zap.Logger     // Set once
-	instead string          // Set once: the record of work that was not begun, of which this is the beginning; ""
-	writer  *ledgerWriter   // Set once: what the ledger is told; may be nil
-	began   time.Time       // Set once
-	asked   time.Time       // Set once: when the caller asked, in whichever life of the process
-	span    handoff.Span    // Set once: of its life
+	router *Router         // Set once
+	caller *caller         // Set once
+	grant  handoff.Grant   // Set once; a run of a former process has none, and looks for no names
+	req    handoff.Request // Set once
+	ID     string          // Set once: the record's id
+	log    *zap.Logger     // Set once
+	writer *ledgerWriter   // Set once: what the ledger is told; may be nil
+	asked  time.Time       // Set once: when the caller asked, in whichever life of the process
+	span   handoff.Span    // Set once: of its life
 
 	// What takes time is done by the loop without the lock; facts from outside change the state meanwhile. Whoever
 	// comes back with the lock looks first whether the action is still the same: its context says so.
@@ -48,16 +46,14 @@ type run struct {
 	attached   handoff.Attached // Guarded by mu: the newest attachment
 	turn       handoff.TurnID   // Guarded by mu
 	rec        handoff.Record   // Guarded by mu: as last shown
-	fault      *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
 	outcomeAck ack              // Guarded by mu: of the outcome in the ledger
 
 	beside  []handoff.Context // Guarded by mu: what its agent is told of the session with which it goes on
 	claim   claim             // Guarded by mu: what it has of the queues, until its outcome is known
-	pass    pass              // Guarded by mu: what it has of the start gate of its thread
-	alone   bool              // Guarded by mu: its thread was made for it, and nobody else finds that before it runs
+	gate    gate              // Guarded by mu: of its thread
 	wait    wait              // Guarded by mu: what it waits for before its words are sent
 	attempt attempt           // Guarded by mu: the newest try to send them
-	watcher *turnWatcher      // Guarded by mu: of its turn; nil before it has one
+	watcher turnWatcher       // Guarded by mu: of its turn
 
 	agents agents             // safe by itself: what was attached for it
 	io     sync.WaitGroup     // goroutines beside the loop
@@ -92,19 +88,11 @@ func (c *caller) newRun(id string) *run {
 		span:  handoff.SpanOf(context.Background()),
 		log:   r.cfg.Log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
 		claim: claim{queues: r.cfg.Queues, id: id, caller: c.who},
+		gate:  gate{gates: r.cfg.Gates, holder: id},
 	}
-	w.agents.fleet = r.cfg.Fleet
+	w.agents.fleet, w.watcher.run = r.cfg.Fleet, w
 	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
 	return w
-}
-
-// traced begins the span of the run's life below that of the context in which it was asked for.
-func (r *run) traced(ctx context.Context) {
-	r.span = handoff.SpanOf(ctx).Begin("handoff")
-	r.ioCtx = handoff.WithSpan(r.ioCtx, r.span)
-	if parent := r.span.Parent(); parent != "" {
-		r.log = r.log.With(zap.String("traceparent", parent))
-	}
 }
 
 // loop does what the state names, one thing after the other, and hands back its fact, until the outcome is known and
@@ -123,16 +111,16 @@ func (r *run) loop(ctx context.Context) {
 	r.endIO()
 	r.io.Wait()
 	r.agents.end(r.log)
-	r.span.End(codeOf(r.fault), "outcome", string(r.state.Outcome), "server", r.router.cfg.Counts.label(r.rec.Server),
+	r.span.End(codeOf(r.rec.Fault), "outcome", string(r.state.Outcome), "server", r.router.cfg.Counts.label(r.rec.Server),
 		"why", string(r.rec.Why))
 	r.log.Info("handoff ended", zap.String("server", r.rec.Server), zap.String("thread", r.target.Thread),
 		zap.String("turn", string(r.turn)), zap.String("outcome", string(r.state.Outcome)),
-		zap.String("code", string(codeOf(r.fault))), zap.Duration("took", time.Since(r.began)))
+		zap.String("code", string(codeOf(r.rec.Fault))), zap.Duration("took", time.Since(r.rec.CreatedAt)))
 }
 
 // open makes the run known, unless that is refused, and does the first thing of the phase that it begins in. Nobody
-// who finds it sees less.
-func (r *run) open(known func() bool) bool {
+// who finds it sees less. The fault is why it ends, if it begins with its end.
+func (r *run) open(fault *handoff.Error, known func() bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !known() {
@@ -144,9 +132,9 @@ func (r *run) open(known func() bool) bool {
 		r.claim.take(threadKey(r.target))
 	case phase.Reconnecting:
 		r.claim.take(threadKey(r.target))
-		r.watcher = &turnWatcher{run: r, lost: time.Now()} // with its former life; nobody needs to be told
+		r.watcher.lost = time.Now() // with its former life; nobody needs to be told
 	case phase.Writing:
-		r.finish(r.fault)
+		r.finish(fault)
 	}
 	r.turnTo(r.state.First())
 	return true
@@ -238,11 +226,13 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 	if next.Noted && !before.Noted {
 		r.caller.feed.noted(r.ID)
 	}
-	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.instead != "" {
-		r.caller.endPaused(r.instead, wording.WentOn) // its words are here now
+	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.req.Instead != "" {
+		r.caller.endPaused(string(r.req.Instead), wording.WentOn) // its words are here now
 	}
-	if !next.Gated() {
-		r.leaveGate(f, before)
+	if ends := f == phase.FactShutdown || f == phase.FactMoved; ends && before.Phase >= phase.Starting {
+		r.gate.pass = pass{} // whoever takes the run up opens it, or its time does
+	} else if !next.Gated() {
+		r.openGate()
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
@@ -283,11 +273,13 @@ func (r *run) perform(ctx context.Context, a phase.Action) (fact phase.Fact, fau
 	case phase.ActReconcile:
 		return r.reconcile(ctx)
 	case phase.ActFollow:
-		return r.follow(ctx)
+		return r.watcher.follow(ctx)
 	case phase.ActReconnect:
-		return r.reconnect(ctx)
+		return r.watcher.reconnect(ctx)
 	case phase.ActWriteOutcome:
-		return r.writeOutcome(ctx)
+		done := r.outcomeAck
+		r.unlocked(ctx, func() { fact = done.outcome(ctx, r.log) })
+		return fact, nil
 	}
 	return phase.FactNothing, nil
 }
@@ -333,9 +325,6 @@ func (r *run) do(a phase.Action) {
 // publish tells whoever hears of the run. False: nobody does.
 func (r *run) publish(kind handoff.RunKind) bool { return r.caller.feed.publish(r.ID, kind) }
 
-// prompt is what the agent is asked in words.
-func (r *run) prompt() string { return handoff.InputText(r.req.Input) }
-
 // show lets fn alter the record.
 func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.caller.registry.change(r.ID, fn) }
 
@@ -362,7 +351,7 @@ func (r *run) advance(s handoff.Status) {
 // facts is what the ledger is told of the run now.
 func (r *run) facts(t handoff.Target) ledger.Facts {
 	return ledger.Facts{
-		CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why,
-		Asker: r.rec.Client, Parent: r.rec.Parent, Unkept: r.req.Unkept,
+		CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: handoff.InputText(r.req.Input),
+		Title: r.rec.Title, Why: r.rec.Why, Asker: r.rec.Client, Parent: r.rec.Parent, Unkept: r.req.Unkept,
 	}
 }

@@ -42,7 +42,10 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactUnresolved, handoff.AsError(err)
 	}
 	if r.req.From != (handoff.Target{}) {
-		r.goesOn(from)
+		r.beside = goesOn(from)
+		r.show(func(rec *handoff.Record) {
+			rec.From = &handoff.RecordFrom{Server: from.Server, ThreadID: from.ID, Title: from.Title}
+		})
 	}
 	switch {
 	case isCopy && t.Thread != "" && t.Thread != handoff.NewThread:
@@ -122,11 +125,11 @@ func copiesAside(req handoff.Request) bool { return req.Mode == handoff.ModeAsid
 
 // attach resumes the thread, and finds out whether it can be used now.
 func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
-	target, have := r.target, r.pass
+	target, g := r.target, r.gate
 	var at handoff.Attached
 	var err error
-	current := r.limited(ctx, func(ctx context.Context) { at, have, err = r.attachGated(ctx, target, have) })
-	if r.pass = have; !current {
+	current := r.limited(ctx, func(ctx context.Context) { at, err = g.attach(ctx, &r.agents, target) })
+	if r.gate.pass = g.pass; !current {
 		r.openGate()
 		return phase.FactNothing, nil
 	}
@@ -157,7 +160,7 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	case r.req.After != "" && (at.Running != "" || at.Newest != r.req.After):
 		r.claim.keep("")
 		return phase.FactBranches, nil
-	case at.Running != "" || have.waits:
+	case at.Running != "" || g.pass.waits:
 		r.wait.reason = handoff.WaitsTheirs
 		return phase.FactAttachedBusy, nil
 	}
@@ -193,7 +196,7 @@ func (r *run) made(
 	}
 	r.arrived(at)
 	r.openGate() // of the thread in whose place this is
-	r.target.Thread, r.alone = at.Target.Thread, true
+	r.target.Thread, r.gate.alone = at.Target.Thread, true
 	if !r.claim.take(threadKey(r.target)) {
 		e := handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
 		return phase.FactAttachFailed, e
@@ -223,7 +226,7 @@ func (r *run) arrived(at handoff.Attached) {
 func (r *run) remember() {
 	title := r.rec.Title
 	if title == "" {
-		title = handoff.Clip(strings.TrimSpace(r.prompt()), 80)
+		title = handoff.Clip(strings.TrimSpace(handoff.InputText(r.req.Input)), 80)
 		r.show(func(rec *handoff.Record) { rec.Title = title })
 	}
 	if r.req.Mode == handoff.ModeAside || r.req.After != "" && r.rec.Why == handoff.WhyCopy {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
@@ -14,10 +16,10 @@ import (
 // outcome before it is detached.
 func (r *run) finish(fault *handoff.Error) {
 	r.router.cfg.Queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
-	r.fault = outcomeFault(r.state, fault, r.rec)
-	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeCancelled && r.state.Noted {
+	fault = outcomeFault(r.state, fault, r.rec)
+	if codeOf(fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeCancelled && r.state.Noted {
 		// They were promised, and the next life of the process asks about them: as after a kill.
-		r.fault = handoff.Fault(handoff.CodeNotBegun, r.rec.Server, "the process ended before it began")
+		fault = handoff.Fault(handoff.CodeNotBegun, r.rec.Server, "the process ended before it began")
 	}
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
 		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
@@ -29,7 +31,7 @@ func (r *run) finish(fault *handoff.Error) {
 	at := time.Now()
 	ended := func(rec *handoff.Record) {
 		rec.State, rec.Outcome = handoff.StatusCompleted, r.state.Outcome
-		rec.Error, rec.Fault = recordError(r.fault), r.fault
+		rec.Error, rec.Fault = recordError(fault), fault
 		rec.Paused = rec.NotBegun()
 		rec.EndedAt = &at
 		rec.Spoken = wording.English.OutcomeSentence(*rec)
@@ -40,7 +42,6 @@ func (r *run) finish(fault *handoff.Error) {
 		}
 	}
 	r.rec, _ = r.caller.registry.find(r.ID)
-	r.rec.ID = r.ID // also of one that was pushed out by newer ones
 	ended(&r.rec)
 	r.caller.registry.with(r.ID, func(rec *recordState) {
 		if rec.attempt = r.attempt.number; !r.rec.Paused {
@@ -49,19 +50,19 @@ func (r *run) finish(fault *handoff.Error) {
 			rec.waiting = waitingOf(r.req)
 		}
 	})
-	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
+	if codeOf(fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
 		r.writer.leave() // the next life of the process finds it and tells how it ended
 	} else {
 		body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
 		if !r.state.Inherited { // else the entry has only its first words
-			body.Prompt = r.prompt()
+			body.Prompt = handoff.InputText(r.req.Input)
 		}
 		if r.rec.Paused {
 			body.Request = waitingOf(r.req)
 		}
 		r.writer.words(body)
 		facts := r.facts(r.target)
-		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
+		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(fault), r.rec.Spoken
 		facts.Tests = handoff.TestsOf(r.rec.Items)
 		r.outcomeAck = r.writer.completed(facts)
 	}
@@ -89,29 +90,26 @@ func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *hand
 	return known
 }
 
-// writeOutcome waits until the outcome is in the ledger, for a short time.
-func (r *run) writeOutcome(ctx context.Context) (phase.Fact, *handoff.Error) {
-	done := r.outcomeAck
-	if done == nil {
-		return phase.FactWritten, nil
+// outcome waits until an outcome is in the ledger, for a short time.
+func (a ack) outcome(ctx context.Context, log *zap.Logger) phase.Fact {
+	if a == nil {
+		return phase.FactWritten
 	}
-	fact := phase.FactUnwritten
-	r.unlocked(ctx, func() {
-		t := time.NewTimer(ackWithin)
-		defer t.Stop()
-		select {
-		case err := <-done:
-			if err == nil {
-				fact = phase.FactWritten
-			} else if handoff.AsError(err).Code == handoff.CodeTakenOver {
-				fact = phase.FactTakenOver
-			}
-		case <-t.C:
-			r.log.Warn("an outcome is told before it is written")
-		case <-ctx.Done():
+	t := time.NewTimer(ackWithin)
+	defer t.Stop()
+	select {
+	case err := <-a:
+		switch handoff.CodeOf(err) {
+		case "":
+			return phase.FactWritten
+		case handoff.CodeTakenOver:
+			return phase.FactTakenOver
 		}
-	})
-	return fact, nil
+	case <-t.C:
+		log.Warn("an outcome is told before it is written")
+	case <-ctx.Done():
+	}
+	return phase.FactUnwritten
 }
 
 func codeOf(e *handoff.Error) handoff.Code {

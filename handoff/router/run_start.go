@@ -18,8 +18,24 @@ const notedWithin = 2 * time.Second
 
 // start gives the thread its turn, by one try.
 func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
-	if fact, fault, ok := r.mayStart(ctx); !ok {
-		return fact, fault
+	// A gate that was taken too long ago is taken again.
+	if g := r.gate; g.shared() && !g.pass.lets(r.target, time.Now(), passFresh) {
+		target, had := r.target, g.pass.last
+		var err error
+		current := r.unlocked(ctx, func() { err = g.take(ctx, target) })
+		r.gate.pass = g.pass
+		switch {
+		case !current:
+			r.openGate()
+			return phase.FactNothing, nil
+		case err != nil:
+			return phase.FactStartRefused, handoff.AsError(err)
+		// A turn that was known of when the thread was attached is over, or shows in it, as far as that tells.
+		case g.pass.waits || g.pass.last != had && g.pass.missed(r.attached):
+			r.attached.Running = "" // which turn it is shows when the thread is attached again
+			r.wait.reason = handoff.WaitsTheirs
+			return phase.FactStartBusy, nil
+		}
 	}
 	r.advance(handoff.StatusDispatching)
 	agent, beside := r.attached.Agent, slices.Concat(r.req.Context, r.beside)
@@ -27,12 +43,12 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if fact, fault, ok := r.dispatch(ctx); !ok {
 		return fact, fault
 	}
-	target, have, gated := r.target, r.pass, r.gated()
+	target, g := r.target, r.gate
 	var id handoff.TurnID
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		err = r.router.act(func() (err error) {
-			if gated && !have.lets(target, time.Now(), passFor) { // the process stood still
+			if g.shared() && !g.pass.lets(target, time.Now(), passFor) { // the process stood still
 				return handoff.Fault(handoff.CodeBusy, target.Server, "its start gate may be somebody else's")
 			}
 			id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: beside})
@@ -88,7 +104,7 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 		try.number = 2
 	}
 	try.target = r.target
-	r.writer.words(ledger.Body{Prompt: r.prompt()})
+	r.writer.words(ledger.Body{Prompt: handoff.InputText(r.req.Input)})
 	attempt, facts := try.number, r.facts(r.target)
 	facts.Watermark = try.before
 	var err error
@@ -131,7 +147,7 @@ func (r *run) note() {
 	if target == (handoff.Target{}) {
 		target = handoff.Target{Server: r.req.Target.Server, Thread: r.req.Target.Thread}
 	}
-	r.writer.words(ledger.Body{Prompt: r.prompt(), Request: whole})
+	r.writer.words(ledger.Body{Prompt: handoff.InputText(r.req.Input), Request: whole})
 	facts := r.facts(target)
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(r.ioCtx, notedWithin)
@@ -258,7 +274,7 @@ func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
 	agent, turn, try := r.attached.Agent, r.attached.Running, r.wait.turns
 	r.wait.turns++
 	r.wait.reason = handoff.WaitsTheirs
-	if turn == "" && r.pass.waits {
+	if turn == "" && r.gate.pass.waits {
 		return r.awaitPass(ctx)
 	}
 	r.openGate()

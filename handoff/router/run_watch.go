@@ -28,7 +28,8 @@ type turnWatcher struct {
 
 // follow watches the turn to its end, and tells the runs that wait for the thread that this one runs. When ctx ends,
 // the turn goes on.
-func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
+func (w *turnWatcher) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r := w.run
 	r.advance(handoff.StatusStarted)
 	r.writer.started(r.turn, r.rec.Why)
 	agent, turn, server := r.attached.Agent, r.turn, r.target.Server
@@ -37,13 +38,14 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 		controls = nil
 	}
 	r.router.cfg.Queues.running(r.claim.held, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
-	if r.watcher == nil {
-		r.watcher = &turnWatcher{run: r}
-	}
-	w := r.watcher
-	silent, unseen := w.begin(ctx)
-	defer silent.Stop()
+	unseen := time.AfterFunc(seenWithin, func() { w.lapsed(ctx, phase.FactUnseen) })
 	defer unseen.Stop()
+	if r.state.Seen {
+		unseen.Stop()
+	}
+	silent := time.AfterFunc(r.router.cfg.Silence, func() { w.lapsed(ctx, phase.FactSilent) })
+	defer silent.Stop()
+	w.unseen, w.silent = unseen, silent
 	fact, fault := phase.FactNothing, (*handoff.Error)(nil)
 	current := r.unlocked(ctx, func() {
 		for u, err := range agent.Follow(ctx, turn) {
@@ -68,16 +70,6 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 		r.router.cfg.Queues.running(r.claim.held, r.ID, runningTurn{})
 	}
 	return fact, fault
-}
-
-// begin begins the timers of an attempt to follow.
-func (w *turnWatcher) begin(ctx context.Context) (silent, unseen *time.Timer) {
-	w.unseen = time.AfterFunc(seenWithin, func() { w.lapsed(ctx, phase.FactUnseen) })
-	if w.run.state.Seen {
-		w.unseen.Stop()
-	}
-	w.silent = time.AfterFunc(w.run.router.cfg.Silence, func() { w.lapsed(ctx, phase.FactSilent) })
-	return w.silent, w.unseen
 }
 
 // lapsed: a time has passed in which something should have been reported. A turn that waits for the caller has a
@@ -205,8 +197,8 @@ func (w *turnWatcher) question(q handoff.Question) {
 }
 
 // reconnect attaches the thread again until it succeeds, and then the turn is followed again; it never starts one.
-func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
-	w := r.watcher
+func (w *turnWatcher) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r := w.run
 	if w.lost.IsZero() {
 		w.lost = time.Now()
 		r.publish(handoff.RunLost{})

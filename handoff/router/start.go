@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 )
@@ -61,23 +63,26 @@ func (r *Router) startAs(
 	if req.Key == "" {
 		req.Key = w.ID
 	}
-	w.grant, w.req, w.began, w.instead = g, req, time.Now(), string(req.Instead)
-	w.asked, w.agents.ahead = w.began, c.prefetches.take(req.Key, req.Target)
-	w.traced(ctx)
+	w.grant, w.req, w.asked, w.agents.ahead = g, req, time.Now(), c.prefetches.take(req.Key, req.Target)
+	w.span = handoff.SpanOf(ctx).Begin("handoff")
+	w.ioCtx = handoff.WithSpan(w.ioCtx, w.span)
+	if parent := w.span.Parent(); parent != "" {
+		w.log = w.log.With(zap.String("traceparent", parent))
+	}
 	k := keyedBy(g.Caller, req.Key, args)
 	rec := handoff.Record{
-		ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept,
-		CreatedAt: w.began, Client: req.Origin.Client, Parent: parent,
+		ID: w.ID, Server: req.Target.Server, Prompt: handoff.InputText(req.Input), State: handoff.StatusAccepted,
+		Unkept: req.Unkept, CreatedAt: w.asked, Client: req.Origin.Client, Parent: parent,
 	}
 	var begun handoff.RunID
 	var same string
 	var e *handoff.Error
-	if !w.open(func() bool {
+	if !w.open(nil, func() bool {
 		same, e = c.openKeyed(rec, w, k, func(former *ledgerWriter) (e *handoff.Error) {
 			if begun, e = c.registry.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
 				return e
 			}
-			if e := r.cfg.Rates.take(g, w.began); e != nil {
+			if e := r.cfg.Rates.take(g, w.asked); e != nil {
 				return e
 			}
 			if !req.Unkept || req.Again { // else nobody asks again, and nothing is to be kept
@@ -98,8 +103,8 @@ func (r *Router) startAs(
 		}
 		return handoff.RunID(same), nil
 	}
-	if w.instead != "" && req.By == nil {
-		c.feed.byHand(w.instead, handoff.RunByHand{Deed: handoff.DeedContinue})
+	if w.req.Instead != "" && req.By == nil {
+		c.feed.byHand(string(w.req.Instead), handoff.RunByHand{Deed: handoff.DeedContinue})
 	}
 	if !r.jobs.start(w.loop) {
 		c.registry.change(w.ID, func(rec *handoff.Record) {
