@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -165,9 +166,68 @@ func (s nameSearch) matchers(said string) []func(named) bool {
 	}
 }
 
-// search returns the threads that a name can mean, and whether the only one is surely meant. A whole title that is
-// part of others too may be theirs.
+// search returns the threads that a name can mean, and whether the only one is surely meant.
 func (s nameSearch) search(said string) (found []named, sure bool) {
+	if found, sure = s.byName(said); sure && len(found) == 1 || len(said) > maxSpoken {
+		return found, sure
+	}
+	if t, ok := s.ranked(said); ok {
+		return []named{t}, true
+	}
+	return found, sure
+}
+
+// ranked finds the one of several threads of a name that its place among them means: "the older nightly run", "nightly
+// run, number 2 of 3".
+func (s nameSearch) ranked(said string) (named, bool) {
+	spoken := digits(words(said))
+	wanted, n := "", len(spoken)-4
+	if i := slices.IndexFunc(spoken, func(w string) bool { return w == "older" || w == "newer" }); i >= 0 {
+		wanted = "the " + spoken[i] + " one"
+		after := i + 1
+		if after < len(spoken) && spoken[after] == "1" { // the word "one", as digits has it
+			after++
+		}
+		spoken = slices.Delete(spoken, i, after)
+	} else if n > 0 && spoken[n] == "number" {
+		wanted, spoken = strings.Join(spoken[n:], " "), spoken[:n]
+	}
+	found, sure := s.byName(strings.Join(spoken, " "))
+	if wanted == "" || !sure || len(found) > maxAlike {
+		return named{}, false
+	}
+	i := slices.IndexFunc(found, func(t named) bool { return placeAmong(t, found) == wanted })
+	if i < 0 {
+		return named{}, false
+	}
+	return found[i], true
+}
+
+// placeAmong says which of several threads one is, by nothing that changes while they are worked on: the older or the
+// newer of two, where their beginning and their last use agree on that, else its number, the one that was made first
+// being 1.
+func placeAmong(t named, of []named) string {
+	if len(of) == 2 {
+		a, b := of[0], of[1]
+		if begun, used := a.Created.Compare(b.Created), a.Updated.Compare(b.Updated); begun != 0 && begun != -used &&
+			!a.Created.IsZero() && !b.Created.IsZero() {
+			if (t.ID == a.ID) == (begun < 0) {
+				return "the older one"
+			}
+			return "the newer one"
+		}
+	}
+	number := 1
+	for _, o := range of {
+		if c := o.Created.Compare(t.Created); c < 0 || c == 0 && o.ID < t.ID {
+			number++
+		}
+	}
+	return fmt.Sprintf("number %d of %d", number, len(of))
+}
+
+// byName returns the threads that a name can mean. A whole title that is part of others too may be theirs.
+func (s nameSearch) byName(said string) (found []named, sure bool) {
 	if t, ok := byID(said, s.list); ok {
 		return []named{t}, true
 	}
@@ -261,8 +321,8 @@ func hasWord(title []string, wanted string) bool {
 }
 
 // apart names threads so that each can be told from the others by ear, and is found by what was said: by the
-// label, else with directory, branch and age as far as they differ. Only threads that are alike in all of that
-// are named by id.
+// label, else with directory, branch and age as far as they differ, else with its place among them. An id, which nobody can say, is
+// left for what no name finds.
 func (s nameSearch) apart(found []named) []string {
 	choices := make([]string, len(found))
 	for i, t := range found {
@@ -271,6 +331,9 @@ func (s nameSearch) apart(found []named) []string {
 			continue
 		}
 		choices[i] = strings.Join(append([]string{sayable(spokenTitle(t))}, s.differences(t, found)...), ", ")
+		if alike, sure := s.byName(choices[i]); sure && len(alike) > 1 {
+			choices[i] += ", " + placeAmong(t, alike)
+		}
 		if !s.alone(t, choices[i]) {
 			choices[i] = t.ID
 		}

@@ -106,6 +106,8 @@ func twins(now time.Time) nameSearch {
 		{ID: "01c00000-0000-7000-8000-000000000006", Title: "Same", Dir: "/src/shop", Updated: now},
 		{ID: "01c00000-0000-7000-8000-000000000007", Title: "Tidy up", Dir: "/a/web", Updated: now.Add(-12 * time.Minute)},
 		{ID: "01c00000-0000-7000-8000-000000000008", Title: "Tidy up", Dir: "/b/web", Updated: now.Add(-2 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000009", Title: "Nightly run", Created: now.Add(-time.Minute), Updated: now},
+		{ID: "01c00000-0000-7000-8000-00000000000a", Title: "Nightly run", Created: now.Add(-time.Hour), Updated: now},
 	}), now}
 }
 
@@ -118,7 +120,8 @@ func TestFindAmongTwins(t *testing.T) {
 	for said, want := range map[string]string{
 		"checkout flow":     "checkout flow!, in api | Checkout flow, in shop",
 		"the checkout flow": "checkout flow!, in api | Checkout flow, in shop",
-		"same":              "01c00000-0000-7000-8000-000000000005 | 01c00000-0000-7000-8000-000000000006",
+		"same":              "Same, number 1 of 2 | Same, number 2 of 2",
+		"nightly run":       "Nightly run, the newer one | Nightly run, the older one",
 		"tidy up":           "Tidy up, in a/web, 12 minutes ago | Tidy up, in b/web, 2 hours ago",
 	} {
 		_, fault := list.find(said)
@@ -131,10 +134,13 @@ func TestFindAmongTwins(t *testing.T) {
 		if strings.Join(got, " | ") != want {
 			t.Errorf("%q: choices %s", said, strings.Join(got, " | "))
 		}
+		meant := map[string]bool{}
 		for _, choice := range fault.Choices {
-			if _, fault := list.find(choice); fault != nil {
-				t.Errorf("%q: choice %q leads nowhere: %v", said, choice, fault)
+			id, fault := list.find(choice)
+			if fault != nil || meant[id] {
+				t.Errorf("%q: choice %q leads nowhere, or to another one's session: %q, %v", said, choice, id, fault)
 			}
+			meant[id] = true
 		}
 	}
 	later := nameSearch{list.list, now.Add(90 * time.Second)}
@@ -144,6 +150,14 @@ func TestFindAmongTwins(t *testing.T) {
 		"fix the login page on the phone":     "01c00000-0000-7000-8000-000000000004",
 		"tidy up from 12 minutes ago":         "01c00000-0000-7000-8000-000000000007",
 		"the tidy up of b/web":                "01c00000-0000-7000-8000-000000000008",
+		"the newer one of nightly run":        "01c00000-0000-7000-8000-000000000009",
+		"nightly run, the newer one":          "01c00000-0000-7000-8000-000000000009",
+		"the older nightly run":               "01c00000-0000-7000-8000-00000000000a",
+		"Nightly run, the older":              "01c00000-0000-7000-8000-00000000000a",
+		"same, number two of two":             "01c00000-0000-7000-8000-000000000006",
+		"same, number 2 of 3":                 "",
+		"same, the older one":                 "",
+		"same, number 0 of 2":                 "",
 	} {
 		if id, fault := later.find(said); id != want {
 			t.Errorf("%q: %q, %v", said, id, fault)
