@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// An ask is a request to the clients that waits for the first answer. Owned by the machine's loop.
+// An ask is a request to the clients that waits for the first answer. Guarded by the machine's mu.
 type ask struct {
 	id     int // counts in the whole process from 0
 	step   Ask // of an approval of a command or an edit

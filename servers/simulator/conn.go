@@ -2,16 +2,16 @@ package simulator
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // Bounds of a connection.
@@ -19,73 +19,59 @@ const (
 	// maxFrame is the largest message taken; a larger one cuts the connection, as in the real one.
 	maxFrame = 16 << 20
 	// maxUnsent is how many messages a slow reader may be behind before its connection is cut. The real
-	// one buffers without bound; a simulator must not.
-	maxUnsent = 8192
-	// maxUnsentBytes and maxAskedBytes bound the same in bytes, and the requests that wait for a machine.
+	// one buffers without bound; a simulator must not. maxUnsentBytes bounds the same in bytes.
+	maxUnsent      = 8192
 	maxUnsentBytes = 64 << 20
-	maxAskedBytes  = 64 << 20
 	writeTimeout   = 10 * time.Second
 )
 
-// A conn is one client. Its handler reads, its writer writes, the machine's loop does everything else.
+// A conn is one client.
 type conn struct {
-	ws   *websocket.Conn // Set once
-	out  chan []byte     // to the writer; bound maxUnsent; sent to by the loop and the handler, never closed
-	off  chan struct{}   // closed by cut
-	end  sync.Once
-	held atomic.Int64 // bytes in out
+	*servers.Outbox // Set once
 
-	initialized bool     // Owned by the machine's loop
-	optOut      []string // Owned by the machine's loop
-	people      bool     // Owned by the machine's loop: it promised to ask a person what is a person's to decide
-	slow        bool     // Owned by the machine's loop: it was cut for being slow
+	m           *machine // Set once
+	initialized bool     // Guarded by the machine's mu
+	optOut      []string // Guarded by the machine's mu
+	people      bool     // Guarded by the machine's mu: it promised to ask a person what is a person's to decide
 }
 
-// send enqueues a message; a client that does not read is cut.
+func newConn(m *machine, wire servers.Wire) *conn {
+	return &conn{Outbox: servers.NewOutbox(wire, m.unsent, maxUnsentBytes, m.log), m: m}
+}
+
+// errCut ends a connection without a close frame, as a lost network does.
+var errCut = errors.New("cut")
+
+// send enqueues a message; a client that does not read is cut. The caller holds the machine.
 func (c *conn) send(message []byte) {
-	if !c.enqueue(message) {
-		c.slow = true
-		c.cut()
+	if _, err := c.Send(message); errors.Is(err, servers.ErrTooMany) {
+		c.Lose(errCut)
+		c.m.tooSlow++
+		c.m.log.Info("a connection that did not read was cut", zap.Uint64("cut", c.m.tooSlow))
 	}
 }
 
-// enqueue gives a message to the writer, or reports that there is no room for it.
-func (c *conn) enqueue(message []byte) bool {
-	n := int64(len(message))
-	if c.held.Add(n) <= maxUnsentBytes {
-		select {
-		case c.out <- message:
-			return true
-		default:
-		}
-	}
-	c.held.Add(-n)
-	return false
-}
+// A socket is the WebSocket of a client. It implements [servers.Wire].
+type socket struct{ *websocket.Conn }
 
-// cut ends the connection without a close frame, as a lost network does.
-func (c *conn) cut() {
-	c.end.Do(func() {
-		close(c.off)
-		_ = c.ws.NetConn().Close() // the reader finds out
-	})
-}
-
-func (c *conn) write() {
+// Read returns the next message that is text.
+func (s socket) Read() ([]byte, error) {
 	for {
-		select {
-		case <-c.off:
-			return
-		case message := <-c.out:
-			c.held.Add(-int64(len(message)))
-			_ = c.ws.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if err := c.ws.WriteMessage(websocket.TextMessage, message); err != nil {
-				c.cut()
-				return
-			}
+		kind, data, err := s.ReadMessage()
+		if err != nil || kind == websocket.TextMessage {
+			return data, err
 		}
 	}
 }
+
+// Write sends a message.
+func (s socket) Write(message []byte) error {
+	_ = s.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return s.WriteMessage(websocket.TextMessage, message)
+}
+
+// Close closes the connection below, so that no close frame is sent.
+func (s socket) Close() error { return s.NetConn().Close() }
 
 var upgrader = websocket.Upgrader{HandshakeTimeout: writeTimeout, CheckOrigin: func(*http.Request) bool { return true }}
 
@@ -106,36 +92,50 @@ func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Connection header did not include 'upgrade'", http.StatusBadRequest)
 		return
 	}
-	up := false
-	m.do(func() { up = m.running })
-	if !up {
-		http.Error(w, "this machine does not run", http.StatusServiceUnavailable)
+	if !m.enter() {
 		return
 	}
-	c := &conn{out: make(chan []byte, m.unsent), off: make(chan struct{})}
+	defer m.exit()
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // answered by the upgrader
 	}
-	c.ws = ws
-	defer c.cut()
-	joined := false
+	ws.SetReadLimit(maxFrame)
+	wire := socket{ws}
+	c := newConn(m, wire)
 	m.do(func() {
-		if joined = m.running; joined {
-			m.conns = append(m.conns, c)
+		if m.conns = append(m.conns, c); !m.running {
+			c.Lose(errCut)
 		}
 	})
-	if !joined {
-		return
-	}
 	defer m.do(func() { m.leave(c) })
-	stop := afterDone(r.Context(), c.cut)
-	defer stop()
-	var writer sync.WaitGroup
-	writer.Go(c.write)
-	defer writer.Wait()
-	defer c.cut()
-	m.read(c)
+	c.Run(func() {
+		for {
+			data, err := wire.Read()
+			if err != nil {
+				c.Lose(err)
+				return
+			}
+			m.take(c, data)
+		}
+	})
+}
+
+// enter counts the handler of a connection, unless the machine does not run.
+func (m *machine) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running {
+		m.clients++
+	}
+	return m.running
+}
+
+func (m *machine) exit() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clients--
+	m.left.Broadcast()
 }
 
 // A packet is any message of a client.
@@ -150,21 +150,7 @@ type packet struct {
 // requestID matches ids that the app-server answers: text and whole numbers.
 var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
 
-// read takes messages until the connection ends. Data that is no message is dropped without an answer.
-func (m *machine) read(c *conn) {
-	c.ws.SetReadLimit(maxFrame)
-	for {
-		kind, data, err := c.ws.ReadMessage()
-		if err != nil {
-			return
-		}
-		if kind == websocket.TextMessage {
-			m.take(c, data)
-		}
-	}
-}
-
-// take takes one message.
+// take takes one message. Data that is no message is dropped without an answer.
 func (m *machine) take(c *conn, data []byte) {
 	var p packet
 	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
@@ -174,11 +160,7 @@ func (m *machine) take(c *conn, data []byte) {
 	}
 	switch hasID := requestID.Match(p.ID); {
 	case p.Method != nil && hasID:
-		if !m.enqueue(asked{c, p.ID, *p.Method, p.Params}) {
-			if !c.enqueue(overloaded.reply(p.ID)) {
-				c.cut()
-			}
-		}
+		m.do(func() { m.handle(asked{c, p.ID, *p.Method, p.Params}) })
 	case p.Method == nil && hasID:
 		m.do(func() { m.answered(c, p) })
 	default:

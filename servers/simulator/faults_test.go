@@ -1,8 +1,6 @@
 package simulator
 
 import (
-	"context"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -73,54 +71,6 @@ func TestServedAgainAfterACrash(t *testing.T) {
 	}
 }
 
-func TestOverload(t *testing.T) {
-	t.Parallel()
-	w := scripted(Hang{})
-	c := connect(t, serve(t, w, "bigpc"))
-	const flood = 3000
-	for range flood {
-		c.request("thread/loaded/list", `{}`)
-	}
-	refused := 0
-	for range flood {
-		m, ok := c.receive()
-		if !ok {
-			t.Fatal("the connection ended")
-		}
-		if m.Error != nil {
-			refused++
-			if m.Error.Code != codeOverloaded {
-				t.Fatalf("%+v", m.Error)
-			}
-		}
-	}
-	if got := c.refused("thread/loaded/list", `{}`); !strings.HasPrefix(got, "accepted") {
-		t.Errorf("afterwards: %s", got)
-	}
-	t.Logf("%d of %d were refused", refused, flood)
-}
-
-func TestQueueIsBounded(t *testing.T) {
-	t.Parallel()
-	w := scripted()
-	m := w.find("bigpc")
-	if cap(m.asked) != maxQueued {
-		t.Fatalf("queue of %d", cap(m.asked))
-	}
-	for range maxQueued {
-		m.asked <- asked{}
-	}
-	if !m.begin() {
-		t.Fatal("somebody runs it")
-	}
-	if len(m.asked) != 0 {
-		t.Error("a new life begins with old requests")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	m.loop(ctx)
-}
-
 func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	w := scripted(Say{Text: strings.Repeat(strings.Repeat("x", 12000)+" ", 800)}) // more than the kernel holds
@@ -134,42 +84,30 @@ func TestSlowReaderIsCut(t *testing.T) {
 	driver.call("thread/unsubscribe", `{"threadId":"`+thread+`"}`)
 	driver.call("turn/start", driver.turn(thread, "go"))
 	deadline := time.Now().Add(patience)
-	for {
-		cut := uint64(0)
-		m := w.find("bigpc")
-		m.do(func() { cut = m.tooSlow })
-		if cut == 1 {
-			break
-		}
+	for w.Connections("bigpc") > 1 {
 		if time.Now().After(deadline) {
 			t.Fatal("it was never cut")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if n := w.Connections("bigpc"); n != 1 {
-		t.Errorf("%d connections are left", n)
-	}
+	m := w.find("bigpc")
+	m.do(func() {
+		if m.tooSlow != 1 || len(m.conns) != 1 {
+			t.Errorf("%d were cut, %d connections are left", m.tooSlow, len(m.conns))
+		}
+	})
 }
 
 func TestNothingIsLeftRunning(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
-		w := scripted(Say{Text: "on and on and on", Every: 10 * time.Millisecond})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- w.Run(ctx) }()
-		for !isRunning(w) {
-			runtime.Gosched()
-		}
-		server := httptest.NewServer(w.Handler("bigpc"))
-		c := connect(t, server.Listener.Addr().String())
+		addr, stop := serveUntil(t, scripted(Say{Text: "on and on and on", Every: 10 * time.Millisecond}), "bigpc")
+		c := connect(t, addr)
 		thread := c.start()
 		c.call("turn/start", c.turn(thread, "go"))
-		cancel()
-		must(t, <-ended)
+		stop()
 		c.ended()
 		_ = c.ws.Close()
-		server.Close()
 	}
 	deadline := time.Now().Add(patience)
 	for runtime.NumGoroutine() > before+2 {
@@ -179,11 +117,4 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-func isRunning(w *World) bool {
-	up := false
-	m := w.find("bigpc")
-	m.do(func() { up = m.running })
-	return up
 }

@@ -188,7 +188,7 @@ func changeFrames(it *item, took time.Duration) []frame {
 
 // dropAll cuts every connection.
 func (m *machine) dropAll() {
-	for _, c := range slices.Clone(m.conns) {
-		c.cut()
+	for _, c := range m.conns {
+		c.Lose(errCut)
 	}
 }

@@ -1,28 +1,18 @@
 package simulator
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 )
 
-// Bounds of a machine.
-const (
-	// maxQueued is how many requests may wait for the machine. More are refused at once with -32001, as
-	// the real app-server does: a client that floods it must learn to wait.
-	maxQueued = 150
-	// unloadAfter is how long an idle thread without subscribers stays loaded.
-	unloadAfter = 60 * time.Second
-)
+// unloadAfter is how long an idle thread without subscribers stays loaded.
+const unloadAfter = 60 * time.Second
 
-// A machine is one app-server with its threads. Its loop owns everything that changes; nothing in it
-// waits. What others want to know or change is given to the loop by do.
+// A machine is one app-server with its threads. Whoever does something there holds mu; nothing that is done waits.
 type machine struct {
 	about  Machine             // Set once
 	born   time.Time           // Set once: older turns that are unknown were forgotten
@@ -31,22 +21,21 @@ type machine struct {
 	holds  func(Prompt) bool   // Set once; may be nil
 	log    *zap.Logger         // Set once
 	unsent int                 // Set once: maxUnsent
-	asked  chan asked          // requests of all connections; bounds maxQueued and maxAskedBytes
-	held   atomic.Int64        // bytes in asked
-	calls  chan func()         // unbuffered: run by the loop
-	lost   chan struct{}       // closed by the loop when a machine that leaves is asked for work
-	life   sync.Mutex          // guards ended
-	ended  chan struct{}       // Guarded by life: closed when the loop has ended; nil while it does not run
-	state                      // Owned by loop; while it does not run, by the holder of life
+
+	mu    sync.Mutex
+	left  *sync.Cond // Set once: of mu; a client has gone
+	state            // Guarded by mu
 }
 
 // state is what changes on a machine.
 type state struct {
 	running  bool
+	life     int    // counts the times that it was killed
+	lose     func() // ends Serve; nil while it is not served
+	gone     bool   // it leaves, and was asked for work
+	clients  int    // handlers of connections
 	threads  []*thread
 	conns    []*conn
-	timers   []*timer // sorted by due
-	timerSeq uint64
 	asks     []*ask // open requests to clients, oldest first
 	askSeq   int
 	released bool // nothing hangs any more
@@ -65,109 +54,33 @@ type asked struct {
 	args json.RawMessage
 }
 
-func (r asked) size() int64 { return int64(len(r.id) + len(r.call) + len(r.args)) }
-
-// enqueue gives a request to the loop, or reports that there is no room for it.
-func (m *machine) enqueue(r asked) bool {
-	if m.held.Add(r.size()) <= maxAskedBytes {
-		select {
-		case m.asked <- r:
-			return true
-		default:
-		}
-	}
-	m.held.Add(-r.size())
-	return false
-}
-
-// taken counts a request that has left the queue.
-func (m *machine) taken(r asked) asked {
-	m.held.Add(-r.size())
-	return r
-}
-
-// A timer runs something later in the loop.
+// A timer runs something later, unless it is cancelled or its machine is killed before. Guarded by the machine's mu.
 type timer struct {
-	due time.Time
-	seq uint64
-	run func()
+	clock *time.Timer
+	off   bool
 }
 
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
-	return &machine{
+	m := &machine{
 		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds,
-		log:    log.With(zap.String("server", about.Name)),
-		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()), lost: make(chan struct{}),
+		log: log.With(zap.String("server", about.Name)), unsent: maxUnsent,
 	}
+	m.left = sync.NewCond(&m.mu)
+	return m
 }
 
-// begin makes the caller the one who runs the loop. It reports false when somebody does already.
-func (m *machine) begin() bool {
-	m.life.Lock()
-	defer m.life.Unlock()
-	if m.ended != nil {
-		return false
-	}
-	m.ended = make(chan struct{})
-	m.running = true
-	for len(m.asked) > 0 {
-		m.taken(<-m.asked) // from connections of an earlier life
-	}
-	return true
-}
-
-// loop runs the machine until ctx ends, then does what a killed app-server leaves behind: every
-// connection is cut, running turns are interrupted for good, nothing is loaded.
-func (m *machine) loop(ctx context.Context) {
-	clock := time.NewTimer(0)
-	defer clock.Stop()
-	for ctx.Err() == nil {
-		if len(m.timers) > 0 {
-			clock.Reset(time.Until(m.timers[0].due))
-		}
-		select {
-		case <-ctx.Done():
-		case call := <-m.calls:
-			call()
-		case r := <-m.asked:
-			m.handle(m.taken(r))
-		case <-clock.C:
-			for now := time.Now(); len(m.timers) > 0 && !m.timers[0].due.After(now); {
-				t := m.timers[0]
-				m.timers = m.timers[1:]
-				t.run()
-			}
-		}
-	}
-	m.kill()
-	m.life.Lock()
-	defer m.life.Unlock()
-	close(m.ended)
-	m.ended = nil
-}
-
-// do runs fn where the state may be touched and returns when it has. It must not be called by the loop.
+// do runs fn where the state may be touched.
 func (m *machine) do(fn func()) {
-	for {
-		m.life.Lock()
-		ended := m.ended
-		if ended == nil {
-			fn()
-			m.life.Unlock()
-			return
-		}
-		m.life.Unlock()
-		done := make(chan struct{})
-		select {
-		case m.calls <- func() { fn(); close(done) }:
-			<-done
-			return
-		case <-ended:
-		}
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fn()
 }
 
+// kill does what a killed app-server leaves behind: every connection is cut, running turns are interrupted for good,
+// nothing is loaded. It returns when all who were connected have gone.
 func (m *machine) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, t := range m.threads {
 		if t.turn != nil {
 			t.turn.status = "interrupted"
@@ -176,30 +89,38 @@ func (m *machine) kill() {
 		}
 		t.loaded, t.subscribers, t.status = false, nil, statusIdle
 	}
-	for _, c := range m.conns {
-		c.cut()
+	m.dropAll()
+	m.conns, m.asks, m.askSeq, m.running, m.lose = nil, nil, 0, false, nil
+	m.life++
+	for m.clients > 0 {
+		m.left.Wait()
 	}
-	m.conns, m.asks, m.timers, m.askSeq, m.running = nil, nil, nil, 0, false
 }
 
-// after runs fn in the loop once d has passed, made faster by the world's speed.
+// after runs fn once d has passed, made faster by the world's speed.
 func (m *machine) after(d time.Duration, fn func()) *timer {
 	return m.later(time.Duration(float64(d)/m.speed), fn)
 }
 
-// later runs fn in the loop once d has passed.
+// later runs fn once d has passed.
 func (m *machine) later(d time.Duration, fn func()) *timer {
-	m.timerSeq++
-	t := &timer{due: time.Now().Add(d), seq: m.timerSeq, run: fn}
-	at, _ := slices.BinarySearchFunc(m.timers, t, func(a, b *timer) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.seq, b.seq))
+	t, life := &timer{}, m.life
+	t.clock = time.AfterFunc(d, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !t.off && life == m.life {
+			fn()
+		}
 	})
-	m.timers = slices.Insert(m.timers, at, t)
 	return t
 }
 
-func (m *machine) cancel(t *timer) {
-	m.timers = slices.DeleteFunc(m.timers, func(have *timer) bool { return have == t })
+// cancel has a timer, which may be nil, run nothing any more.
+func (t *timer) cancel() {
+	if t != nil {
+		t.off = true
+		t.clock.Stop()
+	}
 }
 
 func (m *machine) add(t *thread) {
@@ -243,10 +164,6 @@ func (m *machine) leave(c *conn) {
 	for _, t := range m.threads {
 		t.unsubscribe(c)
 	}
-	if c.slow {
-		m.tooSlow++
-		m.log.Info("a connection that did not read was cut", zap.Uint64("cut", m.tooSlow))
-	}
 }
 
 func (t *thread) unsubscribe(c *conn) bool {
@@ -264,7 +181,7 @@ func (t *thread) unloadLater() {
 	if len(t.subscribers) > 0 || t.turn != nil || !t.loaded {
 		return
 	}
-	t.m.cancel(t.unload)
+	t.unload.cancel()
 	t.unload = t.m.later(unloadAfter, func() {
 		if len(t.subscribers) == 0 && t.turn == nil && t.loaded {
 			t.close()

@@ -14,7 +14,6 @@ const (
 	codeInvalid     = -32600
 	codeUnsupported = -32601
 	codeParams      = -32602
-	codeOverloaded  = -32001
 )
 
 // A refusal is an error reply.
@@ -27,9 +26,6 @@ type refusal struct {
 func refuse(format string, args ...any) *refusal {
 	return &refusal{code: codeInvalid, text: fmt.Sprintf(format, args...)}
 }
-
-// overloaded refuses what there is no room for. Set once.
-var overloaded = &refusal{code: codeOverloaded, text: "Server overloaded; retry later."}
 
 // reply is the refusal as a message.
 func (r *refusal) reply(id json.RawMessage) []byte {
@@ -68,15 +64,12 @@ var methods = map[string]method{
 
 // handle answers a request of a connection that is still there.
 func (m *machine) handle(r asked) {
-	if !slices.Contains(m.conns, r.conn) {
+	if r.conn.Lost() != nil {
 		return
 	}
 	if m.about.Leaves && (r.call == "thread/start" || r.call == "turn/start") {
-		select {
-		case <-m.lost:
-		default:
-			close(m.lost)
-		}
+		m.gone = true
+		m.lose()
 		return
 	}
 	answer, known := methods[r.call]

@@ -27,7 +27,7 @@ const (
 // version is the version of the app-server whose behaviour this is.
 const version = "0.169.0"
 
-// A thread is one conversation. Owned by its machine's loop.
+// A thread is one conversation. Guarded by its machine's mu.
 type thread struct {
 	m                              *machine // Set once, by [machine.add]
 	id, name, preview, cwd, branch string
@@ -61,7 +61,7 @@ func (t *thread) source() string {
 
 const sourceExec = "exec"
 
-// An item is one entry of a turn. Owned by its machine's loop.
+// An item is one entry of a turn. Guarded by its machine's mu.
 type item struct {
 	kind, id           string
 	text               string // of a message, reasoning, or the user
@@ -74,7 +74,7 @@ type item struct {
 	started, completed time.Time
 }
 
-// A turn is one run. Owned by its machine's loop.
+// A turn is one run. Guarded by its machine's mu.
 type turn struct {
 	id                 string
 	thread             *thread

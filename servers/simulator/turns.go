@@ -65,7 +65,7 @@ func turnStart(t *thread, r asked, p turnParams) *refusal {
 	}
 	if fault == StartLost {
 		t.m.starts = append(t.m.starts, start)
-		r.conn.cut()
+		r.conn.Lose(errCut)
 		return nil
 	}
 	u := t.turn
@@ -75,7 +75,7 @@ func turnStart(t *thread, r asked, p turnParams) *refusal {
 	start.Turn = u.id
 	t.m.starts = append(t.m.starts, start)
 	if fault == StartCut {
-		r.conn.cut()
+		r.conn.Lose(errCut)
 	} else {
 		r.conn.reply(r.id, map[string]any{"turn": u.wire(viewNone)})
 	}
@@ -107,7 +107,7 @@ func (u *turn) begun() {
 	t := u.thread
 	t.turn, t.stored, u.coming = u, true, false
 	t.turns = append(t.turns, u)
-	t.m.cancel(t.unload)
+	t.unload.cancel()
 	u.started = time.Now()
 	t.updated = u.started
 	t.setStatus(statusActive)
@@ -186,7 +186,7 @@ func (u *turn) steer(in input) {
 	if u.coming || u.ask != nil || u.busy() {
 		return
 	}
-	u.thread.m.cancel(u.next)
+	u.next.cancel()
 	u.advance()
 }
 
@@ -259,7 +259,7 @@ func turnInterrupt(t *thread, r asked, p turnParams) *refusal {
 // finish ends a turn. Items under way get no end; an open question is withdrawn afterwards.
 func (u *turn) finish(status, fault string) {
 	t := u.thread
-	t.m.cancel(u.next)
+	u.next.cancel()
 	u.status, u.fault, u.completed = status, fault, time.Now()
 	u.frames, u.steers, u.open = nil, nil, nil
 	t.turn, t.updated = nil, u.completed

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ type Config struct {
 	// Story has attic be there until it is asked for work. Without it nothing ever listens for attic.
 	Story bool
 	// Script, when set, decides what an agent does for a prompt; nil for what the built-in agent does. It
-	// is called by the machine's loop: it must return at once and must not use the world.
+	// is called with the machine held: it must return at once and must not use the world.
 	Script func(Prompt) []Step
 	// Holds, when set, reports which prompts the agent says its last words on only after [World.Release]. It is called
 	// as Script is.
@@ -52,7 +51,7 @@ type World struct {
 	machines []*machine  // Set once
 }
 
-// NewWorld makes the built-in world. Nothing runs before [World.Serve] or [World.Run].
+// NewWorld makes the built-in world. Nothing runs before [World.Serve].
 func NewWorld(c Config) *World {
 	w := &World{log: c.Log}
 	if w.log == nil {
@@ -95,16 +94,6 @@ func (w *World) find(name string) *machine {
 		return nil
 	}
 	return w.machines[i]
-}
-
-// Handler serves the app-server of a machine: WebSocket on any path, /healthz and /readyz. Somebody must
-// run the machine meanwhile ([World.Run]); without that it answers 503. An unknown machine is 404.
-func (w *World) Handler(machine string) http.Handler {
-	m := w.find(machine)
-	if m == nil {
-		return http.NotFoundHandler()
-	}
-	return m
 }
 
 // A Seed is a thread that is there from the start. Ids are fixed, so that what clients remember of them
