@@ -12,7 +12,9 @@ import (
 // contrast lists texts whose contrast to what is behind them is below 4.5 (3 for large ones).
 const contrast = `(() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const rgba = (css) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].map((v, i) => i === 3 ? v / 255 : v); };
+  const known = new Map();
+  const rgba = (css) => { if (!known.has(css)) known.set(css, read(css)); return known.get(css); };
+  const read = (css) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].map((v, i) => i === 3 ? v / 255 : v); };
   const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
   const light = ([r, g, b]) => { const f = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
   const back = (el) => { const stack = []; for (let e = el; e; e = e.parentElement) stack.push(rgba(getComputedStyle(e).backgroundColor)); return stack.reverse().reduce((below, top) => over(top, below), [255, 255, 255, 1]); };

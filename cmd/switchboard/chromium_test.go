@@ -232,6 +232,7 @@ func TestChromiumOnAPhone(t *testing.T) {
 	r := start(t, func(p *plan) { p.Hurry = 4 })
 	p := r.page(startChromium(t, true), 390, 844)
 	p.Pictures("phone-1-before")
+	p.Moves()
 	p.Click("Call")
 	p.Status("Listening")
 	p.soundFlows()

@@ -3,6 +3,7 @@ package webtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,13 +111,36 @@ func Eval[T any](p *Tab, expression string) T {
 	return v
 }
 
-// Until waits for an expression to be true. One that fails is not true yet: what it looks at may still come.
+// looks asks in the page itself, for a second, whether an expression is true; a promise is awaited. Each look costs the
+// page as much as it shows, so it looks more and more rarely.
+const looks = `(async () => {
+  for (const begun = performance.now(); ;) {
+    try { if (await (%s)) return true; } catch {}
+    const waited = performance.now() - begun;
+    if (waited > 1000) return false;
+    await new Promise((next) => setTimeout(next, 20 + waited / 10));
+  }
+})()`
+
+// Until waits for an expression to be true. One that fails is not true yet: what it looks at may still come. So may
+// another page, which ends what was asked of the one before.
 func (p *Tab) Until(expression string) {
 	p.T.Helper()
-	poll := "(async () => { try { return !!(" + expression + "); } catch { return false; } })()"
-	for end := time.Now().Add(Patience); !Eval[bool](p, poll); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			p.T.Fatalf("never true: %s\npage:\n%s", expression, Eval[string](p, `document.body.innerText`))
+	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
+	defer cancel()
+	for {
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(looks, expression), chromedp.EvalAwaitPromise))
+		if found {
+			return
+		}
+		if _, wrong := errors.AsType[*chromedp.ExceptionError](err); wrong || p.Ctx.Err() != nil {
+			p.T.Fatalf("%s: %v", expression, err)
+		}
+		if ctx.Err() != nil {
+			p.T.Fatalf("never true: %s (%v)\npage:\n%s", expression, err, Eval[string](p, `document.body.innerText`))
+		}
+		if err != nil {
+			time.Sleep(20 * time.Millisecond)
 		}
 	}
 }
@@ -155,6 +179,14 @@ func (p *Tab) Scheme(name string) {
 		{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}
 	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
+}
+
+// Moves lets the page move things, as it does unless its user wants otherwise.
+func (p *Tab) Moves() {
+	p.T.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "no-preference"}}
+	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
+	p.Until(`!matchMedia("(prefers-reduced-motion: reduce)").matches`)
 }
 
 // picturesEnv names the directory for pictures, which is made. Where it is not set, none are taken.
