@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
 			server, server)}
 	}
 	const asks = "bigpc asks for permission to run a command. git push origin main. Yes or no?"
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	for _, c := range []struct {
 		heard Heard
 		want  string
@@ -175,14 +176,14 @@ var replies = []struct {
 
 func TestBrainPassesAnswersOn(t *testing.T) {
 	for _, c := range replies {
-		b := newBrain()
+		b := newBrain(new(atomic.Bool))
 		b.machines, b.last = fleetKnown(), "bigpc"
 		b.reply(Heard{Nth: 2, Messages: c.asked, Tools: allTools()})
 		if got := show(b.reply(Heard{Nth: 3, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
 			t.Errorf("%q after %d questions:\n got %s\nwant %s", c.said, len(c.asked), got, c.want)
 		}
 	}
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	b.reply(Heard{Nth: 2, Messages: []string{asksPush}})
 	if got := show(b.reply(Heard{Nth: 3, Texts: []string{"yes"}})); got != "say "+sayApproval {
 		t.Errorf("without the tool: %s", got)
@@ -191,7 +192,7 @@ func TestBrainPassesAnswersOn(t *testing.T) {
 
 // What is said in the same breath in which a question comes was not said to it.
 func TestBrainAnswersOnlyWhatWasAsked(t *testing.T) {
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	got := show(b.reply(Heard{Nth: 2, Texts: []string{"yes"}, Messages: []string{asksPush}, Tools: allTools()}))
 	if want := "say " + sayNobody + " " + spokenMessage(asksPush); got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -245,7 +246,7 @@ func FuzzReplies(f *testing.F) {
 		f.Add(c.said)
 	}
 	f.Fuzz(func(t *testing.T, said string) {
-		b := newBrain()
+		b := newBrain(new(atomic.Bool))
 		b.machines, b.last = fleetKnown(), "bigpc"
 		b.reply(Heard{Nth: 2, Messages: []string{asksPush, asksWords}, Tools: allTools()})
 		got := show(b.reply(Heard{Nth: 3, Texts: []string{said}, Tools: allTools()}))
@@ -265,7 +266,7 @@ func FuzzReplies(f *testing.F) {
 }
 
 func TestBrainForgetsOldQuestions(t *testing.T) {
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	for i := range maxOpen + 5 {
 		b.told(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and "+
 			"ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
@@ -26,7 +27,7 @@ type brain struct {
 	paused   []option          // work that was not begun and waits for a word, newest last
 	said     string            // what it said last
 	opened   option            // the session that the next work on its machine goes to; none has no id
-	greeted  bool              // it has said that it is simulated
+	met      *atomic.Bool      // Set once: somebody was told that it is simulated; of all calls
 	noticed  bool              // it has said that it does not understand sound
 }
 
@@ -45,10 +46,10 @@ type option struct {
 	server string
 }
 
-func newBrain() *brain { return &brain{machines: map[string]string{}} }
+func newBrain(met *atomic.Bool) *brain { return &brain{machines: map[string]string{}, met: met} }
 
-// What the brain says of itself. The first is said once a connection, and in full; a greeting without a word of the
-// caller is one sentence.
+// What the brain says of itself. What it is it says to whoever calls first: in full, or in one sentence where the caller
+// has said nothing.
 const (
 	saySimulated = "This voice is simulated: it understands typed sentences and those on the page. " +
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
@@ -73,8 +74,8 @@ const (
 
 // reply speaks what is new and does what the caller asked for.
 func (b *brain) reply(h Heard) []Move {
-	if h.nothing() && h.Nth == 1 && !h.OutOfBand && !b.greeted {
-		return b.chosen(h, says(sayGreeting))
+	if h.nothing() && h.Nth == 1 && !h.OutOfBand {
+		return b.chosen(h, b.greets(sayGreeting))
 	}
 	b.recall(h.past)
 	var done []Move
@@ -108,7 +109,8 @@ func (b *brain) reply(h Heard) []Move {
 		if b.noticed {
 			said = sayNoWords2
 		}
-		b.noticed, b.greeted = true, true
+		b.noticed = true
+		b.met.Store(true)
 		done = append(done, says(said)...)
 	}
 	moves := b.chosen(h, joined(done, says(spokenNews(plain))))
@@ -173,6 +175,14 @@ func (b *brain) chosen(h Heard, moves []Move) []Move {
 		Call{Tool: name, Arguments: "{}"})
 }
 
+// greets says what answers here, unless somebody was told.
+func (b *brain) greets(first string) []Move {
+	if b.met.Swap(true) {
+		return says(sayHello)
+	}
+	return says(first)
+}
+
 // sentence does what one sentence asks for.
 func (b *brain) sentence(h Heard, text string) []Move {
 	if asking := b.asking; asking != nil {
@@ -193,11 +203,7 @@ func (b *brain) sentence(h Heard, text string) []Move {
 	}
 	switch in.wish {
 	case wishGreeting:
-		if b.greeted {
-			return says(sayHello)
-		}
-		b.greeted = true
-		return says(saySimulated)
+		return b.greets(saySimulated)
 	case wishQuiet:
 		return says(sayQuiet)
 	case wishHearing:

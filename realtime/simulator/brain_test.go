@@ -2,7 +2,9 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/handoff/tools"
@@ -75,6 +77,14 @@ var sentencesKnown = []struct{ said, want string }{
 	{"continue the session about unicorns on laptop and run the tests",
 		`list_sessions{"server":"laptop","query":"unicorns"} then work run the tests`},
 	{"In the session about release notes, add a line", `list_sessions{"query":"release notes"} then work add a line`},
+	{"run the tests in the auth session", `list_sessions{"query":"auth"} then work run the tests`},
+	{"run the tests in my auth session on bigpc",
+		`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"on bigpc, run the tests in the auth session",
+		`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"fix it in the session about checkout", `list_sessions{"query":"checkout"} then work fix it`},
+	{"then run the tests in the auth session", `list_sessions{"query":"auth"} then work run the tests`},
+	{"fix the session handling in main.go", `codex{"server":"bigpc","prompt":"Fix the session handling in main.go"}`},
 	// open: read and go on there, without work
 	{"Open the checkout session", `list_sessions{"query":"checkout"} then open`},
 	{"switch to the auth refactor session on bigpc, please",
@@ -89,6 +99,8 @@ var sentencesKnown = []struct{ said, want string }{
 	{"In a new session on laptop, draft a blog post",
 		`codex{"server":"laptop","thread_id":"new","prompt":"Draft a blog post"}`},
 	{"open a new session and check the logs", `codex{"server":"bigpc","thread_id":"new","prompt":"Check the logs"}`},
+	{"run the tests in a new session on laptop",
+		`codex{"server":"laptop","thread_id":"new","prompt":"Run the tests"}`},
 	// work with a machine
 	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
 	{"on laptop write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
@@ -168,7 +180,7 @@ var sentencesKnown = []struct{ said, want string }{
 
 func TestBrainUnderstandsSentences(t *testing.T) {
 	for _, c := range sentencesKnown {
-		b := newBrain()
+		b := newBrain(new(atomic.Bool))
 		b.machines, b.last = fleetKnown(), "bigpc"
 		if got := show(b.reply(Heard{Nth: 2, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.said, got, c.want)
@@ -180,6 +192,7 @@ func TestBrainUnderstandsSentences(t *testing.T) {
 func TestBrainWithoutKnowledge(t *testing.T) {
 	for _, c := range []struct{ said, want string }{
 		{"Fix it", "say On which machine?"},
+		{"run the tests in the auth session", `list_sessions{"query":"auth"} then work run the tests`},
 		{"Run the benchmarks on bigpc", `codex{"server":"bigpc","prompt":"Run the benchmarks"}`},
 		{"Push it from bigpc", `codex{"server":"bigpc","prompt":"Push it"}`},
 		{"Ask attic to check the backups", `codex{"server":"attic","prompt":"Check the backups"}`},
@@ -188,7 +201,7 @@ func TestBrainWithoutKnowledge(t *testing.T) {
 		{"Continue the auth session on bigpc and run the tests",
 			`list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
 	} {
-		if got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
+		if got := show(newBrain(new(atomic.Bool)).reply(Heard{Nth: 1, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.said, got, c.want)
 		}
 	}
@@ -206,7 +219,7 @@ func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 		"what is running?":                                     tools.Status,
 		"tell me less":                                         tools.SetUpdates,
 	} {
-		got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{said}, Tools: []string{"get_weather"}}))
+		got := show(newBrain(new(atomic.Bool)).reply(Heard{Nth: 1, Texts: []string{said}, Tools: []string{"get_weather"}}))
 		if want := "say " + fmt.Sprintf(sayNoTool, tool); got != want {
 			t.Errorf("%q: got %s, want %s", said, got, want)
 		}
@@ -339,7 +352,7 @@ func TestBrainTalks(t *testing.T) {
 
 func talk(t *testing.T, lines []string) {
 	t.Helper()
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	var last Call
 	var did string
 	for i, line := range lines {
@@ -418,22 +431,35 @@ func TestBrainSpeaksNews(t *testing.T) {
 			`codex{"server":"bigpc","prompt":"Push it"}`},
 	} {
 		c.h.Tools = allTools()
-		if got := show(newBrain().reply(c.h)); got != c.want {
+		if got := show(newBrain(new(atomic.Bool)).reply(c.h)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
 }
 
 func TestBrainNoticesSoundOnce(t *testing.T) {
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	first, second := show(b.reply(Heard{Nth: 1, Sound: true})), show(b.reply(Heard{Nth: 2, Sound: true}))
 	if first != "say "+sayNoWords || second != "say "+sayNoWords2 {
 		t.Errorf("got %s, then %s", first, second)
 	}
 }
 
+// TestGreetsOnce: whoever calls again knows what answers.
+func TestGreetsOnce(t *testing.T) {
+	m := New(Config{})
+	var said []string
+	for range 2 {
+		said = append(said, show(m.mind().reply(Heard{Nth: 1})))
+	}
+	said = append(said, show(m.mind().reply(Heard{Nth: 2, Texts: []string{"hello"}})))
+	if want := []string{"say " + sayGreeting, "say " + sayHello, "say " + sayHello}; !slices.Equal(said, want) {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
 func TestChipsAreUnderstood(t *testing.T) {
-	b := newBrain()
+	b := newBrain(new(atomic.Bool))
 	want := []wish{wishMachines, wishSessions, wishContinue, wishWork, wishWork, wishWork, wishWork, wishWork}
 	chips := Chips()
 	if len(chips) != len(want) {

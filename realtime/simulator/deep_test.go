@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -25,7 +26,7 @@ func TestDeepFrames(t *testing.T) {
 	}
 	debug.SetMaxStack(1 << 20)
 	brackets := strings.Repeat("[", 1_000_000)
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	for _, frame := range []string{
 		`{"type":"x","a":` + brackets,
 		`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex","arguments":"` +

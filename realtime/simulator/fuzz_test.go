@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func FuzzFrames(f *testing.F) {
 		f.Add(frames)
 	}
 	f.Fuzz(func(t *testing.T, frames string) {
-		w := newWorld(t, newBrain())
+		w := newWorld(t, newBrain(new(atomic.Bool)))
 		for i, frame := range strings.SplitN(frames, "\n", 50) {
 			w.s.receive(w.now, []byte(frame))
 			w.drain()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func TestG711(t *testing.T) {
 
 func TestSpeechIsDetected(t *testing.T) {
 	for _, f := range formats() {
-		w := newWorld(t, newBrain())
+		w := newWorld(t, newBrain(new(atomic.Bool)))
 		w.hears(f)
 		w.play(f, tone(f.rate(), time.Second, 0))
 		w.play(f, tone(f.rate(), 180*time.Millisecond, 6000))
@@ -140,7 +141,7 @@ func TestNoiseIsNoSpeech(t *testing.T) {
 			"a cough":                   append(tone(f.rate(), 150*time.Millisecond, 20000), tone(f.rate(), time.Second, 0)...),
 			"the simulator's own voice": own,
 		} {
-			w := newWorld(t, newBrain())
+			w := newWorld(t, newBrain(new(atomic.Bool)))
 			w.hears(f)
 			w.play(f, sound)
 			if got := w.take(); len(got) != 0 {
@@ -152,7 +153,7 @@ func TestNoiseIsNoSpeech(t *testing.T) {
 
 func TestSilenceAfterSpeechEndsDespiteBeeps(t *testing.T) {
 	f := formats()[0]
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.hears(f)
 	w.play(f, tone(f.rate(), 500*time.Millisecond, 6000))
 	for range 3 {
@@ -164,7 +165,7 @@ func TestSilenceAfterSpeechEndsDespiteBeeps(t *testing.T) {
 
 func TestPausesBelongToSpeech(t *testing.T) {
 	f := formats()[1]
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.hears(f)
 	for range 5 {
 		w.play(f, tone(f.rate(), 300*time.Millisecond, 6000))
@@ -218,7 +219,7 @@ func TestBargeIn(t *testing.T) {
 
 // With create_response off the client asks for the response itself.
 func TestDetectionAlone(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.send(`{"type":"session.update","session":{"type":"realtime",` +
 		`"audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}}`)
 	w.take()
@@ -276,7 +277,7 @@ func TestCommitByHand(t *testing.T) {
 }
 
 func TestClearForgetsSpeech(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	f := formats()[0]
 	w.play(f, tone(f.rate(), 400*time.Millisecond, 9000))
 	w.take()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -44,6 +45,7 @@ type Model struct {
 	script   *scripted            // Set once; nil is the brain
 	now      <-chan Event         // Set once
 	upgrader websocket.Upgrader   // Set once
+	met      atomic.Bool          // a caller was told that it is simulated
 
 	mu    sync.Mutex
 	calls map[string]*conn // Guarded by mu: those that run, by id
@@ -125,7 +127,7 @@ func (m *Model) mind() mind {
 	if m.script != nil {
 		return m.script
 	}
-	return newBrain()
+	return newBrain(&m.met)
 }
 
 // Serve listens until the context ends, and returns after all connections have ended. The listener is

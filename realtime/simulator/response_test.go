@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/base64"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -303,7 +304,7 @@ func TestScriptRefusesAndFails(t *testing.T) {
 }
 
 func TestResponseParameters(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.take()
 	for body, code := range map[string]string{
 		`{"foo":1}`: "unknown_parameter", `{"modalities":["text"]}`: "unknown_parameter",
@@ -322,7 +323,7 @@ func TestResponseParameters(t *testing.T) {
 
 // The brain works in a session whose tools and choice the response overrides.
 func TestResponseToolsOverrideTheSession(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],` +
 		`"tools":[{"type":"function","name":"list_servers"}]}}`)
 	w.take()
@@ -340,7 +341,7 @@ func TestResponseToolsOverrideTheSession(t *testing.T) {
 }
 
 func TestNothingNewIsAnEmptyResponse(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.says("Thanks!")
 	w.pass(time.Minute)
 	w.take()

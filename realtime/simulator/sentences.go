@@ -109,6 +109,8 @@ var phrases = sync.OnceValue(func() []phrase {
 		known(wishOpen, `(?:open|switch to|go back to) `+formSession+formDo),
 		known(wishContinue, `(?:continue|resume) `+formSession+formDo),
 		known(wishContinue, `in `+formSession+`[,:] (?P<work>.+)`),
+		known(wishNew, `(?P<work>`+formVerb+`.*?) in a (?:new|fresh) session`+formOn),
+		known(wishContinue, `(?P<work>`+formVerb+`.*?) in `+formSession),
 		known(wishStop, `(?:stop|cancel) (?:it|that|(?:all )?(?:the )?(?:work|tests|benchmarks|build))`+formOn),
 		{intent{wish: wishStop, server: "all"}, whole(`(?:stop|cancel) everything`)},
 		known(wishStop, `(?:stop|cancel) `+formKnown),

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func TestSessionCreatedIsComplete(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	got := w.take()
 	s := one(t, got, "session.created").Get("session")
 	for path, want := range map[string]string{
@@ -33,7 +34,7 @@ func TestSessionCreatedIsComplete(t *testing.T) {
 
 // Each update is applied to what the ones before it left.
 func TestSessionUpdatePatches(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.take()
 	for _, c := range []struct{ update, path, want string }{
 		{`{"instructions":"Be brief."}`, "instructions", "Be brief."},
@@ -111,7 +112,7 @@ func TestSessionUpdateRefuses(t *testing.T) {
 		},
 	} {
 		for _, session := range sessions {
-			w := newWorld(t, newBrain())
+			w := newWorld(t, newBrain(new(atomic.Bool)))
 			before := w.take()[0].Get("session").Raw
 			w.send(`{"type":"session.update","event_id":"u","session":%s}`, session)
 			w.fails(code, "u")
@@ -135,7 +136,7 @@ func TestVoiceIsFixedOnceHeard(t *testing.T) {
 }
 
 func TestSessionExpires(t *testing.T) {
-	w := newWorld(t, newBrain())
+	w := newWorld(t, newBrain(new(atomic.Bool)))
 	w.take()
 	w.pass(time.Hour)
 	e := one(t, w.take(), "error").Get("error")
