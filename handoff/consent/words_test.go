@@ -67,6 +67,38 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// TestYesesHoldNoNo holds that no phrase that says yes, or orders an act, has a listed no or wait among its words: the
+// longest phrase counts, so that it would be a yes. The few that begin so are none to anybody: "lass das laufen".
+func TestYesesHoldNoNo(t *testing.T) {
+	known := map[string][]string{
+		"ar": {"لا باس", "لا مانع", "ابدا"}, "de": {"lass das", "lass es", "mach ne"}, "en": {"i dont mind"},
+		"es": {"desde luego"}, "fr": {"pas de souci"}, "nl": {"laat het"}, "pl": {"nie ma sprawy"},
+		"tr": {"benim icin sorun yok"},
+	}
+	for _, l := range languages() {
+		vetoes := map[string]bool{}
+		for phrase, does := range l.phrases.all() {
+			vetoes[phrase] = does&(kindNo|kindWait) != 0
+		}
+		for act, table := range l.acts {
+			for phrase, does := range table.all() {
+				begins := func(with string) bool { return strings.HasPrefix(phrase, with+" ") || phrase == with }
+				if does&(kindYes|kindRun|kindAlone) == 0 || slices.ContainsFunc(known[l.code], begins) {
+					continue
+				}
+				words := strings.Fields(phrase)
+				for from := range words {
+					for to := from + 1; to <= len(words); to++ {
+						if no := strings.Join(words[from:to], " "); vetoes[no] {
+							t.Errorf("%s: the yes %q (of the act %q) has the no %q in it", l.code, phrase, act, no)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestChoices holds how a word file writes several phrases as one.
 func TestChoices(t *testing.T) {
 	for list, want := range map[string][]string{
