@@ -95,7 +95,7 @@ type End struct {
 	Grace  time.Duration    // how long its program may take to end by itself once its input has ended; 0: 2 s
 	Died   func(how string) // called when its program ended by itself; may be nil
 	Apart  bool             // a connection beside the one that works, which only reads and ends soon
-	Log    *zap.Logger
+	Log    *zap.Logger      // nil: none
 }
 
 // Ways are the transports that a kind offers to one server. The file chooses one of them.

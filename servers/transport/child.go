@@ -136,7 +136,7 @@ func (c *Child) start(end servers.End) (*child, error) {
 	closeAll(theirs)
 	running := &child{
 		Lines: NewLines(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
-		exited: make(chan struct{}), log: end.Log, died: end.Died, grace: cmp.Or(end.Grace, exitGrace),
+		exited: make(chan struct{}), log: cmp.Or(end.Log, zap.NewNop()), died: end.Died, grace: cmp.Or(end.Grace, exitGrace),
 	}
 	running.wg.Go(func() { running.drain(ours[2]) })
 	running.wg.Go(func() { running.reap(ours[1:]) })

@@ -224,3 +224,15 @@ func (endless) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// TestChildWithoutLog: whoever opens a transport needs no log.
+func TestChildWithoutLog(t *testing.T) {
+	child := &Child{Command: []string{os.Args[0]}, Env: []string{playEnv + "=echo"}}
+	wire, err := child.Open(t.Context(), servers.End{Server: "box"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Close(); err != nil { // it has ended by then
+		t.Error(err)
+	}
+}
