@@ -280,8 +280,10 @@ func (c *Call) renew(now time.Time) {
 	}
 	c.session.awaitAnswer()
 	line := "sb_" + strconv.Itoa(c.counts.renewals) + "_earlier"
-	c.mask.Hide(line)
 	for _, it := range r.recall.Items(line) {
+		if it.Ours {
+			c.mask.Hide(it.ID)
+		}
 		id := c.ids.Next()
 		r.given[id], r.told[it.ID] = it.ID, true
 		c.mask.Again(it.ID)

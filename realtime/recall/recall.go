@@ -346,20 +346,21 @@ func (r *Recall) Truncate(id string, ms int64) {
 // A Given is an item for a new session.
 type Given struct {
 	ID, JSON string
+	Ours     bool // its client never had it
 }
 
 // Items returns the conversation for a new session, in order and with the ids that it has. What was forgotten is one
 // line before all, of this id. A call that was not written to its end is left out.
 func (r *Recall) Items(line string) []Given {
 	var all []Given
-	give := func(id string, fields events.Object) {
+	give := func(id string, ours bool, fields events.Object) {
 		fields["id"] = id
-		all = append(all, Given{ID: id, JSON: string(events.Encode(fields))})
+		all = append(all, Given{ID: id, JSON: string(events.Encode(fields)), Ours: ours})
 		r.given[id] = true
 	}
 	clear(r.given)
 	if r.left > 0 {
-		give(line, message("system", "The call has been going on for long: its first part is left out here. Say nothing of it "+
+		give(line, true, message("system", "The call has been going on for long: its first part is left out here. Say nothing of it "+
 			"unless asked; ask again for what you need to know."))
 	}
 	calls := map[string]bool{}
@@ -367,14 +368,14 @@ func (r *Recall) Items(line string) []Given {
 		switch {
 		case it.kind == events.ItemMessage:
 			if text := it.said(); text != "" {
-				give(it.id, message(it.role, text))
+				give(it.id, false, message(it.role, text))
 			}
 		case it.kind == events.ItemCall && it.whole:
 			calls[it.callID] = true
-			give(it.id, events.Object{"type": it.kind, "call_id": it.callID, "name": it.name,
+			give(it.id, false, events.Object{"type": it.kind, "call_id": it.callID, "name": it.name,
 				"arguments": cmp.Or(it.arguments, "{}")})
 		case it.kind == events.ItemOutput && calls[it.callID]:
-			give(it.id, events.Object{"type": it.kind, "call_id": it.callID, "output": it.output})
+			give(it.id, false, events.Object{"type": it.kind, "call_id": it.callID, "output": it.output})
 		}
 	}
 	return all
