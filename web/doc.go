@@ -25,6 +25,12 @@
 // Where there are several instances, a request of a caller who is at another one is forwarded after its key was read
 // and before its limits are: see [Peers]. What comes from another instance has passed the checks before the key.
 //
+// # Signs of life
+//
+// A quiet event stream says every 15 s that it lives (beat in deadlines.go, and in responses/serve.go for the Responses
+// API); a login or key that was taken away is noticed by then. The verbs give a stream up after three of them
+// (silentFor in cmd/switchboard/verbs/follow.go). The sockets of calls ping by themselves (realtime/socket.go).
+//
 // # Concurrency
 //
 // net/http's goroutines serve the requests. No other goroutine outlives its request: a handler that starts one waits

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,33 @@ func TestHygieneOfChecklists(t *testing.T) {
 			if len(p) != 3 || !held[p[1]+" "+p[0]] {
 				t.Errorf("%s: no such test: %s", file, line)
 			}
+		}
+	}
+}
+
+// TestHygieneOfKinds holds that each kind of agent server passes the suite that says what a kind must hold, in a test
+// of its own or in one here.
+func TestHygieneOfKinds(t *testing.T) {
+	var kinds, suites []string
+	all := sources(t)
+	for name, text := range all {
+		switch {
+		case !strings.HasSuffix(name, "_test.go"):
+			if strings.HasPrefix(name, "servers/") && strings.Contains(text, "servers.Kind{") {
+				kinds = append(kinds, path.Dir(name))
+			}
+		case strings.Contains(text, "serverstest.TestServer("):
+			suites = append(suites, name)
+		}
+	}
+	if len(kinds) < 3 {
+		t.Fatal("found only", kinds)
+	}
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(suites, func(name string) bool {
+			return path.Dir(name) == kind || strings.Contains(all[name], `"switchboard/`+kind+`"`)
+		}) {
+			t.Errorf("%s: no test of it calls serverstest.TestServer", kind)
 		}
 	}
 }

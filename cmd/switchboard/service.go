@@ -134,7 +134,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if api, err = s.responses(fleet, runs); err != nil {
 		return err
 	}
-	agentFront := s.mcp(fleet, runs, beside.self.ID)
+	agentFront := s.mcp(backend(fleet, runs, calls), runs, beside.self.ID)
 	s.describe(p, sims.voice, specs, listen.Addr())
 	programs := s.oauth(p)
 	keys, err := s.letIn(ctx, p, there)
@@ -298,14 +298,18 @@ func callWords(b realtime.Bill) string {
 	return fmt.Sprintf("A call of %s, %s", wording.English.AgeWords(b.Took), cost)
 }
 
+// backend is what the tools of a front work on that is no call.
+func backend(fleet *servers.Fleet, runs *homes.Homes, calls *call.Calls) tools.Backend {
+	return tools.Backend{
+		Directory: fleet, Resolver: fleet, Namer: fleet,
+		Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs, Levels: calls,
+	}
+}
+
 // mcp serves the table of tools to other agents.
-func (s *service) mcp(fleet *servers.Fleet, runs *homes.Homes, instance string) *mcp.Front {
+func (s *service) mcp(back tools.Backend, runs *homes.Homes, instance string) *mcp.Front {
 	return mcp.New(mcp.Config{
-		Backend: tools.Backend{
-			Directory: fleet, Resolver: fleet, Namer: fleet,
-			Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs,
-		},
-		Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
+		Backend: back, Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
 		Instance: instance, Log: s.log.Named("mcp"),
 	})
 }

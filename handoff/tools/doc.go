@@ -21,7 +21,8 @@
 // same work. A front that stops waiting, or goes away, never stops work. An outcome counts as told once the front calls
 // [handoff.Runs.Heard]. A new front is a package such as web/mcp; the doc of package web says how it is mounted.
 // One without requests of its own, such as a program that asks a service for messages, is a stage in
-// cmd/switchboard/service.go, and makes the [handoff.Grant] of each person itself, from its settings.
+// cmd/switchboard/service.go, and makes the [handoff.Grant] of each person itself, from its settings. Either gets what
+// the function backend there returns, and stands in the import table (cmd/switchboard/hygiene_imports_test.go).
 //
 // It must not know a router, a call or HTTP: it declares interfaces for what it needs from them.
 package tools
