@@ -30,7 +30,7 @@ func approveScript(p simulator.Prompt) []simulator.Step {
 	case "edit":
 		return []simulator.Step{simulator.Ask{Changes: []simulator.Change{{Path: "/src/notes.txt", Diff: "@@ -1 +1 @@\n-a\n+b\n"}}, Accepted: yes, Declined: no}}
 	case "person":
-		return []simulator.Step{simulator.AskPerson{Command: "terraform apply", Accepted: yes, Declined: no}}
+		return []simulator.Step{simulator.Ask{Command: "terraform apply", Person: true, Accepted: yes, Declined: no}}
 	case "reviewed":
 		return []simulator.Step{
 			simulator.Review{Command: "npm test", Status: "approved", Risk: "low", Rationale: "It was asked for."},

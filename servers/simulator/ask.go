@@ -13,40 +13,63 @@ import (
 // An ask is a request to the clients that waits for the first answer. Guarded by the machine's mu.
 type ask struct {
 	id     int // counts in the whole process from 0
-	step   Ask // of an approval of a command or an edit
 	turn   *turn
 	method string
 	params map[string]any
-	item   *item               // what is asked about; nil for everything but approvals
-	person bool                // only clients that promised to ask a person are asked
-	heard  func(packet) []Step // of everything else: what an answer leads to; nil for approvals
+	person bool                 // only clients that promised to ask a person are asked
+	heard  func(packet) []frame // what an answer leads to
 }
 
 // askApproval opens the item and asks for approval. It reports whether the turn waits: a command that was accepted for
 // the session is not asked about again.
 func (u *turn) askApproval(s Ask) bool {
+	if s.Person {
+		return u.askPerson(s)
+	}
 	t := u.thread
 	it := &item{kind: "commandExecution", command: s.Command, cwd: t.cwd, status: turnRunning}
 	if len(s.Changes) > 0 {
 		it = &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
 	}
-	if it.kind == "commandExecution" && slices.Contains(t.allowed, s.Command) {
+	edits := it.kind == "fileChange"
+	if !edits && slices.Contains(t.allowed, s.Command) {
 		u.openItem(it)
 		u.frames = slices.Concat(outputFrames(it, s.Lines, s.Exit), frames(s.Accepted), u.frames)
 		return false
 	}
-	if it.kind == "fileChange" { // recorded: the edit is shown first, then the waiting
+	if edits { // recorded: the edit is shown first, then the waiting
 		u.openItem(it)
 		t.setStatus(statusActive, "waitingOnApproval")
 	} else {
 		t.setStatus(statusActive, "waitingOnApproval")
 		u.openItem(it)
 	}
-	a := &ask{step: s, item: it}
+	heard := func(p packet) []frame {
+		switch decision := decisionOf(p); decision {
+		case "accept", "acceptForSession":
+			if decision != "accept" {
+				t.allowed = append(t.allowed, s.Command)
+			}
+			t.setStatus(statusActive)
+			work := outputFrames(it, s.Lines, s.Exit)
+			if edits {
+				work = changeFrames(it, 0)
+			}
+			return append(work, frames(s.Accepted)...)
+		case "cancel", "decline":
+			it.status = "declined"
+		default: // an error or nonsense is a refusal too
+			it.status = "failed"
+		}
+		u.closeItem(it)
+		t.setStatus(statusActive)
+		u.usage()
+		return frames(s.Declined)
+	}
 	params := map[string]any{"itemId": it.id, "startedAtMs": time.Now().UnixMilli(), "reason": textOrNull(s.Reason)}
-	if it.kind == "fileChange" {
+	if edits {
 		params["grantRoot"] = nil
-		return u.request(a, "item/fileChange/requestApproval", params)
+		return u.request(&ask{heard: heard}, "item/fileChange/requestApproval", params)
 	}
 	words := strings.Fields(it.command)
 	params["kind"], params["environmentId"] = "command", "local"
@@ -55,7 +78,7 @@ func (u *turn) askApproval(s Ask) bool {
 	params["availableDecisions"] = []any{
 		"accept", map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": words}}, "cancel",
 	}
-	return u.request(a, "item/commandExecution/requestApproval", params)
+	return u.request(&ask{heard: heard}, "item/commandExecution/requestApproval", params)
 }
 
 // textOrNull is a text on the wire that is null where there is none.
@@ -111,33 +134,27 @@ func (m *machine) answered(c *conn, p packet) {
 	u := a.turn
 	u.ask = nil
 	m.resolved(a)
-	if a.heard != nil && decisionOf(p) == "cancel" {
+	u.frames = append(a.heard(p), u.frames...)
+	if decisionOf(p) == "cancel" {
 		u.finish(turnInterrupted, "")
 		return
-	}
-	if a.heard != nil {
-		u.thread.setStatus(statusActive)
-		u.usage()
-		u.frames = slices.Concat(frames(a.heard(p)), u.frames)
-		u.advance()
-		return
-	}
-	switch decisionOf(p) {
-	case "acceptForSession":
-		u.thread.allowed = append(u.thread.allowed, a.step.Command)
-		u.accepted(a)
-	case "accept":
-		u.accepted(a)
-	case "cancel":
-		u.declined(a, "declined")
-		u.finish(turnInterrupted, "")
-		return
-	case "decline":
-		u.declined(a, "declined")
-	default: // an error or nonsense is a refusal too
-		u.declined(a, "failed")
 	}
 	u.advance()
+}
+
+// question asks for something else than approval, with a status of its own, and goes on with the steps that an answer
+// leads to. It reports true: the turn waits.
+func (u *turn) question(
+	status string, person bool, heard func(packet) []Step, method string, params map[string]any,
+) bool {
+	u.thread.setStatus(statusActive, status)
+	return u.request(&ask{person: person, heard: func(p packet) []frame {
+		if decisionOf(p) != "cancel" {
+			u.thread.setStatus(statusActive)
+			u.usage()
+		}
+		return frames(heard(p))
+	}}, method, params)
 }
 
 // decisionOf reads an answer, "" when it is none.
@@ -157,30 +174,13 @@ func decisionOf(p packet) string {
 	return ""
 }
 
-func (u *turn) accepted(a *ask) {
-	u.thread.setStatus(statusActive)
-	work := outputFrames(a.item, a.step.Lines, a.step.Exit)
-	if a.item.kind == "fileChange" {
-		work = changeFrames(a.item, 0)
-	}
-	u.frames = slices.Concat(work, frames(a.step.Accepted), u.frames)
-}
-
-func (u *turn) declined(a *ask, status string) {
-	a.item.status = status
-	u.closeItem(a.item)
-	u.thread.setStatus(statusActive)
-	u.usage()
-	u.frames = slices.Concat(frames(a.step.Declined), u.frames)
-}
-
 // resolved tells that a question is open no more.
 func (m *machine) resolved(a *ask) {
 	m.asks = slices.DeleteFunc(m.asks, func(have *ask) bool { return have == a })
 	a.turn.thread.publish("serverRequest/resolved", map[string]any{"requestId": a.id})
 }
 
-// askInput asks for words. It reports true: the turn waits.
+// askInput asks for words.
 func (u *turn) askInput(s Input) bool {
 	questions := []any{}
 	for i, q := range s.Queries {
@@ -206,16 +206,15 @@ func (u *turn) askInput(s Input) bool {
 		}
 		return s.Answered(answers)
 	}
-	u.thread.setStatus(statusActive, "waitingOnUserInput")
-	return u.request(&ask{heard: heard}, "item/tool/requestUserInput", map[string]any{
+	return u.question("waitingOnUserInput", false, heard, "item/tool/requestUserInput", map[string]any{
 		"itemId": newID(time.Now()), "questions": questions, "isBlocking": false, "autoResolutionMs": nil,
 	})
 }
 
 func queryID(i int) string { return fmt.Sprintf("q%d", i+1) }
 
-// askPerson asks for a decision of a person. It reports true: the turn waits. There is no item before it runs.
-func (u *turn) askPerson(s AskPerson) bool {
+// askPerson asks for a decision of a person. There is no item before it runs.
+func (u *turn) askPerson(s Ask) bool {
 	heard := func(p packet) []Step {
 		if decisionOf(p) != "accept" { // for the session is no answer here
 			return s.Declined
@@ -223,8 +222,7 @@ func (u *turn) askPerson(s AskPerson) bool {
 		return append([]Step{Run{Command: s.Command, Lines: s.Lines, Exit: s.Exit}}, s.Accepted...)
 	}
 	now := time.Now()
-	u.thread.setStatus(statusActive, "waitingOnApproval")
-	return u.request(&ask{heard: heard, person: true}, "item/commandExecution/requestApproval", map[string]any{
+	return u.question("waitingOnApproval", true, heard, "item/commandExecution/requestApproval", map[string]any{
 		"kind": "humanCommand", "itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(),
 		"command": inShell(s.Command), "cwd": u.thread.cwd, "commandActions": actions(s.Command),
 		"reason": textOrNull(s.Reason), "availableDecisions": []any{"accept", "decline", "cancel"},
@@ -243,7 +241,7 @@ func (u *turn) reviewed(s Review) {
 	})
 }
 
-// askPermit asks for rights. It reports true: the turn waits.
+// askPermit asks for rights.
 func (u *turn) askPermit(s Permit) bool {
 	var network, files any
 	if s.Network {
@@ -269,14 +267,13 @@ func (u *turn) askPermit(s Permit) bool {
 		return s.Granted
 	}
 	now := time.Now()
-	u.thread.setStatus(statusActive, "waitingOnApproval")
-	return u.request(&ask{heard: heard}, "item/permissions/requestApproval", map[string]any{
+	return u.question("waitingOnApproval", false, heard, "item/permissions/requestApproval", map[string]any{
 		"itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(), "cwd": u.thread.cwd,
 		"reason": textOrNull(s.Reason), "permissions": map[string]any{"network": network, "fileSystem": files},
 	})
 }
 
-// askElicit asks for the call of a tool. It reports true: the turn waits.
+// askElicit asks for the call of a tool.
 func (u *turn) askElicit(s Elicit) bool {
 	heard := func(p packet) []Step {
 		var result struct{ Action string }
@@ -286,8 +283,7 @@ func (u *turn) askElicit(s Elicit) bool {
 		}
 		return s.Granted
 	}
-	u.thread.setStatus(statusActive, "waitingOnApproval")
-	return u.request(&ask{heard: heard}, "mcpServer/elicitation/request", map[string]any{
+	return u.question("waitingOnApproval", false, heard, "mcpServer/elicitation/request", map[string]any{
 		"serverName": "lab", "mode": "form", "message": fmt.Sprintf("Allow the lab MCP server to run tool %q?", s.Tool),
 		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
 		"_meta": map[string]any{

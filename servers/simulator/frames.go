@@ -45,8 +45,6 @@ func frames(steps []Step) []frame {
 			all = append(all, changeFrames(it, s.For)...)
 		case Ask:
 			all = append(all, frame{do: func(u *turn) bool { return u.askApproval(s) }})
-		case AskPerson:
-			all = append(all, frame{do: func(u *turn) bool { return u.askPerson(s) }})
 		case Review:
 			all = append(all, at(0, func(u *turn) { u.reviewed(s) }))
 		case Plan:

@@ -40,7 +40,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// TestUnsentIsBounded: what waits for a slow reader is bounded in bytes as well, and nothing that nests too deep is read.
+// TestUnsentIsBounded: what waits for a slow reader is bounded in bytes as well, and what nests too deep is not read.
 func TestUnsentIsBounded(t *testing.T) {
 	m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1}, zap.NewNop())
 	c, n := newConn(m, nil), 0

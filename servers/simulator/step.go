@@ -3,7 +3,7 @@ package simulator
 import "time"
 
 // A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
-// [AskPerson], [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang].
+// [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang].
 type Step interface{ step() }
 
 // Think is a reasoning item: its text comes at once and it lasts For.
@@ -49,21 +49,12 @@ type Change struct {
 
 // Ask asks for approval of a command, or of an edit when Changes are set, and waits for the answer.
 // Accepted, it is done (Lines and Exit as in [Run]) and the turn goes on with Accepted; declined, it is
-// not and the turn goes on with Declined. The steps after an Ask come in both cases.
+// not and the turn goes on with Declined. The steps after an Ask come in both cases. A command that is a Person's alone
+// to decide is put only to clients that promised to ask one, and is allowed once or not at all.
 type Ask struct {
 	Command  string
+	Person   bool
 	Changes  []Change
-	Reason   string
-	Lines    []Line
-	Exit     int
-	Accepted []Step
-	Declined []Step
-}
-
-// AskPerson asks for a decision on a command that is a person's alone, and waits for it: only clients that promised to
-// ask one are asked. It is allowed once or not at all. Accepted, it runs and the turn goes on as after an [Ask].
-type AskPerson struct {
-	Command  string
 	Reason   string
 	Lines    []Line
 	Exit     int
@@ -120,22 +111,21 @@ type Fail struct{ Message string }
 // Hang waits: for [World.Release], an interrupt or a steer.
 type Hang struct{}
 
-func (Think) step()     {}
-func (Say) step()       {}
-func (Run) step()       {}
-func (Both) step()      {}
-func (Edit) step()      {}
-func (Ask) step()       {}
-func (Input) step()     {}
-func (AskPerson) step() {}
-func (Review) step()    {}
-func (Plan) step()      {}
-func (Permit) step()    {}
-func (Elicit) step()    {}
-func (Pause) step()     {}
-func (Effect) step()    {}
-func (Fail) step()      {}
-func (Hang) step()      {}
+func (Think) step()  {}
+func (Say) step()    {}
+func (Run) step()    {}
+func (Both) step()   {}
+func (Edit) step()   {}
+func (Ask) step()    {}
+func (Input) step()  {}
+func (Review) step() {}
+func (Plan) step()   {}
+func (Permit) step() {}
+func (Elicit) step() {}
+func (Pause) step()  {}
+func (Effect) step() {}
+func (Fail) step()   {}
+func (Hang) step()   {}
 
 // A Fact is something that becomes true by what an agent does.
 type Fact int
