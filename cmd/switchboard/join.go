@@ -233,6 +233,22 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 	if j.Stdio {
 		return j.stdio(ctx, dir, file, stdout, stderr)
 	}
+	at, there, err := host.ReadPlace(dir)
+	if err != nil {
+		return err
+	}
+	var invitation joined.Invitation
+	switch {
+	case j.URL == "" && !there:
+		return errors.New("this machine has joined no Switchboard: `switchboard invite NAME` there prints the command for it")
+	case j.URL == "":
+	case there && at.URL != strings.TrimSuffix(j.URL, "/"):
+		return fmt.Errorf("this machine has joined %s: `switchboard leave` ends that", at.URL)
+	default:
+		if invitation, err = joined.ParseInvitation(j.Code); err != nil {
+			return typed(err.Error())
+		}
+	}
 	policy, err := j.policy(file)
 	if err != nil {
 		return err
@@ -249,24 +265,11 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 			_ = h.Close() // the end of the process gives it back too
 		}
 	}()
-	at, there, err := host.ReadPlace(dir)
-	switch {
-	case err != nil:
-		return err
-	case j.URL != "":
-		invitation, err := joined.ParseInvitation(j.Code)
-		if err != nil {
-			return typed(err.Error())
-		}
-		if there && at.URL != strings.TrimSuffix(j.URL, "/") {
-			return fmt.Errorf("this machine has joined %s: `switchboard leave` ends that", at.URL)
-		}
+	if j.URL != "" {
 		if at, err = h.Join(ctx, strings.TrimSuffix(j.URL, "/"), invitation); err != nil {
 			return err
 		}
 		say(fmt.Sprintf("%s has joined %s. What may be done here is in %s; `switchboard leave` ends it.", at.Name, at.URL, file))
-	case !there:
-		return errors.New("this machine has joined no Switchboard: `switchboard invite NAME` there prints the command for it")
 	}
 	if j.Service {
 		opened = false

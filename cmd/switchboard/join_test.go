@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -97,5 +98,38 @@ func TestJoinUnit(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestJoinUnitNotStarted: where no service can be started, none is left behind, so that leave has none to end.
+func TestJoinUnitNotStarted(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"systemctl", "launchctl"} {
+		write(t, filepath.Join(home, name), "#!/bin/sh\necho no bus >&2\nexit 1\n")
+		must(t, os.Chmod(filepath.Join(home, name), 0o700))
+	}
+	t.Setenv("PATH", home)
+	env := func(name string) string { return map[string]string{"HOME": home}[name] }
+	err := installUnit(t.Context(), env, func(line string) { t.Errorf("said: %s", line) })
+	if err == nil || !strings.Contains(err.Error(), "no bus") || !strings.Contains(err.Error(), "`switchboard join`") {
+		t.Errorf("not started: %v", err)
+	}
+	if removed, err := removeUnit(t.Context(), env); err != nil || removed != "" {
+		t.Errorf("a service is left: %q, %v", removed, err)
+	}
+}
+
+// TestJoinMistyped: a join that cannot begin writes no file of the machine's owner, which would hold from then on.
+func TestJoinMistyped(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	env := func(name string) string { return map[string]string{"HOME": home}[name] }
+	for _, j := range []joinVerb{{URL: "https://bigpc.example", Code: "half"}, {}} {
+		if err := j.do(t.Context(), env, io.Discard, io.Discard); err == nil {
+			t.Errorf("joined: %+v", j)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, ".config")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file of the owner is written: %v", err)
 	}
 }

@@ -134,7 +134,9 @@ func installUnit(ctx context.Context, env func(string) string, say func(string))
 	}
 	start, end := unitCommands(path)
 	if err := runAll(ctx, start); err != nil {
-		return fmt.Errorf("the service is written to %s and could not be started: %w", path, err)
+		_ = runAll(ctx, end) // it may not even be known
+		return errors.Join(fmt.Errorf("the service could not be started (%w): it is not installed, and `switchboard join` keeps "+
+			"the line while it runs", err), os.Remove(path))
 	}
 	say("it runs as a service from now on: " + path)
 	if runtime.GOOS == "linux" {
@@ -155,7 +157,7 @@ func removeUnit(ctx context.Context, env func(string) string) (string, error) {
 	}
 	_, end := unitCommands(path)
 	if err := runAll(ctx, end); err != nil {
-		return "", fmt.Errorf("the service at %s could not be ended: %w", path, err)
+		return "", fmt.Errorf("the service at %s could not be ended (%w): where it does not run, remove that file, and leave again", path, err)
 	}
 	return path, os.Remove(path)
 }
