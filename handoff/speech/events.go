@@ -83,21 +83,6 @@ type (
 	Wake struct{}
 )
 
-// A class says how urgent it is that something is heard.
-type class int
-
-const (
-	classSilent    class = iota // context only
-	classSpeakable              // worth hearing now or never
-	classUrgent                 // a question, a failure
-	classFinal                  // an outcome
-)
-
-var speechClassNames = [...]string{"silent", "speakable", "urgent", "final"}
-
-// String returns the class as logs and metrics name it.
-func (c class) String() string { return speechClassNames[c] }
-
 // A scheduleAct is what an [Effect] asks for.
 type scheduleAct int
 
@@ -114,12 +99,10 @@ const (
 // An Effect is one thing to do. The effects of a step are done in order.
 type Effect struct {
 	Act      scheduleAct
-	class    class
 	ID       string // DoNote, DoSay: unique in the call, s1, s2, …
 	Text     string
 	Works    []string
 	Question handoff.QuestionID // DoSay, DoGiven: the question announced; DoNotify
 	At       time.Time          // DoWake; DoGiven: when it had been heard, as [handoff.Said] says
-	cut      bool               // DoGiven: it was interrupted
 	Count    int
 }

@@ -66,7 +66,7 @@ func (s *Schedule) fly(f *delivery) {
 // say proposes an utterance and watches it.
 func (s *Schedule) say(f *delivery, text string) {
 	f.IDs = append(f.IDs, s.nextID())
-	s.emit(Effect{Act: DoSay, class: f.class, ID: f.IDs[len(f.IDs)-1], Text: text, Works: f.works, Question: f.question})
+	s.emit(Effect{Act: DoSay, ID: f.IDs[len(f.IDs)-1], Text: text, Works: f.works, Question: f.question})
 	if len(f.IDs) == 1 {
 		s.fly(f)
 	}
@@ -79,7 +79,7 @@ func (s *Schedule) hush() {
 	for _, f := range s.deliveries {
 		if f.class == classFinal && f.calm && f.stopped.IsZero() && s.hushed.After(f.at) {
 			f.stopped, f.heard, f.vague = s.now, "", false
-			s.emit(Effect{Act: DoTakeBack, class: classFinal, ID: f.IDs[len(f.IDs)-1], Works: f.works})
+			s.emit(Effect{Act: DoTakeBack, ID: f.IDs[len(f.IDs)-1], Works: f.works})
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (s *Schedule) said(e handoff.Said) {
 		}
 		q.at = s.now
 	}
-	s.emit(Effect{Act: DoGiven, class: f.class, ID: e.ID, Works: f.works, Question: f.question, At: e.At, cut: e.Cut})
+	s.emit(Effect{Act: DoGiven, ID: e.ID, Works: f.works, Question: f.question, At: e.At})
 }
 
 // expire gives up what nobody confirmed: something speakable is lost, an outcome is said once more.
@@ -217,7 +217,7 @@ func (s *Schedule) askQuestions() {
 			q.text = s.language.AskAgainMessage(q.text)
 		case q.times > 0 && !q.told && s.now.Sub(q.at) >= s.tellAfter(q):
 			q.told = true
-			s.emit(Effect{Act: DoNotify, class: classUrgent, Question: q.ID})
+			s.emit(Effect{Act: DoNotify, Question: q.ID})
 			continue
 		default:
 			continue
@@ -240,7 +240,7 @@ func (s *Schedule) told(id string) {
 		}
 		f.works = slices.DeleteFunc(slices.Clone(f.works), same) // an effect has the others
 		if len(f.works) == 0 && (!f.answer || len(f.IDs) > 1) {
-			s.emit(Effect{Act: DoTakeBack, class: classFinal, ID: f.IDs[len(f.IDs)-1], Works: []string{id}})
+			s.emit(Effect{Act: DoTakeBack, ID: f.IDs[len(f.IDs)-1], Works: []string{id}})
 		}
 		return len(f.works) == 0
 	})

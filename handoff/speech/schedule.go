@@ -178,6 +178,15 @@ type heldFinal struct {
 	at  time.Time
 }
 
+// A class says how urgent it is that something is heard.
+type class int
+
+const (
+	classSpeakable class = iota // worth hearing now or never
+	classUrgent                 // a question
+	classFinal                  // an outcome
+)
+
 // A delivery is something said that the voice has not confirmed.
 type delivery struct {
 	IDs      []string // of its utterances, the newest last
@@ -410,7 +419,7 @@ func (s *Schedule) question(e Question) {
 	}
 	if len(s.questions) >= maxOpenQuestions {
 		s.Counts.Overflow++
-		s.emit(Effect{Act: DoNotify, class: classUrgent, Question: e.ID})
+		s.emit(Effect{Act: DoNotify, Question: e.ID})
 		return
 	}
 	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
@@ -422,7 +431,7 @@ func (s *Schedule) closeQuestion(id handoff.QuestionID) {
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
 		asks := f.class == classUrgent && f.question == id && f.text != "" // the output of a request stays one
 		if asks {
-			s.emit(Effect{Act: DoTakeBack, class: classUrgent, ID: f.IDs[len(f.IDs)-1], Question: id})
+			s.emit(Effect{Act: DoTakeBack, ID: f.IDs[len(f.IDs)-1], Question: id})
 		}
 		return asks
 	})
@@ -471,6 +480,6 @@ func (s *Schedule) emit(x Effect) { s.out = append(s.out, x) }
 func (s *Schedule) drop(n int) {
 	if n > 0 {
 		s.Counts.Stale += n
-		s.emit(Effect{Act: DoDrop, class: classSpeakable, Count: n})
+		s.emit(Effect{Act: DoDrop, Count: n})
 	}
 }

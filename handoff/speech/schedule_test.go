@@ -110,7 +110,11 @@ func (p *schedulePlayer) give(e Event) {
 		if x.Act == DoSay {
 			p.last = x.ID
 		}
-		fmt.Fprintf(&p.out, "\t%s %s\n", p.clock(p.now), showEffect(x))
+		shown := showEffect(x)
+		if said, ok := e.(handoff.Said); ok && said.Cut && x.Act == DoGiven {
+			shown += " cut"
+		}
+		fmt.Fprintf(&p.out, "\t%s %s\n", p.clock(p.now), shown)
 	}
 }
 
@@ -118,10 +122,21 @@ func (p *schedulePlayer) clock(at time.Time) string {
 	return strconv.FormatFloat(at.Sub(p.start).Seconds(), 'f', -1, 64) + "s"
 }
 
+// class is how urgent it is that an utterance is heard.
+func (x Effect) class() class {
+	switch {
+	case len(x.Works) > 0:
+		return classFinal
+	case x.Question != "":
+		return classUrgent
+	}
+	return classSpeakable
+}
+
 func showEffect(x Effect) string {
 	parts := []string{[]string{"note", "say", "given", "drop", "take back", "notify", "wake"}[x.Act]}
 	if x.Act == DoSay {
-		parts = append(parts, x.class.String())
+		parts = append(parts, []string{"speakable", "urgent", "final"}[x.class()])
 	}
 	if x.ID != "" {
 		parts = append(parts, x.ID)
@@ -131,9 +146,6 @@ func showEffect(x Effect) string {
 	}
 	if x.Question != "" {
 		parts = append(parts, string(x.Question))
-	}
-	if x.cut {
-		parts = append(parts, "cut")
 	}
 	if x.Count > 0 {
 		parts = append(parts, strconv.Itoa(x.Count))

@@ -72,7 +72,7 @@ func (w *speechWorld) finishModel(cut bool) {
 		}
 		said := handoff.Said{ID: id, At: w.now, Cut: cut}
 		x := w.IDs[id]
-		if !cut && x.class == classFinal && w.pick(8) == 0 {
+		if !cut && x.class() == classFinal && w.pick(8) == 0 {
 			said.At, said.Unsaid = time.Time{}, true
 			w.unsaid++
 		}
@@ -81,7 +81,7 @@ func (w *speechWorld) finishModel(cut bool) {
 			said.At = time.Time{}
 		}
 		meant := !cut && !said.Unsaid
-		if cut && x.class == classFinal {
+		if cut && x.class() == classFinal {
 			said.Text, said.Made = "The work on it is done now. There is a little more of it to be told to them.", w.pick(2) == 0
 			said.Share = float64(w.pick(21)) / 20
 			meant = said.Made && said.Share >= 1-0.2/float64(len(x.Works)) || len(x.Works) == 1 && said.Share >= 0.4
@@ -92,11 +92,11 @@ func (w *speechWorld) finishModel(cut bool) {
 		}
 		if _, flies := w.flying[id]; flies {
 			w.silence = 0
-			if x.class == classSpeakable {
+			if x.class() == classSpeakable {
 				w.spokenAt = w.now
 			}
 		}
-		if !unheard && meant || x.class != classFinal {
+		if !unheard && meant || x.class() != classFinal {
 			delete(w.flying, id)
 		}
 		if q := w.questions[x.Question]; q != nil {
@@ -128,7 +128,7 @@ func (w *speechWorld) toldElsewhere() {
 
 // allGiven reports whether an utterance tells outcomes, and the caller was told each of them.
 func (w *speechWorld) allGiven(x Effect) bool {
-	return len(x.Works) > 0 && x.class == classFinal && !slices.ContainsFunc(x.Works, func(id string) bool {
+	return len(x.Works) > 0 && x.class() == classFinal && !slices.ContainsFunc(x.Works, func(id string) bool {
 		return w.finals[id].given == 0
 	})
 }
@@ -203,7 +203,7 @@ func (w *speechWorld) claim() {
 			q.times++
 			q.last = w.now
 			u := w.name("h")
-			w.IDs[u] = Effect{class: classUrgent, Question: id}
+			w.IDs[u] = Effect{Question: id}
 			w.queue = append(w.queue, u)
 			w.flying[u] = w.now
 			w.give(Asked{id, u})
@@ -258,7 +258,7 @@ func (w *speechWorld) finish(id string) {
 		delete(w.open, id)
 		w.finals[id].told++
 		u := w.name("h")
-		w.IDs[u] = Effect{class: classFinal, Works: []string{id}}
+		w.IDs[u] = Effect{Works: []string{id}}
 		w.queue = append(w.queue, u)
 		w.flying[u] = w.now
 		w.give(Gave{u, "The work is done.", []string{id}, waits})

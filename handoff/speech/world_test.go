@@ -131,7 +131,7 @@ func (w *speechWorld) check(x Effect) {
 	case DoTakeBack:
 		said := w.IDs[x.ID]
 		over := x.Question == "" && w.allGiven(said) || x.Question != "" && w.questions[x.Question].closed
-		stopped := said.class == classFinal && w.now.Equal(w.stopAt) // it is told later, or in the next call
+		stopped := said.class() == classFinal && w.now.Equal(w.stopAt) // it is told later, or in the next call
 		if !over && !stopped || said.Question != x.Question {
 			w.fail("%s taken back", x.ID)
 		}
@@ -151,7 +151,7 @@ func (w *speechWorld) said(x Effect) {
 	if x.Text == "" || len(x.Text) > 16<<10 {
 		w.fail("%d bytes of text", len(x.Text))
 	}
-	switch x.class {
+	switch x.class() {
 	case classSpeakable:
 		w.speakable(x)
 	case classUrgent:
@@ -310,7 +310,7 @@ func (w *speechWorld) pass(d time.Duration) {
 		}
 		w.now = next
 		for id, at := range w.flying { // the schedule gives up on it now
-			if w.IDs[id].class == classSpeakable && w.now.Sub(at) >= deliveryWait {
+			if w.IDs[id].class() == classSpeakable && w.now.Sub(at) >= deliveryWait {
 				delete(w.flying, id)
 				w.silence++
 			}
