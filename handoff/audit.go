@@ -45,23 +45,6 @@ type AuditRecord struct {
 	Epoch    int64  `json:"epoch,omitempty"`
 }
 
-// AuditOf returns an auditor whose records name an instance and the epoch of a home there.
-func AuditOf(a Auditor, instance string, epoch int64) Auditor {
-	return homeAuditor{a, instance, epoch}
-}
-
-type homeAuditor struct {
-	Auditor
-	instance string
-	epoch    int64
-}
-
-// Audit implements [Auditor].
-func (a homeAuditor) Audit(ctx context.Context, rec AuditRecord) error {
-	rec.Instance, rec.Epoch = a.instance, a.epoch
-	return a.Auditor.Audit(ctx, rec)
-}
-
 // CommandHash binds a decision to what was asked: the server, the connection over which it was
 // asked, the turn, and all that describes the act.
 // Two questions that differ in any of it have different hashes.
@@ -81,4 +64,32 @@ func TranscriptHash(transcript string) string {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// A Notifier reaches a caller who is not in a call.
+type Notifier interface {
+	// Notify takes a notice and returns at once; it is delivered in the background, or given up. The router
+	// gives each question and each outcome once. It may be called from any goroutine.
+	Notify(n Notice)
+}
+
+// NoticeKind is what a [Notice] is about.
+type NoticeKind string
+
+// The kinds of notices.
+const (
+	NoticeOutcome  NoticeKind = "outcome"  // work ended
+	NoticeQuestion NoticeKind = "question" // an agent waits for an answer
+	NoticeMachine  NoticeKind = "machine"  // a machine has been gone for long while work waits for it, or is back
+)
+
+// A Notice is what a caller who is not in a call should know.
+type Notice struct {
+	Caller   Caller
+	Kind     NoticeKind
+	Handoff  string     // the record's id; "" where it is about a machine
+	Question QuestionID // that is open, of a [NoticeQuestion]
+	Server   string
+	Title    string // of the session; may be empty
+	Text     string // sentences for a person
 }

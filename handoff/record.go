@@ -56,7 +56,7 @@ type Record struct {
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
 	Waits      string       `json:"waits,omitempty"`  // not begun: what it comes after, ours or theirs
-	Place      int          `json:"place,omitempty"`  // with Waits: its turn, once somebody has moved it or another; 0: last
+	Place      int          `json:"place,omitempty"`  // with Waits: its turn, once somebody has moved one; 0: last
 	State      Status       `json:"state"`
 	Outcome    Outcome      `json:"outcome,omitempty"`
 	Text       string       `json:"text,omitempty"`   // the agent's whole answer

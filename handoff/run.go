@@ -60,13 +60,10 @@ type Request struct {
 type Origin struct {
 	Client string // its name; "": none
 	// Thread is the thread in which the program's own model works, if it is an agent; "": none. Where work of the same
-	// caller runs there, that work asked for this, and [MaxChain] counts.
+	// caller runs there, that work asked for this, and such a chain is
+	// bounded: [CodeTooDeep].
 	Thread string
 }
-
-// MaxChain bounds work that agents ask for: an agent's work may ask for work, and that for work once more. Without a
-// bound two agents could give work to each other for ever.
-const MaxChain = 2
 
 // Runs are what every front is given to have work done. Implementations are safe for concurrent use; errors are
 // [*Error].

@@ -31,7 +31,7 @@ type Bill struct {
 	Began  time.Time
 	Took   time.Duration
 	Tokens models.Tokens
-	Cost   handoff.Money
+	Cost   models.Money
 	Priced bool // the prices are known; else Cost is less than was paid
 }
 
@@ -76,7 +76,7 @@ func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
 	defer cancel()
 	cost, day := p.bill.now().Cost, time.Now().UTC().Format(time.DateOnly)
 	for _, s := range p.shares {
-		if most := s.limits.DollarsPerCall; most > 0 && cost >= handoff.Dollars(most) {
+		if most := s.limits.DollarsPerCall; most > 0 && cost >= models.Dollars(most) {
 			spent = handoff.Fault(handoff.CodeLimited, "the money for this call is used up", "")
 		}
 		most := s.limits.DollarsPerDay
@@ -87,9 +87,9 @@ func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
 		if failed != nil {
 			err = errors.Join(err, failed)
 		} else {
-			s.paid, s.day = cost, handoff.Money(total)
+			s.paid, s.day = cost, models.Money(total)
 		}
-		if s.day+cost-s.paid >= handoff.Dollars(most) {
+		if s.day+cost-s.paid >= models.Dollars(most) {
 			spent = handoff.Fault(handoff.CodeLimited, "the money of today is used up", "")
 		}
 	}
@@ -170,10 +170,10 @@ func (c *Call) charge(response gjson.Result) {
 type used struct {
 	mu     sync.Mutex
 	tokens models.Tokens // Guarded by mu
-	cost   handoff.Money // Guarded by mu
+	cost   models.Money  // Guarded by mu
 }
 
-func (u *used) add(tokens models.Tokens, cost handoff.Money) {
+func (u *used) add(tokens models.Tokens, cost models.Money) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.tokens, u.cost = u.tokens.Add(tokens), u.cost+cost

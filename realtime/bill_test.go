@@ -138,7 +138,7 @@ func TestMoney(t *testing.T) {
 					t.Errorf("it ended with %v", err)
 				}
 				over()
-				if len(l.bills) != 1 || l.bills[0].Cost != handoff.Dollars(0.4) || l.bills[0].Tokens.AudioOut != 400 ||
+				if len(l.bills) != 1 || l.bills[0].Cost != models.Dollars(0.4) || l.bills[0].Tokens.AudioOut != 400 ||
 					!l.bills[0].Priced || l.bills[0].Took < time.Minute || l.bills[0].Call != "rtc_test" {
 					t.Errorf("the bill is %+v", l.bills)
 				}
@@ -236,9 +236,9 @@ func TestMoneyOfOthers(t *testing.T) {
 		over := l.meter()
 		l.buy("r1", tenth)
 		name, today := "dollars of caller owner", time.Now().UTC().Format(time.DateOnly)
-		if total, _ := l.book.Spend(t.Context(), name, today, int64(handoff.Dollars(0.12))); handoff.Money(
+		if total, _ := l.book.Spend(t.Context(), name, today, int64(models.Dollars(0.12))); models.Money(
 			total,
-		) != handoff.Dollars(
+		) != models.Dollars(
 			0.22,
 		) {
 			t.Errorf("written down: %d", total)
@@ -256,7 +256,7 @@ func TestMoneyOfOthers(t *testing.T) {
 		<-l.ended
 		l.book.set(false)
 		over()
-		if total, _ := l.book.Spend(t.Context(), name, today, 0); handoff.Money(total) != handoff.Dollars(0.3201) {
+		if total, _ := l.book.Spend(t.Context(), name, today, 0); models.Money(total) != models.Dollars(0.3201) {
 			t.Errorf("written down in the end: %d", total)
 		}
 		l.book.set(true)

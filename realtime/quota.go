@@ -26,7 +26,7 @@ const (
 )
 
 // Spending keeps what each name spent on a day of UTC ("2026-11-22"): it adds an amount, which may be 0, and returns
-// the day's total. Time in calls is in nanoseconds, money in [handoff.Money]. Its methods may be used from any
+// the day's total. Time in calls is in nanoseconds, money in [models.Money]. Its methods may be used from any
 // goroutine.
 type Spending interface {
 	Spend(ctx context.Context, name, day string, amount int64) (total int64, err error)
@@ -64,8 +64,8 @@ type share struct {
 	many   bool          // it has callers at several instances
 	count  CallsHere     // with this call
 	owed   time.Duration // not yet written down
-	paid   handoff.Money // of the call, written down
-	day    handoff.Money // the day's total as it was read last
+	paid   models.Money  // of the call, written down
+	day    models.Money  // the day's total as it was read last
 }
 
 // An admission lets one call be. Owned by the goroutine that carries the call.

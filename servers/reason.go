@@ -146,7 +146,7 @@ func (s Spec) Explain(fault *handoff.Error, since time.Time) *handoff.Error {
 		told.Why, told.Next = told.Spoken(), told.Meaning().Next
 		return &told
 	}
-	told.Why, told.Next = told.Reason.Explain(handoff.ReasonFacts{
+	told.Why, told.Next = explain(told.Reason, reasonFacts{
 		Name: s.Name, Detail: told.Detail, Credential: s.Credential.Name,
 		Address: strings.TrimPrefix(s.About.Address, "ssh:"), Start: s.About.Start, Since: since,
 	}, time.Now())

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"switchboard/handoff"
+	"switchboard/handoff/homes"
 	"switchboard/sessions"
 )
 
@@ -52,7 +53,7 @@ func TestAuditsOfSeveral(t *testing.T) {
 	for i, dir := range dirs {
 		a, err := sessions.OpenAudit(dir)
 		must(t, err)
-		by := handoff.AuditOf(a, "instance-"+filepath.Base(dir), int64(7+i))
+		by := homes.AuditOf(a, "instance-"+filepath.Base(dir), int64(7+i))
 		for n := range 2 {
 			must(t, by.Audit(t.Context(), handoff.AuditRecord{Who: "owner", Server: "bigpc", Decision: "accept", By: "page",
 				At: at.Add(time.Duration(2*n+i) * time.Minute)}))

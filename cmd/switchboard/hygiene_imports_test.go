@@ -43,7 +43,7 @@ func ourImports() []importRule {
 		{"realtime/events", nil, nil, "it knows the wire's words, and decides nothing"},
 		{"realtime/floor", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
 		{"realtime/mask", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
-		{"realtime/models", []string{"handoff"}, nil, "it is what is published of voice models, and decides nothing"},
+		{"realtime/models", nil, nil, "it is what is published of voice models, and decides nothing"},
 		{"realtime/outbound", []string{"handoff"}, nil, "it is what legs share, so it may know none"},
 		{"realtime/ticks", nil, nil, "it writes down what it is given"},
 		{"realtime/recall", []string{"realtime/events", "realtime/mask"}, nil, "it remembers a conversation, and decides nothing"},

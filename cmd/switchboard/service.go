@@ -23,6 +23,7 @@ import (
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 	"switchboard/realtime"
+	"switchboard/realtime/models"
 	"switchboard/servers"
 	"switchboard/servers/responses"
 	"switchboard/sessions"
@@ -292,7 +293,7 @@ func callWords(b realtime.Bill) string {
 		cost = "at no cost"
 	case !b.Priced:
 		cost = fmt.Sprintf("%d tokens", b.Tokens.Sum())
-	case b.Cost < handoff.Dollar/200:
+	case b.Cost < models.Dollar/200:
 		cost = b.Cost.String()
 	}
 	return fmt.Sprintf("A call of %s, %s", wording.English.AgeWords(b.Took), cost)

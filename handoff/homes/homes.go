@@ -121,7 +121,7 @@ func (s *Homes) makeLocked(c handoff.Caller, now time.Time, epoch int64) *home {
 	cfg := s.each
 	cfg.Caller = c
 	if s.in != nil && cfg.Auditor != nil {
-		cfg.Auditor = handoff.AuditOf(cfg.Auditor, s.in.Self.ID, epoch)
+		cfg.Auditor = AuditOf(cfg.Auditor, s.in.Self.ID, epoch)
 	}
 	h := &home{Router: router.NewRouter(cfg), epoch: epoch, asked: now}
 	h.Feed(handoff.Grant{Caller: c}).Continue(s.event) // a page may come back with an id of the feed before

@@ -464,3 +464,20 @@ func (s *Homes) evict(h *home) {
 		s.in.Lost(h.Caller())
 	}
 }
+
+// AuditOf returns an auditor whose records name an instance and the epoch of a home there.
+func AuditOf(a handoff.Auditor, instance string, epoch int64) handoff.Auditor {
+	return homeAuditor{a, instance, epoch}
+}
+
+type homeAuditor struct {
+	handoff.Auditor
+	instance string
+	epoch    int64
+}
+
+// Audit implements [handoff.Auditor].
+func (a homeAuditor) Audit(ctx context.Context, rec handoff.AuditRecord) error {
+	rec.Instance, rec.Epoch = a.instance, a.epoch
+	return a.Auditor.Audit(ctx, rec)
+}

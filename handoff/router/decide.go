@@ -27,7 +27,7 @@ func (v Service) Decide(ctx context.Context, g handoff.Grant, id handoff.Questio
 // maxReply bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
 const maxReply = 4 << 10
 
-// Reply answers a question in words that were written on the page, else like [Router.Decide]. Of words that
+// Reply answers a question in words that were written on the page, else like [Service.Decide]. Of words that
 // may be a secret the audit keeps nothing.
 func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
 	if strings.TrimSpace(words) == "" {
@@ -86,7 +86,7 @@ func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 	return q.OpenQuestion, nil
 }
 
-// Answer gives what the caller answered in a call; see [Router.Decide] for the errors.
+// Answer gives what the caller answered in a call; see [Service.Decide] for the errors.
 // [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since, and
 // [handoff.CodeNeedsTap] that no yes of the grant counts.
 func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {

@@ -14,7 +14,7 @@ type feed struct {
 	attending []*attendance // Guarded by the mu of registry: oldest first
 }
 
-// An attendance is one listener of a caller's, from [Router.Attend] until it leaves.
+// An attendance is one listener of a caller's, from [Service.Attend] until it leaves.
 type attendance struct {
 	grant    handoff.Grant    // Set once
 	listener handoff.Listener // Set once

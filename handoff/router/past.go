@@ -95,7 +95,7 @@ func remember(rec *handoff.Record, b ledger.Body) {
 	}
 }
 
-// Recall reads a caller's newest work from before this life of the router, so that [Router.Handoffs] lists it too. It
+// Recall reads a caller's newest work from before this life of the router, so that [Service.Handoffs] lists it too. It
 // reads once; if the store does not answer, the next Recall asks it again.
 func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
 	b := v.of(c)

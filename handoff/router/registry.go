@@ -118,7 +118,11 @@ func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 	return shown
 }
 
-// asker returns the work whose agent asks for more work, if it runs here: at most [handoff.MaxChain] such steps follow
+// maxChain bounds work that agents ask for: an agent's work may ask for work, and that for work once more. Without a
+// bound two agents could give work to each other for ever.
+const maxChain = 2
+
+// asker returns the work whose agent asks for more work, if it runs here: at most [maxChain] such steps follow
 // one another. What asked for work that is not known any more counts as too many, so that no loop hides behind it.
 func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 	g.mu.Lock()
@@ -131,7 +135,7 @@ func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 	}
 	depth := 1
 	for at := g.records[i]; at.Parent != ""; depth++ {
-		if at = g.findLocked(string(at.Parent)); at == nil || depth == handoff.MaxChain {
+		if at = g.findLocked(string(at.Parent)); at == nil || depth == maxChain {
 			return "", handoff.Fault(handoff.CodeTooDeep, "", "")
 		}
 	}

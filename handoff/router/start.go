@@ -203,7 +203,7 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 }
 
 // Steer gives more words to running work, as a separate request: they go into its turn, or, should that end
-// this moment, come after it in the same session. It waits as [Router.Give] does.
+// this moment, come after it in the same session. It waits as [Service.Give] does.
 func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
 	c := v.of(g.Caller)
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))

@@ -3,8 +3,6 @@ package models
 import (
 	"testing"
 	"time"
-
-	"switchboard/handoff"
 )
 
 // TestKnown: a model is found by its name and by those of its snapshots, and by nothing longer.
@@ -50,20 +48,20 @@ func TestCost(t *testing.T) {
 	for name, c := range map[string]struct {
 		usage  string
 		tokens int64
-		want   handoff.Money
+		want   Money
 	}{
 		"every kind": {`{"total_tokens":30000,"input_tokens":20000,"output_tokens":10000,"input_token_details":{"text_tokens":12000,
 			"audio_tokens":8000,"cached_tokens":11000,"cached_tokens_details":{"text_tokens":8000,"audio_tokens":3000}},
-			"output_token_details":{"text_tokens":2000,"audio_tokens":8000}}`, 30000, handoff.Dollars(0.016 + 0.0032 + 0.16 + 0.0012 + 0.048 + 0.512)},
-		"cached without kinds": {`{"input_token_details":{"text_tokens":1000,"cached_tokens":400}}`, 1000, handoff.Dollars(0.0024 + 0.00016)},
+			"output_token_details":{"text_tokens":2000,"audio_tokens":8000}}`, 30000, Dollars(0.016 + 0.0032 + 0.16 + 0.0012 + 0.048 + 0.512)},
+		"cached without kinds": {`{"input_token_details":{"text_tokens":1000,"cached_tokens":400}}`, 1000, Dollars(0.0024 + 0.00016)},
 		"pictures": {`{"input_token_details":{"image_tokens":1000,"cached_tokens_details":{"image_tokens":400}}}`, 1000,
-			handoff.Dollars(0.003 + 0.0002)},
-		"no kinds":          {`{"total_tokens":110,"input_tokens":100,"output_tokens":10}`, 110, handoff.Dollars(0.0032 + 0.00064)},
+			Dollars(0.003 + 0.0002)},
+		"no kinds":          {`{"total_tokens":110,"input_tokens":100,"output_tokens":10}`, 110, Dollars(0.0032 + 0.00064)},
 		"one cached token":  {`{"input_token_details":{"text_tokens":1,"cached_tokens":1}}`, 1, 400},
 		"more cached":       {`{"input_token_details":{"text_tokens":1,"cached_tokens":3}}`, 3, 1200},
 		"negative":          {`{"input_tokens":-5,"output_tokens":-7}`, 0, 0},
 		"negative cached":   {`{"input_token_details":{"text_tokens":10,"cached_tokens":-90}}`, 10, 40_000},
-		"beyond reason":     {`{"input_tokens":9000000000000000000}`, maxTokens, 3200 * handoff.Dollar},
+		"beyond reason":     {`{"input_tokens":9000000000000000000}`, maxTokens, 3200 * Dollar},
 		"no usage":          {``, 0, 0},
 		"none":              {`null`, 0, 0},
 		"of another nature": {`{"type":"duration","seconds":3}`, 0, 0},

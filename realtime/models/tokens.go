@@ -3,8 +3,6 @@ package models
 import (
 	"encoding/json"
 	"math"
-
-	"switchboard/handoff"
 )
 
 // Prices are what a model costs, in US dollars for a million tokens. Cached is what it was given before.
@@ -91,11 +89,11 @@ func (t Tokens) Sum() int64 {
 }
 
 // Cost returns what tokens cost.
-func (p Prices) Cost(t Tokens) handoff.Money {
+func (p Prices) Cost(t Tokens) Money {
 	dollars := (p.TextIn*float64(t.TextIn) + p.TextCached*float64(t.TextCached) + p.TextOut*float64(t.TextOut) +
 		p.AudioIn*float64(t.AudioIn) + p.AudioCached*float64(t.AudioCached) + p.AudioOut*float64(t.AudioOut) +
 		p.ImageIn*float64(t.ImageIn) + p.ImageCached*float64(t.ImageCached)) / 1e6
-	return handoff.Money(math.Round(min(dollars, 1e6) * float64(handoff.Dollar)))
+	return Money(math.Round(min(dollars, 1e6) * float64(Dollar)))
 }
 
 // A Tariff is what the models of one server cost.

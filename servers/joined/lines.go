@@ -33,11 +33,10 @@ func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 		err = readFrame(stream, &answer)
 	}
 	if err == nil && answer.Error != "" {
-		reason := answer.Reason
-		if _, known := handoff.Reasons[reason]; !known { // an older machine tells none, a newer one may tell others
-			reason = handoff.ReasonUnknown
+		err = &handoff.Error{
+			Code: handoff.CodeUnreachable, Detail: handoff.Clip(answer.Error, maxText),
+			Reason: servers.KnownReason(answer.Reason), // an older machine tells none, a newer one may tell others
 		}
-		err = &handoff.Error{Code: handoff.CodeUnreachable, Detail: handoff.Clip(answer.Error, maxText), Reason: reason}
 	}
 	if !stop() && err == nil {
 		err = context.Cause(ctx)

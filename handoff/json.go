@@ -1,6 +1,9 @@
 package handoff
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // MaxDepth is how deep JSON from outside may nest. Parsers recurse; what is deeper is refused before any of
 // them sees it.
@@ -43,4 +46,13 @@ func stringEnd(data []byte, i int) int {
 		}
 	}
 	return len(data)
+}
+
+// Encode gives a tool's output as JSON text. A value of ours always marshals.
+func Encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return `{"status":"failed","code":"internal"}`
+	}
+	return string(b)
 }
