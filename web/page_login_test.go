@@ -99,3 +99,13 @@ func TestPageLogins(t *testing.T) {
 	p.Until(`document.querySelector("#login:not([hidden])")`)
 	p.quiet()
 }
+
+// A browser that keeps nothing of the page shows all of it.
+func TestPageWhereNothingIsKept(t *testing.T) {
+	t.Parallel()
+	_, base := serve(t, newWorld(), nil)
+	p := openTab(t, startChromium(t, true), 1024, 768)
+	p.Do(atFirst(`for (const storage of ["localStorage", "sessionStorage"]) Object.defineProperty(window, storage, { get() { throw new DOMException("Access is denied for this document.", "SecurityError"); } })`))
+	p.loggedIn(base)
+	p.quiet()
+}

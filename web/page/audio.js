@@ -1,24 +1,15 @@
 // Microphones and speakers of this machine, and what the person chose.
 
+import { keep, recall } from "./storage.js";
 import { micWords } from "./words.js";
 
 const defaults = { mode: "open", input: "", output: "", play: true, aloud: true, sounds: true, history: true, keys: true, voice: "", speed: "1", language: "", interrupt: true };
 const place = "switchboard-sound";
 
 /** What the person chose on this browser. A browser that keeps nothing gives the defaults. */
-export function loadSettings() {
-  try {
-    return { ...defaults, ...JSON.parse(localStorage.getItem(place) ?? "{}") };
-  } catch {
-    return { ...defaults };
-  }
-}
+export const loadSettings = () => ({ ...defaults, ...recall("localStorage", place) });
 
-export function saveSettings(settings) {
-  try {
-    localStorage.setItem(place, JSON.stringify(settings));
-  } catch { /* private window: the choice lasts as long as the page */ }
-}
+export const saveSettings = (settings) => keep("localStorage", place, settings);
 
 /** Asks for the microphone. Throws an Error whose message says in words why there is none. */
 export async function openMicrophone(deviceId) {

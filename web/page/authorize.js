@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { byId, h, setText, show } from "./dom.js";
 import * as held from "./login.js";
 import { loginView } from "./view-login.js";
-import { names } from "./words.js";
+import { names, problemWords } from "./words.js";
 
 // A press that was meant for what stood here a moment ago allows nothing: the page has to be in sight and in use for so
 // long before.
@@ -22,7 +22,6 @@ function put(title, ...parts) {
   head.focus();
 }
 
-const problemWords = (error) => [error.message, error.next].filter(Boolean).join(" ");
 const problem = (error) => put("This program cannot be let in", h("p", { text: problemWords(error) }));
 
 async function ask() {

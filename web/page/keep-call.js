@@ -1,6 +1,7 @@
 // A call outlives a reload of its page: where it is lies in the storage of this window meanwhile, and no key.
-
 // A copy of the window (the browser's "Duplicate") gets that storage, too; a lock tells it that the call is in use.
+
+import { keep, recall } from "./storage.js";
 
 const place = "switchboard-call";
 const lockOf = (id) => `switchboard-call-${id}`;
@@ -8,31 +9,16 @@ const leaving = 2000; // for the page before this one to be gone, in ms
 let held = { id: "", end() {} };
 
 /** Keeps a call { of, id, mic, muted, began } for the page that comes next in this window; false: it cannot be kept. */
-export function keepCall(call) {
-  try {
-    sessionStorage.setItem(place, JSON.stringify(call));
-    return true;
-  } catch {
-    return false; // a private window
-  }
-}
+export const keepCall = (call) => keep("sessionStorage", place, call);
 
 /** Forgets it: this page is still there. */
-export function dropCall() {
-  try {
-    sessionStorage.removeItem(place);
-  } catch { /* nothing is kept */ }
-}
+export const dropCall = () => keep("sessionStorage", place, null);
 
 /** Takes the call that the page before this one was in, as this login; null: none. */
 export function keptCall(of) {
-  try {
-    const call = JSON.parse(sessionStorage.getItem(place));
-    dropCall();
-    return call?.id && of && call.of === of ? call : null;
-  } catch {
-    return null; // not ours
-  }
+  const call = recall("sessionStorage", place);
+  dropCall();
+  return call?.id && of && call.of === of ? call : null;
 }
 
 /** Tells the other windows of this browser that this one is in the call with this id; "": in none. */

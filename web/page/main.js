@@ -25,6 +25,7 @@ import { notifyPart } from "./view-notify.js";
 import { needsView } from "./view-needs.js";
 import { sessionsView } from "./view-sessions.js";
 import { settingsView } from "./view-settings.js";
+import { keep, recall } from "./storage.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
@@ -33,6 +34,7 @@ import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
 import { prefill, talkView } from "./view-talk.js";
+import { problemWords } from "./words.js";
 import { deeds } from "./work-deeds.js";
 import { workView } from "./view-work.js";
 
@@ -108,20 +110,16 @@ const recent = 3 * 3600_000; // what was said before is in the history
 function keepTalk(last) {
   if (get().session !== "in") return;
   if (last) note(last);
-  try {
-    sessionStorage.setItem(place, JSON.stringify({ of: held.mine()?.id, entries: toKeep(get().talk) }));
-  } catch { /* private window: it ends with the page */ }
+  keep("sessionStorage", place, { of: held.mine()?.id, entries: toKeep(get().talk) });
 }
 function recallTalk() {
-  try {
-    const { of, entries } = JSON.parse(sessionStorage.getItem(place) ?? "{}");
-    if (of && of === held.mine()?.id) {
-      dispatch({ type: "kept", entries });
-      talk.wait(entries);
-    }
-    else if (settings.history) recallSaid();
-  } catch { /* not ours: nothing is shown */ }
-  sessionStorage.removeItem(place);
+  const { of, entries } = recall("sessionStorage", place, {});
+  keep("sessionStorage", place, null);
+  if (of && of === held.mine()?.id) {
+    dispatch({ type: "kept", entries });
+    talk.wait(entries);
+  }
+  else if (settings.history) recallSaid();
 }
 
 // A new window, or another device, begins with what was said lately.
@@ -347,7 +345,7 @@ async function open() {
     try {
       await api.login({ code });
     } catch (error) {
-      showLogin(error.next ? `${error.message} ${error.next}` : error.message);
+      showLogin(problemWords(error));
       return;
     }
     signedIn();
@@ -364,7 +362,7 @@ async function open() {
       return;
     } catch (error) {
       if (error.status === 401) return signedOut();
-      setText(byId("opening"), `${error.message} ${error.next ?? ""}`);
+      setText(byId("opening"), problemWords(error));
       await new Promise((resolve) => setTimeout(resolve, 2000));
     }
   }

@@ -1,25 +1,17 @@
 // One call for one person: what another window or device holds is moved here, never doubled.
 
 import * as api from "./api.js";
+import { keep, recall } from "./storage.js";
 
 const windows = new BroadcastChannel("switchboard-call");
 const place = "switchboard-left";
 
 // The calls that this window has left: they may be listed for a moment yet, also after a reload.
-const gone = () => {
-  try {
-    return JSON.parse(sessionStorage.getItem(place) ?? "[]");
-  } catch {
-    return [];
-  }
-};
+const gone = () => recall("sessionStorage", place, []);
 
 /** Notes that this window has left a call. */
 export function left(id) {
-  if (!id) return;
-  try {
-    sessionStorage.setItem(place, JSON.stringify([...gone(), id].slice(-20)));
-  } catch { /* private window: the worst is a question too many */ }
+  if (id) keep("sessionStorage", place, [...gone(), id].slice(-20)); // where it cannot: a question too many
 }
 
 /** The ids of the person's calls in other windows and on other devices. Who cannot be asked holds none; one whose page is gone gives way. */

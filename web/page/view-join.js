@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
 import { byId, setText, show } from "./dom.js";
 import { toast, toastProblem } from "./store.js";
+import { problemWords } from "./words.js";
 
 let waiting = ""; // the machine that was invited
 let renaming = ""; // the machine that gets another name
@@ -81,6 +82,6 @@ async function submit(name) {
     step(true);
     byId("join-copy").focus();
   } catch (error) {
-    problem([error.message, error.next].filter(Boolean).join(" "));
+    problem(problemWords(error));
   }
 }

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, setText, show } from "./dom.js";
+import { problemWords } from "./words.js";
 
 /** Takes the code out of the address bar, before anything else can see it. */
 export function codeFromAddress() {
@@ -36,7 +37,7 @@ export function loginView(onIn) {
       code.value = key.value = "";
       onIn();
     } catch (problem) {
-      setText(error, problem.next ? `${problem.message} ${problem.next}` : problem.message);
+      setText(error, problemWords(problem));
       (code.value || !key.value ? code : key).select();
     } finally {
       button.disabled = false;

@@ -1,6 +1,7 @@
 // Asks for another name of something, in a dialog of its own.
 
 import { byId, setText, show } from "./dom.js";
+import { problemWords } from "./words.js";
 
 /** Asks for a name, and has it given: `give(name)`. What that refuses is said in the dialog, which then stays. */
 export function naming({ title, name, give }) {
@@ -18,7 +19,7 @@ export function naming({ title, name, give }) {
       await give(field.value.trim());
       dialog.close();
     } catch (error) {
-      setText(problem, [error.message, error.next].filter(Boolean).join(" "));
+      setText(problem, problemWords(error));
       show(problem, true);
     } finally {
       byId("naming-yes").disabled = false;

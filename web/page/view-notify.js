@@ -2,6 +2,7 @@
 
 import { h, setText } from "./dom.js";
 import * as notices from "./notices.js";
+import { problemWords } from "./words.js";
 
 const usual = "You are notified when an agent asks outside a call, and when work ends that you have not heard about. You can decline from a notification, but allow only on the page.";
 const none = "This browser has none here. On an iPhone or iPad, first add the page to the home screen.";
@@ -28,7 +29,7 @@ export function notifyPart() {
       if (box.checked && notices.permission() === "default") setText(words, "Your browser asks whether this page may notify you.");
       await (box.checked ? notices.turnOn() : notices.turnOff());
     } catch (error) {
-      problem = [error.message, error.next].filter(Boolean).join(" ");
+      problem = problemWords(error);
     }
     busy = false;
     await look(problem);

@@ -5,6 +5,7 @@ import { byId, dress, h, reachable, setAttr, setText, show } from "./dom.js";
 import { heldSessions } from "./state-needs.js";
 import { get, toastProblem } from "./store.js";
 import { paragraphs } from "./view-text.js";
+import { problemWords } from "./words.js";
 
 const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool", plan: "Plan" };
 
@@ -96,7 +97,7 @@ function mover(dialog, current, begun) {
       dialog.close();
       begun(id);
     } catch (error) {
-      setText(problem, [error.message, error.next].filter(Boolean).join(" "));
+      setText(problem, problemWords(error));
       show(problem, true);
     } finally {
       byId("move-yes").disabled = false;

@@ -1,7 +1,7 @@
 // The settings of this browser and of this person: the voice, sounds, keys, logins, and what was decided.
 
 import * as api from "./api.js";
-import { meter, openMicrophone } from "./audio.js";
+import { loadSettings, meter, openMicrophone } from "./audio.js";
 import { byId, h, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
 import { qrCode } from "./qr.js";
@@ -80,7 +80,7 @@ function microphoneTest() {
   button.addEventListener("click", async () => {
     setText(words, "");
     try {
-      const stream = await openMicrophone(JSON.parse(localStorage.getItem("switchboard-sound") ?? "{}").input);
+      const stream = await openMicrophone(loadSettings().input);
       show(bars, true);
       setText(words, "Say something and watch the bars move.");
       const end = meter(stream, [...bars.children]);

@@ -8,6 +8,9 @@ export function names(list) {
   return all.length < 2 ? (all[0] ?? "") : `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }
 
+/** What went wrong, and what to do next. */
+export const problemWords = ({ message, next }) => (next ? `${message} ${next}` : message);
+
 /** Writes some words as a sentence. */
 export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice(1) + (/[.!?…]$/.test(words) ? "" : ".") : "");
 
@@ -142,8 +145,7 @@ export function healthWords(server, waits, works, feed) {
   }
 }
 
-/** What a session does, as one of the words of states: { text, tone }; undefined: nothing to tell. */
-/** What a session does; `ours`: what it waits for is asked here. */
+/** What a session does, as one of the words of states: { text, tone }; undefined: nothing to tell. `ours`: what it waits for is asked here. */
 export const sessionPill = (status, ours) => ({ running: { text: "Working", tone: "busy" }, waiting: ours ? { text: "Needs you", tone: "ask" } : { text: "Asks elsewhere", tone: "flat" } })[status];
 
 export const sessionStatus = { __proto__: null, idle: "", running: "working", waiting: "waiting for an answer", unknown: "" };
