@@ -88,7 +88,7 @@ func (s *Server) letIn(cfg Config) {
 		{"GET /.well-known/oauth-protected-resource", accessPublic, 0, "", p.document},
 		{"GET /.well-known/oauth-protected-resource/mcp", accessPublic, 0, "", p.document},
 		{"GET /.well-known/oauth-authorization-server", accessPublic, 0, "", p.document},
-		{"GET /oauth/authorize", accessPublic, 0, "", ofPage(pages.authorize)},
+		{"GET /oauth/authorize", accessPublic, 0, "", ofFile("authorize.html")},
 		{"POST /oauth/token", accessPublic, maxForm, "", p.token},
 		{"POST /oauth/requests", accessCaller, maxJSON, "", p.ask},
 		{"POST /oauth/requests/{id}", accessCaller, maxJSON, "", p.decide},

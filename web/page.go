@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"io/fs"
@@ -95,22 +96,11 @@ func ofPage(serve func(pages, http.ResponseWriter, *http.Request, handoff.Grant)
 	}
 }
 
-func (p pages) page(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return p.file(w, r, "index.html")
-}
-
-func (p pages) asset(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return p.file(w, r, r.PathValue("file"))
-}
-
-// authorize serves the page on which a person lets a program in.
-func (p pages) authorize(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return p.file(w, r, "authorize.html")
-}
-
-// worker serves the service worker, whose scope is the whole page.
-func (p pages) worker(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	return p.file(w, r, "worker.js")
+// ofFile serves a file of the page; "": the one that is asked for.
+func ofFile(name string) handler {
+	return ofPage(func(p pages, w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+		return p.file(w, r, cmp.Or(name, r.PathValue("file")))
+	})
 }
 
 // file serves a file of the page. Browsers keep what has a name of its own for ever and pictures for a day. For the

@@ -79,9 +79,9 @@ func (s *Server) routes(cfg Config) {
 	joining := machines{cfg.Joining, cfg.Reload, cfg.Line, s.access, cfg.Owner, cfg.Address}
 	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining}
 	for _, r := range []route{
-		{"GET /{$}", accessPublic, 0, "", ofPage(pages.page)},
-		{"GET /page/{file}", accessPublic, 0, "", ofPage(pages.asset)},
-		{"GET /worker.js", accessPublic, 0, "", ofPage(pages.worker)},
+		{"GET /{$}", accessPublic, 0, "", ofFile("index.html")},
+		{"GET /page/{file}", accessPublic, 0, "", ofFile("")},
+		{"GET /worker.js", accessPublic, 0, "", ofFile("worker.js")},
 		{"GET /help", accessPublic, 0, "", ofPage(pages.helpList)},
 		{"GET /help/{name}", accessPublic, 0, "", ofPage(pages.helpPage)},
 		{"GET /healthz", accessPublic, 0, "", s.healthz},

@@ -258,23 +258,13 @@ func waits(spec servers.Spec) bool {
 }
 
 // joining is what the page and the verbs do with machines that join.
-type joining struct{ machines *joined.Machines }
+type joining struct{ *joined.Machines }
 
 // Invite implements [web.Joining].
 func (j joining) Invite(ctx context.Context, by handoff.Caller, name string) (code string, err error) {
-	i, err := j.machines.Invite(ctx, by, name)
+	i, err := j.Machines.Invite(ctx, by, name)
 	if err != nil {
 		return "", err
 	}
 	return i.String(), nil
-}
-
-// Remove implements [web.Joining].
-func (j joining) Remove(ctx context.Context, by handoff.Caller, name string) error {
-	return j.machines.Remove(ctx, by, name)
-}
-
-// Rename implements [web.Joining].
-func (j joining) Rename(ctx context.Context, by handoff.Caller, name, to string) error {
-	return j.machines.Rename(ctx, by, name, to)
 }

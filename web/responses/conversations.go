@@ -105,10 +105,7 @@ func (s *conversations) addItems(w http.ResponseWriter, g handoff.Grant, c conve
 
 // conversation answers the requests for a conversation or its items.
 func (a *API) conversation(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
-	return a.conversations.serve(w, r, g, id, body)
-}
-
-func (s *conversations) serve(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
+	s := a.conversations
 	if g.Caller.Nameless() {
 		return faultOf(handoff.Fault(handoff.CodeNotGranted, "a conversation needs a caller with a name", ""))
 	}
