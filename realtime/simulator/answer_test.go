@@ -77,7 +77,7 @@ func TestSaysNoMoreThanAnAnswer(t *testing.T) {
 	for output, want := range map[string]string{
 		wording.HushAnswer().Encode():                                    "",
 		`{"status":"unknown","say":"","note":"What was begun goes on."}`: "",
-		`{"status":"started"}`:                                           "The answer is: started.",
+		`{"status":"started"}`:                                           "The tool has answered.",
 	} {
 		if got := spokenOutput(Output{Text: output}); got != want {
 			t.Errorf("%s: it says %q", output, got)
@@ -142,7 +142,7 @@ var replies = []struct {
 	{[]string{asksPush}, "no, and stop the work", `answer_agent{"question":"q1","decision":"stop"}`},
 	// neither a yes nor a no
 	{[]string{asksPush}, "okay, wait", "say " + sayQuiet},
-	{[]string{asksPush}, "hold on a second", "say " + sayAbility},
+	{[]string{asksPush}, "hold on a second", "say " + sayUnknown + " " + fmt.Sprintf(sayAnswer, "bigpc")},
 	{[]string{asksPush}, "stop", "say " + sayQuiet},
 	{[]string{asksPush}, "thanks", "say " + sayQuiet},
 	{[]string{asksPush}, "Okay, now run the tests.", `codex{"server":"bigpc","prompt":"Run the tests"}`},
@@ -156,7 +156,7 @@ var replies = []struct {
 	{[]string{asksWords}, "laptop: 2.5", `answer_agent{"question":"q2","text":"2.5"}`},
 	// bigpc was used last
 	{[]string{asksWords}, "use the newer one", `codex{"server":"bigpc","prompt":"Use the newer one"}`},
-	{[]string{asksWords}, "which versions are there?", "say " + sayAbility},
+	{[]string{asksWords}, "which versions are there?", "say " + sayUnknown + " " + fmt.Sprintf(sayAnswer, "laptop")},
 	{[]string{asksWords}, "hold on", "say " + sayQuiet},
 	{[]string{asksWords}, "Run the tests on bigpc", `codex{"server":"bigpc","prompt":"Run the tests"}`},
 	// more than one
@@ -216,7 +216,7 @@ func TestBrainTalksOfQuestions(t *testing.T) {
 			"2.5", `>answer_agent{"question":"q2","text":"2.5"}`,
 			`={"status":"failed","code":"not_pending","say":"That question is no longer open."}`,
 			">say That question is no longer open.",
-			"2.5", ">say " + sayAbility,
+			"2.5", ">say " + sayUnknown,
 		},
 		"they asked for time": {
 			"!" + asksPush, ">say " + spokenMessage(asksPush),

@@ -43,6 +43,7 @@ type pendingIntent struct {
 type option struct {
 	id     string // of the session, or by which paused work is begun; "" for work that runs
 	title  string // or the words of the work
+	label  string // of a session: what tells it from others of its title
 	server string
 }
 
@@ -59,11 +60,13 @@ const (
 		"what was I working on, continue or read the auth session on a machine, on that machine do this, then do that, " +
 		"stop the work, what is running. " +
 		"With OPENAI_API_KEY set, a real voice model understands the rest."
+	sayUnknown = "I only know a few sentences, and not this one. Try those on the page, or ask what I can do."
 	sayNoWords = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please " +
 		"type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2    = "I only understand typed sentences."
 	sayQuiet       = "All right."
 	sayApproval    = "Questions of an agent are answered on the page."
+	sayAnswer      = "If it was an answer to %s, say it in a few plain words, or answer on the page."
 	sayNobody      = "No agent waits for an answer in this call."
 	sayOpened      = "What you ask for next goes there."
 	sayWhatToDo    = "What should be done there?"
@@ -216,13 +219,15 @@ func (b *brain) sentence(h Heard, text string) []Move {
 	case wishAbility:
 		return says(sayAbility)
 	case wishUnknown:
-		if decisionIn(text) != "" {
-			if slices.Contains(h.Tools, tools.AnswerAgent) {
-				return says(sayNobody)
-			}
-			return says(sayApproval)
+		switch {
+		case decisionIn(text) == "" && len(b.open) > 0:
+			return says(sayUnknown + " " + fmt.Sprintf(sayAnswer, b.open[len(b.open)-1].server))
+		case decisionIn(text) == "":
+			return says(sayUnknown)
+		case slices.Contains(h.Tools, tools.AnswerAgent):
+			return says(sayNobody)
 		}
-		return says(sayAbility)
+		return says(sayApproval)
 	}
 	return b.pursue(h, pendingIntent{intent: in})
 }
@@ -350,34 +355,25 @@ func (b *brain) ask(e pendingIntent, choices []option) []Move {
 	b.asking = &e
 	var names []string
 	for _, o := range choices[:min(len(choices), 4)] {
-		names = append(names, strings.TrimRight(o.title, ".!? ")+" on "+o.server)
+		name := o.title
+		if slices.ContainsFunc(choices, func(c option) bool { return c.id != o.id && c.title == o.title && c.server == o.server }) {
+			name = cmp.Or(o.label, name)
+		}
+		names = append(names, strings.TrimRight(name, ".!? ")+" on "+o.server)
 	}
 	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(choices), handoff.ListWords(names)))
 }
 
-// chose takes the answer to which one is meant; "both" and "all" count for work, not for sessions.
+// chose takes the answer to which one is meant.
 func (b *brain) chose(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	found := pick(e.choices, text)
-	every := slices.Contains([]string{"both", "all"}, strings.ToLower(plain(text, b.machines)))
 	switch {
 	case decisionIn(text) == handoff.DecisionDecline:
 		return says(sayQuiet), true
 	case len(found) == 1:
 		return b.use(h, e, found[0]), true
-	case every && e.wish == wishStop:
-		return b.use(h, e, option{server: "all"}), true
-	case every && (e.wish == wishBegin || e.wish == wishDrop):
-		return b.useAll(h, e, e.choices), true
 	}
 	return nil, false
-}
-
-func (b *brain) useAll(h Heard, e pendingIntent, all []option) []Move {
-	var moves []Move
-	for _, o := range all {
-		moves = append(moves, b.use(h, e, o)...)
-	}
-	return moves
 }
 
 // use does what the caller asked for, with the session or work that they meant.
@@ -421,7 +417,7 @@ func (b *brain) wasOpened(s option, o Output) []Move {
 func pick(list []option, words string) []option {
 	var found []option
 	for i, s := range list {
-		if ordinal(words) == i+1 || hasWords(s.title+" "+s.server, words) {
+		if ordinal(words) == i+1 || hasWords(s.title+" "+s.label+" "+s.server, words) {
 			found = append(found, s)
 		}
 	}

@@ -125,8 +125,8 @@ var sentencesKnown = []struct{ said, want string }{
 	// nothing to do
 	{"hi there", "say " + saySimulated},
 	{"What can you do?", "say " + sayAbility},
-	{"What is the capital of France?", "say " + sayAbility},
-	{"I had a nice day", "say " + sayAbility},
+	{"What is the capital of France?", "say " + sayUnknown},
+	{"I had a nice day", "say " + sayUnknown},
 	{"say that again", "say " + saySaidNothing},
 	{"can you hear me?", "say " + sayNoWords2},
 	{"stop", "say " + sayQuiet},
@@ -137,7 +137,7 @@ var sentencesKnown = []struct{ said, want string }{
 	{"yes, allow it", "say " + sayNobody},
 	{"don't", "say " + sayNobody},
 	{"yes, push it", "say " + sayNobody},
-	{"   ", "say " + sayAbility},
+	{"   ", "say " + sayUnknown},
 	// side questions
 	{"Quick question for laptop: which branch is it on?",
 		`run_on_server{"server":"laptop","prompt":"which branch is it on"}`},
@@ -150,14 +150,14 @@ var sentencesKnown = []struct{ said, want string }{
 	{"what did I miss?", "status{}"},
 	// stop
 	{"stop the work", "stop_work{}"},
-	{"Stop it now.", "say " + sayAbility},
+	{"Stop it now.", "say " + sayUnknown},
 	{"Stop it!", "stop_work{}"},
 	{"Stop the work on bigpc", `stop_work{"server":"bigpc"}`},
 	{"please stop the benchmarks on the big pc", `stop_work{"server":"bigpc"}`},
 	{"no wait, stop the work on bigpc", `stop_work{"server":"bigpc"}`},
 	{"stop everything", `stop_work{"server":"all"}`},
 	{"stop laptop", `stop_work{"server":"laptop"}`},
-	{"stop laughing", "say " + sayAbility},
+	{"stop laughing", "say " + sayUnknown},
 	{"tell bigpc to stop", `stop_work{"server":"bigpc"}`},
 	{"On bigpc, stop the tests", `stop_work{"server":"bigpc"}`},
 	{"tell bigpc to stop using tabs", `codex{"server":"bigpc","prompt":"stop using tabs"}`},
@@ -259,6 +259,14 @@ var talks = map[string][]string{
 		"Read the auth session", `>list_sessions{"query":"auth"} then read`,
 		"=" + twoAuth, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
 		"The second one.", `>read_session{"server":"laptop","thread_id":"t2"}`,
+	},
+	"several of one title: what tells them apart": {
+		"Read the nightly session", `>list_sessions{"query":"nightly"} then read`,
+		`={"items":[{"id":"t1","label":"nightly run, the newer one","title":"Nightly run","server":"bigpc"},{"id":"t2",` +
+			`"label":"nightly run, the older one","title":"Nightly run","server":"bigpc"}],"say":"x"}`,
+		">say There are 2: nightly run, the newer one on bigpc and nightly run, the older one on bigpc. " +
+			"Which one do you mean?",
+		"the older one", `>read_session{"server":"bigpc","thread_id":"t2"}`,
 	},
 	"several: the caller moves on": {
 		"Read the auth session", `>list_sessions{"query":"auth"} then read`,
@@ -408,14 +416,8 @@ func TestBrainSpeaksNews(t *testing.T) {
 			"sentence."}}, "say While you were away, one thing finished."},
 		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}},
 			"say One. Two."},
-		{"an answer without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"status":"started"}`}}},
-			"say The answer is: started."},
-		{"machines without a sentence", Heard{Nth: 2,
-			Outputs: []Output{{Text: `{"items":[{"name":"a","health":"up"},{"name":"b"}],"more":2}`}}},
-			"say There is a, which is up, b and 2 more."},
-		{"a transcript without a sentence", Heard{Nth: 2,
-			Outputs: []Output{{Text: `{"title":"Auth","server":"bigpc","lines":[{"role":"user","text":"x"},{"role":"agent",` +
-				`"text":"Done. Really. Yes."}]}`}}}, "say The session Auth on bigpc. The last word there: Done. Really."},
+		{"another tool's answer", Heard{Nth: 2, Outputs: []Output{{Text: `{"status":"started"}`}}},
+			"say The tool has answered."},
 		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}},
 			"say It is sunny. And warm."},
 		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
@@ -425,7 +427,7 @@ func TestBrainSpeaksNews(t *testing.T) {
 				`changed one line.`},
 		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}},
 			`codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
-		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: tools.ListServers}, "say " + sayAbility +
+		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: tools.ListServers}, "say " + sayUnknown +
 			" | list_servers{}"},
 		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"},
 			`codex{"server":"bigpc","prompt":"Push it"}`},

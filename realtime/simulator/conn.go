@@ -76,7 +76,7 @@ func (m *Model) converse(ctx context.Context, c *conn, id string, first settings
 		wg.Go(c.listen)
 		wg.Go(func() { c.play(cancel) })
 	}
-	s := newSession(m.mind(), time.Now(), m.limit, first)
+	s := newSession(m.mind(), time.Now(), first)
 	s.hurry, s.drawn = m.hurry, m.drawn
 	c.end = c.run(ctx, s)
 	c.deadline.Store(time.Now().Add(endWait).UnixNano())

@@ -18,14 +18,13 @@ import (
 // Name is the model's name, whatever name a client asks for.
 const Name = "simulator"
 
-// defaultLimit is how long one connection may last: the wall of OpenAI's Realtime sessions.
-const defaultLimit = 60 * time.Minute
+// sessionLimit is how long one connection may last: the wall of OpenAI's Realtime sessions.
+const sessionLimit = 60 * time.Minute
 
 // Config of a [Model]. The zero value is the model with its own brain.
 type Config struct {
-	Log    *zap.Logger   // nil logs nothing
-	Script *Script       // decides instead of the brain; read only from now on
-	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
+	Log    *zap.Logger // nil logs nothing
+	Script *Script     // decides instead of the brain; read only from now on
 	// Walls sets the limit of the connection that takes one anew, from then on: it says so in a session.updated, or
 	// ends where no time is left. It may be nil.
 	Walls  <-chan time.Duration
@@ -37,7 +36,6 @@ type Config struct {
 // A Model is a simulated voice model. It is safe for concurrent use.
 type Model struct {
 	log      *zap.Logger          // Set once
-	limit    time.Duration        // Set once
 	walls    <-chan time.Duration // Set once
 	hurry    float64              // Set once
 	drawn    *Manner              // Set once
@@ -55,14 +53,11 @@ type Model struct {
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
 	m := &Model{
-		log: c.Log, limit: c.Limit, walls: c.Walls, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer,
+		log: c.Log, walls: c.Walls, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer,
 		calls: map[string]*conn{},
 	}
 	if m.log == nil {
 		m.log = zap.NewNop()
-	}
-	if m.limit <= 0 {
-		m.limit = defaultLimit
 	}
 	if m.hurry <= 0 {
 		m.hurry = 1

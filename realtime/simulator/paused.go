@@ -21,8 +21,7 @@ var (
 
 // pausedPhrases are sentences about paused work; they mean something else where there is none.
 var pausedPhrases = sync.OnceValue(func() []phrase {
-	const which = `(?: (?:it|that|(?P<every>both|all|everything)|the (?P<work>.+?)|what (?:was|is) paused))?` + formOn +
-		`(?: now)?`
+	const which = `(?: (?:it|that))?` + formOn + `(?: now)?`
 	return []phrase{
 		{intent{wish: wishBegin}, whole(`(?:yes,? )?(?:continue|go on|go ahead|resume|do)(?: with)?` + which)},
 		{intent{wish: wishDrop}, whole(`(?:drop|discard|forget)(?: about)?` + which)},
@@ -103,20 +102,14 @@ func (b *brain) resumed(h Heard, text string) ([]Move, bool) {
 		if m == nil || p.wish == wishBegin && decisionIn(text) == handoff.DecisionDecline {
 			continue
 		}
-		part := func(name string) string { return m[p.form.SubexpIndex(name)] }
-		server := canonical(part("on"), b.machines)
-		var which []option
-		for _, o := range b.paused {
-			if (server == "" || server == o.server) && (part("work") == "" || hasWords(o.title+" "+o.server, part("work"))) {
-				which = append(which, o)
-			}
-		}
+		server := canonical(m[p.form.SubexpIndex("on")], b.machines)
+		which := slices.DeleteFunc(slices.Clone(b.paused), func(o option) bool { return server != "" && server != o.server })
 		e := pendingIntent{intent: p.intent}
 		switch {
 		case len(which) == 0:
 			return nil, false
-		case len(which) == 1 || part("every") != "":
-			return b.useAll(h, e, which), true
+		case len(which) == 1:
+			return b.use(h, e, which[0]), true
 		}
 		return b.ask(e, which), true
 	}

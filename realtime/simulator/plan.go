@@ -34,29 +34,11 @@ func plan(r *response, moves []Move, drawn *Manner) []step {
 		p.at, p.pace = drawn.Answer(), drawn.Pace
 	}
 	for _, m := range moves {
-		ended := false
 		switch m := m.(type) {
 		case Say:
 			p.say(m.Text)
 		case Call:
-			ended = p.call(m)
-		case Wait:
-			p.at += max(m.For, 0)
-			p.do(func(*session, *response) {})
-		case Raw:
-			p.do(func(s *session, _ *response) { s.out = append(s.out, []byte(m.JSON)) })
-		case Close:
-			p.do(func(s *session, _ *response) { s.close(m) })
-			ended = true
-		case Fail:
-			p.do(func(s *session, r *response) {
-				s.finish(r, "failed", fields{"type": "failed",
-					"error": fields{"type": "server_error", "code": m.Code, "message": m.Message}})
-			})
-			ended = true
-		}
-		if ended {
-			break
+			p.call(m)
 		}
 	}
 	slices.SortStableFunc(p.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
@@ -106,7 +88,7 @@ func (p *planner) say(text string) {
 	}
 	p.played = start + total
 	p.at = max(p.at, start+p.sooner(total)-lead)
-	p.do(func(s *session, r *response) { s.closeItem(r, "completed", false) })
+	p.do(func(s *session, r *response) { s.closeItem(r, "completed") })
 }
 
 // write is say where output is text.
@@ -121,18 +103,11 @@ func (p *planner) write(words []string) {
 		})
 		p.at += writePace
 	}
-	p.do(func(s *session, r *response) { s.closeItem(r, "completed", false) })
+	p.do(func(s *session, r *response) { s.closeItem(r, "completed") })
 }
 
-// call calls a function and reports whether that ends the response.
-func (p *planner) call(c Call) bool {
-	pace, n := c.Every, c.Pieces
-	if pace <= 0 {
-		pace = callPace
-	}
-	if n <= 0 {
-		n = callPieces
-	}
+// call calls a function.
+func (p *planner) call(c Call) {
 	p.do(func(s *session, r *response) {
 		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, pending: c.pending}
 		if it.callID == "" {
@@ -140,42 +115,20 @@ func (p *planner) call(c Call) bool {
 		}
 		s.openItem(r, it)
 	})
-	deltas := pieces(c.Arguments, n)
-	if c.End == CallDropped {
-		deltas = deltas[:len(deltas)/2]
-	}
-	for _, delta := range deltas {
+	for _, delta := range pieces(c.Arguments, callPieces) {
 		p.do(func(s *session, r *response) {
 			r.open.arguments += delta
 			s.emit("response.function_call_arguments.delta", s.at(r, fields{"delta": delta}))
 		})
-		p.at += pace
+		p.at += callPace
 	}
-	p.do(endCall(c))
-	return c.End != CallCompletes
-}
-
-// endCall returns what happens after the arguments.
-func endCall(c Call) func(*session, *response) {
-	switch c.End {
-	case CallIncomplete:
-		return func(s *session, r *response) {
-			s.finish(r, "incomplete", fields{"type": "incomplete", "reason": "max_output_tokens"})
-		}
-	case CallCancelled:
-		return func(s *session, r *response) {
-			s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "turn_detected"})
-		}
-	case CallDropped:
-		return func(s *session, _ *response) { s.close(Close{}) }
-	}
-	return func(s *session, r *response) {
-		if c.Twice && !c.Late {
+	p.do(func(s *session, r *response) {
+		if c.Twice {
 			r.open.status = "completed"
 			s.itemDone(r)
 		}
-		s.closeItem(r, "completed", c.Late)
-	}
+		s.closeItem(r, "completed")
+	})
 }
 
 // pieces cuts text into at most n parts at rune boundaries.

@@ -119,11 +119,6 @@ func (s *session) respond(req request) *fault {
 		h.cut = s.items.cut
 	}
 	moves := s.mind.reply(h)
-	if len(moves) > 0 {
-		if refusal, ok := moves[0].(Refuse); ok {
-			return refused(refusal)
-		}
-	}
 	for _, it := range fresh {
 		it.heard = true
 	}
@@ -189,13 +184,6 @@ func busy(id string) *fault {
 		message: "Conversation already has an active response in progress: " + id +
 			". Wait until the response is finished before creating a new one.",
 	}
-}
-
-func refused(r Refuse) *fault {
-	if r.Code == "" {
-		return busy("resp_refused")
-	}
-	return &fault{code: r.Code, message: r.Message}
 }
 
 func (s *session) cancelResponse(frame []byte) *fault {

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"fmt"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -95,7 +94,7 @@ func (s *session) playDue() bool {
 // finish ends a response. An item in progress is closed as incomplete, with its done events.
 func (s *session) finish(r *response, status string, why fields) {
 	if r.open != nil {
-		s.closeItem(r, "incomplete", false)
+		s.closeItem(r, "incomplete")
 	}
 	r.status, r.why, r.steps = status, why, nil
 	s.running = slices.DeleteFunc(s.running, func(other *response) bool { return other == r })
@@ -155,14 +154,6 @@ func (r *response) usage() fields {
 // tokens is about what a text costs.
 func tokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
 
-// minutes says a length of time as OpenAI's errors do.
-func minutes(d time.Duration) string {
-	if d%time.Minute == 0 {
-		return fmt.Sprintf("%d minutes", d/time.Minute)
-	}
-	return d.String()
-}
-
 // openItem begins an item of the response.
 func (s *session) openItem(r *response, it *item) {
 	it.status, it.heard = "in_progress", true
@@ -200,8 +191,8 @@ func (s *session) at(r *response, f fields) fields {
 	return f
 }
 
-// closeItem sends the done events of the item in progress; quiet leaves out those of the item itself.
-func (s *session) closeItem(r *response, status string, quiet bool) {
+// closeItem sends the done events of the item in progress.
+func (s *session) closeItem(r *response, status string) {
 	it := r.open
 	it.status = status
 	if it.kind == "function_call" {
@@ -217,9 +208,7 @@ func (s *session) closeItem(r *response, status string, quiet bool) {
 		}
 		s.emit("response.content_part.done", s.at(r, fields{"part": partWire(p, words)}))
 	}
-	if !quiet {
-		s.itemDone(r)
-	}
+	s.itemDone(r)
 	r.open = nil
 	if !r.outOfBand {
 		s.mind.learn(it)

@@ -25,7 +25,7 @@ type Script struct {
 
 // A Step is one thing the scripted model does.
 type Step struct {
-	On    func(Heard) bool // nil fits everything; see [Text], [Result], [Message]
+	On    func(Heard) bool // nil fits everything; see [Text], [Message]
 	Times int              // how often it is played; 0 is once, negative always
 	Do    []Move
 }
@@ -58,8 +58,8 @@ func (h Heard) nothing() bool {
 	return len(h.Texts) == 0 && len(h.Outputs) == 0 && len(h.Messages) == 0 && !h.Sound
 }
 
-// Text fits when one of the new sentences of the caller matches the pattern, in any case. It panics if
-// the pattern does not compile.
+// Text fits when one of the new sentences of the caller matches the pattern, in any case. It panics if the pattern does
+// not compile.
 func Text(pattern string) func(Heard) bool {
 	re := regexp.MustCompile("(?i)" + pattern)
 	return func(h Heard) bool { return anyMatch(re, h.Texts) }
@@ -71,18 +71,6 @@ func Message(pattern string) func(Heard) bool {
 	return func(h Heard) bool { return anyMatch(re, h.Messages) }
 }
 
-// Result fits when a call of the tool was answered; "" is any tool.
-func Result(tool string) func(Heard) bool {
-	return func(h Heard) bool {
-		for _, o := range h.Outputs {
-			if tool == "" || o.Tool == tool {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 func anyMatch(re *regexp.Regexp, texts []string) bool {
 	return slices.ContainsFunc(texts, re.MatchString)
 }
@@ -90,10 +78,10 @@ func anyMatch(re *regexp.Regexp, texts []string) bool {
 // Repeat speaks new answers and system messages, as the brain would. It fits [Script.Else].
 func Repeat(h Heard) []Move { return says(spokenNews(h)) }
 
-// A Move is a part of a response: [Say], [Call], [Wait], [Fail], [Refuse], [Raw] or [Close].
+// A Move is a part of a response: [Say] or [Call].
 type Move interface{ move() }
 
-// An Event happens outside responses: [Hear], [Raw] or [Close].
+// An Event happens outside responses: [Hear] or [Close].
 type Event interface{ event() }
 
 // Say speaks, or writes where the session's output is text.
@@ -102,40 +90,11 @@ type Say struct{ Text string }
 // Call calls a function. Several in one response are siblings.
 type Call struct {
 	Tool      string
-	Arguments string        // sent as it stands, so it may be malformed
-	ID        string        // call_id; "" makes one
-	Pieces    int           // argument deltas; 0 is 4
-	Every     time.Duration // between them; 0 is 20 ms
-	End       CallEnd
-	Twice     bool // output_item.done and conversation.item.done are sent twice
-	Late      bool // neither is sent: the call stands in response.done alone
+	Arguments string // sent as it stands, so it may be malformed
+	ID        string // call_id; "" makes one
+	Twice     bool   // output_item.done and conversation.item.done are sent twice
 	pending   *pendingIntent
 }
-
-// CallEnd is how a call ends. All but the first end its response.
-type CallEnd int
-
-// The ends. Incomplete and cancelled calls send arguments.done like complete ones; their item and their
-// response tell the difference.
-const (
-	CallCompletes  CallEnd = iota
-	CallIncomplete         // response.done incomplete, max_output_tokens
-	CallCancelled          // response.done cancelled, turn_detected
-	CallDropped            // the socket is lost after half of the arguments
-)
-
-// Wait lets time pass before the next move.
-type Wait struct{ For time.Duration }
-
-// Fail ends the response as failed.
-type Fail struct{ Code, Message string }
-
-// Refuse answers the request for a response with an error; alone in its step. Everything heard stays new.
-// Without a Code it is conversation_already_has_active_response.
-type Refuse struct{ Code, Message string }
-
-// Raw sends one event as it stands.
-type Raw struct{ JSON string }
 
 // Close ends the connection: with a close frame, or without one when Code is 0.
 type Close struct {
@@ -152,12 +111,6 @@ type Hear struct {
 
 func (Say) move()    {}
 func (Call) move()   {}
-func (Wait) move()   {}
-func (Fail) move()   {}
-func (Refuse) move() {}
-func (Raw) move()    {}
-func (Close) move()  {}
-func (Raw) event()   {}
 func (Close) event() {}
 func (Hear) event()  {}
 

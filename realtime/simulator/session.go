@@ -11,13 +11,12 @@ import (
 // A session is the state of one connection. It is pure: receive, happen and advance get the time and
 // leave their frames in out. Owned by the run loop of its connection.
 type session struct {
-	hurry float64       // Set once: how many times faster than people it speaks
-	mind  mind          // Set once
-	drawn *Manner       // Set once; nil: at once, and sound as fast as it is heard
-	id    string        // Set once
-	conv  string        // Set once: id of the default conversation
-	dies  time.Time     // the protocol's wall
-	limit time.Duration // Set once: how far that wall is
+	hurry float64   // Set once: how many times faster than people it speaks
+	mind  mind      // Set once
+	drawn *Manner   // Set once; nil: at once, and sound as fast as it is heard
+	id    string    // Set once
+	conv  string    // Set once: id of the default conversation
+	dies  time.Time // the protocol's wall
 
 	ids      ids
 	now      time.Time // of the entry that is handled
@@ -46,8 +45,8 @@ const (
 )
 
 // newSession greets the client with session.created.
-func newSession(m mind, now time.Time, limit time.Duration, first settings) *session {
-	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(limit), limit: limit, settings: first, hurry: 1}
+func newSession(m mind, now time.Time, first settings) *session {
+	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(sessionLimit), settings: first, hurry: 1}
 	s.id, s.conv = s.ids.next("sess"), s.ids.next("conv")
 	s.emit("session.created", fields{"session": s.object()})
 	return s
@@ -126,8 +125,6 @@ func (s *session) happen(now time.Time, e Event) {
 	switch e := e.(type) {
 	case Hear:
 		s.hear(e)
-	case Raw:
-		s.out = append(s.out, []byte(e.JSON))
 	case Close:
 		s.close(e)
 	}
@@ -152,8 +149,8 @@ func (s *session) lasts(now time.Time, left time.Duration) {
 func (s *session) advance(now time.Time) {
 	s.now = now
 	if s.end == nil && !now.Before(s.dies) {
-		s.refuse(&fault{code: "session_expired", message: "Your session hit the maximum duration of " + minutes(s.limit) +
-			"."}, "")
+		s.refuse(&fault{code: "session_expired", message: "Your session hit the maximum duration of 60 " +
+			"minutes."}, "")
 		s.close(Close{Code: closeGoingAway, Reason: "session expired"})
 	}
 	if i := s.input.injected; i != nil && !now.Before(i.until) {

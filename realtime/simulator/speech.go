@@ -2,12 +2,10 @@ package simulator
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
 	"switchboard/handoff/speakable"
 	"switchboard/handoff/wording"
 )
@@ -89,7 +87,7 @@ func inShell(command string) string {
 	return command
 }
 
-// spokenOutput says an answer: its own sentence, else a short summary of its kind.
+// spokenOutput says an answer: the sentence that each of Switchboard's has, or the beginning of another tool's text.
 func spokenOutput(o Output) string {
 	if !readable(o.Text) {
 		return sentences(speakable.Speakable(o.Text, 600), 2)
@@ -101,77 +99,7 @@ func spokenOutput(o Output) string {
 	if say := out.Get("say"); say.Exists() { // "" where there is nothing to say
 		return say.String()
 	}
-	if list := out.Get("items"); list.IsArray() {
-		return summary(list.Array(), out.Get("more").Int())
-	}
-	if lines := out.Get("lines"); lines.IsArray() {
-		return transcript(out, lines.Array())
-	}
-	for _, key := range []string{"result", "error.message", "message", "error", "text", "output"} {
-		if v := out.Get(key); v.Type == gjson.String && v.Str != "" {
-			return sentences(speakable.Speakable(v.Str, 600), 2)
-		}
-	}
-	if status := out.Get("status").String(); status != "" {
-		return "The answer is: " + status + "."
-	}
-	return "Done."
-}
-
-// summary says a list of machines or sessions.
-func summary(list []gjson.Result, more int64) string {
-	if len(list) == 0 {
-		return "There is nothing to list."
-	}
-	var parts []string
-	for _, entry := range list[:min(len(list), 4)] {
-		parts = append(parts, entrySentence(entry))
-	}
-	if rest := int64(len(list)-len(parts)) + more; rest > 0 {
-		parts = append(parts, fmt.Sprintf("%d more", rest))
-	}
-	return "There is " + handoff.ListWords(parts) + "."
-}
-
-func entrySentence(e gjson.Result) string {
-	if name := e.Get("name").String(); name != "" {
-		if health := e.Get("health").String(); health != "" {
-			return name + ", which is " + health
-		}
-		return name
-	}
-	s := e.Get("title").String()
-	if s == "" {
-		s = e.Get("label").String()
-	}
-	if server := e.Get("server").String(); server != "" {
-		s += " on " + server
-	}
-	if age := e.Get("age").String(); age != "" {
-		s += ", " + age
-	}
-	return s
-}
-
-// transcript says what a session is about and the last thing its agent said.
-func transcript(out gjson.Result, lines []gjson.Result) string {
-	said := ""
-	for _, line := range lines {
-		if role := line.Get("role").String(); role == "agent" || role == "assistant" {
-			said = line.Get("text").String()
-		}
-	}
-	lead := "The session " + out.Get("title").String()
-	if server := out.Get("server").String(); server != "" {
-		lead += " on " + server
-	}
-	if status := out.Get("status").String(); status != "" && status != "unknown" {
-		lead += " is " + status
-	}
-	if said == "" {
-		return lead + "."
-	}
-	return lead + ". The last word there: " + sentences(speakable.Speakable(said, 600), 2)
+	return "The tool has answered."
 }
 
 // readSessions reads the entries of list_sessions; false when the output has none.
@@ -182,13 +110,8 @@ func readSessions(text string) ([]option, bool) {
 	}
 	var found []option
 	for _, e := range list.Array() {
-		s := option{id: e.Get("id").String(), title: e.Get("title").String(), server: e.Get("server").String()}
-		if s.id == "" {
-			s.id = e.Get("label").String()
-		}
-		if s.id != "" {
-			found = append(found, s)
-		}
+		found = append(found, option{id: e.Get("id").String(), title: e.Get("title").String(), label: e.Get("label").String(),
+			server: e.Get("server").String()})
 	}
 	return found, true
 }

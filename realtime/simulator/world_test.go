@@ -22,7 +22,7 @@ type world struct {
 func newWorld(t *testing.T, m mind) *world {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)
-	w := &world{t: t, now: now, s: newSession(m, now, defaultLimit, newSettings())}
+	w := &world{t: t, now: now, s: newSession(m, now, newSettings())}
 	w.drain()
 	return w
 }
