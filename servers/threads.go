@@ -320,9 +320,9 @@ func hasWord(title []string, wanted string) bool {
 	return false
 }
 
-// apart names threads so that each can be told from the others by ear, and is found by what was said: by the label, else
-// with directory, branch and age as far as they differ, else with its place among them. An id, which nobody can say, is
-// left for what no name finds.
+// apart names threads so that each can be told from the others by ear, and is found by what was said: by the label,
+// else with directory, branch and age as far as they differ, else with its place among them. An id, which nobody can
+// say, is left for what no name finds.
 func (s nameSearch) apart(found []named) []string {
 	choices := make([]string, len(found))
 	for i, t := range found {

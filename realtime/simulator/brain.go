@@ -49,8 +49,8 @@ type option struct {
 
 func newBrain(met *atomic.Bool) *brain { return &brain{machines: map[string]string{}, met: met} }
 
-// What the brain says of itself. What it is it says to whoever calls first: in full, or in one sentence where the caller
-// has said nothing.
+// What the brain says of itself. Whoever calls first is told what it is: in full, or in one sentence where they have
+// said nothing.
 const (
 	saySimulated = "This voice is simulated: it understands typed sentences and those on the page. " +
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
