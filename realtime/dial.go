@@ -3,9 +3,7 @@ package realtime
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -125,10 +123,7 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 	}
 	handshake.Done()
 	s := newSocket(conn, prompt, outbound.MaxBytes, writeLimit, f.log)
-	s.pace, s.idle = modelPing, modelIdle
-	var seed [32]byte
-	_, _ = rand.Read(seed[:]) // it never fails
-	s.keys = mathrand.NewChaCha8(seed)
+	s.client, s.pace, s.idle = true, modelPing, modelIdle
 	return s, response, nil
 }
 

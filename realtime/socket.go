@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -49,25 +48,27 @@ const (
 // the far end does not take all at once, a goroutine that may wait gets the turn with what is left. So a socket whose
 // far end keeps up has one goroutine, its reader.
 type socket struct {
-	*outbound.Queue                 // Set once: what it has to write
-	conn            *websocket.Conn // Set once; read by read
-	out             *promptConn     // Set once: what conn writes to; safe by itself
-	log             *zap.Logger     // Set once
-	patience        time.Duration   // Set once: bounds one write
-	pace, idle      time.Duration   // Set once, before Run: how often it pings, and how long it waits for any sign
-	renewed         time.Time       // Owned by read: when it got idle
-	turn            chan struct{}   // holds one token while somebody writes
-	writers         sync.WaitGroup  // the goroutines of write and of farewell; Run ends after them
-	keys            *rand.ChaCha8   // Owned by the holder of the turn: masks what a client writes; nil: we are the server
-	pings           chan string     // holds the newest ping that is not answered
-	probe           chan struct{}   // holds one token while a ping is wanted
-	beat            *time.Timer     // Set once, by Run: wants one every pace
-	code            int             // Set once, before closed: what it closes with
-	closed          atomic.Bool     // the far end has said that it closes: no event is written any more
-	born            time.Time       // Set once
-	seen            atomic.Int64    // after born: when anything of the far end came
-	vanished        atomic.Bool     // set before the end that Run finds: the far end went without a word
-	done            chan struct{}   // closed when Run has ended
+	*outbound.Queue                        // Set once: what it has to write
+	conn            *websocket.Conn        // Set once; read by read
+	wire            net.Conn               // Set once: what conn reads and writes
+	out             *promptConn            // Set once: what conn writes to; safe by itself
+	log             *zap.Logger            // Set once
+	patience        time.Duration          // Set once: bounds one write
+	pace, idle      time.Duration          // Set once, before Run: how often it pings, and how long it waits for any sign
+	renewed         time.Time              // Owned by read: when the time for its next sign began
+	turn            chan struct{}          // holds one token while somebody writes
+	writers         sync.WaitGroup         // the goroutines of write and of farewell; Run ends after them
+	client          bool                   // Set once, before Run: it masks what it writes
+	asked           atomic.Bool            // something may wait that no holder of the turn has looked for
+	ping            atomic.Pointer[string] // the newest of the far end that is not answered; nil: none
+	probe           atomic.Bool            // a ping is wanted
+	beat            *time.Timer            // Set once, by Run: wants one every pace
+	code            int                    // Set once, before closed: what it closes with
+	closed          atomic.Bool            // the far end has said that it closes: no event is written any more
+	born            time.Time              // Set once
+	seen            atomic.Int64           // after born: when anything of the far end came
+	vanished        atomic.Bool            // set before the end that Run finds: the far end went without a word
+	done            chan struct{}          // closed when Run has ended
 }
 
 // frames lends sockets the room for what they write. Safe by itself.
@@ -77,8 +78,9 @@ var frames = sync.Pool{New: func() any { return new([]byte) }}
 // write. It lives while Run runs.
 func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
-		conn: conn, out: out, log: log, patience: patience, born: time.Now(), pace: pingEvery, idle: idleLimit,
-		turn: make(chan struct{}, 1), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
+		conn: conn, wire: conn.NetConn(), out: out, log: log, patience: patience, born: time.Now(),
+		pace: pingEvery, idle: idleLimit,
+		turn: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	s.Queue, out.prompt = outbound.New(bytes, s.part), true
 	s.writers.Add(1) // the farewell's: the count is never zero while somebody may begin to write
@@ -86,20 +88,27 @@ func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time
 }
 
 // Send implements [leg]. The event waits for Flush.
-func (s *socket) Send(event []byte) bool { return s.Put(event) }
+func (s *socket) Send(event []byte) bool {
+	taken := s.Put(event)
+	s.asked.Store(true)
+	return taken
+}
 
 // Seen implements [witness].
 func (s *socket) Seen() time.Time { return s.born.Add(time.Duration(s.seen.Load())) }
 
 // Probe implements [witness]. The ping waits for Flush.
 func (s *socket) Probe() {
-	select {
-	case s.probe <- struct{}{}:
-	default: // it is on its way
-	}
+	s.probe.Store(true)
+	s.asked.Store(true)
 }
 
-func (s *socket) sign() { s.seen.Store(int64(time.Since(s.born))) }
+// sign notes that something of the far end came, and gives it time for the next.
+func (s *socket) sign() error {
+	now := time.Now()
+	s.seen.Store(int64(now.Sub(s.born)))
+	return s.alive(now)
+}
 
 // Close implements [leg]. What was sent before is still written, for [outbound.CloseGrace] at most. Run must
 // have been called.
@@ -114,7 +123,7 @@ func (s *socket) Abandon() { _ = s.conn.Close() }
 // part begins the end: a read or write that hangs does not hold it up.
 func (s *socket) part() {
 	s.out.hurry(s.EndedAt().Add(outbound.CloseGrace))
-	_ = s.conn.NetConn().SetReadDeadline(s.until())
+	_ = s.wire.SetReadDeadline(s.until())
 	go s.farewell()
 }
 
@@ -132,7 +141,7 @@ func (s *socket) Run(take func(event []byte)) {
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
-		_, _ = io.Copy(io.Discard, s.conn.NetConn())
+		_, _ = io.Copy(io.Discard, s.wire)
 	}
 	s.writers.Wait()
 	_ = s.conn.Close()
@@ -150,7 +159,7 @@ func wordless(err error) bool {
 
 // beats wants a ping, and the next one.
 func (s *socket) beats() {
-	if s.closing() {
+	if s.Over() {
 		return
 	}
 	s.Probe()
@@ -167,18 +176,15 @@ func (s *socket) read(take func(event []byte)) error {
 		return nil
 	})
 	s.conn.SetPingHandler(s.pinged)
-	s.conn.SetPongHandler(func(string) error {
-		s.sign()
-		return s.alive()
-	})
-	for s.alive() == nil {
+	s.conn.SetPongHandler(func(string) error { return s.sign() })
+	for over := s.alive(time.Now()); over == nil; {
 		_, frame, err := s.conn.NextReader()
 		var event []byte
 		if err == nil {
 			event, err = sounds.read(frame)
 		}
 		if _, said := errors.AsType[*websocket.CloseError](err); err == nil || said {
-			s.sign()
+			over = s.sign()
 		}
 		if errors.Is(err, websocket.ErrReadLimit) {
 			s.End(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
@@ -187,7 +193,7 @@ func (s *socket) read(take func(event []byte)) error {
 			s.log.Debug("socket ended", zap.Error(err))
 			return err
 		}
-		if !s.closing() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
+		if !s.Over() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
 			take(event)
 		}
 	}
@@ -195,27 +201,22 @@ func (s *socket) read(take func(event []byte)) error {
 }
 
 // alive moves the read deadline, but not beyond the end of a closing socket.
-func (s *socket) alive() error {
+func (s *socket) alive(now time.Time) error {
 	var err error
-	if now := time.Now(); now.Sub(s.renewed) >= renewEvery {
+	if now.Sub(s.renewed) >= renewEvery {
 		s.renewed, err = now, s.conn.SetReadDeadline(now.Add(s.idle))
 	}
-	select {
-	case <-s.Ending(): // after setting, for end may have come between
+	if s.Over() { // after setting, for the end may have come between
 		return s.conn.SetReadDeadline(s.until())
-	default:
-		return err
 	}
+	return err
 }
 
 // pinged answers a ping, the newest of those that wait. The library would do it with its own deadline, which cuts off a
 // write that is slow.
 func (s *socket) pinged(data string) error {
-	select {
-	case <-s.pings:
-	default:
-	}
-	s.pings <- data
+	s.ping.Store(&data)
+	s.asked.Store(true)
 	s.Flush()
 	return nil
 }
@@ -234,13 +235,14 @@ func (s *socket) stuck(err error) *handoff.Error {
 // Flush implements [flusher]. What the far end does not take at once a goroutine writes, and what is more than
 // maxBatches. Where somebody else writes, he looks again.
 func (s *socket) Flush() {
-	for n := 0; s.due(); n++ {
+	for n := 0; s.asked.Load() && !s.Over() && !s.closed.Load(); n++ {
 		select {
 		case s.turn <- struct{}{}:
 		default:
 			return
 		}
-		if n < maxBatches && !s.out.pending() {
+		if n < maxBatches {
+			s.asked.Store(false) // before it looks: what comes later is asked for again
 			s.put()
 		}
 		if n == maxBatches || s.out.pending() {
@@ -249,11 +251,6 @@ func (s *socket) Flush() {
 		}
 		<-s.turn
 	}
-}
-
-// due reports whether there is something to write that may be written.
-func (s *socket) due() bool {
-	return !s.closing() && !s.closed.Load() && (s.Waits() || len(s.probe)+len(s.pings) > 0 || s.out.pending())
 }
 
 // write waits for the far end, and lets the next one look. It has the turn, and gives it back.
@@ -278,42 +275,31 @@ func (s *socket) put() bool {
 	if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
 		return false
 	}
-	_, _ = s.conn.NetConn().Write(*lent) // out knows what is wrong
+	_, _ = s.wire.Write(*lent) // out knows what is wrong
 	return true
 }
 
 // nextBatch appends the frames of what waits, as many as go into one write.
 func (s *socket) nextBatch(batch []byte) []byte {
-	select {
-	case data := <-s.pings:
-		batch = appendFrame(batch, wholePong, []byte(data), s.keys)
-	default:
+	if s.ping.Load() != nil {
+		batch = appendFrame(batch, wholePong, []byte(*s.ping.Swap(nil)), s.client)
 	}
-	select {
-	case <-s.probe:
-		batch = appendFrame(batch, wholePing, nil, s.keys)
-	default:
+	if s.probe.Load() {
+		s.probe.Store(false)
+		batch = appendFrame(batch, wholePing, nil, s.client)
 	}
 	for event, ok := s.Next(); ok; event, ok = s.Next() {
-		batch = appendFrame(batch, wholeText, event, s.keys)
+		batch = appendFrame(batch, wholeText, event, s.client)
 		if sounds.give(event); len(batch) >= maxBatch {
+			s.asked.Store(true) // more may wait
 			break
 		}
 	}
 	return batch
 }
 
-func (s *socket) closing() bool {
-	select {
-	case <-s.Ending():
-		return true
-	default:
-		return false
-	}
-}
-
 // left reports whether we hung up.
-func (s *socket) left() bool { return s.closing() && s.Ended() == nil }
+func (s *socket) left() bool { return s.Over() && s.Ended() == nil }
 
 // farewell flushes the queue, unless the far end is too slow for it or closes itself, and says why the socket closes.
 func (s *socket) farewell() {

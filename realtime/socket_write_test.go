@@ -3,7 +3,6 @@ package realtime
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -93,7 +92,7 @@ func newModelPair(t *testing.T) (*socket, *websocket.Conn) {
 		t.Fatal(err)
 	}
 	s, far := newSocket(conn, prompt, outbound.MaxBytes, patience, nopLog()), <-fars
-	s.keys = rand.NewChaCha8([32]byte{})
+	s.client = true
 	narrow(t, s.out.Conn, far.NetConn())
 	t.Cleanup(s.Abandon)
 	t.Cleanup(func() { _ = far.Close() })
@@ -144,6 +143,26 @@ func TestFlushNeverWaits(t *testing.T) {
 		s.End(nil)
 		expectClose(t, far, websocket.CloseNormalClosure)
 		s.Close(nil)
+	})
+}
+
+// One flush is enough for all that waits, also for what does not go into one write and what the far end takes later.
+func TestOneFlushWritesAll(t *testing.T) {
+	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
+		const small, large = 3, 2 * maxBatches
+		for n := range small {
+			s.Send(numbered(n, maxBatch))
+		}
+		if s.Flush(); !s.out.pending() && s.Waits() {
+			t.Error("it stopped after one write")
+		}
+		wantNumbered(t, far, 0, small)
+		rtctest.Eventually(t, "end of the write", func() bool { return !s.out.pending() })
+		for n := range large {
+			s.Send(numbered(small+n, maxBatch))
+		}
+		s.Flush()
+		wantNumbered(t, far, small, small+large)
 	})
 }
 

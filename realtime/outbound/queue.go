@@ -6,6 +6,7 @@ package outbound
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchboard/handoff"
@@ -27,18 +28,20 @@ const keptSlots = 16
 // A Queue is what one leg has to write, in order. It takes room for what waits, and no more. It is safe for concurrent
 // use.
 type Queue struct {
-	bound   int64          // Set once: bytes that may wait
+	// What every event needs stands together.
+	mu      sync.Mutex
+	over    atomic.Bool // set by End
+	bound   int64       // Set once: bytes that may wait
+	waiting [][]byte    // Guarded by mu: oldest first, from taken on
+	taken   int         // Guarded by mu
+	bytes   int64       // Guarded by mu: that wait
+
 	ready   chan struct{}  // holds one token after Send
 	onEnd   func()         // Set once
 	once    sync.Once      // guards End
 	ending  chan struct{}  // closed by End
-	reason  *handoff.Error // Set once, before ending is closed
-	endedAt time.Time      // Set once, before ending is closed
-
-	mu      sync.Mutex
-	waiting [][]byte // Guarded by mu: oldest first, from taken on
-	taken   int      // Guarded by mu
-	bytes   int64    // Guarded by mu: that wait
+	reason  *handoff.Error // Set once, before over
+	endedAt time.Time      // Set once, before over
 }
 
 // New returns an empty queue that holds so many bytes. Whoever ends it first calls onEnd, which must not wait; nil
@@ -65,10 +68,8 @@ func (q *Queue) Send(event []byte) bool {
 
 // Put does as Send without a token: for a leg that writes when it is flushed.
 func (q *Queue) Put(event []byte) bool {
-	select {
-	case <-q.ending:
+	if q.over.Load() {
 		return false
-	default:
 	}
 	if full := q.add(event); full != "" {
 		q.End(handoff.Fault(handoff.CodeSlowClient, "", full))
@@ -137,6 +138,7 @@ func (q *Queue) Bytes() int64 {
 func (q *Queue) End(reason *handoff.Error) {
 	q.once.Do(func() {
 		q.reason, q.endedAt = reason, time.Now()
+		q.over.Store(true)
 		close(q.ending)
 		q.onEnd()
 	})
@@ -145,14 +147,15 @@ func (q *Queue) End(reason *handoff.Error) {
 // Ending is closed when the leg begins to end.
 func (q *Queue) Ending() <-chan struct{} { return q.ending }
 
+// Over reports whether the leg ends or has ended. It costs less than a look at Ending.
+func (q *Queue) Over() bool { return q.over.Load() }
+
 // Ended returns the reason; nil: it is a normal end, or nothing has ended yet.
 func (q *Queue) Ended() *handoff.Error {
-	select {
-	case <-q.ending:
-		return q.reason
-	default:
+	if !q.Over() {
 		return nil
 	}
+	return q.reason
 }
 
 // EndedAt returns when the leg began to end. It must have.

@@ -19,8 +19,9 @@ const (
 // A Sound is what a model was given of the caller's sound and has made nothing of yet: appends, and the commits and
 // clears among them, until the model confirms one. The zero value is empty.
 type Sound struct {
-	pieces []piece // oldest first
-	size   int     // of all, in bytes
+	pieces []piece // oldest first, from gone on
+	gone   int     // those before it are not kept any more
+	size   int     // of all that are kept, in bytes
 }
 
 // A piece is one event.
@@ -34,22 +35,27 @@ type piece struct {
 // Sound's from here on. Those that it lets go for it are given to free.
 func (s *Sound) Add(now time.Time, event []byte, most time.Duration, free func(event []byte)) {
 	most = min(most, MaxSound)
-	oldest, limit, forgotten := now.Add(-most).UnixNano(), int(most.Milliseconds())*soundBytes/1000, 0
-	for _, p := range s.pieces {
+	oldest, limit := now.Add(-most).UnixNano(), int(most.Milliseconds())*soundBytes/1000
+	for _, p := range s.kept() {
 		if p.at >= oldest && s.size <= limit {
 			break
 		}
 		if s.size -= len(p.text); !p.mark {
 			free(p.text)
 		}
-		forgotten++
+		s.pieces[s.gone] = piece{}
+		s.gone++
 	}
-	s.pieces = slices.Delete(s.pieces, 0, forgotten)
+	if 2*s.gone >= len(s.pieces) { // rarely, as the rest has to be moved
+		s.pieces, s.gone = slices.Delete(s.pieces, 0, s.gone), 0
+	}
 	s.push(now, event, false)
 }
 
 // Mark keeps a commit or a clear.
 func (s *Sound) Mark(now time.Time, event []byte) { s.push(now, bytes.Clone(event), true) }
+
+func (s *Sound) kept() []piece { return s.pieces[s.gone:] }
 
 func (s *Sound) push(now time.Time, event []byte, mark bool) {
 	s.size += len(event)
@@ -59,29 +65,29 @@ func (s *Sound) push(now time.Time, event []byte, mark bool) {
 // Taken takes the model's word that it has made an item of the sound, or thrown it away: that is all up to the first
 // commit or clear, or all where it detects turns itself.
 func (s *Sound) Taken() {
-	for i, p := range s.pieces {
+	for i, p := range s.kept() {
 		if s.size -= len(p.text); p.mark {
-			s.pieces = slices.Delete(s.pieces, 0, i+1)
+			s.pieces, s.gone = slices.Delete(s.pieces, 0, s.gone+i+1), 0
 			return
 		}
 	}
 	clear(s.pieces)
-	if s.pieces = s.pieces[:0]; cap(s.pieces) > soundAtRest {
+	if s.pieces, s.gone = s.pieces[:0], 0; cap(s.pieces) > soundAtRest {
 		s.pieces = nil
 	}
 }
 
 // Since returns when the oldest that is kept came; zero: nothing is.
 func (s *Sound) Since() time.Time {
-	if len(s.pieces) == 0 {
+	if len(s.kept()) == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, s.pieces[0].at)
+	return time.Unix(0, s.kept()[0].at)
 }
 
 // Events returns what is kept, each event a copy, and when it came.
 func (s *Sound) Events() (all [][]byte, at []time.Time) {
-	for _, p := range s.pieces {
+	for _, p := range s.kept() {
 		all, at = append(all, bytes.Clone(p.text)), append(at, time.Unix(0, p.at))
 	}
 	return all, at
