@@ -144,18 +144,18 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// A Verdict is what an instance does about a home that it has.
-type Verdict int
+// A Measure is what an instance does about a home that it has.
+type Measure int
 
-// The verdicts.
+// The measures.
 const (
-	Keep   Verdict = iota
+	Keep   Measure = iota
 	Assert         // the store has lost it, or is as it was a while ago: it is told again
 	Evict          // somebody else has it: everything in it ends
 )
 
 // Verify compares what an instance has with what the store says.
-func Verify(mine, stored ledger.Claim) Verdict {
+func Verify(mine, stored ledger.Claim) Measure {
 	switch {
 	case stored.Epoch > mine.Epoch, stored.Epoch == mine.Epoch && stored.ID != mine.ID:
 		return Evict

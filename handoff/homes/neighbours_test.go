@@ -232,14 +232,14 @@ func TestVerify(t *testing.T) {
 	mine := ledger.Claim{ID: "a", Epoch: 7}
 	for _, test := range []struct {
 		stored ledger.Claim
-		want   Verdict
+		want   Measure
 	}{
 		{mine, Keep}, {ledger.Claim{}, Assert},
 		{ledger.Claim{ID: "b", Epoch: 6}, Assert}, {ledger.Claim{ID: "a", Epoch: 6}, Assert},
 		{ledger.Claim{ID: "b", Epoch: 8}, Evict}, {ledger.Claim{Epoch: 8}, Evict}, {ledger.Claim{ID: "b", Epoch: 7}, Evict},
 	} {
 		if got := Verify(mine, test.stored); got != test.want {
-			t.Errorf("of %+v the verdict is %v", test.stored, got)
+			t.Errorf("of %+v the measure is %v", test.stored, got)
 		}
 	}
 }

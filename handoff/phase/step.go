@@ -313,7 +313,7 @@ func (s State) reconnecting(f Fact) (State, []Action) {
 	switch f {
 	case FactReconnected:
 		return s.follow()
-	case FactReconnectFailed, FactThreadGone:
+	case FactReconnectFailed:
 		return s.end(handoff.OutcomeUnknown)
 	}
 	return s, nil
