@@ -16,6 +16,7 @@ import (
 
 // A copier is a fleet of one server whose threads can be copied. Turns run until they are let go.
 type copier struct {
+	byName
 	mu      sync.Mutex
 	turns   map[string][]handoff.TurnID // by thread, oldest first
 	running map[string]handoff.TurnID   // by thread
@@ -29,10 +30,6 @@ func newCopier() *copier {
 	return &copier{
 		turns: map[string][]handoff.TurnID{"t": {"1", "2"}}, running: map[string]handoff.TurnID{}, let: make(chan struct{}),
 	}
-}
-
-func (c *copier) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	return t, nil
 }
 
 func (c *copier) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
@@ -179,26 +176,18 @@ func TestGoingOnAfterATurn(t *testing.T) {
 func TestGoingOnFromAnOlderTurn(t *testing.T) {
 	c := newCopier()
 	close(c.let)
-	r := running(t, Config{Fleet: c})
-	start := func(req handoff.Request) handoff.Record {
-		t.Helper()
-		id, err := r.Start(t.Context(), ladderGrant, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return outcome(t, r, id)
-	}
-	rec := start(after("1"))
+	r := newClient(t, Config{Fleet: c})
+	rec := r.outcome(after("1"))
 	if got, want := c.turns[rec.ThreadID], []handoff.TurnID{"1", "turn 1"}; rec.Why != handoff.WhyCopy ||
 		!slices.Equal(got, want) {
 		t.Errorf("%s has %v, want %v", rec.ThreadID, got, want)
 	}
 	c.running["t"] = "theirs"
-	if rec := start(after("2")); rec.Why != handoff.WhyCopy || len(c.turns["t"]) != 2 {
+	if rec := r.outcome(after("2")); rec.Why != handoff.WhyCopy || len(c.turns["t"]) != 2 {
 		t.Errorf("with work of others there: %+v", rec)
 	}
 	c.refuse = true
-	if rec := start(after("1")); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported ||
+	if rec := r.outcome(after("1")); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported ||
 		c.started != 2 {
 		t.Errorf("without copies: %+v", rec)
 	}
@@ -211,18 +200,10 @@ func TestGoingOnAside(t *testing.T) {
 	close(c.let)
 	req := after("2")
 	req.Mode, req.Unkept = handoff.ModeAside, true
-	start := func(r *Router) handoff.Record {
-		t.Helper()
-		id, err := r.Start(t.Context(), ladderGrant, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return outcome(t, r, id)
-	}
-	r := running(t, Config{Fleet: asideCopier{c}})
+	r := newClient(t, Config{Fleet: asideCopier{c}})
 	for _, busy := range []handoff.TurnID{"", "theirs"} {
 		c.running["t"] = busy
-		rec := start(r)
+		rec := r.outcome(req)
 		if rec.Outcome != handoff.OutcomeResult || !slices.Contains(c.aside, rec.ThreadID) || len(c.turns["t"]) != 2 {
 			t.Errorf("while %q runs: %+v", busy, rec)
 		}
@@ -230,7 +211,7 @@ func TestGoingOnAside(t *testing.T) {
 	if _, sticky := r.caller(ladderCaller).stickies.get(stickyKey{server: "s"}); sticky || len(c.aside) != 2 {
 		t.Errorf("sticky: %t, copies %v", sticky, c.aside)
 	}
-	if rec := start(running(t, Config{Fleet: c})); rec.Outcome != handoff.OutcomeFailed ||
+	if rec := newClient(t, Config{Fleet: c}).outcome(req); rec.Outcome != handoff.OutcomeFailed ||
 		rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
 		t.Errorf("without such copies: %+v", rec)
 	}
@@ -241,14 +222,11 @@ func TestUnkept(t *testing.T) {
 	c := newCopier()
 	close(c.let)
 	kept := &steps{}
-	r := running(t, Config{Fleet: c, Ledger: kept})
+	r := newClient(t, Config{Fleet: c, Ledger: kept})
 	req := after("2")
 	req.Unkept = true
-	id, err := r.Start(t.Context(), ladderGrant, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rec := outcome(t, r, id); rec.Text != "done" {
+	id := r.start(req)
+	if rec := outcome(t, r.Router, id); rec.Text != "done" {
 		t.Errorf("%+v", rec)
 	}
 	if err := r.Heard(t.Context(), ladderCaller, id); err != nil {

@@ -16,6 +16,7 @@ import (
 // A merger is a machine of one thread that puts two starts into one turn where the first turn has not shown itself
 // yet, or runs. It is its own fleet.
 type merger struct {
+	byName
 	mu     sync.Mutex
 	began  []time.Time // of its turns
 	merged int
@@ -28,10 +29,6 @@ type merger struct {
 const mergerShows, mergerEnds = 20 * time.Millisecond, time.Second
 
 func mergerTurn(n int) handoff.TurnID { return handoff.TurnID(fmt.Sprintf("turn %d", n)) }
-
-func (m *merger) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	return t, nil
-}
 
 func (m *merger) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
 	time.Sleep(m.slow)

@@ -41,6 +41,13 @@ func (e *ear) Outbox(ended []handoff.Record) bool {
 	return !e.gone
 }
 
+// byName is of fleets that know every name as it is.
+type byName struct{ handoff.Fleet }
+
+func (byName) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	return t, nil
+}
+
 // noStickies are stickies of nobody.
 type noStickies struct{}
 
@@ -85,6 +92,12 @@ type client struct {
 	t     *testing.T
 }
 
+// newClient returns the client of a router that is [running].
+func newClient(t *testing.T, cfg Config) client {
+	t.Helper()
+	return client{running(t, cfg), ladderGrant, t}
+}
+
 func (c client) start(req handoff.Request) handoff.RunID {
 	c.t.Helper()
 	id, err := c.Start(c.t.Context(), c.grant, req)
@@ -92,6 +105,12 @@ func (c client) start(req handoff.Request) handoff.RunID {
 		c.t.Fatal(err)
 	}
 	return id
+}
+
+// outcome gives work, and follows it to its end.
+func (c client) outcome(req handoff.Request) handoff.Record {
+	c.t.Helper()
+	return outcome(c.t, c.Router, c.start(req))
 }
 
 // next gives words that come after those which run in the thread.
@@ -143,37 +162,18 @@ type notices struct{ ids []string }
 
 func (n *notices) Notify(x handoff.Notice) { n.ids = append(n.ids, x.Handoff) }
 
-// A stuckFleet attaches nothing until its caller gives up.
-type stuckFleet struct {
-	handoff.Fleet
-	attaching, left chan struct{}
-}
-
-func (f stuckFleet) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	return t, nil
-}
-
-func (f stuckFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached, error) {
-	close(f.attaching)
-	<-ctx.Done()
-	close(f.left)
-	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
-}
-
 // TestStopEndsTheAction: what takes time is left at once when a fact from outside puts another action in its place.
 func TestStopEndsTheAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fleet := stuckFleet{attaching: make(chan struct{}), left: make(chan struct{})}
-		r := client{running(t, Config{Fleet: fleet}), ladderGrant, t}
+		r := newClient(t, Config{Fleet: slowFleet{}})
 		began := time.Now()
 		id := r.next("t", "x")
-		<-fleet.attaching
+		synctest.Wait() // it attaches
 		if err := r.Stop(t.Context(), ladderGrant, string(id)); err != nil {
 			t.Fatal(err)
 		}
-		<-fleet.left
-		synctest.Wait()
-		if rec := r.record(id); rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
+		rec := outcome(t, r.Router, id) // which is told once the fleet was left
+		if rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
 			t.Errorf("after %v: %+v", time.Since(began), rec)
 		}
 	})

@@ -17,13 +17,9 @@ import (
 
 // A brisk fleet has threads where each turn lasts a second. It notes what it was told, in order.
 type brisk struct {
-	handoff.Fleet
+	byName
 	mu   sync.Mutex
 	told []string // Guarded by mu
-}
-
-func (b *brisk) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	return t, nil
 }
 
 func (b *brisk) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
@@ -60,7 +56,7 @@ func TestMove(t *testing.T) {
 
 func testMove(t *testing.T, chance *rand.Rand) {
 	fleet := &brisk{}
-	ctx, r := t.Context(), client{running(t, Config{Fleet: fleet}), ladderGrant, t}
+	ctx, r := t.Context(), newClient(t, Config{Fleet: fleet})
 	var ids, queue, want []string // all, what waits, and what is to be told
 	words := map[string]string{}
 	step := func() { // the agent is done with one, and begins the next
@@ -156,7 +152,7 @@ func shownQueue(t *testing.T, r *Router) []string {
 // TestMoveIsTheCallers: nobody moves the work of another caller.
 func TestMoveIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := client{running(t, Config{Fleet: slowFleet{}}), ladderGrant, t}
+		r := newClient(t, Config{Fleet: slowFleet{}})
 		var ids []handoff.RunID
 		for words := range strings.FieldsSeq("one two three") {
 			ids = append(ids, r.next("t", words))

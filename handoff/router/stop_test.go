@@ -13,11 +13,7 @@ import (
 )
 
 // A slowFleet attaches nothing until its caller gives up.
-type slowFleet struct{ handoff.Fleet }
-
-func (slowFleet) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	return t, nil
-}
+type slowFleet struct{ byName }
 
 func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached, error) {
 	<-ctx.Done()
@@ -28,7 +24,7 @@ func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached
 // so, once, or dropped; what waits for other work goes on waiting.
 func TestStopPausesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, r := t.Context(), client{running(t, Config{Fleet: slowFleet{}}), ladderGrant, t}
+		ctx, r := t.Context(), newClient(t, Config{Fleet: slowFleet{}})
 		ask := func(thread, words string) handoff.RunID {
 			t.Helper()
 			defer synctest.Wait()
@@ -86,7 +82,7 @@ func TestBegunOnce(t *testing.T) {
 }
 
 func testBegunOnce(t *testing.T) {
-	ctx, r := t.Context(), client{running(t, Config{Fleet: slowFleet{}}), ladderGrant, t}
+	ctx, r := t.Context(), newClient(t, Config{Fleet: slowFleet{}})
 	var all sync.WaitGroup
 	first := r.next("t", "one")
 	synctest.Wait()
