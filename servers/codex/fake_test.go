@@ -22,16 +22,6 @@ import (
 
 func TestMain(m *testing.M) { serverstest.Main(m) }
 
-// pipeWire is a wire over one end of a net.Pipe.
-type pipeWire struct {
-	*transport.Lines
-	conn net.Conn
-}
-
-func newPipeWire(conn net.Conn) *pipeWire { return &pipeWire{transport.NewLines(conn, conn), conn} }
-
-func (p *pipeWire) Close() error { return p.conn.Close() }
-
 // A sent is a frame that the client sent.
 type sent struct {
 	ID     json.RawMessage `json:"id"`
@@ -107,12 +97,12 @@ func withDefaults(cfg Config) Config {
 }
 
 // pipeFake returns a fake and the client's transport.
-func pipeFake(t *testing.T) (*fake, *pipeWire) {
+func pipeFake(t *testing.T) (*fake, servers.Wire) {
 	ours, theirs := net.Pipe()
 	f := &fake{t: t, conn: theirs}
 	f.wg.Go(f.pump)
 	t.Cleanup(f.close)
-	return f, newPipeWire(ours)
+	return f, transport.LinesOver(ours)
 }
 
 // pump reads what the client sends, so that it never blocks.

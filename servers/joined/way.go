@@ -33,16 +33,6 @@ func (w *Way) Check(to servers.Report, _ servers.Files) {
 	}
 }
 
-// plain is a connection whose frames are lines.
-type plain struct {
-	*transport.Lines
-
-	conn net.Conn
-}
-
-// Close implements [servers.Wire].
-func (p plain) Close() error { return p.conn.Close() }
-
 // Describe implements [servers.Way]. What its machine does goes on without us.
 func (w *Way) Describe(s *servers.Spec) {
 	s.Remote = true
@@ -56,7 +46,7 @@ func (w *Way) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
 		return nil, err
 	}
 	if w.Plain {
-		return plain{transport.NewLines(conn, conn), conn}, nil
+		return transport.LinesOver(conn), nil
 	}
 	dial := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	return transport.OverSocket(ctx, end.Server, "ws://localhost/", nil, dial)

@@ -70,6 +70,17 @@ func (s *Lines) Write(frame []byte) error {
 	return err
 }
 
+// LinesOver carries frames as lines over a connection.
+func LinesOver(conn interface {
+	io.ReadCloser
+	WriteDeadliner
+}) servers.Wire {
+	return struct {
+		*Lines
+		io.Closer
+	}{NewLines(conn, conn), conn}
+}
+
 // A server tells a thread's pictures and outputs whole, so that a page of turns may be larger than anything
 // that is worth reading (21 MB for six pasted pictures). Such a frame is read to its end and thrown away:
 // whoever asked for it hears so and may ask for less, and everything else on the connection goes on.

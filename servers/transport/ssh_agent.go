@@ -71,15 +71,5 @@ func (s *SSHAgent) Open(ctx context.Context, end servers.End) (servers.Wire, err
 	if err != nil {
 		return nil, err
 	}
-	return &sshLines{NewLines(conn, conn), conn}, nil
+	return LinesOver(conn), nil
 }
-
-// sshLines are the standard streams of an agent at the other end, in lines.
-type sshLines struct {
-	*Lines
-
-	conn *sshConn
-}
-
-// Close implements [servers.Wire].
-func (l *sshLines) Close() error { return l.conn.Close() }

@@ -13,9 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
@@ -176,20 +173,6 @@ func TestUnusableFile(t *testing.T) {
 	if page, err := s.History(t.Context(), owner, ledger.HistoryQuery{}); err != nil || page.Next == "" {
 		t.Fatalf("%+v, %v", page, err)
 	}
-}
-
-// The file of an earlier version is named once, and left alone.
-func TestFormerFile(t *testing.T) {
-	dir := t.TempDir()
-	former := filepath.Join(dir, "snapshot.json")
-	must(t, os.WriteFile(former, []byte("{}"), 0o600))
-	core, logs := observer.New(zap.WarnLevel)
-	open(t, sqlite.Config{Dir: dir, Log: zap.New(core)})
-	if all := logs.All(); len(all) != 1 || all[0].ContextMap()["file"] != former {
-		t.Fatalf("told: %v", all)
-	}
-	_, err := os.Stat(former)
-	must(t, err)
 }
 
 // What nobody heard waits for ever; what was heard is history for as long as was set, and sticky threads for

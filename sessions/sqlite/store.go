@@ -37,8 +37,6 @@ import (
 const (
 	// fileName is the store in the state directory.
 	fileName = "switchboard.db"
-	// formerFile is what an earlier version kept instead.
-	formerFile = "snapshot.json"
 
 	tickEvery = time.Second
 )
@@ -111,10 +109,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	if err := s.prepareAll(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
-	}
-	if _, err := dir.Root().Stat(formerFile); err == nil {
-		s.log.Warn("a file of an earlier version is not read any more and may be removed",
-			zap.String("file", filepath.Join(path, formerFile)))
 	}
 	return s, nil
 }

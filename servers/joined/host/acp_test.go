@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,16 +63,8 @@ func (w hostWay) Open(ctx context.Context, end servers.End) (servers.Wire, error
 	if err != nil {
 		return nil, err
 	}
-	return lineWire{transport.NewLines(conn, conn), conn}, nil
+	return transport.LinesOver(conn), nil
 }
-
-type lineWire struct {
-	*transport.Lines
-
-	conn net.Conn
-}
-
-func (w lineWire) Close() error { return w.conn.Close() }
 
 // claude is a machine with an agent of kind acp, whose owner allows so much.
 func claude(t *testing.T, dir string, allow func(*Policy)) *agents {

@@ -216,7 +216,7 @@ func (a *agents) dialLines(ctx context.Context, p *process, apart bool) (net.Con
 	if err != nil {
 		return nil, err
 	}
-	return gatedLines(socketWire{transport.NewLines(conn, conn), conn}, g), nil
+	return gatedLines(transport.LinesOver(conn), g), nil
 }
 
 // passedACP are variables that agents of kind acp get besides the usual: where they keep what they know. Keys are

@@ -84,13 +84,3 @@ func refusal(id json.RawMessage, why error) []byte {
 	})
 	return line
 }
-
-// socketWire is a connection to a keeper.
-type socketWire struct {
-	*transport.Lines
-
-	conn net.Conn
-}
-
-// Close implements [servers.Wire].
-func (w socketWire) Close() error { return w.conn.Close() }
