@@ -201,12 +201,8 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 // voiceInfo is what the page tells about the voice.
 func (s *simulators) voiceInfo(m modelSettings, language string) web.VoiceInfo {
 	info := web.VoiceInfo{
-		Simulated: s.voice,
-		Model:     m.Name,
-		Host:      hostOf(m.URL),
-		Prices:    pagePrices(m),
-		Language:  language,
-		Chips:     []web.Chip{},
+		Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: pagePrices(m), Language: language,
+		Chips: []web.Chip{},
 	}
 	if !s.voice {
 		return info

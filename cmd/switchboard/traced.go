@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
 
 	"switchboard/cmd/switchboard/traces"
 	"switchboard/handoff"
@@ -42,4 +46,18 @@ func (c callTracer) Serve(ctx context.Context, g handoff.Grant, v handoff.Voice)
 	err := c.Router.Serve(handoff.WithSpan(ctx, span), g, v)
 	span.End(handoff.CodeOf(err))
 	return err
+}
+
+// keepTicks returns what keeps the tick log of a call that has ended, in a file named after the call. Nobody reads them
+// but people: one that cannot be written is told and forgotten.
+func (s *service) keepTicks(dir string) func(call string, log []byte) {
+	return func(call string, log []byte) {
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, call+".ticks"), log, 0o600)
+		}
+		if err != nil {
+			s.log.Warn("tick log not kept", zap.String("call", call), zap.Error(err))
+		}
+	}
 }

@@ -37,10 +37,7 @@ func shown(t tools.Tool) *mcp.Tool {
 	return &mcp.Tool{
 		Name: t.Name, Description: waits.Replace(t.Description), InputSchema: json.RawMessage(t.Parameters),
 		Annotations: &mcp.ToolAnnotations{
-			ReadOnlyHint:    t.ReadOnly,
-			DestructiveHint: &asks,
-			OpenWorldHint:   new(false),
-			IdempotentHint:  t.ReadOnly,
+			ReadOnlyHint: t.ReadOnly, DestructiveHint: &asks, OpenWorldHint: new(false), IdempotentHint: t.ReadOnly,
 		},
 	}
 }
@@ -59,10 +56,7 @@ func waitTool() *mcp.Tool {
 				`"required":["work_id"],"additionalProperties":false}`,
 		),
 		Annotations: &mcp.ToolAnnotations{
-			ReadOnlyHint:    true,
-			DestructiveHint: new(false),
-			OpenWorldHint:   new(false),
-			IdempotentHint:  true,
+			ReadOnlyHint: true, DestructiveHint: new(false), OpenWorldHint: new(false), IdempotentHint: true,
 		},
 	}
 }
@@ -123,9 +117,7 @@ type call struct {
 
 // serving makes a handler of what answers one call. What went wrong is a result as well, so that the model reads it.
 func (f *Front) serving(
-	began handoff.Grant,
-	tool string,
-	do func(context.Context, *call) (tools.Result, error),
+	began handoff.Grant, tool string, do func(context.Context, *call) (tools.Result, error),
 ) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := &call{front: f, req: req, tool: tool, grant: began}

@@ -189,9 +189,7 @@ func (s *Server) Decide(
 	}
 	if !kept {
 		return "", handoff.Fault(
-			handoff.CodeLimited,
-			"programs that may use Switchboard; disconnect some in the settings",
-			"",
+			handoff.CodeLimited, "programs that may use Switchboard; disconnect some in the settings", "",
 		)
 	}
 	s.counts.Add(wasAllowed)

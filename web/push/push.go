@@ -221,10 +221,7 @@ func (s *Sender) tell(ctx context.Context, n handoff.Notice) {
 	}
 	text, err := json.Marshal(
 		message{
-			Kind:     n.Kind,
-			Title:    handoff.Clip(title, maxTitle),
-			Text:     handoff.Clip(n.Text, maxText),
-			ID:       n.Handoff,
+			Kind: n.Kind, Title: handoff.Clip(title, maxTitle), Text: handoff.Clip(n.Text, maxText), ID: n.Handoff,
 			Question: n.Question,
 		},
 	)

@@ -253,9 +253,7 @@ func (a *API) begin(
 	a.attempts.makes(g.Caller, p, name)
 	doc := document{
 		Response: fresh(
-			name,
-			req,
-			time.Now(),
+			name, req, time.Now(),
 		), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
 		Server: serverOf(req.Model),
 	}

@@ -117,12 +117,7 @@ func (e *emitter) snapshot(s handoff.RunSnapshot) {
 		}
 		e.finish(
 			handoff.Item{
-				ID:     it.ID,
-				Kind:   it.Kind,
-				Text:   it.Text,
-				Output: it.Output,
-				Exit:   it.Exit,
-				Failed: it.State == "failed",
+				ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Failed: it.State == "failed",
 			},
 		)
 	}

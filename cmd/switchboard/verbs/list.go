@@ -86,9 +86,7 @@ func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
 	})
 	slices.SortStableFunc(works, func(a, b piece) int { return cmp.Compare(a.rank(), b.rank()) })
 	open, _ := slices.BinarySearchFunc(
-		works,
-		len(ranks),
-		func(w piece, rank int) int { return cmp.Compare(w.rank(), rank) },
+		works, len(ranks), func(w piece, rank int) int { return cmp.Compare(w.rank(), rank) },
 	)
 	keep := min(len(works), open+max(limit, 0))
 	if keep == 0 {
