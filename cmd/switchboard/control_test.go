@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -161,5 +162,25 @@ func TestControlSocket(t *testing.T) {
 	}
 	if _, err := listenControl(filepath.Join(dir, strings.Repeat("long", 30))); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("a long path: %v", err)
+	}
+}
+
+// TestOlderService: a service that answered the verbs in another way, and still runs after an update, is told as that:
+// neither an empty link nor keys that it did not read count as done.
+func TestOlderService(t *testing.T) {
+	dir := t.TempDir()
+	l, err := listenControl(dir)
+	must(t, err)
+	old := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"error":"there is no key of that name"}`)
+	})}
+	go func() { _ = old.Serve(l) }()
+	defer func() { _ = old.Close() }()
+	here := hereClient(dir, "")
+	_, login := here.Login(t.Context(), "")
+	for what, err := range map[string]error{"login": login, "keys": here.ReadKeys(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "older than this program: restart it") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -160,15 +160,23 @@ func (c *Client) Where(ctx context.Context) (string, error) {
 
 // Login returns a link that logs a principal in, of the service that runs here; "" is the owner.
 func (c *Client) Login(ctx context.Context, principal string) (string, error) {
-	var answer struct{ Link string }
-	_, err := c.post(ctx, "/login", principal, &answer)
-	return answer.Link, err
+	return c.own(ctx, "/login", principal)
 }
 
 // ReadKeys has the service that runs here read the keys again that were made.
 func (c *Client) ReadKeys(ctx context.Context) error {
-	_, err := c.call(ctx, http.MethodPost, "/keys", struct{}{}, nil)
+	_, err := c.own(ctx, "/keys", struct{}{})
 	return err
+}
+
+// own asks the service that runs here for what verbs of its own version alone ask.
+func (c *Client) own(ctx context.Context, path string, body any) (link string, err error) {
+	var answer struct{ Link, Error string }
+	_, err = c.post(ctx, path, body, &answer)
+	if err == nil && answer.Error != "" { // older services told errors so, with status 200
+		err = fmt.Errorf("the Switchboard that runs is older than this program: restart it (%s)", Plain(answer.Error))
+	}
+	return answer.Link, err
 }
 
 // Joined returns the servers of machines that joined the service that runs here, whoever may use them.
