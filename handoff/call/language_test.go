@@ -91,7 +91,9 @@ func TestQuestionsInEachLanguage(t *testing.T) {
 			for i, want := range []evidence.Ruling{evidence.RulingAccept, evidence.RulingDecline} {
 				var e evidence.Evidence
 				at := func(ms int) time.Time { return time.UnixMilli(1e12 + int64(ms)) }
-				e.Open(evidence.OpenQuestion{Question: q, Server: "bigpc", Workspace: "/src", About: about})
+				e.Open(handoff.OpenQuestion{
+					Shown: shown, Question: q, Workspace: "/src", Names: []string{"bigpc"},
+				}, l.QuestionLead(shown))
 				e.Announced(q.ID, "s1", at(0))
 				e.Said(handoff.Said{ID: "s1", At: at(4000), Text: said})
 				e.Heard(handoff.Heard{Text: reply[i], Began: at(5000)})

@@ -27,11 +27,7 @@ func (s *serving) opened(q handoff.OpenQuestion) {
 	if !s.grant.Approve.InCall() { // nobody is asked for a yes that does not count
 		q.Level, q.Shown.Tap = "none", cmp.Or(q.Shown.Tap, handoff.WhyNoApprove)
 	}
-	s.evidence.Open(evidence.OpenQuestion{
-		Question: q.Question, Server: q.Shown.Server, Workspace: q.Workspace, Level: q.Level,
-		Words: q.Shown.Words && q.Shown.Tap == "",
-		About: evidence.AskedAbout(q.Question, q.Names, q.Project, s.language.QuestionLead(q.Shown)),
-	})
+	s.evidence.Open(q, s.language.QuestionLead(q.Shown))
 	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: s.language.QuestionMessage(q.Shown)})
 }
 
@@ -95,10 +91,9 @@ func (s *serving) ruled(c *claim, v evidence.Judgment) {
 	switch v.Ruling {
 	case evidence.RulingAccept, evidence.RulingDecline, evidence.RulingWords:
 		words := s.words.Load()
-		given := handoff.Decided{
-			Decision: v.Decision, Words: c.claim.Words, By: v.By, Transcript: v.Transcript, Call: s.ID, Said: v.Began,
-			More: func() bool { return s.words.Load() != words },
-		}
+		given := v.Decided
+		given.Words, given.Call = c.claim.Words, s.ID
+		given.More = func() bool { return s.words.Load() != words }
 		s.besides.Go(func() { s.decide(c, given) })
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())

@@ -87,23 +87,14 @@ type utterance struct {
 	used bool // it has decided a question
 }
 
-// An OpenQuestion is a question for [Evidence.Open].
-type OpenQuestion struct {
-	Question  handoff.Question
-	Server    string
-	Workspace string           // see [risk.Of]
-	Level     string           // none, low or medium; "" is medium
-	Words     bool             // the agent takes words for it
-	About     consent.Question // see [AskedAbout]; its Text is how we ask
-}
-
 // Open adds a question. One that is known already, or one too many, changes nothing. One that was closed is
-// Open again, because its answer could not be given: it has to be heard anew, and a yes may be for it.
-func (e *Evidence) Open(o OpenQuestion) {
+// Open again, because its answer could not be given: it has to be heard anew, and a yes may be for it. text is how we
+// ask it.
+func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 	if e.find(o.Question.ID) != nil || len(e.open) >= maxEvidence {
 		return
 	}
-	hash := handoff.CommandHash(o.Question, o.Server)
+	hash := handoff.CommandHash(o.Question, o.Shown.Server)
 	if i := slices.IndexFunc(e.gone, func(q *askedOf) bool { return q.ID == o.Question.ID && q.hash == hash }); i >= 0 {
 		q := e.gone[i]
 		e.gone = slices.Delete(e.gone, i, i+1)
@@ -112,7 +103,8 @@ func (e *Evidence) Open(o OpenQuestion) {
 		return
 	}
 	e.open = append(e.open, &askedOf{
-		ID: o.Question.ID, words: o.Words, hash: hash, about: o.About, tier: risk.Of(o.Question, o.Workspace), level: o.Level,
+		ID: o.Question.ID, words: o.Shown.Words && o.Shown.Tap == "", hash: hash,
+		about: AskedAbout(o.Question, o.Names, o.Project, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept), sayable: o.Question.Sayable(),
 	})
 }

@@ -19,12 +19,12 @@ type timeline struct {
 	t     *testing.T
 	e     Evidence
 	began time.Time
-	asks  map[string]OpenQuestion
+	asks  map[string]timelineQuestion
 	again bool // the words that ask again are shown
 }
 
 // timelineQuestions are what agents may ask in a timeline.
-var timelineQuestions = map[string]OpenQuestion{
+var timelineQuestions = map[string]timelineQuestion{
 	"install": askedInTimeline("bigpc", "npm install", "Bigpc wants to run npm install. May it?"),
 	"push":    askedInTimeline("laptop", "git push origin main", "The laptop wants to run git push origin main. May it?"),
 	"test":    askedInTimeline("bigpc", "npm test", "Bigpc wants to run npm test. May it?"),
@@ -36,18 +36,31 @@ var timelineQuestions = map[string]OpenQuestion{
 	"sudo": askedInTimeline("bigpc", "sudo reboot", "Bigpc wants to run sudo reboot. May it?"),
 }
 
-func askedInTimeline(server, command, text string) OpenQuestion {
-	q := handoff.Question{ID: handoff.QuestionID(server + ":1:" + command), Kind: handoff.QuestionCommand,
-		Command: command, Cwd: "/src/api", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}}
-	return OpenQuestion{Question: q, Server: server, Workspace: "/src/api",
-		About: AskedAbout(q, []string{server}, "", text)}
+// A timelineQuestion is a question with how we ask it.
+type timelineQuestion struct {
+	handoff.OpenQuestion
+	text string
 }
 
-func editsInTimeline(server string, files ...string) OpenQuestion {
-	q := handoff.Question{ID: handoff.QuestionID(server + ":1:edit"), Kind: handoff.QuestionFileChange, Changes: files,
-		Cwd: "/src/api", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}}
-	return OpenQuestion{Question: q, Server: server, Workspace: "/src/api",
-		About: AskedAbout(q, []string{server}, "", server+" asks for permission to change files")}
+func (q timelineQuestion) about() consent.Question {
+	return AskedAbout(q.Question, q.Names, q.Project, q.text)
+}
+
+func askedInTimeline(server, command, text string) timelineQuestion {
+	return openInTimeline(server, command, text, handoff.Question{Kind: handoff.QuestionCommand, Command: command})
+}
+
+func editsInTimeline(server string, files ...string) timelineQuestion {
+	return openInTimeline(server, "edit", server+" asks for permission to change files",
+		handoff.Question{Kind: handoff.QuestionFileChange, Changes: files})
+}
+
+func openInTimeline(server, name, text string, q handoff.Question) timelineQuestion {
+	q.ID, q.Cwd = handoff.QuestionID(server+":1:"+name), "/src/api"
+	q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
+	return timelineQuestion{handoff.OpenQuestion{
+		Shown: handoff.RecordQuestion{Server: server}, Question: q, Workspace: "/src/api", Names: []string{server},
+	}, text}
 }
 
 func newTimeline(t *testing.T) *timeline {
@@ -72,7 +85,7 @@ func (l *timeline) play(line string) string {
 		if len(f) > 3 {
 			o.Level = f[3]
 		}
-		l.e.Open(o)
+		l.e.Open(o.OpenQuestion, o.text)
 	case "ask": // the announcement goes out; its utterance is named after the question and the time
 		l.e.Announced(l.asks[f[2]].Question.ID, f[2], at)
 	case "said": // with what the voice said, if it tells
@@ -98,7 +111,7 @@ func (l *timeline) play(line string) string {
 		l.e.Closed(l.asks[f[2]].Question.ID, at)
 	case "claim": // "10 claim install accept", with "@6" when it came earlier than just before
 		o := l.asks[f[2]]
-		c := Claim{Question: o.Question.ID, Hash: handoff.CommandHash(o.Question, o.Server), Wants: handoff.Decision(f[3]),
+		c := Claim{Question: o.Question.ID, Hash: handoff.CommandHash(o.Question, o.Shown.Server), Wants: handoff.Decision(f[3]),
 			Came: at.Add(-lastWord)}
 		for _, extra := range f[4:] {
 			if came, ok := strings.CutPrefix(extra, "@"); ok {
@@ -155,7 +168,7 @@ func readingsOf(names, texts []string) map[string]consent.Reply {
 	reads := map[string]consent.Reply{}
 	for _, name := range names {
 		for _, text := range texts {
-			reads[name+text] = consent.Read(text, timelineQuestions[name].About)
+			reads[name+text] = consent.Read(text, timelineQuestions[name].about())
 		}
 	}
 	return reads
@@ -187,7 +200,7 @@ func overruled(name string, found float64, clean map[float64]string, reads map[s
 // ambiguous reports whether another question had been asked when a yes came that did not name this one.
 func ambiguous(name string, found float64, clean map[float64]string, asked map[string]float64) bool {
 	for other, at := range asked {
-		if other != name && at < found && !timelineQuestions[name].About.Names(clean[found]) {
+		if other != name && at < found && !timelineQuestions[name].about().Names(clean[found]) {
 			return true
 		}
 	}

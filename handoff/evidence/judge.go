@@ -43,16 +43,14 @@ type Claim struct {
 
 // A Judgment is the ruling on a claim, with what an audit record needs.
 type Judgment struct {
-	Ruling   Ruling
-	Decision handoff.Decision // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
+	Ruling Ruling
+	// What was decided, by which reply, with [RulingAccept], [RulingDecline] and [RulingWords].
+	handoff.Decided
 	// why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
-	Fault      *handoff.Error
-	Again      string    // the words that ask for a plain answer, with [RulingAskAgain] after a reply that was none
-	Until      time.Time // with [RulingWait]: when it is decided at the latest
-	Tier       risk.Tier
-	By         string    // [handoff.ByVoice] or [handoff.ByTyping], with [RulingAccept] and [RulingDecline]
-	Transcript string    // the reply that decided; never logged
-	Began      time.Time // when that reply began; zero: there was none
+	Fault *handoff.Error
+	Again string    // the words that ask for a plain answer, with [RulingAskAgain] after a reply that was none
+	Until time.Time // with [RulingWait]: when it is decided at the latest
+	Tier  risk.Tier
 }
 
 // Why a claim is not enough, fit to be said after the phrase of its code.
@@ -232,10 +230,10 @@ func (e *Evidence) decide(
 	for _, u := range said {
 		u.used = true
 	}
-	v := Judgment{Ruling: r, Decision: d, Tier: q.tier, By: handoff.ByVoice}
+	v := Judgment{Ruling: r, Tier: q.tier, Decided: handoff.Decided{Decision: d, By: handoff.ByVoice}}
 	if by != nil {
 		by.used = true
-		v.Transcript, v.Began = by.Text, by.Began
+		v.Transcript, v.Said = by.Text, by.Began
 		if by.Typed {
 			v.By = handoff.ByTyping
 		}
