@@ -58,7 +58,7 @@ const (
 	sayHello    = "Hello again. Which machine shall I give work to?"
 	sayAbility  = "I am simulated and only know a few sentences, such as those on the page: which machines do I have, " +
 		"what was I working on, continue or read the auth session on a machine, on that machine do this, then do that, " +
-		"stop the work, what is running. " +
+		"continue this on another machine, stop the work, what is running. " +
 		"With OPENAI_API_KEY set, a real voice model understands the rest."
 	sayUnknown = "I only know a few sentences, and not this one. Try those on the page, or ask what I can do."
 	sayNoWords = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please " +
@@ -69,9 +69,11 @@ const (
 	sayAnswer      = "If it was an answer to %s, say it in a few plain words, or answer on the page."
 	sayNobody      = "No agent waits for an answer in this call."
 	sayOpened      = "What you ask for next goes there."
+	sayGoOn        = "Go on where you left off." // to an agent
 	sayWhatToDo    = "What should be done there?"
 	sayNoTool      = "I cannot do that in this call: it has no tool called %s."
 	sayNoSession   = "I found no session about %s%s."
+	sayNothingYet  = "Nothing was worked on in this call yet. Say on which machine something should be done, as on the page."
 	saySaidNothing = "I have said nothing yet."
 )
 
@@ -272,11 +274,19 @@ func (b *brain) work(h Heard, e pendingIntent) []Move {
 		}
 		return says("On which machine? I know " + handoff.ListWords(names) + ".")
 	}
-	if e.work == "" {
+	switch {
+	case e.wish == wishMove && b.last == "":
+		return says(sayNothingYet)
+	case e.wish == wishMove:
+		e.work = cmp.Or(e.work, sayGoOn)
+	case e.work == "":
 		b.asking = &e
 		return says(sayWhatToDo)
 	}
 	args := tools.CodexArguments{Server: e.server, Prompt: asSentence(e.work)}
+	if e.wish == wishMove && e.server != b.last {
+		args.FromServer = b.last
+	}
 	if e.server == b.opened.server && !e.aside {
 		args.Thread, b.opened = b.opened.id, option{} // from now on it is the machine's session
 	}
@@ -397,9 +407,7 @@ func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 	if server == b.opened.server {
 		b.opened = option{}
 	}
-	if e.work == "" {
-		e.work = "Go on where you left off."
-	}
+	e.work = cmp.Or(e.work, sayGoOn)
 	return call(h, e.tool(), tools.CodexArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 

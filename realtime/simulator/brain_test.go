@@ -101,6 +101,10 @@ var sentencesKnown = []struct{ said, want string }{
 	{"open a new session and check the logs", `codex{"server":"bigpc","thread_id":"new","prompt":"Check the logs"}`},
 	{"run the tests in a new session on laptop",
 		`codex{"server":"laptop","thread_id":"new","prompt":"Run the tests"}`},
+	// what goes on elsewhere
+	{"Continue this on laptop", `codex{"server":"laptop","from_server":"bigpc","prompt":"Go on where you left off."}`},
+	{"continue it on laptop and run the tests", `codex{"server":"laptop","from_server":"bigpc","prompt":"Run the tests"}`},
+	{"continue this on the big pc", `codex{"server":"bigpc","prompt":"Go on where you left off."}`},
 	// work with a machine
 	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
 	{"on laptop write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
@@ -125,6 +129,9 @@ var sentencesKnown = []struct{ said, want string }{
 	// nothing to do
 	{"hi there", "say " + saySimulated},
 	{"What can you do?", "say " + sayAbility},
+	{"What is this?", "say " + sayAbility},
+	{"Who are you?", "say " + sayAbility},
+	{"How does this work?", "say " + sayAbility},
 	{"What is the capital of France?", "say " + sayUnknown},
 	{"I had a nice day", "say " + sayUnknown},
 	{"say that again", "say " + saySaidNothing},
@@ -192,6 +199,7 @@ func TestBrainUnderstandsSentences(t *testing.T) {
 func TestBrainWithoutKnowledge(t *testing.T) {
 	for _, c := range []struct{ said, want string }{
 		{"Fix it", "say On which machine?"},
+		{"continue this on laptop", "say " + sayNothingYet},
 		{"run the tests in the auth session", `list_sessions{"query":"auth"} then work run the tests`},
 		{"Run the benchmarks on bigpc", `codex{"server":"bigpc","prompt":"Run the benchmarks"}`},
 		{"Push it from bigpc", `codex{"server":"bigpc","prompt":"Push it"}`},
@@ -483,7 +491,7 @@ func FuzzUnderstand(f *testing.F) {
 		if in.wish == wishWork && strings.TrimSpace(in.work) == "" {
 			t.Errorf("%q is work without any", said)
 		}
-		if in.next && in.wish != wishWork && in.wish != wishNew && in.wish != wishContinue {
+		if in.next && in.wish != wishWork && in.wish != wishNew && in.wish != wishMove && in.wish != wishContinue {
 			t.Errorf("%q queues %d", said, in.wish)
 		}
 		if in.wish == wishStop && in.server == "" && len(strings.Fields(said)) < 2 {

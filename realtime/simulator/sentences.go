@@ -27,6 +27,7 @@ const (
 	wishContinue       // list_sessions, then codex in that session
 	wishOpen           // list_sessions, then read_session; the next work goes there
 	wishOpened         // its session is being read
+	wishMove           // codex on another machine, from the session of the last
 	wishNew            // codex in a fresh session
 	wishWork           // codex, queue_next or run_on_server
 	wishBegin          // codex for paused work
@@ -88,7 +89,7 @@ var phrases = sync.OnceValue(func() []phrase {
 	}
 	return []phrase{
 		known(wishGreeting, `(?:hi|hello|hey)(?:,? (?:there|switchboard))?`),
-		known(wishAbility, `help|what can (?:you|i) (?:do|say)`),
+		known(wishAbility, `help|what can (?:you|i) (?:do|say)|what is this|(?:what|who) are you|how does (?:this|it) work`),
 		known(wishHearing, `(?:(?:can|do) you )?hear me`),
 		known(wishAgain, `(?:say|repeat) (?:that|it)(?: again)?|what was that`),
 		known(wishQuiet, `stop(?: talking)?|wait|hold on|(?:a|one) (?:moment|minute|second)|never ?mind|forget it|drop it|`+
@@ -109,6 +110,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		known(wishOpen, `(?:open|switch to|go back to) `+formSession+formDo),
 		known(wishContinue, `(?:continue|resume) `+formSession+formDo),
 		known(wishContinue, `in `+formSession+`[,:] (?P<work>.+)`),
+		known(wishMove, `(?:continue|go on with) (?:this|it|that) (?:on|at) `+formMachine+formDo),
 		known(wishNew, `(?P<work>`+formVerb+`.*?) in a (?:new|fresh) session`+formOn),
 		known(wishContinue, `(?P<work>`+formVerb+`.*?) in `+formSession),
 		known(wishStop, `(?:stop|cancel) (?:it|that|(?:all )?(?:the )?(?:work|tests|benchmarks|build))`+formOn),
@@ -208,7 +210,7 @@ func (in intent) addressed(inner intent) intent {
 
 // isWork reports whether a sentence gives work to an agent.
 func (in intent) isWork() bool {
-	return in.wish == wishWork || in.wish == wishNew || in.wish == wishContinue
+	return slices.Contains([]wish{wishWork, wishNew, wishMove, wishContinue}, in.wish)
 }
 
 // plain removes politeness and final points, and writes known aliases of several words as names.
