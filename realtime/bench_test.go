@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -169,17 +168,11 @@ func BenchmarkAnswered(b *testing.B) {
 	for range 100 {
 		answer()
 	}
-	heap := func() float64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc)
-	}
-	before := heap()
+	before := liveHeap()
 	for b.Loop() {
 		answer()
 	}
-	b.ReportMetric((heap()-before)/float64(b.N), "kept-B/op")
+	b.ReportMetric((liveHeap()-before)/float64(b.N), "kept-B/op")
 	if u := c.saying.utterances[fmt.Sprint("said-", n)]; !u.acked || u.Text != "" {
 		b.Errorf("the words of the answer are kept: %+v", u)
 	}

@@ -14,6 +14,8 @@ const (
 	soundBytes = 72 << 10
 	// soundAtRest is for how many events there is still room when nothing is kept.
 	soundAtRest = 64
+	// soundSlack is how many events are forgotten at least before those that are kept are moved to their place.
+	soundSlack = 16
 )
 
 // A Sound is what a model was given of the caller's sound and has made nothing of yet: appends, and the commits and
@@ -46,7 +48,7 @@ func (s *Sound) Add(now time.Time, event []byte, most time.Duration, free func(e
 		s.pieces[s.gone] = piece{}
 		s.gone++
 	}
-	if 2*s.gone >= len(s.pieces) { // rarely, as the rest has to be moved
+	if s.gone >= soundSlack && 4*s.gone >= len(s.pieces) {
 		s.pieces, s.gone = slices.Delete(s.pieces, 0, s.gone), 0
 	}
 	s.push(now, event, false)
