@@ -72,11 +72,7 @@ func (w *world) PutSticky(_ context.Context, g handoff.Grant, server, thread, ti
 	defer w.mu.Unlock()
 	w.stickies = slices.DeleteFunc(w.stickies, func(s handoff.RecordSticky) bool { return s.Server == server })
 	pinned := handoff.RecordSticky{
-		Server:   server,
-		ThreadID: thread,
-		Title:    title,
-		Why:      handoff.WhyNamed,
-		Since:    time.Now(),
+		Server: server, ThreadID: thread, Title: title, Why: handoff.WhyNamed, Since: time.Now(),
 	}
 	w.stickies = append(w.stickies, pinned)
 	return w.note("pin", g.Caller.String(), server, thread, title)

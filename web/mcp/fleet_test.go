@@ -113,23 +113,14 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 		f.records = append(
 			f.records,
 			handoff.Record{
-				ID:     id,
-				Server: "bigpc",
-				Title:  g.Caller.String(),
-				Prompt: prompt,
-				Client: req.Origin.Client,
-				State:  handoff.StatusStarted,
+				ID: id, Server: "bigpc", Title: g.Caller.String(), Prompt: prompt, Client: req.Origin.Client,
+				State: handoff.StatusStarted,
 			},
 		)
 		if verb, _, _ := strings.Cut(prompt, " "); verb == "ask" || verb == "danger" {
 			q := handoff.RecordQuestion{
-				ID:      handoff.QuestionID("question of " + id),
-				Label:   "q1",
-				Handoff: id,
-				Server:  "bigpc",
-				Kind:    handoff.QuestionCommand,
-				Command: "go test ./...",
-				Risk:    "medium",
+				ID: handoff.QuestionID("question of " + id), Label: "q1", Handoff: id, Server: "bigpc",
+				Kind: handoff.QuestionCommand, Command: "go test ./...", Risk: "medium",
 			}
 			if verb == "danger" {
 				q.Command, q.Risk, q.Tap = "rm -rf ~", "high", "it is risky"
@@ -146,10 +137,7 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 }
 
 func (f *fleet) Follow(
-	ctx context.Context,
-	c handoff.Caller,
-	id handoff.RunID,
-	_ uint64,
+	ctx context.Context, c handoff.Caller, id handoff.RunID, _ uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
 		f.change(func() { f.followers++ })

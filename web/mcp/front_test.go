@@ -50,11 +50,7 @@ func (who as) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // connect begins a session of a client; answer says what its user answers to a form, nil: it has no forms.
 func connect(
-	t *testing.T,
-	url string,
-	who as,
-	version string,
-	answer func(*sdk.ElicitParams) *sdk.ElicitResult,
+	t *testing.T, url string, who as, version string, answer func(*sdk.ElicitParams) *sdk.ElicitResult,
 ) *sdk.ClientSession {
 	t.Helper()
 	var options sdk.ClientOptions
@@ -114,17 +110,8 @@ func TestVersions(t *testing.T) {
 				names = append(names, tool.Name)
 			}
 			want := []string{
-				"answer_agent",
-				"codex",
-				"list_servers",
-				"list_sessions",
-				"name_session",
-				"queue_next",
-				"read_session",
-				"run_on_server",
-				"status",
-				"stop_work",
-				"wait",
+				"answer_agent", "codex", "list_servers", "list_sessions", "name_session", "queue_next", "read_session",
+				"run_on_server", "status", "stop_work", "wait",
 			}
 			if diff := cmp.Diff(want, names); diff != "" {
 				t.Errorf("tools: -want +got:\n%s", diff)
@@ -359,9 +346,7 @@ func TestForms(t *testing.T) {
 					}
 				}
 				got := say(
-					t,
-					connect(t, serve(t, f, time.Minute), tc.who, version, answer),
-					"codex",
+					t, connect(t, serve(t, f, time.Minute), tc.who, version, answer), "codex",
 					map[string]any{"server": "bigpc", "prompt": tc.prompt},
 				)
 				for _, want := range tc.says {
@@ -383,10 +368,7 @@ func TestSessions(t *testing.T) {
 	url := serve(t, f, time.Minute)
 	s := connect(t, url, "owner", "2025-11-25", nil)
 	r, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPost,
-		url,
-		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+		t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -410,10 +392,7 @@ func TestSessions(t *testing.T) {
 		many, err := client.Connect(
 			t.Context(),
 			&sdk.StreamableClientTransport{
-				Endpoint:             url,
-				HTTPClient:           &http.Client{Transport: as("greedy")},
-				MaxRetries:           -1,
-				DisableStandaloneSSE: true,
+				Endpoint: url, HTTPClient: &http.Client{Transport: as("greedy")}, MaxRetries: -1, DisableStandaloneSSE: true,
 			},
 			&sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"},
 		)
