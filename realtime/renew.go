@@ -309,7 +309,8 @@ func (c *Call) renew(now time.Time) {
 	r.heir, r.begun, r.fault, r.lost, r.tries, r.owed = nil, nil, nil, time.Time{}, 0, false
 	c.plan(session)
 	if owed {
-		c.saying.say(handoff.Utterance{ID: "renewed-" + strconv.Itoa(c.counts.renewals), Floor: handoff.FloorAsk, Text: resumed})
+		id := "renewed-" + strconv.Itoa(c.counts.renewals)
+		c.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: resumed})
 	}
 	c.saying.tell(floor.Renewed{})
 }

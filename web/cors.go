@@ -11,7 +11,8 @@ import (
 // isAPI reports whether a path is one of OpenAI's or /mcp, which pages of any origin may ask for with a key, or what
 // leads programs to /mcp.
 func isAPI(name string) bool {
-	return name == "/mcp" || name == "/oauth/token" || strings.HasPrefix(name, "/.well-known/oauth-") || strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
+	return name == "/mcp" || name == "/oauth/token" || strings.HasPrefix(name, "/.well-known/oauth-") ||
+		strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
 }
 
 // sharedHeaders are what pages elsewhere may send: what clients of OpenAI and of MCP send from browsers.

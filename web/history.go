@@ -96,7 +96,8 @@ func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if err != nil {
 		return err
 	}
-	if !ok || !g.AllowsServers() && (rec.Server == "" || !g.AllowsServer(rec.Server)) { // of older work it is not kept where
+	// Of older work it is not kept where it ran.
+	if !ok || !g.AllowsServers() && (rec.Server == "" || !g.AllowsServer(rec.Server)) {
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
 	return writeJSON(w, http.StatusOK, pastWork{

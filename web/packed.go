@@ -9,8 +9,8 @@ import (
 // packed returns what an answer is written to: for the lists that the page reads, gzip where the browser takes it.
 // They are text of which most repeats, and a day of it takes seconds on a phone. end is called once it is written.
 func packed(w http.ResponseWriter, r *http.Request) (out http.ResponseWriter, end func()) {
-	if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/fleet/") || strings.HasSuffix(r.URL.Path, "/events") ||
-		!takesGzip(r) {
+	if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/fleet/") ||
+		strings.HasSuffix(r.URL.Path, "/events") || !takesGzip(r) {
 		return w, func() {}
 	}
 	p := &packing{ResponseWriter: w}

@@ -74,7 +74,8 @@ func (a *absentees) look(now time.Time) {
 		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // it went before it was seen
 			if !was.told[c] {
 				was.told[c] = true
-				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name, Text: wording.GoneNotice(s, gone, n)})
+				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name,
+					Text: wording.GoneNotice(s, gone, n)})
 			}
 		}
 	}

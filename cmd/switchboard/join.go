@@ -105,7 +105,8 @@ func readPolicy(path string) (host.Policy, error) {
 		d.add(at, format, args...)
 	}
 	for setting, none := range map[string]bool{
-		"agents": file.Agents != nil && len(file.Agents) == 0, "directories": file.Directories != nil && len(file.Directories) == 0,
+		"agents":      file.Agents != nil && len(file.Agents) == 0,
+		"directories": file.Directories != nil && len(file.Directories) == 0,
 	} {
 		if none { // one may think that it allows none, or all
 			bad(setting, "it names none: leave it out where all may be used")
@@ -303,7 +304,8 @@ func (j joinVerb) stdio(ctx context.Context, dir, file string, stdout, stderr io
 		}
 		wanted = host.Wanted{Command: chosen.Command, Apart: chosen.Apart}
 	}
-	return host.Pipe(ctx, host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Log: newLog(stderr)}, wanted, in,
+	config := host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Log: newLog(stderr)}
+	return host.Pipe(ctx, config, wanted, in,
 		stdout, func() error {
 			_, err := fmt.Fprintln(stdout, transport.Mark)
 			return err

@@ -95,7 +95,8 @@ func unitPath(env func(string) string) (string, error) {
 func unitCommands(path string) (start, end [][]string) {
 	if runtime.GOOS == "darwin" {
 		domain := "gui/" + strconv.Itoa(os.Getuid())
-		return [][]string{{"launchctl", "bootstrap", domain, path}}, [][]string{{"launchctl", "bootout", domain + "/" + agentName}}
+		return [][]string{{"launchctl", "bootstrap", domain, path}},
+			[][]string{{"launchctl", "bootout", domain + "/" + agentName}}
 	}
 	return [][]string{
 		{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unitName},

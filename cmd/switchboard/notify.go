@@ -28,7 +28,8 @@ func (all notifiers) Notify(n handoff.Notice) {
 // returns their stages: what the calls leave unheard is still told.
 func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*browsers.Sender, []stage, error) {
 	sender, err := browsers.Open(ctx, browsers.Config{
-		Store: s.store, Dir: p.StateDir, Subject: cmp.Or(p.PublicURL, "https://switchboard.invalid"), Log: s.log.Named("push"),
+		Store: s.store, Dir: p.StateDir, Subject: cmp.Or(p.PublicURL, "https://switchboard.invalid"),
+		Log: s.log.Named("push"),
 		Alive: func(ctx context.Context, principal, login string) bool {
 			all, err := s.store.Logins(ctx, principal)
 			if err != nil { // it may stand, and its browser is asked again next time

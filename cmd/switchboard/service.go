@@ -164,9 +164,10 @@ func (s *service) build(ctx context.Context, p plan) error {
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
 		there.machines, beside.web())
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
-	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}, stage{"machines", there.machines.Run}),
-		append(sims.stages, stage{"simulated machines", stand.run}, stage{"sessions", s.store.Run})...)
-	after = append([]stage{{"absent machines", newAbsentees(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify).run}}, after...)
+	absent := newAbsentees(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
+	after = slices.Concat([]stage{{"absent machines", absent.run}}, after,
+		[]stage{{"agents", agents.Run}, {"fleet", fleet.Run}, {"machines", there.machines.Run}},
+		sims.stages, []stage{{"simulated machines", stand.run}, {"sessions", s.store.Run}})
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}
@@ -281,8 +282,9 @@ func (s *service) billed(ctx context.Context, b realtime.Bill) error {
 	if b.Caller.Nameless() {
 		return nil
 	}
-	return s.store.AddSaid(ctx, b.Caller, []sessions.Said{{ID: "call " + b.Call, At: b.Began.Add(b.Took), Who: sessions.WhoCall,
-		Text: callWords(b)}})
+	return s.store.AddSaid(ctx, b.Caller, []sessions.Said{{
+		ID: "call " + b.Call, At: b.Began.Add(b.Took), Who: sessions.WhoCall, Text: callWords(b),
+	}})
 }
 
 // callWords tells of a call that is over: "A call of 12 minutes, about $1.48".

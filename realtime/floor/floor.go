@@ -200,7 +200,8 @@ func (f *Floor) Step(e Event) []Effect {
 
 // calm adds the effect of both sides having become quiet, and of their no longer being so.
 func (f *Floor) calm() {
-	quiet := f.ready && !f.away && !f.absent && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
+	quiet := f.ready && !f.away && !f.absent && f.active == "" && f.asked == nil && !f.playing &&
+		(f.manual || (!f.speaking && !f.due))
 	x := Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}
 	if x.On != f.told.On || x.Invited != f.told.Invited {
 		f.told = x

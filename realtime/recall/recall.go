@@ -133,7 +133,8 @@ func (r *Recall) open(event []byte) {
 	it := gjson.GetBytes(event, "item")
 	if p := r.responseOf(gjson.GetBytes(event, "response_id").String()); p != nil && len(p.open) < maxRunning {
 		p.open = append(p.open, opened{
-			id: strings.Clone(it.Get("id").String()), index: gjson.GetBytes(event, "output_index").Int(), raw: strings.Clone(it.Raw),
+			id: strings.Clone(it.Get("id").String()), index: gjson.GetBytes(event, "output_index").Int(),
+			raw: strings.Clone(it.Raw),
 		})
 	}
 }

@@ -142,7 +142,9 @@ func (s *session) commit(id, words string) {
 	}
 	s.after(late, func() {
 		if words != "" {
-			s.emit("conversation.item.input_audio_transcription.delta", fields{"item_id": id, "content_index": 0, "delta": words})
+			s.emit("conversation.item.input_audio_transcription.delta", fields{
+				"item_id": id, "content_index": 0, "delta": words,
+			})
 		}
 		s.emit("conversation.item.input_audio_transcription.completed", fields{
 			"item_id": id, "content_index": 0, "transcript": words,

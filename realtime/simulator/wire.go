@@ -74,7 +74,8 @@ func (s *session) emit(kind string, f fields) {
 // refuse sends an error event. All its members are there, null when they have nothing to say.
 func (s *session) refuse(f *fault, eventID string) {
 	s.emit("error", fields{"error": fields{
-		"type": "invalid_request_error", "code": orNull(f.code), "message": f.message, "param": orNull(f.param), "event_id": orNull(eventID),
+		"type": "invalid_request_error", "code": orNull(f.code), "message": f.message, "param": orNull(f.param),
+		"event_id": orNull(eventID),
 	}})
 }
 

@@ -86,8 +86,8 @@ func (l *Log) flush() {
 	if tells == "" {
 		tells = "-"
 	}
-	l.line("%d x%d %s %s %d %s", l.from*int(Every.Milliseconds()), l.n, mark(t.Caller, "caller"), mark(t.Voice, "voice"), t.Open,
-		tells)
+	l.line("%d x%d %s %s %d %s", l.from*int(Every.Milliseconds()), l.n,
+		mark(t.Caller, "caller"), mark(t.Voice, "voice"), t.Open, tells)
 	l.from, l.n = l.from+l.n, 0
 }
 

@@ -347,7 +347,8 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	case "promptRequired":
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	default:
-		return handoff.Fault(handoff.CodeUnknownStart, a.conn.cfg.Name, "steering came to "+handoff.ClipRunes(got.Outcome, 80))
+		return handoff.Fault(handoff.CodeUnknownStart, a.conn.cfg.Name,
+			"steering came to "+handoff.ClipRunes(got.Outcome, 80))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -250,7 +250,7 @@ type toolCall struct {
 	ID        string          `json:"toolCallId"`
 	Name      string          `json:"name"`
 	Title     string          `json:"title"`
-	ToolKind  string          `json:"kind"`   // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
+	ToolKind  string          `json:"kind"`   // read, edit, delete, move, search, execute, think, fetch, or another
 	Status    string          `json:"status"` // pending, in_progress, completed, failed
 	Input     json.RawMessage `json:"rawInput"`
 	Output    json.RawMessage `json:"rawOutput"`

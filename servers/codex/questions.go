@@ -304,7 +304,8 @@ func (t *thread) asked() (all []servers.Asked) {
 	defer t.mu.Unlock()
 	for _, q := range t.questions.Untold() {
 		if k := t.findLocked(q.Turn); k == nil || !k.ours {
-			all = append(all, servers.Asked{Thread: t.id, Title: t.title, Text: cmp.Or(plainCommand(q.Command), q.Text), At: q.Asked})
+			all = append(all, servers.Asked{Thread: t.id, Title: t.title,
+				Text: cmp.Or(plainCommand(q.Command), q.Text), At: q.Asked})
 		}
 	}
 	return all

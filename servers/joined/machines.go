@@ -115,7 +115,7 @@ type machine struct {
 // kept is what the body of a record has.
 type kept struct {
 	Former  []string          `json:"former,omitempty"` // names that it had, at most maxFormer
-	Servers map[string]string `json:"servers"`          // by agent: its name in the fleet without the machine's; "": just that
+	Servers map[string]string `json:"servers"`          // by agent: its name without the machine's; "": just that
 	About   About             `json:"about"`
 }
 

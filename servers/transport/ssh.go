@@ -147,7 +147,8 @@ func (s *SSH) run(ctx context.Context, end servers.End, program, script string, 
 		return nil, fault
 	}
 	c := &sshConn{
-		child: running, r: bufio.NewReaderSize(running.stdout, 32<<10), server: end.Server, to: s.Destination, program: program,
+		child: running, r: bufio.NewReaderSize(running.stdout, 32<<10),
+		server: end.Server, to: s.Destination, program: program,
 	}
 	stop := context.AfterFunc(ctx, func() { kill(running.cmd) })
 	if len(first) > 0 { // less than a pipe holds: it does not wait
@@ -257,7 +258,7 @@ var sshReasons = []struct {
 	{"Connection refused", handoff.ReasonSSHNotRunning},
 	{"No route to host", handoff.ReasonNoRoute},
 	{"Network is unreachable", handoff.ReasonNoRoute},
-	{"timed out", handoff.ReasonAsleep}, // "Connection timed out", "Operation timed out", "Timeout, server … not responding"
+	{"timed out", handoff.ReasonAsleep}, // of "Connection timed out" and "Operation timed out"
 	{"not responding", handoff.ReasonAsleep},
 	{"Bad configuration option", handoff.ReasonSSHSettings},
 	{"bad configuration options", handoff.ReasonSSHSettings},

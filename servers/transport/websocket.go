@@ -79,7 +79,8 @@ func (w *WebSocket) Open(ctx context.Context, end servers.End) (servers.Wire, er
 		token, err := w.Token()
 		if err != nil {
 			return nil, &handoff.Error{
-				Code: handoff.CodeUnreachable, Subject: end.Server, Detail: "read token: " + err.Error(), Reason: handoff.ReasonTokenUnread,
+				Code: handoff.CodeUnreachable, Subject: end.Server, Detail: "read token: " + err.Error(),
+				Reason: handoff.ReasonTokenUnread,
 			}
 		}
 		header.Set("Authorization", "Bearer "+token)

@@ -21,8 +21,8 @@ func app(principal, id string) sessions.App {
 		ID: id, Principal: principal, Key: sha256.Sum256([]byte("key")), Client: "https://app.example/client.json",
 		Name: "Äpp\x00 \"one\"", Resource: "https://switchboard.example/mcp", Approve: handoff.ApproveAll,
 		Shared: sha256.Sum256([]byte("shared")), Next: sha256.Sum256([]byte("next " + id)), Redirect: "https://app.example/back",
-		Challenge: "challenge", Access: sha256.Sum256([]byte("access")), AccessEnds: now.Add(time.Minute), Made: now, Used: now,
-		Ends: now.Add(time.Hour),
+		Challenge: "challenge", Access: sha256.Sum256([]byte("access")), AccessEnds: now.Add(time.Minute),
+		Made: now, Used: now, Ends: now.Add(time.Hour),
 	}
 }
 

@@ -33,7 +33,8 @@ func testBroken(t *testing.T, s Store) {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
-	broken := &handoff.BrokenCall{Began: began, Ended: time.Now(), Lines: []handoff.SaidLine{{Caller: true, Text: "words"}}}
+	broken := &handoff.BrokenCall{Began: began, Ended: time.Now(),
+		Lines: []handoff.SaidLine{{Caller: true, Text: "words"}}}
 	want("at first", begin(calls, owner), "false")
 	want("beside an open one", begin(calls, owner), "false")
 	Must(t, calls.End(ctx, owner, nil))

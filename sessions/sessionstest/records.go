@@ -29,7 +29,8 @@ func wantRecords(t *testing.T, s sessions.Records, kind string, want ...string) 
 func testRecordLife(t *testing.T, s Store) {
 	wantRecords(t, s, "keys")
 	for _, r := range []sessions.Record{
-		{Kind: "keys", Name: "b ü", Body: []byte("one \x00")}, {Kind: "keys", Name: "a"}, {Kind: "other", Name: "a", Body: []byte("x")},
+		{Kind: "keys", Name: "b ü", Body: []byte("one \x00")}, {Kind: "keys", Name: "a"},
+		{Kind: "other", Name: "a", Body: []byte("x")},
 	} {
 		Must(t, s.PutRecord(t.Context(), r))
 	}

@@ -134,7 +134,8 @@ func keyOf(n handoff.Notice) string {
 	if n.Handoff == "" {
 		return rand.Text()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{string(n.Kind), n.Caller.String(), n.Handoff, string(n.Question)}))
+	names := []string{string(n.Kind), n.Caller.String(), n.Handoff, string(n.Question)}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
 	return hex.EncodeToString(sum[:16])
 }
 

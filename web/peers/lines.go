@@ -79,7 +79,8 @@ func (f *Forwarder) openLine(
 		_ = conn.Close()
 		return nil, said, err
 	}
-	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {lineProtocol}, hopHeader: {hop{by: f.self, line: true}.String()}}
+	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {lineProtocol},
+		hopHeader: {hop{by: f.self, line: true}.String()}}
 	buffered := bufio.NewReader(conn)
 	var answer *http.Response
 	if err = conn.SetDeadline(time.Now().Add(openWithin)); err == nil {

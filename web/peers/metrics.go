@@ -73,7 +73,8 @@ func (f *Forwarder) Metrics() iter.Seq[handoff.Metric] {
 		f.counts.lines.Metrics("switchboard_peer_lines_total", "Connections to agents whose machines keep no line here, by what became of them.", "outcome"),
 		slices.Values([]handoff.Metric{
 			handoff.NewMetric("switchboard_peer_open", "Requests, streams and sockets that other instances serve now, and connections to agents that they use here.", open),
-			handoff.NewMetric("switchboard_peer_dials_total", "Connections that were made to other instances.", f.counts.dials.Load()),
+			handoff.NewMetric("switchboard_peer_dials_total", "Connections that were made to other instances.",
+				f.counts.dials.Load()),
 			handoff.NewMetric("switchboard_peer_hops_stripped_total", "Requests from outside that claimed to have been forwarded.", f.counts.stripped.Load()),
 		}),
 	)

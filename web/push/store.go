@@ -66,7 +66,8 @@ func (s *Sender) load(ctx context.Context) error {
 			return fmt.Errorf("make the keys of notifications: %w", err)
 		}
 	}
-	one, err := s.cfg.Store.KeepRecord(ctx, sessions.Record{Kind: keysKind, Name: keysName, Body: []byte(handoff.Encode(mine))})
+	one, err := s.cfg.Store.KeepRecord(ctx,
+		sessions.Record{Kind: keysKind, Name: keysName, Body: []byte(handoff.Encode(mine))})
 	if err == nil {
 		err = json.Unmarshal(one.Body, &s.keys)
 	}

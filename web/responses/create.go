@@ -87,11 +87,11 @@ func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again 
 // fresh is a response of which nothing is done.
 func fresh(id string, req *request, at time.Time) response {
 	resp := response{
-		ID: id, Object: "response", CreatedAt: at.Unix(), Status: inProgress, Background: req.Background, Instructions: req.Instructions,
-		Metadata: req.Metadata, Model: req.Model, Output: []item{}, ParallelToolCalls: true, PreviousResponseID: req.Previous,
-		Reasoning: json.RawMessage(
-			`{"effort":null,"summary":null}`,
-		), Store: req.store(), Temperature: 1, Text: json.RawMessage(`{"format":{"type":"text"}}`),
+		ID: id, Object: "response", CreatedAt: at.Unix(), Status: inProgress,
+		Background: req.Background, Instructions: req.Instructions, Metadata: req.Metadata, Model: req.Model,
+		Output: []item{}, ParallelToolCalls: true, PreviousResponseID: req.Previous,
+		Reasoning: json.RawMessage(`{"effort":null,"summary":null}`), Store: req.store(), Temperature: 1,
+		Text: json.RawMessage(`{"format":{"type":"text"}}`),
 		ToolChoice: cmp.Or(req.choice, "auto"), Tools: []struct{}{}, TopP: 1, Truncation: "disabled",
 	}
 	if resp.Metadata == nil {

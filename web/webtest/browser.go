@@ -81,7 +81,7 @@ func (b *browser) start(mic bool, flags map[string]any) {
 		chromedp.Flag("use-fake-ui-for-media-stream", ui),
 		chromedp.Flag("use-file-for-fake-audio-capture", silent),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
-		chromedp.Flag("force-prefers-reduced-motion", true), // a lamp that breathes takes a quarter of the CPU; see [Tab.Moves]
+		chromedp.Flag("force-prefers-reduced-motion", true), // a lamp that breathes takes much CPU; see [Tab.Moves]
 		chromedp.Flag("allow-loopback-in-peer-connection", true),
 	}
 	for name, value := range flags {

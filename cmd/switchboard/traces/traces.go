@@ -80,7 +80,8 @@ func New(endpoint, version string, log *zap.Logger) (*Traces, error) {
 		return nil, err
 	}
 	about, err := resource.New(context.Background(), resource.WithAttributes(
-		attribute.String("service.name", "switchboard"), attribute.String("service.version", version)), resource.WithFromEnv())
+		attribute.String("service.name", "switchboard"), attribute.String("service.version", version)),
+		resource.WithFromEnv())
 	if err != nil {
 		return nil, err
 	}

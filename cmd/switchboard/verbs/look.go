@@ -161,7 +161,8 @@ func (t *Terminal) writeSessions(found sessionPage) error {
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth),
 			cell(sessionName(s.SessionInfo), placeWidth), cmp.Or(stateOf(s.Status), "-"), by,
-			cell(s.Age, titleWidth), cell(strings.TrimSuffix(last, ": "), placeWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
+			cell(s.Age, titleWidth), cell(strings.TrimSuffix(last, ": "), placeWidth),
+			cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -237,7 +237,9 @@ func (t *turn) command(run machine.Run) {
 			"terminal_exit": object{"exit_code": run.Exit}}
 	case OutputWhole:
 		content := []object{{"type": "content", "content": object{"type": "text", "text": out.String()}}}
-		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "content": content}, false)
+		t.called(object{
+			"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "content": content,
+		}, false)
 		end["content"] = content
 		end["rawOutput"] = object{"output": out.String(), "metadata": object{"exit": run.Exit}}
 	case OutputText:

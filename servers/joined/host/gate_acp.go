@@ -195,7 +195,8 @@ func (g *acpGate) mayCall(c *called, params object) error {
 	at := g.places.get(c.session)
 	switch c.method {
 	case "session/new", "session/load", "session/resume", "session/fork":
-		if servers := strings.Join(strings.Fields(string(params["mcpServers"])), ""); servers != "[]" { // it would start programs
+		// Any server of MCP would start programs.
+		if servers := strings.Join(strings.Fields(string(params["mcpServers"])), ""); servers != "[]" {
 			return errMethod
 		}
 		if c.method != "session/new" {

@@ -36,7 +36,8 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 		all.cfg.Policy.Agents, wanted.Agent = []Setting{s}, s.Name
 	}
 	conn, err := all.dial(ctx, joined.Opening{Agent: wanted.Agent, Apart: wanted.Apart})
-	if fault, ok := errors.AsType[*handoff.Error](err); ok && fault.Reason == handoff.ReasonAgentMissing && wanted.Command != nil {
+	fault, ok := errors.AsType[*handoff.Error](err)
+	if ok && fault.Reason == handoff.ReasonAgentMissing && wanted.Command != nil {
 		fault.Detail = wanted.Command[0]
 	}
 	if err != nil {
