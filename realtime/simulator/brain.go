@@ -366,7 +366,9 @@ func (b *brain) ask(e pendingIntent, choices []option) []Move {
 	var names []string
 	for _, o := range choices[:min(len(choices), 4)] {
 		name := o.title
-		if slices.ContainsFunc(choices, func(c option) bool { return c.id != o.id && c.title == o.title && c.server == o.server }) {
+		if slices.ContainsFunc(choices, func(c option) bool {
+			return c.id != o.id && c.title == o.title && c.server == o.server
+		}) {
 			name = cmp.Or(o.label, name)
 		}
 		names = append(names, strings.TrimRight(name, ".!? ")+" on "+o.server)

@@ -91,7 +91,7 @@ func fresh(id string, req *request, at time.Time) response {
 		Background: req.Background, Instructions: req.Instructions, Metadata: req.Metadata, Model: req.Model,
 		Output: []item{}, ParallelToolCalls: true, PreviousResponseID: req.Previous,
 		Reasoning: json.RawMessage(`{"effort":null,"summary":null}`), Store: req.store(), Temperature: 1,
-		Text: json.RawMessage(`{"format":{"type":"text"}}`),
+		Text:       json.RawMessage(`{"format":{"type":"text"}}`),
 		ToolChoice: cmp.Or(req.choice, "auto"), Tools: []struct{}{}, TopP: 1, Truncation: "disabled",
 	}
 	if resp.Metadata == nil {
