@@ -154,25 +154,32 @@ func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
 	send := func() error { return a.conn.client.turnInterrupt(ctx, a.thread.id, string(turn)) }
 	shows := a.thread.shows(turn)
 	err := a.control(ctx, turn, send)
-	if shows == nil || err == nil || handoff.AsError(err).Code != handoff.CodeNotPending || !a.waitFor(ctx, shows) {
+	if shows == nil || err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
+		return err
+	}
+	if shown, _ := a.await(ctx, shows, startGrace); !shown {
 		return err
 	}
 	return a.control(ctx, turn, send)
 }
 
-// waitFor waits until done closes, as long as a started turn may take to show itself.
-func (a *agent) waitFor(ctx context.Context, done <-chan struct{}) bool {
-	timer := time.NewTimer(startGrace)
+// await waits until done closes, which it reports, and at most for d. Its error says why there is nothing to wait for
+// any more.
+func (a *agent) await(ctx context.Context, done <-chan struct{}, d time.Duration) (closed bool, err error) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-done:
-		return true
+		return true, nil
 	case <-timer.C:
+		return false, nil
 	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	case <-a.closed:
+		return false, errDetached
 	case <-a.conn.peer.Done():
+		return false, a.conn.peer.Lost()
 	}
-	return false
 }
 
 // control sends what needs a running turn. What was certainly not sent gives [handoff.CodeUnreachable].

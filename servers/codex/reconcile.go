@@ -51,7 +51,7 @@ func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) 
 			return v.turn, nil
 		}
 		before = turns
-		if err := a.rest(ctx, a.conn.cfg.Reconcile); err != nil {
+		if _, err := a.await(ctx, nil, a.conn.cfg.Reconcile); err != nil {
 			if ctx.Err() != nil && v.open {
 				return "", a.name().fault(err, handoff.CodeUnknownStart, handoff.CodeUnknownStart)
 			}
@@ -190,20 +190,4 @@ func beginning(entries []itemEntry, turn string) (itemEntry, bool) {
 // sameTurns reports whether two looks show the same.
 func sameTurns(a, b []wireTurn) bool {
 	return slices.EqualFunc(a, b, func(x, y wireTurn) bool { return x.ID == y.ID && x.Status == y.Status })
-}
-
-// rest waits. Its error says why there is nothing to wait for any more.
-func (a *agent) rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-a.closed:
-		return errDetached
-	case <-a.conn.peer.Done():
-		return a.conn.peer.Lost()
-	}
 }
