@@ -69,7 +69,6 @@ const (
 	sayAnswer      = "If it was an answer to %s, say it in a few plain words, or answer on the page."
 	sayNobody      = "No agent waits for an answer in this call."
 	sayOpened      = "What you ask for next goes there."
-	sayGoOn        = "Go on where you left off." // to an agent
 	sayWhatToDo    = "What should be done there?"
 	sayNoTool      = "I cannot do that in this call: it has no tool called %s."
 	sayNoSession   = "I found no session about %s%s."
@@ -278,7 +277,7 @@ func (b *brain) work(h Heard, e pendingIntent) []Move {
 	case e.wish == wishMove && b.last == "":
 		return says(sayNothingYet)
 	case e.wish == wishMove:
-		e.work = cmp.Or(e.work, sayGoOn)
+		e.work = cmp.Or(e.work, "Continue this here.")
 	case e.work == "":
 		b.asking = &e
 		return says(sayWhatToDo)
@@ -409,7 +408,7 @@ func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 	if server == b.opened.server {
 		b.opened = option{}
 	}
-	e.work = cmp.Or(e.work, sayGoOn)
+	e.work = cmp.Or(e.work, "Go on where you left off.")
 	return call(h, e.tool(), tools.CodexArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 

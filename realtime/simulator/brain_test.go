@@ -102,9 +102,9 @@ var sentencesKnown = []struct{ said, want string }{
 	{"run the tests in a new session on laptop",
 		`codex{"server":"laptop","thread_id":"new","prompt":"Run the tests"}`},
 	// what goes on elsewhere
-	{"Continue this on laptop", `codex{"server":"laptop","from_server":"bigpc","prompt":"Go on where you left off."}`},
+	{"Continue this on laptop", `codex{"server":"laptop","from_server":"bigpc","prompt":"Continue this here."}`},
 	{"continue it on laptop and run the tests", `codex{"server":"laptop","from_server":"bigpc","prompt":"Run the tests"}`},
-	{"continue this on the big pc", `codex{"server":"bigpc","prompt":"Go on where you left off."}`},
+	{"continue this on the big pc", `codex{"server":"bigpc","prompt":"Continue this here."}`},
 	// work with a machine
 	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
 	{"on laptop write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
