@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"switchboard/servers"
+	"switchboard/servers/responses"
 	"switchboard/sessions/redis"
 )
 
@@ -149,8 +150,9 @@ func (c *checker) alike() {
 		case s.Program != "":
 			c.bad(path+".command", "does not go with peers: the program ends with its instance, and no other one reaches "+
 				"it; let its machine join, or name its address")
-		case c.isSet(path + ".workspace"):
-			c.bad(path+".workspace", "does not go with peers: each instance would have files of its own there")
+		case s.Kind == responses.Name:
+			c.bad(path+".workspace", "does not go with peers: each instance would have files of its own there, so no agent of "+
+				"Switchboard's own does")
 		}
 	}
 }

@@ -200,11 +200,14 @@ servers:
   - {name: b, kind: acp, command: [claude-agent-acp], cwd: /src}
   - {name: c, kind: responses, url: "https://a/v1", model: m, key_env: GOOD, workspace: /usr}
   - {name: d, kind: codex, url: "ws://127.0.0.1:1"}
+  - {name: e, kind: responses, url: "https://a/v1", model: m, key_env: GOOD}
 `, []string{
 			`switchboard.yaml:3:14: mcp.oauth: needs public_url with peers: …`,
 			`switchboard.yaml:5:37: servers[0].command: does not go with peers: …`,
 			`switchboard.yaml:6:35: servers[1].command: does not go with peers: …`,
-			`switchboard.yaml:7:89: servers[2].workspace: does not go with peers: …`}},
+			`switchboard.yaml:7:89: servers[2].workspace: does not go with peers: …`,
+			`switchboard.yaml:9:6: servers[4].workspace: must be a directory …`,
+			`switchboard.yaml:9:6: servers[4].workspace: does not go with peers: …`}},
 	}
 }
 
