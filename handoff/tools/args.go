@@ -3,11 +3,8 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
@@ -262,46 +259,6 @@ func clamp(n, zero, most int) int {
 		return zero
 	}
 	return min(n, most)
-}
-
-// decode reads the arguments of a function call and names the fault, so that the voice model can mend it. The
-// raw text is never taken for a prompt. Policy is not among the known names, so none can pass.
-func decode(raw string, into any, known []string) error {
-	if !utf8.ValidString(raw) {
-		return handoff.Fault(handoff.CodeMalformed, "the arguments are not valid UTF-8", "")
-	}
-	if strings.TrimSpace(raw) == "" {
-		raw = "{}"
-	}
-	if handoff.TooDeep([]byte(raw)) { // first: parsers recurse
-		return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the arguments nest deeper than %d", handoff.MaxDepth), "")
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
-		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
-	}
-	are := "are none"
-	if len(known) > 0 {
-		are = wording.IsAre(known) + " " + strings.Join(known, ", ")
-	}
-	for name := range fields {
-		if !slices.Contains(known, name) {
-			return handoff.Fault(handoff.CodeMalformed,
-				fmt.Sprintf("there is no argument %.40q; there %s", name, are), "")
-		}
-	}
-	if err := json.Unmarshal([]byte(raw), into); err != nil {
-		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			kind := e.Type.Kind().String()
-			if kind == "int" {
-				kind = "whole number"
-			}
-			return handoff.Fault(handoff.CodeMalformed,
-				fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, kind, e.Value), "")
-		}
-		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
-	}
-	return nil
 }
 
 // ReadTarget reads where work will go from the beginning of a function call's arguments. The schema's

@@ -84,14 +84,6 @@ func (m *Mask) Transcribing() bool { return m.session.force().transcribing }
 // Current returns the newest response of the default conversation, or "".
 func (m *Mask) Current() string { return m.current }
 
-// Requested returns the tool of ours that an item calls; false: the call is not ours.
-func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
-	if it.Kind != events.ItemCall || !m.items.calls[it.CallID] {
-		return handoff.Tool{}, false
-	}
-	return m.session.tool(it.Name), true
-}
-
 // Hide keeps an item that we are about to put into the conversation from the client.
 func (m *Mask) Hide(item string) { m.items.hide(item) }
 

@@ -43,6 +43,14 @@ func names(tools string) map[string]bool {
 	return all
 }
 
+// Requested returns the tool of ours that an item calls; false: the call is not ours.
+func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
+	if it.Kind != events.ItemCall || !m.items.calls[it.CallID] {
+		return handoff.Tool{}, false
+	}
+	return m.session.tool(it.Name), true
+}
+
 // tool returns the tool of ours that the model has under a name. Zero: it is none.
 func (s *session) tool(name string) handoff.Tool {
 	for _, tool := range s.tools {
