@@ -40,7 +40,7 @@ function machine({ server }, hue, acts) {
   const doing = h("p", { class: "machine-doing" });
   const asked = h("ul", { class: "asked-there" });
   const used = h("div", { class: "stickies" });
-  const none = h("p", { class: "quiet-text", text: "No session yet; the next request starts one." });
+  const none = h("p", { class: "quiet-text", text: "None of its sessions is in use yet; the next request starts a new one." });
   const recent = h("div", { class: "recent", hidden: true, id: `${id}-recent` });
   const about = setup(server.name);
   const opener = h("button", { class: "opener", type: "button", "aria-expanded": "false", "aria-controls": recent.id }, icon("chevron"), "Recent sessions");
