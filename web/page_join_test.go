@@ -53,12 +53,13 @@ func TestPageJoin(t *testing.T) {
 	p.Shows("studio has joined.")
 	p.Until(`!document.querySelector("#join").open`)
 
-	named := func(name string) { eval[bool](p, `(document.querySelector("#join-name").value = "`+name+`", true)`) }
+	named := func(name string) { eval[bool](p, `(document.querySelector("#naming-name").value = "`+name+`", true)`) }
 	open := `(document.querySelector("section[aria-labelledby=machine-studio] details.setup").open = true)`
 	eval[bool](p, open)
 	p.Shows("12 GiB")
 	p.Click("Rename studio")
-	p.Until(`document.querySelector("#join").open && document.querySelector("#join-name").value === "studio"`)
+	p.Until(`document.querySelector("#naming").open && document.querySelector("#naming-name").value === "studio"`)
+	p.look("rename-machine")
 	named("taken")
 	p.Click("Rename")
 	p.Shows("the name taken is taken")

@@ -4,16 +4,16 @@ import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
 import { byId, setText, show } from "./dom.js";
 import { toast, toastProblem } from "./store.js";
+import { naming } from "./view-naming.js";
 import { problemWords } from "./words.js";
 
 let waiting = ""; // the machine that was invited
-let renaming = ""; // the machine that gets another name
 
 /** Wires the dialog that adds a machine. */
 export function joinView() {
   const dialog = byId("join");
   const field = byId("join-name");
-  byId("add-machine").addEventListener("click", () => open("", "Add a machine", "Show the command"));
+  byId("add-machine").addEventListener("click", open);
   byId("join-form").addEventListener("submit", (event) => {
     event.preventDefault();
     submit(field.value.trim());
@@ -32,7 +32,10 @@ export function joinView() {
 }
 
 /** Asks for another name of a machine that joined. */
-export const rename = (name) => open(name, `Rename ${name}`, "Rename");
+export const rename = (name) => naming({
+  title: `Rename ${name}`, label: "What you call it", name, plain: true,
+  give: (to) => api.renameMachine(name, to).then(() => toast(`${name} is ${to} now.`, { tone: "info" })),
+});
 
 /** Forgets a machine that joined, if the person agrees. */
 export async function remove(name) {
@@ -41,11 +44,8 @@ export async function remove(name) {
   await api.removeMachine(name).then(() => toast(`${name} is removed.`, { tone: "info" }), toastProblem);
 }
 
-function open(old, title, yes) {
-  renaming = old;
-  setText(byId("join-title"), title);
-  setText(byId("join-go"), yes);
-  byId("join-name").value = old;
+function open() {
+  byId("join-name").value = "";
   problem("");
   step(false);
   byId("join").showModal();
@@ -68,12 +68,6 @@ function problem(text) {
 async function submit(name) {
   problem("");
   try {
-    if (renaming) {
-      await api.renameMachine(renaming, name);
-      byId("join").close();
-      toast(`${renaming} is ${name} now.`, { tone: "info" });
-      return;
-    }
     const { command } = await api.inviteMachine(name);
     if (!byId("join").open) return; // the person left
     waiting = name;

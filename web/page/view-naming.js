@@ -3,14 +3,15 @@
 import { byId, setText, show } from "./dom.js";
 import { problemWords } from "./words.js";
 
-/** Asks for a name, and has it given: `give(name)`. What that refuses is said in the dialog, which then stays. */
-export function naming({ title, name, give }) {
+/** Asks for a name, a machine's if `plain`, and has it given: `give(name)`. What that refuses is said in the dialog, which then stays. */
+export function naming({ title, label = "Name", name, plain = false, give }) {
   const dialog = byId("naming");
   const field = byId("naming-name");
   const problem = byId("naming-problem");
   const end = new AbortController();
   setText(byId("naming-title"), title);
-  field.value = name;
+  setText(byId("naming-label"), label);
+  Object.assign(field, { value: name, maxLength: plain ? 40 : 200, autocapitalize: plain ? "none" : "sentences", spellcheck: !plain });
   show(problem, false);
   byId("naming-form").addEventListener("submit", async (event) => {
     event.preventDefault();
