@@ -39,6 +39,19 @@ func (d *desk) Resolve(_ context.Context, g handoff.Grant, t handoff.Target) (ha
 	return handoff.Target{Server: name, Project: project}, nil
 }
 
+// says is what a tool says of the desk, or the code of its error.
+func (d *desk) says(t *testing.T, asked Arguments, g handoff.Grant) string {
+	t.Helper()
+	result, err := asked.Do(t.Context(), Backend{Resolver: d, Work: d}, nil, g)
+	switch out := result.(type) {
+	case Answer:
+		return out.Say
+	case StatusResult:
+		return out.Say
+	}
+	return string(handoff.CodeOf(err))
+}
+
 // Stopping names what it stops, asks when that is unclear, leaves alone what is somebody else's, and knows only the
 // machines of the grant.
 func TestStopWork(t *testing.T) {
@@ -81,14 +94,7 @@ func TestStopWork(t *testing.T) {
 			"Stopping the work on laptop."},
 	} {
 		d := &desk{records: tc.records}
-		var said string
-		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
-			tc.grant); {
-		case err != nil:
-			said = string(handoff.CodeOf(err))
-		default:
-			said = result.(Answer).Say
-		}
+		said := d.says(t, StopArguments{Server: tc.where}, tc.grant)
 		if got := strings.Join(d.stopped, " "); got != tc.stopped || !strings.HasSuffix(said, tc.says) {
 			t.Errorf("%s: stopped %q, said %q", tc.name, got, said)
 		}
@@ -115,17 +121,7 @@ func TestUnreadWork(t *testing.T) {
 		{"something known", StatusArguments{}, []handoff.Record{runs}, "bigpc has just begun on Auth. " + more},
 	} {
 		d := &desk{records: tc.records, unread: unread}
-		var said string
-		switch result, err := tc.asked.Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
-			handoff.Grant{}); out := result.(type) {
-		case Answer:
-			said = out.Say
-		case StatusResult:
-			said = out.Say
-		default:
-			said = string(handoff.CodeOf(err))
-		}
-		if said != tc.says {
+		if said := d.says(t, tc.asked, handoff.Grant{}); said != tc.says {
 			t.Errorf("%s: said %q", tc.name, said)
 		}
 	}
@@ -138,13 +134,7 @@ func TestStopWorkDropsWhatIsPaused(t *testing.T) {
 	for drop, want := range map[string]string{"h-2": "h-2 Dropped; on bigpc it is not begun.", "first": " not_found",
 		"h-9": " not_found"} {
 		d := &desk{records: []handoff.Record{paused, running}}
-		var said string
-		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, nil,
-			handoff.Grant{}); err != nil {
-			said = string(handoff.CodeOf(err))
-		} else {
-			said = result.(Answer).Say
-		}
+		said := d.says(t, StopArguments{Server: "bigpc", Drop: drop}, handoff.Grant{})
 		if got := strings.Join(d.stopped, " ") + " " + said; got != want {
 			t.Errorf("%s: %q, want %q", drop, got, want)
 		}
