@@ -66,12 +66,6 @@ type Controls interface {
 	Decide(ctx context.Context, id QuestionID, d Decision) error
 }
 
-// A Watcher knows which turn runs on its thread now and which is the newest, from what it heard. Asking
-// costs nothing. newest, read just before a start, is the after of [Reconciler].
-type Watcher interface {
-	Turns() (running, newest TurnID)
-}
-
 // A Reconciler can tell what became of a start whose acknowledgement was lost. It waits until the old
 // connection's bytes are resolved (two equal looks), then returns the turn that carries our id or, failing
 // that, one that is newer than the watermark and is not known to be somebody else's; "" when there is

@@ -17,7 +17,6 @@ import (
 type ladderAgent struct {
 	handoff.Agent
 	handoff.Controls
-	handoff.Watcher
 	handoff.Reconciler
 	world  *ladderWorld
 	target handoff.Target

@@ -237,9 +237,8 @@ func (w *ladderWorld) attached(at handoff.Attached, t handoff.Target) handoff.At
 	}
 	at.Target, at.Title, at.VoiceApprovals = t, w.Titles[t.Thread], w.Voice
 	controls, _ := at.Agent.(handoff.Controls) // an agent of this kind is all of these
-	watcher, _ := at.Agent.(handoff.Watcher)
 	reconciler, _ := at.Agent.(handoff.Reconciler)
-	at.Agent = &ladderAgent{at.Agent, controls, watcher, reconciler, w, t}
+	at.Agent = &ladderAgent{at.Agent, controls, reconciler, w, t}
 	return at
 }
 

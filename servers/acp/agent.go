@@ -30,7 +30,6 @@ type agent struct {
 var (
 	_ handoff.Agent      = (*agent)(nil)
 	_ handoff.Controls   = (*agent)(nil)
-	_ handoff.Watcher    = (*agent)(nil)
 	_ handoff.Reconciler = (*agent)(nil)
 	_ handoff.Replier    = (*agent)(nil)
 	_ handoff.Bystander  = (*agent)(nil)
@@ -43,17 +42,6 @@ func (a *agent) Close() error {
 		a.conn.release(a.session)
 	})
 	return nil
-}
-
-// Turns returns the turn that runs now, or "", and the newest one.
-func (a *agent) Turns() (running, newest handoff.TurnID) {
-	s := a.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turn != nil {
-		running = s.turn.id
-	}
-	return running, s.history.newest()
 }
 
 // Start gives the session a prompt, by one try. Never more than one is in flight: agents queue a second one, run it

@@ -237,7 +237,10 @@ func TestMovedSession(t *testing.T) {
 	if !slices.Equal(prompts, []string{"ALPHA", "BRAVO", "CHARLIE"}) {
 		t.Errorf("the session has %q", prompts)
 	}
-	if _, newest := a.Agent.(handoff.Watcher).Turns(); newest != "CHARLIE" {
+	used := a.Agent.(*agent).session
+	used.mu.Lock()
+	defer used.mu.Unlock()
+	if newest := used.history.newest(); newest != "CHARLIE" {
 		t.Errorf("newest is %q", newest)
 	}
 }

@@ -282,20 +282,25 @@ func TestStartJoins(t *testing.T) {
 // TestStartHearsItBusy: the thread works already, though its turn has no name yet.
 func TestStartHearsItBusy(t *testing.T) {
 	withThread(t, turnJSON(turn2, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
-		w := at.Agent.(handoff.Watcher)
+		turns := func() (running, newest handoff.TurnID) {
+			th := at.Agent.(*agent).thread
+			th.mu.Lock()
+			defer th.mu.Unlock()
+			return th.running, th.newest
+		}
 		f.status(active)
 		f.take()
 		tryStart(t, at).wantCode(t, handoff.CodeBusy)
 		f.quiet()
 		f.turnStarted(turn1)
 		f.take()
-		if running, newest := w.Turns(); running != turn1 || newest != turn1 {
+		if running, newest := turns(); running != turn1 || newest != turn1 {
 			t.Errorf("running %q newest %q", running, newest)
 		}
 		f.status(idle)
 		f.turnCompleted(turn1, "completed")
 		f.take()
-		if running, newest := w.Turns(); running != "" || newest != turn1 {
+		if running, newest := turns(); running != "" || newest != turn1 {
 			t.Errorf("running %q newest %q", running, newest)
 		}
 	})

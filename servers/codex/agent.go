@@ -131,13 +131,6 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 	return m
 }
 
-// Turns returns the turn that runs now, or "", and the newest one, as far as was heard.
-func (a *agent) Turns() (running, newest handoff.TurnID) {
-	a.thread.mu.Lock()
-	defer a.thread.mu.Unlock()
-	return a.thread.running, a.thread.newest
-}
-
 // Steer adds to the running turn. What the agent is saying is abandoned and said anew.
 func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
 	if err := a.mayRun(input); err != nil {
@@ -225,7 +218,6 @@ func (a *agent) name() naming {
 var (
 	_ handoff.Agent      = (*agent)(nil)
 	_ handoff.Controls   = (*agent)(nil)
-	_ handoff.Watcher    = (*agent)(nil)
 	_ handoff.Reconciler = (*agent)(nil)
 	_ handoff.Replier    = (*agent)(nil)
 )

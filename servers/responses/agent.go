@@ -5,7 +5,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
@@ -294,20 +293,6 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	return nil
 }
 
-// Turns returns the turn that runs now, or "", and the newest one.
-func (a *agent) Turns() (running, newest handoff.TurnID) {
-	if r := a.conn.server.running(a.thread); r != nil {
-		return r.id, r.id
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	record, err := a.conn.server.cfg.Threads.Read(ctx, a.conn.server.cfg.Name, a.thread)
-	if err != nil {
-		return "", ""
-	}
-	return handoff.TurnID(record.Thread.Running(a.conn.server.cfg.Now())), handoff.TurnID(record.Thread.Newest())
-}
-
 // Reconcile tells for certain whether a turn was started under this id.
 func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
 	if isAside(a.thread) {
@@ -330,7 +315,6 @@ func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (han
 var (
 	_ handoff.Agent      = (*agent)(nil)
 	_ handoff.Controls   = (*agent)(nil)
-	_ handoff.Watcher    = (*agent)(nil)
 	_ handoff.Reconciler = (*agent)(nil)
 	_ servers.Forker     = (*conn)(nil)
 	_ servers.Catalog    = (*conn)(nil)
