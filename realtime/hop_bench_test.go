@@ -139,7 +139,8 @@ func upgraded(b *testing.B, over net.Conn) *websocket.Conn {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header = http.Header{"Connection": {"upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
 		"Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
-	conn, err := (&websocket.Upgrader{WriteBufferPool: &sync.Pool{}}).Upgrade(hijacked{httptest.NewRecorder(), over}, r, nil)
+	upgrader := websocket.Upgrader{WriteBufferPool: &sync.Pool{}}
+	conn, err := upgrader.Upgrade(hijacked{httptest.NewRecorder(), over}, r, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
