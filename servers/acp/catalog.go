@@ -143,7 +143,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 			&servers.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable)
 	}
 	cfg := c.cfg
-	cfg.Counters, cfg.apart = nil, true
+	cfg.Counters, cfg.apart = newCounters(cfg.Name), true // which nobody reads
 	reader, err := connect(ctx, cfg)
 	if err != nil {
 		return servers.Text{}, err

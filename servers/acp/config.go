@@ -109,13 +109,9 @@ func dial(s servers.Spec, log *zap.Logger, instance func() string) (servers.Dial
 
 // Dialer returns the dial function of an agent.
 func Dialer(cfg Config) servers.Dial {
-	if cfg.Log == nil {
-		cfg.Log = zap.NewNop()
-	}
-	if cfg.Rest == 0 {
-		cfg.Rest = restFor
-	}
-	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
+	cfg.Counters = cmp.Or(cfg.Counters, newCounters(cfg.Name))
+	cfg.Rest = cmp.Or(cfg.Rest, restFor)
+	cfg.Log = cmp.Or(cfg.Log, zap.NewNop()).With(zap.String("server", cfg.Name))
 	var s servers.Spec
 	cfg.Way.Describe(&s)
 	cfg.exclusive, cfg.local = s.EndsWithUs, !s.Remote
@@ -146,7 +142,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		Wire: wire, Log: cfg.Log, Handle: c.handle, Version: "2.0",
 		InFlight: maxInFlight, Queued: maxQueued, QueuedBytes: maxQueuedBytes,
 	})
-	uncounted := cfg.Counters.begin(c)
+	uncounted := cfg.Counters.Begin(c)
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
 		defer uncounted()
@@ -164,7 +160,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable))
 		return nil, servers.HandshakeFault(fault, err, nil)
 	}
-	cfg.Counters.told(c.can.Meta.Switchboard.keptCount)
+	cfg.Counters.kept.Store(&c.can.Meta.Switchboard.keptCount)
 	return c, nil
 }
 

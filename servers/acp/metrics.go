@@ -52,21 +52,6 @@ func newCounters(server string) *Counters {
 	})}
 }
 
-// begin counts a connection in, until the function that it returns is called. Counters that are nil count nothing.
-func (c *Counters) begin(conn *connection) (end func()) {
-	if c == nil {
-		return func() {}
-	}
-	return c.Begin(conn)
-}
-
-// told takes what a keeper tells.
-func (c *Counters) told(n keptCount) {
-	if c != nil {
-		c.kept.Store(&n)
-	}
-}
-
 // Metrics yields what all connections so far counted.
 func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 	var kept keptCount

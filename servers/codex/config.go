@@ -130,11 +130,9 @@ func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metri
 
 // Dialer returns the dial function of an app-server.
 func Dialer(cfg Config) servers.Dial {
-	if cfg.Log == nil {
-		cfg.Log = zap.NewNop()
-	}
+	cfg.Counters = cmp.Or(cfg.Counters, newCounters(cfg.Name))
 	cfg.Reconcile = cmp.Or(cfg.Reconcile, reconcileFor)
-	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
+	cfg.Log = cmp.Or(cfg.Log, zap.NewNop()).With(zap.String("server", cfg.Name))
 	cfg.died = new(atomic.Pointer[string])
 	var s servers.Spec
 	cfg.Way.Describe(&s)

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,15 +85,8 @@ func withThread(t *testing.T, turns string, play func(*testing.T, *fake, *server
 }
 
 func withDefaults(cfg Config) Config {
-	if cfg.Name == "" {
-		cfg.Name = "bigpc"
-	}
-	if cfg.Log == nil {
-		cfg.Log = zap.NewNop()
-	}
-	if cfg.Reconcile == 0 {
-		cfg.Reconcile = reconcileFor
-	}
+	cfg.Name, cfg.Log = cmp.Or(cfg.Name, "bigpc"), cmp.Or(cfg.Log, zap.NewNop())
+	cfg.Reconcile, cfg.Counters = cmp.Or(cfg.Reconcile, reconcileFor), cmp.Or(cfg.Counters, newCounters(cfg.Name))
 	return cfg
 }
 

@@ -30,11 +30,8 @@ func NewCounters[C comparable](server string, table []Counter[C]) *Counters[C] {
 	return &Counters[C]{server: server, table: table, ended: make([]uint64, len(table))}
 }
 
-// Begin counts a connection in, until the function that it returns is called. Counters that are nil count nothing.
+// Begin counts a connection in, until the function that it returns is called.
 func (c *Counters[C]) Begin(conn C) (end func()) {
-	if c == nil {
-		return func() {}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live = append(c.live, conn)
