@@ -108,8 +108,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	fleet := there.fleet
-	counts := router.NewCounts(fleet)
+	fleet, counts := there.fleet, router.NewCounts(there.fleet)
 	routing := router.Config{
 		Queues: queues, Owners: owners, Counts: counts,
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
