@@ -354,14 +354,8 @@ func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) 
 			}
 			continue
 		}
-		answer, err := json.Marshal(map[string]any{
-			"id": f.id, "error": map[string]any{"code": refusedCode, "message": refused.Error()},
-		})
-		if err != nil {
-			return
-		}
 		<-toService
-		err = pass(service, answer, strings.NewReader(""))
+		err = pass(service, refusal(f.id, refused), strings.NewReader(""))
 		toService <- struct{}{}
 		if err != nil {
 			return
