@@ -16,17 +16,6 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// A questionState is how far a question has come.
-type questionState int
-
-// The states of a question, in order. Only one whose answer could not be given goes back, to announced.
-const (
-	questionOpen      questionState = iota // the agent asks, and nobody knows
-	questionAnnounced                      // somebody who attends has it, or it was told outside of calls
-	questionClaimed                        // an answer is on its way to the agent: there is no other
-	questionDecided                        // answered, withdrawn or given up; it is in no registry any more
-)
-
 // questions are what agents wait for.
 type questions struct {
 	pages  *handoff.Feed // Set once: what pages follow
@@ -44,9 +33,9 @@ type question struct {
 	thread               string           // Set once: of the run when it asked
 	controls             handoff.Controls // Set once: the agent
 
-	state    questionState // Guarded by the mu of questions
-	notified bool          // Guarded by the mu of questions: told outside of calls, which happens once
-	giveUp   *time.Timer   // Guarded by the mu of questions: declines it when nobody answers; nil: never
+	claimed  bool        // Guarded by the mu of questions: an answer is on its way to the agent: there is no other
+	notified bool        // Guarded by the mu of questions: told outside of calls, which happens once
+	giveUp   *time.Timer // Guarded by the mu of questions: declines it when nobody answers; nil: never
 }
 
 // tapReason says why a question can only be answered on the page, or "".
@@ -91,18 +80,11 @@ func (a *questions) ask(q *question, wait time.Duration, giveUp func()) {
 	a.pages.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
 }
 
-// announced notes that somebody knows of a question.
-func (a *questions) announced(q *question) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q.state = max(q.state, questionAnnounced)
-}
-
 // waitOn gives a question that could not be given up some more time.
 func (a *questions) waitOn(q *question, d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if q.state != questionDecided && q.giveUp != nil {
+	if a.open[q.Shown.ID] == q && q.giveUp != nil {
 		q.giveUp.Reset(d)
 	}
 }
@@ -112,11 +94,8 @@ func (a *questions) close(id handoff.QuestionID) *question {
 	a.mu.Lock()
 	q := a.open[id]
 	delete(a.open, id)
-	if q != nil {
-		q.state = questionDecided
-		if q.giveUp != nil {
-			q.giveUp.Stop()
-		}
+	if q != nil && q.giveUp != nil {
+		q.giveUp.Stop()
 	}
 	a.mu.Unlock()
 	if q != nil {
@@ -199,7 +178,7 @@ func (a *questions) notify(id handoff.QuestionID) (*question, bool) {
 	if q == nil || q.notified {
 		return nil, false
 	}
-	q.notified, q.state = true, max(q.state, questionAnnounced)
+	q.notified = true
 	return q, true
 }
 
@@ -208,7 +187,7 @@ func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question,
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := a.open[id]
-	if q == nil || q.state >= questionClaimed {
+	if q == nil || q.claimed {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	possible := slices.Contains(q.Shown.Decisions, d)
@@ -219,7 +198,7 @@ func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question,
 		return nil, handoff.Fault(
 			handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
 	}
-	q.state = questionClaimed
+	q.claimed = true
 	return q, nil
 }
 
@@ -227,9 +206,7 @@ func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question,
 func (a *questions) release(q *question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if q.state == questionClaimed {
-		q.state = questionAnnounced
-	}
+	q.claimed = false
 }
 
 func (a *questions) list() []handoff.RecordQuestion {
@@ -253,7 +230,7 @@ func (a *questions) count() int {
 func (a *questions) unclaimed(q *question) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return q.state < questionClaimed
+	return !q.claimed
 }
 
 // ask asks in the call, on the page, and later outside; when nobody answers for long it is a no.
@@ -277,9 +254,7 @@ func (c *caller) ask(r *run, q *question) {
 	})
 	if !r.publish(handoff.RunAsked{Question: q.OpenQuestion}) {
 		c.notifyQuestion(q.Shown.ID)
-		return
 	}
-	c.questions.announced(q)
 }
 
 // giveUpOn declines a question that nobody answered in time. Where that does not go, because an answer is on

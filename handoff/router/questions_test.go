@@ -68,7 +68,7 @@ func TestWhatMayBeSaid(t *testing.T) {
 	}
 }
 
-// TestQuestionStates: open, announced, claimed, decided. One answer at a time has it, one that could not be given
+// TestQuestionStates: open, claimed, decided. One answer at a time has it, one that could not be given
 // gives it back, and what is decided stays so and is not given up.
 func TestQuestionStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -77,33 +77,29 @@ func TestQuestionStates(t *testing.T) {
 		q := &question{}
 		q.Shown = handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}
 		b.questions.ask(q, time.Minute, func() { gaveUp++ })
-		is := func(want questionState) {
+		is := func(open, claimed bool) {
 			t.Helper()
-			if q.state != want {
-				t.Fatalf("state %d, want %d", q.state, want)
+			if got := b.questions.get("q") == q; got != open || q.claimed != claimed {
+				t.Fatalf("open %t, claimed %t", got, q.claimed)
 			}
 		}
-		is(questionOpen)
-		b.questions.announced(q)
-		is(questionAnnounced)
+		is(true, false)
 		for _, tt := range []struct {
 			decision handoff.Decision
 			code     handoff.Code
-			state    questionState
+			claimed  bool
 		}{
-			{handoff.DecisionAccept, handoff.CodeMalformed, questionAnnounced},
-			{handoff.DecisionDecline, "", questionClaimed},
-			{handoff.DecisionDecline, handoff.CodeNotPending, questionClaimed},
+			{handoff.DecisionAccept, handoff.CodeMalformed, false},
+			{handoff.DecisionDecline, "", true},
+			{handoff.DecisionDecline, handoff.CodeNotPending, true},
 		} {
 			if _, err := b.questions.claim("q", tt.decision); handoff.CodeOf(err) != tt.code {
 				t.Errorf("%s: %v", tt.decision, err)
 			}
-			is(tt.state)
+			is(true, tt.claimed)
 		}
-		b.questions.announced(q)
-		is(questionClaimed)
 		b.questions.release(q)
-		is(questionAnnounced)
+		is(true, false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		b.questions.waitOn(q, time.Minute)
@@ -114,9 +110,9 @@ func TestQuestionStates(t *testing.T) {
 		}
 		b.questions.waitOn(q, time.Minute)
 		b.questions.close("q")
-		is(questionDecided)
+		is(false, false)
 		b.questions.release(q)
-		is(questionDecided)
+		is(false, false)
 		b.questions.waitOn(q, time.Minute)
 		time.Sleep(time.Hour)
 		if gaveUp != 2 || len(b.questions.open) != 0 {
