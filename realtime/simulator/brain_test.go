@@ -469,9 +469,8 @@ func TestGreetsOnce(t *testing.T) {
 }
 
 func TestChipsAreUnderstood(t *testing.T) {
-	b := newBrain(new(atomic.Bool))
+	b, chips := newBrain(new(atomic.Bool)), Chips()
 	want := []wish{wishMachines, wishSessions, wishContinue, wishWork, wishWork, wishWork, wishWork, wishWork}
-	chips := Chips()
 	if len(chips) != len(want) {
 		t.Fatalf("%d chips", len(chips))
 	}
