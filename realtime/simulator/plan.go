@@ -75,7 +75,7 @@ func (p *planner) say(text string) {
 	for i, word := range words {
 		p.doAt(start+p.sooner(total*time.Duration(i)/time.Duration(len(words)))-lead, func(s *session, r *response) {
 			r.open.parts[0].Transcript += word
-			s.emit("response.output_audio_transcript.delta", s.at(r, fields{"delta": word}))
+			s.emit("response.output_audio_transcript.delta", r.at(fields{"delta": word}))
 		})
 	}
 	sound := p.r.format.murmur()
@@ -83,7 +83,7 @@ func (p *planner) say(text string) {
 		p.doAt(start+p.sooner(t)-lead, func(s *session, r *response) {
 			r.open.sent += frameLength
 			s.spoke = true
-			s.emit("response.output_audio.delta", s.at(r, fields{"delta": sound}))
+			s.emit("response.output_audio.delta", r.at(fields{"delta": sound}))
 		})
 	}
 	p.played = start + total
@@ -99,7 +99,7 @@ func (p *planner) write(words []string) {
 	for _, word := range words {
 		p.do(func(s *session, r *response) {
 			r.open.parts[0].Text += word
-			s.emit("response.output_text.delta", s.at(r, fields{"delta": word}))
+			s.emit("response.output_text.delta", r.at(fields{"delta": word}))
 		})
 		p.at += writePace
 	}
@@ -118,7 +118,7 @@ func (p *planner) call(c Call) {
 	for _, delta := range pieces(c.Arguments, callPieces) {
 		p.do(func(s *session, r *response) {
 			r.open.arguments += delta
-			s.emit("response.function_call_arguments.delta", s.at(r, fields{"delta": delta}))
+			s.emit("response.function_call_arguments.delta", r.at(fields{"delta": delta}))
 		})
 		p.at += callPace
 	}

@@ -168,7 +168,7 @@ func (s *session) openItem(r *response, it *item) {
 		s.emit("conversation.item.added", fields{"previous_item_id": previous, "item": it.wire()})
 	}
 	if it.kind == "message" {
-		s.emit("response.content_part.added", s.at(r, fields{"part": partWire(it.parts[0], "")}))
+		s.emit("response.content_part.added", r.at(fields{"part": partWire(it.parts[0], "")}))
 	}
 }
 
@@ -181,7 +181,7 @@ func partWire(p part, words string) fields {
 }
 
 // at adds where in the response something belongs.
-func (s *session) at(r *response, f fields) fields {
+func (r *response) at(f fields) fields {
 	f["response_id"], f["item_id"], f["output_index"] = r.id, r.open.id, len(r.output)-1
 	if r.open.kind == "message" {
 		f["content_index"] = 0
@@ -196,17 +196,17 @@ func (s *session) closeItem(r *response, status string) {
 	it := r.open
 	it.status = status
 	if it.kind == "function_call" {
-		s.emit("response.function_call_arguments.done", s.at(r, fields{"name": it.name, "arguments": it.arguments}))
+		s.emit("response.function_call_arguments.done", r.at(fields{"name": it.name, "arguments": it.arguments}))
 	} else {
 		p := it.parts[0]
 		words := p.Text + p.Transcript
 		if p.Type == "output_audio" {
-			s.emit("response.output_audio.done", s.at(r, fields{}))
-			s.emit("response.output_audio_transcript.done", s.at(r, fields{"transcript": words}))
+			s.emit("response.output_audio.done", r.at(fields{}))
+			s.emit("response.output_audio_transcript.done", r.at(fields{"transcript": words}))
 		} else {
-			s.emit("response.output_text.done", s.at(r, fields{"text": words}))
+			s.emit("response.output_text.done", r.at(fields{"text": words}))
 		}
-		s.emit("response.content_part.done", s.at(r, fields{"part": partWire(p, words)}))
+		s.emit("response.content_part.done", r.at(fields{"part": partWire(p, words)}))
 	}
 	s.itemDone(r)
 	r.open = nil
