@@ -142,7 +142,7 @@ func newCall(
 	c.saying = saying{
 		core: &c.core, legs: &c.legs, mask: c.mask, audience: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{},
-		utterances: map[string]*utterance{}, hints: hints{},
+		utterances: map[string]*utterance{}, hints: hints{}, naming: itemPrefix,
 	}
 	c.hearing = hearing{
 		core: &c.core, legs: &c.legs, saying: &c.saying, settings: newSettings(), inForce: newSettings(), rate: pcmRate,

@@ -23,7 +23,7 @@ func (s *saying) refused(x sent, event []byte) []byte {
 		u := s.utterances[x.what]
 		if u.CallID != "" && !u.reworded { // its request is not known any more
 			u.reworded = true
-			s.sendItem(u, itemPrefix+u.ID+"m")
+			s.sendItem(u, s.naming+u.ID+"m")
 			s.tell(floor.Missed{ID: x.what})
 			return nil
 		}
@@ -80,5 +80,5 @@ func (s *saying) nameless(fault gjson.Result) string {
 // named reports whether an error's words name an item of ours.
 func (s *saying) named(x sent, message string) bool {
 	u := s.utterances[x.what]
-	return strings.Contains(message, itemPrefix+u.ID) || u.CallID != "" && strings.Contains(message, u.CallID)
+	return strings.Contains(message, s.naming+u.ID) || u.CallID != "" && strings.Contains(message, u.CallID)
 }

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// itemPrefix makes an item's id of an utterance's; together they fit the 32 characters that the API allows.
+	// itemPrefix makes an item's id of an utterance's; together they fit the 32 characters that the API allows,
+	// also with the five more of an attached call.
 	itemPrefix = "sb_"
 	// maxAskBytes bounds the client's asks that wait for their turn, beside their number. What is beyond it is
 	// refused: the client is told so. One ask may always wait.
@@ -39,6 +40,7 @@ type saying struct {
 	floor      *floor.Floor
 	says       []handoff.Utterance   // of the router, until the model's session has begun
 	utterances map[string]*utterance // by id
+	naming     string                // begins the ids of our items: itemPrefix, and more where a call before may have used it
 	early      [][]byte              // response.create of the client that came before the model's session existed
 	asks       map[string]clientAsk  // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent       // our and adopted event ids that may still fail
@@ -129,9 +131,9 @@ func (s *saying) say(u handoff.Utterance) {
 	}
 	said := &utterance{Utterance: u, silent: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
 	s.utterances[u.ID] = said
-	s.mask.Hide(itemPrefix + u.ID) // before it is sent: what the mask can hide bounds how many there are
+	s.mask.Hide(s.naming + u.ID) // before it is sent: what the mask can hide bounds how many there are
 	if said.waits = u.CallID == "" && !said.silent; !said.waits {
-		s.sendItem(said, itemPrefix+u.ID)
+		s.sendItem(said, s.naming+u.ID)
 	}
 	s.tell(floor.Uttered{ID: u.ID, Call: u.CallID, Need: u.Floor})
 }
@@ -158,7 +160,7 @@ func (s *saying) deliver(utterances []string) {
 	for _, id := range utterances {
 		if u := s.utterances[id]; u.waits {
 			u.waits = false
-			s.sendItem(u, itemPrefix+u.ID)
+			s.sendItem(u, s.naming+u.ID)
 		}
 	}
 }
@@ -178,7 +180,7 @@ func (s *saying) acknowledged(itemID string) {
 			continue
 		}
 		u := s.utterances[x.what]
-		if itemID == itemPrefix+u.ID || itemID == itemPrefix+u.ID+"m" {
+		if itemID == s.naming+u.ID || itemID == s.naming+u.ID+"m" {
 			delete(s.sent, id)
 			u.acked, u.at = true, time.Now()
 			u.Text, u.Tells = "", nil // the call may be long
