@@ -58,6 +58,7 @@ type request struct {
 	method  string
 	session string // that it is about; ""
 	cwd     string // that it names; ""
+	minutes int    // for which it has been the one that opens its session
 }
 
 // A session is one that the agent has open, or that has a turn.

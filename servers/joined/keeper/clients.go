@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -56,11 +57,11 @@ func others(clients map[uint64]bool, client uint64) bool {
 	return len(clients) > 1 || len(clients) == 1 && !clients[client]
 }
 
-// opening returns the clients that have asked the agent to open a session.
+// opening returns the clients that have asked the agent to open a session, and may still get an answer.
 func (b *book) opening(name string) map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, r := range b.waiting {
-		if name != "" && r.session == name && (r.method == doLoad || r.method == doResume) && b.clients[r.client] {
+		if r.reopens(name) && !r.late() && b.clients[r.client] {
 			all[r.client] = true
 		}
 	}
@@ -178,19 +179,40 @@ func (b *book) takes(h held) bool {
 	if !b.ready || b.closing > 0 && opens(h.method) {
 		return false
 	}
-	return h.method != doLoad && h.method != doResume || h.own == b.opener(h.session)
+	return !h.reopens(h.session) || h.own == b.opener(h.session)
 }
 
 // opener returns the id of the request that opens a session, or does next; 0: none. Its client may be gone: the agent
-// answers it all the same.
+// answers it all the same. One that is late counts only where there is no other.
 func (b *book) opener(session string) (first int64) {
 	for id, r := range b.waiting {
-		opens := r.session == session && (r.method == doLoad || r.method == doResume)
-		if opens && session != "" && (first == 0 || id < first) {
+		late := b.waiting[first].late()
+		if r.reopens(session) && (first == 0 || late && !r.late() || late == r.late() && id < first) {
 			first = id
 		}
 	}
 	return first
+}
+
+// reopens reports whether a request opens a session that there is already.
+func (r request) reopens(session string) bool {
+	return session != "" && r.session == session && (r.method == doLoad || r.method == doResume)
+}
+
+// late reports whether the agent has not answered what opens a session for so long that it may never do so.
+func (r request) late() bool { return r.minutes > 1 }
+
+// minute says that a minute is over: what opens a session waits no longer for a request that is late by then.
+func (b *book) minute() {
+	opening := map[int64]request{}
+	for id, r := range b.waiting {
+		if b.ready && r.reopens(r.session) && id == b.opener(r.session) {
+			r.minutes++
+			opening[id] = r
+		}
+	}
+	maps.Copy(b.waiting, opening)
+	b.release()
 }
 
 // opens reports whether a method opens a session.

@@ -186,6 +186,7 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case <-timeout:
 			k.book.giveUp()
 		case <-tick.C:
+			k.book.minute()
 			switch {
 			case k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() && !k.book.works():
 				k.cfg.Log.Info("agent is ended: it is not used")

@@ -202,3 +202,41 @@ func TestLoadsInTurn(t *testing.T) {
 		p.answers(2).has(t, 2, `"id":7`)
 	}
 }
+
+// TestLoadOfNothing: a request to open a session that names none waits for nothing: the agent says what is wrong with it.
+func TestLoadOfNothing(t *testing.T) {
+	t.Parallel()
+	p := opened(t).beside(1, doLoad, "").answers(2)
+	if !slices.Equal(p.agent, []string{doInitialize, doLoad}) || !strings.Contains(p.told[1][1], `"id":7`) {
+		t.Errorf("the agent was told %q, the client %q", p.agent, p.told[1])
+	}
+}
+
+// TestLoadIsNotAnswered: a load that the agent does not answer keeps others from the session for a minute or two, and
+// not for ever, whether its client is gone or not.
+func TestLoadIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		p := opened(t).beside(1, doLoad, "s").beside(2, doLoad, "s")
+		if p.minute(); gone {
+			p.detach(1)
+		}
+		if p.sent(); !slices.Equal(p.agent, []string{doInitialize, doLoad}) {
+			t.Errorf("soon the agent was told %q", p.agent)
+		}
+		p.minute()
+		if p.sent(); !slices.Equal(p.agent, []string{doInitialize, doLoad, doLoad}) {
+			t.Errorf("late the agent was told %q", p.agent)
+		}
+		p.told = map[uint64][]string{}
+		p.fromAgent([]byte(update))
+		p.sent().has(t, 1)
+		p.answers(3).has(t, 2, update, `"id":7`)
+		p.beside(2, doPrompt, "s").answers(4).has(t, 2, `"result"`)
+		if p.fromAgent([]byte(update)); gone {
+			p.answers(2).has(t, 1)
+			continue
+		}
+		p.answers(2).has(t, 1, update, `"id":7`) // it comes late, and to whom it is for
+	}
+}
