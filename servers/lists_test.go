@@ -14,7 +14,7 @@ func TestSessionsBeyondTheWindow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
 		for i := range 2*listWindow + 50 {
-			s.threads = append(s.threads, Thread{ID: fmt.Sprintf("t%03d", i), Title: "Work",
+			s.threads = append(s.threads, Thread{ID: fmt.Sprintf("t%03d", i), Title: fmt.Sprintf("Number %d", i),
 				Updated: time.Now().Add(-time.Duration(i) * time.Minute)})
 		}
 		f := run(t, Spec{Name: "a", Dial: s.dial})

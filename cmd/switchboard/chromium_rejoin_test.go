@@ -11,7 +11,7 @@ import (
 func TestChromiumReload(t *testing.T) {
 	t.Parallel()
 	world := holding(2, "run the tests")
-	r := start(t, func(p *plan) { p.Hurry, p.World = 2, world })
+	r := start(t, func(p *plan) { p.Hurry, p.World = 4, world })
 	p := r.page(startChromium(t, true), 1280, 900)
 	p.Choose("Call")
 	p.Status("Listening")

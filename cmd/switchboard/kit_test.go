@@ -245,11 +245,11 @@ func (r *running) allHeard() []handoff.Record {
 	return works
 }
 
-// until waits for something to become true.
+// until waits for something to become true. A look may be a request, so it looks more and more rarely.
 func until(t testing.TB, what string, true_ func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !true_(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
+	for begun := time.Now(); !true_(); time.Sleep(min(20*time.Millisecond+time.Since(begun)/20, 100*time.Millisecond)) {
+		if time.Since(begun) > patience {
 			t.Fatalf("waited in vain: %s", what)
 		}
 	}
