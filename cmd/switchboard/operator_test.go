@@ -34,6 +34,7 @@ func (r *running) sessions(query string) handoff.SessionList {
 // TestSessionsBehindMany: a session is found by its name, its branch and its directory, and is listed, when a program
 // has made more sessions since than are looked through at once. Those are marked, and come last.
 func TestSessionsBehindMany(t *testing.T) {
+	t.Parallel()
 	many := scale(130, 300)
 	r := start(t, func(p *plan) { p.Hurry = 1000 })
 	for i := range many {
@@ -69,6 +70,7 @@ func TestSessionsBehindMany(t *testing.T) {
 
 // TestExecSessions: what `codex exec` did is listed and read like every other session, also of the real codex.
 func TestExecSessions(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	cmd := exec.CommandContext(t.Context(), codexProgram(t), "exec", "--skip-git-repo-check", "count the lines")
 	cmd.Env, cmd.Dir = append(os.Environ(), c.env()...), c.work
@@ -91,6 +93,7 @@ func TestExecSessions(t *testing.T) {
 
 // TestRealSessionsBehindMany: of the real codex a session is found that is older than hundreds of others.
 func TestRealSessionsBehindMany(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	c.copies(c.thread("the first words"), 250)
 	r := start(t, func(p *plan) { c.plan(p, "", "") })
