@@ -203,7 +203,7 @@ func TestLoadsInTurn(t *testing.T) {
 	}
 }
 
-// TestLoadOfNothing: a request to open a session that names none waits for nothing: the agent says what is wrong with it.
+// TestLoadOfNothing: a request to open a session that names none waits for nothing: the agent says what is wrong.
 func TestLoadOfNothing(t *testing.T) {
 	t.Parallel()
 	p := opened(t).beside(1, doLoad, "").answers(2)
