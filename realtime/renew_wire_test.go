@@ -126,7 +126,7 @@ func TestWalls(t *testing.T) {
 	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
 		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "a" + r.CallID[5:9], CallID: r.CallID, Floor: handoff.FloorAsk,
-				Text: `{"status":"started","server":"bigpc"}`})
+				Text: `{"status":"started","server":"bigpc","say":"It has started on bigpc."}`})
 		}
 	}}
 	walls := make(chan time.Duration)
