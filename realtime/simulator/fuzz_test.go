@@ -85,3 +85,21 @@ func FuzzSound(f *testing.F) {
 		}
 	})
 }
+
+func FuzzUnderstand(f *testing.F) {
+	for _, c := range sentencesKnown {
+		f.Add(c.said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		in := understand(said, fleetKnown())
+		if in.wish == wishWork && strings.TrimSpace(in.work) == "" {
+			t.Errorf("%q is work without any", said)
+		}
+		if in.next && in.wish != wishWork && in.wish != wishNew && in.wish != wishMove && in.wish != wishContinue {
+			t.Errorf("%q queues %d", said, in.wish)
+		}
+		if in.wish == wishStop && in.server == "" && len(strings.Fields(said)) < 2 {
+			t.Errorf("%q stops work", said)
+		}
+	})
+}
