@@ -193,7 +193,7 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 		}
 		return document{}, nil, f
 	}
-	a.awaitPlace(l)
+	l.awaitPlace()
 	return l.now(), l, nil
 }
 
@@ -211,7 +211,7 @@ func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
 }
 
 // awaitPlace gives a run that is over the time to show it.
-func (a *API) awaitPlace(l *live) {
+func (l *live) awaitPlace() {
 	select {
 	case <-l.placed:
 	case <-time.After(time.Second):

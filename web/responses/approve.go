@@ -10,12 +10,12 @@ import (
 	"switchboard/handoff"
 )
 
-// open returns the questions of a response that nobody has answered.
-func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
+// openQuestions returns the questions of a response that nobody has answered.
+func openQuestions(all Questions, g handoff.Grant, doc document) []handoff.RecordQuestion {
 	if len(doc.Asked) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(a.cfg.Questions.Questions(g), func(q handoff.RecordQuestion) bool {
+	return slices.DeleteFunc(all.Questions(g), func(q handoff.RecordQuestion) bool {
 		return !slices.Contains(doc.Asked, approvalID(doc.Response.ID, q.ID))
 	})
 }
@@ -37,7 +37,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 	case serverOf(req.Model) != doc.Server:
 		return nil, bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'.")
 	}
-	open := a.open(g, doc)
+	open := openQuestions(a.cfg.Questions, g, doc)
 	if f := matched(req.said.approvals, doc, open); f != nil {
 		return nil, f
 	}
@@ -53,7 +53,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 	p.lasts = true
 	a.attempts.makes(g.Caller, p, name)
 	for _, q := range open {
-		if f := a.decide(ctx, g, q, *answerTo(req.said.approvals, doc, q)); f != nil {
+		if f := decide(ctx, a.cfg.Questions, g, q, *answerTo(req.said.approvals, doc, q)); f != nil {
 			return nil, f
 		}
 	}
@@ -102,15 +102,17 @@ func answerTo(given []approval, doc document, q handoff.RecordQuestion) *approva
 	return nil
 }
 
-func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, answer approval) *fault {
+func decide(
+	ctx context.Context, all Questions, g handoff.Grant, q handoff.RecordQuestion, answer approval,
+) *fault {
 	var err error
 	switch {
 	case *answer.Approve && q.Words:
-		err = a.cfg.Questions.Reply(ctx, g, q.ID, answer.Reason)
+		err = all.Reply(ctx, g, q.ID, answer.Reason)
 	case *answer.Approve:
-		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionAccept)
+		err = all.Decide(ctx, g, q.ID, handoff.DecisionAccept)
 	default:
-		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionDecline)
+		err = all.Decide(ctx, g, q.ID, handoff.DecisionDecline)
 	}
 	if err == nil || handoff.AsError(err).Code == handoff.CodeNotPending {
 		return nil

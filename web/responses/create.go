@@ -124,7 +124,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 			p.lasts = true // the run that begins now has another name
 		}
 	}
-	target, f := a.model(ctx, g, req.Model)
+	target, f := findModel(ctx, a.cfg.Directory, g, req.Model)
 	if f == nil {
 		f = a.settle(ctx, g, req)
 	}
@@ -155,9 +155,11 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 	return a.begin(ctx, g, req, p, run)
 }
 
-// model finds the machine, or its project, that a model names.
-func (a *API) model(ctx context.Context, g handoff.Grant, name string) (handoff.Target, *fault) {
-	for _, s := range a.cfg.Directory.Servers(ctx, g) {
+// findModel finds the machine, or its project, that a model names.
+func findModel(
+	ctx context.Context, d handoff.Directory, g handoff.Grant, name string,
+) (handoff.Target, *fault) {
+	for _, s := range d.Servers(ctx, g) {
 		switch rest, in := strings.CutPrefix(name, s.Name+"/"); {
 		case name != s.Name && (!in || !slices.Contains(s.Projects, rest)):
 		case s.Health == handoff.HealthDown:
@@ -193,7 +195,7 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 			"The previous response never ran, so there is no session to go on in.",
 		)
 	}
-	for _, q := range a.open(g, doc) {
+	for _, q := range openQuestions(a.cfg.Questions, g, doc) {
 		return bad(
 			"approval_required",
 			"input",
@@ -348,18 +350,12 @@ func (a *API) place(ctx context.Context, l *live, doc document, p *attempt) (*li
 	if early == nil {
 		return l, nil
 	}
-	a.forget(l)
+	a.lives.drop(l.grant.Caller, l.id)
+	if l.kept {
+		ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+		defer cancel()
+		_, _ = a.documents.DropDocument(ctx, l.grant.Caller, l.id) // what stays says that it failed
+	}
 	a.attempts.rename(l.grant.Caller, p) // sent again it is tried again
 	return nil, faultOf(early)
-}
-
-// forget takes a response out of memory and of the store.
-func (a *API) forget(l *live) {
-	a.lives.drop(l.grant.Caller, l.id)
-	if !l.kept {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
-	defer cancel()
-	_, _ = a.documents.DropDocument(ctx, l.grant.Caller, l.id) // what stays says that it failed
 }

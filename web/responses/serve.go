@@ -394,6 +394,6 @@ func (a *API) models(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 			return nil
 		}
 	}
-	_, f := a.model(r.Context(), g, name)
+	_, f := findModel(r.Context(), a.cfg.Directory, g, name)
 	return f
 }
