@@ -19,14 +19,20 @@ const (
 	maxLineRunes = 600
 )
 
+// A catalog tells of the threads of a connection. It implements [servers.Catalog], [servers.Archiver],
+// [servers.Renamer] and [servers.Overhearer].
+type catalog struct {
+	conn *connection // Set once
+}
+
 // List returns the newest threads first, at most limit. Threads that never ran are not among them.
-func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, error) {
+func (c catalog) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 	limit = max(limit, 1)
 	var threads []servers.Thread
 	for page := (threadListResult{}); ; {
 		var err error
-		if page, err = c.client.threadList(ctx, limit-len(threads), page.NextCursor); err != nil {
-			return threads, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		if page, err = c.conn.client.threadList(ctx, limit-len(threads), page.NextCursor); err != nil {
+			return threads, c.conn.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 		}
 		for i := range page.Data[:min(len(page.Data), limit-len(threads))] {
 			threads = append(threads, catalogThread(&page.Data[i]))
@@ -38,17 +44,17 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 }
 
 // Archive implements [servers.Archiver].
-func (c *connection) Archive(ctx context.Context, thread string, on bool) error {
-	if err := c.client.archive(ctx, thread, on); err != nil {
-		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+func (c catalog) Archive(ctx context.Context, thread string, on bool) error {
+	if err := c.conn.client.archive(ctx, thread, on); err != nil {
+		return c.conn.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	return nil
 }
 
 // Rename implements [servers.Renamer]. Whoever else has the thread open sees its name.
-func (c *connection) Rename(ctx context.Context, thread, name string) error {
-	if err := c.client.rename(ctx, thread, name); err != nil {
-		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+func (c catalog) Rename(ctx context.Context, thread, name string) error {
+	if err := c.conn.client.rename(ctx, thread, name); err != nil {
+		return c.conn.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	return nil
 }
@@ -56,13 +62,13 @@ func (c *connection) Rename(ctx context.Context, thread, name string) error {
 // Read returns the newest lines of a thread, oldest first: out of its newest 10 turns, unless more are wanted than a
 // voice model gets. More counts what was left out of those, and 1 when there are older turns. A thread that never ran
 // has no lines.
-func (c *connection) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
-	w, err := c.client.threadRead(ctx, thread)
+func (c catalog) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
+	w, err := c.conn.client.threadRead(ctx, thread)
 	if err != nil {
-		return servers.Text{}, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return servers.Text{}, c.conn.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	text := servers.Text{Thread: catalogThread(&w)}
-	page, err := c.client.turnsList(ctx, thread, nil, min(max(lines, 1), maxReadTurns), "full")
+	page, err := c.conn.client.turnsList(ctx, thread, nil, min(max(lines, 1), maxReadTurns), "full")
 	if errors.Is(err, servers.ErrLongFrame) {
 		page, err = c.newestItems(ctx, thread)
 	}
@@ -70,7 +76,7 @@ func (c *connection) Read(ctx context.Context, thread string, lines int) (server
 		return text, nil
 	}
 	if err != nil {
-		return servers.Text{}, c.name(text.Thread.Title).fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return servers.Text{}, c.conn.name(text.Thread.Title).fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	if lines > handoff.MaxReadLines {
 		c.older(ctx, thread, lines, &page)
@@ -87,12 +93,12 @@ func (c *connection) Read(ctx context.Context, thread string, lines int) (server
 
 // older adds the turns before a page to it, until it has as many lines as are wanted. What cannot be read is left
 // out, and counted as there is more.
-func (c *connection) older(ctx context.Context, thread string, lines int, page *turnsPage) {
+func (c catalog) older(ctx context.Context, thread string, lines int, page *turnsPage) {
 	for range maxReadPages {
 		if page.NextCursor == nil || len(readLines(page.Data)) >= lines {
 			return
 		}
-		next, err := c.client.turnsList(ctx, thread, page.NextCursor, maxReadTurns, "full")
+		next, err := c.conn.client.turnsList(ctx, thread, page.NextCursor, maxReadTurns, "full")
 		if err != nil {
 			return
 		}
@@ -101,8 +107,8 @@ func (c *connection) older(ctx context.Context, thread string, lines int, page *
 }
 
 // newestItems returns a thread's newest items as if they were one turn.
-func (c *connection) newestItems(ctx context.Context, thread string) (turnsPage, error) {
-	items, err := c.client.itemsBefore(ctx, itemsListParams{ThreadID: thread})
+func (c catalog) newestItems(ctx context.Context, thread string) (turnsPage, error) {
+	items, err := c.conn.client.itemsBefore(ctx, itemsListParams{ThreadID: thread})
 	var w wireTurn
 	for _, entry := range slices.Backward(items.Data) {
 		w.Items = append(w.Items, entry.Item)

@@ -16,8 +16,7 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// A connection is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
-// is safe for concurrent use.
+// A connection is one connection to a Codex app-server. It implements [servers.Conn] and is safe for concurrent use.
 type connection struct {
 	cfg        Config        // Set once
 	log        *zap.Logger   // Set once

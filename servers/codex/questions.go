@@ -284,10 +284,10 @@ func (t *thread) announceLocked(k *turn) bool {
 }
 
 // Asked implements [servers.Overhearer].
-func (c *connection) Asked() []servers.Asked {
-	c.mu.Lock()
-	threads := slices.Collect(maps.Values(c.threads))
-	c.mu.Unlock()
+func (c catalog) Asked() []servers.Asked {
+	c.conn.mu.Lock()
+	threads := slices.Collect(maps.Values(c.conn.threads))
+	c.conn.mu.Unlock()
 	var all []servers.Asked
 	for _, t := range threads {
 		all = append(all, t.asked()...)
