@@ -192,8 +192,11 @@ func (s nameSearch) ranked(said string) (named, bool) {
 	} else if n > 0 && spoken[n] == "number" {
 		wanted, spoken = strings.Join(spoken[n:], " "), spoken[:n]
 	}
+	if wanted == "" {
+		return named{}, false
+	}
 	found, sure := s.byName(strings.Join(spoken, " "))
-	if wanted == "" || !sure || len(found) > maxAlike {
+	if !sure || len(found) > maxAlike {
 		return named{}, false
 	}
 	i := slices.IndexFunc(found, func(t named) bool { return placeAmong(t, found) == wanted })
