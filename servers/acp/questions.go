@@ -252,10 +252,16 @@ func (a *asked) fill(form map[string]any, line string) bool {
 	if line == "" {
 		return false
 	}
-	for _, o := range a.of.OneOf {
-		if strings.EqualFold(o.Title, line) || strings.EqualFold(o.Const, line) {
-			form[a.key] = o.Const
-			return true
+	for _, shown := range []bool{true, false} { // what people see of an option goes before what stands for it
+		for _, o := range a.of.OneOf {
+			name := o.Const
+			if shown {
+				name = cmp.Or(o.Title, o.Const)
+			}
+			if strings.EqualFold(name, line) {
+				form[a.key] = o.Const
+				return true
+			}
 		}
 	}
 	for _, word := range a.of.Enum {

@@ -15,7 +15,8 @@ func TestForms(t *testing.T) {
 		size = `"size":{"type":"string","title":"Size","enum":["Small","Large"]}`
 		kind = `"kind":{"type":"string","title":"Kind?","description":"of it",` +
 			`"oneOf":[{"const":"k1","title":"One"},{"const":"k2"}]}`
-		more = `"kind_custom":{"type":"string","title":"Other"}`
+		turned = `"turn":{"type":"string","oneOf":[{"const":"a","title":"B"},{"const":"b","title":"A"}]}`
+		more   = `"kind_custom":{"type":"string","title":"Other"}`
 	)
 	for _, test := range []struct{ properties, asks, lines, want string }{
 		{size, `Which? [Small Large]`, "large", `{"size":"Large"}`},
@@ -24,6 +25,7 @@ func TestForms(t *testing.T) {
 		{kind, `Which? [One k2]`, "k1", `{"kind":"k1"}`},
 		{kind, `Which? [One k2]`, "another", "no"},
 		{kind + "," + more, `Which? [One k2]`, "k2", `{"kind":"k2"}`},
+		{turned, `Which? [B A]`, "a", `{"turn":"b"}`},
 		{kind + "," + more, `Which? [One k2]`, "another", `{"kind_custom":"another"}`},
 		{kind + "," + more, `Which? [One k2]`, "", "no"},
 		{more, `Which? []`, "alone", `{"kind_custom":"alone"}`},
