@@ -64,7 +64,7 @@ func (c *Call) ring(now time.Time) {
 			c.alarms[alarmGuard].at = now.Add(guardStep)
 			c.running.Go(c.guard)
 		case alarmRenew:
-			c.seek(now)
+			c.renewal.seek(now)
 		case alarmYield:
 			c.hearing.yield(now)
 		case alarmTick:

@@ -96,7 +96,7 @@ func BenchmarkFrame(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			client, model := &sink{}, &sink{}
 			c := newCall(someone, ours, "rtc_bench", client, model, nopLog())
-			c.renews(nil) // as every call through us: the caller's sound is kept
+			c.renewal.enable(nil) // as every call through us: the caller's sound is kept
 			for _, e := range []string{freshSession, began("r1", "")} {
 				c.takeFrom(model)([]byte(e))
 			}

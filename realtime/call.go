@@ -15,6 +15,7 @@ import (
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
 	"switchboard/realtime/mask"
+	"switchboard/realtime/recall"
 )
 
 const (
@@ -32,9 +33,10 @@ const (
 // A Call is one live voice call. It implements [handoff.Voice].
 //
 // Its state has five owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
-// hears and says) and session (how the client's session begins and is set). Each uses those before it. All are guarded
-// by mu, which is never held while anybody waits. An event is handled where it was read, and an utterance where it was
-// said, with [Call.do]; the loop handles what comes from neither.
+// hears and says), session (how the client's session begins and is set) and renewal (how the call goes on when the
+// model's session ends). Each uses those before it. All are guarded by mu, which is never held while anybody waits. An
+// event is handled where it was read, and an utterance where it was said, with [Call.do]; the loop handles what comes
+// from neither. What needs all owners is a method of the call.
 type Call struct {
 	core                        // Guarded by mu; run's alone once the call has ended
 	made    time.Time           // Set once
@@ -138,7 +140,10 @@ func newCall(
 	}
 	c.mask = mask.New(c.ids, own, guide)
 	c.legs.init(&c.core, client, model)
-	c.renewal = newRenewal()
+	c.renewal = renewal{
+		core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, session: &c.session, mask: c.mask, call: c,
+		recall: recall.New(), given: map[string]string{}, told: map[string]bool{},
+	}
 	c.saying = saying{
 		core: &c.core, legs: &c.legs, mask: c.mask, audience: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{},
@@ -246,7 +251,7 @@ func (c *Call) takeFrom(l leg) func(event []byte) {
 			case c.legs.model.leg:
 				c.fromModel(event)
 			case c.renewal.heir:
-				c.fromHeir(event)
+				c.renewal.fromHeir(event)
 			}
 		})
 	}

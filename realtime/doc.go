@@ -38,7 +38,7 @@
 //   - the events that were not answered
 //   - the caller's sound that was no item yet
 //
-// Call.renew (renew.go) does that. A model whose session was lost in the middle of an answer is asked to go on.
+// renewal.renew (renew.go) does that. A model whose session was lost in the middle of an answer is asked to go on.
 //
 // The client sees only that what was running ends, as if the model had ended it. The model's sound cannot be given to
 // the next session: it gets the words instead, also when the client cuts them later. If the next session refuses the

@@ -46,7 +46,7 @@ func (c *Call) fromClient(event []byte) {
 			c.saying.cancels()
 		}
 	}
-	if answer := c.answersItself(kind, event); answer != nil {
+	if answer := c.renewal.answersItself(kind, event); answer != nil {
 		c.legs.reply(answer)
 		return
 	}

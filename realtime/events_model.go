@@ -75,7 +75,7 @@ func (c *Call) readModel(kind string, event []byte) {
 	}
 	if c.legs.heirs || c.hearing.attached != nil {
 		c.renewal.recall.FromModel(kind, event)
-		c.followItems(kind, event)
+		c.renewal.followItems(kind, event)
 	}
 	shown, updates := c.mask.FromModel(kind, event)
 	ofSession := kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated
@@ -112,14 +112,14 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		c.legs.model.denied = nil
 		c.model = cmp.Or(gjson.GetBytes(event, "session.model").String(), c.model)
 		c.session.learn(event)
-		c.plan(gjson.GetBytes(event, "session"))
+		c.renewal.plan(gjson.GetBytes(event, "session"))
 		c.alarms[alarmOpening].at = time.Now().Add(openingLimit)
 		c.session.ready()
 		s.askedEarly()
 	case events.TypeSessionUpdated:
 		c.session.updated(event, shown)
 		if !c.renewal.due.IsZero() {
-			c.replan(gjson.GetBytes(event, "session"))
+			c.renewal.replan(gjson.GetBytes(event, "session"))
 		}
 	case events.TypeCreated:
 		r := gjson.GetBytes(event, "response")
@@ -224,12 +224,12 @@ func (c *Call) failed(event []byte) []byte {
 		c.hearing.speeches.refuse()
 		c.hearing.kept.Taken()
 	case events.CodeExpired:
-		if c.renewable() {
-			c.modelLeft(code)
+		if c.renewal.renewable() {
+			c.renewal.modelLeft(code)
 			return nil
 		}
 	}
-	if c.renewal.recall.Refused(id); c.notTaken(id, fault) {
+	if c.renewal.recall.Refused(id); c.renewal.notTaken(id, fault) {
 		return nil
 	}
 	if refusal, known := c.mask.Refused(id, event); known {

@@ -274,7 +274,7 @@ func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc
 		return fault
 	}
 	call := f.admit(grant, newCallID(f.config.Instance), 0, client, model, func(c *Call) {
-		c.renews(f.another("", nil))
+		c.renewal.enable(f.another("", nil))
 		c.hearing.yielding.lowers = lowers
 	})
 	return f.serve(ctx, call, client, model, pass)

@@ -79,7 +79,7 @@ func filmedCall(b *testing.B, f *film) (*Call, *socket) {
 	client, model := leg(f), leg(newFilm(f.null))
 	model.client = true
 	c := newCall(someone, ours, "rtc_bench", client, model, nopLog())
-	c.renews(nil) // as every call through us: the caller's sound is kept
+	c.renewal.enable(nil) // as every call through us: the caller's sound is kept
 	c.takeFrom(model)([]byte(freshSession))
 	c.look()
 	return c, client

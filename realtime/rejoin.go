@@ -75,7 +75,7 @@ func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 func (c *Call) departed(l leg) {
 	switch {
 	case c.legs.model.leg == l:
-		c.modelLeft("")
+		c.renewal.modelLeft("")
 	case c.legs.client != l: // another one took its place
 	case c.legs.vanished():
 		c.wait()

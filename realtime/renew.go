@@ -14,6 +14,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
+	"switchboard/realtime/mask"
 	"switchboard/realtime/recall"
 )
 
@@ -46,6 +47,14 @@ var renewPauses = []time.Duration{0, 250 * time.Millisecond, time.Second, 2 * ti
 // nothing is kept for it in order: what it must still get is known by who waits for the answer (mask: updates, floor:
 // asks, recall: all other events and the caller's sound).
 type renewal struct {
+	*core
+	legs    *legs
+	saying  *saying
+	hearing *hearing
+	session *session
+	mask    *mask.Mask
+	call    wholeCall // Set once
+
 	reach  func(context.Context) (connection, *handoff.Error) // Set once, before begin: opens another session; nil: none
 	spawn  func(work func(context.Context))                   // Set once, before begin: runs in a goroutine of the call
 	recall *recall.Recall                                     // Set once
@@ -68,78 +77,84 @@ type renewal struct {
 	told    map[string]bool   // what the model said in a session before this one: here it is text
 }
 
-func newRenewal() renewal {
-	return renewal{recall: recall.New(), given: map[string]string{}, told: map[string]bool{}}
+// A wholeCall is the call that is renewed, for what all owners do together.
+type wholeCall interface {
+	// do lets act use the call's state, under its lock.
+	do(act func())
+	// takeFrom handles the events of a leg, as long as the call has it.
+	takeFrom(l leg) func(event []byte)
+	// readModel handles an event of the model. The caller holds the lock.
+	readModel(kind string, event []byte)
 }
 
-// renews sets how another session is opened. It is called before the call begins.
-func (c *Call) renews(reach func(context.Context) (connection, *handoff.Error)) {
-	c.renewal.reach, c.legs.heirs, c.hearing.keeps = reach, true, true
+// enable sets how another session is opened. It is called before the call begins.
+func (r *renewal) enable(reach func(context.Context) (connection, *handoff.Error)) {
+	r.reach, r.legs.heirs, r.hearing.keeps = reach, true, true
 }
 
 // renewable reports whether another session can take the place of the model's.
-func (c *Call) renewable() bool { return c.legs.heirs && c.mask.Begun() && !c.mask.Foreign() }
+func (r *renewal) renewable() bool { return r.legs.heirs && r.mask.Begun() && !r.mask.Foreign() }
 
 // plan sets when a session that has begun is renewed.
-func (c *Call) plan(session gjson.Result) {
-	r, now := &c.renewal, time.Now()
-	r.due, r.latest, c.alarms[alarmRenew].at = time.Time{}, time.Time{}, time.Time{}
+func (r *renewal) plan(session gjson.Result) {
+	now := time.Now()
+	r.due, r.latest, r.alarms[alarmRenew].at = time.Time{}, time.Time{}, time.Time{}
 	r.life = time.Unix(session.Get("expires_at").Int(), 0).Sub(now)
-	if c.renewable() && r.life >= wallLeast {
-		c.replan(session)
+	if r.renewable() && r.life >= wallLeast {
+		r.replan(session)
 	}
 }
 
 // replan sets it again where the session says by now that it ends at another time. It is renewed as long before that as
 // was planned. An end that is missing, past or less than wallLeast away is ignored: a model whose sessions all say so
 // would be renewed for ever.
-func (c *Call) replan(session gjson.Result) {
-	r, end := &c.renewal, time.Unix(session.Get("expires_at").Int(), 0)
+func (r *renewal) replan(session gjson.Result) {
+	end := time.Unix(session.Get("expires_at").Int(), 0)
 	due := end.Add(-min(wallLead, r.life/5))
 	if time.Until(end) < wallLeast || due.Equal(r.due) {
 		return
 	}
 	r.due, r.latest = due, end.Add(-min(wallLatest, r.life/10))
 	if !r.trying && r.heir == nil {
-		c.alarms[alarmRenew].at = due
+		r.alarms[alarmRenew].at = due
 	}
 }
 
 // modelLeft handles the end of the model's session that nobody planned.
-func (c *Call) modelLeft(detail string) {
-	r, now := &c.renewal, time.Now()
+func (r *renewal) modelLeft(detail string) {
+	now := time.Now()
 	r.losses = slices.DeleteFunc(r.losses, func(at time.Time) bool { return now.Sub(at) > lossesWithin })
-	if !c.renewable() || len(r.losses) >= maxLosses {
-		c.end(c.legs.modelGone(detail))
+	if !r.renewable() || len(r.losses) >= maxLosses {
+		r.end(r.legs.modelGone(detail))
 		return
 	}
 	r.losses = append(r.losses, now)
 	r.lost, r.tries = now, 0
-	c.log().Info("voice model's session lost", zap.String("detail", detail))
-	c.dismiss()
-	c.seek(now)
+	r.log().Info("voice model's session lost", zap.String("detail", detail))
+	r.dismiss()
+	r.seek(now)
 }
 
 // dismiss lets the model's session go, with all that ran in it.
-func (c *Call) dismiss() {
-	old := c.legs.model
-	c.renewal.spawn(func(context.Context) { old.Close(nil) })
-	c.legs.model = modelLeg{leg: nobody{}, host: old.host, dialect: newDialect()}
-	c.suspend()
+func (r *renewal) dismiss() {
+	old := r.legs.model
+	r.spawn(func(context.Context) { old.Close(nil) })
+	r.legs.model = modelLeg{leg: nobody{}, host: old.host, dialect: newDialect()}
+	r.suspend()
 }
 
 // suspend ends what ran in a session that is gone, as the client and the router see it.
-func (c *Call) suspend() {
-	r, h, s := &c.renewal, &c.hearing, &c.saying
+func (r *renewal) suspend() {
+	h, s := r.hearing, r.saying
 	r.owed = r.owed || s.floor.Due()
-	endings := r.recall.Endings(c.ids.Next)
+	endings := r.recall.Endings(r.ids.Next)
 	over := func(whole bool) {
 		for _, e := range endings {
 			if e.Whole != whole {
 				continue
 			}
 			for _, event := range e.Events {
-				c.readModel(events.PeekType(event), event)
+				r.call.readModel(events.PeekType(event), event)
 			}
 		}
 	}
@@ -155,28 +170,27 @@ func (c *Call) suspend() {
 }
 
 // seek takes the next step to another session.
-func (c *Call) seek(now time.Time) {
-	r := &c.renewal
+func (r *renewal) seek(now time.Time) {
 	gone := !r.lost.IsZero()
 	if gone && now.Sub(r.lost) >= renewLimit {
-		c.end(c.legs.modelGone("no other session was had in time"))
+		r.end(r.legs.modelGone("no other session was had in time"))
 		return
 	}
-	next := &c.alarms[alarmRenew].at
+	next := &r.alarms[alarmRenew].at
 	switch {
-	case r.begun != nil && (gone || !now.Before(r.latest) || c.still(now)):
-		c.renew(now)
+	case r.begun != nil && (gone || !now.Before(r.latest) || r.still(now)):
+		r.renew(now)
 		return
 	case r.begun != nil:
 		*next = now.Add(quietEvery)
 	case r.heir != nil && !now.Before(r.until):
-		c.disown(now)
+		r.disown(now)
 	case r.heir != nil:
 		*next = r.until
 	case !r.trying:
 		r.trying, *next = true, time.Time{}
 		r.tries++
-		r.spawn(c.try)
+		r.spawn(r.try)
 	}
 	if end := r.lost.Add(renewLimit); gone && (next.IsZero() || end.Before(*next)) {
 		*next = end
@@ -184,135 +198,135 @@ func (c *Call) seek(now time.Time) {
 }
 
 // still reports whether nothing goes on in the call that a change of the session could disturb.
-func (c *Call) still(now time.Time) bool {
-	return c.saying.floor.Quiet() && c.mask.Confirmed() && !c.hearing.speeches.open(now.Add(-transcriptLimit))
+func (r *renewal) still(now time.Time) bool {
+	return r.saying.floor.Quiet() && r.mask.Confirmed() && !r.hearing.speeches.open(now.Add(-transcriptLimit))
 }
 
 // try reaches for another session, and carries it.
-func (c *Call) try(ctx context.Context) {
+func (r *renewal) try(ctx context.Context) {
 	dialing, cancel := context.WithTimeout(ctx, renewTry)
-	l, fault := c.renewal.reach(dialing)
+	l, fault := r.reach(dialing)
 	cancel()
 	taken := false
-	c.do(func() { taken = c.reached(l, fault) })
+	r.call.do(func() { taken = r.reached(l, fault) })
 	switch {
 	case fault != nil:
 	case !taken:
 		l.Abandon()
 	default:
-		l.Run(c.takeFrom(l))
-		c.do(func() {
-			if c.renewal.heir == l {
-				c.disown(time.Now())
+		l.Run(r.call.takeFrom(l))
+		r.call.do(func() {
+			if r.heir == l {
+				r.disown(time.Now())
 			}
 		})
 	}
 }
 
 // reached takes what came of a try, and reports whether the leg is the call's now.
-func (c *Call) reached(l leg, fault *handoff.Error) (taken bool) {
-	r, now := &c.renewal, time.Now()
+func (r *renewal) reached(l leg, fault *handoff.Error) (taken bool) {
+	now := time.Now()
 	r.trying = false
 	if fault == nil {
 		r.heir, r.until = l, now.Add(renewTry)
-		c.seek(now)
+		r.seek(now)
 		return true
 	}
-	c.log().Warn("no other session of the voice model", zap.String("code", string(fault.Code)),
+	r.log().Warn("no other session of the voice model", zap.String("code", string(fault.Code)),
 		zap.String("detail", fault.Detail))
 	if r.lost.IsZero() {
-		c.retry(now)
+		r.retry(now)
 		return false
 	}
 	switch r.fault = fault; fault.Code {
 	case handoff.CodeVoiceKey, handoff.CodeVoiceModel: // it will not be had
-		c.end(fault)
+		r.end(fault)
 	default:
-		c.retry(now)
+		r.retry(now)
 	}
 	return false
 }
 
 // disown gives up a session that did not begin, or ended before it was needed.
-func (c *Call) disown(now time.Time) {
-	heir := c.renewal.heir
-	c.renewal.heir, c.renewal.begun = nil, nil
-	c.renewal.spawn(func(context.Context) { heir.Close(nil) })
-	c.retry(now)
+func (r *renewal) disown(now time.Time) {
+	heir := r.heir
+	r.heir, r.begun = nil, nil
+	r.spawn(func(context.Context) { heir.Close(nil) })
+	r.retry(now)
 }
 
 // retry lets the next try follow after a pause.
-func (c *Call) retry(now time.Time) {
-	pause := renewPauses[min(c.renewal.tries, len(renewPauses)-1)]
-	if c.renewal.lost.IsZero() {
+func (r *renewal) retry(now time.Time) {
+	pause := renewPauses[min(r.tries, len(renewPauses)-1)]
+	if r.lost.IsZero() {
 		pause = max(pause, calmRetry)
 	}
-	c.alarms[alarmRenew].at = now.Add(pause)
+	r.alarms[alarmRenew].at = now.Add(pause)
 }
 
 // fromHeir handles an event of a session that is not in its place yet.
-func (c *Call) fromHeir(event []byte) {
+func (r *renewal) fromHeir(event []byte) {
 	if handoff.TooDeep(event) || !gjson.ValidBytes(event) {
 		return
 	}
 	switch events.PeekType(event) {
 	case events.TypeSessionCreated:
-		c.renewal.begun = bytes.Clone(event)
-		c.seek(time.Now())
+		r.begun = bytes.Clone(event)
+		r.seek(time.Now())
 	case events.TypeError:
-		c.swallow("the voice model refuses another session", gjson.GetBytes(event, "error"))
-		c.disown(time.Now())
+		r.swallow("the voice model refuses another session", gjson.GetBytes(event, "error"))
+		r.disown(time.Now())
 	}
 }
 
 // renew puts the session that has begun in the place of the one there was, and gives it what that knew.
-func (c *Call) renew(now time.Time) {
-	r, planned := &c.renewal, c.renewal.lost.IsZero()
+func (r *renewal) renew(now time.Time) {
+	planned := r.lost.IsZero()
 	if planned {
-		c.dismiss()
+		r.dismiss()
 	}
-	c.legs.model.leg = r.heir
+	r.legs.model.leg = r.heir
 	clear(r.given)
 	r.refused = nil
 	session := gjson.GetBytes(r.begun, "session")
-	for _, update := range c.mask.Renew(r.begun) {
-		c.legs.toModel(update)
+	for _, update := range r.mask.Renew(r.begun) {
+		r.legs.toModel(update)
 	}
-	c.session.awaitAnswer()
-	line := "sb_" + strconv.Itoa(c.counts.renewals) + "_earlier"
+	r.session.awaitAnswer()
+	line := "sb_" + strconv.Itoa(r.counts.renewals) + "_earlier"
 	for _, it := range r.recall.Items(line) {
 		if it.Ours {
-			c.mask.Hide(it.ID)
+			r.mask.Hide(it.ID)
 		}
-		id := c.ids.Next()
+		id := r.ids.Next()
 		r.given[id], r.told[it.ID] = it.ID, true
-		c.mask.Again(it.ID)
-		c.legs.toModel(events.Encode(events.Object{"type": events.TypeItemCreate, "event_id": id,
+		r.mask.Again(it.ID)
+		r.legs.toModel(events.Encode(events.Object{"type": events.TypeItemCreate, "event_id": id,
 			"item": json.RawMessage(it.JSON)}))
 	}
-	c.saying.lostAsks()
+	r.saying.lostAsks()
 	for _, event := range r.recall.Unanswered() {
-		c.legs.toModel(event)
+		r.legs.toModel(event)
 	}
-	c.hearing.soundAgain()
+	r.hearing.soundAgain()
 	took := time.Duration(0)
 	if !planned {
 		took = now.Sub(r.lost)
 	}
-	c.counts.renewals++
-	c.log().Info("voice model's session renewed", zap.Bool("planned", planned), zap.Duration("took", took))
-	if c.legs.tells {
-		c.legs.toLeg(events.Encode(events.Object{"type": events.TypeRenewed, "event_id": c.ids.Next(),
+	r.counts.renewals++
+	r.log().Info("voice model's session renewed", zap.Bool("planned", planned), zap.Duration("took", took))
+	if r.legs.tells {
+		r.legs.toLeg(events.Encode(events.Object{"type": events.TypeRenewed, "event_id": r.ids.Next(),
 			"took_ms": took.Milliseconds()}))
 	}
 	owed := r.owed
 	r.heir, r.begun, r.fault, r.lost, r.tries, r.owed = nil, nil, nil, time.Time{}, 0, false
-	c.plan(session)
+	r.plan(session)
 	if owed {
-		id := "renewed-" + strconv.Itoa(c.counts.renewals)
-		c.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: resumed})
+		id := "renewed-" + strconv.Itoa(r.counts.renewals)
+		r.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: resumed})
 	}
-	c.saying.tell(floor.Renewed{})
+	r.saying.tell(floor.Renewed{})
 }
 
 // resumed is what the model is told whose answer was cut.
@@ -321,8 +335,7 @@ const resumed = "The connection broke for a moment while you were about to answe
 	"have called, and say nothing of the connection."
 
 // followItems follows what the heir takes of the items that it was given.
-func (c *Call) followItems(kind string, event []byte) {
-	r := &c.renewal
+func (r *renewal) followItems(kind string, event []byte) {
 	if len(r.given) == 0 || kind != events.TypeItemAdded && kind != events.TypeItemDone {
 		return
 	}
@@ -332,27 +345,25 @@ func (c *Call) followItems(kind string, event []byte) {
 			delete(r.given, id)
 		}
 	}
-	c.retell()
+	r.retell()
 }
 
 // notTaken handles an error about an item that the heir was given; false: it is about something else.
-func (c *Call) notTaken(id string, fault gjson.Result) bool {
-	r := &c.renewal
+func (r *renewal) notTaken(id string, fault gjson.Result) bool {
 	item, known := r.given[id]
 	if !known {
 		return false
 	}
 	delete(r.given, id)
-	c.swallow("item of the conversation refused by another session", fault)
-	c.mask.NotAgain(item)
+	r.swallow("item of the conversation refused by another session", fault)
+	r.mask.NotAgain(item)
 	r.refused = append(r.refused, item)
-	c.retell()
+	r.retell()
 	return true
 }
 
 // retell gives the model in words what it did not take as items, once it has answered for all.
-func (c *Call) retell() {
-	r := &c.renewal
+func (r *renewal) retell() {
 	if len(r.given) > 0 || len(r.refused) == 0 {
 		return
 	}
@@ -360,24 +371,24 @@ func (c *Call) retell() {
 	if r.refused = nil; text == "" {
 		return
 	}
-	id := "sb_" + strconv.Itoa(c.counts.renewals) + "_words"
-	c.mask.Hide(id)
-	c.legs.toModel(events.Message(c.ids.Next(), id, text))
+	id := "sb_" + strconv.Itoa(r.counts.renewals) + "_words"
+	r.mask.Hide(id)
+	r.legs.toModel(events.Message(r.ids.Next(), id, text))
 }
 
 // answersItself handles an event of the client about an item that this session of the model has as text, or not at all.
 // It returns the answer to the client; nil: the event is for the model.
-func (c *Call) answersItself(kind string, event []byte) []byte {
+func (r *renewal) answersItself(kind string, event []byte) []byte {
 	id := gjson.GetBytes(event, "item_id").String()
 	switch {
-	case kind == events.TypeItemDelete && c.renewal.recall.Forgot(id):
-		c.mask.Deleted(id)
-		return events.Encode(events.Object{"type": events.TypeItemDeleted, "event_id": c.ids.Next(), "item_id": id})
-	case kind == events.TypeItemTruncate && c.renewal.told[id]:
+	case kind == events.TypeItemDelete && r.recall.Forgot(id):
+		r.mask.Deleted(id)
+		return events.Encode(events.Object{"type": events.TypeItemDeleted, "event_id": r.ids.Next(), "item_id": id})
+	case kind == events.TypeItemTruncate && r.told[id]:
 		ms := gjson.GetBytes(event, "audio_end_ms").Int()
-		c.renewal.recall.Truncate(id, ms)
-		c.hearing.hush(kind, event)
-		return events.Encode(events.Object{"type": events.TypeItemTruncated, "event_id": c.ids.Next(), "item_id": id,
+		r.recall.Truncate(id, ms)
+		r.hearing.hush(kind, event)
+		return events.Encode(events.Object{"type": events.TypeItemTruncated, "event_id": r.ids.Next(), "item_id": id,
 			"content_index": 0, "audio_end_ms": ms})
 	}
 	return nil

@@ -44,7 +44,7 @@ func renewed(s *stage) *heirs {
 	s.t.Cleanup(cancel)
 	s.call.do(func() {
 		s.call.renewal.spawn = func(work func(context.Context)) { go work(ctx) }
-		s.call.renews(func(context.Context) (connection, *handoff.Error) {
+		s.call.renewal.enable(func(context.Context) (connection, *handoff.Error) {
 			if all.deny != nil {
 				return nil, all.deny
 			}

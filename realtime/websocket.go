@@ -89,7 +89,7 @@ func (f *Front) openWebSocket(
 	var call *Call
 	client := f.upgrade(w, r, at(id), f.log, func(client *socket) { // who reads the id may use it at once
 		call = f.admit(grant, id, hold, client, model, func(c *Call) {
-			c.renews(f.another(cmp.Or(named, query.Get("model")), r.Header))
+			c.renewal.enable(f.another(cmp.Or(named, query.Get("model")), r.Header))
 			c.legs.tells = tellsOurs(query)
 			c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
 			// A browser cannot read the answer to an upgrade.
