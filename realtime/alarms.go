@@ -78,29 +78,29 @@ func (c *Call) ring(now time.Time) {
 				c.end(c.legs.modelGone("it began no session"))
 			}
 		default:
-			c.elapsed(floor.Timer(i), a.gen, now)
+			c.hearing.elapsed(floor.Timer(i), a.gen, now)
 		}
 	}
 }
 
 // elapsed tells the floor that its timer ran out, unless the speech or response that the timer guards went on since.
-func (c *Call) elapsed(timer floor.Timer, gen int, now time.Time) {
-	f := c.saying.floor
+func (h *hearing) elapsed(timer floor.Timer, gen int, now time.Time) {
+	f := h.saying.floor
 	var seen time.Time
 	switch {
-	case timer == floor.TimerSpeech && f.Speaking() && c.hearing.attached != nil:
-		seen = c.hearing.attached.spoke.Add(longSpeech)
+	case timer == floor.TimerSpeech && f.Speaking() && h.attached != nil:
+		seen = h.attached.spoke.Add(longSpeech)
 	case timer == floor.TimerSpeech && f.Speaking():
-		seen = c.hearing.clock.at
+		seen = h.clock.at
 	case timer == floor.TimerRun && f.Active() != "":
-		seen = c.legs.model.stirred
+		seen = h.legs.model.stirred
 	}
 	if again := seen.Add(floor.Delay[timer]); again.After(now) {
-		c.alarms[timer].at = again
+		h.alarms[timer].at = again
 		return
 	}
 	if timer == floor.TimerRun {
-		c.hearing.overhear(now, c.hearing.playback.abandon(now, f.Active()))
+		h.overhear(now, h.playback.abandon(now, f.Active()))
 	}
-	c.saying.tell(floor.Elapsed{Timer: timer, Gen: gen})
+	h.saying.tell(floor.Elapsed{Timer: timer, Gen: gen})
 }

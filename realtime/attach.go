@@ -170,7 +170,7 @@ func (f *Front) stay(
 		began := time.Now()
 		// How the call ended was logged by the call.
 		_ = f.serve(ctx, c, p, model, pass)
-		if in = in || c.mask.Begun(); !in || !c.wasLost() {
+		if in = in || c.mask.Begun(); !in || !c.legs.wasLost() {
 			remembered(c)
 			return
 		}
@@ -357,10 +357,10 @@ func (c *Call) vigil(ctx context.Context) {
 	})
 }
 
-// wasLost reports, once the call has ended, whether its socket was lost, and the provider's call may go on.
-func (c *Call) wasLost() bool {
-	e, knows := c.legs.model.leg.(ender)
-	return c.cause != nil && c.cause.Code == handoff.CodeVoiceGone && knows && e.Vanished()
+// wasLost reports, once the call has ended, whether the model's socket was lost, and the provider's call may go on.
+func (l *legs) wasLost() bool {
+	e, knows := l.model.leg.(ender)
+	return l.cause != nil && l.cause.Code == handoff.CodeVoiceGone && knows && e.Vanished()
 }
 
 // leftOpen is what the next socket of a lost call begins with.

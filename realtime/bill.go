@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
@@ -151,19 +150,12 @@ func (c *Call) part(why *handoff.Error, words string) {
 }
 
 // buysNoMore cancels a response that begins although the money is used up.
-func (c *Call) buysNoMore(id string) {
-	if c.parting.why == nil || c.parting.ask != "" && c.saying.floor.AskOf(id) == c.parting.ask {
+func (h *hearing) buysNoMore(id string) {
+	if h.parting.why == nil || h.parting.ask != "" && h.saying.floor.AskOf(id) == h.parting.ask {
 		return
 	}
-	c.hearing.mute(id)
-	c.legs.toModel(events.Cancel(c.ids.Next(), id))
-}
-
-// charge puts what a response used on the bill.
-func (c *Call) charge(response gjson.Result) {
-	if c.pass != nil {
-		c.pass.charge(c.model, c.id, []byte(response.Get("usage").Raw))
-	}
+	h.mute(id)
+	h.legs.toModel(events.Cancel(h.ids.Next(), id))
 }
 
 // used is what all calls used since the process began. Its methods may be used from any goroutine.

@@ -33,10 +33,10 @@ const (
 // A Call is one live voice call. It implements [handoff.Voice].
 //
 // Its state has five owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
-// hears and says), session (how the client's session begins and is set) and renewal (how the call goes on when the
-// model's session ends). Each uses those before it. All are guarded by mu, which is never held while anybody waits. An
-// event is handled where it was read, and an utterance where it was said, with [Call.do]; the loop handles what comes
-// from neither. What needs all owners is a method of the call.
+// hears and says), session (how the client's session begins, is set, and goes on when the client comes back) and
+// renewal (how the call goes on when the model's session ends). Each uses those before it. All are guarded by mu, which
+// is never held while anybody waits. An event is handled where it was read, and an utterance where it was said, with
+// [Call.do]; the loop handles what comes from neither. What needs all owners is a method of the call.
 type Call struct {
 	core                        // Guarded by mu; run's alone once the call has ended
 	made    time.Time           // Set once
@@ -211,7 +211,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 		if c.noted != nil {
 			c.noted()
 		}
-		c.leaveClient()
+		c.legs.leaveClient()
 	})
 	if heir := c.renewal.heir; heir != nil {
 		closing.Go(func() { heir.Close(nil) })
@@ -227,18 +227,18 @@ func (c *Call) run(ctx context.Context, r Router) error {
 }
 
 // sum logs how the call ended. It is not part of run, whose stack would hold the fields for as long as the call.
-func (c *Call) sum(took time.Duration) {
+func (k *core) sum(took time.Duration) {
 	code := ""
-	if c.cause != nil {
-		code = string(c.cause.Code)
+	if k.cause != nil {
+		code = string(k.cause.Code)
 	}
-	c.log().Info("call ended", zap.Duration("took", took), zap.String("code", code),
-		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard),
-		zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable),
-		zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable),
-		zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds),
-		zap.Int("rejoins", c.counts.rejoins), zap.Int("renewals", c.counts.renewals))
+	k.log().Info("call ended", zap.Duration("took", took), zap.String("code", code),
+		zap.Int("requests", k.counts.requests), zap.Int("asks", k.counts.asks), zap.Int("leaked", k.counts.leaked),
+		zap.Int("hints_dropped", k.counts.hints), zap.Int("unheard", k.counts.unheard),
+		zap.Int("unsure", k.counts.unsure), zap.Int("unanswerable", k.counts.unanswerable),
+		zap.Int("swallowed", k.counts.swallowed), zap.Int("unreadable", k.counts.unreadable),
+		zap.Int("refused", k.counts.refused), zap.Int("made", k.counts.made), zap.Int("holds", k.counts.holds),
+		zap.Int("rejoins", k.counts.rejoins), zap.Int("renewals", k.counts.renewals))
 }
 
 // takeFrom handles the events of a leg, as long as the call has it.
@@ -419,13 +419,13 @@ func (c *Call) leaveModel() {
 }
 
 // leaveClient tells the client why the call has ended, and closes its leg.
-func (c *Call) leaveClient() {
-	if c.cause != nil && c.cause.Code != handoff.CodeSlowClient {
-		c.legs.client.Send(events.Error(c.ids.Next(), events.Fault{
-			Kind: "server_error", Code: string(c.cause.Code), Message: c.cause.Spoken(),
+func (l *legs) leaveClient() {
+	if l.cause != nil && l.cause.Code != handoff.CodeSlowClient {
+		l.client.Send(events.Error(l.ids.Next(), events.Fault{
+			Kind: "server_error", Code: string(l.cause.Code), Message: l.cause.Spoken(),
 		}))
 	}
-	c.legs.client.Close(c.cause)
+	l.client.Close(l.cause)
 }
 
 // handOver gives the router what it has not taken yet, and the end of the call.

@@ -111,7 +111,7 @@ func (c *Call) fromLeg(kind string, event []byte) {
 		c.session.opens(event)
 	case events.TypeOpened:
 		c.legs.opened = true
-		c.back()
+		c.session.clientBack()
 		c.session.ready()
 	}
 }

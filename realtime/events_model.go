@@ -54,9 +54,9 @@ func (c *Call) fromModel(event []byte) {
 }
 
 // unreadable drops an event of the model. The log names the first; the end of the call says how many there were.
-func (c *Call) unreadable(why string, event []byte) {
-	if c.counts.unreadable++; c.counts.unreadable == 1 {
-		c.log().Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
+func (k *core) unreadable(why string, event []byte) {
+	if k.counts.unreadable++; k.counts.unreadable == 1 {
+		k.log().Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		if h.began(r, aside); !aside {
 			s.began(r.Get("id").String(), tag)
 		}
-		c.buysNoMore(r.Get("id").String())
+		h.buysNoMore(r.Get("id").String())
 	case events.TypeDone:
 		c.finished(gjson.GetBytes(event, "response"))
 	case events.TypeOutputAdded:
@@ -184,7 +184,9 @@ func responseOf(event []byte) string { return gjson.GetBytes(event, "response_id
 func (c *Call) finished(r gjson.Result) {
 	h, tag, id, status := &c.hearing, events.TagOf(r), r.Get("id").String(), r.Get("status").String()
 	now := time.Now()
-	c.charge(r)
+	if c.pass != nil {
+		c.pass.charge(c.model, c.id, []byte(r.Get("usage").Raw))
+	}
 	h.playback.complete(id)
 	h.overhear(now, h.playback.drain(now)) // first: it may have been heard before it is done
 	defer h.playback.done(id)

@@ -54,7 +54,7 @@ func playHeld(t *testing.T, fn func(*stage, *fleeting)) {
 func (s *stage) rejoin() *fleeting {
 	s.t.Helper()
 	again := newFleeting()
-	s.call.do(func() { s.call.rejoin(again) })
+	s.call.do(func() { s.call.session.replaceClient(again) })
 	s.client, s.on = again.wire, again
 	synctest.Wait()
 	return again
@@ -306,7 +306,7 @@ func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 			s.fromModel(updated)
 		}
 		again := newFleeting()
-		s.call.do(func() { s.call.rejoin(browser{fleeting: again, performing: performing{again.wire}}) })
+		s.call.do(func() { s.call.session.replaceClient(browser{fleeting: again, performing: performing{again.wire}}) })
 		s.client, s.on = again.wire, browser{fleeting: again, performing: performing{again.wire}}
 		s.fromClient(opened)
 		if s.wait(time.Minute); s.over() || s.call.legs.held.Load() {

@@ -64,7 +64,7 @@ func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 		if c.legs.shown == "" {
 			return
 		}
-		old := c.rejoin(l)
+		old := c.session.replaceClient(l)
 		parting.Go(func() { old.Close(nil) })
 		placed = true
 	})
@@ -78,16 +78,16 @@ func (c *Call) departed(l leg) {
 		c.renewal.modelLeft("")
 	case c.legs.client != l: // another one took its place
 	case c.legs.vanished():
-		c.wait()
+		c.session.clientVanished()
 	default:
 		c.end(c.legs.clientGone(nil))
 	}
 }
 
-// wait lets the call go on without its client. Nothing of what was not heard to its end counts as heard, and what the
-// caller was saying is thrown away: its end is lost.
-func (c *Call) wait() {
-	now, l, h := time.Now(), &c.legs, &c.hearing
+// clientVanished lets the call go on without its client. Nothing of what was not heard to its end counts as heard, and
+// what the caller was saying is thrown away: its end is lost.
+func (s *session) clientVanished() {
+	now, l, h := time.Now(), s.legs, s.hearing
 	l.client = nobody{}
 	if l.opened = false; l.away() { // one that rejoined went before it could be reached
 		l.witness = nobody{}
@@ -95,13 +95,13 @@ func (c *Call) wait() {
 	}
 	l.left = now
 	l.held.Store(true)
-	c.counts.holds++
-	c.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
-	c.alarms[alarmHold].at = now.Add(l.hold)
+	s.counts.holds++
+	s.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
+	s.alarms[alarmHold].at = now.Add(l.hold)
 	h.goesOn()
-	spoke := c.saying.floor.Speaking() || !h.speeches.appended.IsZero()
-	c.saying.tell(floor.Away{On: true}) // first: nothing is asked for any more
-	if id := c.saying.floor.Active(); id != "" {
+	spoke := s.saying.floor.Speaking() || !h.speeches.appended.IsZero()
+	s.saying.tell(floor.Away{On: true}) // first: nothing is asked for any more
+	if id := s.saying.floor.Active(); id != "" {
 		h.lose(id)
 	}
 	h.overhear(now, h.playback.lose(now))
@@ -111,25 +111,25 @@ func (c *Call) wait() {
 	l.witness = nobody{}
 	if spoke {
 		h.speeches.appended = time.Time{}
-		l.toModel(events.Encode(events.Object{"type": events.TypeInputClear, "event_id": c.ids.Next()}))
+		l.toModel(events.Encode(events.Object{"type": events.TypeInputClear, "event_id": s.ids.Next()}))
 	}
 }
 
-// rejoin gives the call a client's leg in place of the one that it has or waits for, which is returned: a client
+// replaceClient gives the call a client's leg in place of the one that it has or waits for, which is returned: a client
 // notices before we do that its connection is lost. The leg begins with the session as the client knows it.
-func (c *Call) rejoin(l leg) (old leg) {
-	if old = c.legs.client; !c.legs.away() {
-		c.wait()
+func (s *session) replaceClient(l leg) (old leg) {
+	if old = s.legs.client; !s.legs.away() {
+		s.clientVanished()
 	}
-	c.legs.client = l
-	c.legs.witness, _ = l.(witness)
-	if c.legs.performs {
-		known := json.RawMessage(cmp.Or(c.mask.Known(), "{}"))
-		c.legs.toLeg(events.Encode(events.Object{"type": events.TypeMade, "session": known}))
+	s.legs.client = l
+	s.legs.witness, _ = l.(witness)
+	if s.legs.performs {
+		known := json.RawMessage(cmp.Or(s.mask.Known(), "{}"))
+		s.legs.toLeg(events.Encode(events.Object{"type": events.TypeMade, "session": known}))
 	}
-	c.legs.toLeg(c.legs.created())
-	if !c.legs.performs { // a browser is there when it can be reached
-		c.back()
+	s.legs.toLeg(s.legs.created())
+	if !s.legs.performs { // a browser is there when it can be reached
+		s.clientBack()
 	}
 	return old
 }
@@ -145,24 +145,24 @@ func (c *Call) giveWay() bool {
 	return !back
 }
 
-// back ends the wait: the client can be reached again.
-func (c *Call) back() {
-	l := &c.legs
+// clientBack ends the wait: the client can be reached again.
+func (s *session) clientBack() {
+	l := s.legs
 	if !l.away() {
 		return
 	}
 	gone := time.Since(l.left)
-	l.left, c.alarms[alarmHold].at = time.Time{}, time.Time{}
+	l.left, s.alarms[alarmHold].at = time.Time{}, time.Time{}
 	l.held.Store(false)
-	c.counts.rejoins++
-	c.log().Info("client is back", zap.Duration("took", gone))
-	c.saying.say(handoff.Utterance{
-		ID: "back-" + strconv.Itoa(c.counts.rejoins),
+	s.counts.rejoins++
+	s.log().Info("client is back", zap.Duration("took", gone))
+	s.saying.say(handoff.Utterance{
+		ID: "back-" + strconv.Itoa(s.counts.rejoins),
 		Text: "The caller's connection was lost for " + strconv.Itoa(1+int(gone.Seconds())) + " s; they are back. " +
 			"They heard nothing meanwhile, and may have missed the end of what you said before: say that again if it " +
 			"matters. Say nothing of the connection unless asked.",
 	})
-	c.saying.tell(floor.Away{})
+	s.saying.tell(floor.Away{})
 }
 
 // overAlready is the error of a call that ended while somebody came back to it.

@@ -25,7 +25,8 @@ const (
 	maxFaultSaid = 500
 )
 
-// session is how the client's session begins, and how its updates are answered.
+// session is how the client's session begins, how its updates are answered, and how it goes on when the client vanishes
+// and comes back (rejoin.go).
 type session struct {
 	*core
 	legs    *legs

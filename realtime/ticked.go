@@ -20,14 +20,14 @@ type ticked struct {
 }
 
 // keepTicks begins the tick log. It is called before the call begins.
-func (c *Call) keepTicks() {
-	c.ticked = &ticked{
+func (k *core) keepTicks() {
+	k.ticked = &ticked{
 		log:       ticks.New(time.Now()),
 		asks:      map[string]string{},
 		responses: map[string]string{},
 		tells:     map[string]string{},
 	}
-	c.alarms[alarmTick].at = time.Now().Add(ticks.Every)
+	k.alarms[alarmTick].at = time.Now().Add(ticks.Every)
 }
 
 // tick adds how the call stands, and comes back.
