@@ -21,9 +21,6 @@ import (
 // callIDs are those of providers: OpenAI's begin with rtc_, others have UUIDs.
 var callIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-// redials are the pauses before a lost sideband is dialled again; after the last the call is left.
-var redials = []time.Duration{250 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
-
 // steady is how long a sideband must have lived for the next loss of one to be the first again.
 const steady = time.Minute
 
@@ -110,7 +107,7 @@ func (f *Front) serveAttached(
 	dialing, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(staying, cancel)()
-	model, fault := f.join(dialing, id, header)
+	model, fault := f.provider.join(dialing, id, header)
 	left := func() bool { return staying.Err() != nil && ctx.Err() == nil }
 	if fault != nil && left() {
 		fault = handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")
@@ -148,7 +145,7 @@ func (f *Front) stay(
 		p := newPeer()
 		c := f.admit(grant, id, 0, p, model, func(c *Call) {
 			state.there = func(ctx context.Context) *handoff.Error {
-				l, fault := f.join(ctx, id, header)
+				l, fault := f.provider.join(ctx, id, header)
 				if fault == nil {
 					l.Abandon()
 				}
@@ -180,7 +177,7 @@ func (f *Front) stay(
 		if c.mask.Begun() {
 			state = c.leftOpen()
 		}
-		if model, tries = f.rejoin(staying, id, header, tries); model == nil {
+		if model, tries = f.provider.rejoin(staying, id, header, tries); model == nil {
 			remembered(c)
 		}
 	}
@@ -195,52 +192,12 @@ func (f *Front) ServeCarried(ctx context.Context, grant handoff.Grant, id string
 	}
 	defer pass.leave()
 	header := http.Header{}
-	model, fault := f.join(ctx, id, header)
+	model, fault := f.provider.join(ctx, id, header)
 	if fault != nil {
 		return fault
 	}
 	f.stay(ctx, ctx, grant, id, header, model, pass, &attached{ours: true, lowers: true}, nil)
 	return nil
-}
-
-// rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.
-func (f *Front) rejoin(ctx context.Context, id string, header http.Header, tries int) (connection, int) {
-	for ; tries < len(redials); tries++ {
-		select {
-		case <-time.After(redials[tries]):
-		case <-ctx.Done():
-			return nil, tries
-		}
-		model, fault := f.join(ctx, id, header)
-		if fault == nil {
-			return model, tries + 1
-		}
-		if fault.Code == handoff.CodeNotFound {
-			return nil, tries // it was the end of the call
-		}
-		f.log.Warn("lost call of the voice model's server not joined again",
-			zap.String("call", id), zap.String("code", string(fault.Code)))
-	}
-	return nil, tries
-}
-
-// join opens a sideband: a second socket on the session of a call. OpenAI and Inworld have it at the address of the
-// model with ?call_id= in place of ?model=, with the project's own key, and answer 404 to a call that is not there.
-func (f *Front) join(ctx context.Context, id string, header http.Header) (connection, *handoff.Error) {
-	query := f.without("model")
-	query.Set("call_id", id)
-	conn, response, err := f.dial(ctx, query, header)
-	if err == nil {
-		return conn, nil
-	}
-	if ctx.Err() != nil {
-		return nil, handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
-	}
-	fault := f.unreachable(response, err, "")
-	if fault.Code == handoff.CodeVoiceModel {
-		fault = &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call at " + f.model.Host, Param: "call_id"}
-	}
-	return nil, fault
 }
 
 // A peer is the client's leg of a call whose caller the provider carries: what is for the client reaches it there.

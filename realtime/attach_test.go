@@ -20,8 +20,8 @@ import (
 	"switchboard/realtime/simulator"
 )
 
-// A provider is the simulator with a call that goes straight to it, and a front beside that.
-type provider struct {
+// A fakeProvider is the simulator with a call that goes straight to it, and a front beside that.
+type fakeProvider struct {
 	t      *testing.T
 	model  string        // the address that fronts dial
 	grant  handoff.Grant // of who attaches
@@ -44,9 +44,9 @@ const transcribes = `{"type":"session.update","session":{"type":"realtime","outp
 	`"audio":{"input":{"transcription":{"model":"w"}}}}}`
 
 // provide begins a call of the product, whose client has a tool of its own.
-func provide(t *testing.T, script *simulator.Script, router *listener, more ...func(*Config)) *provider {
+func provide(t *testing.T, script *simulator.Script, router *listener, more ...func(*Config)) *fakeProvider {
 	rtctest.NoLeaks(t)
-	p := &provider{t: t, grant: someone}
+	p := &fakeProvider{t: t, grant: someone}
 	model, between := simulates(t, simulator.Config{Script: script, Hurry: 20}), listenLocal(t)
 	p.model = "ws://" + between.Addr().String() + "/v1/realtime?model=x"
 	cfg := Config{ModelURL: p.model, Router: router, Tools: ours}
@@ -78,7 +78,7 @@ func provide(t *testing.T, script *simulator.Script, router *listener, more ...f
 }
 
 // relay carries what the front dials to the simulator.
-func (p *provider) relay(from net.Listener, to string, all *sync.WaitGroup) {
+func (p *fakeProvider) relay(from net.Listener, to string, all *sync.WaitGroup) {
 	for {
 		in, err := from.Accept()
 		if err != nil {
@@ -102,7 +102,7 @@ func (p *provider) relay(from net.Listener, to string, all *sync.WaitGroup) {
 }
 
 // cut ends all connections between the front and the simulator without a word.
-func (p *provider) cut() {
+func (p *fakeProvider) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.cuts {
@@ -112,7 +112,7 @@ func (p *provider) cut() {
 }
 
 // attach asks the front to join a call.
-func (p *provider) attach(id string) (status int, body string) {
+func (p *fakeProvider) attach(id string) (status int, body string) {
 	p.t.Helper()
 	answer, err := http.Post(p.edge, "", strings.NewReader(id))
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *provider) attach(id string) (status int, body string) {
 }
 
 // tools waits until the session of the product has these tools, and returns what came meanwhile.
-func (p *provider) tools(names ...string) {
+func (p *fakeProvider) tools(names ...string) {
 	p.t.Helper()
 	_ = p.caller.SetReadDeadline(time.Now().Add(patience))
 	for {
@@ -153,7 +153,7 @@ func (p *provider) tools(names ...string) {
 }
 
 // until reads events of the product's client up to the end of a response with this text.
-func (p *provider) until(text string) (all []string) {
+func (p *fakeProvider) until(text string) (all []string) {
 	p.t.Helper()
 	_ = p.caller.SetReadDeadline(time.Now().Add(patience))
 	for {
@@ -169,7 +169,7 @@ func (p *provider) until(text string) (all []string) {
 	}
 }
 
-func (p *provider) open() int {
+func (p *fakeProvider) open() int {
 	return len(p.front.Calls(someone))
 }
 
@@ -403,7 +403,7 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 	}))
 	defer far.Close()
 	front := runs(t, Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime", Router: &listener{}})
-	front.reach = time.Hour // only leaving ends the dial
+	front.provider.reach = time.Hour // only leaving ends the dial
 	w, answered := httptest.NewRecorder(), make(chan struct{})
 	go func() {
 		defer close(answered)

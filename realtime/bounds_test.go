@@ -118,10 +118,10 @@ func TestFrameOverTheLimitBesideAClient(t *testing.T) {
 func TestModelThatHangs(t *testing.T) {
 	rtctest.NoLeaks(t)
 	front := runs(t, Config{ModelURL: "ws://" + listenLocal(t).Addr().String(), Router: &listener{}})
-	front.reach = 50 * time.Millisecond
+	front.provider.reach = 50 * time.Millisecond
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	_, fault := front.dialModel(r.Context(), "", r.Header)
+	_, fault := front.provider.dialModel(r.Context(), "", r.Header)
 	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable {
 		t.Errorf("%v, %d", fault, w.Code)
 	}

@@ -1,13 +1,27 @@
 package realtime
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"maps"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/mask"
+	"switchboard/realtime/rtc"
 )
 
 // Carried keeps which calls the provider carries for us, for the next life of Switchboard: a call costs until it is
@@ -24,17 +38,32 @@ const (
 	carriedWithin = 2 * time.Second
 	// carriedAgain is how long after a failure it is used again.
 	carriedAgain = time.Second
+	// hangupLimit bounds telling the provider that a call is over.
+	hangupLimit = 2 * time.Second
 )
 
-// carried are the calls that the provider may carry for us. Safe by itself.
+// releases are the pauses before a call is hung up at the provider, and tried again.
+var releases = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
+
+// carried are the calls that the provider may carry for us: they are begun there, and hung up. Safe by itself.
 type carried struct {
-	changed chan struct{} // holds a token when ids have changed
+	provider *provider                                           // Set once
+	store    Carried                                             // Set once; nil: nothing is kept
+	tools    func(handoff.Grant) ([]handoff.Tool, handoff.Guide) // Set once
+	effort   string                                              // Set once
+	log      *zap.Logger                                         // Set once
+	changed  chan struct{}                                       // holds a token when ids have changed
 
 	mu  sync.Mutex
 	ids map[string]bool // Guarded by mu
 }
 
-func newCarried() *carried { return &carried{changed: make(chan struct{}, 1), ids: map[string]bool{}} }
+func newCarried(c Config, p *provider) *carried {
+	return &carried{
+		provider: p, store: c.Carried, tools: c.Tools, effort: c.Effort, log: c.Log,
+		changed: make(chan struct{}, 1), ids: map[string]bool{},
+	}
+}
 
 // set notes that the provider carries a call, or does not.
 func (c *carried) set(id string, on bool) {
@@ -55,51 +84,160 @@ func (c *carried) all() []string {
 	return slices.Sorted(maps.Keys(c.ids))
 }
 
-// keepCarried hangs up what the life before left at the provider, and keeps what this one has there, until ctx ends.
-// What is in the store is not replaced before it was read. A client of such a call that is still there begins another.
-func (f *Front) keepCarried(ctx context.Context) {
+// codeNoCalls is the code, for us alone, of a provider that has no calls of WebRTC, or none with this session.
+const codeNoCalls handoff.Code = "no_calls"
+
+// noCalls is what such a provider answers.
+var noCalls = []int{
+	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
+	http.StatusUnprocessableEntity, http.StatusNotImplemented,
+}
+
+// begin has the provider answer an offer. The session begins with our tools: what the caller says before we have joined
+// finds them there. Errors are those of [provider.dialModel], and codeNoCalls.
+func (c *carried) begin(
+	ctx context.Context, grant handoff.Grant, offer rtcOffer, header http.Header,
+) (id, answer string, fault *handoff.Error) {
+	tools, guide := c.tools(grant)
+	model := c.provider.modelNamed(offer.model)
+	session := mask.Begin([]byte(gjson.GetBytes(offer.Session, "session").Raw), tools, guide, c.effort)
+	if model != "" {
+		session = events.Set(session, "model", events.Quote(model))
+	}
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for _, part := range []struct{ name, kind, text string }{
+		{"sdp", "application/sdp", offer.SDP}, {"session", "application/json", string(session)},
+	} {
+		to, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {`form-data; name="` + part.name + `"`}, "Content-Type": {part.kind},
+		})
+		if err == nil {
+			_, err = io.WriteString(to, part.text)
+		}
+		if err != nil {
+			return "", "", handoff.AsError(err) // a buffer takes everything
+		}
+	}
+	_ = form.Close() // likewise
+	ctx, cancel := context.WithTimeout(ctx, c.provider.reach)
+	defer cancel()
+	response, err := c.provider.post(ctx, "", form.FormDataContentType(), &body, header)
+	c.provider.counts.dialled(err == nil && response.StatusCode == http.StatusCreated)
+	if err != nil {
+		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, c.provider.address.Host, err.Error())
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode/100 != 2 {
+		fault = c.provider.declined(response, model)
+		if slices.Contains(noCalls, response.StatusCode) {
+			fault.Code = codeNoCalls
+		}
+		return "", "", fault
+	}
+	id = path.Base(response.Header.Get("Location"))
+	sdp, err := io.ReadAll(io.LimitReader(response.Body, rtc.MaxSDP))
+	if err != nil || !callIDs.MatchString(id) || !bytes.HasPrefix(sdp, []byte("v=0")) {
+		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, c.provider.address.Host,
+			"its answer to the offer has no SDP, or no id of the call")
+	}
+	c.set(id, true)
+	if ctx.Err() != nil { // whoever offered has gone
+		c.release(ctx, id)
+		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
+	}
+	return id, string(sdp), nil
+}
+
+// release hangs a call up at the provider, which may know already that it is over: a socket tells that it ended, not
+// that the call did. What fails is tried again until ctx ends, since the call costs as long as it goes on.
+func (c *carried) release(ctx context.Context, id string) {
+	for _, pause := range releases {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			if pause > 0 {
+				return
+			}
+		}
+		why := c.hangUp(id)
+		if why == nil {
+			c.set(id, false)
+			return
+		}
+		c.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(why))
+	}
+}
+
+// hangUp asks the provider once to end a call. One that has ended is no error.
+func (c *carried) hangUp(id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), hangupLimit)
+	defer cancel()
+	response, err := c.provider.post(ctx, "/"+id+"/hangup", "application/json", strings.NewReader("{}"), nil)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode/100 != 2 && response.StatusCode != http.StatusNotFound {
+		return errors.New("it answered " + response.Status)
+	}
+	return nil
+}
+
+// part hangs a call of ours up, unless another instance is to go on in it.
+func (c *carried) part(ctx context.Context, id string, l *lasting) {
+	if l.hasMoved() {
+		c.set(id, false)
+		return
+	}
+	c.release(ctx, id)
+}
+
+// keep hangs up what the life before left at the provider, and keeps what this one has there, until ctx ends. What is
+// in the store is not replaced before it was read. A client of such a call that is still there begins another.
+func (c *carried) keep(ctx context.Context) {
 	var releasing sync.WaitGroup
-	keep := func(ctx context.Context) error {
+	write := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, carriedWithin)
 		defer cancel()
-		return f.config.Carried.Keep(ctx, f.carried.all())
+		return c.store.Keep(ctx, c.all())
 	}
 	for read := false; ; {
 		var err error
 		if !read {
 			var left []string
-			if left, err = f.leftThere(ctx); err == nil {
+			if left, err = c.left(ctx); err == nil {
 				read = true
 			}
 			for _, id := range left {
-				f.carried.set(id, true)
-				releasing.Go(func() { f.release(ctx, id) })
+				c.set(id, true)
+				releasing.Go(func() { c.release(ctx, id) })
 			}
 		}
 		if err == nil {
-			err = keep(ctx)
+			err = write(ctx)
 		}
 		again := (<-chan time.Time)(nil)
 		if err != nil && ctx.Err() == nil {
-			f.log.Warn("not kept which calls the voice model's server carries", zap.Error(err))
+			c.log.Warn("not kept which calls the voice model's server carries", zap.Error(err))
 			again = time.After(carriedAgain)
 		}
 		select {
-		case <-f.carried.changed:
+		case <-c.changed:
 		case <-again:
 		case <-ctx.Done():
 			releasing.Wait()
 			if read {
-				_ = keep(context.WithoutCancel(ctx)) // what is kept in vain is hung up in vain
+				_ = write(context.WithoutCancel(ctx)) // what is kept in vain is hung up in vain
 			}
 			return
 		}
 	}
 }
 
-// leftThere returns the calls that the life before left at the provider.
-func (f *Front) leftThere(ctx context.Context) ([]string, error) {
+// left returns the calls that the life before left at the provider.
+func (c *carried) left(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, carriedWithin)
 	defer cancel()
-	return f.config.Carried.Left(ctx)
+	return c.store.Left(ctx)
 }

@@ -1,35 +1,21 @@
 package realtime
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
-	"net/url"
-	"path"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
-	"switchboard/realtime/mask"
-	"switchboard/realtime/rtc"
 )
 
 const (
 	// MediaHeader says in the answer to an offer that the sound does not go through Switchboard: "direct".
 	MediaHeader = "Switchboard-Media"
 	mediaDirect = "direct"
-	// hangupLimit bounds telling the provider that a call is over.
-	hangupLimit = 2 * time.Second
 	// saidLimit bounds how long it is waited for that the model has what was typed.
 	saidLimit = 5 * time.Second
 	// maxTyped bounds the items that are known to be the caller's, for as long as it takes that the model shows them.
@@ -38,9 +24,6 @@ const (
 
 // itemIDs are those of the API: at most 32 characters.
 var itemIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
-
-// releases are the pauses before a call is hung up at the provider, and tried again.
-var releases = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
 
 // joins are the pauses before a call that the provider has just begun is joined, and tried again: it may not be known
 // everywhere at once.
@@ -68,7 +51,7 @@ func (f *Front) serveDirect(
 	dialing, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(staying, cancel)()
-	id, answer, fault := f.begin(dialing, grant, offer, header)
+	id, answer, fault := f.carried.begin(dialing, grant, offer, header)
 	if fault != nil && fault.Code == codeNoCalls {
 		pass.leave()
 		f.log.Warn("the voice model's server carries no calls: their sound goes through here", zap.String("detail", fault.Detail))
@@ -80,7 +63,7 @@ func (f *Front) serveDirect(
 		return fault
 	}
 	lasts := f.lasting(grant, id)
-	defer f.part(ctx, id, lasts)
+	defer f.carried.part(ctx, id, lasts)
 	if !f.attach(id, attachment{
 		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), lasts: lasts,
 	}) {
@@ -102,7 +85,7 @@ func (f *Front) serveDirect(
 		case <-staying.Done():
 			return nil
 		}
-		model, fault := f.join(staying, id, header)
+		model, fault := f.provider.join(staying, id, header)
 		if fault == nil {
 			f.stay(ctx, staying, grant, id, header, model, pass,
 				&attached{ours: true, lowers: offer.lowers, lasts: lasts}, nil)
@@ -144,130 +127,6 @@ func (f *Front) serveInstead(
 	case <-ended.Done():
 	}
 	return f.serveDirect(ctx, w, r, grant, offer, answered)
-}
-
-// codeNoCalls is the code, for us alone, of a provider that has no calls of WebRTC, or none with this session.
-const codeNoCalls handoff.Code = "no_calls"
-
-// noCalls is what such a provider answers.
-var noCalls = []int{
-	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
-	http.StatusUnprocessableEntity, http.StatusNotImplemented,
-}
-
-// begin has the provider answer an offer. The session begins with our tools: what the caller says before we have joined
-// finds them there. Errors are those of [Front.dialModel], and codeNoCalls.
-func (f *Front) begin(
-	ctx context.Context, grant handoff.Grant, offer rtcOffer, header http.Header,
-) (id, answer string, fault *handoff.Error) {
-	tools, guide := f.config.Tools(grant)
-	model := f.modelNamed(offer.model)
-	session := mask.Begin([]byte(gjson.GetBytes(offer.Session, "session").Raw), tools, guide, f.config.Effort)
-	if model != "" {
-		session = events.Set(session, "model", events.Quote(model))
-	}
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for _, part := range []struct{ name, kind, text string }{
-		{"sdp", "application/sdp", offer.SDP}, {"session", "application/json", string(session)},
-	} {
-		to, err := form.CreatePart(textproto.MIMEHeader{
-			"Content-Disposition": {`form-data; name="` + part.name + `"`}, "Content-Type": {part.kind},
-		})
-		if err == nil {
-			_, err = io.WriteString(to, part.text)
-		}
-		if err != nil {
-			return "", "", handoff.AsError(err) // a buffer takes everything
-		}
-	}
-	_ = form.Close() // likewise
-	ctx, cancel := context.WithTimeout(ctx, f.reach)
-	defer cancel()
-	response, err := f.post(ctx, "", form.FormDataContentType(), &body, header)
-	f.counts.dialled(err == nil && response.StatusCode == http.StatusCreated)
-	if err != nil {
-		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, err.Error())
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode/100 != 2 {
-		fault = f.declined(response, model)
-		if slices.Contains(noCalls, response.StatusCode) {
-			fault.Code = codeNoCalls
-		}
-		return "", "", fault
-	}
-	id = path.Base(response.Header.Get("Location"))
-	sdp, err := io.ReadAll(io.LimitReader(response.Body, rtc.MaxSDP))
-	if err != nil || !callIDs.MatchString(id) || !bytes.HasPrefix(sdp, []byte("v=0")) {
-		return "", "", handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, "its answer to the offer has no SDP, or no id of the call")
-	}
-	f.carried.set(id, true)
-	if ctx.Err() != nil { // whoever offered has gone
-		f.release(ctx, id)
-		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
-	}
-	return id, string(sdp), nil
-}
-
-// release hangs a call up at the provider, which may know already that it is over: a socket tells that it ended, not
-// that the call did. What fails is tried again until ctx ends, since the call costs as long as it goes on.
-func (f *Front) release(ctx context.Context, id string) {
-	for _, pause := range releases {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			if pause > 0 {
-				return
-			}
-		}
-		why := f.hangUpThere(id)
-		if why == nil {
-			f.carried.set(id, false)
-			return
-		}
-		f.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(why))
-	}
-}
-
-// hangUpThere asks the provider once to end a call. One that has ended is no error.
-func (f *Front) hangUpThere(id string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), hangupLimit)
-	defer cancel()
-	response, err := f.post(ctx, "/"+id+"/hangup", "application/json", strings.NewReader("{}"), nil)
-	if err != nil {
-		return err
-	}
-	_ = response.Body.Close()
-	if response.StatusCode/100 != 2 && response.StatusCode != http.StatusNotFound {
-		return errors.New("it answered " + response.Status)
-	}
-	return nil
-}
-
-// post asks the provider for something of its calls. Its answer is not followed elsewhere: the key goes along.
-func (f *Front) post(
-	ctx context.Context, below, kind string, body io.Reader, header http.Header,
-) (*http.Response, error) {
-	to := *f.model
-	to.Scheme = strings.Replace(to.Scheme, "ws", "http", 1)
-	to.Path = strings.TrimSuffix(to.Path, "/") + "/calls" + below
-	to.RawQuery = f.without("model").Encode()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), body)
-	if err != nil {
-		return nil, err
-	}
-	r.Header = f.credentials(header)
-	r.Header.Set("Content-Type", kind)
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return client.Do(r)
-}
-
-// without returns the query of the model's address, but for one parameter.
-func (f *Front) without(name string) url.Values {
-	query := f.model.Query()
-	query.Del(name)
-	return query
 }
 
 // Say takes what the caller typed, as the item with this id, for a call whose sound does not go through here: there

@@ -86,19 +86,17 @@ type Config struct {
 // A Front carries calls between clients and the voice model. Its methods may be used from any goroutine;
 // calls live while Run runs.
 type Front struct {
-	config  Config                     // Set once
-	model   *url.URL                   // Set once
-	log     *zap.Logger                // Set once
-	media   *rtc.Engine                // Set once
-	quota   *quota                     // Set once; safe by itself
-	counts  *frontCounts               // Set once; safe by itself
-	carried *carried                   // Set once; safe by itself
-	starts  chan func(context.Context) // taken by Run
-	stopped chan struct{}              // closed by Run when no call may start any more
-	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
-	patient time.Duration              // Set once: bounds one write to a client; tests need less
-
-	reach time.Duration // Set once: bounds a dial of the model; tests need less
+	config   Config                     // Set once
+	log      *zap.Logger                // Set once
+	media    *rtc.Engine                // Set once
+	quota    *quota                     // Set once; safe by itself
+	counts   *frontCounts               // Set once; safe by itself
+	provider *provider                  // Set once; safe by itself
+	carried  *carried                   // Set once; safe by itself
+	starts   chan func(context.Context) // taken by Run
+	stopped  chan struct{}              // closed by Run when no call may start any more
+	bound    int64                      // Set once: bytes that may wait for a client; tests need fewer
+	patient  time.Duration              // Set once: bounds one write to a client; tests need less
 
 	buffers sync.Pool // keeps the library from making write buffers, for sockets make their frames themselves
 
@@ -133,13 +131,15 @@ func NewFront(c Config) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Front{
-		config: c, model: u, log: c.Log, media: media, counts: newFrontCounts(), carried: newCarried(),
-		quota:  newQuota(c),
+	f := &Front{
+		config: c, log: c.Log, media: media, counts: newFrontCounts(), quota: newQuota(c),
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
-		bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit,
+		bound: outbound.MaxBytes, patient: writeLimit,
 		calls: map[string]*Call{}, attached: map[string]attachment{},
-	}, nil
+	}
+	f.provider = newProvider(c, u, f.counts, &f.buffers)
+	f.carried = newCarried(c, f.provider)
+	return f, nil
 }
 
 // Run lets calls live. When ctx ends they end with [handoff.CodeShutdown]; Run returns after the last has.
@@ -155,7 +155,7 @@ func (f *Front) Run(ctx context.Context) error {
 	defer keepers.Wait()
 	defer kept() // the calls have ended
 	if f.config.Carried != nil {
-		keepers.Go(func() { f.keepCarried(keeping) })
+		keepers.Go(func() { f.carried.keep(keeping) })
 	}
 	if f.config.OpenCalls != nil {
 		keepers.Go(func() { f.quota.tell(keeping) })
@@ -201,14 +201,14 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, through door) {
 	handoff.Fault(handoff.CodeShutdown, "", "no call may start").Reply(w, true)
 }
 
-// admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
+// admit makes a call between a client's leg and a model that [provider.dialModel] reached. From here on it can
 // be hung up or joined, so prepare comes first; the caller must let serve run. It waits for a client that vanished for
 // as long as hold.
 func (f *Front) admit(
 	grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call),
 ) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
-	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.model.Host, hold, f.config.Backchannel
+	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.provider.address.Host, hold, f.config.Backchannel
 	c.model = f.config.Model
 	c.mask.Reasons(f.config.Effort)
 	prepare(c)
@@ -268,13 +268,13 @@ func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc
 		return fault
 	}
 	defer pass.leave()
-	model, fault := f.dialModel(ctx, "", nil)
+	model, fault := f.provider.dialModel(ctx, "", nil)
 	if fault != nil {
 		client.Abandon()
 		return fault
 	}
 	call := f.admit(grant, newCallID(f.config.Instance), 0, client, model, func(c *Call) {
-		c.renewal.enable(f.another("", nil))
+		c.renewal.enable(f.provider.another("", nil))
 		c.hearing.yielding.lowers = lowers
 	})
 	return f.serve(ctx, call, client, model, pass)

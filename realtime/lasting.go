@@ -113,15 +113,6 @@ func (l *lasting) move() {
 
 func (l *lasting) hasMoved() bool { return l != nil && l.moved.Load() }
 
-// part hangs a call of ours up, unless another instance is to go on in it.
-func (f *Front) part(ctx context.Context, id string, l *lasting) {
-	if l.hasMoved() {
-		f.carried.set(id, false)
-		return
-	}
-	f.release(ctx, id)
-}
-
 // Resume joins again the calls of the provider which another instance was in that had the caller before. The home
 // that this instance has of the caller ends with ctx. It waits for [Front.Run]; the calls are joined there.
 func (f *Front) Resume(ctx context.Context, c handoff.Caller) {
@@ -198,7 +189,7 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 			a.lasts.move()
 		}
 		if was.Ours {
-			f.part(ctx, id, a.lasts)
+			f.carried.part(ctx, id, a.lasts)
 		}
 		a.lasts.end(ctx)
 	}()
@@ -211,9 +202,9 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 	if was.Safety != "" {
 		header.Set(safetyHeader, was.Safety)
 	}
-	model, fault := f.join(staying, id, header)
+	model, fault := f.provider.join(staying, id, header)
 	if fault != nil && fault.Code != handoff.CodeNotFound {
-		model, _ = f.rejoin(staying, id, header, 0)
+		model, _ = f.provider.rejoin(staying, id, header, 0)
 	}
 	if model != nil {
 		f.log.Info("call of the voice model's server joined again", zap.String("call", id))

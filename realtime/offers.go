@@ -89,7 +89,7 @@ func (f *Front) serveOffer(
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	model, fault := f.dialModel(dialing, offer.model, r.Header)
+	model, fault := f.provider.dialModel(dialing, offer.model, r.Header)
 	if fault != nil {
 		client.Abandon()
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
@@ -105,7 +105,7 @@ func (f *Front) serveOffer(
 	begun := make(chan *handoff.Error, 1)
 	// Before the answer: a client that has the id may hang up at once.
 	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) {
-		c.renewal.enable(f.another(offer.model, r.Header))
+		c.renewal.enable(f.provider.another(offer.model, r.Header))
 		c.session.begins = func(fault *handoff.Error) { begun <- fault }
 		c.legs.tells, c.hearing.yielding.lowers = tellsOurs(r.URL.Query()), offer.lowers
 		if offer.Session != nil {

@@ -72,7 +72,7 @@ func (f *Front) openWebSocket(
 	dialing, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(ctx, cancel)
 	first, named := opening(grant.Session)
-	model, fault := f.dialModel(dialing, cmp.Or(named, query.Get("model")), r.Header)
+	model, fault := f.provider.dialModel(dialing, cmp.Or(named, query.Get("model")), r.Header)
 	stop()
 	cancel()
 	if ctx.Err() != nil { // the dial was cut, and is not to blame
@@ -89,7 +89,7 @@ func (f *Front) openWebSocket(
 	var call *Call
 	client := f.upgrade(w, r, at(id), f.log, func(client *socket) { // who reads the id may use it at once
 		call = f.admit(grant, id, hold, client, model, func(c *Call) {
-			c.renewal.enable(f.another(cmp.Or(named, query.Get("model")), r.Header))
+			c.renewal.enable(f.provider.another(cmp.Or(named, query.Get("model")), r.Header))
 			c.legs.tells = tellsOurs(query)
 			c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
 			// A browser cannot read the answer to an upgrade.

@@ -75,7 +75,7 @@ func yieldsToRecordedSpeech(t *testing.T, client connection, tells bool, stops s
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	model, fault := front.dialModel(ctx, "simulator", http.Header{})
+	model, fault := front.provider.dialModel(ctx, "simulator", http.Header{})
 	if fault != nil {
 		t.Fatal(fault)
 	}

@@ -61,7 +61,7 @@ func dialer(t *testing.T, at, key string, aliases map[string]string) *Front {
 
 func dial(t *testing.T, f *Front, model string) {
 	t.Helper()
-	conn, fault := f.dialModel(t.Context(), model, http.Header{})
+	conn, fault := f.provider.dialModel(t.Context(), model, http.Header{})
 	if fault != nil {
 		t.Fatal(fault)
 	}
@@ -92,7 +92,7 @@ func TestLongHandshake(t *testing.T) {
 		}
 	}()
 	front := runs(t, Config{ModelURL: "ws://" + l.Addr().String(), Router: &listener{}})
-	_, fault := front.dialModel(t.Context(), "", http.Header{})
+	_, fault := front.provider.dialModel(t.Context(), "", http.Header{})
 	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable ||
 		!strings.Contains(fault.Detail, handoff.ErrLongHandshake.Error()) {
 		t.Errorf("dialled: %v", fault)
