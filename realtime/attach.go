@@ -24,16 +24,6 @@ var callIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 // steady is how long a sideband must have lived for the next loss of one to be the first again.
 const steady = time.Minute
 
-// An attachment is a call of the provider that we are in, or about to be. Set once.
-type attachment struct {
-	grant handoff.Grant
-	leave context.CancelFunc // ends it also while its socket is dialled
-	began time.Time          // of a call that we began; zero: somebody else did
-	pass  *admission         // of a call that we began
-	in    chan struct{}      // closed once there is a [Call], or there will be none
-	lasts *lasting           // nil: no other instance goes on in it
-}
-
 // ServeAttach serves POST /v1/realtime/attach to a client that was let in with this grant, and has read the id from its
 // body: Switchboard joins a call that the provider carries, by a second socket, and gives it our tools. The answer is
 // 201 and {"id", "object"} once the session has begun for us; the call lives on in Run under the provider's id.
@@ -51,44 +41,16 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
 		lasts := f.lasting(grant, id)
-		if !f.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), lasts: lasts}) {
+		if !f.live.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), lasts: lasts}) {
 			return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 		}
-		defer f.detach(id)
+		defer f.live.detach(id)
 		if fault := lasts.keep(staying, lastingCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
 			return fault
 		}
 		defer lasts.end(ctx)
 		return f.serveAttached(ctx, staying, w, r, grant, id, &attached{lasts: lasts}, answered)
 	})
-}
-
-// attach notes that we are in a call of the provider, or about to be; false: we are already. Who was noted detaches.
-func (f *Front) attach(id string, a attachment) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, taken := f.attached[id]
-	if _, own := f.calls[id]; own || taken {
-		return false
-	}
-	f.attached[id] = a
-	return true
-}
-
-func (f *Front) detach(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.enter(id)
-	delete(f.attached, id)
-}
-
-// enter lets those go on who wait until we are in a call of the provider. The caller holds mu.
-func (f *Front) enter(id string) {
-	if a, ok := f.attached[id]; ok && a.in != nil {
-		close(a.in)
-		a.in = nil
-		f.attached[id] = a
-	}
 }
 
 // serveAttached is a [door]. A socket that is dialled again begins, to the router, a next call, in which nothing is

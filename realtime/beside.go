@@ -16,17 +16,17 @@ const maxBeside = 4
 func (f *Front) openBeside(
 	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 ) (carry func(), fault *handoff.Error) {
-	c, fault := f.enterBeside(grant, id)
+	c, fault := f.live.enterBeside(grant, id)
 	if fault != nil {
 		return nil, fault
 	}
 	s := f.upgrade(w, r, at(id), c.log(), nil)
 	if s == nil {
-		f.leaveBeside(c)
+		f.live.leaveBeside(c)
 		return nil, nil
 	}
 	return func() {
-		defer f.leaveBeside(c)
+		defer f.live.leaveBeside(c)
 		f.counts.beginBeside()
 		defer f.counts.endBeside(s)
 		c.do(func() { c.legs.welcome(s) })
@@ -40,26 +40,4 @@ func (f *Front) openBeside(
 			s.Close(c.cause)
 		}
 	}, nil
-}
-
-// leaveBeside makes room for another socket beside a call's client.
-func (f *Front) leaveBeside(c *Call) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c.besides--
-}
-
-// enterBeside finds a call that one more socket may join, and counts it.
-func (f *Front) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.Error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c := f.calls[id]
-	switch {
-	case c == nil || !c.grant.MayJoin(grant):
-		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
-	case c.besides >= maxBeside:
-		return nil, &handoff.Error{Code: handoff.CodeLimited, Subject: "more sockets on this call", Param: "call_id"}
-	}
-	c.besides++
-	return c, nil
 }

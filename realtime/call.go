@@ -49,7 +49,7 @@ type Call struct {
 	pass    *admission          // Set once, by serve
 	running *sync.WaitGroup     // Set once, by serve: its legs and what looks for it
 	model   string              // the voice model's name, as it was told last; Guarded by mu
-	besides int                 // sockets beside the client; Guarded by the front's mu
+	besides int                 // sockets beside the client; Guarded by the registry's mu
 	wished  bool                // Owned by run: somebody hung up, and did not vanish
 	noted   func()              // Set once, by serve: keeps how the call ended, before its client knows; or nil
 

@@ -64,12 +64,12 @@ func (f *Front) serveDirect(
 	}
 	lasts := f.lasting(grant, id)
 	defer f.carried.part(ctx, id, lasts)
-	if !f.attach(id, attachment{
+	if !f.live.attach(id, attachment{
 		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), lasts: lasts,
 	}) {
 		return &handoff.Error{Code: handoff.CodeAttached}
 	}
-	defer f.detach(id)
+	defer f.live.detach(id)
 	if fault := lasts.keep(staying, lastingCall{
 		Safety: header.Get(safetyHeader), Ours: true, Lowers: offer.lowers,
 	}); fault != nil {
@@ -97,22 +97,12 @@ func (f *Front) serveDirect(
 	return nil
 }
 
-// ofProvider reports whether a call is one that we began at the provider.
-func (f *Front) ofProvider(id string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return !f.attached[id].began.IsZero()
-}
-
 // serveInstead serves POST /v1/realtime/calls?call_id= of a client that lost a call of the provider, which is over with
 // its connection: another call takes its place, and begins with what was said.
 func (f *Front) serveInstead(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
-	f.mu.Lock()
-	id := r.URL.Query().Get("call_id")
-	c, a := f.calls[id], f.attached[id]
-	f.mu.Unlock()
+	c, a := f.live.get(r.URL.Query().Get("call_id"))
 	if c == nil || a.pass == nil || !c.grant.MayJoin(grant) {
 		return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 	}
@@ -139,18 +129,13 @@ func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text str
 	if text == "" || !itemIDs.MatchString(item) {
 		return handoff.Fault(handoff.CodeMalformed, "a sentence has an id and a text", "")
 	}
-	f.mu.Lock()
-	a, attached := f.attached[id]
-	f.mu.Unlock()
-	if attached && a.in != nil {
+	if _, a := f.live.get(id); a.in != nil {
 		select {
 		case <-a.in:
 		case <-ctx.Done():
 		}
 	}
-	f.mu.Lock()
-	c := f.calls[id]
-	f.mu.Unlock()
+	c, _ := f.live.get(id)
 	var said typedLine
 	if c != nil && c.grant.MayJoin(grant) {
 		c.do(func() { said = c.types(item, text) })

@@ -148,9 +148,9 @@ func TestDirectBrowserGoes(t *testing.T) {
 	b := rtctest.NewWide(t, rtctest.Label)
 	id := p.call(b)
 	rtctest.Eventually(t, "the call to be joined", func() bool {
-		p.front.mu.Lock()
-		defer p.front.mu.Unlock()
-		return p.front.calls[id] != nil
+		p.front.live.mu.Lock()
+		defer p.front.live.mu.Unlock()
+		return p.front.live.calls[id] != nil
 	})
 	b.CloseChannel()
 	rtctest.Eventually(t, "the end", func() bool { return len(p.front.Calls(someone)) == 0 })
@@ -257,9 +257,9 @@ func TestDirectComesBack(t *testing.T) {
 	}
 	p.said(b, "They pass.")
 	rtctest.Eventually(t, "the words to be known here, too", func() bool {
-		p.front.mu.Lock()
-		c := p.front.calls[id]
-		p.front.mu.Unlock()
+		p.front.live.mu.Lock()
+		c := p.front.live.calls[id]
+		p.front.live.mu.Unlock()
 		var lines []handoff.SaidLine
 		c.do(func() { lines = c.lastLines() })
 		return slices.ContainsFunc(lines, func(l handoff.SaidLine) bool { return strings.Contains(l.Text, "They pass.") })

@@ -93,17 +93,13 @@ type Front struct {
 	counts   *frontCounts               // Set once; safe by itself
 	provider *provider                  // Set once; safe by itself
 	carried  *carried                   // Set once; safe by itself
+	live     *registry                  // Set once; safe by itself
 	starts   chan func(context.Context) // taken by Run
 	stopped  chan struct{}              // closed by Run when no call may start any more
 	bound    int64                      // Set once: bytes that may wait for a client; tests need fewer
 	patient  time.Duration              // Set once: bounds one write to a client; tests need less
 
 	buffers sync.Pool // keeps the library from making write buffers, for sockets make their frames themselves
-
-	mu    sync.Mutex
-	calls map[string]*Call // Guarded by mu: those that run, by id
-
-	attached map[string]attachment // Guarded by mu: calls of the provider that we are in, or about to be, by id
 }
 
 // NewFront checks the configuration and binds the UDP port, which Run gives back. Errors are [*handoff.Error].
@@ -134,8 +130,7 @@ func NewFront(c Config) (*Front, error) {
 	f := &Front{
 		config: c, log: c.Log, media: media, counts: newFrontCounts(), quota: newQuota(c),
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
-		bound: outbound.MaxBytes, patient: writeLimit,
-		calls: map[string]*Call{}, attached: map[string]attachment{},
+		bound: outbound.MaxBytes, patient: writeLimit, live: newRegistry(),
 	}
 	f.provider = newProvider(c, u, f.counts, &f.buffers)
 	f.carried = newCarried(c, f.provider)
@@ -215,10 +210,7 @@ func (f *Front) admit(
 	if f.config.Ticks != nil {
 		c.keepTicks()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls[id] = c
-	f.enter(id)
+	f.live.add(c)
 	return c
 }
 
@@ -248,11 +240,7 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	}
 	f.counts.begin(kind)
 	defer func() { f.counts.end(kind, c.counts, c.cause) }()
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.calls, c.id)
-	}()
+	defer f.live.remove(c)
 	if c.ticked != nil {
 		defer func() { f.config.Ticks(c.id, c.ticked.log.Text()) }()
 	}
@@ -283,85 +271,31 @@ func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc
 // Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives
 // [handoff.CodeNotFound].
 func (f *Front) Hangup(grant handoff.Grant, id string) error {
-	f.mu.Lock()
-	c := f.calls[id]
-	a, attached := f.attached[id]
-	// A call without a Call is one of the provider whose socket is being dialled.
-	may := c != nil && c.grant.MayEnd(grant) || c == nil && attached && a.grant.MayEnd(grant)
-	if may && attached {
-		a.leave() // before it can be admitted: that looks afterwards
-	}
-	f.mu.Unlock()
-	if !may {
+	if !f.live.hangUp(grant, id) {
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
-	}
-	if c != nil {
-		c.hangUp()
 	}
 	return nil
 }
 
 // Leave ends the calls of a caller whom another instance has, with [handoff.CodeShutdown]: their clients call again,
 // and are led there. Those that the model's server carries go on, and are joined there.
-func (f *Front) Leave(c handoff.Caller) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, a := range f.attached {
-		if a.grant.Caller != c {
-			continue
-		}
-		a.lasts.move()
-		a.leave() // one whose socket was lost is not dialled again
-	}
-	for _, one := range f.calls {
-		if one.grant.Caller == c {
-			one.halt(handoff.Fault(handoff.CodeShutdown, "", "another instance has the caller"))
-		}
-	}
-}
+func (f *Front) Leave(c handoff.Caller) { f.live.leave(c) }
 
 // Busy reports whether a caller is in a call here which ends when another instance has them, or whose cost is not
 // written yet.
 func (f *Front) Busy(c handoff.Caller) bool {
 	costs := f.quota.inCall(c)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	stays := false
-	for _, a := range f.attached {
-		if a.grant.Caller == c {
-			if !a.lasts.isKept() || a.lasts.hasMoved() {
-				return true
-			}
-			stays = true
-		}
-	}
-	for id, one := range f.calls {
-		if one.grant.Caller == c && !f.attached[id].lasts.isKept() {
-			return true
-		}
-	}
-	return costs && !stays
+	ends, goesOn := f.live.ifLeft(c)
+	return ends || costs && !goesOn
 }
 
 // Calls lists the calls of this caller that live, oldest first. A caller without a name gets an
 // empty list, because the next one without a name is somebody else.
 func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
-	list := []handoff.CallInfo{}
 	if grant.Caller.Nameless() {
-		return list
+		return []handoff.CallInfo{}
 	}
-	f.mu.Lock()
-	for id, a := range f.attached {
-		if f.calls[id] == nil && !a.began.IsZero() && a.grant.MayEnd(grant) {
-			list = append(list, handoff.CallInfo{ID: id, Began: a.began})
-		}
-	}
-	for id, c := range f.calls {
-		if c.grant.MayEnd(grant) && !c.over.Load() { // one that is over may take a moment to close its far ends
-			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.legs.held.Load()})
-		}
-	}
-	f.mu.Unlock()
+	list := f.live.list(grant)
 	slices.SortFunc(list, func(a, b handoff.CallInfo) int {
 		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID))
 	})

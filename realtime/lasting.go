@@ -197,7 +197,7 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 		return
 	}
 	defer a.pass.leave()
-	defer f.detach(id)
+	defer f.live.detach(id)
 	header := http.Header{}
 	if was.Safety != "" {
 		header.Set(safetyHeader, was.Safety)
@@ -237,11 +237,11 @@ func (f *Front) takeUp(
 	}
 	a.pass = pass
 	switch {
-	case !f.attach(id, a): // the one before is not over yet
+	case !f.live.attach(id, a): // the one before is not over yet
 		fault = &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 	default:
 		if fault = a.lasts.keep(ctx, was); fault != nil {
-			f.detach(id)
+			f.live.detach(id)
 		}
 	}
 	if fault != nil {

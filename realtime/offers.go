@@ -59,7 +59,7 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 	}
 	serve := f.serveOffer
 	switch {
-	case r.URL.Query().Has("call_id") && f.ofProvider(r.URL.Query().Get("call_id")):
+	case r.URL.Query().Has("call_id") && f.live.ofProvider(r.URL.Query().Get("call_id")):
 		serve = f.serveInstead
 	case r.URL.Query().Has("call_id"):
 		serve = f.serveReoffer

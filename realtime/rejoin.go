@@ -40,23 +40,6 @@ func (f *Front) holdOf(r *http.Request, grant handoff.Grant) time.Duration {
 	return f.config.Hold
 }
 
-// rejoinable finds a call whose client this caller may be again.
-func (f *Front) rejoinable(grant handoff.Grant, id string, browser bool) (*Call, *handoff.Error) {
-	f.mu.Lock()
-	c := f.calls[id]
-	f.mu.Unlock()
-	switch {
-	case c == nil || !c.grant.MayJoin(grant) || c.over.Load():
-		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
-	case c.legs.hold == 0:
-		return nil, handoff.Malformed("call_id",
-			"the client of this call did not say, as it began, that it comes back (rejoin=1)")
-	case c.legs.performs != browser:
-		return nil, handoff.Malformed("call_id", "a call is rejoined as it began: by WebRTC, or by WebSocket")
-	}
-	return c, nil
-}
-
 // place puts a leg into a call in place of its client's, which ends; false: the call is over, or has no session yet to
 // come back to.
 func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
@@ -175,7 +158,7 @@ func overAlready() *handoff.Error {
 func (f *Front) openRejoined(
 	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 ) (carry func(), fault *handoff.Error) {
-	c, fault := f.rejoinable(grant, id, false)
+	c, fault := f.live.rejoinable(grant, id, false)
 	if fault != nil {
 		return nil, fault
 	}
@@ -202,7 +185,7 @@ func (f *Front) serveReoffer(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
 	id := r.URL.Query().Get("call_id")
-	c, fault := f.rejoinable(grant, id, true)
+	c, fault := f.live.rejoinable(grant, id, true)
 	if fault != nil {
 		return fault
 	}
@@ -273,15 +256,7 @@ func replyAnswer(w http.ResponseWriter, id, answer string) {
 func (f *Front) yield(ctx context.Context, grant handoff.Grant) {
 	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
 	defer cancel()
-	f.mu.Lock()
-	var held []*Call
-	for _, c := range f.calls {
-		if c.legs.held.Load() && c.grant.Caller == grant.Caller && c.grant.Key == grant.Key {
-			held = append(held, c)
-		}
-	}
-	f.mu.Unlock()
-	held = slices.DeleteFunc(held, func(c *Call) bool { return !c.giveWay() })
+	held := slices.DeleteFunc(f.live.held(grant), func(c *Call) bool { return !c.giveWay() })
 	for _, c := range held {
 		select {
 		case <-c.pass.left:

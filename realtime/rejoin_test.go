@@ -266,9 +266,9 @@ func (h *house) browse(url string) (b *rtctest.Browser, id string) {
 // wantLowers checks whether the client of a call counts as one that lowers the sound.
 func (h *house) wantLowers(id string, want bool) {
 	h.t.Helper()
-	h.front.mu.Lock()
-	c := h.front.calls[id]
-	h.front.mu.Unlock()
+	h.front.live.mu.Lock()
+	c := h.front.live.calls[id]
+	h.front.live.mu.Unlock()
 	c.do(func() {
 		if got := c.hearing.yielding.lowers; got != want {
 			h.t.Errorf("it lowers the sound: %t", got)

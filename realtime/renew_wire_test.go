@@ -99,9 +99,9 @@ func TestBlackHole(t *testing.T) {
 // modelSocket is the socket of the one call's model.
 func (h *house) modelSocket() *socket {
 	h.t.Helper()
-	h.front.mu.Lock()
-	defer h.front.mu.Unlock()
-	for _, c := range h.front.calls {
+	h.front.live.mu.Lock()
+	defer h.front.live.mu.Unlock()
+	for _, c := range h.front.live.calls {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.legs.model.leg.(*socket)
@@ -159,9 +159,9 @@ func TestWalls(t *testing.T) {
 		}
 	}
 	renewals := func() (n int) {
-		front.mu.Lock()
-		defer front.mu.Unlock()
-		for _, c := range front.calls {
+		front.live.mu.Lock()
+		defer front.live.mu.Unlock()
+		for _, c := range front.live.calls {
 			c.mu.Lock()
 			n += c.counts.renewals
 			c.mu.Unlock()

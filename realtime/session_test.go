@@ -182,7 +182,7 @@ func TestOpeningComesFirst(t *testing.T) {
 			}
 			return nil
 		}))
-	f := &Front{config: Config{Router: &listener{}}, counts: newFrontCounts(),
+	f := &Front{config: Config{Router: &listener{}}, counts: newFrontCounts(), live: newRegistry(),
 		quota: newQuota(Config{Log: log})}
 	pass, fault := f.quota.enter(t.Context(), someone)
 	if fault != nil {

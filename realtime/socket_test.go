@@ -281,14 +281,14 @@ func TestFrameOverTheLimitIsTheReason(t *testing.T) {
 	client, model := h.call("")
 	client.SetCloseHandler(func(int, string) error { return nil }) // no answer
 	ended := h.endOf()
-	h.front.mu.Lock()
-	for _, c := range h.front.calls {
+	h.front.live.mu.Lock()
+	for _, c := range h.front.live.calls {
 		s := c.legs.client.(*socket)
 		// As the library does, while the reader has not come back from it.
 		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseMessageTooBig, ""),
 			time.Now().Add(patience))
 	}
-	h.front.mu.Unlock()
+	h.front.live.mu.Unlock()
 	expectClose(t, client, websocket.CloseMessageTooBig)
 	send(t, model, `{"type":"x"}`) // it cannot be written
 	send(t, model, `{"type":"x"}`)

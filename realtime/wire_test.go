@@ -303,10 +303,10 @@ func TestHangup(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
 	var id string
-	h.front.mu.Lock()
-	for id = range h.front.calls {
+	h.front.live.mu.Lock()
+	for id = range h.front.live.calls {
 	}
-	h.front.mu.Unlock()
+	h.front.live.mu.Unlock()
 	if !strings.HasPrefix(id, "rtc_") {
 		t.Errorf("id %q", id)
 	}
@@ -421,11 +421,11 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 	client, _ := h.call("")
 	ended := h.endOf()
 	var s *socket
-	h.front.mu.Lock()
-	for _, c := range h.front.calls {
+	h.front.live.mu.Lock()
+	for _, c := range h.front.live.calls {
 		s = c.legs.client.(*socket)
 	}
-	h.front.mu.Unlock()
+	h.front.live.mu.Unlock()
 	if s.Ended() != nil {
 		t.Error("it has ended")
 	}
