@@ -28,6 +28,12 @@
 // that was replaced are dropped, its end ends nothing, and the loop waits for the new one. The client's is replaced
 // when it comes back (rejoin.go), the model's when its session ends or is about to (renew.go).
 //
+// # Around the calls
+//
+// A [Front] answers requests and runs the calls. What the calls share has owners that are safe by themselves: registry
+// knows those that live, quota what callers and keys may use, provider reaches the model's server, and carried begins
+// and hangs up the calls that this server carries.
+//
 // # Sessions of the model
 //
 // A call outlives the sessions of its model. One that says when it ends (expires_at) is replaced at the first quiet in
