@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,148 +16,70 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/call"
 	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/handoff/threads"
-	"switchboard/handoff/tools"
 	"switchboard/servers"
 	"switchboard/servers/responses"
 	"switchboard/servers/responses/simulator"
 	machines "switchboard/servers/simulator"
 )
 
-// A rungs is one caller with a scripted voice, a router, and an agent of our own on a simulated API, all in one bubble
-// of fake time: what the ladders of package call climb on a scripted agent.
-type rungs struct {
-	t      *testing.T
-	api    *simulator.API
-	router *homes.Homes
-	calls  *call.Calls
-	work   sync.WaitGroup
-	stop   func()
-
-	mu       sync.Mutex
-	said     []handoff.Utterance       // Guarded by mu, like all that follows
-	stickies map[string]handoff.Sticky // by server
+// A climber plays one conversation with a router, over an agent of our own on a simulated API, all in one bubble of
+// fake time.
+type climber struct {
+	*calltest.Player
+	t   *testing.T
+	api *simulator.API
 }
 
-func newRungs(t *testing.T) *rungs {
+// climb plays one ladder.
+func climb(t *testing.T, ladder func(*climber)) {
 	m := machines.Machine{Name: "laptop", Dir: "/home/me/src/notes"}
-	r := &rungs{t: t, api: simulator.New("ladder", 1, simulator.Actor(m)), stickies: map[string]handoff.Sticky{}}
+	w, api := calltest.NewWorld(t), simulator.New("ladder", 1, simulator.Actor(m))
 	agents := responses.NewAgents(threads.NewMemory())
 	agent := agents.Add(responses.Config{
-		Name: m.Name, URL: "http://upstream/v1", Client: &http.Client{Transport: inMemory{r.api}}, Threads: threads.NewMemory(),
+		Name: m.Name, URL: "http://upstream/v1", Client: &http.Client{Transport: inMemory{api}}, Threads: threads.NewMemory(),
 		Workspace: simulator.NewTools(m, 1), Dir: m.Dir, Log: zap.NewNop(), Model: responses.Model{Name: "m", Continuation: responses.ResponseIDs},
 	})
 	fleet, err := servers.New(servers.Config{Log: zap.NewNop(), Specs: []servers.Spec{{Name: m.Name, Kind: responses.Name, Dir: m.Dir, Dial: agent.Dial, IsThread: agents.Kind().IsThread}}})
 	must(t, err)
-	r.router = homes.New(router.Config{Fleet: fleet, Stickies: r, Log: zap.NewNop(), IDs: router.NewIDs("h")})
-	r.calls = call.New(call.Config{
-		Runs: r.router, Attending: r.router, Questions: r.router, Shown: r.router.Shown,
-		Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: r.router, Questions: r.router}, Log: zap.NewNop(), Life: "h",
-	})
-	stops := []func(){background(t, agents.Run), background(t, fleet.Run), background(t, r.router.Run)}
-	r.stop = func() {
-		for _, stop := range slices.Backward(stops) {
-			stop()
-		}
-		r.work.Wait()
-	}
+	stopAgents, stopFleet := background(t, agents.Run), background(t, fleet.Run)
+	p := &calltest.Player{World: w, Live: func(life string) (*homes.Homes, calltest.Calls) {
+		return routerAndCalls(life, router.Config{Fleet: fleet, Stickies: w, IDs: router.NewIDs(life)}, fleet)
+	}}
+	p.Begin("h")
 	time.Sleep(time.Second) // it is connected
-	return r
-}
-
-// List implements [handoff.Stickies].
-func (r *rungs) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.stickies)), nil
-}
-
-// Set implements [handoff.Stickies].
-func (r *rungs) Set(_ context.Context, _ handoff.Caller, s handoff.Sticky) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stickies[s.Target.Server] = s
-	return nil
-}
-
-// Clear implements [handoff.Stickies].
-func (r *rungs) Clear(_ context.Context, _ handoff.Caller, t handoff.Target) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.stickies, t.Server)
-	return nil
-}
-
-// A rungsVoice says what it is asked to a moment later.
-type rungsVoice struct {
-	*rungs
-	events chan handoff.Event
-	over   chan struct{}
-	once   sync.Once
-}
-
-func (r *rungs) call() *rungsVoice {
-	v := &rungsVoice{rungs: r, events: make(chan handoff.Event, 256), over: make(chan struct{})}
-	r.work.Go(func() { _ = r.calls.Serve(context.Background(), calltest.Grant, v) })
-	return v
-}
-
-func (v *rungsVoice) Events() <-chan handoff.Event { return v.events }
-
-func (v *rungsVoice) Say(u handoff.Utterance) {
-	v.mu.Lock()
-	v.said = append(v.said, u)
-	v.mu.Unlock()
-	v.work.Go(func() {
-		select {
-		case <-time.After(200 * time.Millisecond):
-			select {
-			case v.events <- handoff.Said{ID: u.ID, At: time.Now()}:
-			case <-v.over:
-			}
-		case <-v.over:
-		}
-	})
-}
-
-func (v *rungsVoice) hangUp() {
-	v.once.Do(func() {
-		v.events <- handoff.CallEnded{}
-		synctest.Wait()
-		close(v.over)
-		synctest.Wait()
-		close(v.events)
-	})
+	p.Call(false)
+	ladder(&climber{p, t, api})
+	p.End()
+	stopFleet()
+	stopAgents()
+	for _, why := range api.Wrong() {
+		t.Error(why)
+	}
 }
 
 // asks has the voice model call a tool.
-func (v *rungsVoice) asks(id, tool, args string) {
-	v.events <- handoff.FunctionCall{CallID: id, Tool: tool, Arguments: args}
-}
+func (r *climber) asks(id, tool, args string) { r.Perform("request", id+" "+tool+" "+args) }
 
 // hears waits for words that are said, in fake time. What was said before counts as well.
-func (r *rungs) hears(words string) {
+func (r *climber) hears(words string) {
 	r.t.Helper()
 	for range 600 {
-		r.mu.Lock()
-		heard := slices.ContainsFunc(r.said, func(u handoff.Utterance) bool { return strings.Contains(u.Text, words) })
-		r.mu.Unlock()
-		if heard {
+		if r.World.Heard(words) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	r.t.Errorf("never said: %q; but %+v", words, r.said)
+	r.t.Errorf("never said: %q; but\n%s", words, r.World.Ladder())
 }
 
 // record is the newest work whose prompt is this one.
-func (r *rungs) record(prompt string) handoff.Record {
+func (r *climber) record(prompt string) handoff.Record {
 	r.t.Helper()
-	all, _ := r.router.Handoffs(calltest.Grant)
+	all, _ := r.Router.Handoffs(calltest.Grant)
 	n := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.Prompt == prompt })
 	if n < 0 {
 		r.t.Fatalf("there is no work %q", prompt)
@@ -167,7 +88,7 @@ func (r *rungs) record(prompt string) handoff.Record {
 }
 
 // newInputs is what the model was sent from the nth request on, as far as it is words of a person or outputs.
-func (r *rungs) newInputs(n int) string {
+func (r *climber) newInputs(n int) string {
 	var all []string
 	for _, req := range r.api.Requests()[n:] {
 		for _, raw := range req.Input {
@@ -188,40 +109,40 @@ func (r *rungs) newInputs(n int) string {
 }
 
 // agentLadders are climbed one by one, each in a world of its own. Set once.
-var agentLadders = map[string]func(*rungs, *rungsVoice){
-	"a follow-up goes on in the same session": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the tests"}`)
+var agentLadders = map[string]func(*climber){
+	"a follow-up goes on in the same session": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"run the tests"}`)
 		r.hears("every package is fine")
-		v.asks("c2", "codex", `{"server":"laptop","prompt":"what changed?"}`)
+		r.asks("c2", "codex", `{"server":"laptop","prompt":"what changed?"}`)
 		r.hears("I ran the tests, and all passed")
 		first, second := r.record("run the tests"), r.record("what changed?")
 		if first.Why != handoff.WhyNew || second.Why != handoff.WhyContinued || first.ThreadID != second.ThreadID {
 			r.t.Errorf("%+v, %+v", first, second)
 		}
 	},
-	"a session that is not there runs nothing": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","thread_id":"thr_aaaaaaaaaaaaaaaaaaaaaaaaaa","prompt":"run the tests"}`)
+	"a session that is not there runs nothing": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","thread_id":"thr_aaaaaaaaaaaaaaaaaaaaaaaaaa","prompt":"run the tests"}`)
 		time.Sleep(10 * time.Second)
 		if rec := r.record("run the tests"); rec.Outcome != handoff.OutcomeFailed && rec.Outcome != handoff.OutcomeCancelled || len(r.api.Requests()) > 0 {
 			r.t.Errorf("%+v", rec)
 		}
 	},
-	"words are added to work that runs": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+	"words are added to work that runs": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
 		time.Sleep(5 * time.Second)
-		v.asks("c2", "codex", `{"server":"laptop","prompt":"run the tests"}`)
+		r.asks("c2", "codex", `{"server":"laptop","prompt":"run the tests"}`)
 		r.hears(`"status":"added"`)
 		r.hears("every package is fine")
 		if got := r.newInputs(0); got != "run the benchmarks, output, run the tests, output" {
 			r.t.Errorf("the model heard %s", got)
 		}
 	},
-	"what stopped work never heard is told": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+	"what stopped work never heard is told": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
 		time.Sleep(5 * time.Second)
-		v.asks("c2", "codex", `{"server":"laptop","prompt":"and push it"}`)
+		r.asks("c2", "codex", `{"server":"laptop","prompt":"and push it"}`)
 		r.hears(`"status":"added"`)
-		v.asks("c3", "stop_work", `{"server":"laptop"}`)
+		r.asks("c3", "stop_work", `{"server":"laptop"}`)
 		r.hears(`It never heard what they added, and nothing was begun for it: "and push it"`)
 		if rec := r.record("run the benchmarks"); rec.Outcome != handoff.OutcomeInterrupted || len(rec.Undelivered) != 1 {
 			r.t.Errorf("%+v", rec)
@@ -231,68 +152,59 @@ var agentLadders = map[string]func(*rungs, *rungsVoice){
 			r.t.Errorf("the model was asked %d times", n)
 		}
 	},
-	"an approval is asked, and done after a yes": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
+	"an approval is asked, and done after a yes": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
 		r.hears("git push origin release-2.4")
 		time.Sleep(5 * time.Second)
-		questions := r.router.Questions(calltest.Grant)
+		questions := r.Router.Questions(calltest.Grant)
 		if len(questions) != 1 {
 			r.t.Fatalf("%+v", questions)
 		}
-		must(r.t, r.router.Decide(r.t.Context(), calltest.Grant, questions[0].ID, handoff.DecisionAccept))
+		must(r.t, r.Router.Decide(r.t.Context(), calltest.Grant, questions[0].ID, handoff.DecisionAccept))
 		r.hears("The branch release-2.4 is pushed.")
 	},
-	"a no is heard": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
+	"a no is heard": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
 		r.hears("git push origin release-2.4")
 		time.Sleep(5 * time.Second)
-		v.events <- handoff.Heard{Text: "no, don't", Typed: true, Began: time.Now()}
-		v.asks("c2", "answer_agent", fmt.Sprintf(`{"question":%q,"decision":"decline"}`, r.router.Questions(calltest.Grant)[0].Label))
+		r.Perform("typed", "no, don't")
+		label := r.Router.Questions(calltest.Grant)[0].Label
+		r.asks("c2", "answer_agent", fmt.Sprintf(`{"question":%q,"decision":"decline"}`, label))
 		r.hears("I did not push the branch")
 	},
-	"what comes next waits": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+	"what comes next waits": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
 		time.Sleep(3 * time.Second)
-		v.asks("c2", "queue_next", `{"server":"laptop","prompt":"run the tests"}`)
+		r.asks("c2", "queue_next", `{"server":"laptop","prompt":"run the tests"}`)
 		r.hears("every package is fine")
 		first, second := r.record("run the benchmarks"), r.record("run the tests")
 		if first.EndedAt == nil || second.EndedAt == nil || second.EndedAt.Before(*first.EndedAt) || first.ThreadID != second.ThreadID {
 			r.t.Errorf("%+v, %+v", first, second)
 		}
 	},
-	"a side question leaves no session": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "run_on_server", `{"server":"laptop","prompt":"which branch is it?"}`)
+	"a side question leaves no session": func(r *climber) {
+		r.asks("c1", "run_on_server", `{"server":"laptop","prompt":"which branch is it?"}`)
 		r.hears("It is on the branch release-2.4.")
-		if len(r.stickies) > 0 {
-			r.t.Errorf("it is the session of the machine now: %v", r.stickies)
+		if len(r.World.Stickies) > 0 {
+			r.t.Errorf("it is the session of the machine now: %v", r.World.Stickies)
 		}
 	},
-	"who hung up hears it in the next call": func(r *rungs, v *rungsVoice) {
-		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+	"who hung up hears it in the next call": func(r *climber) {
+		r.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
 		time.Sleep(5 * time.Second)
-		v.hangUp()
+		r.HangUp()
 		time.Sleep(time.Minute)
-		next := r.call()
+		r.Call(false)
 		r.hears("benchmarks are done")
-		next.hangUp()
 	},
 }
 
 // TestLaddersOnAnAgentOfOurOwn: what the router's ladders hold on a scripted agent holds on an agent that Switchboard
 // runs itself: sessions, steering, questions, queueing, stopping, and who hung up.
 func TestLaddersOnAnAgentOfOurOwn(t *testing.T) {
-	for name, climb := range agentLadders {
+	for name, ladder := range agentLadders {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRungs(t)
-				v := r.call()
-				climb(r, v)
-				v.hangUp()
-				r.stop()
-				for _, why := range r.api.Wrong() {
-					t.Error(why)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { climb(t, ladder) })
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,44 +20,51 @@ import (
 // is between the router and its store and agents is not compared; it is each kind's own. Ladders that are not about
 // this kind are skipped with the reason; those that come out otherwise are named with the difference.
 func TestLaddersOfTheRouter(t *testing.T) {
-	files, err := filepath.Glob("../../handoff/call/testdata/ladders/*.txtar")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("found %d ladders, %v", len(files), err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		t.Run(name, func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			must(t, err)
-			parts := map[string][]string{}
-			for _, f := range archive.Files {
-				parts[f.Name] = calltest.Lines(string(f.Data))
-			}
-			if why := unplayed(name, parts); why != "" {
-				t.Skip(why)
-			}
-			var want []string
-			for _, line := range parts["ladder"] {
-				words := strings.Fields(line)
-				if words[1] == "say" || words[1] == "page" || words[0] == "end" && words[1] != "ledger:" {
-					want = append(want, line)
+	ladders := "../../handoff/call/testdata/ladders/*.txtar"
+	calltest.Each(t, ladders, 10, func(t *testing.T, file string, archive *txtar.Archive) {
+		name, parts := strings.TrimSuffix(filepath.Base(file), ".txtar"), calltest.Parts(archive)
+		if why := unplayed(name, parts); why != "" {
+			t.Skip(why)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := newLadderWorld(t, parts["world"])
+			p := &calltest.Player{World: w.World, Live: w.live}
+			ladder := p.Play(parts["call"])
+			w.stop()
+			want, got := inOrder(parts["ladder"]), inOrder(calltest.Lines(ladder))
+			if d, ok := differences[name]; ok {
+				if slices.Equal(want, got) {
+					t.Errorf("it comes out the same, so it is not true that %s", d.why)
 				}
+				want, got = d.same(want), d.same(got)
 			}
-			synctest.Test(t, func(t *testing.T) {
-				got := climb(t, parts["world"], parts["call"])
-				want, got = inOrder(want), inOrder(got)
-				if d, ok := differences[name]; ok {
-					if slices.Equal(want, got) {
-						t.Errorf("it comes out the same, so it is not true that %s", d.why)
-					}
-					want, got = d.same(want), d.same(got)
-				}
-				if diff := gocmp.Diff(want, got); diff != "" {
-					t.Errorf("the ladder differs (-want +got):\n%s", diff)
-				}
-			})
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("the ladder differs (-want +got):\n%s", diff)
+			}
 		})
+	})
+}
+
+// inOrder is what the caller, the voice model and the page are told, and how work ended. What happens in one
+// millisecond has no order.
+func inOrder(ladder []string) []string {
+	lines := slices.DeleteFunc(slices.Clone(ladder), func(line string) bool {
+		words := strings.Fields(line)
+		return words[1] != "say" && words[1] != "page" && (words[0] != "end" || words[1] == "ledger:")
+	})
+	slices.SortStableFunc(lines, func(a, b string) int {
+		return cmp.Or(cmp.Compare(millisecond(a), millisecond(b)), cmp.Compare(a, b))
+	})
+	return lines
+}
+
+// millisecond is when a line of a ladder was; the last ones have none.
+func millisecond(line string) int {
+	ms, err := strconv.Atoi(strings.Fields(line)[0])
+	if err != nil {
+		return 1 << 40
 	}
+	return ms
 }
 
 // Why ladders are not played: by the words of their worlds, their scripts and their turns. Set once.

@@ -22,11 +22,9 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/call"
 	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/consent"
 	"switchboard/handoff/homes"
-	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
 	"switchboard/realtime/rtc"
@@ -124,10 +122,7 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 	p := &panelist{t: t, random: rand.New(&source{pcg: rand.NewPCG(24, seed)}), began: time.Now(),
 		now: make(chan simulator.Event, 64), cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
 	w := newLadderWorld(t, world)
-	r := homes.New(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, IDs: router.NewIDs("h"),
-		Jitter: func(d time.Duration) time.Duration { return d }})
-	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h",
-		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
+	r, calls := w.live("h")
 	stopRouter := background(t, r.Run)
 	booth := rtc.NewBooth(p.hear, p.event)
 	model, lines := newModelOfPanel(p, booth), rtctest.NewPipes()

@@ -228,10 +228,7 @@ func TestProofPanel(t *testing.T) {
 				t.Parallel()
 				archive, err := txtar.ParseFile(file)
 				must(t, err)
-				parts := map[string][]string{}
-				for _, f := range archive.Files {
-					parts[f.Name] = calltest.Lines(string(f.Data))
-				}
+				parts := calltest.Parts(archive)
 				// With its only connection a call of the voice model's server is over.
 				ends := slices.ContainsFunc(parts["caller"], func(line string) bool { return strings.Contains(line, " closes") })
 				for nth := range len(scores) * seeds {

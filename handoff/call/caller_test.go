@@ -68,7 +68,7 @@ type liveCall struct {
 func inCall(t *testing.T, script string, g handoff.Grant, do func(t *testing.T, c *liveCall)) {
 	synctest.Test(t, func(t *testing.T) {
 		w, owners := newWorld(t, script), router.NewOwners(nil)
-		r, calls := service("h", router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Owners: owners}, w, "")
+		r, calls := service("h", router.Config{Fleet: w, Stickies: w, Ledger: w.Ledger, Owners: owners}, w, "")
 		c := &liveCall{hastyVoice: &hastyVoice{events: make(chan handoff.Event)}, world: w, router: r, owners: owners}
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup

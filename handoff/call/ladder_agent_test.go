@@ -97,7 +97,7 @@ func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnI
 			fmt.Fprintf(&heard, " [%s: %s]", c.Key, c.Value)
 		}
 	}
-	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard.String()))
+	w.Record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard.String()))
 	if err := w.Wait(ctx, w.StartTakes); err != nil {
 		return "", err
 	}
@@ -145,7 +145,7 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 			case <-calltest.After(w.Duration(after)):
 			case <-turn.wake:
 				w.end(turn)
-				w.record("agent", a.name(), "turn interrupted")
+				w.Record("agent", a.name(), "turn interrupted")
 				w.mu.Lock()
 				end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Undelivered: turn.left}
 				w.mu.Unlock()
@@ -172,19 +172,19 @@ func (a *fakeAgent) report(
 	verb, text, _ := strings.Cut(step, " ")
 	switch verb {
 	case "message":
-		w.record("agent", a.name(), "says "+text)
+		w.Record("agent", a.name(), "says "+text)
 		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) &&
 			yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil) &&
 			yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage, Text: text}}, nil)
 	case "begins":
-		w.record("agent", a.name(), "begins "+text)
+		w.Record("agent", a.name(), "begins "+text)
 		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) &&
 			yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil)
 	case "drops":
-		w.record("agent", a.name(), "drops "+text)
+		w.Record("agent", a.name(), "drops "+text)
 		return yield(handoff.ItemDropped{ItemID: text}, nil)
 	case "command":
-		w.record("agent", a.name(), "runs "+text)
+		w.Record("agent", a.name(), "runs "+text)
 		return yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemCommand, Text: text, Exit: new(0)}}, nil)
 	case "again": // what was finished before comes again under its ids
 		return turn.tellAgain(yield)
@@ -192,7 +192,7 @@ func (a *fakeAgent) report(
 		w.end(turn)
 		return yield(handoff.TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
 	case "asks":
-		w.record("agent", a.name(), "asks: "+text)
+		w.Record("agent", a.name(), "asks: "+text)
 		what, secret := strings.CutPrefix(text, "secret ")
 		return a.wait(ctx, turn, handoff.Question{
 			ID: handoff.QuestionID(item), Kind: handoff.QuestionInput, Words: true, Turn: turn.ID, Text: what,
@@ -209,24 +209,24 @@ func (a *fakeAgent) report(
 			return false
 		}
 		turn.lost = map[string]handoff.QuestionID{command: handoff.QuestionID(item)}
-		w.record("agent", a.name(), "is lost")
+		w.Record("agent", a.name(), "is lost")
 		w.mu.Lock()
 		delete(w.answers, handoff.QuestionID(item))
 		w.mu.Unlock()
 		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
 		return false
 	case "gone":
-		w.record("agent", a.name(), "is lost")
+		w.Record("agent", a.name(), "is lost")
 		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
 		return false
 	case "missing":
 		w.end(turn)
-		w.record("agent", a.name(), "does not hold the turn")
+		w.Record("agent", a.name(), "does not hold the turn")
 		yield(nil, handoff.Fault(handoff.CodeTurnGone, a.target.Server, ""))
 		return false
 	case "completed", "failed", "interrupted", "unread":
 		w.end(turn)
-		w.record("agent", a.name(), "turn "+step)
+		w.Record("agent", a.name(), "turn "+step)
 		end := handoff.TurnEnded{Status: map[string]handoff.TurnStatus{"failed": handoff.TurnFailed,
 			"interrupted": handoff.TurnInterrupted}[verb], Text: text}
 		if verb == "unread" {
@@ -266,7 +266,7 @@ func (a *fakeAgent) ask(
 	ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string,
 	yield func(handoff.Update, error) bool,
 ) bool {
-	a.world.record("agent", a.name(), "asks for "+command)
+	a.world.Record("agent", a.name(), "asks for "+command)
 	return a.wait(ctx, turn, handoff.Question{
 		ID: q, Connection: connection, Kind: handoff.QuestionCommand, Turn: turn.ID, Command: command, Cwd: "/src",
 		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now(),
@@ -287,11 +287,11 @@ func (a *fakeAgent) wait(
 	}
 	select {
 	case d := <-answer:
-		w.record("agent", a.name(), "got "+string(d))
+		w.Record("agent", a.name(), "got "+string(d))
 		return yield(handoff.QuestionClosed{ID: q.ID}, nil)
 	case <-turn.wake:
 		w.end(turn)
-		w.record("agent", a.name(), "turn interrupted")
+		w.Record("agent", a.name(), "turn interrupted")
 		end := handoff.TurnEnded{Status: handoff.TurnInterrupted}
 		turn.final <- end
 		return yield(handoff.QuestionClosed{ID: q.ID}, nil) && yield(end, nil) && false
@@ -306,12 +306,12 @@ func (a *fakeAgent) Reply(ctx context.Context, id handoff.QuestionID, words stri
 }
 
 func (a *fakeAgent) Close() error {
-	a.world.record("agent", a.name(), "detach")
+	a.world.Record("agent", a.name(), "detach")
 	return nil
 }
 
 func (a *fakeAgent) Steer(_ context.Context, id handoff.TurnID, input []handoff.Part) error {
-	a.world.record("agent", a.name(), fmt.Sprintf("steer %s %q", id, handoff.InputText(input)))
+	a.world.Record("agent", a.name(), fmt.Sprintf("steer %s %q", id, handoff.InputText(input)))
 	if err := a.world.Failure("steer "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
@@ -326,7 +326,7 @@ func (a *fakeAgent) Steer(_ context.Context, id handoff.TurnID, input []handoff.
 }
 
 func (a *fakeAgent) Interrupt(_ context.Context, id handoff.TurnID) error {
-	a.world.record("agent", a.name(), "interrupt "+string(id))
+	a.world.Record("agent", a.name(), "interrupt "+string(id))
 	if err := a.world.Failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ type reconcilingAgent struct{ *fakeAgent }
 
 func (a reconcilingAgent) Reconcile(_ context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
 	w := a.world
-	w.record("agent", a.name(), strings.TrimSpace(fmt.Sprintf("reconcile %s after %s", id, after)))
+	w.Record("agent", a.name(), strings.TrimSpace(fmt.Sprintf("reconcile %s after %s", id, after)))
 	w.mu.Lock()
 	newest := w.newest[a.target.Thread]
 	w.mu.Unlock()

@@ -237,15 +237,3 @@ func (c chance) request(n int) string {
 		return c.one(`list_servers {}`, `list_sessions {}`, `codex {"server":`, `set_updates {"level":"chatty"}`)
 	}
 }
-
-// restart ends the process and begins its next life. Calls end with it.
-func (p *player) restart(name string) {
-	p.Record("call", "process", "ends")
-	p.world.closing.Store(true)
-	p.HangUpAll()
-	p.shutdown()
-	p.Work.Wait()
-	p.world.closing.Store(false)
-	p.process()
-	p.live(name)
-}

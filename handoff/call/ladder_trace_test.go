@@ -19,7 +19,7 @@ func (w *world) traceTurn(client string) {
 // traceSaid notes what a voice model was given to say, and will say.
 func (w *world) traceSaid(session string, works []string) {
 	for _, id := range works {
-		if w.closing.Load() && w.open(id) { // only that its end will be told by the next life of the process
+		if w.Closing.Load() && w.open(id) { // only that its end will be told by the next life of the process
 			continue
 		}
 		w.note(ledgertest.Event{Kind: ledgertest.TraceSaid, Key: id, Session: session})
@@ -33,7 +33,7 @@ func (w *world) tracePromise(session, work string) {
 
 // open reports whether the ledger waits for the outcome of a work.
 func (w *world) open(id string) bool {
-	for _, e := range w.ledger.Entries() {
+	for _, e := range w.Ledger.Entries() {
 		if e.ClientID == id {
 			return e.Status == handoff.StatusDispatching || e.Status == handoff.StatusStarted
 		}
@@ -50,7 +50,7 @@ func (w *world) note(e ledgertest.Event) {
 // traceSteer finds the work whose words were taken into a running turn: agents are not told.
 func (w *world) traceSteer(words string) {
 	id := "nobody"
-	for _, e := range w.ledger.Entries() {
+	for _, e := range w.Ledger.Entries() {
 		if e.Status == handoff.StatusDispatching && strings.HasPrefix(words, e.Prompt) {
 			id = e.ClientID
 		}
@@ -62,7 +62,7 @@ func (w *world) traceSteer(words string) {
 // that by a key. By now nothing may be left over.
 func (w *world) checkTrace() {
 	keys := map[string]string{}
-	for _, e := range w.ledger.Entries() {
+	for _, e := range w.Ledger.Entries() {
 		keys[e.ClientID] = e.Key
 	}
 	w.mu.Lock()

@@ -29,7 +29,7 @@ func (l fullLedger) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 func TestManyCallersAreTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "server bigpc\nturn t1 1s completed Done.\nentry h-9 started bigpc t1 turn-9")
-		r, _ := service("h", router.Config{Fleet: w, Stickies: w, Ledger: fullLedger{w.ledger, w}}, w, "")
+		r, _ := service("h", router.Config{Fleet: w, Stickies: w, Ledger: fullLedger{w.Ledger, w}}, w, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()

@@ -21,10 +21,11 @@ import (
 //	lingering DURATION [OUTCOME]      how long it takes to write an outcome, or that one alone
 //	slow STATUS DURATION              how long it takes to write that status
 //	adopting DURATION                 how long it takes to give an entry another owner
+//	entry ID STATUS SERVER THREAD TURN [OUTCOME]
+//	                                  what a former life left in it; TURN is - for none
 type Ledger struct {
-	Trace  func(ledgertest.Event)          // Set once; nil: nobody looks
-	Record func(column, what, text string) // Set once; likewise
-	// Set once: makes a turn that a former life left; nil: there is none
+	Trace func(ledgertest.Event) // Set once: takes each step
+	// Set once: makes a turn that a former life left
 	Left func(turn handoff.TurnID, thread, work string)
 
 	world     *World                           // Set once, like all up to mu
@@ -42,19 +43,18 @@ type Ledger struct {
 	keys    map[string]ledger.Step  // by work: its first step, also when it is forgotten
 }
 
-// NewLedger returns an empty one.
-func NewLedger(w *World) *Ledger {
+// newLedger returns an empty one.
+func newLedger(w *World) *Ledger {
 	return &Ledger{
 		world: w, slow: map[handoff.Status]time.Duration{}, entries: map[string]ledger.Entry{},
 		written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
 		keys:  map[string]ledger.Step{},
-		Trace: func(ledgertest.Event) {}, Record: func(string, string, string) {},
-		Left: func(handoff.TurnID, string, string) {},
+		Trace: func(ledgertest.Event) {}, Left: func(handoff.TurnID, string, string) {},
 	}
 }
 
-// Word reads a line of a world. False: it is not about the ledger.
-func (l *Ledger) Word(line string) bool {
+// word reads a line of a world. False: it is not about the ledger.
+func (l *Ledger) word(line string) bool {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, more, _ := strings.Cut(rest, " ")
 	switch verb {
@@ -68,15 +68,17 @@ func (l *Ledger) Word(line string) bool {
 		l.slow[handoff.Status(first)] = l.world.Duration(more)
 	case "adopting":
 		l.adopting = l.world.Duration(first)
+	case "entry":
+		l.leave(strings.Fields(rest))
 	default:
 		return false
 	}
 	return true
 }
 
-// Leave writes what a former life of the router left behind, or how work stood a while ago: ID STATUS SERVER THREAD
+// leave writes what a former life of the router left behind, or how work stood a while ago: ID STATUS SERVER THREAD
 // TURN [OUTCOME]; TURN is - for none.
-func (l *Ledger) Leave(words []string) {
+func (l *Ledger) leave(words []string) {
 	id, status, target := words[0], handoff.Status(words[1]), handoff.Target{Server: words[2], Thread: words[3]}
 	facts := ledger.Facts{ClientID: id, Target: target, Title: l.world.Titles[target.Thread], Prompt: "run the tests"}
 	step := ledger.Step{Key: "key-" + id, Caller: Grant.Caller, Owner: id, Args: "args",
@@ -191,7 +193,7 @@ func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, erro
 	if err != nil {
 		what += ": " + err.Error()
 	}
-	l.Record("store", "ledger "+e.ClientID, what)
+	l.world.Record("store", "ledger "+e.ClientID, what)
 	return e, err
 }
 
@@ -221,6 +223,16 @@ func (l *Ledger) Entries() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.SortedFunc(maps.Values(l.entries), func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// summary is how each entry stands.
+func (l *Ledger) summary() string {
+	var out []string
+	for _, e := range l.Entries() {
+		out = append(out, strings.TrimSpace(e.ClientID+" "+string(e.Status)+" "+string(e.Outcome)))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
 
 // OpenAll implements [ledger.Ledger].

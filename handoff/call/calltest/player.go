@@ -7,30 +7,82 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/homes"
+	"switchboard/handoff/router"
 )
 
-// A Player performs the lines of a ladder's script.
-type Player struct {
-	World  *World                                                    // Set once
-	Router *homes.Homes                                              // the newest life
-	Serve  func(context.Context, handoff.Grant, handoff.Voice) error // of that life: carries a call
-	Record func(column, what, text string)                           // Set once: takes what happens
-	// Set once: takes what a voice model will say; nil: nobody does
-	Said func(call string, works []string)
-	Work sync.WaitGroup // the calls, and what the page waits for
-	// Set once: takes the work that an answer promises; nil: nobody does
-	Vows   func(call, work string)
-	voices []*Voice // open calls, oldest first
-	opened int
-	told   int // how often a program told an outcome
+// Calls carry calls.
+type Calls interface {
+	Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error
 }
 
-// Next waits for the millisecond of a line, and returns the rest of it.
-func (p *Player) Next(line string) (verb, rest string) {
+// A Player performs the lines of a ladder's script: it is the caller, the page and whoever runs the process.
+type Player struct {
+	World *World // Set once
+	// Set once: makes a life of the router and what carries its calls. A former one may go on, like a process that was
+	// paused
+	Live func(life string) (*homes.Homes, Calls)
+	// Set once: takes what a voice model will say; nil: nobody does
+	Said func(call string, works []string)
+	// Set once: takes the work that an answer promises; nil: nobody does
+	Vows   func(call, work string)
+	Router *homes.Homes // the newest life
+
+	calls    Calls           // of that life
+	ctx      context.Context // of the process
+	shutdown context.CancelCauseFunc
+	work     sync.WaitGroup // routers, calls, and what the page waits for
+	voices   []*Voice       // open calls, oldest first
+	opened   int
+	told     int // how often a program told an outcome
+}
+
+// Begin begins a process, with a life of the router.
+func (p *Player) Begin(life string) {
+	p.ctx, p.shutdown = context.WithCancelCause(p.World.T.Context())
+	p.live(life)
+}
+
+func (p *Player) live(life string) {
+	r, calls := p.Live(life)
+	p.Router, p.calls = r, calls
+	ctx := p.ctx
+	p.work.Go(func() { _ = r.Run(ctx) })
+}
+
+// End lets whatever is under way end in a fake hour, then hangs up and ends the process.
+func (p *Player) End() {
+	time.Sleep(time.Hour)
+	p.hangUpAll()
+	synctest.Wait()
+	p.shutdown(nil)
+	p.work.Wait()
+}
+
+func (p *Player) hangUpAll() {
+	for len(p.voices) > 0 {
+		p.HangUp()
+	}
+}
+
+// Play performs a script in a process and returns the ladder.
+func (p *Player) Play(script []string) string {
+	p.Begin("h")
+	for _, line := range script {
+		p.Perform(p.next(line))
+	}
+	p.End()
+	p.World.Record("end", "", p.summary())
+	p.World.Record("end", "", "ledger: "+p.World.Ledger.summary())
+	return p.World.Ladder()
+}
+
+// next waits for the millisecond of a line, and returns the rest of it.
+func (p *Player) next(line string) (verb, rest string) {
 	at, rest, _ := strings.Cut(line, " ")
 	ms, err := strconv.Atoi(at)
 	if err != nil {
@@ -49,27 +101,27 @@ func (p *Player) Perform(verb, rest string) {
 	case "call":
 		p.Call(rest == "deaf")
 	case "request":
-		p.Record("call", "model", fmt.Sprintf("%s %s%s", first, tool, args))
-		p.Voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args}
+		p.World.Record("call", "model", fmt.Sprintf("%s %s%s", first, tool, args))
+		p.voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args}
 	case "hint":
-		p.Record("call", "model writes", fmt.Sprintf("%s %s%s", first, tool, args))
-		p.Voice().events <- handoff.Hint{CallID: first, Tool: tool, Partial: args}
+		p.World.Record("call", "model writes", fmt.Sprintf("%s %s%s", first, tool, args))
+		p.voice().events <- handoff.Hint{CallID: first, Tool: tool, Partial: args}
 	case "heard":
-		p.Voice().events <- handoff.Heard{Text: rest, Began: time.Now()}
+		p.voice().events <- handoff.Heard{Text: rest, Began: time.Now()}
 	case "lost": // they said something of which there is no transcript
-		p.Voice().events <- handoff.Heard{Lost: true, Began: time.Now()}
+		p.voice().events <- handoff.Heard{Lost: true, Began: time.Now()}
 	case "late": // a transcript of what began earlier
-		p.Voice().events <- handoff.Heard{Text: more, Began: p.World.Began.Add(p.World.Duration(first + "ms"))}
+		p.voice().events <- handoff.Heard{Text: more, Began: p.World.Began.Add(p.World.Duration(first + "ms"))}
 	case "typed", "interrupts": // in writing, the latter while the voice is heard
-		p.Voice().events <- handoff.Heard{Text: rest, Typed: true, Into: verb == "interrupts", Began: time.Now()}
+		p.voice().events <- handoff.Heard{Text: rest, Typed: true, Into: verb == "interrupts", Began: time.Now()}
 	case "spoke":
-		p.Voice().events <- handoff.Spoke{At: time.Now()}
+		p.voice().events <- handoff.Spoke{At: time.Now()}
 	case "quiet":
-		p.Voice().events <- handoff.Quiet{On: rest == "on"}
+		p.voice().events <- handoff.Quiet{On: rest == "on"}
 	case "said", "cut": // what a deaf voice was given last
-		p.Voice().confirm(verb == "cut", rest)
+		p.voice().confirm(verb == "cut", rest)
 	case "unsaid": // the model reads it and says nothing
-		p.Voice().keepsSilent()
+		p.voice().keepsSilent()
 	case "lose":
 		p.World.lose(rest)
 	case "hangup":
@@ -82,18 +134,18 @@ func (p *Player) Perform(verb, rest string) {
 // onPage performs what is done on the page.
 func (p *Player) onPage(verb, rest string) {
 	ctx, r := p.World.T.Context(), p.Router
-	page := func(what string, text ...any) { p.Record("page", what, strings.TrimSpace(fmt.Sprint(text...))) }
+	page := func(what string, text ...any) { p.World.Record("page", what, strings.TrimSpace(fmt.Sprint(text...))) }
 	first, more, _ := strings.Cut(rest, " ")
 	switch verb {
 	case "stop":
 		page("stop", r.Stop(ctx, Grant, rest))
 	case "begin": // what is paused
-		p.Work.Go(func() {
+		p.work.Go(func() {
 			rec, err := r.Give(ctx, Grant, handoff.Request{Key: "begin " + rest, Instead: handoff.RunID(rest)})
 			page("begin "+rest, rec.ID, " ", err)
 		})
 	case "post", "steer":
-		p.Work.Go(func() {
+		p.work.Go(func() {
 			rec, err := p.give(r, verb == "steer", first, more)
 			if (err != nil || rec.Outcome != "") && rec.ID != "" && p.Said != nil { // whoever asked is told, and nobody else
 				p.Said("page", []string{rec.ID})
@@ -103,7 +155,7 @@ func (p *Player) onPage(verb, rest string) {
 	case "told": // a program of the caller's told them the outcome
 		p.told++
 		program := "program " + strconv.Itoa(p.told) // each time another one, which may tell the same
-		p.Work.Go(func() {
+		p.work.Go(func() {
 			rec, err := r.Handoff(Grant, rest)
 			if err != nil || rec.Outcome == "" {
 				page("told", rest, " nothing")
@@ -127,11 +179,63 @@ func (p *Player) onPage(verb, rest string) {
 	case "tap": // one question, beside what goes on
 		for _, q := range r.Questions(Grant) {
 			if q.Label == first {
-				p.Work.Go(func() {
+				p.work.Go(func() {
 					page("tap "+first, more, " ", r.Decide(ctx, Grant, q.ID, handoff.Decision(more)))
 				})
 			}
 		}
+	case "looks": // at the page, which shows what is open
+		l, _, _ := r.Feed(Grant).Listen(0)
+		p.World.T.Cleanup(l.Stop)
+		page("caller", "looks at it")
+	case "page":
+		p.shows()
+	default:
+		p.onProcess(verb, rest)
+	}
+}
+
+// shows records what the page shows of work.
+func (p *Player) shows() {
+	all, _ := p.Router.Handoffs(Grant)
+	for _, rec := range slices.Backward(all) {
+		if rec.Waits != "" {
+			p.World.Record("page", rec.ID+" waits", string(rec.State)+" after "+rec.Waits)
+		}
+		for _, it := range rec.Items {
+			p.World.Record("page", rec.ID+" shows", fmt.Sprintf("%s %q %s", it.Kind, it.Text, it.State))
+		}
+	}
+}
+
+// onProcess performs what happens to the process, its store and its machines.
+func (p *Player) onProcess(verb, rest string) {
+	process := func(what string) { p.World.Record("call", "process", what) }
+	switch verb {
+	case "life":
+		process("another life begins")
+		p.live(rest)
+	case "left":
+		p.World.Ledger.leave(strings.Fields(rest))
+	case "join":
+		p.World.Join(rest)
+	case "shutdown":
+		process("ends")
+		p.World.Closing.Store(true)
+		p.shutdown(nil)
+	case "restart": // calls end with the process
+		process("ends")
+		p.World.Closing.Store(true)
+		p.hangUpAll()
+		p.shutdown(nil)
+		p.work.Wait()
+		p.World.Closing.Store(false)
+		p.Begin(rest)
+	case "move":
+		process("gives the caller another home")
+		p.shutdown(router.ErrMoved)
+		synctest.Wait()
+		p.Begin(rest)
 	default:
 		p.World.T.Fatalf("no verb %q", verb)
 	}
@@ -152,19 +256,19 @@ func (p *Player) give(r *homes.Homes, steer bool, key, what string) (handoff.Rec
 // Call begins a call. A deaf voice model says nothing.
 func (p *Player) Call(deaf bool) {
 	p.opened++
-	v := newVoice(p.World, "call "+strconv.Itoa(p.opened), deaf, p.Record)
+	v := newVoice(p.World, "call "+strconv.Itoa(p.opened), deaf)
 	v.said, v.vows = p.Said, p.Vows
 	p.voices = append(p.voices, v)
 	if len(p.voices) > 1 {
 		p.World.crowded.Store(true)
 	}
-	p.Record("call", "caller", "calls")
-	serve := p.Serve
-	p.Work.Go(func() { _ = serve(p.World.T.Context(), Grant, v) })
+	p.World.Record("call", "caller", "calls")
+	calls := p.calls
+	p.work.Go(func() { _ = calls.Serve(p.World.T.Context(), Grant, v) })
 }
 
-// Voice is the newest open call.
-func (p *Player) Voice() *Voice {
+// voice is the newest open call.
+func (p *Player) voice() *Voice {
 	if len(p.voices) == 0 {
 		p.World.T.Fatal("nobody calls")
 	}
@@ -173,28 +277,15 @@ func (p *Player) Voice() *Voice {
 
 // HangUp ends the newest open call.
 func (p *Player) HangUp() {
-	v := p.Voice()
+	v := p.voice()
 	p.voices = p.voices[:len(p.voices)-1]
-	p.Record("call", "caller", "hangs up")
+	p.World.Record("call", "caller", "hangs up")
 	v.events <- handoff.CallEnded{}
 	v.end()
 }
 
-// End lets whatever is under way end in a fake hour, and hangs up.
-func (p *Player) End() {
-	time.Sleep(time.Hour)
-	p.HangUpAll()
-}
-
-// HangUpAll ends the open calls.
-func (p *Player) HangUpAll() {
-	for len(p.voices) > 0 {
-		p.HangUp()
-	}
-}
-
-// Summary is what the page shows at the end.
-func (p *Player) Summary() string {
+// summary is what the page shows at the end.
+func (p *Player) summary() string {
 	var out []string
 	all, _ := p.Router.Handoffs(Grant)
 	for _, rec := range slices.Backward(all) {

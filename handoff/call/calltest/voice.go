@@ -12,7 +12,6 @@ import (
 // [handoff.Voice].
 type Voice struct {
 	world  *World                            // Set once
-	record func(column, what, text string)   // Set once
 	said   func(call string, works []string) // Set once: takes what will be said; may be nil
 	vows   func(call, work string)           // Set once: takes the work that an answer promises; may be nil
 	events chan handoff.Event                // closed by End
@@ -27,10 +26,9 @@ type Voice struct {
 	given   map[string]bool   // Guarded by mu: answered call ids
 }
 
-// newVoice returns one that is not served yet. What it is given goes to record.
-func newVoice(w *World, name string, deaf bool, record func(column, what, text string)) *Voice {
-	return &Voice{world: w, name: name, deaf: deaf, record: record, events: make(chan handoff.Event, 64),
-		given: map[string]bool{}}
+// newVoice returns one that is not served yet.
+func newVoice(w *World, name string, deaf bool) *Voice {
+	return &Voice{world: w, name: name, deaf: deaf, events: make(chan handoff.Event, 64), given: map[string]bool{}}
 }
 
 // Events implements [handoff.Voice].
@@ -67,7 +65,7 @@ func (v *Voice) Say(u handoff.Utterance) {
 	if v.ended {
 		what += " (the call has ended)"
 	}
-	v.record("say", what, u.Text)
+	v.world.Record("say", what, u.Text)
 	if work, early := strings.CutSuffix(u.ID, "-a"); early && u.CallID != "" && len(u.Tells) == 0 && v.vows != nil {
 		v.vows(v.name, work)
 	}

@@ -1,13 +1,11 @@
 // Package calltest plays the ladders of package call: scripted conversations, in fake time, with any kind of agent
-// beneath. It provides the caller, the voice model, the page, and the way to the machines. The world that plays a
-// ladder provides what a machine does and what is kept of it.
+// beneath. It provides the caller, the voice model, the page, the store, and the way to the machines, and records what
+// they are told. Whoever plays a ladder provides the machines.
 //
 // It must not know package call, whose own tests use it: whoever plays a ladder says what serves its call.
 package calltest
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,13 +15,14 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/router"
 )
 
 // Grant is the caller's of every ladder.
 var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
-// A World is what the worlds of ladders have in common: names, and how long the way to a machine takes and how it
-// fails. A world embeds it. Its words, one a line:
+// A World is what the worlds of ladders have in common: names, what is stored and listed, and how long the way to a
+// machine takes and how it fails. A world embeds it. Its words, one a line, beside those of its [Ledger]:
 //
 //	server NAME                       a machine
 //	sticky SERVER THREAD TITLE...     what the store has, since half a minute
@@ -38,11 +37,18 @@ var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: h
 //	voice LEVEL                       what may be approved by voice
 //	speaks CODE                       the language of the settings
 //	alias SERVER NAME...              what people also call it
+//	child SERVER                      its work ends with the process
+//	returns THREAD OTHER              a resume gives back another thread
+//	sessions N                        lists have many more than one
+//	dead SERVER                       lists do not reach it
 //	audit DURATION                    how long a record of a decision takes
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. The steps are the world's
 type World struct {
-	T     *testing.T // Set once
-	Began time.Time  // Set once
+	ladder
+	T        *testing.T // Set once
+	Began    time.Time  // Set once
+	Machines Machines   // Set once
+	Ledger   *Ledger    // Set once
 
 	AttachTakes, StartTakes time.Duration               // Set once, like all up to mu
 	Patience                time.Duration               // 0: the default
@@ -54,6 +60,11 @@ type World struct {
 	audits                  time.Duration               //
 	aliases                 map[string][]string         //
 	downs                   map[string][2]time.Duration //
+	children                map[string]bool             // machines whose work ends with the process
+	returns                 map[string]string           // threads that a resume gives back, by the one asked for
+	sessions                int                         // that a list has beside the first
+	dead                    string                      // a machine that lists do not reach
+	Closing                 atomic.Bool                 // the process ends
 	crowded                 atomic.Bool                 // several calls were open at once
 
 	mu    sync.Mutex
@@ -61,26 +72,20 @@ type World struct {
 	fails map[string]handoff.Code //
 	once  map[string]handoff.Code //
 	made  int                     // threads
+	read  time.Time               // when stickies were read last
 }
 
 // NewWorld returns a world without machines.
 func NewWorld(t *testing.T) *World {
-	return &World{
-		T: t, Began: time.Now(), AttachTakes: 40 * time.Millisecond, StartTakes: 10 * time.Millisecond,
+	w := &World{
+		ladder: ladder{began: time.Now()}, T: t, Began: time.Now(),
+		AttachTakes: 40 * time.Millisecond, StartTakes: 10 * time.Millisecond,
 		Stickies: map[string]handoff.Sticky{}, Titles: map[string]string{}, Plans: map[string][]string{},
-		aliases: map[string][]string{},
-		downs:   map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
+		aliases: map[string][]string{}, children: map[string]bool{}, returns: map[string]string{},
+		downs: map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
 	}
-}
-
-// Lines returns the lines of a part of a ladder, without comments.
-func Lines(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			lines = append(lines, line)
-		}
-	}
-	return lines
+	w.Ledger = newLedger(w)
+	return w
 }
 
 // Word reads a line of a world. False: it is none of those that every world has.
@@ -113,6 +118,14 @@ func (w *World) Word(line string) bool {
 		w.downs[first] = [2]time.Duration{w.Duration(next), w.Duration(last)}
 	case "alias":
 		w.aliases[first] = append(w.aliases[first], more)
+	case "child":
+		w.children[first] = true
+	case "returns":
+		w.returns[first] = more
+	case "sessions":
+		w.sessions = len(first) * 40
+	case "dead":
+		w.dead = first
 	case "voice":
 		w.Voice = first
 	case "speaks":
@@ -120,9 +133,17 @@ func (w *World) Word(line string) bool {
 	case "turn":
 		w.Plans[first] = strings.Split(more, ";")
 	default:
-		return false
+		return w.Ledger.word(line)
 	}
 	return true
+}
+
+// Config is what a life of a router gets of the world. Its ids and pauses are not by chance.
+func (w *World) Config(life string) router.Config {
+	return router.Config{
+		Fleet: w, Stickies: w, Ledger: w.Ledger, Notifier: w, Auditor: w, Patience: w.Patience, IDs: router.NewIDs(life),
+		Jitter: func(d time.Duration) time.Duration { return d },
+	}
 }
 
 // Duration reads one, or fails the test.
@@ -176,81 +197,4 @@ func (w *World) Failure(what, subject string) error {
 		return handoff.Fault(code, subject, "")
 	}
 	return nil
-}
-
-// Wait takes the time of the way to a machine.
-func (w *World) Wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-After(d):
-		return nil
-	case <-ctx.Done():
-		return handoff.Fault(handoff.CodeUnreachable, "it", "")
-	}
-}
-
-// After is [time.After] without a timer where there is nothing to wait for. Under -race, two goroutines of a bubble
-// that receive from timers which are due crash the runtime of Go 1.26 (tsan: SIGSEGV): they have one race context.
-func After(d time.Duration) <-chan time.Time {
-	if d > 0 {
-		return time.After(d)
-	}
-	now := make(chan time.Time)
-	close(now)
-	return now
-}
-
-// Resolve implements [handoff.Fleet]: it knows names exactly, and passes threads on.
-func (w *World) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	if err := w.Failure("resolve "+t.Server, t.Server); err != nil {
-		return handoff.Target{}, err
-	}
-	name, project, _ := strings.Cut(t.Server, "/")
-	if slices.Contains(w.Names(), name) {
-		return handoff.Target{Server: name, Project: project, Thread: t.Thread}, nil
-	}
-	return handoff.Target{}, &handoff.Error{Code: handoff.CodeUnknownServer, Subject: t.Server, Choices: w.Names()}
-}
-
-// Reach goes the way to a thread.
-func (w *World) Reach(ctx context.Context, t handoff.Target) error {
-	if err := w.Wait(ctx, w.AttachTakes); err != nil {
-		return err
-	}
-	if d, ok := w.downs[t.Server]; ok && time.Since(w.Began) >= d[0] && time.Since(w.Began) < d[1] {
-		return handoff.Fault(handoff.CodeUnreachable, t.Server, "")
-	}
-	return w.Failure("attach "+t.Thread, t.Thread)
-}
-
-// Make goes the way to where a thread is made, and names it after its kind.
-func (w *World) Make(ctx context.Context, t handoff.Target, kind string) (handoff.Target, error) {
-	if err := w.Wait(ctx, w.AttachTakes); err != nil {
-		return t, err
-	}
-	if err := w.Failure("create "+t.Server, t.Server); err != nil {
-		return t, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.made++
-	t.Thread = fmt.Sprintf("%s-%d", kind, w.made)
-	return t, nil
-}
-
-// ForkEphemeral implements [handoff.Ephemeral].
-func (w *World) ForkEphemeral(_ context.Context, t handoff.Target, _ handoff.TurnID) (handoff.Attached, error) {
-	return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "")
-}
-
-// Registered implements [handoff.Registrar].
-func (w *World) Registered(server string) handoff.Registered {
-	return handoff.Registered{Names: append([]string{server}, w.aliases[server]...), VoiceApprovals: w.Voice}
-}
-
-// Audit implements [handoff.Auditor].
-func (w *World) Audit(ctx context.Context, _ handoff.AuditRecord) error {
-	if err := w.Wait(ctx, w.audits); err != nil {
-		return err
-	}
-	return w.Failure("audit x", "the audit")
 }
