@@ -16,16 +16,16 @@ import (
 func (f *Fleet) findThread(
 	ctx context.Context, g handoff.Grant, k *connector, at place, said string,
 ) (string, *handoff.Error) {
-	if t, ok := byID(said, f.seen(ctx, g, at.server, f.cached(at.server).threads)); ok {
+	if t, ok := byID(said, f.seen(ctx, g, at.server, f.lists.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
-	list, fault := f.list(ctx, k, listTimeout)
+	list, fault := f.lists.list(ctx, k, listTimeout)
 	if fault != nil {
 		return "", fault
 	}
 	newest := nameSearch{f.seen(ctx, g, at.server, list), time.Now()}
 	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
-		newest.list = f.seen(ctx, g, at.server, f.widen(ctx, k, list, true))
+		newest.list = f.seen(ctx, g, at.server, f.lists.widen(ctx, k, list, true))
 	}
 	return k.findWithin(at.project, said, newest)
 }
@@ -74,16 +74,6 @@ func (k *connector) whereIs(dir string) string {
 		return sayable(lastOf(dir, nil)) + " on " + at.server
 	}
 	return at.say()
-}
-
-// title returns what can be said of a target's thread.
-func (f *Fleet) title(t handoff.Target) string {
-	for _, known := range f.cached(t.Server).threads {
-		if known.ID == t.Thread && known.Title != "" {
-			return sayable(known.Title)
-		}
-	}
-	return "on " + t.Server
 }
 
 // Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
@@ -154,11 +144,11 @@ func (f *Fleet) Known() []handoff.ServerInfo {
 
 // working returns the titles of the sessions of a server that run a turn.
 func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []string {
-	last := f.cached(k.spec.Name)
+	last := f.lists.cached(k.spec.Name)
 	list := last.threads
 	if time.Since(last.at) > listFreshFor {
 		var fault *handoff.Error
-		if list, fault = f.list(ctx, k, workTimeout); fault != nil {
+		if list, fault = f.lists.list(ctx, k, workTimeout); fault != nil {
 			return nil
 		}
 	}
@@ -188,11 +178,11 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	var asks sync.WaitGroup
 	for i, k := range asked {
 		asks.Go(func() {
-			lists[i], faults[i] = f.listed(ctx, k)
+			lists[i], faults[i] = f.lists.listed(ctx, k)
 			byAPI := func(t named) bool { return t.API }
 			if q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" ||
 				slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI) {
-				lists[i] = f.widen(ctx, k, lists[i], faults[i] == nil) // what is meant may be older
+				lists[i] = f.lists.widen(ctx, k, lists[i], faults[i] == nil) // what is meant may be older
 			}
 		})
 	}
@@ -293,7 +283,7 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	}
 	text, err := link.Catalog.Read(ctx, target.Thread, min(limit, handoff.MaxReadWhole))
 	if err != nil {
-		return handoff.Transcript{}, f.name(err, target)
+		return handoff.Transcript{}, f.lists.name(err, target)
 	}
 	if fault := k.checkWithin(target.Project, text.Thread.Dir, sayable(text.Thread.Title)); fault != nil {
 		return handoff.Transcript{}, fault

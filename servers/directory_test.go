@@ -227,14 +227,13 @@ func TestLateListIsKept(t *testing.T) {
 		if got := find("number 77"); got != 1 {
 			t.Errorf("one of the newest: %d", got)
 		}
-		f.mu.Lock()
-		f.outdate("a") // while the last is on its way
-		f.mu.Unlock()
+		f.lists.outdate("a") // while the last is on its way
 		time.Sleep(6 * time.Second)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if l, w := f.lists["a"], f.wider["a"]; len(l.threads)+len(w.threads)+len(f.underway) != 0 {
-			t.Errorf("%d, %d and %d are kept", len(l.threads), len(w.threads), len(f.underway))
+		f.lists.mu.Lock()
+		defer f.lists.mu.Unlock()
+		l, w, underway := f.lists.newest["a"], f.lists.wider["a"], len(f.lists.underway)
+		if len(l.threads)+len(w.threads)+underway != 0 {
+			t.Errorf("%d, %d and %d are kept", len(l.threads), len(w.threads), underway)
 		}
 	})
 }

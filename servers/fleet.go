@@ -36,13 +36,9 @@ type Fleet struct {
 	hidden func(c handoff.Caller, server, thread string) bool                     // Set once: Config.Hidden
 	byAPI  func(context.Context, handoff.Caller) func(server, thread string) bool // Set once: Config.ByAPI
 
-	mu       sync.Mutex
-	start    func(*connector)     // Guarded by mu: starts a connector; nil unless Run runs
-	lists    map[string]listing   // Guarded by mu: the newest list of each server, by name
-	wider    map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
-	underway map[askedFor]*asking // Guarded by mu
-	newest   uint64               // Guarded by mu: the number of the newest of them
-	asks     sync.WaitGroup       // the requests that are under way; added to while start is set
+	lists lists // safe by itself
+	mu    sync.Mutex
+	start func(*connector) // Guarded by mu: starts a connector; nil unless Run runs
 }
 
 // New checks the servers and makes a fleet. Nothing is connected before [Fleet.Run].
@@ -51,14 +47,8 @@ func New(c Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		log:      c.Log,
-		told:     c.Changed,
-		changes:  make(chan struct{}, 1),
-		hidden:   c.Hidden,
-		lists:    map[string]listing{},
-		wider:    map[string]listing{},
-		underway: map[askedFor]*asking{},
-		byAPI:    c.ByAPI,
+		log: c.Log, told: c.Changed, changes: make(chan struct{}, 1), hidden: c.Hidden, byAPI: c.ByAPI,
+		lists: lists{newest: map[string]listing{}, wider: map[string]listing{}, underway: map[askedFor]*asking{}},
 	}
 	if f.byAPI == nil {
 		f.byAPI = func(context.Context, handoff.Caller) func(string, string) bool {
@@ -87,12 +77,9 @@ func (f *Fleet) change() {
 	}
 }
 
-// news has the older threads of a server listed anew, and its caller look: see [Link.Changed]. Until they are, what is
-// known of them is better than nothing.
+// news has the older threads of a server listed anew, and its caller look: see [Link.Changed].
 func (f *Fleet) news(server string) {
-	f.mu.Lock()
-	f.wider[server] = listing{threads: f.wider[server].threads, changed: time.Now()}
-	f.mu.Unlock()
+	f.lists.outdateOlder(server)
 	f.change()
 }
 
@@ -124,7 +111,7 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 	if done && f.hidden(g.Caller, at.server, thread) {
 		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
 	}
-	if known, ok := byID(thread, f.cached(at.server).threads); done && ok { // else attaching it tells
+	if known, ok := byID(thread, f.lists.cached(at.server).threads); done && ok { // else attaching it tells
 		fault = k.checkWithin(at.project, known.Dir, sayable(spokenTitle(known)))
 	} else if !done {
 		thread, fault = f.findThread(ctx, g, k, at, t.Thread)
@@ -151,14 +138,14 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 		return f.Attach(ctx, t)
 	}
 	if err != nil {
-		return handoff.Attached{}, f.name(err, t)
+		return handoff.Attached{}, f.lists.name(err, t)
 	}
 	if a.Target.Thread != t.Thread {
 		detach(f.log, a.Agent)
 		return handoff.Attached{},
 			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
 	}
-	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.title(t))); fault != nil &&
+	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.lists.title(t))); fault != nil &&
 		a.Workspace != "" {
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, fault
@@ -229,7 +216,7 @@ func (f *Fleet) create(
 		return f.create(ctx, t, with)
 	}
 	if err != nil {
-		return handoff.Attached{}, f.name(err, t)
+		return handoff.Attached{}, f.lists.name(err, t)
 	}
 	a.Target.Server, a.Target.Project = t.Server, t.Project
 	return k.describe(a), nil
@@ -266,7 +253,7 @@ func (f *Fleet) fork(
 	case t.Thread == "" || t.Thread == handoff.NewThread:
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
 	}
-	if known, ok := byID(t.Thread, f.cached(t.Server).threads); ok {
+	if known, ok := byID(t.Thread, f.lists.cached(t.Server).threads); ok {
 		if fault := k.checkWithin(t.Project, known.Dir, sayable(spokenTitle(known))); fault != nil {
 			return handoff.Attached{}, fault
 		}
@@ -281,7 +268,7 @@ func (f *Fleet) fork(
 	}
 	a, err := with(link.Conn)
 	if err != nil {
-		return handoff.Attached{}, f.name(err, t)
+		return handoff.Attached{}, f.lists.name(err, t)
 	}
 	if a.Target.Thread == "" || a.Target.Thread == t.Thread {
 		detach(f.log, a.Agent)
@@ -322,23 +309,6 @@ func detach(log *zap.Logger, a handoff.Agent) {
 	if err := a.Close(); err != nil {
 		log.Debug("detaching failed", zap.Error(err))
 	}
-}
-
-// name completes an error with names that can be said: kinds of servers do not know what theirs is
-// called, and a thread's id cannot be said.
-func (f *Fleet) name(err error, t handoff.Target) *handoff.Error {
-	fault := *handoff.AsError(err)
-	switch fault.Code {
-	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionInUse, handoff.CodeUnknownSession:
-		if fault.Subject == "" || fault.Subject == t.Thread {
-			fault.Subject = f.title(t)
-		}
-	default:
-		if fault.Subject == "" || fault.Subject == t.Thread {
-			fault.Subject = t.Server
-		}
-	}
-	return &fault
 }
 
 // Registered implements [handoff.Registrar].

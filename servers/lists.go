@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -40,44 +41,62 @@ type listing struct {
 	silent  time.Time // when it was asked with its full time and did not answer in it; zero: it answered since
 }
 
+// lists are the threads of each server, as it answered last.
+type lists struct {
+	mu       sync.Mutex
+	open     bool                 // Guarded by mu: servers may be asked, which is while [Fleet.Run] runs
+	newest   map[string]listing   // Guarded by mu: the newest threads of each server, by name
+	wider    map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
+	underway map[askedFor]*asking // Guarded by mu
+	last     uint64               // Guarded by mu: the number of the newest of them
+	asks     sync.WaitGroup       // the requests that are under way; added to while open
+}
+
+// mayAsk says whether servers may be asked.
+func (s *lists) mayAsk(open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = open
+}
+
 // list asks a server for its newest threads.
-func (f *Fleet) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
+func (s *lists) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
 	began := time.Now()
-	list, fault := f.ask(ctx, k, listWindow, timeout)
+	list, fault := s.ask(ctx, k, listWindow, timeout)
 	if fault != nil && time.Since(began) >= listTimeout && !k.removed.Load() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		last := f.lists[k.spec.Name]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		last := s.newest[k.spec.Name]
 		last.silent = time.Now()
-		f.lists[k.spec.Name] = last
+		s.newest[k.spec.Name] = last
 	}
 	return list, fault
 }
 
 // listed returns the newest threads of a server. One that was silent lately is not waited for again: while it is
 // silent its last list comes with the fault.
-func (f *Fleet) listed(ctx context.Context, k *connector) ([]named, *handoff.Error) {
-	last := f.cached(k.spec.Name)
+func (s *lists) listed(ctx context.Context, k *connector) ([]named, *handoff.Error) {
+	last := s.cached(k.spec.Name)
 	timeout := listTimeout
 	if time.Since(last.silent) < silentFor {
 		timeout = silentTimeout
 	}
-	list, fault := f.list(ctx, k, timeout)
+	list, fault := s.list(ctx, k, timeout)
 	if fault != nil && k.now.Load().health == handoff.HealthUp {
-		return f.cached(k.spec.Name).threads, fault
+		return s.cached(k.spec.Name).threads, fault
 	}
 	return list, fault
 }
 
 // widen adds to the newest threads of a server those before them, as they were listed last when they cannot be had
 // now. patient is whether they are waited for.
-func (f *Fleet) widen(ctx context.Context, k *connector, newest []named, patient bool) []named {
+func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient bool) []named {
 	if len(newest) < listWindow {
 		return newest
 	}
-	f.mu.Lock()
-	all := f.wider[k.spec.Name]
-	f.mu.Unlock()
+	s.mu.Lock()
+	all := s.wider[k.spec.Name]
+	s.mu.Unlock()
 	fresh := searchFreshFor
 	if link := k.now.Load().link; link != nil && link.Changed != nil {
 		fresh = toldFreshFor
@@ -87,7 +106,7 @@ func (f *Fleet) widen(ctx context.Context, k *connector, newest []named, patient
 		if !patient {
 			timeout = silentTimeout
 		}
-		if list, fault := f.ask(ctx, k, searchWindow, timeout); fault == nil {
+		if list, fault := s.ask(ctx, k, searchWindow, timeout); fault == nil {
 			all.threads = list
 		}
 	}
@@ -101,18 +120,18 @@ func (f *Fleet) widen(ctx context.Context, k *connector, newest []named, patient
 
 // ask asks a server for so many threads. What it returns was asked for after ask was called: it holds every thread
 // that was made before.
-func (f *Fleet) ask(ctx context.Context, k *connector, window int, timeout time.Duration) ([]named, *handoff.Error) {
+func (s *lists) ask(ctx context.Context, k *connector, window int, timeout time.Duration) ([]named, *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	link, fault := k.link(ctx, false)
 	if fault != nil {
 		return nil, fault
 	}
-	f.mu.Lock()
-	before := f.newest
-	f.mu.Unlock()
+	s.mu.Lock()
+	before := s.last
+	s.mu.Unlock()
 	for {
-		a := f.asking(ctx, k, link.Catalog, window)
+		a := s.asking(ctx, k, link.Catalog, window)
 		if a == nil {
 			return nil, k.unreachable(k.now.Load(), "")
 		}
@@ -126,7 +145,7 @@ func (f *Fleet) ask(ctx context.Context, k *connector, window int, timeout time.
 		case a.err == nil || window > listWindow && len(a.threads) > 0: // some of the older ones are better than none
 			return a.threads, nil
 		default:
-			return nil, f.name(a.err, handoff.Target{Server: k.spec.Name})
+			return nil, s.name(a.err, handoff.Target{Server: k.spec.Name})
 		}
 	}
 }
@@ -149,25 +168,25 @@ type askedFor struct {
 }
 
 // asking returns the request for a list that is under way, else begins it. It goes on for [lateTimeout], also when
-// ctx ends. It is nil when [Fleet.Run] does not run.
-func (f *Fleet) asking(ctx context.Context, k *connector, c Catalog, window int) *asking {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.start == nil {
+// ctx ends. It is nil while servers may not be asked.
+func (s *lists) asking(ctx context.Context, k *connector, c Catalog, window int) *asking {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open {
 		return nil
 	}
 	key := askedFor{k, window}
-	a := f.underway[key]
+	a := s.underway[key]
 	if a == nil {
-		f.newest++
-		a = &asking{connector: k, window: window, number: f.newest, at: time.Now(), done: make(chan struct{})}
-		f.underway[key] = a
-		f.asks.Go(func() {
+		s.last++
+		a = &asking{connector: k, window: window, number: s.last, at: time.Now(), done: make(chan struct{})}
+		s.underway[key] = a
+		s.asks.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTimeout)
 			defer cancel()
 			threads, err := c.List(ctx, window)
 			a.threads, a.err = k.spec.name(threads), err
-			f.keep(a)
+			s.keep(a)
 			close(a.done)
 		})
 	}
@@ -175,13 +194,13 @@ func (f *Fleet) asking(ctx context.Context, k *connector, c Catalog, window int)
 }
 
 // keep keeps what a request has brought, unless something changed there since it began.
-func (f *Fleet) keep(a *asking) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.underway, askedFor{a.connector, a.window})
-	name, kept := a.connector.spec.Name, f.lists
+func (s *lists) keep(a *asking) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.underway, askedFor{a.connector, a.window})
+	name, kept := a.connector.spec.Name, s.newest
 	if a.window > listWindow {
-		kept = f.wider
+		kept = s.wider
 	}
 	last := kept[name]
 	switch {
@@ -193,9 +212,19 @@ func (f *Fleet) keep(a *asking) {
 	}
 }
 
-// outdate marks what is known of a server's threads as old, as something changed there. Callers hold mu.
-func (f *Fleet) outdate(server string) {
-	f.lists[server], f.wider[server] = listing{changed: time.Now()}, listing{changed: time.Now()}
+// outdate marks what is known of a server's threads as old, as something changed there.
+func (s *lists) outdate(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest[server], s.wider[server] = listing{changed: time.Now()}, listing{changed: time.Now()}
+}
+
+// outdateOlder has the older threads of a server listed anew. Until they are, what is known of them is better than
+// nothing.
+func (s *lists) outdateOlder(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wider[server] = listing{threads: s.wider[server].threads, changed: time.Now()}
 }
 
 // silent is the fault of a server that did not answer in time.
@@ -206,8 +235,43 @@ func (k *connector) silent() *handoff.Error {
 	}, time.Time{})
 }
 
-func (f *Fleet) cached(server string) listing {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lists[server]
+func (s *lists) cached(server string) listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest[server]
+}
+
+// forget forgets the threads of a server that was removed. What it still answers is not kept.
+func (s *lists) forget(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.newest, server)
+	delete(s.wider, server)
+}
+
+// title returns what can be said of a target's thread.
+func (s *lists) title(t handoff.Target) string {
+	for _, known := range s.cached(t.Server).threads {
+		if known.ID == t.Thread && known.Title != "" {
+			return sayable(known.Title)
+		}
+	}
+	return "on " + t.Server
+}
+
+// name completes an error with names that can be said: kinds of servers do not know what theirs is
+// called, and a thread's id cannot be said.
+func (s *lists) name(err error, t handoff.Target) *handoff.Error {
+	fault := *handoff.AsError(err)
+	switch fault.Code {
+	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionInUse, handoff.CodeUnknownSession:
+		if fault.Subject == "" || fault.Subject == t.Thread {
+			fault.Subject = s.title(t)
+		}
+	default:
+		if fault.Subject == "" || fault.Subject == t.Thread {
+			fault.Subject = t.Server
+		}
+	}
+	return &fault
 }

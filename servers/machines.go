@@ -52,7 +52,7 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 	}
 	began := time.Now()
 	if _, err := link.Catalog.List(ctx, 1); err != nil {
-		return 0, f.name(err, handoff.Target{Server: name})
+		return 0, f.lists.name(err, handoff.Target{Server: name})
 	}
 	took := time.Since(began)
 	if link.SignedIn != nil {
@@ -106,11 +106,9 @@ func (f *Fleet) alter(
 		return fault
 	}
 	if err := change(ctx, link.Catalog); err != nil {
-		return f.name(err, t)
+		return f.lists.name(err, t)
 	}
-	f.mu.Lock()
-	f.outdate(t.Server) // it tells what was
-	f.mu.Unlock()
+	f.lists.outdate(t.Server) // it tells what was
 	return nil
 }
 

@@ -114,11 +114,12 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	if err != nil {
 		return err
 	}
+	for _, k := range gone { // before its name means another
+		k.removed.Store(true)
+		f.lists.forget(k.spec.Name)
+	}
 	f.now.Store(newRegistry(all))
 	for _, k := range gone {
-		delete(f.lists, k.spec.Name)
-		delete(f.wider, k.spec.Name)
-		k.removed.Store(true)
 		k.leave(errRemoved)
 	}
 	for _, k := range added {
@@ -192,6 +193,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	var work, tell sync.WaitGroup
 	stop := make(chan struct{})
 	tell.Go(func() { f.tell(stop) })
+	f.lists.mayAsk(true)
 	f.mu.Lock()
 	f.start = func(k *connector) {
 		own, leave := context.WithCancelCause(ctx)
@@ -213,8 +215,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Lock()
 	f.start = nil
 	f.mu.Unlock()
+	f.lists.mayAsk(false)
 	work.Wait()
-	f.asks.Wait() // soon: the connections have ended
+	f.lists.asks.Wait() // soon: the connections have ended
 	close(stop)
 	tell.Wait()
 	return nil
