@@ -70,7 +70,6 @@ type renewal struct {
 	until  time.Time // of this try
 	heir   leg       // reached and not in its place yet; or nil
 	begun  []byte    // its session.created; nil: it has not come
-	fault  *handoff.Error
 
 	given   map[string]string // items that the heir was given and has not confirmed, by event id
 	refused []string          // those that it did not take
@@ -238,7 +237,7 @@ func (r *renewal) reached(l leg, fault *handoff.Error) (taken bool) {
 		r.retry(now)
 		return false
 	}
-	switch r.fault = fault; fault.Code {
+	switch fault.Code {
 	case handoff.CodeVoiceKey, handoff.CodeVoiceModel: // it will not be had
 		r.end(fault)
 	default:
@@ -320,7 +319,7 @@ func (r *renewal) renew(now time.Time) {
 			"took_ms": took.Milliseconds()}))
 	}
 	owed := r.owed
-	r.heir, r.begun, r.fault, r.lost, r.tries, r.owed = nil, nil, nil, time.Time{}, 0, false
+	r.heir, r.begun, r.lost, r.tries, r.owed = nil, nil, time.Time{}, 0, false
 	r.plan(session)
 	if owed {
 		id := "renewed-" + strconv.Itoa(r.counts.renewals)
