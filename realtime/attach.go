@@ -251,8 +251,11 @@ func (c *Call) attach(state *attached) {
 	state.typed = slices.DeleteFunc(state.typed, func(it typedLine) bool { return !it.isKnown() })
 	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true
 	c.hearing.yielding.lowers = state.lowers
-	// The session may hold items of a call before, here or on another instance, whose utterances had the same ids.
-	c.saying.naming = itemPrefix + rand.Text()[:4] + "_"
+	// The session may hold items of a call before, here or on another instance, whose utterances had the same ids, and
+	// a response to it may still run.
+	word := rand.Text()[:4] + "_"
+	c.saying.naming = itemPrefix + word
+	c.saying.floor.NameAsks(word)
 	c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
 }
 

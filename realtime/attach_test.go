@@ -281,7 +281,7 @@ func TestAttachLost(t *testing.T) {
 	}
 	p.tools(allOurs...)
 	writes(t, p.caller, "run the tests")
-	p.until("They pass.")
+	before := tagsOf(p.until("They pass."))
 	writes(t, p.caller, "never answer")
 	p.until("call_n")
 	rtctest.Eventually(t, "the request", func() bool {
@@ -301,12 +301,27 @@ func TestAttachLost(t *testing.T) {
 		}
 	}
 	writes(t, p.caller, "run the tests")
-	p.until("They pass.")
+	after := tagsOf(p.until("They pass."))
+	if len(before) == 0 || len(after) == 0 ||
+		slices.ContainsFunc(after, func(tag string) bool { return slices.Contains(before, tag) }) {
+		t.Errorf("responses were asked for as %q, then as %q: one of before would count as one of after", before, after)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.joins != 2 {
 		t.Errorf("joined %d times", p.joins)
 	}
+}
+
+// tagsOf returns how the responses that ended were asked for, of those that were.
+func tagsOf(all []string) (tags []string) {
+	for _, event := range all {
+		r := gjson.Parse(event)
+		if tag := events.TagOf(r.Get("response")); tag != "" && r.Get("type").Str == events.TypeDone {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }
 
 // By voice a yes counts if it began after the question was heard: the provider tells when its sound stops, and when the

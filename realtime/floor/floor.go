@@ -26,6 +26,7 @@ type Floor struct {
 	theirs       map[string]*carrier // responses with requests of ours, by the client's calls without an output
 	carriers     map[string]*carrier // by response id; forgotten once done and without open calls
 	asks         int                 // ours so far
+	naming       string              // Set once, before the first of ours: begins their ids, behind oursPrefix
 	untagged     int                 // untagged responses that ended since the ask on the wire was sent
 	lastUntagged *carrier            // the newest of them
 	blind        bool                // the model does not echo tags: an untagged response is the one asked for
@@ -92,6 +93,8 @@ type ask struct {
 }
 
 const (
+	// oursPrefix begins the ids of our asks; the client's begin otherwise.
+	oursPrefix = "a"
 	// unknownResponse stands for a response that the model says is running and whose id we never saw.
 	unknownResponse = "?"
 	// MaxHeld bounds the client's waiting asks. When full the client is told so: it has more questions
@@ -115,6 +118,9 @@ func New() *Floor {
 		autoVAD: true,
 	}
 }
+
+// NameAsks tells our asks apart from those of another floor in the same session, whose responses may still come.
+func (f *Floor) NameAsks(word string) { f.naming = word }
 
 // Step takes an event and returns what is to be done. The result is valid until the next step.
 func (f *Floor) Step(e Event) []Effect {
@@ -383,7 +389,7 @@ func (f *Floor) decide() {
 	}
 	if speech := f.resolve(func(w *pendingSpeech) bool { return w.from == nil || !w.from.shared }); len(speech) > 0 {
 		f.asks++
-		f.send(EffectAsk, &ask{ID: "a" + strconv.Itoa(f.asks), speech: speech})
+		f.send(EffectAsk, &ask{ID: oursPrefix + f.naming + strconv.Itoa(f.asks), speech: speech})
 	}
 }
 
@@ -476,7 +482,7 @@ func (f *Floor) Tells(response string) bool {
 }
 
 // Ours reports whether an ask is not the client's; "" is none.
-func Ours(ask string) bool { return strings.HasPrefix(ask, "a") }
+func Ours(ask string) bool { return strings.HasPrefix(ask, oursPrefix) }
 
 // Speaking reports whether the caller speaks.
 func (f *Floor) Speaking() bool { return f.speaking }
