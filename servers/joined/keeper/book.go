@@ -30,16 +30,11 @@ type book struct {
 	leaving  bool                       // it ends since nobody used it: what comes meanwhile is for the next one
 	last     int64                      // id of the newest request to the agent
 	waiting  map[int64]request
-	sessions map[string]*session
+	sessions sessions
 	asked    map[string]asked // requests of the agent that nobody has answered, by id
 	greeted  []request        // those that ask to initialize, while there is no answer
 	held     []held           // what the agent cannot be given yet
 	closing  int              // sessions that are being closed, while none is opened
-	kept     int              // bytes of all turns
-	most     int              // bytes that are kept: beyond them turns are forgotten
-	ends     uint64           // turns that have ended so far
-
-	forgotten, gaps uint64 // turns that were, and whose words were, dropped for want of room
 
 	toAgent   [][]byte
 	toClients []letter
@@ -61,15 +56,6 @@ type request struct {
 	minutes int    // for which it has been the one that opens its session
 }
 
-// A session is one that the agent has open, or that has a turn.
-type session struct {
-	cwd  string
-	open bool
-	by   map[uint64]bool // the attached clients that have it open
-	last uint64          // of the clients that opened it or gave it a prompt
-	turn *turn           // the newest that is kept; nil: none
-}
-
 type asked struct{ method, session string }
 
 type held struct {
@@ -81,13 +67,10 @@ type held struct {
 
 func newBook(room int) *book {
 	return &book{
-		most: room, clients: map[uint64]bool{}, waiting: map[int64]request{}, sessions: map[string]*session{},
-		asked: map[string]asked{},
+		clients: map[uint64]bool{}, waiting: map[int64]request{}, asked: map[string]asked{},
+		sessions: sessions{most: room, all: map[string]*session{}},
 	}
 }
-
-// heard reports whether a client is attached that has given, or adopted, the turn of the session.
-func (s *session) heard() bool { return s.turn != nil && len(s.turn.clients) > 0 }
 
 // opened notes that a client has the session open; 0: none of those that are attached.
 func (b *book) opened(s *session, client uint64) {
@@ -100,12 +83,10 @@ func (b *book) opened(s *session, client uint64) {
 // unsend takes back a request that the agent never got.
 func (b *book) unsend(h held) {
 	delete(b.waiting, h.own)
-	if s := b.sessions[h.session]; s != nil && h.method == doPrompt {
-		b.drop(s)
+	if s := b.sessions.all[h.session]; s != nil && h.method == doPrompt {
+		b.sessions.drop(s)
 	}
 }
-
-func (s *session) runs() bool { return s.turn != nil && s.turn.ended == 0 }
 
 // needs reports whether the agent is needed and does not run.
 func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
@@ -119,26 +100,6 @@ func (b *book) asks() bool {
 		}
 	}
 	return len(b.greeted) > 0
-}
-
-// works reports whether a prompt runs that nobody has told to stop: one may be silent for as long as it takes.
-func (b *book) works() bool {
-	for _, s := range b.sessions {
-		if s.runs() && !s.turn.stopped {
-			return true
-		}
-	}
-	return false
-}
-
-// owes reports whether a prompt has ended, not because it was told to stop, and no client knows.
-func (b *book) owes() bool {
-	for _, s := range b.sessions {
-		if t := s.turn; t != nil && t.ended != 0 && !t.told && !t.stopped {
-			return true
-		}
-	}
-	return false
 }
 
 // began says that the agent was started.
@@ -158,7 +119,7 @@ func (b *book) fail(why string) {
 	}
 	for _, h := range b.held {
 		f := frame{Error: failure(codeFailed, why)}
-		if s := b.sessions[h.session]; s != nil && s.turn != nil && h.method == doPrompt {
+		if s := b.sessions.all[h.session]; s != nil && s.turn != nil && h.method == doPrompt {
 			s.turn.end = end{Session: h.session, Error: f.Error}
 			b.adopted(s.turn, h.request)
 		}
@@ -183,13 +144,13 @@ func (b *book) ended(why string) {
 		b.held = nil
 	}
 	b.fail(why)
-	for id, s := range b.sessions {
+	for id, s := range b.sessions.all {
 		s.open = false
 		clear(s.by)
 		if s.runs() {
 			b.finish(id, s, end{Ended: why})
 		}
-		b.forget(id)
+		b.sessions.forget(id)
 	}
 	b.running, b.ready, b.unfit, b.leaving, b.closing = false, false, false, false, 0
 	clear(b.waiting)
@@ -207,7 +168,7 @@ func (b *book) fromAgent(line []byte) (works bool) {
 		return true
 	}
 	p := placeOf(f.Params)
-	s := b.sessions[p.Session]
+	s := b.sessions.all[p.Session]
 	runs := s != nil && s.runs()
 	switch {
 	case f.ID != nil && (len(b.asked) >= maxAsked || !runs && len(b.clients) == 0):
@@ -230,7 +191,7 @@ func (b *book) fromAgent(line []byte) (works bool) {
 		b.tell(p.Session, line)
 		return false
 	}
-	b.keep(s, said{line: line, ask: string(f.ID)})
+	b.sessions.keep(s, said{line: line, ask: string(f.ID)})
 	for to := range s.turn.clients {
 		b.send(to, line)
 	}
@@ -257,17 +218,17 @@ func (b *book) response(f frame) {
 		return
 	case doNew, doFork:
 		if name = placeOf(f.Result).Session; name != "" {
-			s := b.session(name)
+			s := b.sessions.named(name)
 			s.cwd = r.cwd
 			b.opened(s, r.client)
 		}
 	case doLoad, doResume:
 		if f.Error == nil {
-			b.opened(b.session(name), r.client)
+			b.opened(b.sessions.named(name), r.client)
 		}
 		b.release()
 	case doClose:
-		if s := b.sessions[name]; s != nil {
+		if s := b.sessions.all[name]; s != nil {
 			s.open = false
 			clear(s.by)
 		}
@@ -276,7 +237,7 @@ func (b *book) response(f frame) {
 			b.release()
 		}
 	case doPrompt:
-		if s := b.sessions[name]; s != nil && s.runs() {
+		if s := b.sessions.all[name]; s != nil && s.runs() {
 			t := s.turn
 			t.told = s.heard()
 			b.finish(name, s, end{Result: f.Result, Error: f.Error}) // which may forget it
@@ -287,7 +248,7 @@ func (b *book) response(f frame) {
 		b.answer(r, f)
 	}
 	b.tidy(name)
-	b.forget(name)
+	b.sessions.forget(name)
 }
 
 // greet takes the agent's answer to initialize.
@@ -334,7 +295,7 @@ func (b *book) welcomed() json.RawMessage {
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
-	meta["switchboard"] = raw(map[string]any{"keeps": true, "forgotten": b.forgotten, "gaps": b.gaps})
+	meta["switchboard"] = raw(map[string]any{"keeps": true, "forgotten": b.sessions.forgotten, "gaps": b.sessions.gaps})
 	result := maps.Clone(b.welcome)
 	result["_meta"] = raw(meta)
 	return raw(result)
@@ -357,7 +318,7 @@ func (b *book) refuse(id json.RawMessage, method string) {
 // tidy closes a session in the agent that its clients have left open, once nothing runs in it and no other client is
 // about to open it: the agent would close it for that one too.
 func (b *book) tidy(name string) {
-	s := b.sessions[name]
+	s := b.sessions.all[name]
 	if s == nil || !s.open || s.runs() || len(s.by) > 0 || !b.closes || !b.ready || b.wants(name) {
 		return
 	}
@@ -389,30 +350,4 @@ func (b *book) giveUp() {
 	}
 	b.closing = 0
 	b.release()
-}
-
-// stop returns what tells the agent to stop all that runs.
-func (b *book) stop() (lines [][]byte) {
-	for name, s := range b.sessions {
-		if s.runs() {
-			lines = append(lines, frame{Method: doCancel, Params: raw(map[string]string{"sessionId": name})}.line())
-		}
-	}
-	return lines
-}
-
-func (b *book) session(name string) *session {
-	s := b.sessions[name]
-	if s == nil {
-		s = &session{by: map[uint64]bool{}}
-		b.sessions[name] = s
-	}
-	return s
-}
-
-// forget forgets a session of which there is nothing to know.
-func (b *book) forget(name string) {
-	if s := b.sessions[name]; s != nil && !s.open && s.turn == nil {
-		delete(b.sessions, name)
-	}
 }

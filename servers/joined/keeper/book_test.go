@@ -153,12 +153,12 @@ func TestHeldBounds(t *testing.T) {
 func TestEndsCount(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
-	p.most = 1 << 12
+	p.sessions.most = 1 << 12
 	for i := range 4 {
 		p.says(1, doPrompt, fmt.Sprint("s", i))
 		p.fromAgent(fmt.Appendf(nil, `{"id":%d,"result":{"stopReason":%q}}`, i+2, strings.Repeat("x", 1<<11)))
 	}
-	if p.kept > p.most || p.forgotten == 0 {
-		t.Errorf("%d bytes are kept, %d forgotten", p.kept, p.forgotten)
+	if p.sessions.kept > p.sessions.most || p.sessions.forgotten == 0 {
+		t.Errorf("%d bytes are kept, %d forgotten", p.sessions.kept, p.sessions.forgotten)
 	}
 }

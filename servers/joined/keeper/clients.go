@@ -14,7 +14,7 @@ func (b *book) attach(client uint64) { b.clients[client] = true }
 // is refused.
 func (b *book) detach(client uint64) {
 	delete(b.clients, client)
-	for _, s := range b.sessions {
+	for _, s := range b.sessions.all {
 		delete(s.by, client)
 		if s.turn != nil {
 			delete(s.turn.clients, client)
@@ -22,19 +22,19 @@ func (b *book) detach(client uint64) {
 	}
 	b.greeted = slices.DeleteFunc(b.greeted, func(r request) bool { return r.client == client })
 	b.held = slices.DeleteFunc(b.held, func(h held) bool {
-		if h.client != client || h.method == doPrompt && b.session(h.session).heard() { // another waits for its end
+		if h.client != client || h.method == doPrompt && b.sessions.named(h.session).heard() { // another waits for its end
 			return false
 		}
 		b.unsend(h)
 		return true
 	})
 	for id, a := range b.asked {
-		if s := b.sessions[a.session]; s == nil || !s.runs() && len(s.by) == 0 {
+		if s := b.sessions.all[a.session]; s == nil || !s.runs() && len(s.by) == 0 {
 			b.refuse(json.RawMessage(id), a.method)
 			delete(b.asked, id)
 		}
 	}
-	for id := range b.sessions {
+	for id := range b.sessions.all {
 		b.tidy(id)
 	}
 	b.release()
@@ -47,7 +47,7 @@ func (s *session) taken(client uint64) bool {
 
 // elsewhere reports whether another client works in a session, has it open or is about to.
 func (b *book) elsewhere(name string, client uint64) bool {
-	s := b.sessions[name]
+	s := b.sessions.all[name]
 	return s != nil && (s.runs() && others(s.turn.clients, client) || s.open && others(s.by, client)) ||
 		others(b.opening(name), client)
 }
@@ -75,7 +75,7 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 		return false
 	}
 	p := placeOf(f.Params)
-	r, s := request{client: client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}, b.sessions[p.Session]
+	r, s := request{client: client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}, b.sessions.all[p.Session]
 	switch {
 	case f.Method == "":
 		b.reply(client, f)
@@ -93,7 +93,7 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 		b.adopt(r)
 		return false
 	case f.Method == doPrompt:
-		s := b.session(p.Session)
+		s := b.sessions.named(p.Session)
 		if s.runs() {
 			b.answer(r, frame{Error: busy("a prompt runs in this session already")})
 			return true
@@ -102,10 +102,10 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 			b.answer(r, frame{Error: busy("another client opens this session")})
 			return true
 		}
-		b.drop(s)
+		b.sessions.drop(s)
 		s.last = client
 		s.turn = &turn{clients: map[uint64]bool{client: true}, prompt: words(f.Params)}
-		b.count(s, len(s.turn.prompt))
+		b.sessions.count(s, len(s.turn.prompt))
 		b.forward(r, f)
 	case f.Method == doClose && b.elsewhere(p.Session, client): // the agent would close it for that one too
 		if s != nil {
@@ -126,7 +126,7 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 // and the others are told that the request is withdrawn.
 func (b *book) reply(client uint64, f frame) {
 	a, open := b.asked[string(f.ID)]
-	s := b.sessions[a.session]
+	s := b.sessions.all[a.session]
 	if !open || s != nil && s.runs() && !s.turn.clients[client] {
 		return
 	}
@@ -161,7 +161,7 @@ func (b *book) note(r request, f frame, s *session) {
 func (b *book) forward(r request, f frame) {
 	b.last++
 	if r.session != "" && r.cwd != "" {
-		b.session(r.session).cwd = r.cwd
+		b.sessions.named(r.session).cwd = r.cwd
 	}
 	b.waiting[b.last] = r
 	f.ID = strconv.AppendInt(nil, b.last, 10)
@@ -245,7 +245,7 @@ func (b *book) send(to uint64, line []byte) {
 // in it, and nobody else does; else who worked in it last hears what is new, also where that comes after the answer,
 // else all who have it open do, else everybody does.
 func (b *book) tell(session string, line []byte) {
-	to, s := b.clients, b.sessions[session]
+	to, s := b.clients, b.sessions.all[session]
 	switch opener := b.opener(session); {
 	case opener != 0:
 		b.send(b.waiting[opener].client, line)

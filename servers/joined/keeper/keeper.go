@@ -188,11 +188,11 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		case <-tick.C:
 			k.book.minute()
 			switch {
-			case k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() && !k.book.works():
+			case k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() && !k.book.sessions.works():
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
 				k.book.leave()
-			case k.agent == nil && len(k.clients) == 0 && time.Since(k.alone) > k.cfg.Unused && !k.book.owes():
+			case k.agent == nil && len(k.clients) == 0 && time.Since(k.alone) > k.cfg.Unused && !k.book.sessions.owes():
 				return nil // the next client is given another keeper
 			}
 		}
@@ -341,7 +341,7 @@ func (k *keeper) failed() {
 
 // endAgent tells the agent to stop what it does, and ends its input.
 func (k *keeper) endAgent() {
-	for _, line := range k.book.stop() {
+	for _, line := range k.book.sessions.stop() {
 		k.agent.out.put(line)
 	}
 	k.agent.end()
@@ -367,7 +367,7 @@ func (k *keeper) gone(err error) {
 
 // flush sends what the book has to say. An end that takes nothing is given up.
 func (k *keeper) flush() {
-	if gaps := k.book.gaps; gaps > k.gaps {
+	if gaps := k.book.sessions.gaps; gaps > k.gaps {
 		k.gaps = gaps
 		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", gaps))
 	}

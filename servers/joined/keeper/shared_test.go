@@ -66,7 +66,7 @@ func TestAdoptedBeside(t *testing.T) {
 	p.answers(3)
 	p.has(t, 1, `"id":7`)
 	p.has(t, 2, onAnswered)
-	if p.owes() {
+	if p.sessions.owes() {
 		t.Error("the answer is owed")
 	}
 }

@@ -32,7 +32,7 @@ type said struct {
 // adopt gives the newest turn of a session to a client, unless it has it. Who had it before keeps it: whether that one
 // is dead, or works beside this one, is not known here.
 func (b *book) adopt(r request) {
-	s := b.sessions[r.session]
+	s := b.sessions.all[r.session]
 	if s == nil || s.turn == nil || s.turn.clients[r.client] {
 		b.answer(r, frame{Result: raw(map[string]bool{"found": false})})
 		return
@@ -63,14 +63,14 @@ func (b *book) adopted(t *turn, by request) {
 
 // settle forgets a request of the agent that was answered or withdrawn.
 func (b *book) settle(id string) {
-	s := b.sessions[b.asked[id].session]
+	s := b.sessions.all[b.asked[id].session]
 	delete(b.asked, id)
 	if s == nil || s.turn == nil {
 		return
 	}
 	for i, one := range s.turn.said {
 		if one.ask == id {
-			b.count(s, -len(one.line))
+			b.sessions.count(s, -len(one.line))
 			s.turn.said = append(s.turn.said[:i:i], s.turn.said[i+1:]...)
 			return
 		}
@@ -80,73 +80,14 @@ func (b *book) settle(id string) {
 // finish ends the turn of a session.
 func (b *book) finish(name string, s *session, e end) {
 	e.Session = name
-	b.ends++
-	s.turn.ended, s.turn.end = b.ends, e
-	b.count(s, len(e.Result)+len(e.Error))
+	b.sessions.ends++
+	s.turn.ended, s.turn.end = b.sessions.ends, e
+	b.sessions.count(s, len(e.Result)+len(e.Error))
 	for id, a := range b.asked {
 		if a.session == name {
 			b.settle(id)
 			b.refuse(json.RawMessage(id), a.method)
 		}
 	}
-	b.room()
-}
-
-// keep keeps what the agent said of the running turn of a session.
-func (b *book) keep(s *session, what said) {
-	if s.turn.gap && what.ask == "" {
-		return
-	}
-	s.turn.said = append(s.turn.said, what)
-	if b.count(s, len(what.line)); b.kept > b.most {
-		b.room()
-	}
-	if b.kept <= b.most || s.turn.gap {
-		return
-	}
-	s.turn.gap = true
-	b.gaps++
-	var asks []said
-	for _, one := range s.turn.said {
-		if one.ask != "" {
-			asks = append(asks, one)
-		} else {
-			b.count(s, -len(one.line))
-		}
-	}
-	s.turn.said = asks
-}
-
-// room forgets turns that have ended until there is room.
-func (b *book) room() {
-	for {
-		oldest, ended := "", 0
-		for name, s := range b.sessions {
-			if s.turn == nil || s.turn.ended == 0 {
-				continue
-			}
-			if ended++; oldest == "" || s.turn.ended < b.sessions[oldest].turn.ended {
-				oldest = name
-			}
-		}
-		if oldest == "" || b.kept <= b.most && ended <= maxEnded {
-			return
-		}
-		b.forgotten++
-		b.drop(b.sessions[oldest])
-		b.forget(oldest)
-	}
-}
-
-// drop forgets the turn of a session.
-func (b *book) drop(s *session) {
-	if s.turn != nil {
-		b.kept -= s.turn.size
-		s.turn = nil
-	}
-}
-
-func (b *book) count(s *session, n int) {
-	s.turn.size += n
-	b.kept += n
+	b.sessions.room()
 }
