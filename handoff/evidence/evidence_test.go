@@ -20,7 +20,9 @@ type timeline struct {
 	e     Evidence
 	began time.Time
 	asks  map[string]timelineQuestion
-	again bool // the words that ask again are shown
+	heard map[string][]time.Time // when it began, by what was said or typed
+	spoke []time.Time            // when they began to speak
+	again bool                   // the words that ask again are shown
 }
 
 // timelineQuestions are what agents may ask in a timeline.
@@ -60,11 +62,14 @@ func openInTimeline(server, name, text string, q handoff.Question) timelineQuest
 	q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
 	return timelineQuestion{handoff.OpenQuestion{
 		Shown: handoff.RecordQuestion{Server: server}, Question: q, Workspace: "/src/api", Names: []string{server},
+		Project: map[string]string{"laptop": "website"}[server],
 	}, text}
 }
 
 func newTimeline(t *testing.T) *timeline {
-	return &timeline{t: t, began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), asks: timelineQuestions}
+	return &timeline{
+		t: t, began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), asks: timelineQuestions, heard: map[string][]time.Time{},
+	}
 }
 
 func (l *timeline) at(second string) time.Time {
@@ -95,6 +100,7 @@ func (l *timeline) play(line string) string {
 	case "cut":
 		l.e.Said(handoff.Said{ID: f[2], At: at, Cut: true})
 	case "spoke":
+		l.spoke = append(l.spoke, at)
 		l.e.Spoke(handoff.Spoke{At: at})
 	case "lost": // what they said, since the second that follows if it does, could not be transcribed
 		h := handoff.Heard{Lost: true}
@@ -103,9 +109,13 @@ func (l *timeline) play(line string) string {
 		}
 		l.e.Heard(h)
 	case "undated": // the voice does not know when they began
-		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " ")})
+		text := strings.Join(f[2:], " ")
+		l.heard[text] = append(l.heard[text], l.spoke...)
+		l.e.Heard(handoff.Heard{Text: text})
 	case "heard", "typed", "seen", "loose": // seen: typed, with the page before them; loose: by whomever
-		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " "), Typed: f[1] != "heard",
+		text := strings.Join(f[2:], " ")
+		l.heard[text] = append(l.heard[text], at)
+		l.e.Heard(handoff.Heard{Text: text, Typed: f[1] != "heard",
 			Shown: f[1] == "seen" || f[1] == "loose", Loose: f[1] == "loose", Began: at})
 	case "close":
 		l.e.Closed(l.asks[f[2]].Question.ID, at)
@@ -124,6 +134,10 @@ func (l *timeline) play(line string) string {
 		out := v.Ruling.String()
 		if v.Decision != "" {
 			out += " " + string(v.Decision) + " by " + v.By
+		}
+		// A yes ages, and is written down, by the reply that it was.
+		if v.Allows() && !slices.ContainsFunc(l.heard[v.Transcript], v.Said.Equal) {
+			l.t.Errorf("%s by %q of %v", out, v.Transcript, v.Said)
 		}
 		if v.Fault != nil {
 			out += " (" + v.Fault.Subject + ")"

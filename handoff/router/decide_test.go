@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type desk struct {
 	given   []handoff.Decision    // Guarded by mu
 	early   atomic.Int32          // answers that allowed something and came before their record
 	auditIn func() time.Duration  // how long a record takes
+	full    error                 // of the audit
 	failing error                 // of the agent
 	taken   func()                // runs before the agent says what it did
 }
@@ -29,8 +31,8 @@ func (d *desk) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 	if d.auditIn != nil {
 		time.Sleep(d.auditIn())
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := cmp.Or(d.full, ctx.Err()); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -221,10 +223,11 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 		return rec.Answers
 	}
 	yes := handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByVoice}
+	d.taken = func() { b.withdrawn("q1") } // the agent's own word of it comes before it has returned,
 	if err := r.caller(ladderCaller).decide(t.Context(), "q1", yes); err != nil {
 		t.Fatal(err)
 	}
-	b.withdrawn("q1") // the agent's own word of it comes late
+	b.withdrawn("q1") // and late
 	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept ||
 		got[0].Command != "npm install" || got[0].At.IsZero() {
 		t.Errorf("answers %+v", got)
@@ -240,6 +243,52 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 	}
 	if got := answers(); len(got) != maxAnswers || got[0].By != handoff.ByPage {
 		t.Errorf("%d answers kept, the first %+v", len(got), got[0])
+	}
+}
+
+// TestAuditRecord: a decision is written down with who made it, how, and about what, before it is given.
+func TestAuditRecord(t *testing.T) {
+	for _, decision := range []handoff.Decision{
+		handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &desk{}
+			r, q := askingRouter(d, "q1")
+			q.Question.Command, q.Question.Turn, q.Shown.Handoff = "sudo reboot", "t7", "h1"
+			q.Shown.Decisions = []handoff.Decision{decision}
+			r.mine.registry.records = append(r.mine.registry.records,
+				&recordState{Record: handoff.Record{ID: "h1", ThreadID: "th", Client: "an agent"}})
+			given := handoff.Decided{
+				Decision: decision, By: handoff.ByTyping, Transcript: "yes, do", Call: "call1", Said: time.Now(),
+			}
+			if err := r.mine.decide(t.Context(), "q1", given); err != nil {
+				t.Fatal(err)
+			}
+			want := handoff.AuditRecord{
+				Who: ladderCaller.String(), Call: "call1", Client: "an agent", At: time.Now(), Server: "bigpc", Thread: "th",
+				Turn: "t7", Question: "q1", Decision: decision, Tier: "high", By: handoff.ByTyping,
+				CommandHash: handoff.CommandHash(q.Question, "bigpc"), Transcript: handoff.TranscriptHash("yes, do"),
+			}
+			if len(d.audited) != 1 || d.audited[0] != want {
+				t.Errorf("written down is %+v\nwant %+v", d.audited, want)
+			}
+		})
+	}
+}
+
+// TestUnauditedIsNotGiven: what lets an agent do something is not given where it cannot be written down; a no is.
+func TestUnauditedIsNotGiven(t *testing.T) {
+	for decision, code := range map[handoff.Decision]handoff.Code{
+		handoff.DecisionAccept: handoff.CodeStoreDown, handoff.DecisionAcceptForSession: handoff.CodeStoreDown,
+		handoff.DecisionWords: handoff.CodeStoreDown, handoff.DecisionDecline: "", handoff.DecisionStop: "",
+	} {
+		d := &desk{full: errors.New("the disk is full")}
+		r, q := askingRouter(d, "q")
+		q.Shown.Decisions, q.Question.Words, q.replies = []handoff.Decision{decision}, true, true
+		err := r.mine.decide(t.Context(), "q", handoff.Decided{Decision: decision, Words: "1.2.3", By: handoff.ByPage})
+		if handoff.CodeOf(err) != code || (len(d.given) == 1) != (code == "") {
+			t.Errorf("%s: %v, given %v", decision, err, d.given)
+		}
 	}
 }
 
