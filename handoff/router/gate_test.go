@@ -101,12 +101,17 @@ type sharedGate struct {
 	away         bool // it takes nothing
 	lost         bool // it comes back empty
 	mute         bool // its answers are lost
+
+	during func(take int) // Set once: what happens while it is taken; nil: nothing
 }
 
 var errGateAway = handoff.Fault(handoff.CodeUnreachable, "the store", "")
 
 func (s *sharedGate) TakeGate(_ context.Context, _ handoff.Target, holder string) (ledger.Gate, error) {
 	time.Sleep(time.Millisecond)
+	if s.during != nil {
+		s.during(s.asked()[0] + 1)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.takes++; s.away {
@@ -294,6 +299,40 @@ func TestGateOfTheDead(t *testing.T) {
 			t.Errorf("after the gate's time: %+v", rec)
 		}
 	})
+}
+
+// TestGateOfTheEnded: an instance that ends while it asks for the gate gives it back: as the thread is attached, where
+// it asks again because that took long, and as it waits for another instance.
+func TestGateOfTheEnded(t *testing.T) {
+	for _, tt := range []struct {
+		slow time.Duration // to attach
+		dead bool          // another instance has the gate
+		take int           // during which it ends
+	}{{take: 1}, {slow: passFresh + time.Second, take: 2}, {dead: true, take: 3}} {
+		gated(t, func(t *testing.T, m *merger, gate *sharedGate, _, _ island) {
+			if m.slow = tt.slow; tt.dead {
+				if _, err := gate.TakeGate(t.Context(), handoff.Target{}, "dead"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			gate.during = func(take int) {
+				if take == tt.take {
+					end()
+					time.Sleep(time.Second) // what it had of the gate before is given back
+					gate.fails(&gate.lost, true)
+				}
+			}
+			runIsland(ctx, t, Config{
+				Fleet: m, Stickies: noStickies{}, Gates: gate, Caller: handoff.Caller{Principal: "ends"},
+			}).gives("t", "a")
+			time.Sleep(2*passFresh + ledger.GateFor/4)
+			if asked := gate.asked(); m.turns() > 0 || asked[0] != tt.take {
+				t.Errorf("%+v: %d turns, the gate was taken and freed %v", tt, m.turns(), asked)
+			}
+		})
+	}
 }
 
 // TestGateLapses: a process that stands still between taking the gate and the start has lost it: others may have
