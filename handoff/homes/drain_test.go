@@ -167,6 +167,12 @@ func TestDrainedOnceWritten(t *testing.T) {
 	eventually(t, "the choice to be on its way", func() bool { return a.held.setting.Load() == 1 })
 	drained := a.drain(t.Context())
 	eventually(t, "the home to be let go of", func() bool { return len(a.all()) == 0 })
+	time.Sleep(2 * drainEvery) // what is left is looked at
+	select {
+	case <-drained:
+		t.Error("it has drained while a choice was on its way")
+	default:
+	}
 	goOn()
 	<-drained
 	if a.held.early.Load() {

@@ -14,6 +14,7 @@ import (
 type world struct {
 	let   chan struct{} // closed: turns end
 	begin chan struct{} // Set once: a turn begins when it can be received from; nil: at once
+	asks  bool          // Set once: each turn asks something
 
 	mu      sync.Mutex
 	made    int                     // Guarded by mu: threads
@@ -23,6 +24,7 @@ type world struct {
 	full    bool                    // Guarded by mu: it can only be read
 	entries map[string]ledger.Entry // Guarded by mu: by key
 	adopted map[string]int          // Guarded by mu: how often entries of each caller were
+	audited []handoff.AuditRecord   // Guarded by mu
 }
 
 func newWorld() *world {
@@ -35,7 +37,7 @@ func (w *world) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (h
 }
 
 func (w *world) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
-	return handoff.Attached{Agent: agent{w}, Target: t, Newest: "before"}, nil
+	return handoff.Attached{Agent: w.agent(), Target: t, Newest: "before"}, nil
 }
 
 func (w *world) Create(_ context.Context, t handoff.Target) (handoff.Attached, error) {
@@ -43,7 +45,22 @@ func (w *world) Create(_ context.Context, t handoff.Target) (handoff.Attached, e
 	defer w.mu.Unlock()
 	w.made++
 	t.Thread = fmt.Sprint("made ", w.made)
-	return handoff.Attached{Agent: agent{w}, Target: t}, nil
+	return handoff.Attached{Agent: w.agent(), Target: t}, nil
+}
+
+func (w *world) agent() handoff.Agent {
+	if w.asks {
+		return asker{agent{w}}
+	}
+	return agent{w}
+}
+
+// Audit implements [handoff.Auditor].
+func (w *world) Audit(_ context.Context, rec handoff.AuditRecord) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.audited = append(w.audited, rec)
+	return nil
 }
 
 type agent struct{ w *world }
@@ -71,6 +88,21 @@ func (a agent) Follow(ctx context.Context, _ handoff.TurnID) iter.Seq2[handoff.U
 }
 
 func (agent) Close() error { return nil }
+
+// An asker is an agent that asks something first, and takes every answer.
+type asker struct{ agent }
+
+func (a asker) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return func(yield func(handoff.Update, error) bool) {
+		if yield(handoff.Question{ID: "q", Turn: id, Decisions: []handoff.Decision{handoff.DecisionDecline}}, nil) {
+			a.agent.Follow(ctx, id)(yield)
+		}
+	}
+}
+
+func (asker) Steer(context.Context, handoff.TurnID, []handoff.Part) error        { return nil }
+func (asker) Interrupt(context.Context, handoff.TurnID) error                    { return nil }
+func (asker) Decide(context.Context, handoff.QuestionID, handoff.Decision) error { return nil }
 
 func (w *world) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) { return nil, nil }
 func (w *world) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
