@@ -68,9 +68,10 @@ type Controls interface {
 
 // A Reconciler can tell what became of a start whose acknowledgement was lost. It waits until the old
 // connection's bytes are resolved (two equal looks), then returns the turn that carries our id or, failing
-// that, one that is newer than the watermark and is not known to be somebody else's; "" when there is
-// none, so that the start certainly never ran and never will. [CodeJoined] comes with the id of somebody
-// else's turn that took our words in. Any other error leaves the question open: attach and ask again.
+// that, one that is newer than after and is not known to be somebody else's; "" when there is none, so that the
+// start certainly never ran and never will. after is the newest turn before the start, see [Attached].
+// [CodeJoined] comes with the id of somebody else's turn that took our words in. Any other error leaves the
+// question open: attach and ask again.
 type Reconciler interface {
 	Reconcile(ctx context.Context, after TurnID, id string) (TurnID, error)
 }

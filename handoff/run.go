@@ -60,8 +60,7 @@ type Request struct {
 type Origin struct {
 	Client string // its name; "": none
 	// Thread is the thread in which the program's own model works, if it is an agent; "": none. Where work of the same
-	// caller runs there, that work asked for this, and such a chain is
-	// bounded: [CodeTooDeep].
+	// caller runs there, that work asked for this, and such a chain is bounded: [CodeTooDeep].
 	Thread string
 }
 

@@ -28,7 +28,7 @@ type questions struct {
 
 // A question waits for a caller: who asks, and what is needed to judge an answer.
 type question struct {
-	handoff.OpenQuestion                  // Set once, what is Shown by ask
+	handoff.OpenQuestion                  // Set once; its Shown by ask
 	replies              bool             // Set once: the agent takes an answer in words
 	thread               string           // Set once: of the run when it asked
 	controls             handoff.Controls // Set once: the agent

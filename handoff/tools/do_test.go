@@ -192,7 +192,7 @@ func TestStatusWords(t *testing.T) {
 		"never began": {unbegun, nil,
 			"Nothing is running. Lately one thing ended: check the backups on bigpc, failed just now."},
 		"tests fail": {tested, nil,
-			"Nothing is running. Lately one thing ended: Auth refactor on bigpc, tests fail just now."},
+			"Nothing is running. Lately one thing ended: Auth refactor on bigpc, tests failed just now."},
 		"declined": {declined, nil,
 			"Nothing is running. Lately one thing ended: Auth refactor on bigpc, declined just now."},
 		"paused":      {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},

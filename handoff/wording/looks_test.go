@@ -37,7 +37,7 @@ func TestSummariesThatAreSaid(t *testing.T) {
 	}, time.Time{})
 	lead, quote := SplitMessage(away)
 	if !strings.HasPrefix(lead, "While you were away, two things finished, one failed.") ||
-		quote != "bigpc, done: All pass.\nbigpc, tests fail: One fails.\nlaptop, failed: The work on laptop failed." {
+		quote != "bigpc, done: All pass.\nbigpc, tests failed: One fails.\nlaptop, failed: The work on laptop failed." {
 		t.Errorf("away: %q %q", lead, quote)
 	}
 	paused := handoff.Record{ID: "h-2", Server: "bigpc", Outcome: handoff.OutcomeCancelled, Prompt: "then push",
