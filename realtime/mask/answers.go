@@ -73,8 +73,7 @@ func holds(value, asked gjson.Result) bool {
 // Overdue gives up waiting for answers to session updates: some models give none, some late. It returns what the client
 // asked for in them, which it is told now. A model that has answered before has them in force when it says so; one that
 // never has, from now on.
-func (m *Mask) Overdue() (asked []string) {
-	s := &m.session
+func (s *session) Overdue() (asked []string) {
 	for i := range s.updates {
 		u := &s.updates[i]
 		if u.by == byClient && !u.late {

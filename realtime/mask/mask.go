@@ -17,9 +17,10 @@ const maxOpen = 1024
 
 // A Mask is the mask of one call. It may be used from one goroutine at a time.
 type Mask struct {
+	session // what the client and the model have of it, and what a call asks about it
+
 	ids     *events.Names
 	items   items
-	session session
 	asks    int                 // of the client
 	special map[string][]string // our tools in asks with tools of their own, by tag
 	pairs   map[string]pair     // of the client's metadata, which our tag took the place of, by tag
@@ -43,43 +44,6 @@ func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
 func (m *Mask) Full() bool {
 	return m.items.bytes > maxHidden || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
 }
-
-// Begun reports whether the model's session exists.
-func (m *Mask) Begun() bool { return m.session.created }
-
-// Open reports whether the client knows of the session.
-func (m *Mask) Open() bool { return m.session.created && !m.session.awaiting }
-
-// Await says, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
-func (m *Mask) Await() { m.session.awaiting = true }
-
-// Reasons says, before the session begins, how hard the model is to think where the client does not say it itself; ""
-// leaves it to the model. One that cannot refuses that alone.
-func (m *Mask) Reasons(effort string) { m.session.effort = effort }
-
-// ForLeg reports whether the newest session.updated answered an update that the client's leg made.
-func (m *Mask) ForLeg() bool { return m.session.forLeg }
-
-// Foreign reports whether the session transcribes only: nobody speaks in it, and nothing of ours is in it.
-func (m *Mask) Foreign() bool { return m.session.foreign }
-
-// Forced reports whether the client makes the model call a tool: ours are left out.
-func (m *Mask) Forced() bool { return m.session.now.forced }
-
-// Confirmed reports whether no session update waits for the model's answer.
-func (m *Mask) Confirmed() bool {
-	return !slices.ContainsFunc(m.session.updates, func(u update) bool { return !u.late })
-}
-
-// Configured reports whether the model has what the client set, all of it.
-func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() }
-
-// Known returns the session as the model described it last, raw and unmasked; of its tools only the names. "" before
-// it has begun.
-func (m *Mask) Known() string { return m.session.known }
-
-// Transcribing reports whether the model transcribes the caller's speech because we asked for it.
-func (m *Mask) Transcribing() bool { return m.session.force().transcribing }
 
 // Current returns the newest response of the default conversation, or "".
 func (m *Mask) Current() string { return m.current }
