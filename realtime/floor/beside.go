@@ -49,7 +49,7 @@ func (f *Floor) besides(response string) {
 	}
 	for _, w := range others {
 		if w.taken && !w.beside.told() {
-			w.beside = f.carrier(response)
+			w.beside = f.carriers.of(response)
 		}
 	}
 }

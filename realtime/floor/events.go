@@ -183,3 +183,26 @@ const (
 	HeardPart                 // it was cut
 	HeardWhole                // to its end
 )
+
+// effects are those of a step, with the timers that they start. Owned by the floor.
+type effects struct {
+	armed [TimerKinds]int // generation of each timer
+	out   []Effect
+}
+
+// arm starts a timer; an older one of its kind is void.
+func (s *effects) arm(t Timer) {
+	s.armed[t]++
+	s.out = append(s.out, Effect{Kind: EffectTimer, Timer: t, Gen: s.armed[t]})
+}
+
+// emit adds an Effect for speech, unless there is none.
+func (s *effects) emit(x Effect, speech []*pendingSpeech) {
+	if len(speech) == 0 {
+		return
+	}
+	for _, w := range speech {
+		x.Utterances = append(x.Utterances, w.id)
+	}
+	s.out = append(s.out, x)
+}

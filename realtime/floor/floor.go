@@ -3,7 +3,6 @@ package floor
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -16,21 +15,14 @@ import (
 // Responses are told apart by the tag that every ask carries in its metadata, never by their order: a
 // response without a tag was started by voice detection and satisfies nobody's ask.
 type Floor struct {
-	active       string              // the response that runs, unknownResponse, or ""
-	asked        *ask                // on the wire, neither created nor refused
-	runs         map[string]*ask     // asks that became responses which are not done, by response id
-	late         *ask                // the newest that got no answer in time; it may still come
-	held         []*ask              // the client's asks that wait, in order
-	pending      []*pendingSpeech    // ours, in order
-	calls        map[string]*carrier // responses with requests of ours that have no answer, by call id
-	theirs       map[string]*carrier // responses with requests of ours, by the client's calls without an output
-	carriers     map[string]*carrier // by response id; forgotten once done and without open calls
-	asks         int                 // ours so far
-	naming       string              // Set once, before the first of ours: begins their ids, behind oursPrefix
-	untagged     int                 // untagged responses that ended since the ask on the wire was sent
-	lastUntagged *carrier            // the newest of them
-	blind        bool                // the model does not echo tags: an untagged response is the one asked for
-	echoes       bool                // it does: a response without a tag is never the one asked for
+	wire    // what the model was asked for, and which response answers it
+	effects // of the step that runs
+
+	held     []*ask              // the client's asks that wait, in order
+	pending  []*pendingSpeech    // ours, in order
+	calls    map[string]*carrier // responses with requests of ours that have no answer, by call id
+	theirs   map[string]*carrier // responses with requests of ours, by the client's calls without an output
+	carriers carriers            // forgotten once done and without open calls
 
 	ready    bool   // the client has set its session up, or had its time: a voice cannot change once heard
 	manual   bool   // no turn detection: we never ask, our speech rides on the client's asks
@@ -44,9 +36,6 @@ type Floor struct {
 	waiting  bool   // requests of ours have their time to be answered together
 	resting  bool   // after a failure; the model may be at a limit
 	told     Effect // the last EffectQuiet
-
-	armed [TimerKinds]int // generation of each timer
-	out   []Effect        // of the step that runs
 }
 
 // A pendingSpeech is one utterance that needs the model to speak.
@@ -81,15 +70,24 @@ type carrier struct {
 	cut    bool  // ended before it was whole
 }
 
-// An ask is one response.create.
-type ask struct {
-	ID         string
-	client     bool
-	apart      bool // it reads nothing of the conversation: our speech cannot ride on it
-	instructed bool // it brings its own instructions: ours rides on it only where we cannot ask
-	speech     []*pendingSpeech
-	pulled     bool // we cancelled it: the caller was speaking, or it has nothing to say any more
-	moot       bool // what it asks for is being said
+// carriers are those that are remembered, by response id.
+type carriers map[string]*carrier
+
+// of returns the carrier of a response; one that is not known begins.
+func (all carriers) of(response string) *carrier {
+	c := all[response]
+	if c == nil {
+		c = &carrier{id: response}
+		all[response] = c
+	}
+	return c
+}
+
+// forget drops a response that no event can concern any more; pending speech keeps its own pointer.
+func (all carriers) forget(c *carrier) {
+	if c.ended && c.open == 0 && c.theirs == 0 && (!c.sounds || c.over) {
+		delete(all, c.id)
+	}
 }
 
 const (
@@ -114,13 +112,10 @@ const (
 // New returns the floor of a call whose session does not exist yet.
 func New() *Floor {
 	return &Floor{
-		runs: map[string]*ask{}, theirs: map[string]*carrier{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{},
-		autoVAD: true,
+		wire: wire{runs: map[string]*ask{}}, carriers: carriers{}, calls: map[string]*carrier{},
+		theirs: map[string]*carrier{}, autoVAD: true,
 	}
 }
-
-// NameAsks tells our asks apart from those of another floor in the same session, whose responses may still come.
-func (f *Floor) NameAsks(word string) { f.naming = word }
 
 // Step takes an event and returns what is to be done. The result is valid until the next step.
 func (f *Floor) Step(e Event) []Effect {
@@ -161,7 +156,7 @@ func (f *Floor) Step(e Event) []Effect {
 			c.spoke, c.words = true, c.words || !e.Silence
 		}
 	case Sounded:
-		c := f.carrier(e.Response)
+		c := f.carriers.of(e.Response)
 		c.sounds, c.words = true, true
 	case Played:
 		f.played(e)
@@ -223,7 +218,7 @@ func (f *Floor) uttered(e Uttered) {
 	if from != nil {
 		delete(f.calls, e.Call)
 		from.open--
-		f.forget(from)
+		f.carriers.forget(from)
 	}
 	if e.Need == handoff.FloorUnlessSpoke || e.Need == handoff.FloorAsk {
 		unless := from != nil && e.Need == handoff.FloorUnlessSpoke
@@ -233,7 +228,7 @@ func (f *Floor) uttered(e Uttered) {
 
 func (f *Floor) created(e Created) {
 	f.active = e.Response
-	f.carrier(e.Response)
+	f.carriers.of(e.Response)
 	f.blind = f.blind && e.Tag == ""
 	f.echoes = f.echoes || e.Tag != ""
 	f.belated(e.Response, e.Tag)
@@ -286,7 +281,7 @@ func (f *Floor) ended(e Ended) {
 	delete(f.runs, e.Response)
 	f.answered(a, c, e)
 	if c != nil {
-		f.forget(c)
+		f.carriers.forget(c)
 	}
 }
 
@@ -303,26 +298,11 @@ func (f *Floor) refused(id string) {
 	f.backOff(a)
 }
 
-// take removes the ask from the wire, or from the response that was mistaken for its own.
-func (f *Floor) take(id string) *ask {
-	if a := f.asked; a != nil && a.ID == id {
-		f.asked = nil
-		return a
-	}
-	for response, a := range f.runs {
-		if f.blind && a.ID == id {
-			delete(f.runs, response)
-			return a
-		}
-	}
-	return nil
-}
-
 func (f *Floor) called(e Called) {
 	if f.calls[e.Call] != nil {
 		return
 	}
-	c := f.carrier(e.Response)
+	c := f.carriers.of(e.Response)
 	c.open++
 	f.calls[e.Call] = c
 	if !f.waiting {
@@ -426,63 +406,6 @@ func (f *Floor) send(kind EffectKind, a *ask) {
 	f.out = append(f.out, x)
 	f.arm(timerAsk)
 }
-
-func (f *Floor) arm(t Timer) {
-	f.armed[t]++
-	f.out = append(f.out, Effect{Kind: EffectTimer, Timer: t, Gen: f.armed[t]})
-}
-
-func (f *Floor) carrier(response string) *carrier {
-	c := f.carriers[response]
-	if c == nil {
-		c = &carrier{id: response}
-		f.carriers[response] = c
-	}
-	return c
-}
-
-// forget drops a response that no event can concern any more; pending speech keeps its own pointer.
-func (f *Floor) forget(c *carrier) {
-	if c.ended && c.open == 0 && c.theirs == 0 && (!c.sounds || c.over) {
-		delete(f.carriers, c.id)
-	}
-}
-
-// Active returns the response that runs, or "".
-func (f *Floor) Active() string { return f.active }
-
-// Asked returns the ask that is on the wire, neither created nor refused, or "".
-func (f *Floor) Asked() string {
-	if f.asked == nil {
-		return ""
-	}
-	return f.asked.ID
-}
-
-// Untagged returns the ask that an untagged response answers when it begins now, or "" where the model keeps tags.
-func (f *Floor) Untagged() string {
-	if !f.blind {
-		return ""
-	}
-	return f.Asked()
-}
-
-// AskOf returns the ask that a running response answers, or "".
-func (f *Floor) AskOf(response string) string {
-	if a := f.runs[response]; a != nil {
-		return a.ID
-	}
-	return ""
-}
-
-// Tells reports whether a running response was asked for with speech of ours.
-func (f *Floor) Tells(response string) bool {
-	a := f.runs[response]
-	return a != nil && len(a.speech) > 0
-}
-
-// Ours reports whether an ask is not the client's; "" is none.
-func Ours(ask string) bool { return strings.HasPrefix(ask, oursPrefix) }
 
 // Speaking reports whether the caller speaks.
 func (f *Floor) Speaking() bool { return f.speaking }

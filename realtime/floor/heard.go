@@ -46,7 +46,7 @@ func (f *Floor) played(e Played) {
 	}
 	c.over, c.heard = true, e.Heard
 	f.heard(c)
-	f.forget(c)
+	f.carriers.forget(c)
 }
 
 // heard gives the speech of a response that ended and was heard.
@@ -201,15 +201,4 @@ func (f *Floor) again(a *ask, keep func(*pendingSpeech) bool) {
 	}
 	f.pending = append(back, f.pending...)
 	f.emit(Effect{Kind: EffectLost}, lost)
-}
-
-// emit adds an Effect for speech, unless there is none.
-func (f *Floor) emit(x Effect, speech []*pendingSpeech) {
-	if len(speech) == 0 {
-		return
-	}
-	for _, w := range speech {
-		x.Utterances = append(x.Utterances, w.id)
-	}
-	f.out = append(f.out, x)
 }

@@ -8,7 +8,7 @@ import "slices"
 
 // mixed notes such a response.
 func (f *Floor) mixed(e Mixed) {
-	c := f.carrier(e.Response)
+	c := f.carriers.of(e.Response)
 	c.shared = true
 	for _, call := range e.Calls {
 		if f.theirs[call] == nil {
@@ -28,7 +28,7 @@ func (f *Floor) output(call string) {
 	delete(f.theirs, call)
 	c.theirs--
 	f.expect(c)
-	f.forget(c)
+	f.carriers.forget(c)
 }
 
 // expect waits for what the client owes next, for so long.
@@ -51,7 +51,7 @@ func (f *Floor) alone(outputs bool) {
 			c.theirs = 0
 		}
 		c.shared = c.shared && (asks || c.theirs > 0)
-		f.forget(c)
+		f.carriers.forget(c)
 	}
 	speech := f.pending // its carriers may be forgotten
 	for _, a := range f.open() {
