@@ -1,9 +1,10 @@
 // Asks for another name of something, in a dialog of its own.
 
 import { byId, setText, show } from "./dom.js";
+import { toastProblem } from "./store.js";
 import { problemWords } from "./words.js";
 
-/** Asks for a name, a machine's if `plain`, and has it given: `give(name)`. What that refuses is said in the dialog, which then stays. */
+/** Asks for a name, a machine's if `plain`, and has it given: `give(name)`. What that refuses is said in the dialog, which then stays; or beside the page, where the person has left it. */
 export function naming({ title, label = "Name", name, plain = false, give }) {
   const dialog = byId("naming");
   const field = byId("naming-name");
@@ -13,16 +14,17 @@ export function naming({ title, label = "Name", name, plain = false, give }) {
   setText(byId("naming-label"), label);
   Object.assign(field, { value: name, maxLength: plain ? 40 : 200, autocapitalize: plain ? "none" : "sentences", spellcheck: !plain });
   show(problem, false);
+  byId("naming-yes").disabled = false;
   byId("naming-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     byId("naming-yes").disabled = true;
     try {
       await give(field.value.trim());
-      dialog.close();
+      if (!end.signal.aborted) dialog.close(); // else it may be open for something else by now
     } catch (error) {
+      if (end.signal.aborted) return toastProblem(error);
       setText(problem, problemWords(error));
       show(problem, true);
-    } finally {
       byId("naming-yes").disabled = false;
     }
   }, end);
