@@ -160,7 +160,8 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable))
 		return nil, servers.HandshakeFault(fault, err, nil)
 	}
-	cfg.Counters.kept.Store(&c.can.Meta.Switchboard.keptCount)
+	kept := c.can.Meta.Switchboard.keptCount // a copy, or else it would hold the connection in memory
+	cfg.Counters.kept.Store(&kept)
 	return c, nil
 }
 
