@@ -259,26 +259,6 @@ func (o *instance) entry(t *testing.T, user string) ledger.Entry {
 	return list[0]
 }
 
-// TestAuditNamesTheHome: what is decided is written down with the instance and the epoch of the home where it was.
-func TestAuditNamesTheHome(t *testing.T) {
-	t.Parallel()
-	w := newTown(t)
-	w.asks = true
-	a := w.open("a")
-	a.come(t, "alice")
-	a.works(t, "alice", "asks", handoff.StatusStarted)
-	eventually(t, "the question", func() bool { return len(a.Questions(grantOf("alice"))) > 0 })
-	if err := a.Decide(t.Context(), grantOf("alice"), "q", handoff.DecisionDecline); err != nil {
-		t.Fatal(err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if epoch := a.had(grantOf("alice").Caller).epoch; epoch == 0 || len(w.audited) != 1 ||
-		w.audited[0].Instance != a.self.ID || w.audited[0].Epoch != epoch {
-		t.Errorf("at %s in epoch %d %+v was written down", a.self.ID, epoch, w.audited)
-	}
-}
-
 // TestTakenOver: the homes of an instance that is gone are taken over with what runs there, nothing of which is begun
 // twice. A caller has one home, and each instance says which.
 func TestTakenOver(t *testing.T) {
