@@ -203,7 +203,9 @@ func (c *checker) someOf(path string, words, known []string) {
 func (s *settings) serverNames() []string {
 	var names []string
 	for _, server := range s.Servers {
-		names = append(names, server.Name)
+		if server.Name != "" && !slices.Contains(names, server.Name) { // else that is told by itself
+			names = append(names, server.Name)
+		}
 	}
 	if len(names) > 0 {
 		return names

@@ -122,6 +122,12 @@ func grantProblems() []problemCase {
 			`switchboard.yaml:2:73: keys[0].tools[0]: "codx" is unknown; did you mean "codex"?`,
 			`switchboard.yaml:2:89: keys[0].approve must be none, voice or all, not a number`,
 			`switchboard.yaml:4:64: servers[0].for[0]: "ownr" is unknown; did you mean "owner"?`}},
+		{"a name among wrong ones", "keys:\n  - {principal: a, key_env: GOOD, servers: [attic]}\nservers:\n" +
+			strings.Repeat("  - {name: bigpc, kind: codex, url: ws://127.0.0.1:4500}\n", 2) +
+			"  - {kind: codex, url: ws://127.0.0.1:4500}\n", []string{
+			`switchboard.yaml:2:45: keys[0].servers[0]: "attic" is unknown; there is bigpc`,
+			`switchboard.yaml:5:12: servers[1].name: "bigpc" is already a name of servers[0]`,
+			`switchboard.yaml:6:6: servers[2].name: must be a name of …`}},
 		{"which yes", "keys:\n  - {principal: a, key_env: GOOD, approve: yes}\n  - {principal: a, key_env: GOOD, approve: [all]}\n  - {principal: a, key_env: GOOD, approve: ''}\n", []string{
 			`switchboard.yaml:2:44: keys[0].approve: "yes" is not none, voice or all`,
 			`switchboard.yaml:3:44: keys[1].approve must be none, voice or all, not a list`,
