@@ -20,11 +20,14 @@ var (
 // that is slow or away, requests, stops, hang-ups and restarts at any moment. What each of them has to keep is what
 // [ledgertest.CheckTrace] says, and that every request of the voice model is answered exactly once.
 func TestRandomConversations(t *testing.T) {
-	first, last := uint64(1), uint64(*conversations)
-	if *conversation != 0 {
-		first, last = *conversation, *conversation
+	seeds := []uint64{620} // the page was told of an end that the ledger had not
+	for seed := range uint64(*conversations) {
+		seeds = append(seeds, seed+1)
 	}
-	for seed := first; seed <= last; seed++ {
+	if *conversation != 0 {
+		seeds = []uint64{*conversation}
+	}
+	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			world, script := randomConversation(rand.New(rand.NewPCG(seed, 7)))
 			synctest.Test(t, func(t *testing.T) {

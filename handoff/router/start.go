@@ -176,6 +176,7 @@ func (r *Router) giveAs(
 
 // promised waits until the ledger has a run, or its end, and returns its record.
 func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
+	before := false // it has ended; who asks hears of that once the ledger does
 	for e, err := range r.Follow(ctx, g.Caller, id, 0) {
 		if err != nil {
 			c := r.caller(g.Caller) // whoever asked has gone: an outcome that was never promised is kept
@@ -186,11 +187,13 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 		}
 		_, ended := e.Kind.(handoff.RunEnded)
 		switch {
+		case ended && before:
+			return r.Handoff(g, string(id))
 		case e.Noted || e.Record.State == handoff.StatusDelivered:
-			if r.caller(g.Caller).registry.over(string(id)) { // it was asked for before, and the event is an old one
-				return r.Handoff(g, string(id))
+			before = e.Record.Outcome != "" || r.caller(g.Caller).registry.over(string(id)) // the event may be an old one
+			if !before {
+				return e.Record, nil
 			}
-			return e.Record, nil
 		case ended:
 			err := r.Heard(ctx, g.Caller, id)
 			if e.Record.Fault != nil {
