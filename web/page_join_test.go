@@ -64,7 +64,13 @@ func TestPageJoin(t *testing.T) {
 	p.Click("Rename")
 	p.Shows("the name taken is taken")
 	// Who leaves while a name is being given, and comes back, finds the dialog as they left it when the answer comes.
-	eval[bool](p, `((ask) => { window.fetch = async (path, how) => { if (how.method !== "GET") await new Promise((go) => { window.answer = go; }); return ask(path, how); }; window.goOn = () => { window.fetch = ask; }; })(window.fetch), true`)
+	eval[bool](p, `((ask) => {
+	  window.fetch = async (path, how) => {
+	    if (how.method !== "GET") await new Promise((go) => { window.answer = go; });
+	    return ask(path, how);
+	  };
+	  window.goOn = () => { window.fetch = ask; };
+	})(window.fetch), true`)
 	p.Click("Rename")
 	p.Until(`window.answer`)
 	p.Press("\x1b")
@@ -72,7 +78,8 @@ func TestPageJoin(t *testing.T) {
 	p.Click("Rename studio")
 	eval[bool](p, `(answer(), true)`)
 	p.Shows("the name taken is taken")
-	p.Until(`document.querySelector("#naming").open && document.querySelector("#naming-problem").hidden && !document.querySelector("#naming-yes").disabled`)
+	p.Until(`document.querySelector("#naming").open && document.querySelector("#naming-problem").hidden &&
+	  !document.querySelector("#naming-yes").disabled`)
 	named("loft")
 	p.Click("Rename")
 	p.Until(`document.querySelector("#naming-yes").disabled`)

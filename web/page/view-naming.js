@@ -4,7 +4,10 @@ import { byId, setText, show } from "./dom.js";
 import { toastProblem } from "./store.js";
 import { problemWords } from "./words.js";
 
-/** Asks for a name, a machine's if `plain`, and has it given: `give(name)`. What that refuses is said in the dialog, which then stays; or beside the page, where the person has left it. */
+/**
+ * Asks for a name, a machine's if `plain`, and has it given: `give(name)`. What that refuses is said in the dialog,
+ * which then stays; or in a notice, where the person has left the dialog.
+ */
 export function naming({ title, label = "Name", name, plain = false, give }) {
   const dialog = byId("naming");
   const field = byId("naming-name");
