@@ -92,10 +92,10 @@ func (b *book) unsend(h held) {
 func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
 
 // asks reports whether a client waits for an answer of the agent that comes at once, as those to prompts do not. A
-// list does not count: it is asked for again and again, also of an agent that answers no more.
+// list does not count: it is asked for again and again, also of an agent that answers no more. Nor does what is late.
 func (b *book) asks() bool {
 	for _, r := range b.waiting {
-		if b.clients[r.client] && r.method != doPrompt && r.method != doList {
+		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.late() {
 			return true
 		}
 	}

@@ -233,6 +233,9 @@ func TestLoadIsNotAnswered(t *testing.T) {
 		p.sent().has(t, 1)
 		p.answers(3).has(t, 2, update, `"id":7`)
 		p.beside(2, doPrompt, "s").answers(4).has(t, 2, `"result"`)
+		if p.asks() {
+			t.Error("it keeps an agent that nobody uses")
+		}
 		if p.fromAgent([]byte(update)); gone {
 			p.answers(2).has(t, 1)
 			continue
