@@ -43,24 +43,29 @@ type options struct {
 	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for other people's tests."`
 	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is healthy, for containers."`
 
-	Status   statusVerb   `cmd:"" group:"Of the running Switchboard" help:"Say what runs, what waits for you, and what ended lately."`
-	Servers  serversVerb  `cmd:"" aliases:"machines" group:"Of the running Switchboard" help:"Show your machines and their state."`
-	Sessions sessionsVerb `cmd:"" group:"Of the running Switchboard" help:"Show sessions, the newest first."`
-	Read     readVerb     `cmd:"" group:"Of the running Switchboard" help:"Show what was said in a session."`
-	Work     workVerb     `cmd:"" group:"Of the running Switchboard" help:"Show work: what runs, waits or is paused, and what ended lately."`
-	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its end."`
-	Stop     stopVerb     `cmd:"" group:"Of the running Switchboard" help:"Stop work."`
-	Invite   inviteVerb   `cmd:"" group:"Of the running Switchboard" help:"Print the command with which another machine joins."`
-	Remove   removeVerb   `cmd:"" group:"Of the running Switchboard" help:"Take a machine out of switchboard.yaml, or forget one that joined."`
-	Reload   reloadVerb   `cmd:"" group:"Of the running Switchboard" help:"Have the settings read again, without a restart."`
-	Rename   renameVerb   `cmd:"" group:"Of the running Switchboard" help:"Give a machine that joined another name."`
-	MCP      mcpVerb      `cmd:"" name:"mcp" group:"Of the running Switchboard" help:"Give an agent on this machine your machines, over standard input and output."`
-	Apps     appsVerb     `cmd:"" group:"Of the running Switchboard" help:"Show programs elsewhere that were let in, or disconnect one."`
-	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show the agents' questions, or answer one."`
+	serviceVerbs `group:"Of the running Switchboard"`
 
 	verb  string
 	asks  asker           // the verb; nil: it is none that speaks to a running service
 	given map[string]bool // names of the flags on the command line
+}
+
+// serviceVerbs are those that speak to a running service.
+type serviceVerbs struct {
+	Status   statusVerb   `cmd:"" help:"Say what runs, what waits for you, and what ended lately."`
+	Servers  serversVerb  `cmd:"" aliases:"machines" help:"Show your machines and their state."`
+	Sessions sessionsVerb `cmd:"" help:"Show sessions, the newest first."`
+	Read     readVerb     `cmd:"" help:"Show what was said in a session."`
+	Work     workVerb     `cmd:"" help:"Show work: what runs, waits or is paused, and what ended lately."`
+	Handoff  handoffVerb  `cmd:"" help:"Give work to a machine, and follow it to its end."`
+	Stop     stopVerb     `cmd:"" help:"Stop work."`
+	Invite   inviteVerb   `cmd:"" help:"Print the command with which another machine joins."`
+	Remove   removeVerb   `cmd:"" help:"Take a machine out of switchboard.yaml, or forget one that joined."`
+	Reload   reloadVerb   `cmd:"" help:"Have the settings read again, without a restart."`
+	Rename   renameVerb   `cmd:"" help:"Give a machine that joined another name."`
+	MCP      mcpVerb      `cmd:"" name:"mcp" help:"Give an agent on this machine your machines, over standard input and output."`
+	Apps     appsVerb     `cmd:"" help:"Show programs elsewhere that were let in, or disconnect one."`
+	Answer   answerVerb   `cmd:"" help:"Show the agents' questions, or answer one."`
 }
 
 // parseOptions reads the command line. done means that help was asked for and given.
