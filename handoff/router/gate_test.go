@@ -301,6 +301,36 @@ func TestGateOfTheDead(t *testing.T) {
 	})
 }
 
+// TestGateAskedAgain: where the gate is asked for again because attaching took long, and tells of a turn that what was
+// attached does not, that turn is waited for.
+func TestGateAskedAgain(t *testing.T) {
+	gated(t, func(t *testing.T, m *merger, gate *sharedGate, anna, _ island) {
+		m.slow = passFresh + time.Second
+		thread, began := handoff.Target{Server: "s", Thread: "t"}, false
+		gate.during = func(take int) {
+			if take != 2 || began {
+				return
+			}
+			began = true
+			gate.fails(&gate.lost, true) // else nobody could start a turn meanwhile
+			if _, err := gate.TakeGate(t.Context(), thread, "another"); err != nil {
+				t.Error(err)
+			}
+			turn, _ := m.Start(t.Context(), handoff.Turn{})
+			_ = gate.FreeGate(t.Context(), thread, "another", turn)
+		}
+		id := anna.gives("t", "a")
+		time.Sleep(m.slow + mergerEnds/2)
+		if rec := anna.record(id); rec.Waits != "theirs" {
+			t.Errorf("while the other turn runs: %+v", rec)
+		}
+		time.Sleep(10 * m.slow)
+		if rec := anna.record(id); rec.Text != "turn 1" {
+			t.Errorf("in the end: %+v", rec)
+		}
+	})
+}
+
 // TestGateOfTheEnded: an instance that ends while it asks for the gate gives it back: as the thread is attached, where
 // it asks again because that took long, and as it waits for another instance.
 func TestGateOfTheEnded(t *testing.T) {
