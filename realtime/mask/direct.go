@@ -13,7 +13,7 @@ import (
 // for, a raw session or nil, with our tools. Where that says nothing of them, it has our instructions, our effort of
 // reasoning ("": the model's own) and transcription of the caller. Formats of sound are left out: SDP agrees on them.
 func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort string) []byte {
-	s := session{tools: tools, guide: guide.Whole, added: guide.Added, created: true}
+	s := session{additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, created: true}
 	update := events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(`{"type":"realtime"}`)})
 	if len(asked) > 0 {
 		update = events.Set(update, "session", string(asked))

@@ -33,7 +33,9 @@ type Mask struct {
 // New returns a mask that names our events from ids and gives the model these tools, and the guide to them.
 func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
 	return &Mask{
-		ids: ids, items: newItems(), session: session{tools: tools, guide: guide.Whole, added: guide.Added, set: unique.Make("")},
+		ids: ids, items: newItems(), session: session{
+			additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, set: unique.Make(""),
+		},
 		special: map[string][]string{}, pairs: map[string]pair{}, owned: map[string][]string{}, out: map[string]bool{},
 		renewed: map[string]bool{},
 	}

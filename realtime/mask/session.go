@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
 	"switchboard/realtime/events"
 )
 
@@ -36,9 +35,8 @@ const (
 // A session is one session in two views: as the client set it, and as the model has it with our tools,
 // instructions and transcription.
 type session struct {
-	tools    []handoff.Tool                       // Set once: ours
-	guide    string                               // Set once: our instructions, where the client has none; or ""
-	added    string                               // Set once: those after the client's; or ""
+	additions // of ours
+
 	effort   string                               // Set once: of reasoning, where the client does not say it; or ""
 	base     view                                 // as the model has confirmed it
 	updates  []update                             // not answered, oldest first
@@ -47,7 +45,6 @@ type session struct {
 	created  bool
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
-	toolless bool // the model refused our tools
 	wordless bool // the model refused our words after the client's
 	reasoned bool // the client set the reasoning itself
 
@@ -266,18 +263,6 @@ func (s *session) changeTranscription(c *change, event []byte, r gjson.Result) [
 		c.transcribing = new(true)
 	}
 	return event
-}
-
-// listens reports whether the caller's speech is to be transcribed for us in a view: a client that has it off keeps it
-// off, unless a tool of ours acts on what the caller said.
-func (s *session) listens(v view) bool {
-	switch {
-	case v.transcribed || len(s.tools) == 0:
-		return false
-	case v.silenced:
-		return slices.ContainsFunc(s.tools, func(t handoff.Tool) bool { return t.Words })
-	}
-	return true
 }
 
 // force is the session that the model has, as far as is known. One that answers no updates has what it was sent once

@@ -13,10 +13,18 @@ import (
 // ourPrefix begins the name of a tool of ours whose own name the client uses itself.
 const ourPrefix = "switchboard_"
 
+// additions are our tools and instructions for a session, which owns them.
+type additions struct {
+	tools    []handoff.Tool // Set once
+	guide    string         // Set once: our instructions, where the client has none; or ""
+	added    string         // Set once: those after the client's; or ""
+	toolless bool           // the model refused our tools
+}
+
 // allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
 // a choice or the model refused them, and under another name where the client uses ours. One whose other name is the
 // client's, too, is left out.
-func (s *session) allowed(tools string, forced bool) []string {
+func (s *additions) allowed(tools string, forced bool) []string {
 	if forced || s.toolless {
 		return nil
 	}
@@ -52,7 +60,7 @@ func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
 }
 
 // tool returns the tool of ours that the model has under a name. Zero: it is none.
-func (s *session) tool(name string) handoff.Tool {
+func (s *additions) tool(name string) handoff.Tool {
 	for _, tool := range s.tools {
 		if name == tool.Name || name == ourPrefix+tool.Name {
 			return tool
@@ -62,7 +70,7 @@ func (s *session) tool(name string) handoff.Tool {
 }
 
 // join appends our tools to the client's raw list.
-func (s *session) join(tools string, ours []string) string {
+func (s *additions) join(tools string, ours []string) string {
 	var all []string
 	for _, r := range gjson.Parse(tools).Array() {
 		all = append(all, r.Raw)
@@ -79,16 +87,16 @@ func (s *session) join(tools string, ours []string) string {
 }
 
 // instructions are ours for a model that has our tools under these names.
-func (s *session) instructions(ours []string) string { return s.guide + s.renames(ours) }
+func (s *additions) instructions(ours []string) string { return s.guide + s.renames(ours) }
 
 // addition are our words after the client's, for such a model.
-func (s *session) addition(ours []string) string { return s.addedMark() + s.renames(ours) }
+func (s *additions) addition(ours []string) string { return s.addedMark() + s.renames(ours) }
 
 // addedMark begins them.
-func (s *session) addedMark() string { return "\n\n" + s.added }
+func (s *additions) addedMark() string { return "\n\n" + s.added }
 
 // unadded takes our words out of the client's instructions in an event.
-func (s *session) unadded(event []byte, path string) []byte {
+func (s *additions) unadded(event []byte, path string) []byte {
 	text := gjson.GetBytes(event, path).String()
 	if at := strings.LastIndex(text, s.addedMark()); s.added != "" && at >= 0 {
 		return events.Set(event, path, events.Quote(text[:at]))
@@ -97,7 +105,7 @@ func (s *session) unadded(event []byte, path string) []byte {
 }
 
 // renames tells which of these names are not our tools' own.
-func (s *session) renames(ours []string) string {
+func (s *additions) renames(ours []string) string {
 	var text strings.Builder
 	for _, name := range ours {
 		if tool := s.tool(name); name != tool.Name {
@@ -105,6 +113,18 @@ func (s *session) renames(ours []string) string {
 		}
 	}
 	return text.String()
+}
+
+// listens reports whether the caller's speech is to be transcribed for us in a view: a client that has it off keeps it
+// off, unless a tool of ours acts on what the caller said.
+func (s *additions) listens(v view) bool {
+	switch {
+	case v.transcribed || len(s.tools) == 0:
+		return false
+	case v.silenced:
+		return slices.ContainsFunc(s.tools, func(t handoff.Tool) bool { return t.Words })
+	}
+	return true
 }
 
 // renamed tells the model that what it reads of a tool's own name means another: descriptions, results and messages
