@@ -22,8 +22,7 @@ servers:
 `).load(t)
 	wantProblems(t, err, `switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`,
 		`switchboard.yaml:6:14: servers[0].sandbox: "workspace" is unknown; there is read-only, workspace-write, danger-full-access`,
-		`switchboard.yaml:9:14: servers[1].command must be a list, not text`,
-	)
+		`switchboard.yaml:9:14: servers[1].command must be a list, not text`)
 }
 
 // A problemCase is a file with mistakes, and what is told of it.
