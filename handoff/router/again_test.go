@@ -96,41 +96,54 @@ func (f lateFleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Targe
 }
 
 // TestKeyOfWhatBegins: what a former life left unbegun is begun by its caller, and asked for again under its key
-// before the beginning is written. It runs once.
+// before the beginning is written, or the other way about. It runs once.
 func TestKeyOfWhatBegins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		target := handoff.Target{Server: "s", Thread: "t"}
-		req := handoff.Request{Key: "k", Again: true, Target: target, Input: handoff.TextInput("go")}
-		k := keyedBy(ladderCaller, "k", asked(req))
-		began := time.Now().Add(-time.Minute)
-		left := ledger.Entry{
-			Key: k.key, Args: k.args, Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true,
-			Accepted: began, Ended: began,
-			Facts: ledger.Facts{
-				ClientID: "r1", Target: target, Why: handoff.WhyNamed, Outcome: handoff.OutcomeCancelled,
-				Code: handoff.CodeNotBegun, Prompt: "go",
-			},
-		}
-		m := &moody{shelf: listed(left), entries: map[string]ledger.Entry{k.key: left}}
-		fleet := lateFleet{newCopier()}
-		r := running(t, Config{Fleet: fleet, Ledger: m})
-		<-r.recovered
-		synctest.Wait()
-		if _, err := r.Start(t.Context(), ladderGrant, handoff.Request{Instead: "r1", Key: "page", Again: true}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if id, err := r.Start(t.Context(), ladderGrant, req); err != nil || id != "r1" {
-			t.Errorf("asked for again while it begins: %q, %v", id, err)
-		}
-		time.Sleep(10 * time.Second)
-		close(fleet.let)
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if fleet.started != 1 {
-			t.Errorf("%d turns were started", fleet.started)
-		}
-	})
+	for _, byKey := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { testKeyOfWhatBegins(t, byKey) })
+	}
+}
+
+func testKeyOfWhatBegins(t *testing.T, byKey bool) {
+	target := handoff.Target{Server: "s", Thread: "t"}
+	req := handoff.Request{Key: "k", Again: true, Target: target, Input: handoff.TextInput("go")}
+	k := keyedBy(ladderCaller, "k", asked(req))
+	began := time.Now().Add(-time.Minute)
+	left := ledger.Entry{
+		Key: k.key, Args: k.args, Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true,
+		Accepted: began, Ended: began,
+		Facts: ledger.Facts{
+			ClientID: "r1", Target: target, Why: handoff.WhyNamed, Outcome: handoff.OutcomeCancelled,
+			Code: handoff.CodeNotBegun, Prompt: "go",
+		},
+	}
+	m := &moody{shelf: listed(left), entries: map[string]ledger.Entry{k.key: left}}
+	fleet := lateFleet{newCopier()}
+	r := running(t, Config{Fleet: fleet, Ledger: m})
+	<-r.recovered
+	synctest.Wait()
+	begin := handoff.Request{Instead: "r1", Key: "page", Again: true}
+	first, then, code := begin, req, handoff.Code("")
+	if byKey {
+		first, then, code = req, begin, handoff.CodeJoined
+	}
+	id, err := r.Start(t.Context(), ladderGrant, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !byKey {
+		id = "r1" // which has the key, and whose beginning the other is
+	}
+	time.Sleep(time.Second)
+	if same, err := r.Start(t.Context(), ladderGrant, then); handoff.CodeOf(err) != code || same != id {
+		t.Errorf("asked for again while it begins: %q, %v", same, err)
+	}
+	time.Sleep(10 * time.Second)
+	close(fleet.let)
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
+	if fleet.started != 1 {
+		t.Errorf("%d turns were started", fleet.started)
+	}
 }
 
 // A heldLedger is a moody one that holds each step until it is let.
