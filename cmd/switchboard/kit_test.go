@@ -425,11 +425,16 @@ func (p *phone) all() []phoneEvent {
 	return append([]phoneEvent(nil), p.seen...)
 }
 
-// hangUp says goodbye as stock clients do.
+// hangUp says goodbye as stock clients do, and waits until the other end has closed.
 func (p *phone) hangUp() {
-	_ = p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
-	_ = p.conn.SetReadDeadline(time.Now().Add(patience))
+	end := time.Now().Add(patience)
+	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	err := p.conn.WriteControl(websocket.CloseMessage, goodbye, end)
+	_ = p.conn.SetReadDeadline(end)
 	for range p.events {
+	}
+	if time.Now().After(end) {
+		p.t.Errorf("the call goes on after it was hung up; the goodbye was sent with %v", err)
 	}
 	_ = p.conn.Close()
 }
