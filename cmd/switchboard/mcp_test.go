@@ -186,6 +186,7 @@ func TestRealCodexAsksByMCP(t *testing.T) {
 				const command = "[mcp_servers.sb]\ncommand = %q\nargs = [\"mcp\"]\nenv = {XDG_STATE_HOME = %q, %s = \"mcp\"}\n"
 				servers = fmt.Sprintf(command, os.Args[0], state, childEnv)
 			}
+			servers += "required = true\nstartup_timeout_sec = 120\n" // codex begins once it has the tools, however late
 			out := codexExec(t, provider, servers, "have the tests run on bigpc", "SB_KEY="+testKey)
 			if !strings.Contains(out, "TestRefreshExpiredToken") {
 				t.Errorf("codex says:\n%s", out)
