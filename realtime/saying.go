@@ -40,7 +40,7 @@ type saying struct {
 	floor      *floor.Floor
 	says       []handoff.Utterance   // of the router, until the model's session has begun
 	utterances map[string]*utterance // by id
-	naming     string                // begins the ids of our items: itemPrefix, and more where a call before may have used it
+	naming     string                // begins the ids of our items: itemPrefix, and a word in an attached call
 	early      [][]byte              // response.create of the client that came before the model's session existed
 	asks       map[string]clientAsk  // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent       // our and adopted event ids that may still fail

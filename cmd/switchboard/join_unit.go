@@ -136,8 +136,8 @@ func installUnit(ctx context.Context, env func(string) string, say func(string))
 	start, end := unitCommands(path)
 	if err := runAll(ctx, start); err != nil {
 		_ = runAll(ctx, end) // it may not even be known
-		return errors.Join(fmt.Errorf("the service could not be started (%w): it is not installed, and `switchboard join` keeps "+
-			"the line while it runs", err), os.Remove(path))
+		return errors.Join(fmt.Errorf("the service could not be started (%w): it is not installed, and "+
+			"`switchboard join` keeps the line while it runs", err), os.Remove(path))
 	}
 	say("it runs as a service from now on: " + path)
 	if runtime.GOOS == "linux" {
@@ -158,7 +158,8 @@ func removeUnit(ctx context.Context, env func(string) string) (string, error) {
 	}
 	_, end := unitCommands(path)
 	if err := runAll(ctx, end); err != nil {
-		return "", fmt.Errorf("the service at %s could not be ended (%w): where it does not run, remove that file, and leave again", path, err)
+		return "", fmt.Errorf("the service at %s could not be ended (%w): where it does not run, remove that file, "+
+			"and leave again", path, err)
 	}
 	return path, os.Remove(path)
 }

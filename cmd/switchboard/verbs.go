@@ -157,8 +157,8 @@ type stopVerb struct {
 // Help shows examples.
 func (stopVerb) Help() string {
 	return examples("switchboard stop", "switchboard stop bigpc", "switchboard stop 2m2vm344-1",
-		"switchboard stop --all") + "\n\nWhere several run it asks which, and in a script it stops none. What waits behind the work in its session is " +
-		"paused; paused work that is stopped is dropped."
+		"switchboard stop --all") + "\n\nWhere several run it asks which, and in a script it stops none. " +
+		"What waits behind the work in its session is paused; paused work that is stopped is dropped."
 }
 
 func (v stopVerb) ask(ctx context.Context, t *verbs.Terminal) error {

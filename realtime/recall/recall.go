@@ -361,8 +361,8 @@ func (r *Recall) Items(line string) []Given {
 	}
 	clear(r.given)
 	if r.left > 0 {
-		give(line, true, message("system", "The call has been going on for long: its first part is left out here. Say nothing of it "+
-			"unless asked; ask again for what you need to know."))
+		give(line, true, message("system", "The call has been going on for long: its first part is left out here. "+
+			"Say nothing of it unless asked; ask again for what you need to know."))
 	}
 	calls := map[string]bool{}
 	for _, it := range r.items {
