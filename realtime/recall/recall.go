@@ -405,10 +405,19 @@ type Line struct {
 	Text   string
 }
 
-// Last returns what was said last, at most so many lines, oldest first: no notes, no calls.
+// Last returns what was said last, at most so many lines, oldest first: no notes, no calls. What the client gave counts
+// as said before the model answers it.
 func (r *Recall) Last(lines int) []Line {
+	items := slices.Clone(r.items)
+	for _, a := range r.asked {
+		if raw := gjson.GetBytes(a.event, "item"); a.answer == events.TypeItemAdded {
+			it := &item{kind: raw.Get("type").String(), role: raw.Get("role").String()}
+			new(Recall).message(it, raw)
+			items = append(items, it)
+		}
+	}
 	var all []Line
-	for _, it := range slices.Backward(r.items) {
+	for _, it := range slices.Backward(items) {
 		if it.kind != events.ItemMessage || it.role == "system" || it.text == "" {
 			continue
 		}

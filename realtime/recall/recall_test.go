@@ -195,6 +195,35 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+// TestLast: what was said last has what the client gave, once, before and after the model answers it, and neither notes
+// nor outputs nor what was refused.
+func TestLast(t *testing.T) {
+	r := New()
+	want := func(when, want string) {
+		t.Helper()
+		var all []string
+		for _, l := range r.Last(2) {
+			all = append(all, fmt.Sprintf("%t:%s", l.Caller, l.Text))
+		}
+		if got := strings.Join(all, " "); got != want {
+			t.Errorf("%s: %s", when, got)
+		}
+	}
+	give := func(id, item string) {
+		r.Asked(events.TypeItemCreate, []byte(`{"event_id":"`+id+`","item":`+item+`}`))
+	}
+	tell(r, added("null", user("a", "old")), added("null", user("b", "first")))
+	give("1", `{"type":"message","role":"user","content":[{"type":"input_text","text":"second"}]}`)
+	give("2", user("c", "third"))
+	give("3", `{"type":"message","role":"system","content":[{"type":"input_text","text":"a note"}]}`)
+	give("4", output("d", "call"))
+	want("unanswered", "true:second true:third")
+	r.Refused("2")
+	want("one refused", "true:first true:second")
+	tell(r, added("null", user("e", "second")))
+	want("answered", "true:first true:second")
+}
+
 // Whatever a model tells, what a new session is given keeps its bounds, has no id twice, and no output without its call
 // before it.
 func TestAnyConversation(t *testing.T) {
