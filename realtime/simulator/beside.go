@@ -12,13 +12,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// A joining is what a socket beside a call's own brings: itself, its frames, or that it is gone.
-type joining struct {
-	from  *conn
-	frame []byte // nil: it comes, or goes
-	gone  bool
-}
-
 // keep makes a call one that can be joined; nil: it is over.
 func (m *Model) keep(id string, c *conn) {
 	m.mu.Lock()
@@ -48,17 +41,19 @@ func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 	wg.Go(c.read)
 	wg.Go(func() { c.write(func() { _ = ws.NetConn().Close() }) })
 	c.end = ending{code: websocket.CloseNormalClosure, text: "the call has ended"}
-	for in := call.tell(joining{from: c}); in; {
+	for in := call.let(func(s *session) { call.welcome(s, c) }); in; {
 		select {
 		case frame, ok := <-c.in:
-			in = ok && call.tell(joining{from: c, frame: frame})
+			in = ok && call.let(func(s *session) { call.takeBeside(s, c, frame) })
 		case <-call.done:
 			in = false
 		case <-r.Context().Done():
 			in = false
 		}
 	}
-	call.tell(joining{from: c, gone: true})
+	call.let(func(*session) {
+		call.others = slices.DeleteFunc(call.others, func(o *conn) bool { return o == c })
+	})
 	c.deadline.Store(time.Now().Add(endWait).UnixNano())
 	close(c.done)
 	close(c.out)
@@ -66,36 +61,34 @@ func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 	_ = ws.Close()
 }
 
-// tell hands something to the run loop; false: it has ended.
-func (c *conn) tell(j joining) bool {
+// let has the run loop act on the session; false: it has ended.
+func (c *conn) let(act func(*session)) bool {
 	select {
-	case c.beside <- j:
+	case c.acts <- act:
 		return true
 	case <-c.done:
 		return false
 	}
 }
 
-// admit takes what a socket beside the call's own brings. An error is for who made it.
-func (c *conn) admit(s *session, j joining) bool {
-	switch {
-	case j.gone:
-		c.others = slices.DeleteFunc(c.others, func(o *conn) bool { return o == j.from })
-	case j.frame == nil:
-		c.others = append(c.others, j.from)
-		s.emit("session.created", fields{"session": s.object()})
-		_ = j.from.send(s.out[len(s.out)-1])
-		s.out = s.out[:len(s.out)-1]
-	case c.rtc != nil && gjson.GetBytes(j.frame, "type").String() == bufferClear:
-		_ = c.rtc.Send(j.frame) // one that has gone plays nothing
-	default:
-		before := len(s.out)
-		s.receive(time.Now(), j.frame)
-		s.out = append(s.out[:before], slices.DeleteFunc(s.out[before:], func(frame []byte) bool {
-			return gjson.GetBytes(frame, "type").String() == "error" && j.from.send(frame)
-		})...)
+// welcome lets a socket join the call: it begins with the session.
+func (c *conn) welcome(s *session, other *conn) {
+	c.others = append(c.others, other)
+	s.emit("session.created", fields{"session": s.object()})
+	_ = other.send(s.out[len(s.out)-1])
+	s.out = s.out[:len(s.out)-1]
+}
+
+// takeBeside takes a frame of a socket that joined the call. An error is for who made it.
+func (c *conn) takeBeside(s *session, from *conn, frame []byte) {
+	if c.rtc != nil && gjson.GetBytes(frame, "type").String() == bufferClear {
+		_ = c.rtc.Send(frame) // one that has gone plays nothing
+		return
 	}
-	return c.flush(s)
+	s.receive(time.Now(), frame)
+	s.out = slices.DeleteFunc(s.out, func(event []byte) bool {
+		return gjson.GetBytes(event, "type").String() == "error" && from.send(event)
+	})
 }
 
 // reflect gives the sockets beside the call's own what they get of an event: no sound, but when that begins and stops.

@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 
+	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
@@ -33,21 +34,9 @@ type Answer func(ctx context.Context, offer string) (answer string, b Browser, e
 // maxOffer bounds an offer with the session that comes along, in bytes.
 const maxOffer = 256 << 10
 
-// A life is that of the calls that outlive their requests. Set once.
-type life struct {
-	ctx  context.Context
-	open *gate
-}
-
-// live begins or ends (nil) the time in which calls of WebRTC can begin.
-func (m *Model) live(l *life) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.life = l
-}
-
-// offered serves POST /v1/realtime/calls: an SDP offer, raw or in a form with a session.
-func (m *Model) offered(w http.ResponseWriter, r *http.Request) {
+// offered serves POST /v1/realtime/calls: an SDP offer, raw or in a form with a session. The call outlives the request,
+// inside of open, and ends with calls.
+func (m *Model) offered(calls context.Context, open *gate, w http.ResponseWriter, r *http.Request) {
 	offer, session, err := readOffer(http.MaxBytesReader(w, r.Body, maxOffer), r.Header.Get("Content-Type"))
 	if err != nil {
 		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "The offer cannot be read: "+err.Error())
@@ -65,16 +54,13 @@ func (m *Model) offered(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	m.mu.Lock()
-	life := m.life
-	m.mu.Unlock()
-	if life == nil || !life.open.enter() {
-		refuseHTTP(w, http.StatusServiceUnavailable, "server_error", "The simulated voice model is not running.")
+	if !open.enter() {
+		refuseHTTP(w, http.StatusServiceUnavailable, "server_error", shuttingDown)
 		return
 	}
 	answer, browser, fault := m.answer(r.Context(), offer)
 	if fault != nil {
-		life.open.inside.Done()
+		open.inside.Done()
 		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", fault.Error())
 		return
 	}
@@ -83,8 +69,8 @@ func (m *Model) offered(w http.ResponseWriter, r *http.Request) {
 	c.rtc = browser
 	m.keep(id, c) // before anybody knows the id
 	go func() {   // Serve waits for it
-		defer life.open.inside.Done()
-		m.converse(life.ctx, c, id, first)
+		defer open.inside.Done()
+		m.converse(calls, c, id, first)
 	}()
 	w.Header().Set("Content-Type", "application/sdp")
 	w.Header().Set("Location", "/v1/realtime/calls/"+id)
@@ -130,10 +116,7 @@ func (m *Model) hangUp(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "No session found for the provided call_id")
 		return
 	}
-	select {
-	case c.hungUp <- struct{}{}:
-	default: // somebody does already
-	}
+	c.let(func(s *session) { s.close(Close{Code: websocket.CloseNormalClosure, Reason: "hung up"}) })
 }
 
 // listen moves events of a browser to the run loop until it has gone.

@@ -38,18 +38,17 @@ type conn struct {
 	deadline atomic.Int64  // unix nanoseconds for all writes, 0 is none
 	received atomic.Int64  // frames
 	sent     atomic.Int64
-	hungUp   chan struct{} // holds a token when somebody hangs the call up
-	beside   chan joining  // of sockets that join the call
-	others   []*conn       // that joined it. Owned by the run loop
-	sounds   string        // the response whose sound they know of. Owned by the run loop
-	end      ending        // written before out is closed, then read by the writer
-	broken   error         // of reading; written before in is closed
+	acts     chan func(*session) // what others do to the call. Set once
+	others   []*conn             // sockets that joined it. Owned by the run loop
+	sounds   string              // the response whose sound they know of. Owned by the run loop
+	end      ending              // written before out is closed, then read by the writer
+	broken   error               // of reading; written before in is closed
 }
 
 func (m *Model) newConn() *conn {
 	return &conn{
 		now: m.now, walls: m.walls, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
-		beside: make(chan joining), hungUp: make(chan struct{}, 1),
+		acts: make(chan func(*session)),
 	}
 }
 
@@ -116,12 +115,8 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
 			c.take(s, frame)
-		case <-c.hungUp:
-			return ending{code: websocket.CloseNormalClosure, text: "hung up"}
-		case j := <-c.beside:
-			if !c.admit(s, j) {
-				return ending{code: closeTooSlow, text: "too slow"}
-			}
+		case act := <-c.acts:
+			act(s)
 		case e := <-c.now:
 			s.happen(time.Now(), e)
 		case left := <-c.walls:

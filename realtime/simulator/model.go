@@ -47,7 +47,6 @@ type Model struct {
 
 	mu    sync.Mutex
 	calls map[string]*conn // Guarded by mu: those that run, by id
-	life  *life            // Guarded by mu: of what outlives its request; nil before Serve
 }
 
 // New returns a model. It runs nothing.
@@ -76,14 +75,16 @@ func New(c Config) *Model {
 	return m
 }
 
-// Handler serves GET /v1/realtime?model=... as WebSocket, whose Location names the call, and joins one with ?call_id=.
+// handler serves GET /v1/realtime?model=... as WebSocket, whose Location names the call, and joins one with ?call_id=.
 // A connection ends with its client, or with the context of its request. POST /v1/realtime/calls, which begins a call
-// of WebRTC, and .../calls/{id}/hangup are there while Serve runs, if the model was given an [Answer].
-func (m *Model) Handler() http.Handler {
+// of WebRTC, and .../calls/{id}/hangup are there if the model was given an [Answer].
+func (m *Model) handler(calls context.Context, open *gate) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
 	if m.answer != nil {
-		mux.HandleFunc("POST /v1/realtime/calls", m.offered)
+		mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, r *http.Request) {
+			m.offered(calls, open, w, r)
+		})
 		mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", m.hangUp)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -92,6 +93,9 @@ func (m *Model) Handler() http.Handler {
 	})
 	return mux
 }
+
+// shuttingDown is the answer to what comes while Serve ends.
+const shuttingDown = "The simulated voice model is shutting down."
 
 func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
 	if id := r.URL.Query().Get("call_id"); id != "" {
@@ -131,15 +135,13 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var open gate
-	m.live(&life{ctx: calls, open: &open})
-	defer m.live(nil)
-	inner := m.Handler()
+	inner := m.handler(calls, &open)
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return calls },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !open.enter() {
-				refuseHTTP(w, http.StatusServiceUnavailable, "server_error", "The simulated voice model is shutting down.")
+				refuseHTTP(w, http.StatusServiceUnavailable, "server_error", shuttingDown)
 				return
 			}
 			defer open.inside.Done()

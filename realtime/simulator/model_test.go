@@ -322,7 +322,7 @@ func TestLoopback(t *testing.T) {
 }
 
 func TestHTTPRefusals(t *testing.T) {
-	h := New(Config{}).Handler()
+	h := New(Config{}).handler(t.Context(), new(gate))
 	for target, status := range map[string]int{
 		"/v1/realtime": http.StatusBadRequest, "/v1/realtime?call_id=x": http.StatusNotFound,
 		"/v1/realtime?model=x": http.StatusBadRequest, // no upgrade
