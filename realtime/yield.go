@@ -207,7 +207,7 @@ func (h *hearing) stopThere(now time.Time) {
 	h.legs.toModel(events.Encode(events.Object{"type": events.TypeOutputClear, "event_id": h.ids.Next()}))
 	for _, v := range h.playback.voices {
 		if v.sounds && !v.over && !v.from.IsZero() && len(v.items) == 1 {
-			h.legs.toModel(events.Truncate(h.ids.Next(), v.items[0], now.Sub(v.from)))
+			h.legs.toModel(events.Truncate(h.ids.Next(), v.items[0], 0, int(now.Sub(v.from).Milliseconds())))
 		}
 	}
 	if !h.attached.tells {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -331,10 +330,10 @@ func Cancel(eventID, response string) []byte {
 	return Encode(Object{"type": TypeCancel, "event_id": eventID, "response_id": response})
 }
 
-// Truncate tells the model that of the sound of an item only so much was heard.
-func Truncate(eventID, item string, heard time.Duration) []byte {
-	return Encode(Object{"type": TypeItemTruncate, "event_id": eventID, "item_id": item, "content_index": 0,
-		"audio_end_ms": heard.Milliseconds()})
+// Truncate tells the model how many milliseconds of the sound of an item were heard.
+func Truncate(eventID, item string, content int64, ms int) []byte {
+	return Encode(Object{"type": TypeItemTruncate, "event_id": eventID, "item_id": item, "content_index": content,
+		"audio_end_ms": ms})
 }
 
 // Fault is an error that the client caused.

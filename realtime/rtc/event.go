@@ -13,13 +13,6 @@ import (
 // pcmuFormat is what a model is made to hear and speak while its caller is on a telephone's sound.
 const pcmuFormat = `{"type":"` + events.PCMU + `"}`
 
-// Events of OpenAI's Realtime API that only a WebRTC client sees, beside typeOutputClear.
-const (
-	typeBufferStarted = "output_audio_buffer.started"
-	typeBufferStopped = "output_audio_buffer.stopped"
-	typeBufferCleared = "output_audio_buffer.cleared"
-)
-
 // formatsEvent makes the model hear and speak what a line needs.
 func formatsEvent(id string, l line) []byte {
 	format := events.Object{"format": json.RawMessage(l.asked().raw)}
@@ -39,12 +32,6 @@ func openedEvent() []byte { return events.Encode(events.Object{"type": events.Ty
 // playedEvent tells the call what was heard of a response.
 func playedEvent(response string, ms int, cut bool) []byte {
 	return events.Encode(events.Object{"type": events.TypePlayed, "response_id": response, "audio_ms": ms, "cut": cut})
-}
-
-// truncateEvent tells the model how much of an item was heard.
-func truncateEvent(id string, c clip) []byte {
-	return events.Encode(events.Object{"type": events.TypeItemTruncate, "event_id": id,
-		"item_id": c.item, "content_index": c.content, "audio_end_ms": c.heard / bytesPerMS})
 }
 
 // appendEvent is sound of the caller for the model.

@@ -185,7 +185,7 @@ func TestLegSpeaks(t *testing.T) {
 			t.Fatalf("frame %d has %+v", i, p.Header)
 		}
 	}
-	for _, want := range []string{events.TypeDone, typeBufferStarted, typeBufferStopped} {
+	for _, want := range []string{events.TypeDone, events.TypeOutputStarted, events.TypeOutputStopped} {
 		if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, want)); e.Get("type").String() != want {
 			t.Errorf("got %s, want %s", e, want)
 		}
@@ -208,7 +208,7 @@ func TestLegIsInterrupted(t *testing.T) {
 		t.Errorf("got %s", cut)
 	}
 	rtctest.Event(t, l.Messages, events.TypeSpeechStarted)
-	if e := rtctest.Event(t, l.Messages, typeBufferCleared); e.Get("response_id").String() != "r" {
+	if e := rtctest.Event(t, l.Messages, events.TypeOutputCleared); e.Get("response_id").String() != "r" {
 		t.Errorf("got %s", e)
 	}
 	heard := before

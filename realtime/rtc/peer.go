@@ -56,9 +56,9 @@ func (p *Peer) Run(take func(event []byte)) {
 			take(events.Set(event, "type", events.Quote(events.TypeSessionUpdate)))
 		case events.TypeOpened:
 		case events.TypePlayed:
-			kind := typeBufferStopped
+			kind := events.TypeOutputStopped
 			if gjson.GetBytes(event, "cut").Bool() {
-				kind = typeBufferCleared
+				kind = events.TypeOutputCleared
 			}
 			response := gjson.GetBytes(event, "response_id").String()
 			take(events.Encode(events.Object{"type": kind, "response_id": response}))

@@ -265,7 +265,7 @@ func (p *player) next() (frame []byte, follows effects) {
 			p.response(s.response).heard += n
 			if !s.started {
 				s.started, p.newest = true, s.response
-				follows.down = append(follows.down, p.buffer(typeBufferStarted, s.response))
+				follows.down = append(follows.down, p.buffer(events.TypeOutputStarted, s.response))
 			}
 			p.formats.silence(p.frame[n:])
 			return p.frame[:], follows
@@ -280,7 +280,7 @@ func (p *player) next() (frame []byte, follows effects) {
 		}
 		if s.started {
 			p.tail = p.tails
-			follows.down = append(follows.down, p.buffer(typeBufferStopped, s.response))
+			follows.down = append(follows.down, p.buffer(events.TypeOutputStopped, s.response))
 		}
 	}
 	if p.plays = ""; p.tail > 0 {
@@ -328,7 +328,7 @@ func (s *sound) take(frame []byte) (n int) {
 func (p *player) clear() effects {
 	t := p.cut(all)
 	if len(t.down) == 0 {
-		t.down = append(t.down, p.buffer(typeBufferCleared, p.newest))
+		t.down = append(t.down, p.buffer(events.TypeOutputCleared, p.newest))
 	}
 	return t
 }
@@ -363,12 +363,12 @@ func (p *player) cut(which func(response string) bool) (t effects) {
 		for i, c := range s.clips {
 			// A clip without sound left may still be longer at the model, if it is the last one.
 			if len(c.audio) > 0 || (i == len(s.clips)-1 && !s.ended) {
-				t.up = append(t.up, truncateEvent(p.cuts.Next(), c))
+				t.up = append(t.up, events.Truncate(p.cuts.Next(), c.item, c.content, c.heard/bytesPerMS))
 			}
 		}
 		if s.started {
 			p.tail = p.tails
-			t.down = append(t.down, p.buffer(typeBufferCleared, s.response))
+			t.down = append(t.down, p.buffer(events.TypeOutputCleared, s.response))
 		}
 	}
 	p.queue = kept
