@@ -129,13 +129,13 @@ func stuff(t *testing.T, s *socket) (events int) {
 func TestFlushNeverWaits(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		s.Send([]byte(`{"type":"first"}`))
-		if s.Flush(); s.Waits() || s.out.pending() {
+		if s.Flush(); s.Bytes() > 0 || s.out.pending() {
 			t.Error("it was not written at once")
 		}
 		expect(t, far, "first")
 		events := stuff(t, s)
 		s.Send(numbered(events, 1))
-		if s.Flush(); !s.Waits() {
+		if s.Flush(); s.Bytes() == 0 {
 			t.Error("it was written into the middle of another")
 		}
 		wantNumbered(t, far, 0, events+1)
@@ -153,7 +153,7 @@ func TestOneFlushWritesAll(t *testing.T) {
 		for n := range small {
 			s.Send(numbered(n, maxBatch))
 		}
-		if s.Flush(); !s.out.pending() && s.Waits() {
+		if s.Flush(); !s.out.pending() && s.Bytes() > 0 {
 			t.Error("it stopped after one write")
 		}
 		wantNumbered(t, far, 0, small)

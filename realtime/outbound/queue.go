@@ -120,13 +120,6 @@ func (q *Queue) Next() ([]byte, bool) {
 	return event, true
 }
 
-// Waits reports whether anything does.
-func (q *Queue) Waits() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.taken < len(q.waiting)
-}
-
 // Bytes returns how much waits.
 func (q *Queue) Bytes() int64 {
 	q.mu.Lock()

@@ -16,7 +16,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	if q.End(nil); q.Put([]byte("x")) || q.Send([]byte("x")) || q.Behind() || q.Ended() != nil {
 		t.Errorf("after the end: %v", q.Ended())
 	}
-	if !q.Waits() {
+	if q.Bytes() == 0 {
 		t.Error("nothing waits")
 	}
 	for _, want := range []string{"one", "two", "four"} { // what was sent before is still there
@@ -25,7 +25,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 		}
 	}
 	<-q.Ready()
-	if _, more := q.Next(); more || q.Waits() || q.Bytes() != 0 {
+	if _, more := q.Next(); more || q.Bytes() != 0 {
 		t.Errorf("%d bytes are left", q.Bytes())
 	}
 }
@@ -33,7 +33,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 // Who puts an event needs nobody who is told.
 func TestQueueTells(t *testing.T) {
 	q := New(10, nil)
-	if q.Put([]byte("x")); len(q.Ready()) != 0 || !q.Waits() {
+	if q.Put([]byte("x")); len(q.Ready()) != 0 || q.Bytes() == 0 {
 		t.Error("told of what was only put")
 	}
 	q.Send([]byte("x"))
