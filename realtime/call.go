@@ -34,9 +34,10 @@ const (
 //
 // Its state has five owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
 // hears and says), session (how the client's session begins, is set, and goes on when the client comes back) and
-// renewal (how the call goes on when the model's session ends). Each uses those before it. All are guarded by mu, which
-// is never held while anybody waits. An event is handled where it was read, and an utterance where it was said, with
-// [Call.do]; the loop handles what comes from neither. What needs all owners is a method of the call.
+// renewal (how the call goes on when the model's session ends). Each uses those before it, and saying tells hearing
+// what was given. All are guarded by mu, which is never held while anybody waits. An event is handled where it was
+// read, and an utterance where it was said, with [Call.do]; the loop handles what comes from neither. What needs all
+// owners is a method of the call.
 type Call struct {
 	core                        // Guarded by mu; run's alone once the call has ended
 	made    time.Time           // Set once
@@ -51,7 +52,7 @@ type Call struct {
 	model   string              // the voice model's name, as it was told last; Guarded by mu
 	besides int                 // sockets beside the client; Guarded by the registry's mu
 	wished  bool                // Owned by run: somebody hung up, and did not vanish
-	noted   func()              // Set once, by serve: keeps how the call ended, before its client knows; or nil
+	atEnd   func()              // Set once, by serve: keeps how the call ended, before its client knows; or nil
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; run's alone once the call has ended
@@ -145,9 +146,9 @@ func newCall(
 		recall: recall.New(), given: map[string]string{}, told: map[string]bool{},
 	}
 	c.saying = saying{
-		core: &c.core, legs: &c.legs, mask: c.mask, audience: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
+		core: &c.core, legs: &c.legs, mask: c.mask, hearing: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{},
-		utterances: map[string]*utterance{}, hints: hints{}, naming: itemPrefix,
+		utterances: map[string]*utterance{}, hints: map[string]*hint{}, naming: itemPrefix,
 	}
 	c.hearing = hearing{
 		core: &c.core, legs: &c.legs, saying: &c.saying, settings: newSettings(), inForce: newSettings(), rate: pcmRate,
@@ -208,8 +209,8 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	defer closing.Wait()
 	closing.Go(func() { c.legs.model.Close(nil) })
 	closing.Go(func() {
-		if c.noted != nil {
-			c.noted()
+		if c.atEnd != nil {
+			c.atEnd()
 		}
 		c.legs.leaveClient()
 	})

@@ -126,7 +126,7 @@ func TestShutdownEndsCalls(t *testing.T) {
 func TestEndIsKeptBeforeTheClientKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, client := make(chan struct{}), newWire()
-		s := newStageBy(t, someone, client, client, func(c *Call) { c.noted = func() { <-kept } })
+		s := newStageBy(t, someone, client, client, func(c *Call) { c.atEnd = func() { <-kept } })
 		s.open(freshSession)
 		s.client.sent()
 		s.call.halt(handoff.Fault(handoff.CodeVoiceGone, "", ""))

@@ -152,14 +152,7 @@ func (c *carried) begin(
 // release hangs a call up at the provider, which may know already that it is over: a socket tells that it ended, not
 // that the call did. What fails is tried again until ctx ends, since the call costs as long as it goes on.
 func (c *carried) release(ctx context.Context, id string) {
-	for _, pause := range releases {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			if pause > 0 {
-				return
-			}
-		}
+	for range tries(ctx, releases) {
 		why := c.hangUp(id)
 		if why == nil {
 			c.set(id, false)

@@ -79,12 +79,7 @@ func (f *Front) serveDirect(
 	w.Header().Set(MediaHeader, mediaDirect)
 	replyAnswer(w, id, answer)
 	answered()
-	for _, pause := range joins {
-		select {
-		case <-time.After(pause):
-		case <-staying.Done():
-			return nil
-		}
+	for range tries(staying, joins) {
 		model, fault := f.provider.join(staying, id, header)
 		if fault == nil {
 			f.stay(ctx, staying, grant, id, header, model, pass,

@@ -20,9 +20,9 @@
 // Five owners share the lock. legs are the two ends, and further sockets of the same client. saying is what the model
 // is made to say: utterances, asks, the floor. hearing is what the caller hears and says: playback, speech, evidence
 // that the client is there. session is how the client's session begins, is set, and goes on when the client comes back.
-// renewal is how the call goes on when the model's session ends. Each uses those before it, and they share a core:
-// alarms, reports for the router, counts, the end. The call hands them the events (events_client.go, events_model.go),
-// and does what needs all of them.
+// renewal is how the call goes on when the model's session ends. Each uses those before it, saying tells hearing what
+// was given, and they share a core: alarms, reports for the router, counts, the end. The call hands them the events
+// (events_client.go, events_model.go), and does what needs all of them.
 //
 // Either leg can be replaced under the lock while the call goes on. Only legs keeps a reference to a leg: events of one
 // that was replaced are dropped, its end ends nothing, and the loop waits for the new one. The client's is replaced

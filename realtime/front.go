@@ -224,7 +224,7 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	c.renewal.spawn = func(work func(context.Context)) { running.Go(func() { work(during) }) }
 	if c.hearing.attached == nil {
 		over := f.remember(during, c)
-		c.noted = func() { over(c) }
+		c.atEnd = func() { over(c) }
 	}
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })

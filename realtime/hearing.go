@@ -53,8 +53,7 @@ type hearing struct {
 	clock    clock        // of the caller's sound
 	speeches speeches     // when they began
 	asked    time.Time    // the caller's newest sentence was over
-	kept     recall.Sound // that the model may lose
-	keeps    bool         // Set once: another session of the model may need it
+	kept     recall.Sound // that the model may lose, where another session can take its place
 	speech   string       // the item that the caller speaks; "" for none
 	yielding yielding     // what they say into the voice
 
@@ -90,7 +89,7 @@ func (h *hearing) soundOfClient(event []byte) {
 	if h.settings.manual && h.speeches.appended.IsZero() {
 		h.speeches.appended = h.clock.at
 	}
-	if h.keeps {
+	if h.legs.heirs {
 		most := h.settings.padding + detectLag // a sentence is told of some time after it began
 		if h.settings.manual || h.saying.floor.Speaking() {
 			most = recall.MaxSound
@@ -200,7 +199,7 @@ func (h *hearing) notWorded(item string) {
 
 // mark keeps a commit or a clear of the client among the sound.
 func (h *hearing) mark(event []byte) {
-	if h.keeps {
+	if h.legs.heirs {
 		h.kept.Mark(time.Now(), event)
 	}
 }
@@ -292,13 +291,14 @@ func (h *hearing) voice(id string, written bool) {
 	}
 }
 
-// mute implements [audience].
+// mute lets nothing more of a response be heard.
 func (h *hearing) mute(response string) { h.muted[response] = true }
 
 // lose notes that the caller gets nothing (more) of a response, also if they are back before its end.
 func (h *hearing) lose(response string) { h.lost[response], h.muted[response] = true, true }
 
-// given implements [audience]. It reports what was given to the client, once that shows that it is there.
+// given notes that a response gave the client an utterance, and reports it once the client shows that it is there.
+// vague: only maybe this one, of several.
 func (h *hearing) given(s handoff.Said, response string, vague bool) {
 	for _, w := range h.said {
 		if w.response == response {

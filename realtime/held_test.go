@@ -75,7 +75,7 @@ func TestHeldCallEndsInTime(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		client.vanish()
 		s.wait(holding - time.Millisecond)
-		if s.over() || !s.call.legs.held.Load() {
+		if s.over() || !s.call.isHeld() {
 			t.Fatal("it did not wait")
 		}
 		s.wait(time.Millisecond)
@@ -299,7 +299,7 @@ func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 		s.call.legs.hold = holding
 		s.fromClient(formats)
 		s.fromModel(freshSession)
-		if client.vanish(); s.over() || !s.call.legs.held.Load() {
+		if client.vanish(); s.over() || !s.call.isHeld() {
 			t.Fatal("its call ended")
 		}
 		for range s.model.sent() {
@@ -309,7 +309,7 @@ func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 		s.call.do(func() { s.call.session.replaceClient(browser{fleeting: again, performing: performing{again.wire}}) })
 		s.client, s.on = again.wire, browser{fleeting: again, performing: performing{again.wire}}
 		s.fromClient(opened)
-		if s.wait(time.Minute); s.over() || s.call.legs.held.Load() {
+		if s.wait(time.Minute); s.over() || s.call.isHeld() {
 			t.Error("it is not back")
 		}
 		s.say(handoff.Utterance{ID: "n", Text: "It is done.", Floor: handoff.FloorAsk})

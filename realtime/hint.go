@@ -14,18 +14,6 @@ const (
 	keyPrompt = "prompt"
 )
 
-// hints are requests that the model is still writing, by item id.
-type hints map[string]*hint
-
-// end forgets the hints of a response.
-func (x hints) end(response string) {
-	for item, h := range x {
-		if h.response == response {
-			delete(x, item)
-		}
-	}
-}
-
 // A hint reads the arguments of one request as they come: the beginning of a JSON object. It is pure.
 type hint struct {
 	response, call, tool string // Set once

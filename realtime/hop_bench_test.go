@@ -178,7 +178,7 @@ func BenchmarkCallMemory(b *testing.B) {
 				before, kept := liveHeap(), make([]*Call, calls)
 				for i := range kept {
 					c, client := filmedCall(b, newFilm(null))
-					c.hearing.keeps = keeps
+					c.legs.heirs = keeps
 					for range frames {
 						c.takeFrom(client)(sounds.clone(twentyMs))
 					}

@@ -145,19 +145,14 @@ func (f *Front) Resume(ctx context.Context, c handoff.Caller) {
 
 // again tries something until it is done, for as long as a lost sideband is dialled again, or ctx ends.
 func again(ctx context.Context, try func(context.Context) error) (err error) {
-	for n := 0; ; n++ {
+	for range tries(ctx, append([]time.Duration{0}, redials...)) {
 		limited, cancel := context.WithTimeout(ctx, lastingWithin)
 		err = try(limited)
-		cancel()
-		if err == nil || n == len(redials) {
-			return err
-		}
-		select {
-		case <-time.After(redials[n]):
-		case <-ctx.Done():
-			return err
+		if cancel(); err == nil {
+			break
 		}
 	}
+	return err
 }
 
 // resume goes on in a call that another instance was in, until that ends or the caller's home does. One that its caller

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"switchboard/handoff"
@@ -93,7 +92,6 @@ type legs struct {
 	witness  witness // the client's leg; nil: it does not know
 
 	hold   time.Duration // Set once: how long the call waits for a client that vanished; 0: not at all
-	held   atomic.Bool   // the call waits for its client, as away reports: for readers without mu
 	left   time.Time     // when the client vanished, while the call waits for it
 	opened bool          // the client said that it can be reached
 	shown  string        // the session as the client saw it last, raw; "": it saw none yet

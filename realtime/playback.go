@@ -26,7 +26,7 @@ const maxVoiced = 256
 // nobody pauses. It is pure.
 type playback struct {
 	told   bool                // Set once: a performer tells
-	sound  estimate            // of all of it together
+	until  time.Time           // estimate: when the caller has heard all that came; it comes faster than it sounds
 	voices map[string]*playing // responses by id, until they are done and their sound is over
 }
 
@@ -66,18 +66,19 @@ func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (h
 		return false, false
 	}
 	from := now
-	if p.sound.on(now) {
-		from = p.sound.until
+	if p.until.After(now) {
+		from = p.until
 	}
-	p.sound.add(now, bytes, rate)
+	sound := time.Duration(bytes) * time.Millisecond / time.Duration(rate)
+	p.until = from.Add(sound)
 	if v == nil || bytes == 0 {
 		return true, false
 	}
 	if first = !v.sounds; first {
 		v.sounds, v.from = true, from
 	}
-	v.until = p.sound.until
-	v.sent += time.Duration(bytes) * time.Millisecond / time.Duration(rate)
+	v.until = p.until
+	v.sent += sound
 	if n := len(v.items); len(item) <= events.MaxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
 		v.items = append(v.items, string(item))
 	}
@@ -236,10 +237,10 @@ func (p *playback) cut(now time.Time, which func(id string, v *playing) bool) []
 			v.end(floor.HeardNothing, now)
 		}
 	})
-	p.sound.clear()
+	p.until = time.Time{}
 	for _, v := range p.voices {
-		if v.sounds && !v.over && v.until.After(p.sound.until) {
-			p.sound.until = v.until
+		if v.sounds && !v.over && v.until.After(p.until) {
+			p.until = v.until
 		}
 	}
 	return all
@@ -248,7 +249,7 @@ func (p *playback) cut(now time.Time, which func(id string, v *playing) bool) []
 // lose ends all that still sounds: nobody is there any more. What was not heard to its end is not heard.
 func (p *playback) lose(now time.Time) []floor.Played {
 	ended := p.drain(now)
-	p.sound.clear()
+	p.until = time.Time{}
 	return append(ended, p.collect(func(_ string, v *playing) {
 		if v.sounds {
 			v.end(floor.HeardNothing, now)
@@ -259,7 +260,7 @@ func (p *playback) lose(now time.Time) []floor.Played {
 // hear takes what a performer reports of a response.
 func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
 	if cut { // what comes next is heard at once
-		p.sound.clear()
+		p.until = time.Time{}
 	}
 	return p.collect(func(id string, v *playing) {
 		switch {
@@ -279,7 +280,7 @@ func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []fl
 // on reports whether the model is heard, or about to be.
 func (p *playback) on(now time.Time) bool {
 	if !p.told {
-		return p.sound.on(now)
+		return p.until.After(now)
 	}
 	for _, v := range p.voices {
 		if v.sounds && !v.over {
@@ -294,10 +295,10 @@ func (p *playback) on(now time.Time) bool {
 // timer would ring for every piece of it. So would it for sound of no response that is known, whose end is looked for
 // strayLag later.
 func (p *playback) next(now time.Time) time.Time {
-	if p.told || !p.sound.on(now) {
+	if p.told || !p.until.After(now) {
 		return time.Time{}
 	}
-	runs, sounds, next := false, false, p.sound.until
+	runs, sounds, next := false, false, p.until
 	for _, v := range p.voices {
 		switch {
 		case !v.sounds || v.over:
@@ -312,7 +313,7 @@ func (p *playback) next(now time.Time) time.Time {
 	switch {
 	case !sounds:
 		return next.Add(strayLag)
-	case runs && next.Equal(p.sound.until):
+	case runs && next.Equal(p.until):
 		return time.Time{}
 	}
 	return next
@@ -331,20 +332,3 @@ func (p *playback) at(now time.Time, response string) time.Time {
 	}
 	return now
 }
-
-// An estimate is until when the caller hears the model: its audio comes faster than it sounds.
-type estimate struct{ until time.Time }
-
-// add counts audio that arrived now.
-func (p *estimate) add(now time.Time, bytes, rate int) {
-	if p.until.Before(now) {
-		p.until = now
-	}
-	p.until = p.until.Add(time.Duration(bytes) * time.Millisecond / time.Duration(rate))
-}
-
-// clear ends it: the caller interrupted.
-func (p *estimate) clear() { p.until = time.Time{} }
-
-// on reports whether something is still to be heard.
-func (p *estimate) on(now time.Time) bool { return p.until.After(now) }

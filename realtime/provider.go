@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -194,25 +195,39 @@ func retryAfter(text string, now time.Time) time.Duration {
 // redials are the pauses before a lost sideband is dialled again; after the last the call is left.
 var redials = []time.Duration{250 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 
-// rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.
-func (p *provider) rejoin(ctx context.Context, id string, header http.Header, tries int) (connection, int) {
-	for ; tries < len(redials); tries++ {
-		select {
-		case <-time.After(redials[tries]):
-		case <-ctx.Done():
-			return nil, tries
+// tries yields each try of something, from 0, after its pause. It ends with ctx, but not before a try without a pause.
+func tries(ctx context.Context, pauses []time.Duration) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n, pause := range pauses {
+			if pause > 0 {
+				select {
+				case <-time.After(pause):
+				case <-ctx.Done():
+					return
+				}
+			}
+			if !yield(n) {
+				return
+			}
 		}
+	}
+}
+
+// rejoin dials a call again whose socket was lost, and was so often before. It returns how often that is now. No model:
+// the call is over, or cannot be reached.
+func (p *provider) rejoin(ctx context.Context, id string, header http.Header, before int) (connection, int) {
+	for n := range tries(ctx, redials[before:]) {
 		model, fault := p.join(ctx, id, header)
 		if fault == nil {
-			return model, tries + 1
+			return model, before + n + 1
 		}
 		if fault.Code == handoff.CodeNotFound {
-			return nil, tries // it was the end of the call
+			break // it was the end of the call
 		}
 		p.log.Warn("lost call of the voice model's server not joined again",
 			zap.String("call", id), zap.String("code", string(fault.Code)))
 	}
-	return nil, tries
+	return nil, before
 }
 
 // join opens a sideband: a second socket on the session of a call. OpenAI and Inworld have it at the address of the

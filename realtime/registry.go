@@ -129,7 +129,7 @@ func (r *registry) held(grant handoff.Grant) (held []*Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.calls {
-		if c.legs.held.Load() && c.grant.Caller == grant.Caller && c.grant.Key == grant.Key {
+		if c.grant.Caller == grant.Caller && c.grant.Key == grant.Key && c.isHeld() {
 			held = append(held, c)
 		}
 	}
@@ -204,7 +204,7 @@ func (r *registry) list(grant handoff.Grant) []handoff.CallInfo {
 	}
 	for id, c := range r.calls {
 		if c.grant.MayEnd(grant) && !c.over.Load() { // one that is over may take a moment to close its far ends
-			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.legs.held.Load()})
+			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.isHeld()})
 		}
 	}
 	return list

@@ -77,7 +77,6 @@ func (s *session) clientVanished() {
 		return
 	}
 	l.left = now
-	l.held.Store(true)
 	s.counts.holds++
 	s.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
 	s.alarms[alarmHold].at = now.Add(l.hold)
@@ -128,6 +127,13 @@ func (c *Call) giveWay() bool {
 	return !back
 }
 
+// isHeld reports whether the call waits for its client, to who does not hold mu.
+func (c *Call) isHeld() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.legs.away()
+}
+
 // clientBack ends the wait: the client can be reached again.
 func (s *session) clientBack() {
 	l := s.legs
@@ -136,7 +142,6 @@ func (s *session) clientBack() {
 	}
 	gone := time.Since(l.left)
 	l.left, s.alarms[alarmHold].at = time.Time{}, time.Time{}
-	l.held.Store(false)
 	s.counts.rejoins++
 	s.log().Info("client is back", zap.Duration("took", gone))
 	s.saying.say(handoff.Utterance{

@@ -53,7 +53,7 @@ type renewal struct {
 	hearing *hearing
 	session *session
 	mask    *mask.Mask
-	call    wholeCall // Set once
+	call    *Call // Set once: what needs all owners
 
 	reach  func(context.Context) (connection, *handoff.Error) // Set once, before begin: opens another session; nil: none
 	spawn  func(work func(context.Context))                   // Set once, before begin: runs in a goroutine of the call
@@ -76,19 +76,9 @@ type renewal struct {
 	told    map[string]bool   // what the model said in a session before this one: here it is text
 }
 
-// A wholeCall is the call that is renewed, for what all owners do together.
-type wholeCall interface {
-	// do lets act use the call's state, under its lock.
-	do(act func())
-	// takeFrom handles the events of a leg, as long as the call has it.
-	takeFrom(l leg) func(event []byte)
-	// readModel handles an event of the model. The caller holds the lock.
-	readModel(kind string, event []byte)
-}
-
 // enable sets how another session is opened. It is called before the call begins.
 func (r *renewal) enable(reach func(context.Context) (connection, *handoff.Error)) {
-	r.reach, r.legs.heirs, r.hearing.keeps = reach, true, true
+	r.reach, r.legs.heirs = reach, true
 }
 
 // renewable reports whether another session can take the place of the model's.

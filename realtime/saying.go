@@ -32,10 +32,10 @@ const (
 // requests that they answer.
 type saying struct {
 	*core
-	legs     *legs
-	mask     *mask.Mask
-	audience audience
-	recall   *recall.Recall
+	legs    *legs
+	mask    *mask.Mask
+	hearing *hearing // is told what the caller was given
+	recall  *recall.Recall
 
 	floor      *floor.Floor
 	says       []handoff.Utterance   // of the router, until the model's session has begun
@@ -48,15 +48,7 @@ type saying struct {
 	itemOf     int                   // the client's newest of them
 	outputs    []string              // call ids that the client answered last, oldest first
 	requests   map[string]*request   // by call id
-	hints      hints                 // of requests that the model is writing
-}
-
-// An audience knows what the caller got of a response.
-type audience interface {
-	// given notes that a response gave the caller an utterance. vague: only maybe this one, of several.
-	given(s handoff.Said, response string, vague bool)
-	// mute lets nothing more of a response be heard.
-	mute(response string)
+	hints      map[string]*hint      // requests that the model is writing, by item id
 }
 
 // An utterance is what the router said, until it is confirmed.
@@ -108,7 +100,7 @@ func (s *saying) say(u handoff.Utterance) {
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
 			if known.waits {
-				known.Text, known.Tells = "", nil // it is not sent any more, and the call may be long
+				known.Text = "" // it is not sent any more, and the call may be long
 			}
 			s.tell(floor.Withdrawn{ID: u.ID})
 		}
@@ -183,7 +175,7 @@ func (s *saying) acknowledged(itemID string) {
 		if itemID == s.naming+u.ID || itemID == s.naming+u.ID+"m" {
 			delete(s.sent, id)
 			u.acked, u.at = true, time.Now()
-			u.Text, u.Tells = "", nil // the call may be long
+			u.Text = "" // the call may be long
 			s.confirm(u)
 			s.tell(floor.Taken{ID: u.ID})
 			return
@@ -223,7 +215,7 @@ func (s *saying) tell(e floor.Event) {
 			for _, id := range x.Utterances {
 				if u := s.utterances[id]; !u.told {
 					u.told = true
-					s.audience.given(handoff.Said{ID: id, Cut: x.Cut}, x.Response, x.Cut && len(x.Utterances) > 1)
+					s.hearing.given(handoff.Said{ID: id, Cut: x.Cut}, x.Response, x.Cut && len(x.Utterances) > 1)
 				}
 			}
 		case floor.EffectSilent:
@@ -236,7 +228,7 @@ func (s *saying) tell(e floor.Event) {
 		case floor.EffectTimer:
 			s.alarms[x.Timer] = alarm{at: time.Now().Add(floor.Delay[x.Timer]), gen: x.Gen}
 		case floor.EffectCancel:
-			s.audience.mute(x.Response)
+			s.hearing.mute(x.Response)
 			s.legs.toModel(events.Cancel(s.ids.Next(), x.Response))
 		case floor.EffectTakenBack:
 			metadata := s.asks[x.Ask].metadata
@@ -363,7 +355,7 @@ func (s *saying) accepted(tag string) {
 // holds anything but a message, and whether the model chose to say nothing.
 func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted, silent bool) {
 	id := r.Get("id").String()
-	s.hints.end(id)
+	maps.DeleteFunc(s.hints, func(_ string, h *hint) bool { return h.response == id })
 	ours, theirs := s.floor.Tells(id), false
 	var open []string // calls of the client without an output
 	for _, raw := range r.Get("output").Array() {

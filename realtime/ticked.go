@@ -16,7 +16,6 @@ type ticked struct {
 	log       *ticks.Log
 	asks      map[string]string // the works that an ask tells, joined, by its tag
 	responses map[string]string // likewise, by response
-	tells     map[string]string // likewise, by utterance: what the model has, keeps no words here
 }
 
 // keepTicks begins the tick log. It is called before the call begins.
@@ -25,7 +24,6 @@ func (k *core) keepTicks() {
 		log:       ticks.New(time.Now()),
 		asks:      map[string]string{},
 		responses: map[string]string{},
-		tells:     map[string]string{},
 	}
 	k.alarms[alarmTick].at = time.Now().Add(ticks.Every)
 }
@@ -66,22 +64,17 @@ func (s *saying) asksFor(tag string, utterances []string) {
 	if len(s.ticked.asks) >= maxTicked {
 		clear(s.ticked.asks)
 		clear(s.ticked.responses)
-		clear(s.ticked.tells)
 	}
 	for _, id := range utterances {
-		if told := s.utterances[id].Tells; len(told) > 0 {
-			s.ticked.tells[id] = strings.Join(told, ",")
-		}
-		if told := s.ticked.tells[id]; told != "" {
-			works = append(works, told)
-		}
+		works = append(works, s.utterances[id].Tells...)
 	}
 	s.ticked.asks[tag] = strings.Join(works, ",")
 }
 
 // got notes what became of outcomes that an utterance told.
 func (s *saying) got(said handoff.Said) {
-	if s.ticked == nil || s.ticked.tells[said.ID] == "" {
+	u := s.utterances[said.ID]
+	if s.ticked == nil || u == nil || len(u.Tells) == 0 {
 		return
 	}
 	what := "heard"
@@ -91,5 +84,5 @@ func (s *saying) got(said handoff.Said) {
 	case said.Cut:
 		what = "cut"
 	}
-	s.noted(what, s.ticked.tells[said.ID])
+	s.noted(what, strings.Join(u.Tells, ","))
 }
