@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -479,11 +478,7 @@ func call(h Heard, name string, arguments tools.Arguments, e *pendingIntent) []M
 	if !slices.Contains(h.Tools, name) {
 		return says(fmt.Sprintf(sayNoTool, name))
 	}
-	raw, err := json.Marshal(arguments)
-	if err != nil { // plain structs of strings
-		return nil
-	}
-	return []Move{Call{Tool: name, Arguments: string(raw), pending: e}}
+	return []Move{Call{Tool: name, Arguments: handoff.Encode(arguments), pending: e}}
 }
 
 // transcribe never finds words: that is what a real model is for.

@@ -123,7 +123,6 @@ func (m *Model) hangUp(w http.ResponseWriter, r *http.Request) {
 func (c *conn) listen() {
 	defer close(c.in)
 	c.rtc.Run(func(event []byte) {
-		c.received.Add(1)
 		select {
 		case c.in <- event:
 		case <-c.done:
@@ -139,7 +138,6 @@ func (c *conn) play(lost context.CancelFunc) {
 			lost()
 			continue
 		}
-		c.sent.Add(1)
 	}
 	c.rtc.Close()
 }

@@ -33,11 +33,9 @@ type conn struct {
 	in    chan []byte          // Set once: reader to run loop, closed by the reader
 	out   chan []byte          // Set once: run loop to writer, closed by converse
 
-	done     chan struct{} // closed when the run loop has ended: the reader drops what still comes
-	unsent   atomic.Int64  // bytes in out
-	deadline atomic.Int64  // unix nanoseconds for all writes, 0 is none
-	received atomic.Int64  // frames
-	sent     atomic.Int64
+	done     chan struct{}       // closed when the run loop has ended: the reader drops what still comes
+	unsent   atomic.Int64        // bytes in out
+	deadline atomic.Int64        // unix nanoseconds for all writes, 0 is none
 	acts     chan func(*session) // what others do to the call. Set once
 	others   []*conn             // sockets that joined it. Owned by the run loop
 	sounds   string              // the response whose sound they know of. Owned by the run loop
@@ -88,8 +86,7 @@ func (m *Model) converse(ctx context.Context, c *conn, id string, first settings
 	if c.ws != nil {
 		_ = c.ws.Close()
 	}
-	m.log.Debug("voice simulator disconnected", zap.Int("code", c.end.code), zap.String("reason", c.end.text),
-		zap.Int64("received", c.received.Load()), zap.Int64("sent", c.sent.Load()))
+	m.log.Debug("voice simulator disconnected", zap.Int("code", c.end.code), zap.String("reason", c.end.text))
 }
 
 // run owns the session.
@@ -170,7 +167,6 @@ func (c *conn) read() {
 		if _, frame, c.broken = c.ws.ReadMessage(); c.broken != nil {
 			break
 		}
-		c.received.Add(1)
 		select {
 		case c.in <- frame:
 		case <-c.done:
@@ -203,7 +199,6 @@ func (c *conn) write(lost context.CancelFunc) {
 			lost()
 			continue
 		}
-		c.sent.Add(1)
 	}
 	if c.end.code == 0 || broken {
 		_ = c.ws.Close()

@@ -104,8 +104,7 @@ func (it *item) text() string {
 
 // A conversation is the items in their order.
 type conversation struct {
-	items     []*item
-	forgotten int // items dropped beyond the bounds
+	items []*item
 }
 
 func (c *conversation) find(id string) (int, *item) {
@@ -144,7 +143,6 @@ func (c *conversation) insert(i int, it *item) {
 	for i, it := range slices.Backward(c.items) {
 		total += it.size()
 		if len(c.items)-i > maxItems || total > maxItemBytes && i < len(c.items)-1 {
-			c.forgotten += i + 1
 			c.items = slices.Delete(c.items, 0, i+1)
 			return
 		}

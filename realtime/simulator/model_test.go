@@ -82,21 +82,25 @@ func (c *client) closed() int {
 // serve runs a test against a served model in a bubble: one that leaves a goroutine behind fails.
 func serve(t *testing.T, config Config, test func(t *testing.T, p *rtctest.Pipes, stop func())) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		p := rtctest.NewPipes()
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- New(config).Serve(ctx, p) }()
-		stop := func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Errorf("served until %v", err)
-			}
-			ended <- nil
+	synctest.Test(t, func(t *testing.T) { served(t, config, test) })
+}
+
+// served is serve in a bubble that there is.
+func served(t *testing.T, config Config, test func(t *testing.T, p *rtctest.Pipes, stop func())) {
+	t.Helper()
+	p := rtctest.NewPipes()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- New(config).Serve(ctx, p) }()
+	stop := func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("served until %v", err)
 		}
-		test(t, p, stop)
-		stop()
-	})
+		ended <- nil
+	}
+	test(t, p, stop)
+	stop()
 }
 
 func TestCallOverASocket(t *testing.T) {
@@ -218,47 +222,26 @@ func TestHugeFrameEndsTheConnection(t *testing.T) {
 }
 
 func TestScriptActsFromOutside(t *testing.T) {
-	synctestNow := func(t *testing.T, test func(c *client, now chan<- Event)) {
+	for _, end := range []Close{{Code: 1011, Reason: "oops"}, {}} {
 		synctest.Test(t, func(t *testing.T) {
 			now := make(chan Event)
-			p := rtctest.NewPipes()
-			ctx, cancel := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			wg.Go(func() { _ = New(Config{Script: &Script{Now: now, Else: Repeat}}).Serve(ctx, p) })
-			c := connect(t, p)
-			test(c, now)
-			c.ws.Close()
-			cancel()
-			wg.Wait()
+			served(t, Config{Script: &Script{Now: now, Else: Repeat}}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
+				c := connect(t, p)
+				now <- Hear{Text: "fix it"}
+				c.await("input_audio_buffer.speech_started")
+				began := time.Now()
+				c.await("response.done")
+				if took := time.Since(began); took != time.Second {
+					t.Errorf("spoke for %v", took)
+				}
+				now <- end
+				if code := c.closed(); code != end.Code {
+					t.Errorf("closed with %d", code)
+				}
+				c.ws.Close()
+			})
 		})
 	}
-	t.Run("hear", func(t *testing.T) {
-		synctestNow(t, func(c *client, now chan<- Event) {
-			now <- Hear{Text: "fix it"}
-			c.await("input_audio_buffer.speech_started")
-			began := time.Now()
-			c.await("response.done")
-			if took := time.Since(began); took != time.Second {
-				t.Errorf("spoke for %v", took)
-			}
-		})
-	})
-	t.Run("close", func(t *testing.T) {
-		synctestNow(t, func(c *client, now chan<- Event) {
-			now <- Close{Code: 1011, Reason: "oops"}
-			if code := c.closed(); code != 1011 {
-				t.Errorf("closed with %d", code)
-			}
-		})
-	})
-	t.Run("drop", func(t *testing.T) {
-		synctestNow(t, func(c *client, now chan<- Event) {
-			now <- Close{}
-			if code := c.closed(); code != 0 {
-				t.Errorf("closed with %d", code)
-			}
-		})
-	})
 }
 
 func TestSessionEndsAtItsLimit(t *testing.T) {

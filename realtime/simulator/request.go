@@ -41,18 +41,16 @@ func (s *session) createResponse(frame []byte) *fault {
 			return unknown("response." + name)
 		}
 	}
-	raw, err := json.Marshal(in.Response)
-	if err != nil {
-		return refusal("invalid_json", "", "The response is not valid JSON.")
-	}
-	req, f := decode[request](raw, "response")
+	asked, f := decode[struct {
+		Response request `json:"response"`
+	}](frame, "")
 	if f == nil {
-		f = req.check()
+		f = asked.Response.check()
 	}
 	if f != nil {
 		return f
 	}
-	return s.respond(req)
+	return s.respond(asked.Response)
 }
 
 // check holds what can be told without the conversation.

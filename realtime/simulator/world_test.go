@@ -81,16 +81,12 @@ func types(events []gjson.Result) []string {
 	for _, e := range events {
 		name := e.Get("type").Str
 		if strings.HasSuffix(name, ".delta") && len(names) > 0 && strings.HasSuffix(names[len(names)-1], ".delta") &&
-			contains(names, name) {
+			slices.Contains(names, name) {
 			continue
 		}
 		names = append(names, name)
 	}
 	return names
-}
-
-func contains(names []string, name string) bool {
-	return slices.Contains(names, name)
 }
 
 // one returns the only event of a type.
