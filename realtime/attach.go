@@ -301,7 +301,7 @@ func (c *Call) leftOpen() *attached {
 		}
 	}
 	for _, s := range c.saying.sent {
-		if u := c.saying.utterances[s.what]; s.kind == sentItem && u.CallID != "" {
+		if u := c.saying.utterances[s.what]; s.item > 0 && u.CallID != "" {
 			next.orphans = append(next.orphans, u.CallID)
 		}
 	}

@@ -140,7 +140,7 @@ func TestVoiceOutOfBand(t *testing.T) {
 	})
 }
 
-func TestEars(t *testing.T) {
+func TestPlayback(t *testing.T) {
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	add := func(e *playback, ms int, response string, length int) {
@@ -198,30 +198,11 @@ func TestEars(t *testing.T) {
 	if heard, _ := e.add(at(700), []byte("r2"), nil, 8000, g711Rate); heard || e.on(at(700)) {
 		t.Error("what was cut sounds on")
 	}
+	if e.add(at(2000), nil, nil, 100*pcmRate, pcmRate); !e.on(at(2099)) || e.on(at(2100)) {
+		t.Error("what comes after a pause sounds from then on, for as long as its format says")
+	}
 	if e.done("r2"); len(e.voices) != 1 { // of r1 the floor was not told
 		t.Errorf("%d voices are kept", len(e.voices))
-	}
-}
-
-func TestPlayback(t *testing.T) {
-	start := time.Now()
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	p := newPlayback(false)
-	if p.on(start) {
-		t.Error("it plays before a sound")
-	}
-	p.add(at(0), nil, nil, 48*100, pcmRate)
-	p.add(at(10), nil, nil, 8*100, g711Rate) // it comes faster than it sounds
-	if !p.on(at(199)) || p.on(at(200)) {
-		t.Errorf("until %v", p.until.Sub(start))
-	}
-	p.add(at(500), nil, nil, 8*100, g711Rate)
-	if !p.on(at(599)) || p.on(at(600)) {
-		t.Errorf("until %v", p.until.Sub(start))
-	}
-	p.cut(at(505), func(string, *playing) bool { return true })
-	if p.on(at(510)) {
-		t.Error("it plays on after an interruption")
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 // refused handles the model's refusal of an item or an ask, and returns what the client sees of it.
 func (s *saying) refused(x sent, event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
-	if x.kind != sentItem && fault.Get("code").String() == events.CodeActive {
+	if x.item == 0 && fault.Get("code").String() == events.CodeActive {
 		s.tell(floor.Refused{Ask: x.what})
 		return nil
 	}
-	switch x.kind {
-	case sentItem:
+	switch {
+	case x.item > 0:
 		s.swallow("item refused by the voice model", fault)
 		u := s.utterances[x.what]
 		if u.CallID != "" && !u.reworded { // its request is not known any more
@@ -31,7 +31,7 @@ func (s *saying) refused(x sent, event []byte) []byte {
 		s.log().Warn("utterance refused by the voice model", zap.String("utterance", x.what))
 		s.tell(floor.Withdrawn{ID: x.what})
 		return nil
-	case sentAsk:
+	case floor.Ours(x.what):
 		s.swallow("response refused by the voice model", fault)
 		s.tell(floor.Rejected{Ask: x.what})
 		return nil
@@ -61,7 +61,7 @@ func (s *saying) nameless(fault gjson.Result) string {
 	item, newest := "", 0
 	for id, x := range s.sent {
 		switch {
-		case x.kind != sentItem:
+		case x.item == 0:
 			if x.what == s.floor.Asked() && says("response", events.TypeCreate) {
 				return id
 			}

@@ -78,19 +78,10 @@ type clientAsk struct {
 
 // What may still fail under an event id of ours, or one that we gave to a client's event.
 type sent struct {
-	kind    sentKind
 	what    string // the ask's tag or the utterance's id
+	item    int    // which of the items from this side it was, from 1; 0: it was an ask
 	adopted bool   // the client gave no event id
-	item    int    // which of the items from this side it was
 }
-
-type sentKind int
-
-const (
-	sentAsk sentKind = iota
-	sentClientAsk
-	sentItem
-)
 
 // say gives an utterance to the model.
 func (s *saying) say(u handoff.Utterance) {
@@ -133,7 +124,7 @@ func (s *saying) say(u handoff.Utterance) {
 func (s *saying) sendItem(u *utterance, itemID string) {
 	id := s.ids.Next()
 	s.items++
-	s.sent[id] = sent{kind: sentItem, what: u.ID, item: s.items}
+	s.sent[id] = sent{what: u.ID, item: s.items}
 	s.mask.Hide(itemID)
 	event := events.Message(id, itemID, u.Text)
 	if u.CallID != "" && !u.reworded {
@@ -144,7 +135,7 @@ func (s *saying) sendItem(u *utterance, itemID string) {
 
 // lostAsks forgets what was asked of a session that is gone: the floor asks again, and recall sends the items.
 func (s *saying) lostAsks() {
-	maps.DeleteFunc(s.sent, func(_ string, x sent) bool { return x.kind != sentItem })
+	maps.DeleteFunc(s.sent, func(_ string, x sent) bool { return x.item == 0 })
 }
 
 // deliver gives the model what it is about to be asked for.
@@ -168,7 +159,7 @@ func (s *saying) asksModel(kind string, event []byte) {
 // acknowledged notes that the model has an item of ours.
 func (s *saying) acknowledged(itemID string) {
 	for id, x := range s.sent {
-		if x.kind != sentItem {
+		if x.item == 0 {
 			continue
 		}
 		u := s.utterances[x.what]
@@ -202,14 +193,14 @@ func (s *saying) tell(e floor.Event) {
 			s.deliver(x.Utterances)
 			s.asksFor(x.Ask, x.Utterances)
 			id := s.ids.Next()
-			s.sent[id] = sent{kind: sentAsk, what: x.Ask}
+			s.sent[id] = sent{what: x.Ask}
 			s.counts.asks++
 			s.legs.toModel(events.Ask(id, x.Ask, x.Mute || s.mask.Forced()))
 		case floor.EffectForward:
 			s.deliver(x.Utterances)
 			s.asksFor(x.Ask, x.Utterances)
 			a := s.asks[x.Ask]
-			s.sent[a.eventID] = sent{kind: sentClientAsk, what: x.Ask, adopted: a.adopted}
+			s.sent[a.eventID] = sent{what: x.Ask, adopted: a.adopted}
 			s.legs.toModel(a.event)
 		case floor.EffectGiven:
 			for _, id := range x.Utterances {
@@ -345,7 +336,7 @@ func (s *saying) began(response, tag string) {
 func (s *saying) accepted(tag string) {
 	delete(s.asks, tag)
 	for id, x := range s.sent {
-		if x.kind != sentItem && x.what == tag {
+		if x.item == 0 && x.what == tag {
 			delete(s.sent, id)
 		}
 	}
