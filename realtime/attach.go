@@ -66,9 +66,8 @@ func (f *Front) serveAttached(
 	}
 	defer pass.leave()
 	header := r.Header.Clone()
-	dialing, cancel := context.WithCancel(r.Context())
+	dialing, cancel := whileBoth(r.Context(), staying)
 	defer cancel()
-	defer context.AfterFunc(staying, cancel)()
 	model, fault := f.provider.join(dialing, id, header)
 	left := func() bool { return staying.Err() != nil && ctx.Err() == nil }
 	if fault != nil && left() {

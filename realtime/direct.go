@@ -48,9 +48,8 @@ func (f *Front) serveDirect(
 	header := r.Header.Clone()
 	staying, leave := context.WithCancel(ctx)
 	defer leave()
-	dialing, cancel := context.WithCancel(r.Context())
+	dialing, cancel := whileBoth(r.Context(), staying)
 	defer cancel()
-	defer context.AfterFunc(staying, cancel)()
 	id, answer, fault := f.carried.begin(dialing, grant, offer, header)
 	if fault != nil && fault.Code == codeNoCalls {
 		pass.leave()

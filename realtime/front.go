@@ -196,6 +196,16 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, through door) {
 	handoff.Fault(handoff.CodeShutdown, "", "no call may start").Reply(w, true)
 }
 
+// whileBoth returns a context that lives while both of these do.
+func whileBoth(one, other context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(one)
+	stop := context.AfterFunc(other, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
 // admit makes a call between a client's leg and a model that [provider.dialModel] reached. From here on it can
 // be hung up or joined, so prepare comes first; the caller must let serve run. It waits for a client that vanished for
 // as long as hold.

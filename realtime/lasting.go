@@ -158,9 +158,8 @@ func again(ctx context.Context, try func(context.Context) error) (err error) {
 // resume goes on in a call that another instance was in, until that ends or the caller's home does. One that its caller
 // may not be in any more is left, and hung up where it is ours.
 func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, was lastingCall) {
-	staying, leave := context.WithCancel(ctx)
+	staying, leave := whileBoth(ctx, home)
 	defer leave()
-	defer context.AfterFunc(home, leave)()
 	var a attachment
 	err := again(staying, func(ctx context.Context) (err error) {
 		a, err = f.takeUp(ctx, c, id, was, leave)

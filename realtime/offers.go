@@ -85,10 +85,8 @@ func (f *Front) serveOffer(
 	if fault != nil {
 		return fault
 	}
-	dialing, cancel := context.WithCancel(r.Context())
+	dialing, cancel := whileBoth(r.Context(), ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, cancel)
-	defer stop()
 	model, fault := f.provider.dialModel(dialing, offer.model, r.Header)
 	if fault != nil {
 		client.Abandon()

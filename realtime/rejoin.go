@@ -202,9 +202,8 @@ func (f *Front) serveReoffer(
 	if fault != nil {
 		return fault
 	}
-	gathering, cancel := context.WithCancel(r.Context())
+	gathering, cancel := whileBoth(r.Context(), ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
 	answer, fault := l.Answer(gathering)
 	if fault != nil {
 		l.Abandon()
@@ -236,9 +235,8 @@ func serveRestart(
 	if l == nil {
 		return handoff.Fault(handoff.CodeConflict, "the connection of this call has ended", "")
 	}
-	gathering, cancel := context.WithCancel(r.Context())
+	gathering, cancel := whileBoth(r.Context(), ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
 	answer, fault := l.Restart(gathering, offer.SDP)
 	if fault != nil {
 		return fault

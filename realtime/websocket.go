@@ -69,11 +69,9 @@ func (f *Front) openWebSocket(
 			pass.leave()
 		}
 	}()
-	dialing, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(ctx, cancel)
+	dialing, cancel := whileBoth(r.Context(), ctx)
 	first, named := opening(grant.Session)
 	model, fault := f.provider.dialModel(dialing, cmp.Or(named, query.Get("model")), r.Header)
-	stop()
 	cancel()
 	if ctx.Err() != nil { // the dial was cut, and is not to blame
 		if fault == nil {

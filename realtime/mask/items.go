@@ -36,7 +36,7 @@ type items struct {
 
 func newItems() items {
 	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{},
-		theirs: newRecent(maxTheirs)}
+		theirs: recent{known: map[string]bool{}}}
 }
 
 // hide hides an item.
@@ -67,14 +67,11 @@ func (x *items) restore(it events.Item) {
 // restored reports whether an item stands for one that the client gave.
 func (x *items) restored(it events.Item) bool { return x.theirs.has(it.CallID) || x.theirs.has(it.ID) }
 
-// A recent is a set of ids that forgets the oldest.
+// A recent is a set of ids that forgets the oldest of more than maxTheirs.
 type recent struct {
-	limit int // Set once
 	known map[string]bool
 	order []string // oldest first
 }
-
-func newRecent(limit int) recent { return recent{limit: limit, known: map[string]bool{}} }
 
 func (r *recent) has(id string) bool { return r.known[id] }
 
@@ -83,7 +80,7 @@ func (r *recent) add(id string) {
 		return
 	}
 	r.known[id], r.order = true, append(r.order, id)
-	if len(r.order) > r.limit {
+	if len(r.order) > maxTheirs {
 		delete(r.known, r.order[0])
 		r.order = r.order[1:]
 	}
