@@ -348,6 +348,11 @@ var talks = map[string][]string{
 		"start a new session on laptop", ">say " + sayWhatToDo,
 		"Write a changelog", `>codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`,
 	},
+	"a machine is known once work went there": {
+		"run the tests on laptop", `>codex{"server":"laptop","prompt":"Run the tests"}`,
+		`={"status":"started","server":"laptop","say":"Working on it."}`, ">say Working on it.",
+		"stop laptop", `>stop_work{"server":"laptop"}`,
+	},
 	"work does not follow to where nobody is": {
 		"run the tests on bigpc", `>codex{"server":"bigpc","prompt":"Run the tests"}`,
 		`={"status":"started","server":"bigpc","say":"Working."}`, ">say Working.",

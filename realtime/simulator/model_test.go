@@ -274,36 +274,6 @@ func TestSessionEndsAtItsWall(t *testing.T) {
 	})
 }
 
-// On real loopback, as it runs in production.
-func TestLoopback(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- New(Config{}).Serve(ctx, l) }()
-	ws, _, err := websocket.DefaultDialer.Dial("ws://"+l.Addr().String()+"/v1/realtime?model=simulator", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ws.Close()
-	c := &client{t: t, ws: ws}
-	c.await("session.created")
-	c.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"]}}`)
-	c.send(`{"type":"response.create"}`)
-	if said := c.await("response.done").Get("response.output.0.content.0.text").Str; said != sayGreeting {
-		t.Errorf("said %q", said)
-	}
-	cancel()
-	if code := c.closed(); code != closeGoingAway {
-		t.Errorf("closed with %d", code)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
 func TestHTTPRefusals(t *testing.T) {
 	h := New(Config{}).handler(t.Context(), new(gate))
 	for target, status := range map[string]int{

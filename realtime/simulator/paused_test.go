@@ -92,15 +92,6 @@ func done(server, said string) string {
 		Outcome: handoff.OutcomeResult, Text: said})
 }
 
-// A machine is known once work went there.
-func TestBrainKnowsWhereWorkWent(t *testing.T) {
-	talk(t, []string{
-		"run the tests on laptop", `>codex{"server":"laptop","prompt":"Run the tests"}`,
-		`={"status":"started","server":"laptop","say":"Working on it."}`, ">say Working on it.",
-		"stop laptop", `>stop_work{"server":"laptop"}`,
-	})
-}
-
 // Sentences that mean something only after what was said and done before.
 func TestBrainFollowsUp(t *testing.T) {
 	const unclear = `={"status":"unclear","choices":["laptop, Release notes","bigpc, Auth refactor"],"say":"Which ` +
