@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"io"
+	"syscall"
 	"testing"
 )
 
@@ -22,6 +23,25 @@ func FarAway(t *testing.T, dir string) {
 		return was(path)
 	}
 	t.Cleanup(func() { networkKind = was })
+}
+
+// ReadOnly lets a test's directory be one that we cannot write in.
+func ReadOnly(t *testing.T, dir string) {
+	was := mayWrite
+	mayWrite = func(path string) error {
+		if path == dir {
+			return syscall.EROFS
+		}
+		return was(path)
+	}
+	t.Cleanup(func() { mayWrite = was })
+}
+
+// DiskWith lets a test's directories be on a disk with so many bytes free.
+func DiskWith(t *testing.T, free uint64) {
+	was := roomOf
+	roomOf = func(string) (uint64, error) { return free, nil }
+	t.Cleanup(func() { roomOf = was })
 }
 
 // VerifyAudit reads a whole audit file and returns how many lines its chain has, or which line is wrong.

@@ -129,14 +129,55 @@ func openToOthers(path string, mode fs.FileMode) error {
 func LookDir(path string) error {
 	dir, info, err := openDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return lookWritable(path, existing(path))
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dir.Close() }() // only read from
+	if err := lookWritable(path, path); err != nil {
+		return err
+	}
 	if _, empty := dir.Readdirnames(1); info.Mode().Perm()&othersWrite != 0 && !errors.Is(empty, io.EOF) {
 		return openToOthers(path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// existing returns the nearest directory above a path that is there: the start makes the path in it.
+func existing(path string) string {
+	for {
+		path = filepath.Dir(path)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return path
+		}
+	}
+}
+
+// mayWrite returns why we cannot write in a directory. Set once, but by tests: root can, whatever the mode.
+var mayWrite = func(dir string) error {
+	const write, enter = 2, 1 // the bits of access(2)
+	return syscall.Access(dir, write|enter)
+}
+
+// leastRoom is how much of the disk has to be free: work begins with a write of more than a few words.
+const leastRoom = 1 << 20
+
+// roomOf returns how many bytes of a directory's disk are free for us. Set once, but by tests.
+var roomOf = func(dir string) (uint64, error) {
+	var disk syscall.Statfs_t
+	err := syscall.Statfs(dir, &disk)
+	return uint64(disk.Bavail) * uint64(disk.Bsize), err
+}
+
+// lookWritable tells why nothing can be written into a state directory, which is at dir, or will be made in it.
+func lookWritable(path, dir string) error {
+	if err := mayWrite(dir); err != nil {
+		return fmt.Errorf("the state directory %s cannot be written (%s: %w): let your user write there, or set "+
+			"XDG_STATE_HOME to another directory", path, dir, err)
+	}
+	if room, err := roomOf(dir); err == nil && room < leastRoom {
+		return fmt.Errorf("the disk of the state directory %s is full (%d KiB are free): make room there", path, room>>10)
 	}
 	return nil
 }

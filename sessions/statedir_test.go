@@ -184,6 +184,41 @@ func TestOwnPath(t *testing.T) {
 	}
 }
 
+// TestStateDirTakesNothing: a look says that a start could write nothing, into a directory that is there or will be
+// made, and what to do.
+func TestStateDirTakesNothing(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "state", "switchboard")
+	look := func(words ...string) {
+		t.Helper()
+		err := sessions.LookDir(dir)
+		if (err == nil) != (words == nil) {
+			t.Fatalf("a look says %v, want %q", err, words)
+		}
+		for _, w := range words {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("a look says %v, want %q", err, w)
+			}
+		}
+	}
+	look()
+	t.Run("made in one that is read only", func(t *testing.T) {
+		sessions.ReadOnly(t, base)
+		look(dir, "cannot be written", base+": read-only", "XDG_STATE_HOME")
+	})
+	must(t, os.MkdirAll(dir, 0o700))
+	look()
+	t.Run("read only", func(t *testing.T) {
+		sessions.ReadOnly(t, dir)
+		look("cannot be written", dir+": read-only", "XDG_STATE_HOME")
+	})
+	t.Run("full", func(t *testing.T) {
+		sessions.DiskWith(t, 4096)
+		look(dir, "full (4 KiB are free)", "make room")
+	})
+	look()
+}
+
 // TestStateDirFarAway: a file of the store needs locks, which promise nothing on another machine. What a Redis
 // remembers needs none.
 func TestStateDirFarAway(t *testing.T) {
