@@ -20,7 +20,7 @@ const (
 // and not while the store cannot be written. A voice model that is away is no reason: asking it costs money, and who
 // calls is told.
 type readiness struct {
-	write    func(context.Context) error // Set once: writes something into the store
+	write    func(context.Context) error // Set once: writes something into the store, if that keeps it
 	known    func() error                // Set once: why what a former life left is not known yet
 	stopping atomic.Bool                 // safe by itself
 
@@ -30,9 +30,17 @@ type readiness struct {
 	last   error     // Guarded by mu: what it answered
 }
 
+// A keptStore knows whether it keeps what it has taken: a full disk may take something small for a while yet.
+type keptStore interface{ Kept() error }
+
 // newReadiness returns the readiness of a store and of who reads it at the start.
 func newReadiness(s sessions.Logins, known func() error) *readiness {
 	return &readiness{known: known, write: func(ctx context.Context) error {
+		if k, ok := s.(keptStore); ok {
+			if err := k.Kept(); err != nil {
+				return err
+			}
+		}
 		_, err := s.Spend(ctx, "ready", time.Now().UTC().Format(time.DateOnly), 0)
 		return err
 	}}

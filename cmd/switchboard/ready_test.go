@@ -14,6 +14,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions"
 )
 
 // TestReadiness: the store is written to find out, at most once a second; the end of the process comes first.
@@ -51,6 +52,22 @@ func TestReadiness(t *testing.T) {
 		r.stopping.Store(true)
 		want(handoff.CodeShutdown, 3)
 	})
+}
+
+// Logins have a method of that name, so that they cannot be embedded under it.
+type loginStore interface{ sessions.Logins }
+
+// unkept is a store that takes something small, and keeps nothing.
+type unkept struct{ loginStore }
+
+func (unkept) Kept() error { return errors.New("disk full") }
+
+// TestReadyKept: a store that says that it keeps nothing is not written to find out.
+func TestReadyKept(t *testing.T) {
+	r := newReadiness(unkept{}, func() error { return nil })
+	if err := r.check(t.Context()); handoff.CodeOf(err) != handoff.CodeStoreDown {
+		t.Errorf("%v, want that it cannot be written", err)
+	}
 }
 
 // TestReadyWithoutStore: the service says that it is not ready when its Redis is gone, and that it is when it

@@ -43,8 +43,9 @@ type file struct {
 	statements              []*sql.Stmt // Set once; to be closed: a connection does not close what was prepared on it
 
 	counts counters
-	dirty  atomic.Bool // something was written since the log was last moved; anybody may set it
-	lost   atomic.Bool // the lock is another's: nothing is started any more. Set by who holds the store's turn
+	dirty  atomic.Bool           // something was written since the log was last moved; anybody may set it
+	stuck  atomic.Pointer[error] // why the log could not be moved at the last try; set by who holds the store's turn
+	lost   atomic.Bool           // the lock is another's: nothing is started any more. Set by who holds the store's turn
 
 	writer chan struct{} // capacity 1; a token in it is a transaction
 	stop   chan struct{} // closed by Close

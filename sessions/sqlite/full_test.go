@@ -88,6 +88,28 @@ func TestDiskTakesNothing(t *testing.T) {
 	}
 }
 
+// While nothing gets from the log into the file, what is small may be taken; that most work is not is known.
+func TestDiskTakesOnlyTheLog(t *testing.T) {
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	must(t, err)
+	defer func() { _ = s.Close() }()
+	_, err = s.Advance(t.Context(), newStep("first"))
+	must(t, err)
+	must(t, s.tick(t.Context()))
+	must(t, s.Kept())
+	mend := breakFiles(t, s.path, os.O_RDONLY)
+	today := time.Now().UTC().Format(time.DateOnly)
+	_, err = s.Spend(t.Context(), "ready", today, 0)
+	must(t, err)
+	must(t, s.tick(t.Context()))
+	if err := s.Kept(); handoff.CodeOf(err) != handoff.CodeUnreachable || !strings.Contains(err.Error(), "move the log") {
+		t.Errorf("it seems to keep what it takes: %v", err)
+	}
+	mend()
+	must(t, s.tick(t.Context()))
+	must(t, s.Kept())
+}
+
 // A disk that gives nothing any more loses nothing either: who reads is told that the store is away, and that the file
 // is not kept is said once.
 func TestDiskGivesNothing(t *testing.T) {

@@ -64,10 +64,24 @@ func (s *upkeep) move(ctx context.Context) error {
 	var busy, frames, moved int
 	if err := s.mover.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
 		s.dirty.Store(true)
-		return fmt.Errorf("move the log: %w", err)
+		err = fmt.Errorf("move the log: %w", err)
+		if ctx.Err() == nil {
+			s.stuck.Store(&err)
+		}
+		return err
 	}
+	s.stuck.Store(nil)
 	if moved < frames {
 		s.dirty.Store(true)
+	}
+	return nil
+}
+
+// Kept returns why what was written does not get into the file, as on a full disk. The log may still have room for
+// something small then, and has none for most work. nil: it gets there, or will be tried within a second.
+func (f *file) Kept() error {
+	if err := f.stuck.Load(); err != nil {
+		return f.fault(*err)
 	}
 	return nil
 }
