@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"switchboard/handoff"
@@ -41,6 +43,20 @@ func TestKeyForNumbers(t *testing.T) {
 	}
 	if k := s.Access[1]; !k.Metrics || k.Servers != nil || k.Tools != nil {
 		t.Errorf("without lists: %+v", k)
+	}
+}
+
+// TestMadeKeysNotWritten: keys that cannot be put into their place leave nothing beside it.
+func TestMadeKeysNotWritten(t *testing.T) {
+	state := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(state, madeKeysFile, "in the way"), 0o700))
+	if err := keysFile(state).write(nil); err == nil {
+		t.Fatal("they were written over a directory")
+	}
+	entries, err := os.ReadDir(state)
+	must(t, err)
+	if len(entries) != 1 {
+		t.Errorf("left are %v", entries)
 	}
 }
 

@@ -91,7 +91,13 @@ func (f keysFile) write(keys []madeKey) error {
 		fmt.Fprintf(&text, "%x %s\n", k.sum, k.principal)
 	}
 	temp := madeKeysFile + "." + rand.Text()
-	if err := root.WriteFile(temp, text.Bytes(), 0o600); err != nil {
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the made keys: %w", err)
+	}
+	defer func() { _ = root.Remove(temp) }() // it is gone when all went well
+	_, err = file.Write(text.Bytes())
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("write the made keys: %w", err)
 	}
 	return root.Rename(temp, madeKeysFile)
