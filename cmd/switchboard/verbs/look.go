@@ -61,10 +61,7 @@ func aboutServer(s handoff.ServerInfo, machines []handoff.Machine) string {
 		}
 	}
 	if s.Problem != "" {
-		parts = append(parts, s.Problem)
-		if s.Next != "" {
-			parts = append(parts, "→ "+s.Next)
-		}
+		parts = append(parts, strings.TrimSuffix(s.Problem+" → "+s.Next, " → "))
 	}
 	add("works on", s.Working)
 	add("projects:", s.Projects)
