@@ -4,11 +4,13 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/acp/simulator"
+	"switchboard/servers/serverstest"
 	machine "switchboard/servers/simulator"
 )
 
@@ -18,9 +20,9 @@ type sharing struct {
 	way   *keptWay
 }
 
-func share(t *testing.T, script func(prompt string) []any) *sharing {
+func share(t *testing.T, profile string, script func(prompt string) []any) *sharing {
 	t.Helper()
-	w := simulator.NewWorld(simulator.Config{Profile: profiles["branching"], Script: script})
+	w := simulator.NewWorld(simulator.Config{Profile: profiles[profile], Script: script})
 	return &sharing{w, keep(t, w, 0)}
 }
 
@@ -53,7 +55,7 @@ func asks(string) []any {
 // its words nor its question from it.
 func TestOtherInstanceWaits(t *testing.T) {
 	t.Parallel()
-	s := share(t, asks)
+	s := share(t, "branching", asks)
 	a := create(t, s.link(t, "one"))
 	id := start(t, a, "install")
 	q := asked1(t, follow(t, a, id, isQuestion))
@@ -86,7 +88,7 @@ func TestTakenOverByOtherInstance(t *testing.T) {
 		for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionStop} {
 			t.Run(name+" "+string(d), func(t *testing.T) {
 				t.Parallel()
-				s := share(t, asks)
+				s := share(t, "branching", asks)
 				first := s.link(t, "one")
 				a := create(t, first)
 				id := start(t, a, "install")
@@ -123,7 +125,7 @@ func TestTakenOverByOtherInstance(t *testing.T) {
 // which one runs when it attaches again.
 func TestBusyElsewhere(t *testing.T) {
 	t.Parallel()
-	s := share(t, func(prompt string) []any {
+	s := share(t, "branching", func(prompt string) []any {
 		if strings.HasPrefix(prompt, "begin") {
 			return []any{machine.Say{Text: "I have begun."}}
 		}
@@ -158,7 +160,7 @@ func TestBusyElsewhere(t *testing.T) {
 // take that over there.
 func TestTakenOverAmidWatch(t *testing.T) {
 	t.Parallel()
-	s := share(t, asks)
+	s := share(t, "branching", asks)
 	first := s.link(t, "one")
 	a := create(t, first)
 	id := start(t, a, "install")
@@ -186,5 +188,29 @@ func TestTakenOverAmidWatch(t *testing.T) {
 	}
 	if e, is := (<-ended).(handoff.TurnEnded); !is || e.Status != handoff.TurnCompleted {
 		t.Errorf("who waited was told %+v", e)
+	}
+}
+
+// TestLateHistories: of instances that open one session at the same moment each hears its history once, also where
+// the agent tells it after its answer.
+func TestLateHistories(t *testing.T) {
+	t.Parallel()
+	s := share(t, "load only", suiteScript)
+	a := create(t, s.link(t, "first"))
+	follow(t, a, start(t, a, serverstest.PromptHello), nil)
+	var both sync.WaitGroup
+	defer both.Wait()
+	for _, instance := range []string{"one", "two", "three", "four"} {
+		link := s.link(t, instance)
+		both.Go(func() {
+			if _, err := link.Conn.Attach(t.Context(), a.Target.Thread); err != nil {
+				t.Errorf("%s: %v", instance, err)
+			}
+			text, err := link.Catalog.Read(t.Context(), a.Target.Thread, 40)
+			want := []handoff.Line{{Role: "user", Text: serverstest.PromptHello}, {Role: "agent", Text: serverstest.TextHello}}
+			if err != nil || !slices.Equal(text.Lines, want) {
+				t.Errorf("%s reads %+v, %v", instance, text.Lines, err)
+			}
+		})
 	}
 }

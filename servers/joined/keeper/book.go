@@ -5,8 +5,16 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"switchboard/handoff"
+)
+
+// How long the agent may take for what others wait for; then they wait no longer.
+const (
+	closedBy   = 5 * time.Second        // to close a session that nobody has open
+	openedBy   = 2 * time.Minute        // to open a session
+	replayedBy = 500 * time.Millisecond // to go on with the history of a session once it is open: one agent answers first
 )
 
 // Bounds of what waits.
@@ -18,7 +26,7 @@ const (
 )
 
 // A book is what is known of the agent and of whoever is attached. Its methods take one message or event each, and
-// leave in toAgent and toClients what is to be sent then. It is owned by one goroutine.
+// leave in toAgent, toClients and alarms what is to be done then. It is owned by one goroutine.
 type book struct {
 	clients  map[uint64]bool            // who is attached
 	hello    json.RawMessage            // what the agent is initialized with: the params of the newest initialize
@@ -34,10 +42,16 @@ type book struct {
 	asked    map[string]asked // requests of the agent that nobody has answered, by id
 	greeted  []request        // those that ask to initialize, while there is no answer
 	held     []held           // what the agent cannot be given yet
-	closing  int              // sessions that are being closed, while none is opened
 
 	toAgent   [][]byte
 	toClients []letter
+	alarms    []alarm
+}
+
+// An alarm asks for [book.due] of a request to the agent after a time.
+type alarm struct {
+	id    int64
+	after time.Duration
 }
 
 // A letter is a message for a client.
@@ -46,14 +60,16 @@ type letter struct {
 	line []byte
 }
 
-// A request is one that the agent has not answered.
+// A request is one that the agent has not answered, or one to load a session whose history may still come.
 type request struct {
 	client  uint64 // 0: the keeper's own
 	id      json.RawMessage
 	method  string
 	session string // that it is about; ""
 	cwd     string // that it names; ""
-	minutes int    // for which it has been the one that opens its session
+	late    bool   // it opens a session, and the agent may never answer it
+	replays bool   // it was answered
+	heard   bool   // something of the history came since the last alarm
 }
 
 type asked struct{ method, session string }
@@ -95,7 +111,7 @@ func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 
 // list does not count: it is asked for again and again, also of an agent that answers no more. Nor does what is late.
 func (b *book) asks() bool {
 	for _, r := range b.waiting {
-		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.late() {
+		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.late && !r.replays {
 			return true
 		}
 	}
@@ -152,7 +168,7 @@ func (b *book) ended(why string) {
 		}
 		b.sessions.forget(id)
 	}
-	b.running, b.ready, b.unfit, b.leaving, b.closing = false, false, false, false, 0
+	b.running, b.ready, b.unfit, b.leaving = false, false, false, false
 	clear(b.waiting)
 	clear(b.asked)
 }
@@ -169,7 +185,7 @@ func (b *book) fromAgent(line []byte) (works bool) {
 	}
 	p := placeOf(f.Params)
 	s := b.sessions.all[p.Session]
-	runs := s != nil && s.runs()
+	runs := s != nil && s.runs() && !b.waiting[b.opener(p.Session)].replays // else its prompt waits
 	switch {
 	case f.ID != nil && (len(b.asked) >= maxAsked || !runs && len(b.clients) == 0):
 		b.refuse(f.ID, f.Method)
@@ -207,7 +223,7 @@ func (b *book) tooLong(id []byte) {
 func (b *book) response(f frame) {
 	id, err := strconv.ParseInt(string(f.ID), 10, 64)
 	r, known := b.waiting[id]
-	if err != nil || !known {
+	if err != nil || !known || r.replays {
 		return
 	}
 	delete(b.waiting, id)
@@ -224,7 +240,13 @@ func (b *book) response(f frame) {
 		}
 	case doLoad, doResume:
 		if f.Error == nil {
-			b.opened(b.sessions.named(name), r.client)
+			s := b.sessions.named(name)
+			b.opened(s, r.client)
+			if r.method == doLoad && !s.runs() {
+				r.replays, r.late = true, false
+				b.waiting[id] = r
+				b.alarms = append(b.alarms, alarm{id, replayedBy})
+			}
 		}
 		b.release()
 	case doClose:
@@ -232,10 +254,7 @@ func (b *book) response(f frame) {
 			s.open = false
 			clear(s.by)
 		}
-		if r.client == 0 {
-			b.closing--
-			b.release()
-		}
+		b.release()
 	case doPrompt:
 		if s := b.sessions.all[name]; s != nil && s.runs() {
 			t := s.turn
@@ -282,7 +301,7 @@ func (b *book) release() {
 	b.held = slices.DeleteFunc(b.held, func(h held) bool {
 		takes := b.takes(h)
 		if takes {
-			b.toAgent = append(b.toAgent, h.line)
+			b.give(h)
 		}
 		return takes
 	})
@@ -324,8 +343,8 @@ func (b *book) tidy(name string) {
 	}
 	s.open = false
 	b.last++
-	b.closing++
 	b.waiting[b.last] = request{method: doClose, session: name}
+	b.alarms = append(b.alarms, alarm{b.last, closedBy})
 	b.toAgent = append(b.toAgent, frame{
 		ID: strconv.AppendInt(nil, b.last, 10), Method: doClose, Params: raw(map[string]string{"sessionId": name}),
 	}.line())
@@ -341,13 +360,34 @@ func (b *book) wants(name string) bool {
 	return false
 }
 
-// giveUp waits no longer for sessions that are being closed.
-func (b *book) giveUp() {
-	for id, r := range b.waiting {
+// closing reports whether the agent closes a session for the keeper.
+func (b *book) closing() bool {
+	for _, r := range b.waiting {
 		if r.client == 0 && r.method == doClose {
-			delete(b.waiting, id)
+			return true
 		}
 	}
-	b.closing = 0
+	return false
+}
+
+// due says that the time of a request is over: others wait for it no longer.
+func (b *book) due(id int64) {
+	r, waits := b.waiting[id]
+	switch {
+	case !waits:
+		return
+	case r.heard:
+		r.heard = false
+		b.waiting[id] = r
+		b.alarms = append(b.alarms, alarm{id, replayedBy})
+	case r.replays:
+		delete(b.waiting, id)
+		b.tidy(r.session)
+	case r.method == doClose:
+		delete(b.waiting, id)
+	default:
+		r.late = true
+		b.waiting[id] = r
+	}
 	b.release()
 }

@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -61,7 +60,7 @@ func others(clients map[uint64]bool, client uint64) bool {
 func (b *book) opening(name string) map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, r := range b.waiting {
-		if r.reopens(name) && !r.late() && b.clients[r.client] {
+		if r.reopens(name) && !r.late && !r.replays && b.clients[r.client] {
 			all[r.client] = true
 		}
 	}
@@ -103,6 +102,9 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 			return true
 		}
 		b.sessions.drop(s)
+		if opener := b.opener(p.Session); b.waiting[opener].replays && b.waiting[opener].client == client {
+			delete(b.waiting, opener) // it has heard enough
+		}
 		s.last = client
 		s.turn = &turn{clients: map[uint64]bool{client: true}, prompt: words(f.Params)}
 		b.sessions.count(s, len(s.turn.prompt))
@@ -167,27 +169,37 @@ func (b *book) forward(r request, f frame) {
 	f.ID = strconv.AppendInt(nil, b.last, 10)
 	h := held{r, b.last, f.line()}
 	if b.takes(h) {
-		b.toAgent = append(b.toAgent, h.line)
+		b.give(h)
 		return
 	}
 	b.hold(h)
 }
 
+// give sends a request to the agent.
+func (b *book) give(h held) {
+	b.toAgent = append(b.toAgent, h.line)
+	if h.reopens(h.session) {
+		b.alarms = append(b.alarms, alarm{h.own, openedBy})
+	}
+}
+
 // takes reports whether the agent can be given a message now. What opens a session waits while one is being closed, and
-// while another request opens that one: who opens it would take the history that both are told for its own twice.
+// while another request opens that one, up to the end of its history: who opens it would take the history that both are
+// told for its own twice. A prompt waits for that end too, or the history would be taken for what is said of it.
 func (b *book) takes(h held) bool {
-	if !b.ready || b.closing > 0 && opens(h.method) {
+	if !b.ready || opens(h.method) && b.closing() {
 		return false
 	}
-	return !h.reopens(h.session) || h.own == b.opener(h.session)
+	opener := b.opener(h.session)
+	return h.own == opener || !h.reopens(h.session) && (h.method != doPrompt || !b.waiting[opener].replays)
 }
 
 // opener returns the id of the request that opens a session, or does next; 0: none. Its client may be gone: the agent
 // answers it all the same. One that is late counts only where there is no other.
 func (b *book) opener(session string) (first int64) {
 	for id, r := range b.waiting {
-		late := b.waiting[first].late()
-		if r.reopens(session) && (first == 0 || late && !r.late() || late == r.late() && id < first) {
+		late := b.waiting[first].late
+		if r.reopens(session) && (first == 0 || late && !r.late || late == r.late && id < first) {
 			first = id
 		}
 	}
@@ -197,22 +209,6 @@ func (b *book) opener(session string) (first int64) {
 // reopens reports whether a request opens a session that there is already.
 func (r request) reopens(session string) bool {
 	return session != "" && r.session == session && (r.method == doLoad || r.method == doResume)
-}
-
-// late reports whether the agent has not answered what opens a session for so long that it may never do so.
-func (r request) late() bool { return r.minutes > 1 }
-
-// minute says that a minute is over: what opens a session waits no longer for a request that is late by then.
-func (b *book) minute() {
-	opening := map[int64]request{}
-	for id, r := range b.waiting {
-		if b.ready && r.reopens(r.session) && id == b.opener(r.session) {
-			r.minutes++
-			opening[id] = r
-		}
-	}
-	maps.Copy(b.waiting, opening)
-	b.release()
 }
 
 // opens reports whether a method opens a session.
@@ -248,7 +244,10 @@ func (b *book) tell(session string, line []byte) {
 	to, s := b.clients, b.sessions.all[session]
 	switch opener := b.opener(session); {
 	case opener != 0:
-		b.send(b.waiting[opener].client, line)
+		r := b.waiting[opener]
+		r.heard = r.replays
+		b.waiting[opener] = r
+		b.send(r.client, line)
 		return
 	case s != nil && s.by[s.last]:
 		to = map[uint64]bool{s.last: true}

@@ -12,8 +12,8 @@
 // instances share the agent. Of a prompt hear those who have given or adopted it; they may answer what it asks, where
 // the first answer counts, and stop it. Others cannot open its session while it runs, and have no say in it. What the
 // agent says outside prompts goes to who opens the session, or worked in it last. Who opens a session that another is
-// opening waits for that, for two minutes at most, so that each hears its history once. A session is closed in the
-// agent once nobody has it open.
+// opening waits for that, for two minutes at most, and for the end of its history, which one agent tells after its
+// answer: so each hears it once. A session is closed in the agent once nobody has it open.
 //
 // To a client the keeper is the agent, with three differences:
 //

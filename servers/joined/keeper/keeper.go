@@ -23,7 +23,6 @@ import (
 const (
 	unusedFor = 24 * time.Hour   // after which it is ended; it is started again when it is needed
 	endWithin = 10 * time.Second // from the end of its input; then it is killed
-	closedBy  = 5 * time.Second  // a session that was to be closed; then it is not waited for any longer
 	livedFor  = time.Minute      // one that ends sooner is started again later and later
 )
 
@@ -69,13 +68,13 @@ type keeper struct {
 	agent    *running // nil: it does not run
 	said     chan message
 	ended    chan error
-	used     time.Time // when it was used last
-	alone    time.Time // when a client or an agent left last
-	began    time.Time // when it was started last
-	failures int       // starts in a row that did not last
-	retry    time.Time // when it may be started again
-	gaps     uint64    // of the book, as it was logged
-	closing  time.Time // when sessions began to be closed; zero: none is
+	due      chan int64 // requests to the agent whose time is over
+	used     time.Time  // when it was used last
+	alone    time.Time  // when a client or an agent left last
+	began    time.Time  // when it was started last
+	failures int        // starts in a row that did not last
+	retry    time.Time  // when it may be started again
+	gaps     uint64     // of the book, as it was logged
 }
 
 // A message is one of the agent; of one that was left out only the request that it answers is known.
@@ -118,7 +117,7 @@ func Keep(ctx context.Context, cfg Config) error {
 	k := &keeper{
 		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)),
 		come: make(chan net.Conn), sent: make(chan letter), lost: make(chan uint64), said: make(chan message),
-		clients: map[uint64]*client{}, ended: make(chan error), used: time.Now(), alone: time.Now(),
+		clients: map[uint64]*client{}, ended: make(chan error), due: make(chan int64), used: time.Now(), alone: time.Now(),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,15 +152,6 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(min(time.Minute, k.cfg.Unused/4))
 	defer tick.Stop()
 	for {
-		var timeout <-chan time.Time
-		if k.book.closing > 0 {
-			if k.closing.IsZero() {
-				k.closing = time.Now()
-			}
-			timeout = time.After(time.Until(k.closing.Add(closedBy)))
-		} else {
-			k.closing = time.Time{}
-		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -183,10 +173,9 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 			}
 		case err := <-k.ended:
 			k.gone(err)
-		case <-timeout:
-			k.book.giveUp()
+		case id := <-k.due:
+			k.book.due(id)
 		case <-tick.C:
-			k.book.minute()
 			switch {
 			case k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() && !k.book.sessions.works():
 				k.cfg.Log.Info("agent is ended: it is not used")
@@ -198,7 +187,21 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 		}
 		k.start()
 		k.flush()
+		k.alarm(ctx)
 	}
+}
+
+// alarm sets the alarms that the book asks for.
+func (k *keeper) alarm(ctx context.Context) {
+	for _, a := range k.book.alarms {
+		time.AfterFunc(a.after, func() {
+			select {
+			case k.due <- a.id:
+			case <-ctx.Done():
+			}
+		})
+	}
+	k.book.alarms = nil
 }
 
 // connect begins a client.

@@ -15,7 +15,7 @@ const (
 // working is a page on which client 1 has given session "s" a prompt, number 3, and the agent has said something.
 func working(t *testing.T) *page {
 	t.Helper()
-	p := opened(t).says(1, doLoad, "s").answers(2).says(1, doPrompt, "s")
+	p := opened(t).says(1, doLoad, "s").loads(2).says(1, doPrompt, "s")
 	p.agent, p.told = nil, map[uint64][]string{}
 	p.fromAgent([]byte(update))
 	return p.sent()
@@ -134,7 +134,7 @@ func TestOpenBeside(t *testing.T) {
 		}
 		return n
 	}
-	p := opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s").answers(3)
+	p := opened(t).says(1, doLoad, "s").loads(2).beside(2, doLoad, "s").loads(3)
 	p.told = map[uint64][]string{}
 	p.fromAgent([]byte(update)) // which may still be of the past
 	p.sent().has(t, 1)
@@ -150,30 +150,54 @@ func TestOpenBeside(t *testing.T) {
 	if p.beside(1, doClose, "s"); closes(p) != 1 {
 		t.Errorf("it is closed %d times", closes(p))
 	}
-	p = opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s").beside(1, doClose, "s")
+	p = opened(t).says(1, doLoad, "s").loads(2).beside(2, doLoad, "s").beside(1, doClose, "s")
 	if closes(p) != 0 {
 		t.Error("it is closed while another opens it")
 	}
-	p.answers(3).detach(1)
+	p.loads(3).detach(1)
 	if p.detach(2); closes(p.sent()) != 1 {
 		t.Errorf("it is closed %d times", closes(p))
 	}
 }
 
-// TestPromptAmidLoad: what one client is told of the past of a session is not heard by another as said of its prompt.
+// TestPromptAmidLoad: what one client is told of the past of a session is not heard by another as said of its prompt,
+// which waits for what comes of that after the answer.
 func TestPromptAmidLoad(t *testing.T) {
 	t.Parallel()
-	p := opened(t).says(1, doLoad, "s").answers(2).beside(2, doLoad, "s")
+	p := opened(t).says(1, doLoad, "s").loads(2).beside(2, doLoad, "s")
 	p.told = map[uint64][]string{}
 	p.beside(1, doPrompt, "s").has(t, 1, `"error"`)
 	p.fromAgent([]byte(update))
+	p.answers(3).beside(1, doPrompt, "s") // 4
+	p.fromAgent([]byte(update))
+	p.due(3) // when something has just come
+	p.fromAgent([]byte(update))
 	p.sent().has(t, 1)
-	p.answers(3).has(t, 2, update, `"id":7`)
-	p.beside(1, doPrompt, "s").answers(4).has(t, 1, `"result"`)
+	p.has(t, 2, update, `"id":7`, update, update)
+	p.due(3)
+	if p.due(3); slices.Contains(p.agent, doPrompt) {
+		t.Error("the prompt is sent amid a history")
+	}
+	if p.sent(); !slices.Contains(p.agent, doPrompt) {
+		t.Error("the prompt is not sent")
+	}
+	p.fromAgent([]byte(update))
+	p.answers(4).has(t, 1, update, `"result"`)
+	p.has(t, 2)
+}
+
+// TestPromptAfterLoad: who has loaded a session and gives it a prompt has heard its history: what comes is of the prompt.
+func TestPromptAfterLoad(t *testing.T) {
+	t.Parallel()
+	p := opened(t).says(1, doLoad, "s").answers(2).beside(1, doPrompt, "s").beside(2, doAdopt, "s")
+	p.told = map[uint64][]string{}
+	p.fromAgent([]byte(update))
+	p.answers(3).has(t, 1, update, `"result"`)
+	p.has(t, 2, update, onAnswered)
 }
 
 // TestLoadsInTurn: of two clients that open one session at the same moment each hears its history once; the second's
-// turn comes with the answer to the first, also where that one is gone by then.
+// turn comes with the end of the first's, also where that one is gone by then.
 func TestLoadsInTurn(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
@@ -190,10 +214,15 @@ func TestLoadsInTurn(t *testing.T) {
 			p.detach(1)
 			p.sent()
 		}
+		p.answers(1)
 		p.fromAgent([]byte(update))
 		p.sent().has(t, 2)
-		p.answers(1)
-		if p.told[1] = nil; !slices.Equal(p.agent, []string{doLoad}) {
+		if len(p.agent) > 0 {
+			t.Errorf("amid a history the agent was told %q", p.agent)
+		}
+		p.due(1)
+		p.due(1)
+		if p.sent().told[1] = nil; !slices.Equal(p.agent, []string{doLoad}) {
 			t.Errorf("then it was told %q", p.agent)
 		}
 		p.fromAgent([]byte(update))
@@ -212,26 +241,26 @@ func TestLoadOfNothing(t *testing.T) {
 	}
 }
 
-// TestLoadIsNotAnswered: a load that the agent does not answer keeps others from the session for a minute or two, and
-// not for ever, whether its client is gone or not.
+// TestLoadIsNotAnswered: a load that the agent does not answer keeps others from the session for a while, and not for
+// ever, whether its client is gone or not.
 func TestLoadIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
 		p := opened(t).beside(1, doLoad, "s").beside(2, doLoad, "s")
-		if p.minute(); gone {
+		if gone {
 			p.detach(1)
 		}
 		if p.sent(); !slices.Equal(p.agent, []string{doInitialize, doLoad}) {
 			t.Errorf("soon the agent was told %q", p.agent)
 		}
-		p.minute()
+		p.due(2)
 		if p.sent(); !slices.Equal(p.agent, []string{doInitialize, doLoad, doLoad}) {
 			t.Errorf("late the agent was told %q", p.agent)
 		}
 		p.told = map[uint64][]string{}
 		p.fromAgent([]byte(update))
 		p.sent().has(t, 1)
-		p.answers(3).has(t, 2, update, `"id":7`)
+		p.loads(3).has(t, 2, update, `"id":7`)
 		p.beside(2, doPrompt, "s").answers(4).has(t, 2, `"result"`)
 		if p.asks() {
 			t.Error("it keeps an agent that nobody uses")
