@@ -51,6 +51,7 @@ var passes = map[string][]string{
 	"thread/items/list":  {"threadId", "turnId", "limit", "sortDirection", "cursor"},
 	"thread/archive":     {"threadId"},
 	"thread/unarchive":   {"threadId"},
+	"thread/name/set":    {"threadId", "name"},
 	"turn/start":         {"threadId", "input", "clientUserMessageId", "additionalContext"},
 	"turn/steer":         {"threadId", "expectedTurnId", "input", "clientUserMessageId", "additionalContext"},
 	"turn/interrupt":     {"threadId", "turnId"},

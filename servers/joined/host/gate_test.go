@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,6 +31,22 @@ func (g *gate) opens(t *testing.T, thread, cwd, sandbox string) {
 		t.Fatal(err)
 	}
 	g.fromAgent(fmt.Appendf(nil, `{"id":7,"result":{"thread":{"id":%q},"cwd":%q,"sandbox":{"type":%q}}}`, thread, cwd, sandbox))
+}
+
+// TestGateKnowsTheClient: a method that the service calls passes; one that was forgotten here would fail there alone.
+func TestGateKnowsTheClient(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../codex/client.go")
+	must(t, err)
+	calls := regexp.MustCompile(`"((?:thread|turn|account)/[A-Za-z/]+)"`).FindAllStringSubmatch(string(text), -1)
+	if len(calls) < 10 {
+		t.Fatalf("the client calls %q", calls)
+	}
+	for _, call := range calls {
+		if _, passes := passes[call[1]]; !passes {
+			t.Errorf("%s does not pass", call[1])
+		}
+	}
 }
 
 // TestGate: what gives, follows and stops work passes within what the owner allows, and nothing else.
@@ -76,6 +93,8 @@ func TestGate(t *testing.T) {
 		{"words into one", `{"id":1,"method":"turn/steer","params":{"threadId":"loose","input":[]}}`, errLooser},
 		{"a stop", `{"id":1,"method":"turn/interrupt","params":{"threadId":"loose","turnId":"1"}}`, nil},
 		{"a looser turn", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[],"sandboxPolicy":{"type":"dangerFullAccess"}}}`, errMethod},
+		{"a name", `{"id":1,"method":"thread/name/set","params":{"threadId":"good","name":"auth"}}`, nil},
+		{"a name of a session elsewhere", `{"id":1,"method":"thread/name/set","params":{"threadId":"away","name":"auth"}}`, errElsewhere},
 		{"a picture of the machine", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[{"type":"localImage","path":"/x"}]}}`, errMethod},
 		{"a yes", `{"id":1,"result":{"decision":"accept"}}`, errNoAnswers},
 		{"a yes for good", `{"id":1,"result":{"decision":"acceptForSession"}}`, errNoAnswers},
