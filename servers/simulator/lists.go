@@ -4,70 +4,47 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
+// threadList lists the threads that ran and were not put away, newest first.
 func threadList(m *machine, r asked, p struct {
 	page
-	SortKey     string
-	SearchTerm  string
-	Archived    bool
 	SourceKinds []string
 }) *refusal {
 	found := []*thread{}
 	for _, t := range m.threads {
 		asked := slices.Contains(p.SourceKinds, t.source()) || len(p.SourceKinds) == 0 && t.source() != sourceExec
-		if asked && len(t.turns) > 0 && !t.ephemeral && t.archived == p.Archived &&
-			(strings.Contains(t.name, p.SearchTerm) || strings.Contains(t.preview, p.SearchTerm)) {
+		if asked && len(t.turns) > 0 && !t.ephemeral && !t.archived {
 			found = append(found, t)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *thread) int {
-		if p.SortKey == "updated_at" || p.SortKey == "recency_at" {
-			return cmp.Or(a.updated.Compare(b.updated), cmp.Compare(a.id, b.id))
-		}
-		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.id, b.id))
+		return cmp.Or(b.updated.Compare(a.updated), cmp.Compare(b.id, a.id))
 	})
-	if p.SortDirection != "asc" {
-		slices.Reverse(found)
-	}
 	from, to, no := p.window(len(found), 25)
 	if no != nil {
 		return no
 	}
 	data := []any{}
 	for _, t := range found[from:to] {
-		data = append(data, t.wire(nil))
+		data = append(data, t.wire())
 	}
 	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(found)),
 		"backwardsCursor": nil})
 	return nil
 }
 
-func threadRead(t *thread, r asked, p struct{ IncludeTurns bool }) *refusal {
-	var turns []any
-	if p.IncludeTurns {
-		switch {
-		case t.ephemeral:
-			return refuse("ephemeral threads do not support includeTurns")
-		case len(t.turns) == 0:
-			return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
-		}
-		for _, u := range t.turns {
-			turns = append(turns, u.wire(viewFull))
-		}
-	}
-	r.conn.reply(r.id, map[string]any{"thread": t.wire(turns), "readState": nil})
+func threadRead(t *thread, r asked, _ struct{}) *refusal {
+	r.conn.reply(r.id, map[string]any{"thread": t.wire(), "readState": nil})
 	return nil
 }
 
 // A page is what lists take.
 type page struct {
-	Limit         *int
-	Cursor        *string
-	SortDirection string
-	ItemsView     string
+	Limit     *int
+	Cursor    *string
+	ItemsView string
 }
 
 // window is the part of n entries that a page shows. Cursors of the simulator are offsets.
@@ -93,13 +70,11 @@ func cursor(to, n int) any {
 	return strconv.Itoa(to)
 }
 
-// turns is a page of a thread's turns, newest first unless asked otherwise. Turns that began or ended less
-// than lie ago are shown as the app-server shows them at their edges: interrupted, without an end.
+// turns is a page of a thread's turns, newest first. Turns that began or ended less than lie ago are shown as the
+// app-server shows them at their edges: interrupted, without an end.
 func (p page) turns(t *thread, lie time.Duration) (map[string]any, *refusal) {
 	all := slices.Clone(t.turns)
-	if p.SortDirection != "asc" {
-		slices.Reverse(all)
-	}
+	slices.Reverse(all)
 	from, to, no := p.window(len(all), 25)
 	if no != nil {
 		return nil, no
@@ -134,10 +109,10 @@ func turnsList(t *thread, r asked, p struct {
 
 func itemsList(t *thread, r asked, p struct {
 	page
-	TurnID *string `json:"turnId"`
+	SortDirection string
+	TurnID        *string `json:"turnId"`
 }) *refusal {
-	switch {
-	case len(t.turns) == 0:
+	if len(t.turns) == 0 {
 		return &refusal{code: codeUnsupported, text: "thread/items/list is not supported yet"}
 	}
 	if p.TurnID != nil {

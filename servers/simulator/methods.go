@@ -3,7 +3,6 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -225,14 +224,15 @@ func threadStart(m *machine, r asked, p struct {
 	t.branch = newest.branch
 	t.subscribers = []*conn{r.conn}
 	m.add(t)
-	r.conn.reply(r.id, t.settings(map[string]any{"thread": t.wire(nil)}))
-	m.broadcast("thread/started", map[string]any{"thread": t.wire(nil)})
+	r.conn.reply(r.id, t.settings(map[string]any{"thread": t.wire()}))
+	m.broadcast("thread/started", map[string]any{"thread": t.wire()})
 	return nil
 }
 
+// threadResume loads a thread for a connection, and tells it what there is. The turns themselves are not told: its client
+// pages through them.
 func threadResume(t *thread, r asked, p struct {
-	ExcludeTurns bool
-	Page         *page `json:"initialTurnsPage"`
+	Page *page `json:"initialTurnsPage"`
 }) *refusal {
 	switch {
 	case !t.stored || t.ephemeral:
@@ -242,12 +242,6 @@ func threadResume(t *thread, r asked, p struct {
 	case t.archived:
 		return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
 	}
-	t.resume(r, p.ExcludeTurns, p.Page)
-	return nil
-}
-
-// resume loads a thread for a connection, and tells it what there is.
-func (t *thread) resume(r asked, excludeTurns bool, pg *page) {
 	if !t.loaded {
 		t.loaded = true
 		t.setStatus(statusIdle)
@@ -255,27 +249,18 @@ func (t *thread) resume(r asked, excludeTurns bool, pg *page) {
 	if !slices.Contains(t.subscribers, r.conn) {
 		t.subscribers = append(t.subscribers, r.conn)
 	}
-	with := map[string]any{"initialTurnsPage": nil, "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil}
-	var turns []any
-	if !excludeTurns {
-		for _, u := range t.turns {
-			turns = append(turns, u.wire(viewFull))
-		}
-		t.m.notify([]*conn{r.conn}, "deprecationNotice", map[string]any{
-			"summary": "Full-history hydration is deprecated for paginated threads; omit `includeTurns` or set it to " +
-				"`false`, then page with `thread/turns/list` and `thread/items/list`.",
-			"details": nil,
-		})
+	with := map[string]any{
+		"thread": t.wire(), "initialTurnsPage": nil, "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil,
 	}
-	if pg != nil {
-		if result, no := pg.turns(t, t.m.faults.FalseInterrupt); no == nil {
+	if p.Page != nil {
+		if result, no := p.Page.turns(t, t.m.faults.FalseInterrupt); no == nil {
 			with["initialTurnsPage"] = result
 		}
 	}
-	with["thread"] = t.wire(turns)
 	r.conn.reply(r.id, t.settings(with))
 	t.m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
 	t.replay(r.conn)
+	return nil
 }
 
 func threadUnsubscribe(m *machine, r asked) *refusal {
@@ -331,7 +316,7 @@ func threadArchive(t *thread, r asked, _ struct{}) *refusal {
 
 func threadUnarchive(t *thread, r asked, _ struct{}) *refusal {
 	t.archived = false
-	r.conn.reply(r.id, map[string]any{"thread": t.wire(nil)})
+	r.conn.reply(r.id, map[string]any{"thread": t.wire()})
 	t.m.broadcast("thread/unarchived", map[string]any{"threadId": t.id})
 	return nil
 }
@@ -343,8 +328,7 @@ func threadFork(t *thread, r asked, p struct {
 	Last      *string `json:"lastTurnId"`
 	Ephemeral bool
 }) *refusal {
-	switch {
-	case !t.stored || t.ephemeral:
+	if !t.stored || t.ephemeral {
 		return refuse("%s%s", absentStored, t.id)
 	}
 	turns, no := t.upTo(p.Last)
@@ -366,9 +350,10 @@ func threadFork(t *thread, r asked, p struct {
 		clone.turns = append(clone.turns, v)
 	}
 	t.m.add(&clone)
-	about := map[string]any{"thread": clone.wire(nil), "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil}
-	r.conn.reply(r.id, clone.settings(maps.Clone(about)))
-	t.m.broadcast("thread/started", map[string]any{"thread": clone.wire(nil)})
+	r.conn.reply(r.id, clone.settings(map[string]any{
+		"thread": clone.wire(), "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil,
+	}))
+	t.m.broadcast("thread/started", map[string]any{"thread": clone.wire()})
 	return nil
 }
 

@@ -137,11 +137,8 @@ func (t *thread) wireStatus() map[string]any {
 	return map[string]any{"type": t.status}
 }
 
-// wire is the Thread object, with the turns it is given.
-func (t *thread) wire(turns []any) map[string]any {
-	if turns == nil {
-		turns = []any{}
-	}
+// wire is the Thread object, without its turns.
+func (t *thread) wire() map[string]any {
 	var git, environments any
 	if t.branch != "" {
 		git = map[string]any{"sha": nil, "branch": t.branch, "originUrl": nil}
@@ -159,7 +156,7 @@ func (t *thread) wire(turns []any) map[string]any {
 		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": t.source(),
 		"canAcceptDirectInput": true,
 		"threadSource":         nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": textOrNull(t.name),
-		"daybreakEnabled": nil, "turns": turns,
+		"daybreakEnabled": nil, "turns": []any{},
 	}
 }
 
