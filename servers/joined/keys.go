@@ -65,7 +65,11 @@ const keyBlock = "PRIVATE KEY"
 func LoadKey(path string) (ed25519.PrivateKey, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return makeKey(path)
+		key, text, err := NewKey()
+		if err != nil {
+			return nil, err
+		}
+		return key, WriteWhole(path, text)
 	}
 	if err != nil {
 		return nil, err
@@ -100,22 +104,18 @@ func NewKey() (key ed25519.PrivateKey, text []byte, err error) {
 	return key, pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), err
 }
 
-// makeKey puts a new key into its place, whole or not at all.
-func makeKey(path string) (ed25519.PrivateKey, error) {
-	key, text, err := NewKey()
-	if err != nil {
-		return nil, err
-	}
+// WriteWhole puts a text into its place with mode 0600, whole or not at all.
+func WriteWhole(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
+		return err
 	}
-	return key, os.Rename(f.Name(), path)
+	return os.Rename(f.Name(), path)
 }
 
 // certificate wraps a key for TLS. Only its key says anything.

@@ -49,7 +49,8 @@ func TestGateKnowsTheClient(t *testing.T) {
 	}
 }
 
-// TestGate: what gives, follows and stops work passes within what the owner allows, and nothing else.
+// TestGate: what gives, follows and stops work passes within what the owner allows, and nothing else. What passes is
+// held by TestGatePassesWhatItJudged.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -65,18 +66,14 @@ func TestGate(t *testing.T) {
 	}{
 		{"hello", `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"switchboard"},"capabilities":{}}}`, nil},
 		{"a list", `{"id":1,"method":"thread/list","params":{"limit":100,"sortKey":"recency_at"}}`, nil},
-		{"a command", `{"id":1,"method":"command/exec","params":{"command":["id"]}}`, errMethod},
 		{"a request of a trace", `{"id":1,"method":"thread/list","params":{},"trace":{"traceparent":"` + aSpan + `"}}`, nil},
 		{"more than a trace", `{"id":1,"method":"thread/list","params":{},"trace":{"traceparent":"` + aSpan + `","cwd":"/"}}`, errMethod},
 		{"a trace that is none", `{"id":1,"method":"thread/list","params":{},"trace":{"traceparent":"x"}}`, errMethod},
 		{"a file", `{"id":1,"method":"fs/readFile","params":{"path":"/etc/passwd"}}`, errMethod},
 		{"settings", `{"id":1,"method":"config/value/write","params":{}}`, errMethod},
 		{"a method in capitals", `{"id":1,"method":"Thread/List","params":{}}`, errMethod},
-		{"two methods", `{"id":1,"method":"command/exec","Method":"thread/list","params":{}}`, errMethod},
 		{"no JSON", `{`, errMethod},
-		{"a batch", `[{"id":1,"method":"thread/list"}]`, errMethod},
 		{"a parameter more", `{"id":1,"method":"thread/start","params":{"config":{"sandbox_mode":"danger-full-access"}}}`, errMethod},
-		{"a looser sandbox", `{"id":1,"method":"thread/start","params":{"sandbox":"danger-full-access"}}`, errLooser},
 		{"an unknown sandbox", `{"id":1,"method":"thread/start","params":{"sandbox":"none"}}`, errLooser},
 		{"a sandbox", `{"id":1,"method":"thread/start","params":{"sandbox":"workspace-write"}}`, nil},
 		{"a directory", `{"id":1,"method":"thread/start","params":{"cwd":"` + inside + `"}}`, nil},
@@ -95,14 +92,8 @@ func TestGate(t *testing.T) {
 		{"a looser turn", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[],"sandboxPolicy":{"type":"dangerFullAccess"}}}`, errMethod},
 		{"a name", `{"id":1,"method":"thread/name/set","params":{"threadId":"good","name":"auth"}}`, nil},
 		{"a name of a session elsewhere", `{"id":1,"method":"thread/name/set","params":{"threadId":"away","name":"auth"}}`, errElsewhere},
-		{"a picture of the machine", `{"id":1,"method":"turn/start","params":{"threadId":"good","input":[{"type":"localImage","path":"/x"}]}}`, errMethod},
-		{"a yes", `{"id":1,"result":{"decision":"accept"}}`, errNoAnswers},
 		{"a yes for good", `{"id":1,"result":{"decision":"acceptForSession"}}`, errNoAnswers},
 		{"an answer", `{"id":1,"result":{"answers":{"a":{"answers":["yes"]}}}}`, errNoAnswers},
-		{"a yes beside a no", `{"id":1,"result":{"decision":"accept","action":"decline"}}`, errNoAnswers},
-		{"a no", `{"id":1,"result":{"decision":"decline"}}`, nil},
-		{"a stop of a question", `{"id":1,"result":{"decision":"cancel"}}`, nil},
-		{"no answer at all", `{"id":1,"error":{"code":-32000,"message":"no"}}`, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

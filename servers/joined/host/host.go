@@ -101,25 +101,13 @@ func ReadPlace(dir string) (Place, bool, error) {
 	return p, true, nil
 }
 
-// keepPlace puts what is kept of the service into its place, whole or not at all.
-func (h *Host) keepPlace(p Place) error { return keep(h.cfg.Dir, placeFile, p) }
-
 // keep writes a value in JSON to a file, whole or not at all.
 func keep(dir, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+name+".*") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
+	return joined.WriteWhole(filepath.Join(dir, name), text)
 }
 
 // Join joins the service that an invitation is from.
@@ -129,7 +117,7 @@ func (h *Host) Join(ctx context.Context, url string, invitation joined.Invitatio
 		return Place{}, err
 	}
 	p := Place{URL: url, Service: door.Service, Name: door.Name}
-	return p, errors.Join(h.keepPlace(p), door.Close())
+	return p, errors.Join(keep(h.cfg.Dir, placeFile, p), door.Close())
 }
 
 // Leave has the service forget the machine, ends its agents, and forgets the service and the key. An error from the
@@ -170,7 +158,7 @@ func (h *Host) Run(ctx context.Context, p Place) error {
 		if err == nil {
 			if p.Name != door.Name {
 				p.Name = door.Name
-				if err := h.keepPlace(p); err != nil {
+				if err := keep(h.cfg.Dir, placeFile, p); err != nil {
 					h.cfg.Log.Warn("name not kept", zap.Error(err))
 				}
 			}

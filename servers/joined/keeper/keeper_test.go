@@ -28,8 +28,10 @@ type kept struct {
 	socket string
 	starts atomic.Int64
 	ended  atomic.Int64
-	fail   error // of a start
-	closes bool  // it is said to close sessions, and answers nobody who has it do that
+	fail   error         // of a start
+	closes bool          // it is said to close sessions, and answers nobody who has it do that
+	slow   time.Duration // it takes to end after its input has ended
+	deaf   bool          // it answers one request, and ends when it is killed
 }
 
 // hello is the first message of a client of the instance NAME.
@@ -90,11 +92,12 @@ func (k *kept) start() (*Agent, error) {
 	}
 	in, theirs := io.Pipe()
 	out, ours := io.Pipe()
-	ended := make(chan struct{})
+	ended, killed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer k.ended.Add(1)
 		defer ours.Close()
+		defer func() { time.Sleep(k.slow) }()
 		var late []json.RawMessage
 		for lines := bufio.NewScanner(in); lines.Scan(); {
 			var f frame
@@ -109,10 +112,14 @@ func (k *kept) start() (*Agent, error) {
 			for _, id := range append(late, f.ID) {
 				_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d%s}}`+"\n", id, n, can)
 			}
-			late = nil
+			if late = nil; k.deaf {
+				_, _ = io.Copy(io.Discard, in)
+				<-killed
+			}
 		}
 	}()
-	return &Agent{In: theirs, Out: out, Wait: func() error { <-ended; return nil }, Kill: func() { _ = in.Close() }}, nil
+	kill := sync.OnceFunc(func() { close(killed); _ = in.Close() })
+	return &Agent{In: theirs, Out: out, Wait: func() error { <-ended; return nil }, Kill: kill}, nil
 }
 
 // attached is a client.
@@ -266,61 +273,29 @@ func TestUnused(t *testing.T) {
 func TestUnusedEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		clients, starts := make(pipes), 0
-		start := func() (*Agent, error) {
-			starts++
-			n := starts
-			in, theirs := io.Pipe()
-			out, ours := io.Pipe()
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				defer ours.Close()
-				for lines := bufio.NewScanner(in); lines.Scan(); {
-					var f frame
-					_ = json.Unmarshal(lines.Bytes(), &f)
-					_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d}}`+"\n", f.ID, n)
-				}
-				time.Sleep(endWithin / 2) // it ends slowly
-			}()
-			return &Agent{In: theirs, Out: out, Wait: func() error { <-ended; return nil }, Kill: func() {}}, nil
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan struct{})
-		go func() {
-			defer close(over)
-			_ = Keep(ctx, Config{Listener: clients, Start: start, Unused: time.Hour, Log: zap.NewNop()})
-		}()
-		attach := func() *attached {
-			near, far := net.Pipe()
-			clients <- far
-			a := &attached{t, near, bufio.NewScanner(near)}
-			if got := a.ask(1, "initialize"); !strings.Contains(got, `"keeps":true`) {
-				t.Errorf("greeted by %s", got)
-			}
-			return a
-		}
-		prompt := func(a *attached, method string) string {
-			if _, err := fmt.Fprintf(a.conn, `{"jsonrpc":"2.0","id":2,"method":%q,"params":{"sessionId":"s","prompt":[]}}`+"\n", method); err != nil {
-				return ""
-			}
-			return a.next()
-		}
-		a := attach()
+		k := &kept{t: t, slow: endWithin / 2}
+		attach, _ := k.inBubble(time.Hour)
+		a := attach().greet("")
 		time.Sleep(time.Hour + time.Minute + endWithin/4) // it is looked at each minute, and then ends
-		if got := prompt(a, doPrompt); got != "" {
+		a.about("s", doPrompt)
+		if got := a.next(); got != "" {
 			t.Errorf("the prompt is answered %s", got)
 		}
-		a = attach()
-		if got := prompt(a, doAdopt); !strings.Contains(got, `"found":false`) {
+		a = attach().greet("")
+		a.about("s", doAdopt)
+		if got := a.next(); !strings.Contains(got, `"found":false`) {
 			t.Errorf("there is a prompt that no agent got: %s", got)
 		}
-		if got := prompt(a, doPrompt); !strings.Contains(got, `"agent":2`) {
+		a.about("s", doPrompt)
+		if got := a.ask(3, "go"); !strings.Contains(got, `"id":2`) || !strings.Contains(got, `"agent":2`) {
 			t.Errorf("begun again: %s", got)
 		}
-		cancel()
-		<-over
 	})
+}
+
+// about sends request 2, about a session, if the keeper is there.
+func (a *attached) about(session, method string) {
+	_, _ = fmt.Fprintf(a.conn, `{"id":2,"method":%q,"params":{"sessionId":%q,"prompt":[]}}`+"\n", method, session)
 }
 
 // TestStartsLaterAndLater: an agent that cannot be started is not tried again at once, and the reason is told.
@@ -356,46 +331,18 @@ func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"
 func TestDeafAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		clients, killed := make(pipes), make(chan struct{})
-		var once sync.Once
-		start := func() (*Agent, error) {
-			in, theirs := io.Pipe()
-			out, ours := io.Pipe()
-			go func() {
-				defer ours.Close()
-				lines := bufio.NewScanner(in)
-				lines.Scan()
-				_, _ = ours.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"))
-				_, _ = io.Copy(io.Discard, in)
-				<-killed
-			}()
-			return &Agent{In: theirs, Out: out, Wait: func() error { <-killed; return nil },
-				Kill: func() { once.Do(func() { close(killed) }) }}, nil
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = Keep(ctx, Config{Listener: clients, Start: start, Unused: time.Hour, Log: zap.NewNop()})
-		}()
-		near, far := net.Pipe()
-		clients <- far
-		a := &attached{t, near, bufio.NewScanner(near)}
-		a.ask(1, "initialize")
+		k := &kept{t: t, deaf: true}
+		attach, _ := k.inBubble(time.Hour)
+		a := attach().greet("")
 		for i := range 120 {
-			if _, err := fmt.Fprintf(near, `{"jsonrpc":"2.0","id":%d,"method":"session/list","params":{}}`+"\n", i+2); err != nil {
+			if _, err := fmt.Fprintf(a.conn, `{"id":%d,"method":"session/list","params":{}}`+"\n", i+2); err != nil {
 				break
 			}
 			time.Sleep(time.Minute)
 		}
-		select {
-		case <-killed:
-		default:
-			t.Error("it was not killed")
+		if n := k.ended.Load(); n != 1 {
+			t.Errorf("%d agents were killed", n)
 		}
-		_ = near.Close()
-		cancel()
-		<-ended
 	})
 }
 
@@ -438,9 +385,7 @@ func TestSilentPrompt(t *testing.T) {
 				}
 				a := attach()
 				a.ask(1, "initialize")
-				if _, err := fmt.Fprintln(a.conn, `{"id":2,"method":"_switchboard/adopt","params":{"sessionId":"s"}}`); err != nil {
-					t.Error(err)
-				}
+				a.about("s", doAdopt)
 				if a.next(); !strings.Contains(a.next(), `"agent":1`) {
 					t.Fatal("the answer is lost")
 				}
