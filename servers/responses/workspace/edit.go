@@ -103,7 +103,7 @@ func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 		c.new = nil
 		return changes, nil
 	}
-	made, err := s.apply(*cmpOr(c.new, new(string)))
+	made, err := s.apply(value(c.new))
 	if err != nil {
 		return nil, err
 	}
@@ -126,17 +126,10 @@ func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 	return to, nil
 }
 
-func cmpOr(p, q *string) *string {
-	if p != nil {
-		return p
-	}
-	return q
-}
-
 // change makes changes, all or none, when they may be made. They are printed before a person is asked.
 func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Result, error) {
 	changes = slices.DeleteFunc(changes, func(c change) bool {
-		return c.old == nil && c.new == nil || c.old != nil && c.new != nil && *c.old == *c.new
+		return sameText(c.old, c.new)
 	})
 	if len(changes) == 0 {
 		return Result{Text: "Nothing had to be changed."}, nil
@@ -198,5 +191,5 @@ func (c change) diff() (diff, verb string) {
 	if c.new == nil {
 		to, verb = "/dev/null", "D"
 	}
-	return udiff.Unified(from, to, *cmpOr(c.old, new(string)), *cmpOr(c.new, new(string))), verb
+	return udiff.Unified(from, to, value(c.old), value(c.new)), verb
 }

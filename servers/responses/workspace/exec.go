@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,12 +131,9 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// directory is a directory of the workspace, by its whole name. The workspace must still stand under its own.
+// directory is a directory of the workspace, by its whole name; "" is the workspace. That must still stand under its own.
 func (w *Workspace) directory(name string) (string, error) {
-	if name == "" {
-		name = "."
-	}
-	name, err := w.local(name)
+	name, err := w.local(cmp.Or(name, "."))
 	if err != nil {
 		return "", err
 	}

@@ -96,14 +96,7 @@ func readFile(_ context.Context, w *Workspace, args struct {
 	case bytes.IndexByte(start[:n], 0) >= 0:
 		return Result{}, fmt.Errorf("%s is not text (%s, %d bytes)", args.Path, kind, size)
 	}
-	return readLines(io.MultiReader(bytes.NewReader(start[:n]), f), max(deref(args.Offset, 1), 1), deref(args.Limit, 0))
-}
-
-func deref(n *int, absent int) int {
-	if n == nil {
-		return absent
-	}
-	return *n
+	return readLines(io.MultiReader(bytes.NewReader(start[:n]), f), max(value(args.Offset), 1), value(args.Limit))
 }
 
 func picture(f io.Reader, size int64, kind string, start []byte) (Result, error) {
@@ -270,16 +263,13 @@ func grep(ctx context.Context, w *Workspace, args struct {
 		return Result{}, err
 	}
 	only := regexp.MustCompile("")
-	if args.Glob != nil && *args.Glob != "" {
-		if only, err = globPattern(*args.Glob); err != nil {
+	if glob := value(args.Glob); glob != "" {
+		if only, err = globPattern(glob); err != nil {
 			return Result{}, err
 		}
 	}
-	from := "."
-	if args.Path != nil && *args.Path != "" {
-		from = *args.Path
-	}
-	if from, err = w.local(from); err != nil {
+	from, err := w.local(cmp.Or(value(args.Path), "."))
+	if err != nil {
 		return Result{}, err
 	}
 	var hits []string
