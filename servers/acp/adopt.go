@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -68,7 +67,7 @@ func (c *connection) adopted(m jsonrpc.Message) {
 	}
 }
 
-// An endedError says that the agent ended before it answered a prompt.
+// An endedError says that the agent ended before it answered a prompt, as its keeper tells.
 type endedError struct{ why string }
 
 func (e *endedError) Error() string { return e.why }
@@ -144,10 +143,4 @@ func (c *connection) fill(s *session, k *turn, end handoff.TurnEnded) {
 	k.report(k.reducer.End(end, nil))
 	k.ended = &end
 	k.conclude()
-}
-
-// isEnd reports whether an error says that the agent ended, as its keeper tells.
-func isEnd(err error) bool {
-	_, is := errors.AsType[*endedError](err)
-	return is
 }

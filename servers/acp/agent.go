@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"strings"
@@ -278,7 +277,7 @@ func (a *agent) take(k *turn) (handoff.Update, bool) {
 func (a *agent) wait(ctx context.Context, k *turn) error {
 	over := false
 	select {
-	case <-k.wake:
+	case <-k.buffer.Awake():
 	case <-ctx.Done():
 		return handoff.AsError(context.Cause(ctx))
 	case <-a.closed:
@@ -442,15 +441,6 @@ func wordsOf(input []handoff.Part) string {
 		}
 	}
 	return strings.Join(all, "\n")
-}
-
-// readPrompted reads the answer to a prompt, and whether it tells usage at all, be it null.
-func readPrompted(result []byte) (p prompted, tells bool) {
-	var keys map[string]json.RawMessage
-	_ = json.Unmarshal(result, &keys) // what cannot be read has no stop reason
-	_ = json.Unmarshal(result, &p)
-	_, tells = keys["usage"]
-	return p, tells
 }
 
 // rest looks up when a session was changed by a turn that has just ended, once the agent has written all of it, and

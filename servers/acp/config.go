@@ -121,7 +121,8 @@ func Dialer(cfg Config) servers.Dial {
 			return nil, err
 		}
 		return &servers.Link{
-			Conn: c, Catalog: c, Done: c.peer.Done(), Version: c.version(), Note: c.note(), Exclusive: cfg.exclusive,
+			Conn: c, Catalog: c, Done: c.peer.Done(), Version: handoff.ClipRunes(c.can.Info.Version, 40), Note: c.note(),
+			Exclusive: cfg.exclusive,
 		}, nil
 	}
 }

@@ -66,9 +66,6 @@ const (
 	namesNever                // a turn ended well whose words had none
 )
 
-// version is the agent's, for people.
-func (c *connection) version() string { return handoff.ClipRunes(c.can.Info.Version, 40) }
-
 // note says in a sentence what the agent cannot do.
 func (c *connection) note() string {
 	var lacks []string

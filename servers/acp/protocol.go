@@ -200,14 +200,17 @@ type steered struct {
 
 // prompted is the answer to a prompt: its turn has ended.
 type prompted struct {
-	Stop  string `json:"stopReason"` // end_turn, max_tokens, max_turn_requests, refusal, cancelled
-	Usage *struct {
-		Input       int64 `json:"inputTokens"`
-		Output      int64 `json:"outputTokens"`
-		CachedRead  int64 `json:"cachedReadTokens"`
-		CachedWrite int64 `json:"cachedWriteTokens"`
-		Thought     int64 `json:"thoughtTokens"`
-	} `json:"usage"`
+	Stop  string          `json:"stopReason"` // end_turn, max_tokens, max_turn_requests, refusal, cancelled
+	Usage json.RawMessage `json:"usage"`      // nil: it is not told; null: there was none
+}
+
+// usage is what a turn used.
+type usage struct {
+	Input       int64 `json:"inputTokens"`
+	Output      int64 `json:"outputTokens"`
+	CachedRead  int64 `json:"cachedReadTokens"`
+	CachedWrite int64 `json:"cachedWriteTokens"`
+	Thought     int64 `json:"thoughtTokens"`
 }
 
 // updateParams is what an agent says about a session. Of an update only what its kind has is set.

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,7 +25,6 @@ type turn struct {
 	id      handoff.TurnID
 	reducer turns.Reducer
 	buffer  turns.Buffer
-	wake    chan struct{}  // Set once, holds one
 	begun   chan struct{}  // Set once, closed at the first sign of the turn
 	over    chan struct{}  // Set once, closed by conclude
 	signed  bool           // begun is closed
@@ -53,8 +53,7 @@ type turn struct {
 func (s *session) newTurn(id handoff.TurnID) *turn {
 	return &turn{
 		session: s, id: id, reducer: turns.NewReducer(id), buffer: turns.NewBuffer(&s.conn.tally.Tally),
-		wake: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{}),
-		silent: true, calls: map[string]*call{},
+		begun: make(chan struct{}), over: make(chan struct{}), silent: true, calls: map[string]*call{},
 	}
 }
 
@@ -68,26 +67,17 @@ func (k *turn) sign() {
 	}
 }
 
-// report hands updates to whoever follows the turn, and writes what is finished into the history.
+// report hands updates to whoever follows the turn.
 func (k *turn) report(updates []handoff.Update) {
-	if len(updates) == 0 {
-		return
-	}
-	k.buffer.Put(updates...)
-	k.awake()
-}
-
-func (k *turn) awake() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
+	if len(updates) > 0 {
+		k.buffer.Put(updates...)
 	}
 }
 
 // conclude says that nothing more comes of the turn. It is called once, and not of one that is read from a history.
 func (k *turn) conclude() {
 	close(k.over)
-	k.awake()
+	k.buffer.Wake()
 }
 
 // done reports a finished item and writes it into the history.
@@ -216,9 +206,10 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 		s.open = false
 	}
 	e, refused := errors.AsType[*jsonrpc.Error](r.Err)
+	_, agentEnded := errors.AsType[*endedError](r.Err)
 	over := true
 	switch {
-	case isEnd(r.Err):
+	case agentEnded:
 		end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Code: handoff.CodeAgentEnded,
 			Detail: handoff.ClipRunes(r.Err.Error(), maxDetail)}
 		k.cutShort()
@@ -270,7 +261,10 @@ func isRefusal(e *jsonrpc.Error) bool {
 
 // ending says how the turn ended, and what it used.
 func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnded, used []handoff.Update) {
-	p, tells := readPrompted(result)
+	var p prompted
+	var u *usage
+	_ = json.Unmarshal(result, &p)  // what cannot be read has no stop reason
+	_ = json.Unmarshal(p.Usage, &u) // likewise
 	wordless := k.message.id == "" && k.reducer.Answer() == "" && !k.gap
 	switch {
 	case failed != nil && (failed.Code == codeCancelled || k.stopped):
@@ -283,7 +277,7 @@ func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnd
 	case p.Stop == "cancelled":
 		end.Status = handoff.TurnInterrupted
 		end.Detail = k.goingOn()
-	case k.broken, tells && p.Usage == nil && wordless: // a failure may say that the turn ended well
+	case k.broken, p.Usage != nil && u == nil && wordless: // a failure may say that the turn ended well
 		end = handoff.TurnEnded{Status: handoff.TurnFailed, Detail: strings.TrimSpace(strings.Join(k.held, "") +
 			k.strays.String())}
 	case p.Stop == "refusal":
@@ -300,10 +294,10 @@ func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnd
 		k.cutShort()
 	}
 	end.Detail = handoff.ClipRunes(end.Detail, maxDetail)
-	if p.Usage != nil {
+	if u != nil {
 		used = k.reducer.Used(handoff.Usage{
-			Input: p.Usage.Input + p.Usage.CachedRead + p.Usage.CachedWrite, Cached: p.Usage.CachedRead,
-			Output: p.Usage.Output + p.Usage.Thought, Reasoning: p.Usage.Thought,
+			Input: u.Input + u.CachedRead + u.CachedWrite, Cached: u.CachedRead,
+			Output: u.Output + u.Thought, Reasoning: u.Thought,
 		})
 	}
 	return end, used

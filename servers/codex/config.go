@@ -41,7 +41,7 @@ type Config struct {
 
 	ways      servers.Ways            // that the file may choose from
 	exclusive bool                    // the far end ends with its connection
-	died      *atomic.Pointer[string] // how a child ended last that was not told to; nil inside: none has
+	died      *atomic.Pointer[string] // how the child ended last that is the server; nil inside: none has by itself
 }
 
 // Kind returns the kind of Codex app-servers that are reached by these transports.
@@ -173,14 +173,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		defer uncounted()
 		c.peer.Run()
 		work.Wait()
-		c.log.Debug("connection ended", zap.String("reason", c.peer.Lost().Error()),
-			zap.Uint64("malformed", c.peer.Malformed.Load()),
-			zap.Uint64("late", c.peer.Late.Load()),
-			zap.Uint64("left_out", c.peer.LeftOut.Load()),
-			zap.Uint64("full", c.peer.Full.Load()),
-			zap.Uint64("unasked", c.tally.unasked.Load()),
-			zap.Uint64("given_up", c.tally.GivenUp.Load()),
-			zap.Uint64("forgotten", c.tally.forgotten.Load()))
+		c.log.Debug("connection ended", zap.Error(c.peer.Lost()))
 	}()
 	version, err := c.client.initialize(ctx)
 	if err == nil {
@@ -189,7 +182,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	if err != nil {
 		_ = c.Close()
 		fault := c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
-		return nil, servers.HandshakeFault(fault, err, c.died())
+		return nil, servers.HandshakeFault(fault, err, cfg.died.Load())
 	}
 	c.log.Debug("connected", zap.String("version", version))
 	return &servers.Link{
@@ -205,12 +198,4 @@ func (c *connection) signedIn(ctx context.Context) error {
 		return handoff.Fault(handoff.CodeNotSignedIn, c.cfg.Name, "")
 	}
 	return nil
-}
-
-// died tells how the child ended last that is the server; nil: it is none, or none has ended by itself.
-func (c *connection) died() *string {
-	if c.cfg.died == nil {
-		return nil
-	}
-	return c.cfg.died.Load()
 }

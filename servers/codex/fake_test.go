@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,7 @@ func withThread(t *testing.T, turns string, play func(*testing.T, *fake, *server
 func withDefaults(cfg Config) Config {
 	cfg.Name, cfg.Log = cmp.Or(cfg.Name, "bigpc"), cmp.Or(cfg.Log, zap.NewNop())
 	cfg.Reconcile, cfg.Counters = cmp.Or(cfg.Reconcile, reconcileFor), cmp.Or(cfg.Counters, newCounters(cfg.Name))
+	cfg.died = new(atomic.Pointer[string])
 	return cfg
 }
 

@@ -111,16 +111,13 @@ func (f *follower) catchUp(ctx context.Context) error {
 		c.callSubagents(readCtx, t, f.turn.id, items)
 		return nil
 	}
-	if cause := f.readEnd(ctx); cause != nil {
-		return f.agent.name().fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
-	}
-	return nil
+	return f.readEnd(ctx)
 }
 
 // wait returns when there may be something to read, or with the error that ends following.
 func (f *follower) wait(ctx context.Context) error {
-	name := f.agent.name()
-	patience := f.agent.thread.patience(f.turn)
+	t, k, name := f.agent.thread, f.turn, f.agent.name()
+	patience := t.patience(k)
 	if patience > 0 && f.pause > 0 {
 		patience = f.pause
 	}
@@ -132,19 +129,23 @@ func (f *follower) wait(ctx context.Context) error {
 	}
 	var cause error
 	select {
-	case <-f.turn.wake:
-		return f.agent.thread.givenUp(f.turn, name)
+	case <-k.updates.Awake():
 	case <-timeout:
-		cause = f.readEnd(ctx)
+		return f.readEnd(ctx)
 	case <-ctx.Done():
 		return handoff.AsError(context.Cause(ctx))
 	case <-f.agent.closed:
-		cause = errDetached
+		return name.fault(errDetached, handoff.CodeAgentGone, handoff.CodeAgentGone)
 	case <-f.agent.conn.peer.Done():
-		if f.agent.thread.pending(f.turn) {
-			return nil // what was heard before the loss is read first
-		}
 		cause = f.agent.conn.peer.Lost()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case k.updates.Len() > 0: // what was heard before the loss is read first
+		return nil
+	case k.updates.Lost():
+		cause = errBurst
 	}
 	if cause == nil {
 		return nil
@@ -194,7 +195,7 @@ func (f *follower) readEnd(ctx context.Context) error {
 	end := w.end()
 	if doubtful(w) { // still: whatever ran it was lost
 		end.Code, end.Detail = handoff.CodeAgentEnded, "nobody stopped it"
-		if died := c.died(); died != nil {
+		if died := c.cfg.died.Load(); died != nil {
 			end.Detail = *died
 		}
 	}
@@ -313,13 +314,6 @@ func (t *thread) updates(k *turn) iter.Seq[handoff.Update] {
 	}
 }
 
-// pending reports whether something of a turn is unread.
-func (t *thread) pending(k *turn) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return k.updates.Len() > 0
-}
-
 // patience returns how long to wait for a turn before reading its thread; 0: for ever.
 func (t *thread) patience(k *turn) time.Duration {
 	t.mu.Lock()
@@ -331,16 +325,6 @@ func (t *thread) patience(k *turn) time.Duration {
 		return startGrace
 	}
 	return 0
-}
-
-// givenUp returns an error for a turn that was given up.
-func (t *thread) givenUp(k *turn, name naming) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if k.updates.Lost() {
-		return name.fault(errBurst, handoff.CodeAgentGone, handoff.CodeAgentGone)
-	}
-	return nil
 }
 
 // conclude ends a turn by what was read of it. unread says why its items could not be; nil: they were.
@@ -384,15 +368,7 @@ func (a *agent) knowOwner(ctx context.Context, id handoff.TurnID) {
 	k := a.thread.findLocked(id)
 	wait := k != nil && k.whole && !k.foreign && k.mine != ""
 	a.thread.mu.Unlock()
-	if !wait {
-		return
-	}
-	timer := time.NewTimer(joinGrace)
-	defer timer.Stop()
-	select {
-	case <-k.known:
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-a.conn.peer.Done():
+	if wait {
+		_, _ = a.await(ctx, k.known, joinGrace) // else nobody can tell
 	}
 }

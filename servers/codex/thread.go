@@ -41,7 +41,6 @@ type thread struct {
 // A turn is what is kept of one turn.
 type turn struct {
 	id      handoff.TurnID // Set once
-	wake    chan struct{}  // Set once, holds one: something changed
 	reducer turns.Reducer  // Guarded by the thread's mu
 	updates turns.Buffer   // Guarded by the thread's mu
 	tokens  wireTokens     // Guarded by the thread's mu: of the thread, when its usage was told last
@@ -105,7 +104,7 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}),
+	k := &turn{id: id, known: make(chan struct{}), shown: make(chan struct{}),
 		reducer: turns.NewReducer(id), updates: turns.NewBuffer(&t.tally.Tally)}
 	t.turns = append(t.turns, k)
 	return k
@@ -126,7 +125,6 @@ func (t *thread) forgetOneLocked() {
 	i = max(i, 0)
 	t.tally.forgotten.Add(1)
 	t.turns[i].updates.Drop()
-	t.turns[i].wakeUp() // whoever follows it must not wait for ever
 	t.turns = slices.Delete(t.turns, i, i+1)
 }
 
@@ -182,7 +180,7 @@ func (t *thread) doubtLocked() {
 	for _, k := range t.turns {
 		if !k.reducer.Ended() && !k.resting {
 			k.resting = true
-			k.wakeUp()
+			k.updates.Wake()
 		}
 	}
 }
@@ -193,7 +191,6 @@ func (t *thread) drop() {
 	defer t.mu.Unlock()
 	for _, k := range t.turns {
 		k.updates.Drop()
-		k.wakeUp()
 	}
 	t.turns = nil
 	if len(t.questions.Untold()) > 0 {
@@ -308,7 +305,6 @@ func (t *thread) claim(id, before handoff.TurnID, message string) {
 func (k *turn) report(updates []handoff.Update) {
 	if len(updates) > 0 {
 		k.updates.Put(updates...)
-		k.wakeUp()
 	}
 	if k.shown != nil && k.reducer.Begun() {
 		close(k.shown)
@@ -325,13 +321,6 @@ func (t *thread) shows(id handoff.TurnID) <-chan struct{} {
 		return nil
 	}
 	return k.shown
-}
-
-func (k *turn) wakeUp() {
-	select {
-	case k.wake <- struct{}{}:
-	default: // it is awake
-	}
 }
 
 // lock takes the thread's gate: one of resume, start, steer, interrupt and unsubscribe at a time.

@@ -30,9 +30,8 @@ type asked struct {
 
 // A follower is one reader of a turn. It keeps unread updates, also while nobody reads.
 type follower struct {
-	connection string        // Set once; what the reader calls its connection in questions
-	wake       chan struct{} // holds one
-	buffer     turns.Buffer  // Guarded by the hub's mu
+	connection string       // Set once; what the reader calls its connection in questions
+	buffer     turns.Buffer // Guarded by the hub's mu
 }
 
 func newHub(id handoff.TurnID) *hub {
@@ -72,22 +71,18 @@ func (h *hub) shut(id string) {
 	h.open = slices.DeleteFunc(h.open, func(it handoff.Item) bool { return it.ID == id })
 }
 
-// put keeps an update for a follower, and wakes it.
+// put keeps an update for a follower.
 func (f *follower) put(u handoff.Update) {
 	if q, ok := u.(handoff.Question); ok {
 		q.Connection = f.connection
 		u = q
 	}
 	f.buffer.Put(u)
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
 }
 
 // follow adds a reader, which first gets the turn's finished items and its open questions.
 func (h *hub) follow(connection string) *follower {
-	f := &follower{connection: connection, wake: make(chan struct{}, 1)}
+	f := &follower{connection: connection, buffer: turns.NewBuffer(nil)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tell(h.reducer.Begin()...)
@@ -136,7 +131,7 @@ func (h *hub) next(ctx context.Context, f *follower, left, lost <-chan struct{})
 			return nil, handoff.Fault(handoff.CodeAgentGone, "", "too much of the turn was left unread")
 		}
 		select {
-		case <-f.wake:
+		case <-f.buffer.Awake():
 		case <-ctx.Done():
 		case <-left:
 		case <-lost:

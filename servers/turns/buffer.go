@@ -34,18 +34,31 @@ type Tally struct {
 }
 
 // A Buffer keeps the updates of one turn in order until they are read. The zero value is an empty one without a
-// tally.
+// tally, for whose updates nobody can wait.
 type Buffer struct {
 	queue  []handoff.Update
 	bytes  int
 	deltas int             // in queue
 	holed  map[string]bool // items of which a delta was dropped: what follows would read wrong
 	burst  bool            // given up
-	tally  *Tally          // of the connection; nil: none
+	tally  *Tally          // Set once: of the connection; nil: none
+	wake   chan struct{}   // Set once, holds one: something changed
 }
 
-// NewBuffer returns an empty buffer that counts with others.
-func NewBuffer(t *Tally) Buffer { return Buffer{tally: t} }
+// NewBuffer returns an empty buffer that counts with others; nil: by itself.
+func NewBuffer(t *Tally) Buffer { return Buffer{tally: t, wake: make(chan struct{}, 1)} }
+
+// Awake gives a token when there may be something to take, or the turn was given up. It may be waited for while others
+// use the buffer.
+func (b *Buffer) Awake() <-chan struct{} { return b.wake }
+
+// Wake has whoever waits look.
+func (b *Buffer) Wake() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is about to
+	}
+}
 
 // add counts bytes, which may be less than 0.
 func (b *Buffer) add(n int) {
@@ -65,6 +78,7 @@ func (b *Buffer) overflows() bool {
 func (b *Buffer) Drop() {
 	b.add(-b.bytes)
 	b.queue, b.deltas, b.holed, b.burst = nil, 0, nil, true
+	b.Wake()
 }
 
 // bound gives the turn up if it holds more than it may.
@@ -83,6 +97,7 @@ func (b *Buffer) Put(updates ...handoff.Update) {
 	for _, u := range updates {
 		b.putOne(u)
 	}
+	b.Wake()
 }
 
 func (b *Buffer) putOne(u handoff.Update) {
