@@ -229,8 +229,8 @@ func threadStart(m *machine, r asked, p struct {
 	return nil
 }
 
-// threadResume loads a thread for a connection, and tells it what there is. The turns themselves are not told: its client
-// pages through them.
+// threadResume loads a thread for a connection, and tells it what there is. It does not tell the turns: a client pages
+// through them.
 func threadResume(t *thread, r asked, p struct {
 	Page *page `json:"initialTurnsPage"`
 }) *refusal {

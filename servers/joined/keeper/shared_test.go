@@ -186,7 +186,8 @@ func TestPromptAmidLoad(t *testing.T) {
 	p.has(t, 2)
 }
 
-// TestPromptAfterLoad: who has loaded a session and gives it a prompt has heard its history: what comes is of the prompt.
+// TestPromptAfterLoad: who has loaded a session and gives it a prompt has heard its history; what comes is said of the
+// prompt.
 func TestPromptAfterLoad(t *testing.T) {
 	t.Parallel()
 	p := opened(t).says(1, doLoad, "s").answers(2).beside(1, doPrompt, "s").beside(2, doAdopt, "s")
