@@ -88,12 +88,7 @@ func (c *caller) openKeyed(
 // open adds a record. Where it takes the place of one that is still to be told, that is left to the ledger, in which a
 // later call finds it; the entries of others are let go of once all of them is written.
 func (c *caller) open(rec handoff.Record, w *run) {
-	removed := c.registry.open(rec, w)
-	if removed == nil {
-		return
-	}
-	c.outbox.forget(removed.ID)
-	if !removed.heard() {
+	if removed := c.registry.open(rec, w); removed != nil && !removed.heard() {
 		removed.writer.release()
 	}
 }

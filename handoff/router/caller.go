@@ -14,7 +14,6 @@ type caller struct {
 
 	registry   registry
 	feed       feed
-	outbox     outbox
 	questions  questions
 	stickies   stickies
 	prefetches prefetches
@@ -26,7 +25,6 @@ func newCaller(r *Router, who handoff.Caller) *caller {
 	pages := &c.feed.pages
 	c.registry.pages = pages
 	c.feed.registry, c.feed.questions = &c.registry, &c.questions
-	c.outbox.registry, c.outbox.feed = &c.registry, &c.feed
 	c.questions.pages, c.questions.counts, c.questions.open = pages, r.cfg.Counts, map[handoff.QuestionID]*question{}
 	c.stickies.pages = pages
 	c.stickies.inUse, c.stickies.chosen = map[stickyKey]handoff.Sticky{}, map[stickyKey]time.Time{}

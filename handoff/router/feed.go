@@ -18,8 +18,6 @@ type feed struct {
 type attendance struct {
 	grant    handoff.Grant    // Set once
 	listener handoff.Listener // Set once
-
-	told []string // Guarded by the mu of registry: outcomes that it was given and nobody heard so far, in order
 }
 
 // may reports whether the listener may hear of a run.
@@ -33,8 +31,8 @@ func (f *feed) enter(a *attendance) {
 	f.handOver()
 }
 
-// exit takes a listener away. It returns the runs that it attended to, oldest first, and the outcomes that it was given
-// and nobody heard.
+// exit takes a listener away. It returns the runs that it attended to, oldest first, and those whose outcome it was
+// given and nobody heard, in the order in which they ended.
 func (f *feed) exit(a *attendance) (runs []*run, told []string) {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
@@ -45,7 +43,11 @@ func (f *feed) exit(a *attendance) (runs []*run, told []string) {
 			runs = append(runs, rec.run)
 		}
 	}
-	return runs, a.told
+	for _, rec := range f.registry.endedLocked(func(r *recordState) bool { return r.told == a }) {
+		rec.told = nil
+		told = append(told, rec.ID)
+	}
+	return runs, told
 }
 
 // attends reports whether a listener is still there.
@@ -123,7 +125,7 @@ func (f *feed) publish(id string, kind handoff.RunKind) bool {
 		return false
 	}
 	if _, ended := kind.(handoff.RunEnded); ended {
-		a.told = append(a.told, id)
+		rec.told = a
 	}
 	return true
 }

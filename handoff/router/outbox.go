@@ -10,71 +10,47 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// An outbox holds the outcomes of a caller's work that nobody heard.
-type outbox struct {
-	registry *registry // Set once
-	feed     *feed     // Set once
-	ids      []string  // Guarded by the mu of registry: of their records, oldest first
+// The outbox is what nobody heard of a caller's outcomes: the records that are unheard.
+
+// keep puts an outcome into the outbox, unless it was heard.
+func (g *registry) keep(id string) {
+	// Whoever followed the run may have said meanwhile that it was heard.
+	g.with(id, func(rec *recordState) { rec.unheard = rec.State != handoff.StatusDelivered })
 }
 
-// keep holds an outcome for whoever attends next, unless it was heard.
-func (o *outbox) keep(id string) {
-	o.registry.mu.Lock()
-	defer o.registry.mu.Unlock()
-	rec := o.registry.findLocked(id)
-	heard := rec == nil || rec.State == handoff.StatusDelivered // whoever followed it said so meanwhile
-	if !heard && !slices.Contains(o.ids, id) {
-		o.ids = append(o.ids, id)
-	}
+// withdraw takes an outcome that the caller was told out of the outbox, and back from who has it to tell.
+func (g *registry) withdraw(id string) {
+	g.with(id, func(rec *recordState) {
+		if rec.told != nil { // perhaps who says that it was heard, for whom it is no news
+			rec.told.listener.Hear(rec.event(handoff.RunHeard{}))
+		}
+		rec.unheard, rec.told = false, nil
+	})
 }
 
-// forget takes an outcome out.
-func (o *outbox) forget(id string) {
-	o.registry.mu.Lock()
-	defer o.registry.mu.Unlock()
-	o.ids = slices.DeleteFunc(o.ids, func(other string) bool { return other == id })
+// endedLocked returns those of the records with an outcome that are meant, in the order in which they ended.
+func (g *registry) endedLocked(meant func(*recordState) bool) []*recordState {
+	ended := slices.DeleteFunc(slices.Clone(g.records), func(r *recordState) bool { return r.Outcome == "" || !meant(r) })
+	slices.SortStableFunc(ended, func(x, y *recordState) int { return x.EndedAt.Compare(*y.EndedAt) })
+	return ended
 }
 
-// has reports whether an outcome waits to be heard.
-func (o *outbox) has(id string) bool {
-	o.registry.mu.Lock()
-	defer o.registry.mu.Unlock()
-	return slices.Contains(o.ids, id)
-}
-
-// tell gives the outcomes to the newest listener that may hear of them.
-func (o *outbox) tell() {
-	o.registry.mu.Lock()
-	defer o.registry.mu.Unlock()
-	for _, a := range slices.Backward(o.feed.attending) {
-		var ended []handoff.Record
-		for _, id := range o.ids {
-			if rec := o.registry.findLocked(id); rec != nil && a.may(&rec.Record) {
-				ended = append(ended, rec.Clone())
-			}
+// tellUnheard gives what is in the outbox to the newest listener that may hear of it.
+func (c *caller) tellUnheard() {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	for _, a := range slices.Backward(c.feed.attending) {
+		unheard := c.registry.endedLocked(func(r *recordState) bool { return r.unheard && a.may(&r.Record) })
+		ended := make([]handoff.Record, len(unheard))
+		for i, rec := range unheard {
+			ended[i] = rec.Clone()
 		}
 		if len(ended) == 0 || !a.listener.Outbox(ended) {
 			continue
 		}
-		for _, rec := range ended {
-			a.told = append(a.told, rec.ID)
-			o.ids = slices.DeleteFunc(o.ids, func(id string) bool { return id == rec.ID })
+		for _, rec := range unheard {
+			rec.unheard, rec.told = false, a
 		}
-	}
-}
-
-// withdraw keeps an outcome that the caller was told from being told again by who has it to tell.
-func (o *outbox) withdraw(id string) {
-	o.registry.mu.Lock()
-	defer o.registry.mu.Unlock()
-	same := func(other string) bool { return other == id }
-	o.ids = slices.DeleteFunc(o.ids, same)
-	rec := o.registry.findLocked(id)
-	for _, a := range o.feed.attending {
-		if rec != nil && slices.Contains(a.told, id) { // also to who says that it was heard, for whom it is no news
-			a.listener.Hear(rec.event(handoff.RunHeard{}))
-		}
-		a.told = slices.DeleteFunc(a.told, same)
 	}
 }
 
@@ -87,7 +63,7 @@ func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	c.feed.enter(a)
 	c.router.jobs.start(c.readStickies)
 	if c.router.cfg.Ledger == nil || !c.router.jobs.start(func(ctx context.Context) { c.catchUp(ctx, a) }) {
-		c.outbox.tell()
+		c.tellUnheard()
 	}
 	return sync.OnceFunc(func() { c.leave(a) })
 }
@@ -103,7 +79,7 @@ func (c *caller) catchUp(ctx context.Context, a *attendance) {
 		if err == nil {
 			c.adopt(ctx, entries)
 		}
-		c.outbox.tell()
+		c.tellUnheard()
 		if err == nil || !c.feed.attends(a) || !c.router.pause(ctx, try) {
 			return
 		}
@@ -116,10 +92,10 @@ func (c *caller) leave(a *attendance) {
 	runs, told := c.feed.exit(a)
 	told = slices.DeleteFunc(told, c.added)
 	for _, id := range told {
-		c.outbox.keep(id)
+		c.registry.keep(id)
 		c.registry.writer(id).keep()
 	}
-	c.outbox.tell()
+	c.tellUnheard()
 	for _, id := range told {
 		c.notifyOutcome(id)
 	}
@@ -152,16 +128,16 @@ func (c *caller) keep(id string) {
 	if c.added(id) {
 		return
 	}
-	c.outbox.keep(id)
+	c.registry.keep(id)
 	c.registry.writer(id).keep()
-	c.outbox.tell()
+	c.tellUnheard()
 	c.notifyOutcome(id)
 }
 
 // notifyOutcome tells outside of calls, once, that work has ended and nobody heard how. What goes on without us has not
 // ended: the next life of the process tells of it.
 func (c *caller) notifyOutcome(id string) {
-	if c.router.cfg.Notifier == nil || !c.outbox.has(id) {
+	if c.router.cfg.Notifier == nil {
 		return
 	}
 	rec, first := c.registry.notice(id)
@@ -206,7 +182,7 @@ func (c *caller) heard(id string) (ack, error) {
 		return nil, c.router.notFound()
 	}
 	c.registry.delivered(id)
-	c.outbox.withdraw(id)
+	c.registry.withdraw(id)
 	rec, _ := c.registry.find(id)
 	if rec.State != handoff.StatusDelivered {
 		return nil, nil // it has no outcome yet

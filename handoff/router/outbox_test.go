@@ -188,6 +188,7 @@ func TestOutbox(t *testing.T) {
 	ended := func(id, server string) {
 		b.open(handoff.Record{
 			ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
+			EndedAt: new(time.Now()),
 		}, nil)
 	}
 	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {

@@ -28,7 +28,7 @@ func (c *caller) adopt(ctx context.Context, entries []ledger.Entry) {
 			c.adoptOne(ctx, e)
 		}
 	}
-	c.outbox.tell()
+	c.tellUnheard()
 }
 
 func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
@@ -128,7 +128,7 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 		if c.added(id) {
 			return
 		}
-		c.outbox.keep(id)
+		c.registry.keep(id)
 		c.registry.notice(id) // its former life did, unless it was killed: the next call tells in any case
 		return
 	}

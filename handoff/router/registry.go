@@ -18,8 +18,8 @@ const (
 	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
 )
 
-// A registry holds the records of a caller. Its mutex also guards who hears of their runs ([feed]) and which outcomes
-// nobody heard ([outbox]), since these change together.
+// A registry holds the records of a caller. Its mutex also guards who hears of their runs ([feed]), since that
+// changes together with them.
 type registry struct {
 	pages  *handoff.Feed // Set once: what pages follow
 	counts *Counts       // Set once
@@ -40,6 +40,8 @@ type recordState struct {
 	run     *run          // nil: it has ended
 	offered bool          // whoever attends may hear of the run, or somebody does
 	hears   *attendance   // who does; nil: nobody
+	unheard bool          // its outcome is in the outbox: whoever attends next is given it
+	told    *attendance   // who was given its outcome, which nobody heard so far; nil: nobody
 	log     runLog        // what happened
 	writer  *ledgerWriter // what the ledger is told; may be nil
 	gone    handoff.IDSet // items that it let go of
@@ -221,12 +223,12 @@ func (g *registry) drop(id, itemID string) {
 	g.pages.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
 }
 
-// notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
+// notice returns a record in the outbox, to be told of outside of calls. Asked again it returns none.
 func (g *registry) notice(id string) (handoff.Record, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rec := g.findLocked(id)
-	if rec == nil || rec.noticed {
+	if rec == nil || rec.noticed || !rec.unheard {
 		return handoff.Record{}, false
 	}
 	rec.noticed = true

@@ -57,16 +57,17 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprint(i)
 			b.claims.take(id, "")
-			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult,
+				EndedAt: new(time.Now())}, nil)
 			b.registry.with(id, func(rec *recordState) { rec.writer = &ledgerWriter{caller: b, key: id} })
-			b.outbox.keep(id)
+			b.registry.keep(id)
 		}
 	}
 	add(0, maxRecords+1)
-	all := &attendance{listener: &ear{}}
-	b.feed.enter(all)
-	if b.outbox.tell(); len(all.told) != maxRecords+1 {
-		t.Errorf("%d of %d outcomes are told", len(all.told), maxRecords+1)
+	all := &ear{}
+	b.feed.enter(&attendance{listener: all})
+	if b.tellUnheard(); len(all.away) != maxRecords+1 {
+		t.Errorf("%d of %d outcomes are told", len(all.away), maxRecords+1)
 	}
 	add(maxRecords+1, maxUntold+1)
 	if rec, _ := b.registry.find("0"); rec.ID != "" || len(b.registry.list()) != maxUntold {
@@ -128,15 +129,19 @@ func TestBookUnheard(t *testing.T) {
 	b := NewRouter(Config{Caller: ladderCaller}).caller(ladderCaller)
 	for _, id := range []string{"a", "b"} {
 		b.open(handoff.Record{ID: id}, nil)
-		b.registry.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
 	}
-	for _, id := range []string{"b", "a", "b"} {
-		b.outbox.keep(id)
+	for i, id := range []string{"b", "a"} {
+		b.registry.change(id, func(r *handoff.Record) {
+			r.State, r.Outcome, r.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Unix(int64(i), 0))
+		})
+	}
+	for _, id := range []string{"a", "b", "a"} {
+		b.registry.keep(id)
 	}
 	all := &ear{}
 	b.feed.enter(&attendance{listener: all})
 	for range 2 {
-		b.outbox.tell()
+		b.tellUnheard()
 	}
 	if !slices.Equal(all.away, []string{"b", "a"}) {
 		t.Fatalf("told %v", all.away)

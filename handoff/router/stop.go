@@ -62,7 +62,7 @@ func (c *caller) dropPaused(ctx context.Context, id string) bool {
 // endPaused marks as told what was paused and is not any more, with what became of it: after a restart nobody is asked
 // about it again. The ack is nil where nothing is written.
 func (c *caller) endPaused(id, what string) ack {
-	c.outbox.withdraw(id)
+	c.registry.withdraw(id)
 	c.registry.delivered(id)
 	return c.registry.writer(id).delivered(what)
 }
