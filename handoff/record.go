@@ -67,6 +67,7 @@ type Record struct {
 	// Undelivered are words that were added to the work and that it never heard, because it was ended.
 	Undelivered []string       `json:"undelivered,omitempty"`
 	Items       []RecordItem   `json:"items,omitempty"`   // what the agent did, oldest first, the newest 200
+	Tested      Tests          `json:"-"`                 // how the tests ended that it ran last; see Tests
 	Usage       *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
 	Answers     []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
 	Unkept      bool           `json:"-"`                 // it is forgotten once it was heard
@@ -99,6 +100,15 @@ func (r Record) NotBegun() bool {
 // Added reports whether the record is words that went into other work: that is no outcome to tell, as the work that
 // took them has its own.
 func (r Record) Added() bool { return r.Why == WhyAdded && r.Outcome == OutcomeResult }
+
+// Tests tells how the tests ended that the work ran last. That is noted with its outcome, since not all items are kept;
+// until then, and for work from before it was noted, the items tell.
+func (r Record) Tests() Tests {
+	if r.Tested == TestsPassed || r.Tested == TestsFailed {
+		return r.Tested
+	}
+	return TestsOf(r.Items)
+}
 
 // Declined reports whether a person, or nobody in time, said no to what the work asked for last.
 func (r Record) Declined() bool {

@@ -102,7 +102,7 @@ func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	}
 	return writeJSON(w, http.StatusOK, pastWork{
 		Prompt: rec.Prompt, Text: rec.Text, Error: rec.Error, Items: rec.Items, Answers: rec.Answers, Usage: rec.Usage,
-		Tests: handoff.TestsOf(rec.Items), Edits: editsOf(rec.Items),
+		Tests: rec.Tests(), Edits: editsOf(rec.Items),
 	})
 }
 

@@ -62,7 +62,7 @@ func briefOf(r handoff.Record) brief {
 			b.ItemCount++
 		}
 	}
-	b.Tests, b.Edits = handoff.TestsOf(r.Items), editsOf(r.Items)
+	b.Tests, b.Edits = r.Tests(), editsOf(r.Items)
 	b.Declined = r.Declined()
 	if n := len(r.Items); n > 0 && r.Outcome == "" {
 		b.Step = &step{Kind: r.Items[n-1].Kind, Text: handoff.Clip(r.Items[n-1].Text, maxStep)}

@@ -34,6 +34,7 @@ type deeds struct {
 	Unheard []string               `json:"unheard,omitempty"` // see [handoff.Record.Undelivered]
 	Into    string                 `json:"into,omitempty"`    // see [handoff.Record.Into]
 	Server  string                 `json:"server,omitempty"`  // where it was done; "": an older Switchboard wrote it
+	Tests   handoff.Tests          `json:"tests,omitempty"`   // see [handoff.Record.Tested]
 }
 
 // deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
@@ -41,7 +42,7 @@ type deeds struct {
 func deedsOf(rec handoff.Record) string {
 	d := deeds{
 		Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error,
-		Unheard: rec.Undelivered, Into: rec.Into, Server: rec.Server,
+		Unheard: rec.Undelivered, Into: rec.Into, Server: rec.Server, Tests: rec.Tested,
 	}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
@@ -86,7 +87,7 @@ func remember(rec *handoff.Record, b ledger.Body) {
 		rec.CreatedAt = d.Asked
 	}
 	rec.Usage, rec.Answers, rec.Spoken, rec.Undelivered = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken), d.Unheard
-	rec.Into, rec.Server = d.Into, cmp.Or(rec.Server, d.Server)
+	rec.Into, rec.Server, rec.Tested = d.Into, cmp.Or(rec.Server, d.Server), cmp.Or(d.Tests, rec.Tested)
 	if d.Error != nil {
 		rec.Error = d.Error
 		if rec.Fault != nil {
@@ -167,7 +168,7 @@ func (c *caller) recordOf(e ledger.Entry, id string) handoff.Record {
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
 		EndsWithUs: c.router.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
-		Client: e.Asker, Parent: e.Parent,
+		Client: e.Asker, Parent: e.Parent, Tested: e.Tests,
 	}
 	if e.Outcome == "" {
 		return rec

@@ -72,11 +72,13 @@ func TestRecall(t *testing.T) {
 			Accepted: began.Add(time.Duration(n) * time.Second), Ended: began.Add(time.Duration(n+1) * time.Second),
 			Facts: ledger.Facts{
 				ClientID: fmt.Sprint("former-", n), Target: handoff.Target{Server: "s", Thread: "t"},
-				Outcome: handoff.OutcomeFailed, Code: handoff.CodeAgentFailed, Prompt: "cut", Spoken: "said",
+				Outcome: handoff.OutcomeFailed, Tests: handoff.TestsFailed, Code: handoff.CodeAgentFailed, Prompt: "cut",
+				Spoken: "said",
 			},
 		})
 		a.bodies[key] = ledger.Body{Prompt: "the whole prompt", Text: "the whole answer", Did: did}
 	}
+	delete(a.bodies, "key-8")
 	r := running(t, Config{Fleet: newCopier(), Ledger: a})
 	<-r.recovered
 	b := r.caller(ladderCaller)
@@ -130,6 +132,9 @@ func TestRecall(t *testing.T) {
 	if _, ok, err := r.Past(t.Context(), ladderCaller, "none"); ok || err != nil {
 		t.Errorf("work that never was: %v, %v", ok, err)
 	}
+	if rec, _ := r.Handoff(ladderGrant, "former-8"); len(rec.Items) > 0 || rec.Tests() != handoff.TestsFailed {
+		t.Errorf("the tests of work of which no items are kept: %+v", rec)
+	}
 	if rec, _ := r.Handoff(ladderGrant, "former-50"); rec.Prompt != "here already" {
 		t.Errorf("what is known was replaced: %+v", rec)
 	}
@@ -141,7 +146,7 @@ func TestDeedsAreBounded(t *testing.T) {
 	for name, output := range map[string]string{
 		"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput),
 	} {
-		rec := handoff.Record{}
+		rec := handoff.Record{Tested: handoff.TestsFailed} // by an item that had no room
 		for i := range maxItems {
 			rec.Items = append(rec.Items, handoff.RecordItem{
 				ID: fmt.Sprint(i), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
@@ -157,6 +162,9 @@ func TestDeedsAreBounded(t *testing.T) {
 		remember(&back, ledger.Body{Did: kept})
 		if n := len(back.Items); n < 20 || back.Items[n-1].Output != "ok" || !back.Items[0].Changes[0].Cut {
 			t.Errorf("%s: %d items", name, n)
+		}
+		if back.Tests() != handoff.TestsFailed {
+			t.Errorf("%s: the tests %s", name, back.Tests())
 		}
 		if name == "text" && len(back.Items[len(back.Items)-2].Output) != maxOutput {
 			t.Errorf("the newest is cut to %d", len(back.Items[len(back.Items)-2].Output))

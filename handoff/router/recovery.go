@@ -71,7 +71,7 @@ func (c *caller) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 		return false
 	}
 	if e.Status != handoff.StatusCompleted {
-		facts := ledger.Facts{Outcome: rec.Outcome, Tests: handoff.TestsOf(rec.Items), Spoken: rec.Spoken}
+		facts := ledger.Facts{Outcome: rec.Outcome, Tests: rec.Tests(), Spoken: rec.Spoken}
 		if rec.Error != nil {
 			facts.Code = rec.Error.Code
 		}

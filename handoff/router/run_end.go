@@ -28,12 +28,13 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	}
-	at := time.Now()
+	r.rec, _ = r.caller.registry.find(r.ID)
+	at, tests := time.Now(), handoff.TestsOf(r.rec.Items)
 	ended := func(rec *handoff.Record) {
 		rec.State, rec.Outcome = handoff.StatusCompleted, r.state.Outcome
 		rec.Error, rec.Fault = recordError(fault), fault
 		rec.Paused = rec.NotBegun()
-		rec.EndedAt = &at
+		rec.EndedAt, rec.Tested = &at, tests
 		rec.Spoken = wording.English.OutcomeSentence(*rec)
 		for i := range rec.Items {
 			if rec.Items[i].State == itemRunning {
@@ -41,7 +42,6 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	}
-	r.rec, _ = r.caller.registry.find(r.ID)
 	ended(&r.rec)
 	r.caller.registry.with(r.ID, func(rec *recordState) {
 		if rec.attempt = r.attempt.number; !r.rec.Paused {
@@ -63,7 +63,7 @@ func (r *run) finish(fault *handoff.Error) {
 		r.writer.words(body)
 		facts := r.facts(r.target)
 		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(fault), r.rec.Spoken
-		facts.Tests = handoff.TestsOf(r.rec.Items)
+		facts.Tests = tests
 		r.outcomeAck = r.writer.completed(facts)
 	}
 	r.show(ended) // from here on it can be heard, which is written behind it

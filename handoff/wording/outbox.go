@@ -103,7 +103,7 @@ func (l Language) how(rec handoff.Record) string {
 		switch {
 		case rec.Declined():
 			return l.say("how.declined")
-		case handoff.TestsOf(rec.Items) == handoff.TestsFailed:
+		case rec.Tests() == handoff.TestsFailed:
 			return l.say("how.tests_fail")
 		}
 		return l.say("how.done")
