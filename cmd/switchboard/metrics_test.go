@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 		`switchboard_build_info{goversion="go`, `switchboard_runs{state="started"}`,
 		`switchboard_runs_total{outcome="result",server="laptop"} 1`, `switchboard_runs_total{outcome="failed",server="attic"} 1`,
 		`switchboard_run_start_seconds_bucket{server="laptop"`, `switchboard_run_seconds_count{server="laptop"} 1`,
-		"switchboard_questions_open", `switchboard_questions_answered_total{by="api"} 0`, "switchboard_remarks_dropped_total", "switchboard_call_reports_dropped_total",
+		"switchboard_questions_open", `switchboard_questions_answered_total{by="api"} 0`, "switchboard_call_reports_dropped_total",
 		"switchboard_feed_listeners_dropped_total", "switchboard_requests_refused_total", "switchboard_utterances_lost_total",
 		`switchboard_store_seconds_bucket{op="ledger_advance"`, `switchboard_store_failures_total{op="ledger_advance"} 0`, "switchboard_store_bad_entries_total",
 		`switchboard_server_up{server="bigpc"}`, `switchboard_server_connections_lost_total{server="bigpc"}`, `switchboard_codex_deltas_dropped_total{server="bigpc"}`,

@@ -13,7 +13,6 @@ import (
 // counts is what all calls count together. It is safe for concurrent use.
 type counts struct {
 	calls   atomic.Uint64 // served
-	remarks atomic.Uint64 // speakable things that were never said
 	reports atomic.Uint64 // reports that found the inbox of a call full
 
 	refused *handoff.Tally[handoff.Code] // Set once, like the others below: function calls that were not accepted
@@ -64,7 +63,6 @@ func (c *Calls) Metrics() iter.Seq[handoff.Metric] {
 			handoff.NewMetric("switchboard_router_calls_total", "Calls that the router served.", n.calls.Load()),
 			handoff.NewMetric("switchboard_call_reports_dropped_total",
 				"Reports of runs on the way that found a call's inbox full.", n.reports.Load()),
-			handoff.NewMetric("switchboard_remarks_dropped_total", "Remarks of agents that were never said.", n.remarks.Load()),
 		}),
 		n.refused.Metrics("switchboard_requests_refused_total",
 			"Requests of the voice model that were not accepted, by code.", "code"),

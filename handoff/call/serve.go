@@ -216,8 +216,6 @@ func (s *serving) effect(x speech.Effect) {
 		}
 	case speech.DoNotify:
 		s.cfg.Questions.Unanswered(s.grant, x.Question)
-	case speech.DoDrop:
-		s.calls.counts.remarks.Add(uint64(x.Count))
 	case speech.DoWake:
 		s.wake.Reset(time.Until(x.At))
 	}

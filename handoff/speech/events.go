@@ -90,7 +90,6 @@ const (
 	DoNote     scheduleAct = iota // Say(Utterance{ID: id, Text: text, Floor: FloorNone})
 	DoSay                         // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
 	DoGiven                       // the caller heard the outcomes of works, or question
-	DoDrop                        // Count remarks and heartbeats will never be said
 	DoTakeBack                    // Say(Utterance{ID: id}), which withdraws it: somebody answered or told it meanwhile
 	DoNotify                      // tell the question outside of calls: nobody answers it in this one
 	DoWake                        // give a Wake at this time; an older wake is void
@@ -104,5 +103,4 @@ type Effect struct {
 	Works    []string
 	Question handoff.QuestionID // DoSay, DoGiven: the question announced; DoNotify
 	At       time.Time          // DoWake; DoGiven: when it had been heard, as [handoff.Said] says
-	Count    int
 }

@@ -36,7 +36,7 @@ func (s *Schedule) gave(e Gave) {
 func (s *Schedule) forget(id string) bool {
 	s.answered(id)
 	if w := s.work(id); w != nil {
-		s.drop(len(w.remarks))
+		s.Counts.Stale += len(w.remarks)
 		s.works = slices.DeleteFunc(s.works, func(o *pacedWork) bool { return o == w })
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool { return q.work == id })
@@ -406,16 +406,14 @@ func (s *Schedule) free() (time.Time, bool) {
 func (s *Schedule) dropStale() {
 	at, ok := s.free()
 	moved := ok && !s.now.Before(at)
-	n := 0
 	for _, w := range s.works {
 		before := len(w.remarks)
 		w.remarks = slices.DeleteFunc(w.remarks, func(r heldRemark) bool {
 			return s.level != handoff.LevelChatty || s.now.Sub(r.at) > staleAfter ||
 				moved && r.epoch < s.epoch && w.concerned < s.epoch
 		})
-		n += before - len(w.remarks)
+		s.Counts.Stale += before - len(w.remarks)
 	}
-	s.drop(n)
 }
 
 // arm asks for a wake at the next time at which something is due, if nothing happens before.

@@ -397,7 +397,7 @@ func (s *Schedule) remark(e Remark) {
 	}
 	if len(w.remarks) >= maxHeldRemarks {
 		w.remarks = w.remarks[1:]
-		s.drop(1)
+		s.Counts.Stale++
 	}
 	w.remarks = append(w.remarks, heldRemark{text: text, whole: e.Text, at: s.now, epoch: s.epoch})
 }
@@ -476,10 +476,3 @@ func (s *Schedule) nextID() string {
 }
 
 func (s *Schedule) emit(x Effect) { s.out = append(s.out, x) }
-
-func (s *Schedule) drop(n int) {
-	if n > 0 {
-		s.Counts.Stale += n
-		s.emit(Effect{Act: DoDrop, Count: n})
-	}
-}

@@ -102,7 +102,12 @@ func (p *schedulePlayer) passTo(end time.Time) {
 }
 
 func (p *schedulePlayer) give(e Event) {
-	for _, x := range p.schedule.Step(p.now, e) {
+	stale := p.schedule.Counts.Stale
+	effects := p.schedule.Step(p.now, e)
+	if n := p.schedule.Counts.Stale - stale; n > 0 {
+		fmt.Fprintf(&p.out, "\t%s drop %d\n", p.clock(p.now), n)
+	}
+	for _, x := range effects {
 		if x.Act == DoWake {
 			p.wake = x.At
 			continue
@@ -134,7 +139,7 @@ func (x Effect) class() class {
 }
 
 func showEffect(x Effect) string {
-	parts := []string{[]string{"note", "say", "given", "drop", "take back", "notify", "wake"}[x.Act]}
+	parts := []string{[]string{"note", "say", "given", "take back", "notify", "wake"}[x.Act]}
 	if x.Act == DoSay {
 		parts = append(parts, []string{"speakable", "urgent", "final"}[x.class()])
 	}
@@ -146,9 +151,6 @@ func showEffect(x Effect) string {
 	}
 	if x.Question != "" {
 		parts = append(parts, string(x.Question))
-	}
-	if x.Count > 0 {
-		parts = append(parts, strconv.Itoa(x.Count))
 	}
 	if x.Text != "" {
 		parts = append(parts, "| "+strings.ReplaceAll(x.Text, "\n", " / "))
