@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"switchboard/handoff"
 )
 
@@ -29,7 +27,6 @@ type prefetches struct {
 // has loaded (BenchmarkAttach), and a round trip more to a machine that is far.
 type prefetch struct {
 	asked handoff.Target // Set once: where the request seems to go
-	taken chan struct{}  // holds a token when the request came for it
 	found chan struct{}  // closed when target and err are set
 	ready chan struct{}  // closed when at is set, or will never be
 
@@ -43,15 +40,12 @@ type prefetch struct {
 // Prefetch attaches the thread to which a request with this key will probably go. One request can use it. What exceeds
 // maxPrefetches of a caller at a time is left out.
 func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
-	p := &prefetch{asked: t, taken: make(chan struct{}, 1), found: make(chan struct{}), ready: make(chan struct{})}
+	p := &prefetch{asked: t, found: make(chan struct{}), ready: make(chan struct{})}
 	c := v.of(g.Caller)
 	if !c.prefetches.add(key, p) {
 		return
 	}
-	if !c.router.jobs.start(func(ctx context.Context) {
-		defer c.prefetches.drop(key, p)
-		c.attachAhead(ctx, g, p)
-	}) {
+	if !c.router.jobs.start(func(ctx context.Context) { c.attachAhead(ctx, g, key, p) }) {
 		c.prefetches.drop(key, p)
 	}
 }
@@ -82,56 +76,44 @@ func (a *prefetches) on(server string) bool {
 	return false
 }
 
-func (a *prefetches) drop(key string, p *prefetch) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.byKey[key] == p {
-		delete(a.byKey, key)
-	}
-}
-
-// take returns what was attached ahead for a request, if it was right so far. A wrong one is let go.
+// take returns what was attached ahead for a request, if it was right so far. Its run has it now, and closes it.
 func (a *prefetches) take(key string, t handoff.Target) *prefetch {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	p := a.byKey[key]
-	a.mu.Unlock()
-	if p == nil {
+	if p == nil || p.asked != t {
 		return nil
 	}
-	a.drop(key, p)
-	if p.asked != t {
-		return nil
+	delete(a.byKey, key)
+	return p
+}
+
+// drop lets go of what no request has taken, and reports whether none has.
+func (a *prefetches) drop(key string, p *prefetch) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byKey[key] != p {
+		return false
 	}
-	select {
-	case p.taken <- struct{}{}:
-		return p
-	default:
-		return nil
-	}
+	delete(a.byKey, key)
+	return true
 }
 
 // attachAhead resolves and attaches, and lets go of it when no request comes for it.
-func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) {
+func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, key string, p *prefetch) {
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	c.attachFor(limited, g, p)
 	cancel()
-	if p.at.Agent == nil {
-		return
-	}
-	wait := time.NewTimer(prefetchKept)
-	defer wait.Stop()
-	select {
-	case <-p.taken: // its run has it now, and closes it
-		return
-	case <-wait.C:
-	case <-ctx.Done():
-	}
-	select {
-	case <-p.taken:
-	case p.taken <- struct{}{}: // from here on nobody can take it
-		if err := p.at.Agent.Close(); err != nil {
-			c.router.cfg.Log.Debug("detach failed", zap.Error(err))
+	if p.at.Agent != nil {
+		wait := time.NewTimer(prefetchKept)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
 		}
+	}
+	if c.prefetches.drop(key, p) && p.at.Agent != nil {
+		closeAgents(c.router.cfg.Log, []handoff.Agent{p.at.Agent})
 	}
 }
 
