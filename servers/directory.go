@@ -23,7 +23,7 @@ func (f *Fleet) findThread(
 	if fault != nil {
 		return "", fault
 	}
-	newest := nameSearch{f.seen(ctx, g, at.server, list), time.Now()}
+	newest := nameSearch{list: f.seen(ctx, g, at.server, list), now: time.Now()}
 	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
 		newest.list = f.seen(ctx, g, at.server, f.lists.widen(ctx, k, list, true))
 	}
@@ -34,8 +34,8 @@ func (f *Fleet) findThread(
 // is refused with that place, never taken.
 func (k *connector) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
 	dir := k.spec.Projects[project]
-	within := nameSearch{slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }),
-		all.now}
+	within := nameSearch{list: slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }),
+		now: all.now}
 	id, fault := within.find(said)
 	if fault == nil || fault.Code != handoff.CodeUnknownSession {
 		return id, fault
@@ -189,7 +189,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	asks.Wait()
 	var result handoff.SessionList
 	var all []named
-	now, labels := time.Now(), map[*connector]map[string]string{}
+	now, seen := time.Now(), map[string][]named{} // by server
 	for i, k := range asked {
 		if faults[i] != nil {
 			result.Errors = append(result.Errors, handoff.ServerProblem{
@@ -197,19 +197,22 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			})
 		}
 		dir := k.spec.Projects[within.project]
-		seen := f.seen(ctx, g, k.spec.Name, lists[i])
-		labels[k] = unlike(seen, now)
-		all = append(all, slices.DeleteFunc(slices.Clone(seen), func(t named) bool { return !inside(t.Dir, dir) })...)
+		list := f.seen(ctx, g, k.spec.Name, lists[i])
+		seen[k.spec.Name] = list
+		all = append(all, slices.DeleteFunc(slices.Clone(list), func(t named) bool { return !inside(t.Dir, dir) })...)
 	}
 	for _, t := range sought(all, q.Text, now) {
-		k := registered.byName[t.server]
 		result.Items = append(result.Items, handoff.SessionInfo{
-			ID: t.ID, Label: cmp.Or(labels[k][t.ID], t.Label), Title: t.Title, Server: t.server, Directory: t.Dir,
+			ID: t.ID, Label: t.Label, Title: t.Title, Server: t.server, Directory: t.Dir,
 			Branch: t.Branch, Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated),
 			Status: t.Status, API: t.API,
 		})
 	}
-	return cut(result, q.Skip, q.Limit), nil
+	result = cut(result, q.Skip, q.Limit)
+	for server, list := range seen {
+		nameApart(result.Items, server, list, now)
+	}
+	return result, nil
 }
 
 // sought returns the threads in which every word of a query stands. If there is none, the words may have been
@@ -219,7 +222,7 @@ func sought(all []named, text string, now time.Time) []named {
 	if len(found) > 0 || strings.TrimSpace(text) == "" {
 		return found
 	}
-	found, _ = nameSearch{all, now}.search(text)
+	found, _ = nameSearch{list: all, now: now}.search(text)
 	return found[:min(len(found), maxChoices)]
 }
 

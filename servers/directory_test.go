@@ -102,14 +102,18 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 		}
 		f := run(t, Spec{Name: "a", Dial: a.dial}, Spec{Name: "b", Dial: b.dial})
 		synctest.Wait()
-		var paged []string // all of them, page by page
+		var paged []string          // all of them, page by page
+		called := map[string]bool{} // on a server, each by a name of its own
 		for more := 1; more > 0; {
 			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: 40, Skip: len(paged)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range list.Items {
-				paged = append(paged, s.ID)
+				if paged = append(paged, s.ID); called[s.Server+" "+s.Label] {
+					t.Errorf("two sessions of %s are called %q", s.Server, s.Label)
+				}
+				called[s.Server+" "+s.Label] = true
 			}
 			if more = list.More; more != 120-len(paged) {
 				t.Fatalf("%d more after %d", more, len(paged))

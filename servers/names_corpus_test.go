@@ -157,7 +157,7 @@ func (c corpus) hear(t testing.TB, book *namebook, one spoken) (taken string, as
 
 func (c corpus) hearSession(t testing.TB, one spoken) (taken string, asked []string) {
 	t.Helper()
-	list := nameSearch{c.sessions[one.On], c.now}
+	list := nameSearch{list: c.sessions[one.On], now: c.now}
 	id, fault := list.find(one.Said)
 	if fault == nil {
 		return id, nil

@@ -94,8 +94,15 @@ func byID(said string, list []named) (named, bool) {
 
 // A nameSearch looks for what a session is called in a list, at one time.
 type nameSearch struct {
-	list []named
-	now  time.Time
+	list  []named
+	now   time.Time
+	known map[string]meaning // by name: what was looked for before; nil: nothing is kept
+}
+
+// A meaning is the threads that a name can mean, and whether the only one is surely meant.
+type meaning struct {
+	found []named
+	sure  bool
 }
 
 // find finds the one thread that a name means: id, start of the id, title or label, words of the title, those
@@ -110,7 +117,10 @@ func (s nameSearch) find(said string) (string, *handoff.Error) {
 		if fault.Near = !sure; sure {
 			fault.Code = handoff.CodeAmbiguousSession
 		}
-		fault.Choices = s.apart(found[:min(len(found), maxChoices)])
+		found = found[:min(len(found), maxChoices)]
+		for _, t := range found {
+			fault.Choices = append(fault.Choices, s.apart(t, found))
+		}
 		return "", fault
 	}
 	for _, t := range s.list {
@@ -229,8 +239,20 @@ func placeAmong(t named, of []named) string {
 	return fmt.Sprintf("number %d of %d", number, len(of))
 }
 
-// byName returns the threads that a name can mean. A whole title that is part of others too may be theirs.
+// byName returns the threads that a name can mean.
 func (s nameSearch) byName(said string) (found []named, sure bool) {
+	if before, known := s.known[said]; known {
+		return before.found, before.sure
+	}
+	found, sure = s.look(said)
+	if s.known != nil {
+		s.known[said] = meaning{found, sure}
+	}
+	return found, sure
+}
+
+// look is byName of a name that was not looked for before. A whole title that is part of others too may be theirs.
+func (s nameSearch) look(said string) (found []named, sure bool) {
 	if t, ok := byID(said, s.list); ok {
 		return []named{t}, true
 	}
@@ -323,49 +345,50 @@ func hasWord(title []string, wanted string) bool {
 	return false
 }
 
-// apart names threads so that each can be told from the others by ear, and is found by what was said: by the label,
-// else with directory, branch and age as far as they differ, else with its place among them. An id, which nobody can
-// say, is left for what no name finds.
-func (s nameSearch) apart(found []named) []string {
-	choices := make([]string, len(found))
-	for i, t := range found {
-		choices[i] = t.Label
-		if s.alone(t, choices[i]) {
-			continue
-		}
-		choices[i] = strings.Join(append([]string{sayable(spokenTitle(t))}, s.differences(t, found)...), ", ")
-		if alike, sure := s.byName(choices[i]); sure && len(alike) > 1 {
-			choices[i] += ", " + placeAmong(t, alike)
-		}
-		if !s.alone(t, choices[i]) {
-			choices[i] = t.ID
-		}
+// apart names one of several threads so that it can be told from the others by ear, and is found by what was said: by
+// the label, else with directory, branch and age as far as they differ, else with its place among them. An id, which
+// nobody can say, is left for what no name finds.
+func (s nameSearch) apart(t named, others []named) string {
+	if s.alone(t, t.Label) {
+		return t.Label
 	}
-	return choices
+	name := strings.Join(append([]string{sayable(spokenTitle(t))}, s.differences(t, others)...), ", ")
+	if alike, sure := s.byName(name); sure && len(alike) > 1 {
+		name += ", " + placeAmong(t, alike)
+	}
+	if !s.alone(t, name) {
+		return t.ID
+	}
+	return name
 }
 
 // maxAlike is how many threads of one label are told apart in a list: of more, only the id tells anything.
 const maxAlike = 100
 
-// unlike gives the threads of a list whose label others have too a name of their own, by id.
-func unlike(list []named, now time.Time) map[string]string {
+// nameApart gives the sessions of a server that are shown, and whose label others in its list have too, names of their
+// own.
+func nameApart(shown []handoff.SessionInfo, server string, list []named, now time.Time) {
 	byLabel := map[string][]named{}
 	for _, t := range list {
 		byLabel[t.Label] = append(byLabel[t.Label], t)
 	}
-	names := map[string]string{}
 	for _, alike := range byLabel {
 		if len(alike) == 1 {
 			continue
 		}
-		apart := nameSearch{alike[:min(len(alike), maxAlike)], now}.apart(alike[:min(len(alike), maxAlike)])
-		for i, t := range alike {
-			if names[t.ID] = t.ID; i < len(apart) {
-				names[t.ID] = apart[i]
+		some := alike[:min(len(alike), maxAlike)]
+		search := nameSearch{list: some, now: now, known: map[string]meaning{}}
+		for i, s := range shown {
+			at := slices.IndexFunc(alike, func(t named) bool { return s.Server == server && t.ID == s.ID })
+			switch {
+			case at < 0:
+			case at < len(some):
+				shown[i].Label = search.apart(alike[at], some)
+			default:
+				shown[i].Label = s.ID
 			}
 		}
 	}
-	return names
 }
 
 func spokenTitle(t named) string {

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestFindThread(t *testing.T) {
 		{said: "...", code: unknown},
 		{said: strings.Repeat("auth ", 100), code: unknown},
 	}
-	list := nameSearch{testThreads(), time.Now()}
+	list := nameSearch{list: testThreads(), now: time.Now()}
 	for _, row := range rows {
 		id, fault := list.find(row.said)
 		switch {
@@ -93,7 +94,7 @@ func TestFindThread(t *testing.T) {
 
 // twins are sessions of one title, or of titles that sound the same.
 func twins(now time.Time) nameSearch {
-	return nameSearch{Spec{}.name([]Thread{
+	return nameSearch{now: now, list: Spec{}.name([]Thread{
 		{ID: "01c00000-0000-7000-8000-000000000001", Title: "Checkout flow", Dir: "/src/shop", Branch: "main",
 			Updated: now.Add(-5 * 24 * time.Hour)},
 		{ID: "01c00000-0000-7000-8000-000000000002", Title: "checkout flow!", Dir: "/src/api", Branch: "main",
@@ -108,7 +109,7 @@ func twins(now time.Time) nameSearch {
 		{ID: "01c00000-0000-7000-8000-000000000008", Title: "Tidy up", Dir: "/b/web", Updated: now.Add(-2 * time.Hour)},
 		{ID: "01c00000-0000-7000-8000-000000000009", Title: "Nightly run", Created: now.Add(-time.Minute), Updated: now},
 		{ID: "01c00000-0000-7000-8000-00000000000a", Title: "Nightly run", Created: now.Add(-time.Hour), Updated: now},
-	}), now}
+	})}
 }
 
 // TestFindAmongTwins: the older one is never taken silently, labels and titles count alike, and every candidate
@@ -143,7 +144,7 @@ func TestFindAmongTwins(t *testing.T) {
 			meant[id] = true
 		}
 	}
-	later := nameSearch{list.list, now.Add(90 * time.Second)}
+	later := nameSearch{list: list.list, now: now.Add(90 * time.Second)}
 	for said, want := range map[string]string{
 		"the checkout flow in the api folder": "01c00000-0000-7000-8000-000000000002",
 		"login page on branch phone":          "01c00000-0000-7000-8000-000000000004",
@@ -167,6 +168,24 @@ func TestFindAmongTwins(t *testing.T) {
 		if id, fault := list.find(said); fault == nil || fault.Code != handoff.CodeUnknownSession {
 			t.Errorf("%q: %q, %v", said, id, fault)
 		}
+	}
+}
+
+// BenchmarkNameApart names those that a list shows of 100 sessions of one title.
+func BenchmarkNameApart(b *testing.B) {
+	now := time.Now()
+	var all []Thread
+	for i := range maxAlike {
+		at := now.Add(-time.Duration(i) * time.Hour)
+		all = append(all, Thread{ID: fmt.Sprint("id-", i), Title: "Fix the login page", Dir: "/src/shop", Created: at,
+			Updated: at})
+	}
+	list, shown := Spec{}.name(all), make([]handoff.SessionInfo, handoff.DefaultSessions)
+	for b.Loop() {
+		for i := range shown {
+			shown[i].ID = list[i].ID
+		}
+		nameApart(shown, "", list, now)
 	}
 }
 
@@ -213,7 +232,7 @@ func FuzzFindThread(f *testing.F) {
 		f.Add(t.Label)
 		f.Add(t.Title)
 	}
-	list := nameSearch{testThreads(), time.Now()}
+	list := nameSearch{list: testThreads(), now: time.Now()}
 	f.Fuzz(func(t *testing.T, said string) {
 		id, fault := list.find(said)
 		if fault == nil {
@@ -275,7 +294,8 @@ func FuzzLabels(f *testing.F) {
 // alike. Another form of a word does.
 func TestFindByWordsOfOthers(t *testing.T) {
 	t.Parallel()
-	list := nameSearch{Spec{}.name([]Thread{{ID: "1", Title: "Login page"}, {ID: "2", Title: "Logic tests"}}), time.Now()}
+	list := nameSearch{list: Spec{}.name([]Thread{{ID: "1", Title: "Login page"}, {ID: "2", Title: "Logic tests"}}),
+		now: time.Now()}
 	for _, said := range []string{"logic page", "login tests"} {
 		if id, fault := list.find(said); fault == nil || !fault.Near {
 			t.Errorf("%q: took %q, %v", said, id, fault)
