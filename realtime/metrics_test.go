@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -48,10 +49,20 @@ func TestFrontMetrics(t *testing.T) {
 	send(t, model, `{"type":"rate_limits.updated"}`)
 	expect(t, client, "rate_limits.updated")
 	update := `{"type":"session.update","session":{"type":"realtime"}}`
-	for range 65 { // one more than may wait
-		send(t, client, update)
+	for refused := false; !refused; { // where a busy machine took its time, each was answered in the model's place
+		const most = 64 // that may wait
+		for range most + 1 {
+			send(t, client, update)
+		}
+		for answered := 0; answered <= most && !refused; answered++ {
+			_ = client.SetReadDeadline(time.Now().Add(patience))
+			_, event, err := client.ReadMessage()
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused = events.PeekType(event) == "error"
+		}
 	}
-	expect(t, client, "error")
 	h.model.gone.Store(http.StatusUnauthorized)
 	_ = model.Close()
 	expectClose(t, client, handoff.Vocabulary[handoff.CodeVoiceKey].Close)

@@ -11,7 +11,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
-	"switchboard/realtime/rtc"
 	"switchboard/realtime/rtc/rtctest"
 )
 
@@ -19,12 +18,7 @@ import (
 const comesBack = "?rejoin=1"
 
 // heldHouse is a house whose calls wait for their clients, longer than any test.
-func heldHouse(t *testing.T) *house {
-	return newHouseWith(t, func(c *Config) {
-		c.Hold = time.Hour
-		c.Media = rtc.Config{Disconnected: 200 * time.Millisecond, Failed: 200 * time.Millisecond}
-	})
-}
+func heldHouse(t *testing.T) *house { return newHouseWith(t, func(c *Config) { c.Hold = time.Hour }) }
 
 func (h *house) awaitHeld(want bool) string {
 	h.t.Helper()
@@ -278,7 +272,10 @@ func (h *house) wantLowers(id string, want bool) {
 
 // A browser that lost its network comes back with a new offer: it hears again, and nothing was said meanwhile.
 func TestBrowserRejoins(t *testing.T) {
-	h := heldHouse(t)
+	h := newHouseWith(t, func(c *Config) {
+		c.Hold = time.Hour
+		c.Media.Disconnected, c.Media.Failed = 2*time.Second, 2*time.Second // its silence is noticed, not a busy machine's
+	})
 	desk := h.desk()
 	b, id := h.browse(desk + comesBack + "&lowers=1")
 	model := h.takeModel()

@@ -21,6 +21,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/outbound"
+	"switchboard/realtime/rtc"
 	"switchboard/realtime/rtc/rtctest"
 )
 
@@ -102,7 +103,9 @@ func newHouse(t *testing.T) *house { return newHouseWith(t, func(*Config) {}) }
 func newHouseWith(t *testing.T, change func(*Config)) *house {
 	rtctest.NoLeaks(t)
 	h := &house{t: t, grant: someone, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
-	config := Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router, Tools: ours}
+	config := Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router, Tools: ours,
+		// No browser is given up on while a busy machine keeps it from answering.
+		Media: rtc.Config{Connect: patience, Disconnected: patience, Failed: patience}}
 	change(&config)
 	var err error
 	h.front, err = NewFront(config)

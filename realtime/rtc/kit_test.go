@@ -13,10 +13,10 @@ import (
 )
 
 // unhurried is a configuration whose clients are not given up on while a busy machine keeps them from answering;
-// impatient is one whose clients are, soon.
+// impatient is one whose clients are, soon, but not because of such a machine.
 var (
 	unhurried = Config{Connect: rtctest.Patience, Disconnected: rtctest.Patience, Failed: rtctest.Patience}
-	impatient = Config{Connect: rtctest.Patience, Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
+	impatient = Config{Connect: rtctest.Patience, Disconnected: 2 * time.Second, Failed: time.Second}
 )
 
 // lone is a leg without a call, and its browser.

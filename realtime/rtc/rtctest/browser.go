@@ -110,7 +110,7 @@ func (b *Browser) connect(codec webrtc.RTPCodecParameters) {
 	settings.SetICEUDPMux(mux)
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	settings.SetIncludeLoopbackCandidate(true)
-	settings.SetICETimeouts(time.Second, time.Second, 100*time.Millisecond)
+	settings.SetICETimeouts(Patience, Patience, 100*time.Millisecond)
 	var engine webrtc.MediaEngine
 	b.must(engine.RegisterCodec(codec, webrtc.RTPCodecTypeAudio))
 	b.must(engine.RegisterCodec(opus, webrtc.RTPCodecTypeAudio)) // browsers offer it, too
