@@ -291,6 +291,7 @@ func TestRealCodexChild(t *testing.T) {
 			}},
 		}}
 	})
+	r.up("local") // a child takes its time to begin
 	p := r.call()
 	p.say(`codex {"server":"local","prompt":"hello"}`)
 	p.hear("answer to: hello")

@@ -156,7 +156,11 @@ func (c sdk) threads(model *fakeProvider) {
 	branch := say(after(first.ID, "a branch"), "the first words", "a branch")
 	beside := after(second.ID, "in passing")
 	beside.Store = param.NewOpt(false)
-	before := sessionIDs(c.running)
+	var before []string
+	until(t, "both sessions to be listed", func() bool { // codex lists what is new a moment later
+		before = sessionIDs(c.running)
+		return len(before) == 2
+	})
 	say(beside, "the first words", "and more", "in passing")
 	if now := sessionIDs(c.running); !slices.Equal(now, before) {
 		t.Errorf("sessions are %v, and were %v", now, before)

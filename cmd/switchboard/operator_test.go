@@ -192,6 +192,7 @@ func TestCutOff(t *testing.T) {
 			Env:     []string{"CODEX_HOME=" + c.home, "HOME=" + c.home},
 		}}}}
 	})
+	sh.r.up("bigpc") // a child takes its time to begin
 	for _, tc := range []struct {
 		how       string
 		end       func(id string)
