@@ -37,6 +37,7 @@ type Leg struct {
 	counts          *mediaCounts                // Set once: of all legs
 	connect         time.Duration               // Set once: how long connecting may take, from the answer on
 	formatLimit     time.Duration               // Set once: how long the model may take to answer our formats
+	grace           time.Duration               // Set once: how long a leg that ends still may take to deliver the rest
 	offer           Offer                       // Set once
 
 	restarting chan struct{} // full while offer and answer are exchanged: one exchange at a time
@@ -68,6 +69,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	}
 	l := &Leg{
 		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, formatLimit: formatLimit, offer: offer,
+		grace: outbound.CloseGrace,
 		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), told: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue), restarting: make(chan struct{}, 1),
@@ -196,7 +198,7 @@ func (l *Leg) Vanished() bool { return true }
 func (l *Leg) Performs() {}
 
 // Close ends the leg with a reason (nil: a normal end) and returns when Run has. Events sent before are still
-// delivered, for [outbound.CloseGrace] at most. Run must have been called.
+// delivered, for [outbound.CloseGrace] at most, or peerFarewell of a [Peer]. Run must have been called.
 func (l *Leg) Close(reason *handoff.Error) {
 	l.End(reason)
 	<-l.done

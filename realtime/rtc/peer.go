@@ -2,12 +2,17 @@ package rtc
 
 import (
 	"context"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 )
+
+// peerFarewell bounds what a [Peer] that ends still may take to deliver the rest. Nobody waits for its end, and without
+// the last event, which says why the session ended, a page does not go on in another call.
+const peerFarewell = 10 * time.Second
 
 // A Peer is a browser on WebRTC as the server that makes its voice sees it: a [Leg] that gives and takes events of the
 // Realtime API alone, as a WebSocket would. What a leg and a call say to each other stays in here.
@@ -41,6 +46,7 @@ func (m *Engine) NewPeer(ctx context.Context, sdp string) (answer string, p *Pee
 		leg.Abandon()
 		return "", nil, fault
 	}
+	leg.grace = peerFarewell
 	leg.Answered() // it is, in a moment
 	return answer, &Peer{leg: leg}, nil
 }
@@ -83,6 +89,6 @@ func (p *Peer) Send(event []byte) bool {
 	return p.leg.Send(event)
 }
 
-// Close ends the call of the browser; what was sent before is still delivered. It returns when Run has, which must
+// Close ends the call of the browser; what was sent before is still delivered, for peerFarewell at most. It returns when Run has, which must
 // have been called.
 func (p *Peer) Close() { p.leg.Close(nil) }

@@ -305,7 +305,7 @@ func (r *run) play(now time.Time) {
 	}
 }
 
-// farewell waits until the client has what was sent, for outbound.CloseGrace at most.
+// farewell waits until the client has what was sent, for as long as the leg's grace, or has gone.
 func (r *run) farewell() {
 	if r.gone() {
 		return
@@ -313,7 +313,7 @@ func (r *run) farewell() {
 	for event, ok := r.Next(); ok; event, ok = r.Next() {
 		r.tell(r.player.fromModel(event))
 	}
-	limit := time.NewTimer(outbound.CloseGrace)
+	limit := time.NewTimer(r.grace)
 	defer limit.Stop()
 	r.await(limit.C)
 	if r.events == nil || r.Behind() {
@@ -329,6 +329,10 @@ func (r *run) farewell() {
 	for r.events.BufferedAmount() > 0 {
 		select {
 		case <-low:
+		case <-r.changed:
+			if r.look(); r.gone() {
+				return
+			}
 		case <-limit.C:
 			return
 		}

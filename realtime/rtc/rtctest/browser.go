@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,8 +38,8 @@ type Browser struct {
 	peer    *webrtc.PeerConnection
 	channel *webrtc.DataChannel
 	mic     *webrtc.TrackLocalStaticRTP
-	conn    net.PacketConn // under everything
-	stray   byte           // the payload type of what it sends now, whatever was agreed; 0: as agreed
+	conn    *lossy // under everything
+	stray   byte   // the payload type of what it sends now, whatever was agreed; 0: as agreed
 }
 
 // New makes a browser that speaks µ-law and not G.722; label "" offers no data channel. It ends with the test.
@@ -101,9 +102,9 @@ func newBrowser(t testing.TB, label string, codec webrtc.RTPCodecParameters) *Br
 
 func (b *Browser) connect(codec webrtc.RTPCodecParameters) {
 	b.t.Helper()
-	var err error
-	b.conn, err = net.ListenPacket("udp", "127.0.0.1:0")
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	b.must(err)
+	b.conn = &lossy{PacketConn: conn}
 	logs := &logging.DefaultLoggerFactory{Writer: new(bytes.Buffer), DefaultLogLevel: logging.LogLevelDisabled}
 	settings := webrtc.SettingEngine{LoggerFactory: logs}
 	mux := webrtc.NewICEUDPMux(logs.NewLogger("ice"), b.conn)
@@ -261,3 +262,32 @@ func (b *Browser) CloseChannel() { b.must(b.channel.Close()) }
 
 // Unplug takes the network away without a word.
 func (b *Browser) Unplug() { b.must(b.conn.Close()) }
+
+// Loses begins or ends a time in which the network loses all that is encrypted: events of both sides, and that a
+// connection is closed. Both sides still see each other.
+func (b *Browser) Loses(on bool) { b.conn.loses.Store(on) }
+
+// A lossy connection loses the packets of DTLS (RFC 7983: their first byte is from 20 to 63) while loses is set.
+type lossy struct {
+	net.PacketConn // Set once
+	loses          atomic.Bool
+}
+
+func (l *lossy) lost(packet []byte) bool {
+	return l.loses.Load() && len(packet) > 0 && packet[0] >= 20 && packet[0] <= 63
+}
+
+func (l *lossy) ReadFrom(p []byte) (n int, from net.Addr, err error) {
+	for {
+		if n, from, err = l.PacketConn.ReadFrom(p); err != nil || !l.lost(p[:n]) {
+			return n, from, err
+		}
+	}
+}
+
+func (l *lossy) WriteTo(p []byte, to net.Addr) (int, error) {
+	if l.lost(p) {
+		return len(p), nil
+	}
+	return l.PacketConn.WriteTo(p, to)
+}
