@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/base64"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -108,7 +106,7 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	l.voice("Yes or no?")
 	l.Status("bigpc waits for you")
 	id = l.another(id, func() { eval[bool](l.tab, `(seen.peers.at(-1).loses(), dispatchEvent(new Event("online")))`) })
-	l.Until(`[...document.querySelectorAll(".line.voice")].filter((e) => e.innerText.includes("Yes or no?")).length === 2`)
+	l.Until(`[...document.querySelectorAll(".line.voice")].filter((e) => e.innerText.includes("Yes or no?")).length > 1`)
 	l.Status("bigpc waits for you")
 	l.says("yes") // to the question as the call that goes on asks it again
 	l.voice("is pushed")
@@ -119,54 +117,10 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	if n := eval[[]string](l.tab, `seen.notices`); len(n) != 1 { // of the lid
 		t.Errorf("notices: %q", n)
 	}
-	l.recordedSpeech()
 	l.Choose("Hang up")
 	l.Status("Not in a call")
 	r.noCallIsLeft()
 	l.Quiet(noKeyYet, "404") // who comes back to a call that is over is told so
-}
-
-// spokenInto speaks into what the voice says, once it does: a piece of recorded speech as short as a murmur, which must
-// not stop it, and a sentence, which must. It says what went wrong.
-const spokenInto = `(async () => {
-  const remote = document.querySelector("#remote");
-  const stopped = () => [...document.querySelectorAll(".line.voice")].findLast((l) => l.textContent.includes("I am simulated")).textContent.includes("stopped");
-  const within = async (ms, f) => {
-    for (const end = performance.now() + ms; performance.now() < end; await new Promise((next) => setTimeout(next, 50))) if (f()) return true;
-    return false;
-  };
-  if (!await within(15_000, () => seen.lowered && remote.volume === 1)) return "a murmur was not noticed";
-  if (await within(1000, stopped)) return "a murmur stopped the voice";
-  seen.speak(0.2, 2.9);
-  return await within(10_000, stopped) ? "" : "a sentence did not stop the voice";
-})()`
-
-// noticesLowering notes that the voice was lowered, also for a time that nobody looked.
-const noticesLowering = `(() => {
-  const volume = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "volume");
-  Object.defineProperty(document.querySelector("#remote"), "volume", { get: volume.get, set(v) { seen.lowered ||= v < 1; volume.set.call(this, v); } });
-  return true;
-})()`
-
-// recordedSpeech interrupts the longest answer of the simulated voice with somebody's recorded voice, from Debian's
-// package pocketsphinx-testdata. A busy machine may draw a murmur out, or keep a sentence back until the answer is
-// over; then it asks again.
-func (p *tab) recordedSpeech() {
-	p.T.Helper()
-	wav, err := os.ReadFile("/usr/share/pocketsphinx/test/data/cards/005.wav")
-	must(p.T, err)
-	eval[bool](p, fmt.Sprintf(`seen.record(%q)`, base64.StdEncoding.EncodeToString(wav)))
-	var wrong string
-	eval[bool](p, noticesLowering)
-	for range 10 {
-		eval[bool](p, `(seen.lowered = false, seen.interrupt(() => seen.speak(0.2, 0.5)), true)`)
-		p.says("What can you do?")
-		if wrong = eval[string](p, spokenInto); wrong == "" {
-			return
-		}
-		p.Status("Listening")
-	}
-	p.T.Fatalf("%s:\n%s", wrong, eval[string](p, `document.body.innerText`))
 }
 
 // A longCall is a call in a browser that outlives what it is made of.

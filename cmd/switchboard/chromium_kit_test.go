@@ -43,18 +43,11 @@ const watcher = `(() => {
     tone.connect(level).connect(heard);
     tone.start();
     seen.makeSound = (on) => { level.gain.value = on ? 0.5 : 0; };
-    seen.speak = (from, to) => { // so many seconds of what was recorded
-      const speech = room.createBufferSource();
-      speech.buffer = seen.speech;
-      speech.connect(heard);
-      speech.start(0, from, to - from);
-    };
-    seen.record = async (wav) => Boolean(seen.speech = await room.decodeAudioData(Uint8Array.from(atob(wav), (c) => c.charCodeAt(0)).buffer));
     return (seen.mic = heard.stream);
   };
-  seen.interrupt = (sound = () => seen.makeSound(true)) => { // makes a sound as soon as the voice speaks
+  seen.interrupt = () => { // makes a sound as soon as the voice speaks
     const status = document.querySelector("#status-text");
-    const once = new MutationObserver(() => { if (status.textContent === "Speaking") { once.disconnect(); sound(); } });
+    const once = new MutationObserver(() => { if (status.textContent === "Speaking") { once.disconnect(); seen.makeSound(true); } });
     once.observe(status, { subtree: true, childList: true, characterData: true });
   };
   seen.connected = () => seen.peers.at(-1)?.connectionState === "connected";

@@ -24,6 +24,9 @@ type ownVoice struct {
 	logs  *logBuffer
 }
 
+// unhurried has a voice model give up no browser that a busy machine keeps from answering.
+var unhurried = rtc.Config{Connect: patience, Disconnected: patience, Failed: patience}
+
 // runVoice runs one that speaks so many times faster than people. direct: it has calls of WebRTC.
 func runVoice(t *testing.T, hurry float64, direct bool) *ownVoice {
 	t.Helper()
@@ -34,7 +37,7 @@ func runVoice(t *testing.T, hurry float64, direct bool) *ownVoice {
 	run := func(ctx context.Context, l net.Listener) error { return simulator.New(c).Serve(ctx, l) }
 	media := mediaThrough
 	if direct {
-		run, media = carryingVoice(c, rtc.Config{}), mediaDirect
+		run, media = carryingVoice(c, unhurried), mediaDirect
 	}
 	background(t, func(ctx context.Context) error { return run(ctx, l) })
 	v.way = newCutter(t, "voice", l.Addr().String())
