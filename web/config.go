@@ -103,57 +103,27 @@ type Calls interface {
 
 // Router is where work, its outcomes and the questions of agents come from.
 type Router interface {
-	routedWork
-	routedNews
-	routedState
-}
-
-// routedWork is work of now and of before.
-type routedWork interface {
 	Work
 	Past
 	Runs
-}
-
-// routedNews is what waits for its turn, and what callers are told.
-type routedNews interface {
 	Queue
 	Outbox
 	Feeds
-}
-
-// routedState is what counts for a caller at this moment.
-type routedState interface {
 	Questions
 	Stickies
 	Rates
 }
 
-// Store is what remembers.
+// Store is what remembers: what the page shows of other days, and who may come in.
 type Store interface {
-	pageStore
-	accessStore
-}
-
-// pageStore is what the page shows of other days.
-type pageStore interface {
 	sessions.Documents
 	sessions.Conversations
 	History
-}
-
-// accessStore is who may come in.
-type accessStore interface {
-	loginStore
-	Secrets
-	AppList
-}
-
-// loginStore is the pages that logged in, and the codes with which they do.
-type loginStore interface {
 	Logins
 	LoginList
 	sessions.Codes
+	Secrets
+	AppList
 }
 
 // Fleet is the machines and the sessions on them.

@@ -63,7 +63,7 @@ func shapeCases() []houseCase {
 		{"wide comments", map[string]string{"sessions/a.go": tidy + "\n// " + strings.Repeat("a", 117) + "\n\n\t// " + strings.Repeat("ä", 114) + "\n"},
 			[]string{"sessions/a.go:6: a comment has 121 columns, the budget is 120"}},
 		{"init", map[string]string{"sessions/a.go": tidy + "\nfunc init() {}\n\ntype t int\n\nfunc (t) init() {}\n"}, []string{"sessions/a.go:4: init runs before anybody asked: use a function"}},
-		{"interfaces", map[string]string{"sessions/a.go": tidy + "\nvar a interface{}\n\ntype b interface{ c(); d(); e() }\n\ntype f interface {\n\tb\n\tc()\n\td()\n\te()\n}\n"},
+		{"interfaces", map[string]string{"sessions/a.go": tidy + "\nvar a interface{}\n\ntype b interface{ c(); d(); e() }\n\ntype f interface {\n\tb\n\tc()\n\td()\n\te()\n\tf()\n}\n\ntype g interface {\n\tb\n\tf\n\tc()\n\th\n}\n"},
 			[]string{"sessions/a.go:4: interface{} is called any", "sessions/a.go:8: an interface with 4 methods, the budget is 3"}},
 		{"no comments", map[string]string{"sessions/a.go": tidy + `
 type A int

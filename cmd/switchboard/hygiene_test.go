@@ -282,10 +282,10 @@ func (v *visitor) declared(d *ast.GenDecl) {
 func (v *visitor) face(face *ast.InterfaceType) {
 	methods := 0
 	for _, field := range face.Methods.List {
-		methods += max(1, len(field.Names)) // what is embedded counts as one
+		methods += len(field.Names) // what is embedded is counted where it is written
 	}
 	switch {
-	case methods == 0:
+	case len(face.Methods.List) == 0:
 		v.breach(face.Pos(), "interface{} is called any")
 	case methods > maxMethods:
 		v.breach(face.Pos(), "an interface with %d methods, the budget is %d", methods, maxMethods)

@@ -18,54 +18,26 @@ import (
 
 // A store is what remembers: the Redis that is named, else a file in the state directory.
 type store interface {
-	routerStore
-	edgeStore
-	stageStore
-}
-
-// routerStore is what the router needs of a store.
-type routerStore interface {
+	// of the router
 	handoff.Stickies
 	ledger.Ledger
-	pastStore
-}
-
-// pastStore is what the ledger keeps beside its entries.
-type pastStore interface {
 	ledger.History
 	ledger.Owners
-}
 
-// edgeStore is what the edge needs of a store.
-type edgeStore interface {
-	credentialStore
-	frontStore
-}
-
-// credentialStore is who may come in.
-type credentialStore interface {
+	// of the edge: who may come in, and what callers keep
 	sessions.Logins
-	web.Secrets
-	entryStore
-}
-
-// entryStore is what programs and pages come in with before they have a credential that lasts.
-type entryStore interface {
-	sessions.Apps
 	sessions.Codes
-}
-
-// frontStore is what fronts keep.
-type frontStore interface {
+	sessions.Apps
+	web.Secrets
 	sessions.Conversations
 	sessions.Documents
-	ownStore
-}
 
-// ownStore is what is no caller's.
-type ownStore interface {
+	// of the service itself
 	sessions.Machines
 	sessions.Records
+	Threads() threads.Store
+	Run(ctx context.Context) error
+	Close() error
 }
 
 // An edgeMemory is a store for the edge: who deletes what they said and heard deletes also what calls know of it.
@@ -78,13 +50,6 @@ type edgeMemory struct {
 func (m edgeMemory) DropSaid(ctx context.Context, c handoff.Caller) error {
 	m.broken.Forget(c)
 	return m.store.DropSaid(ctx, c)
-}
-
-// stageStore is what the service does with a store.
-type stageStore interface {
-	Run(ctx context.Context) error
-	Close() error
-	Threads() threads.Store
 }
 
 // redisLease is how long a Redis is kept from others after its Switchboard was killed; 0 is the store's own. TestMain
