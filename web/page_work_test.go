@@ -218,9 +218,18 @@ func TestPageFleet(t *testing.T) {
 	p.TabTo("Continue on…")
 	p.Press("\r")
 	p.Until(`document.activeElement.id === "move-machine" && document.querySelector("#move-words").value === "tidy it up"`)
+	eval[bool](p, heldAnswers)
 	p.TabTo("Begin there")
 	p.Press("\r")
+	p.Until(`window.answer`)
+	p.Press("\x1b") // who reads another session by then goes on reading it
 	p.Until(`!document.querySelector("#reader").open`)
+	p.Hit(`document.querySelectorAll(".session")[0]`)
+	p.Shows("One test fails")
+	eval[bool](p, late)
+	p.Shows("It has begun on laptop.")
+	p.Until(`document.querySelector("#reader").open`)
+	p.Press("\x1b")
 	if got := strings.Join(w.log(), ";"); !strings.Contains(got, "from bigpc t-flaky for") || !strings.Contains(got, "tidy it up") {
 		t.Errorf("asked %q", got)
 	}

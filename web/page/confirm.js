@@ -1,6 +1,13 @@
-// Asks before something is done that cannot be undone.
+// Asks before something is done that cannot be undone; and what dialogs have in common that ask Switchboard something.
 
 import { byId, setText } from "./dom.js";
+
+/** A signal that ends when a dialog that is open closes: what is answered later is not for whoever opens it next. */
+export function whileOpen(dialog) {
+  const end = new AbortController();
+  dialog.addEventListener("close", () => end.abort(), { once: true });
+  return end.signal;
+}
 
 /** Asks in a dialog of its own; resolves to whether the person agreed. `yes` says what is done. */
 export function confirmed({ title, text, yes }) {

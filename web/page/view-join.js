@@ -1,7 +1,7 @@
 // Machines that join: the command to run there and the wait for it, another name, and forgetting one.
 
 import * as api from "./api.js";
-import { confirmed } from "./confirm.js";
+import { confirmed, whileOpen } from "./confirm.js";
 import { byId, setText, show } from "./dom.js";
 import { toast, toastProblem } from "./store.js";
 import { naming } from "./view-naming.js";
@@ -66,16 +66,17 @@ function problem(text) {
 }
 
 async function submit(name) {
+  const open = whileOpen(byId("join"));
   problem("");
   try {
     const { command } = await api.inviteMachine(name);
-    if (!byId("join").open) return; // the person left
+    if (open.aborted) return; // the person left
     waiting = name;
     setText(byId("join-command"), command);
     setText(byId("join-wait"), `Waiting for ${name}…`);
     step(true);
     byId("join-copy").focus();
   } catch (error) {
-    problem(problemWords(error));
+    if (!open.aborted) problem(problemWords(error));
   }
 }

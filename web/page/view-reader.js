@@ -1,9 +1,10 @@
 // Reading one session.
 
 import * as api from "./api.js";
+import { whileOpen } from "./confirm.js";
 import { byId, dress, h, reachable, setAttr, setText, show } from "./dom.js";
 import { heldSessions } from "./state-needs.js";
-import { get, toastProblem } from "./store.js";
+import { get, toast, toastProblem } from "./store.js";
 import { paragraphs } from "./view-text.js";
 import { problemWords } from "./words.js";
 
@@ -90,16 +91,19 @@ function mover(dialog, current, begun) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const from = current();
+    const [server, prompt] = [machine.value, words.value.trim()];
+    const reading = whileOpen(dialog);
     byId("move-yes").disabled = true;
     try {
-      const { id } = await api.give({ server: machine.value, from_server: from.server, from_thread_id: from.id, prompt: words.value.trim() });
-      words.value = "";
+      const { id } = await api.give({ server, from_server: from.server, from_thread_id: from.id, prompt });
+      if (words.value.trim() === prompt) words.value = "";
+      if (reading.aborted) return toast(`It has begun on ${server}.`, { tone: "info" });
       dialog.close();
       begun(id);
     } catch (error) {
+      if (reading.aborted) return toastProblem(error);
       setText(problem, problemWords(error));
       show(problem, true);
-    } finally {
       byId("move-yes").disabled = false;
     }
   });
@@ -110,6 +114,7 @@ function mover(dialog, current, begun) {
     if (read !== of) words.value = ""; // or else a slip that closed the reader would lose them
     of = read;
     show(problem, false);
+    byId("move-yes").disabled = false;
     open(false);
     show(opener, others.length > 0);
   };
