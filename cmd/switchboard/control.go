@@ -72,7 +72,10 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		var name, link string
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControl)).Decode(&name)
+		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
+		if json.Unmarshal(text, &name) != nil { // older programs send the name itself
+			name = string(text)
+		}
 		if err == nil {
 			link, err = c.link(r.Context(), name)
 		}
