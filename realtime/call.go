@@ -193,9 +193,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	left := make(chan struct{})
 	served.Go(func() {
 		defer close(left)
-		if err := r.Serve(serving, c.grant, c); err != nil {
-			c.log().Error("router left the call", zap.String("detail", err.Error()))
-		}
+		c.routed(r.Serve(serving, &c.grant, c))
 	})
 	c.log().Debug("call began")
 	c.loop(ctx, left)
@@ -225,6 +223,13 @@ func (c *Call) run(ctx context.Context, r Router) error {
 		return nil
 	}
 	return c.cause
+}
+
+// routed logs why the router left the call, if that was no end.
+func (k *core) routed(err error) {
+	if err != nil {
+		k.log().Error("router left the call", zap.String("detail", err.Error()))
+	}
 }
 
 // sum logs how the call ended. It is not part of run, whose stack would hold the fields for as long as the call.

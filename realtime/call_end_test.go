@@ -145,7 +145,7 @@ func TestEndIsKeptBeforeTheClientKnows(t *testing.T) {
 // deserter is a router that leaves.
 type deserter struct{}
 
-func (deserter) Serve(context.Context, handoff.Grant, handoff.Voice) error { return errors.New("no") }
+func (deserter) Serve(context.Context, *handoff.Grant, handoff.Voice) error { return errors.New("no") }
 
 func TestRouterThatLeavesEndsTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 // routing is a router that does what a test wants.
 type routing func(handoff.Voice)
 
-func (r routing) Serve(_ context.Context, _ handoff.Grant, v handoff.Voice) error {
+func (r routing) Serve(_ context.Context, _ *handoff.Grant, v handoff.Voice) error {
 	r(v)
 	return nil
 }

@@ -21,9 +21,10 @@ import (
 )
 
 // A Router does what the voice model asks for in one call. Serve returns after the call has ended and its
-// Events were read to their end; ctx ends some time after that at the latest.
+// Events were read to their end; ctx ends some time after that at the latest. Nobody changes the grant: it is given so
+// that the stack of the call need not hold it.
 type Router interface {
-	Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error
+	Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice) error
 }
 
 // Config is what a [Front] needs.
@@ -237,8 +238,9 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 		c.atEnd = func() { over(c) }
 	}
 	c.begin()
-	running.Go(func() { client.Run(c.takeFrom(client)) })
-	running.Go(func() { model.Run(c.takeFrom(model)) })
+	ofClient, ofModel := c.takeFrom(client), c.takeFrom(model)
+	running.Go(func() { client.Run(ofClient) })
+	running.Go(func() { model.Run(ofModel) })
 	running.Go(func() { p.meter(during, c) })
 	defer over()
 	kind := overSocket

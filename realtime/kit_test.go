@@ -105,9 +105,9 @@ type listener struct {
 	on     func(handoff.Voice, handoff.Event) // Guarded by mu once a call runs
 }
 
-func (l *listener) Serve(_ context.Context, g handoff.Grant, v handoff.Voice) error {
+func (l *listener) Serve(_ context.Context, g *handoff.Grant, v handoff.Voice) error {
 	l.mu.Lock()
-	l.voice, l.grant = v, g
+	l.voice, l.grant = v, *g
 	l.mu.Unlock()
 	for e := range v.Events() {
 		l.mu.Lock()

@@ -54,7 +54,7 @@ type lingering struct {
 	leaves chan struct{}
 }
 
-func (l lingering) Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error {
+func (l lingering) Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice) error {
 	defer func() { <-l.leaves }()
 	return l.listener.Serve(ctx, g, v)
 }

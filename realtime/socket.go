@@ -49,13 +49,13 @@ const (
 // far end keeps up has one goroutine, its reader.
 type socket struct {
 	*outbound.Queue                        // Set once: what it has to write
-	conn            *websocket.Conn        // Set once; read by read
+	conn            *websocket.Conn        // Set once; read by Run
 	wire            net.Conn               // Set once: what conn reads and writes
 	out             *promptConn            // Set once: what conn writes to; safe by itself
 	log             *zap.Logger            // Set once
 	patience        time.Duration          // Set once: bounds one write
 	pace, idle      time.Duration          // Set once, before Run: how often it pings, and how long it waits for any sign
-	renewed         time.Time              // Owned by read: when the time for its next sign began
+	renewed         time.Time              // Owned by Run: when the time for its next sign began
 	turn            chan struct{}          // holds one token while somebody writes
 	writers         sync.WaitGroup         // the goroutines of write and of farewell; Run ends after them
 	client          bool                   // Set once, before Run: it masks what it writes
@@ -84,6 +84,14 @@ func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time
 	}
 	s.Queue, out.prompt = outbound.New(bytes, s.part), true
 	s.writers.Add(1) // the farewell's: the count is never zero while somebody may begin to write
+	s.conn.SetReadLimit(maxFrame)
+	s.conn.SetCloseHandler(func(code int, _ string) error {
+		s.code = code
+		s.closed.Store(true) // farewell answers: the library would do it here, maybe in the middle of a frame
+		return nil
+	})
+	s.conn.SetPingHandler(s.pinged)
+	s.conn.SetPongHandler(func(string) error { return s.sign() })
 	return s
 }
 
@@ -130,13 +138,42 @@ func (s *socket) part() {
 // until returns when reading ends on a socket that is ending.
 func (s *socket) until() time.Time { return s.EndedAt().Add(2 * outbound.CloseGrace) }
 
-// Run implements [connection]: it reads.
+// Run implements [connection]: it reads. The collector halves the stack of a goroutine that waits with a quarter of it
+// in use, so what a large event took is given back while this waits for the next: it has little of its own.
 func (s *socket) Run(take func(event []byte)) {
-	defer close(s.done)
 	s.beat = time.AfterFunc(math.MaxInt64, s.beats)
 	s.beat.Reset(s.pace) // not before beat is set
+	var err error
+	for over := s.alive(time.Now()); over == nil; {
+		var frame io.Reader
+		var event []byte
+		if _, frame, err = s.conn.NextReader(); err != nil {
+			break
+		}
+		if event, err = sounds.read(frame); err != nil {
+			break
+		}
+		over = s.sign()
+		if !s.Over() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
+			take(event)
+		}
+	}
+	s.finish(err)
+}
+
+// finish ends the socket after reading has ended, and returns when all is written.
+func (s *socket) finish(err error) {
+	defer close(s.done)
 	defer s.beat.Stop()
-	err := s.read(take)
+	if _, said := errors.AsType[*websocket.CloseError](err); said {
+		_ = s.sign()
+	}
+	if errors.Is(err, websocket.ErrReadLimit) {
+		s.End(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
+	}
+	if err != nil {
+		s.log.Debug("socket ended", zap.Error(err))
+	}
 	s.vanished.Store(wordless(err) && !s.left())
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
@@ -165,39 +202,6 @@ func (s *socket) beats() {
 	s.Probe()
 	s.Flush()
 	s.beat.Reset(s.pace)
-}
-
-// read returns why it ended.
-func (s *socket) read(take func(event []byte)) error {
-	s.conn.SetReadLimit(maxFrame)
-	s.conn.SetCloseHandler(func(code int, _ string) error {
-		s.code = code
-		s.closed.Store(true) // farewell answers: the library would do it here, maybe in the middle of a frame
-		return nil
-	})
-	s.conn.SetPingHandler(s.pinged)
-	s.conn.SetPongHandler(func(string) error { return s.sign() })
-	for over := s.alive(time.Now()); over == nil; {
-		_, frame, err := s.conn.NextReader()
-		var event []byte
-		if err == nil {
-			event, err = sounds.read(frame)
-		}
-		if _, said := errors.AsType[*websocket.CloseError](err); err == nil || said {
-			over = s.sign()
-		}
-		if errors.Is(err, websocket.ErrReadLimit) {
-			s.End(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
-		}
-		if err != nil {
-			s.log.Debug("socket ended", zap.Error(err))
-			return err
-		}
-		if !s.Over() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
-			take(event)
-		}
-	}
-	return nil
 }
 
 // alive moves the read deadline, but not beyond the end of a closing socket.

@@ -233,7 +233,7 @@ func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 			time.Now().Add(patience)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.read(func([]byte) {}); !websocket.IsCloseError(err, 4001) {
+		if _, _, err := s.conn.NextReader(); !websocket.IsCloseError(err, 4001) {
 			t.Fatalf("read %v", err)
 		}
 		s.End(nil) // as Run does then

@@ -108,7 +108,7 @@ func deskOf(t *testing.T, fleet *servers.Fleet) (*homes.Homes, quietVoice, *audi
 	r := homes.New(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
 	background(t, r.Run)
-	background(t, func(ctx context.Context) error { _ = calls.Serve(ctx, approver, voice); return nil })
+	background(t, func(ctx context.Context) error { _ = calls.Serve(ctx, &approver, voice); return nil })
 	return r, voice, audit
 }
 

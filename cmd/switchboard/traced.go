@@ -41,7 +41,7 @@ type callTracer struct {
 }
 
 // Serve implements [realtime.Router].
-func (c callTracer) Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error {
+func (c callTracer) Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice) error {
 	span := c.traces.Call()
 	err := c.Router.Serve(handoff.WithSpan(ctx, span), g, v)
 	span.End(handoff.CodeOf(err))

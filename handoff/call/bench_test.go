@@ -34,7 +34,7 @@ func newBench(b *testing.B) *bench {
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 2)
 	go func() { done <- r.Run(ctx) }()
-	go func() { done <- calls.Serve(ctx, handoff.Grant{Caller: handoff.Caller{Principal: "bench"}}, x) }()
+	go func() { done <- calls.Serve(ctx, &handoff.Grant{Caller: handoff.Caller{Principal: "bench"}}, x) }()
 	b.Cleanup(func() { close(x.events); stop(); <-done; <-done })
 	return x
 }

@@ -73,7 +73,7 @@ func inCall(t *testing.T, script string, g handoff.Grant, do func(t *testing.T, 
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = r.Run(ctx) })
-		all.Go(func() { _ = calls.Serve(ctx, g, c.hastyVoice) })
+		all.Go(func() { _ = calls.Serve(ctx, &g, c.hastyVoice) })
 		synctest.Wait() // what a former life left is known
 		do(t, c)
 		if !c.over {

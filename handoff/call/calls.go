@@ -96,25 +96,35 @@ func New(cfg Config) *Calls {
 
 // Serve is the loop of one call. It ends when the voice closes its events, or when ctx ends. It returns after the
 // goroutines that it started have ended; the runs go on.
-func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
+func (c *Calls) Serve(ctx context.Context, g *handoff.Grant, voice handoff.Voice) error {
+	s := c.begin(ctx, g, voice)
+	defer s.end()
+	return s.loop(ctx, voice)
+}
+
+// begin is not part of Serve, whose stack is kept for as long as the call.
+func (c *Calls) begin(ctx context.Context, g *handoff.Grant, voice handoff.Voice) *serving {
 	box := newInbox(voice, &c.counts.reports)
 	s := &serving{
 		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10),
-		grant: g, box: box,
+		grant: *g, box: box,
 		language: cmp.Or(wording.Language(g.Language), c.cfg.Language),
 		runs:     map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
 	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, s.language)
-	defer s.besides.Wait()
 	s.lasting = context.WithoutCancel(ctx)
-	var over context.CancelFunc
-	s.open, over = context.WithCancel(ctx)
-	defer over()
-	defer s.wake.Stop()
-	defer s.rule.Stop()
-	s.leave = c.cfg.Attending.Attend(g, box)
-	defer s.hangUp() // also for a voice that closes its events without saying goodbye
-	return s.loop(ctx, voice)
+	s.open, s.shut = context.WithCancel(ctx)
+	s.leave = c.cfg.Attending.Attend(*g, box)
+	return s
+}
+
+// end returns after the goroutines of the call have ended. The voice may have closed its events without saying goodbye.
+func (s *serving) end() {
+	s.hangUp()
+	s.rule.Stop()
+	s.wake.Stop()
+	s.shut()
+	s.besides.Wait()
 }
 
 // enter adds a call of a caller, and returns what they want to hear.

@@ -30,6 +30,7 @@ type serving struct {
 
 	besides sync.WaitGroup  // what is done beside the loop
 	open    context.Context // Set once: ends with the call
+	shut    func()          // Set once: ends open
 	lasting context.Context // Set once: of what is finished although the call has ended
 
 	over     bool              // Owned by the loop: the call has ended

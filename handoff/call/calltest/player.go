@@ -17,7 +17,7 @@ import (
 
 // Calls carry calls.
 type Calls interface {
-	Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error
+	Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice) error
 }
 
 // A Player performs the lines of a ladder's script: it is the caller, the page and whoever runs the process.
@@ -264,7 +264,7 @@ func (p *Player) Call(deaf bool) {
 	}
 	p.World.Record("call", "caller", "calls")
 	calls := p.calls
-	p.work.Go(func() { _ = calls.Serve(p.World.T.Context(), Grant, v) })
+	p.work.Go(func() { _ = calls.Serve(p.World.T.Context(), &Grant, v) })
 }
 
 // voice is the newest open call.
