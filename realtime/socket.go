@@ -144,21 +144,26 @@ func (s *socket) Run(take func(event []byte)) {
 	s.beat = time.AfterFunc(math.MaxInt64, s.beats)
 	s.beat.Reset(s.pace) // not before beat is set
 	var err error
-	for over := s.alive(time.Now()); over == nil; {
+	for over := s.alive(time.Now()); over == nil && err == nil; {
 		var frame io.Reader
-		var event []byte
-		if _, frame, err = s.conn.NextReader(); err != nil {
-			break
-		}
-		if event, err = sounds.read(frame); err != nil {
-			break
-		}
-		over = s.sign()
-		if !s.Over() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
-			take(event)
+		if _, frame, err = s.conn.NextReader(); err == nil {
+			over, err = s.pass(frame, take)
 		}
 	}
 	s.finish(err)
+}
+
+// pass gives take the event that begins, and the far end time for the next. over: there is none.
+func (s *socket) pass(frame io.Reader, take func(event []byte)) (over, err error) {
+	event, err := sounds.read(frame)
+	if err != nil {
+		return nil, err
+	}
+	over = s.sign()
+	if !s.Over() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
+		take(event)
+	}
+	return over, nil
 }
 
 // finish ends the socket after reading has ended, and returns when all is written.
