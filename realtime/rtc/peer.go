@@ -89,6 +89,6 @@ func (p *Peer) Send(event []byte) bool {
 	return p.leg.Send(event)
 }
 
-// Close ends the call of the browser; what was sent before is still delivered, for peerFarewell at most. It returns when
-// Run has, which must have been called.
+// Close ends the call of the browser; what was sent before is still delivered, for peerFarewell at most. It returns
+// when Run has, which must have been called.
 func (p *Peer) Close() { p.leg.Close(nil) }

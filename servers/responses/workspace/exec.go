@@ -131,8 +131,8 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// directory is a directory of the workspace, by its whole name; "" is the workspace itself, which must still stand under
-// its own.
+// directory is a directory of the workspace, by its whole name; "" is the workspace itself, which must still stand
+// under its own.
 func (w *Workspace) directory(name string) (string, error) {
 	name, err := w.local(cmp.Or(name, "."))
 	if err != nil {
