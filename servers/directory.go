@@ -25,7 +25,10 @@ func (f *Fleet) findThread(
 	}
 	newest := nameSearch{list: f.seen(ctx, g, at.server, list), now: time.Now()}
 	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
-		newest.list = f.seen(ctx, g, at.server, f.lists.widen(ctx, k, list, true))
+		if list, fault = f.lists.widen(ctx, k, list, true); fault != nil {
+			return "", fault
+		}
+		newest.list = f.seen(ctx, g, at.server, list)
 	}
 	return k.findWithin(at.project, said, newest)
 }
@@ -182,7 +185,8 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			byAPI := func(t named) bool { return t.API }
 			if q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" ||
 				slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI) {
-				lists[i] = f.lists.widen(ctx, k, lists[i], faults[i] == nil) // what is meant may be older
+				list, fault := f.lists.widen(ctx, k, lists[i], faults[i] == nil) // what is meant may be older
+				lists[i], faults[i] = list, cmp.Or(faults[i], fault)
 			}
 		})
 	}

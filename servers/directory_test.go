@@ -36,7 +36,7 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 		lap := &fakeServer{threads: []Thread{{ID: "3", Title: "Release notes 2.4", Dir: "/docs",
 			Updated: now.Add(-time.Hour)}}}
 		slow, dead := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}
-		broken := &fakeServer{onList: func(context.Context) error { return errors.New("boom") }}
+		broken := &fakeServer{onList: func(context.Context, int) error { return errors.New("boom") }}
 		f := run(t, Spec{Name: "bigpc", Kind: "helper", Projects: map[string]string{"shop": "/src/shop"}, Dial: big.dial},
 			Spec{Name: "laptop", Dial: lap.dial}, Spec{Name: "slow", Dial: slow.dial},
 			Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "broken", Dial: broken.dial})
@@ -242,13 +242,45 @@ func TestLateListIsKept(t *testing.T) {
 	})
 }
 
+// TestOlderSessionsAreNotKnown: where a server lists its newest sessions in time and not all of them, and an older one
+// may be meant, nobody is told that there is none.
+func TestOlderSessionsAreNotKnown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := &fakeServer{}
+		for i := range 150 {
+			a.threads = append(a.threads, Thread{ID: fmt.Sprint(i), Title: fmt.Sprintf("Number %d", i),
+				Updated: time.Now().Add(-time.Duration(i) * time.Minute)})
+		}
+		a.onList = func(_ context.Context, limit int) error {
+			if limit > listWindow {
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		}
+		f := run(t, Spec{Name: "a", Dial: a.dial})
+		synctest.Wait()
+		list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Text: "number 1"})
+		if err != nil || len(list.Items) == 0 || len(list.Errors) != 1 {
+			t.Errorf("%d found, %+v, %v", len(list.Items), list.Errors, err)
+		}
+		meant := handoff.Target{Server: "a", Thread: "number 149"}
+		if _, err = f.Resolve(t.Context(), nobody, meant); handoff.CodeOf(err) != handoff.CodeUnreachable {
+			t.Errorf("an older one: %v", err)
+		}
+		time.Sleep(5 * time.Second)
+		if at, err := f.Resolve(t.Context(), nobody, meant); err != nil || at.Thread != "149" {
+			t.Errorf("an older one, later: %+v, %v", at, err)
+		}
+	})
+}
+
 // However many ask, and however soon again, a server has one request for a list to answer. Whoever asks gets a list
 // that was asked for after that.
 func TestOneListAtATime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var now, most atomic.Int64
 		a := &fakeServer{}
-		a.onList = func(ctx context.Context) error {
+		a.onList = func(ctx context.Context, _ int) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			select {

@@ -28,7 +28,7 @@ type fakeServer struct {
 	changed  chan struct{} // Set once: [Link.Changed]
 	onAttach func(*fakeLink, string) (handoff.Attached, error)
 	onCreate func(*fakeLink) error
-	onList   func(context.Context) error
+	onList   func(ctx context.Context, limit int) error
 }
 
 // A fakeLink is one connection.
@@ -137,7 +137,7 @@ func (l *fakeLink) List(ctx context.Context, limit int) ([]Thread, error) {
 		}
 	}
 	if f := l.server.onList; f != nil {
-		if err := f(ctx); err != nil {
+		if err := f(ctx, limit); err != nil {
 			return nil, err
 		}
 	}

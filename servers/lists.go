@@ -89,10 +89,10 @@ func (s *lists) listed(ctx context.Context, k *connector) ([]named, *handoff.Err
 }
 
 // widen adds to the newest threads of a server those before them, as they were listed last when they cannot be had
-// now. patient is whether they are waited for.
-func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient bool) []named {
+// now. patient is whether they are waited for. The fault says that there are older ones, and none of them is known.
+func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient bool) ([]named, *handoff.Error) {
 	if len(newest) < listWindow {
-		return newest
+		return newest, nil
 	}
 	s.mu.Lock()
 	all := s.wider[k.spec.Name]
@@ -106,8 +106,12 @@ func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient
 		if !patient {
 			timeout = silentTimeout
 		}
-		if list, fault := s.ask(ctx, k, searchWindow, timeout); fault == nil {
+		list, fault := s.ask(ctx, k, searchWindow, timeout)
+		switch {
+		case fault == nil:
 			all.threads = list
+		case len(all.threads) == 0:
+			return newest, fault
 		}
 	}
 	known := make(map[string]bool, len(newest))
@@ -115,7 +119,7 @@ func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient
 		known[t.ID] = true
 	}
 	older := slices.DeleteFunc(slices.Clone(all.threads), func(t named) bool { return known[t.ID] })
-	return slices.Concat(newest, older)
+	return slices.Concat(newest, older), nil
 }
 
 // ask asks a server for so many threads. What it returns was asked for after ask was called: it holds every thread
