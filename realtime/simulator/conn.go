@@ -53,6 +53,11 @@ func (m *Model) newConn() *conn {
 // overSocket makes the connection of a WebSocket.
 func (m *Model) overSocket(ws *websocket.Conn) *conn {
 	ws.SetReadLimit(maxFrame)
+	// The library's own answer to a ping ends the connection if a busy machine keeps it from that for a second.
+	ws.SetPingHandler(func(data string) error {
+		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWait)) // reading tells of a failure
+		return nil
+	})
 	c := m.newConn()
 	c.ws = ws
 	return c
