@@ -163,7 +163,7 @@ func TestVerbsStop(t *testing.T) {
 // run, somebody is asked which.
 func TestVerbsWork(t *testing.T) {
 	t.Parallel()
-	sh := openShell(t, func(p *plan) { p.Hurry = 0.1 }) // nothing ends before it is stopped
+	sh := openShell(t, func(p *plan) { p.Hurry = 0.01 }) // nothing ends before it is stopped
 	sh.wants(0, []string{"no work"}, "work")
 	sh.wants(0, []string{"Nothing is running."}, "status")
 	sh.wants(0, []string{"nothing is running"}, "stop")
