@@ -148,6 +148,7 @@ func TestRealCodex(t *testing.T) {
 				})
 			}
 			r := begin()
+			r.up("bigpc")
 			p := r.call()
 			p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":%q,"prompt":"go on"}`, thread))
 			p.hear("answer to: go on")
@@ -159,6 +160,7 @@ func TestRealCodex(t *testing.T) {
 			r.stop()
 
 			r = begin()
+			r.up("bigpc")
 			p = r.call()
 			p.say(`codex {"server":"bigpc","prompt":"held"}`)
 			p.hear(" on bigpc") // "Working on it", or "Getting ready" where codex takes its time to open the session
@@ -217,6 +219,7 @@ func TestRealCodexApproval(t *testing.T) {
 	c := startCodex(t)
 	voice := scriptedVoice(t)
 	r := start(t, func(p *plan) { p.Model = voice; c.plan(p, "untrusted", "danger-full-access") })
+	r.up("bigpc")
 	p := r.call()
 	// The sandbox is off so that only the decision counts, not what this machine's kernel can do.
 	for decision, runs := range map[string]bool{"accept": true, "decline": false} {
