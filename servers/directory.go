@@ -37,8 +37,8 @@ func (f *Fleet) findThread(
 // is refused with that place, never taken.
 func (k *connector) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
 	dir := k.spec.Projects[project]
-	within := nameSearch{list: slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }),
-		now: all.now}
+	within := nameSearch{now: all.now}
+	within.list = slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) })
 	id, fault := within.find(said)
 	if fault == nil || fault.Code != handoff.CodeUnknownSession {
 		return id, fault

@@ -20,7 +20,9 @@ const maxReclaims = 32
 // reasoning ("": the model's own) and transcription of the caller. Formats of sound are left out: SDP agrees on them.
 func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort string) []byte {
 	s := session{additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, created: true}
-	update := events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(`{"type":"realtime"}`)})
+	update := events.Encode(events.Object{
+		"type": events.TypeSessionUpdate, "session": json.RawMessage(`{"type":"realtime"}`),
+	})
 	if len(asked) > 0 {
 		update = events.Set(update, "session", string(asked))
 	}

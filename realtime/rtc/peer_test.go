@@ -42,7 +42,8 @@ func TestPeerSaysWhyItEnds(t *testing.T) {
 	go p.Close()
 	time.Sleep(outbound.CloseGrace + 100*time.Millisecond) // others end by then
 	b.Loses(false)
-	if e := gjson.ParseBytes(rtctest.Take(t, b.Messages, "why it ends")); e.Get("error.code").String() != "session_expired" {
+	e := gjson.ParseBytes(rtctest.Take(t, b.Messages, "why it ends"))
+	if e.Get("error.code").String() != "session_expired" {
 		t.Errorf("the last event is %s", e)
 	}
 	rtctest.Gone(t, b.Over, "the channel")
