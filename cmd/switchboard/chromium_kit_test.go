@@ -121,13 +121,15 @@ func card(prompt string) string {
 // machine it may be over before the sound was heard for long enough; then it asks again.
 func (p *tab) interrupts(stopped string) {
 	p.T.Helper()
-	for range 10 {
+	const whole = `[...document.querySelectorAll(".line.voice")].filter((l) => /understands the rest/.test(l.textContent)).length`
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		before := eval[int](p, whole)
 		eval[bool](p, `(seen.interrupt(), true)`)
 		p.says("What can you do?")
-		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if eval[bool](p, `!!(`+stopped+`)`) {
-				return
-			}
+		p.Until(fmt.Sprintf(`(%s) || %s > %d && document.querySelector("#status-text").textContent === "Listening"`,
+			stopped, whole, before))
+		if eval[bool](p, `!!(`+stopped+`)`) {
+			return
 		}
 		eval[bool](p, `(seen.makeSound(false), true)`)
 		p.Status("Listening")
