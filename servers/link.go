@@ -54,7 +54,8 @@ type Ephemeral interface {
 
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.
 type Catalog interface {
-	// List returns the newest threads first, at most limit. With an error it may return the newest of them.
+	// List returns the newest threads first, at most limit. With an error it may return the newest of them. Nothing but
+	// ctx bounds how long it takes.
 	List(ctx context.Context, limit int) ([]Thread, error)
 	// Read returns the newest lines of a thread, oldest first, and how many were left out.
 	Read(ctx context.Context, thread string, lines int) (Text, error)

@@ -20,8 +20,6 @@ type listing struct {
 
 // pages lists sessions, newest first, until enough does not want more.
 func (c *connection) pages(ctx context.Context, enough func(listing) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, errTimeout)
-	defer cancel()
 	for cursor, page := "", 0; page < maxListPages; page++ {
 		params := map[string]string{}
 		if cursor != "" {
@@ -48,6 +46,8 @@ func (c *connection) find(ctx context.Context, id string) (found listing, ok boo
 	if !c.can.Agent.Sessions.List {
 		return listing{}, false, nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, errTimeout)
+	defer cancel()
 	err = c.pages(ctx, func(l listing) bool {
 		if l.ID == id {
 			found, ok = l, true

@@ -22,7 +22,7 @@ import (
 // How long each kind of request may take.
 const (
 	openTimeout    = 30 * time.Second // session/new, load, resume, fork: the agent may start a program for each
-	listTimeout    = 10 * time.Second
+	findTimeout    = 10 * time.Second // session/list, to look one session up
 	controlTimeout = 10 * time.Second
 	closeTimeout   = 2 * time.Second
 	stopTimeout    = time.Second // for a cancel before the input ends

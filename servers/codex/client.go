@@ -19,7 +19,7 @@ import (
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
 const (
 	handshakeTimeout = 10 * time.Second
-	readTimeout      = 10 * time.Second // lists and thread/read
+	readTimeout      = 10 * time.Second // thread/read and its pages
 	attachTimeout    = 20 * time.Second // thread/start, thread/resume, thread/fork: a cold server loads plugins
 	startTimeout     = 30 * time.Second // turn/start
 	controlTimeout   = 10 * time.Second // turn/steer, turn/interrupt, answers to questions
@@ -128,7 +128,7 @@ func (c client) threadUnsubscribe(ctx context.Context, thread string) error {
 var sourceKinds = []string{"cli", "vscode", "exec", "appServer", "unknown"}
 
 // threadList gives a page of the threads that ran, newest first, of every model provider. after is where the page
-// before it ended; nil: the first.
+// before it ended; nil: the first. Only ctx bounds it: codex goes on with a list that is given up.
 func (c client) threadList(ctx context.Context, limit int, after *string) (threadListResult, error) {
 	params := threadListParams{
 		Cursor: after, SourceKinds: sourceKinds, UseStateDBOnly: after != nil, SortKey: "recency_at", SortDirection: "desc",
@@ -137,7 +137,7 @@ func (c client) threadList(ctx context.Context, limit int, after *string) (threa
 	var result threadListResult
 	err := less(min(limit, maxPage), func(limit int) error {
 		params.Limit = limit
-		return c.ask(ctx, "thread/list", params, readTimeout, &result, nil)
+		return c.again(ctx, "thread/list", params, &result, nil)
 	})
 	return result, err
 }
@@ -263,6 +263,11 @@ func (c client) ask(
 ) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
+	return c.again(ctx, method, params, result, land)
+}
+
+// again is ask without a bound of its own.
+func (c client) again(ctx context.Context, method string, params, result any, land func(jsonrpc.Reply)) error {
 	for try := 1; ; try++ {
 		err := c.peer.CallIn(ctx, method, params, result, land)
 		if err == nil || try >= askedAgain(method, err) {

@@ -157,15 +157,27 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-func TestTimeouts(t *testing.T) {
+// TestLateAnswers: an answer that comes too late goes to nobody. A list is waited for as long as who asks wants: codex
+// goes on with what is given up, and one that is asked again and again answers nobody.
+func TestLateAnswers(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		begin := time.Now()
-		listing(t, link, 1).wantCode(t, handoff.CodeUnreachable)
+		callErr(func() error {
+			_, err := link.Catalog.Read(t.Context(), thread1, 1)
+			return err
+		}).wantCode(t, handoff.CodeUnreachable)
 		if took := time.Since(begin); took != readTimeout {
 			t.Errorf("took %v", took)
 		}
+		f.reply(f.expect("thread/read"), `{"thread":{"id":"y"}}`)
+		slow := listing(t, link, 1)
 		late := f.expect("thread/list")
-		f.reply(late, `{"data":[]}`) // nobody waits for it any more
+		sleep(time.Minute)
+		f.quiet()
+		f.reply(late, `{"data":[{"id":"x"},{"id":"y"}]}`)
+		if got := slow.get(t); len(got) != 1 {
+			t.Errorf("got %v", got)
+		}
 		next := listing(t, link, 1)
 		f.reply(f.expect("thread/list"), `{"data":[{"id":"x"}]}`)
 		if got := next.get(t); len(got) != 1 {
