@@ -150,6 +150,28 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 	}
 }
 
+// A call that begins and a greeting, word by word, move no sentence to try: who aims at one gives another machine work.
+func TestPageGreetingMovesNoChips(t *testing.T) {
+	t.Parallel()
+	w := newScene()
+	w.records, w.questions = nil, nil
+	const tops = `[...document.querySelectorAll(".chip")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
+	for _, size := range [][2]int64{{1280, 940}, {1024, 700}, {700, 900}, {390, 844}, {320, 640}, {844, 390}} {
+		p := loggedIn(t, w, size[0], size[1], withVoice)
+		p.Until(`document.querySelector(".chip")?.checkVisibility()`)
+		before := eval[string](p, tops)
+		const words = "Here the machines are simulated, and I understand a few sentences. "
+		for said := words; len(said) < 4*len(words); said += words {
+			p.talk(`[{ type: "response.output_audio_transcript.delta", response_id: "r1", item_id: "v1", delta: "` + words + `" }]`)
+			p.Until(`document.querySelector(".line.voice").textContent.includes("` + said + `")`)
+			if now := eval[string](p, tops); now != before {
+				t.Errorf("at %v: %s, then %s", size, before, now)
+			}
+		}
+		p.Picture(fmt.Sprintf("greeting-%d", size[0]))
+	}
+}
+
 // What stands above the call does not move when the voice begins to think or to speak, or work begins.
 func TestPageCallKeepsItsHeight(t *testing.T) {
 	t.Parallel()

@@ -62,14 +62,14 @@ func (p *Tab) Click(name string) {
 // over it. It fails where the press met something else: the thing moved away from under the finger.
 func (p *Tab) Hit(found string) {
 	p.T.Helper()
-	p.Until(`((e) => {
+	p.Until(`(async (e) => {
 	  if (!e?.checkVisibility()) return false;
-	  e.scrollIntoView({ block: "nearest", inline: "nearest" });
-	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
-	  const seen = (window.webtest ??= {});
-	  const still = String(seen.at) === String(at);
-	  seen.at = at;
-	  if (!still || e.closest(".settling") || !e.contains(document.elementFromPoint(...at))) return false;
+	  e.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+	  const middle = () => (({ left, top, width, height }) => [left + width / 2, top + height / 2])(e.getBoundingClientRect());
+	  const before = middle();
+	  await ` + Frames + `; // what slides moves with each frame
+	  const seen = (window.webtest ??= {}), at = seen.at = middle();
+	  if (String(at) !== String(before) || e.closest(".settling") || !e.contains(document.elementFromPoint(...at))) return false;
 	  seen.listening?.abort();
 	  seen.listening = new AbortController();
 	  const missed = seen.missed = [], options = { once: true, capture: true, signal: seen.listening.signal };
