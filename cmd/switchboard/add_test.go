@@ -75,6 +75,18 @@ func TestAddWhereItIs(t *testing.T) {
 	}
 }
 
+// TestRemoveFromABrokenFile: where a file cannot be read, nobody knows whether the machine is in it.
+func TestRemoveFromABrokenFile(t *testing.T) {
+	var out syncBuffer
+	state := t.TempDir()
+	args := []string{"remove", "bigpc", "--config", config(t, "servers: [{name: bigpc\n")}
+	if code := run(t.Context(), args, func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": state}[name]
+	}, &out, &out); code != exitSettings || !strings.Contains(out.String(), "switchboard.yaml:1:") {
+		t.Errorf("%d %s", code, &out)
+	}
+}
+
 // TestAdd: what is added is loaded by the next start; what would be wrong is told, and nothing is written.
 func TestAdd(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -61,7 +61,7 @@ func (v removeVerb) withoutEntry(o *options) (file string, before, after []byte,
 	if before, err = os.ReadFile(file); err != nil {
 		return file, nil, nil, err
 	}
-	if entriesOf(before)[v.Name] == "" {
+	if _, broken := parse(before); broken == nil && entriesOf(before)[v.Name] == "" {
 		return file, nil, nil, nil
 	}
 	after, err = dropServer(file, before, v.Name)

@@ -327,7 +327,7 @@ func (h handoffVerb) words(ctx context.Context, in io.Reader) (string, error) {
 		return string(text), err
 	})
 	if err == nil && strings.TrimSpace(text) == "" {
-		err = errors.New("there is nothing on standard input")
+		err = typed("there is nothing on standard input")
 	}
 	return text, err
 }

@@ -57,6 +57,7 @@ func TestVerbsHandoff(t *testing.T) {
 	sh.wants(exitNotBegun, []string{"I can't find the session nix."}, "handoff", "bigpc", "--thread", "nix", "x")
 	sh.wants(exitNotBegun, []string{"I can't find the session aut rector. Did you mean auth refactor?"}, "handoff", "bigpc", "--thread", "aut rector", "x")
 	sh.wants(exitSettings, []string{"needs a machine and what to do there"}, "handoff", "bigpc")
+	sh.wants(exitSettings, []string{"nothing on standard input"}, "handoff", "bigpc", "-")
 	sh.wants(exitSettings, []string{"take the id of work alone"}, "handoff", "bigpc", "--stop", id)
 	sh.wants(exitFailed, []string{"That work has ended already."}, "handoff", "--stop", id)
 	sh.wants(exitFailed, []string{"There is no such work."}, "handoff", "--follow", "none-1")
