@@ -19,13 +19,13 @@ func (f *Fleet) findThread(
 	if t, ok := byID(said, f.seen(ctx, g, at.server, f.lists.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
-	list, fault := f.lists.list(ctx, k, listTimeout)
+	list, fault := f.lists.list(ctx, k, nameTimeout)
 	if fault != nil {
 		return "", fault
 	}
 	newest := nameSearch{list: f.seen(ctx, g, at.server, list), now: time.Now()}
 	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
-		if list, fault = f.lists.widen(ctx, k, list, true); fault != nil {
+		if list, fault = f.lists.widen(ctx, k, list, nameTimeout); fault != nil {
 			return "", fault
 		}
 		newest.list = f.seen(ctx, g, at.server, list)
@@ -185,7 +185,11 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			byAPI := func(t named) bool { return t.API }
 			if q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" ||
 				slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI) {
-				list, fault := f.lists.widen(ctx, k, lists[i], faults[i] == nil) // what is meant may be older
+				timeout := searchTimeout
+				if faults[i] != nil {
+					timeout = silentTimeout
+				}
+				list, fault := f.lists.widen(ctx, k, lists[i], timeout) // what is meant may be older
 				lists[i], faults[i] = list, cmp.Or(faults[i], fault)
 			}
 		})

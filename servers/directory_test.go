@@ -202,7 +202,7 @@ func TestSessionsAreSoughtAsSpoken(t *testing.T) {
 
 // A list that comes later than it is waited for is kept: the newest threads, and all of them. What was asked for
 // before something changed is not.
-func TestLateListIsKept(t *testing.T) {
+func TestSlowLists(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &fakeServer{slow: 5 * time.Second}
 		for i := range 150 {
@@ -228,6 +228,13 @@ func TestLateListIsKept(t *testing.T) {
 			}
 			time.Sleep(6 * time.Second)
 		}
+		for _, name := range []string{"number 3", "number 149"} { // work waits longer than who looks
+			at, err := f.Resolve(t.Context(), nobody, handoff.Target{Server: "a", Thread: name})
+			if err != nil || at.Thread != strings.TrimPrefix(name, "number ") {
+				t.Errorf("%s: %+v, %v", name, at, err)
+			}
+		}
+		time.Sleep(6 * time.Second)
 		if got := find("number 77"); got != 1 {
 			t.Errorf("one of the newest: %d", got)
 		}
@@ -253,7 +260,7 @@ func TestOlderSessionsAreNotKnown(t *testing.T) {
 		}
 		a.onList = func(_ context.Context, limit int) error {
 			if limit > listWindow {
-				time.Sleep(5 * time.Second)
+				time.Sleep(nameTimeout + time.Second)
 			}
 			return nil
 		}
@@ -267,7 +274,7 @@ func TestOlderSessionsAreNotKnown(t *testing.T) {
 		if _, err = f.Resolve(t.Context(), nobody, meant); handoff.CodeOf(err) != handoff.CodeUnreachable {
 			t.Errorf("an older one: %v", err)
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(nameTimeout)
 		if at, err := f.Resolve(t.Context(), nobody, meant); err != nil || at.Thread != "149" {
 			t.Errorf("an older one, later: %+v, %v", at, err)
 		}

@@ -13,6 +13,7 @@ import (
 const (
 	listTimeout  = 2 * time.Second        // a server that needs longer is named in Errors
 	workTimeout  = 700 * time.Millisecond // for who works on what, which is only nice to know
+	nameTimeout  = 10 * time.Second       // to find a session by its name: work waits for it
 	listWindow   = 100                    // threads asked of each server: more than anybody looks through
 	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
 
@@ -89,8 +90,10 @@ func (s *lists) listed(ctx context.Context, k *connector) ([]named, *handoff.Err
 }
 
 // widen adds to the newest threads of a server those before them, as they were listed last when they cannot be had
-// now. patient is whether they are waited for. The fault says that there are older ones, and none of them is known.
-func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient bool) ([]named, *handoff.Error) {
+// now, within timeout. The fault says that there are older ones, and none of them is known.
+func (s *lists) widen(
+	ctx context.Context, k *connector, newest []named, timeout time.Duration,
+) ([]named, *handoff.Error) {
 	if len(newest) < listWindow {
 		return newest, nil
 	}
@@ -102,10 +105,6 @@ func (s *lists) widen(ctx context.Context, k *connector, newest []named, patient
 		fresh = toldFreshFor
 	}
 	if time.Since(all.at) > fresh {
-		timeout := searchTimeout
-		if !patient {
-			timeout = silentTimeout
-		}
 		list, fault := s.ask(ctx, k, searchWindow, timeout)
 		switch {
 		case fault == nil:
