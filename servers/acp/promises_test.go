@@ -294,6 +294,23 @@ func TestOrphan(t *testing.T) {
 	})
 }
 
+// TestSlowList: a list is waited for as long as who asks wants. Looking for one session in it does not take for ever.
+func TestSlowList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := profiles["branching"]
+		p.SlowList = time.Minute
+		w := newWorld(p)
+		link := linkTo(t, dialer(t, w, nil))
+		a := create(t, link)
+		follow(t, a, start(t, a, serverstest.PromptHello), nil)
+		if all, err := link.Catalog.List(t.Context(), 9); err != nil || len(all) != 1 {
+			t.Errorf("the list: %v, %v", all, err)
+		}
+		_, err := linkTo(t, dialer(t, w, nil)).Catalog.Read(t.Context(), a.Target.Thread, 1)
+		wantCode(t, "a session that is not open here", err, handoff.CodeUnreachable)
+	})
+}
+
 // TestLostStart: what became of a prompt whose answer was lost stands in the session, for whoever asks, however long
 // after. Where sessions tell nothing it stays open.
 func TestLostStart(t *testing.T) {

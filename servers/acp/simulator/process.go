@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 type object = map[string]any
@@ -176,6 +177,10 @@ func (p *process) take(r request) {
 	}
 	if r.Method == "session/prompt" || r.Method == "session/cancel" {
 		p.prompted(r)
+		return
+	}
+	if slow := p.world.cfg.Profile.SlowList; slow > 0 && r.Method == "session/list" {
+		time.AfterFunc(slow, func() { p.answer(r.ID, p.list(r.Params.Cursor), nil) })
 		return
 	}
 	result, err := p.do(r)

@@ -16,11 +16,12 @@ type Profile struct {
 	Forgets    bool     // a session that is opened is in the first mode again
 	Deaf       bool     // a mode that is set is not taken, without an error
 
-	Names       bool // messages have ids
-	LateReplay  bool // a history comes after the answer
-	OneWriter   bool // a session stays with the process that opened it until that ends
-	Branches    bool // two processes lose each other's turns
-	Elicits     bool // it asks for words
+	Names       bool          // messages have ids
+	LateReplay  bool          // a history comes after the answer
+	SlowList    time.Duration // how long it takes to list its sessions
+	OneWriter   bool          // a session stays with the process that opened it until that ends
+	Branches    bool          // two processes lose each other's turns
+	Elicits     bool          // it asks for words
 	Output      Output
 	TitleOnly   bool // a permission is asked with a title alone, and no call before it
 	RejectEnds  bool // a no ends the turn
