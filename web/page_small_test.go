@@ -182,18 +182,26 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "typed", id: "x", text: "Hello" }), dispatch({ type: "call", patch: { phase: "live", mic: "on" } })`))
 	p.Until(`document.querySelector("#chips.strip")`)
 	const top = `document.querySelector("#chips").getBoundingClientRect().top`
-	p.Status("Listening")
-	before := eval[float64](p, top)
+	sizes := [][2]int64{{1280, 900}, {320, 640}, {844, 390}, {390, 844}}
+	before := map[[2]int64]float64{}
 	for _, s := range []struct{ change, status string }{
+		{`0`, "Listening"},
 		{`dispatch({ type: "call", patch: { muted: true } })`, "Muted"},
 		{`dispatch({ type: "call", patch: { muted: false } })`, "Listening"},
 		{`dispatch({ type: "voice", event: { type: "response.created", response: { id: "r1" } } })`, "Thinking…"},
-		{`dispatch({ type: "event", event: { kind: "handoff", record: { id: "h1", server: "bigpc", state: "started", created_at: new Date().toISOString(), prompt: "x" } } }), dispatch({ type: "voice", event: { type: "response.done", response: { id: "r1", output: [] } } })`, "bigpc is working"},
+		{`dispatch({ type: "voice", event: { type: "output_audio_buffer.started", response_id: "r1" } })`, "Speaking"},
+		{`dispatch({ type: "voice", event: { type: "output_audio_buffer.stopped", response_id: "r1" } }), dispatch({ type: "event", event: { kind: "handoff", record: { id: "h1", server: "bigpc", state: "started", created_at: new Date().toISOString(), prompt: "x" } } }), dispatch({ type: "voice", event: { type: "response.done", response: { id: "r1", output: [] } } })`, "bigpc is working"},
 	} {
 		eval[bool](p, fmt.Sprintf(dispatch, s.change))
 		p.Status(s.status)
-		if now := eval[float64](p, top); now != before {
-			t.Errorf("%s: the row moved by %v pixels", s.status, now-before)
+		for _, size := range sizes {
+			p.Size(size[0], size[1])
+			p.Picture(fmt.Sprintf("status-%d-%s", size[0], s.status))
+			now := eval[float64](p, top)
+			if was, ok := before[size]; ok && now != was {
+				t.Errorf("%v, %s: the row moved by %v pixels", size, s.status, now-was)
+			}
+			before[size] = now
 		}
 	}
 
@@ -201,12 +209,12 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 	p.Click("Work")
 	p.Until(`document.querySelector("#hangup").checkVisibility() && !document.querySelector("#sound").checkVisibility()`)
 	const left = `document.querySelector("#hangup").getBoundingClientRect().left`
-	before = eval[float64](p, left)
+	stood := eval[float64](p, left)
 	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "voice", event: { type: "output_audio_buffer.started", response_id: "r2" } })`))
 	p.Until(`document.querySelector("#quiet").checkVisibility()`)
 	p.Picture("stop-talking-beside-work")
-	if now := eval[float64](p, left); now != before {
-		t.Errorf("Hang up moved by %v pixels", now-before)
+	if now := eval[float64](p, left); now != stood {
+		t.Errorf("Hang up moved by %v pixels", now-stood)
 	}
 }
 
