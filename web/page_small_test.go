@@ -150,7 +150,8 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 	}
 }
 
-// A call that begins and a greeting, word by word, move no sentence to try: who aims at one gives another machine work.
+// Neither the beginning of a call nor its greeting, word by word, moves a sentence to try: a finger would meet another
+// one, and another machine would get the work.
 func TestPageGreetingMovesNoChips(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -162,7 +163,8 @@ func TestPageGreetingMovesNoChips(t *testing.T) {
 		before := eval[string](p, tops)
 		const words = "Here the machines are simulated, and I understand a few sentences. "
 		for said := words; len(said) < 4*len(words); said += words {
-			p.talk(`[{ type: "response.output_audio_transcript.delta", response_id: "r1", item_id: "v1", delta: "` + words + `" }]`)
+			p.talk(`[{ type: "response.output_audio_transcript.delta", response_id: "r1", item_id: "v1",
+			  delta: "` + words + `" }]`)
 			p.Until(`document.querySelector(".line.voice").textContent.includes("` + said + `")`)
 			if now := eval[string](p, tops); now != before {
 				t.Errorf("at %v: %s, then %s", size, before, now)

@@ -266,7 +266,7 @@ func (c client) ask(
 	return c.again(ctx, method, params, result, land)
 }
 
-// again is ask without a bound of its own.
+// again is ask, bounded by ctx alone.
 func (c client) again(ctx context.Context, method string, params, result any, land func(jsonrpc.Reply)) error {
 	for try := 1; ; try++ {
 		err := c.peer.CallIn(ctx, method, params, result, land)

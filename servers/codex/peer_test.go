@@ -183,5 +183,9 @@ func TestLateAnswers(t *testing.T) {
 		if got := next.get(t); len(got) != 1 {
 			t.Errorf("got %v", got)
 		}
+		last := listing(t, link, 1)
+		f.expect("thread/list")
+		_ = link.Conn.Close() // as when the server is removed, or Switchboard ends
+		last.wantCode(t, handoff.CodeUnreachable)
 	})
 }

@@ -105,8 +105,8 @@ func (b *browser) start(mic bool, flags map[string]any) {
 	}
 }
 
-// unhurried keeps a browser of root's from the priorities that nobody else's has: on a busy machine the threads of its
-// sound, which have fallen behind, leave no time to anything else.
+// unhurried takes from a browser that root runs the right to raise its priority, which no other user's browser has. On
+// a busy machine its sound threads may take all the time that there is.
 func unhurried(cmd *exec.Cmd) {
 	without := []string{"setpriv", "--pdeathsig=KILL", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", cmd.Path}
 	cmd.Args = append(without, cmd.Args[1:]...)

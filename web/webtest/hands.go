@@ -65,11 +65,15 @@ func (p *Tab) Hit(found string) {
 	p.Until(`(async (e) => {
 	  if (!e?.checkVisibility()) return false;
 	  e.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
-	  const middle = () => (({ left, top, width, height }) => [left + width / 2, top + height / 2])(e.getBoundingClientRect());
+	  const middle = () => {
+	    const { left, top, width, height } = e.getBoundingClientRect();
+	    return [left + width / 2, top + height / 2];
+	  };
 	  const before = middle();
 	  await ` + Frames + `; // what slides moves with each frame
 	  const seen = (window.webtest ??= {}), at = seen.at = middle();
-	  if (String(at) !== String(before) || e.closest(".settling") || !e.contains(document.elementFromPoint(...at))) return false;
+	  if (String(at) !== String(before) || e.closest(".settling")) return false;
+	  if (!e.contains(document.elementFromPoint(...at))) return false;
 	  seen.listening?.abort();
 	  seen.listening = new AbortController();
 	  const missed = seen.missed = [], options = { once: true, capture: true, signal: seen.listening.signal };
