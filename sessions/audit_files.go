@@ -180,7 +180,7 @@ func (d *auditDir) close() error {
 	if d.file != nil {
 		err = d.file.Close()
 	}
-	return errors.Join(err, d.lock.Close(), d.root.Close())
+	return errors.Join(err, release(d.lock), d.root.Close())
 }
 
 // AuditLine is a record of an audit, with its number in the chain.

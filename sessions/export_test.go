@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"io"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -57,4 +58,15 @@ func VerifyAuditDir(path string) (first, last uint64, err error) {
 		return 0, 0, err
 	}
 	return lines[0].N, lines[len(lines)-1].N, nil
+}
+
+// Fork gives the locks of a directory and its audit to somebody else until the test ends, as a fork does until its exec.
+func Fork(t *testing.T, d *Dir, a *Audit) {
+	for _, lock := range []*os.File{d.lock, a.dir.lock} {
+		fd, err := syscall.Dup(int(lock.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Close(fd) })
+	}
 }

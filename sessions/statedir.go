@@ -244,8 +244,14 @@ func (d *Dir) Root() *os.Root { return d.root }
 
 // Close gives the lock back.
 func (d *Dir) Close() {
-	_ = d.lock.Close() // nothing was buffered
+	_ = release(d.lock) // nothing was buffered
 	_ = d.root.Close()
+}
+
+// release gives a lock back. Closing its file is not enough: a child process has every file of ours between its fork
+// and its exec, and the lock with them.
+func release(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }
 
 // holdLock takes the lock and writes our process id for who comes second.

@@ -158,6 +158,22 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
+// TestGivenBackBesideAFork: a directory that is closed while a child process begins can be taken at once.
+func TestGivenBackBesideAFork(t *testing.T) {
+	dir := t.TempDir()
+	d, err := sessions.HoldDir(dir)
+	must(t, err)
+	a, err := sessions.OpenAudit(dir)
+	must(t, err)
+	sessions.Fork(t, d, a)
+	d.Close()
+	must(t, a.Close())
+	d, err = sessions.HoldDir(dir)
+	must(t, err)
+	d.Close()
+	openAudit(t, dir)
+}
+
 func TestStateDirThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))

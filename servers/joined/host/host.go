@@ -76,14 +76,14 @@ func Open(cfg Config) (*Host, error) {
 	}
 	key, err := joined.LoadKey(filepath.Join(cfg.Dir, keyFile))
 	if err != nil {
-		_ = lock.Close()
+		_ = release(lock)
 		return nil, err
 	}
 	return &Host{cfg: cfg, key: key, lock: lock, agents: newAgents(cfg)}, nil
 }
 
 // Close gives the directory back. Agents go on.
-func (h *Host) Close() error { return h.lock.Close() }
+func (h *Host) Close() error { return release(h.lock) }
 
 // ReadPlace returns the service that the machine of a directory joined; false: it joined none.
 func ReadPlace(dir string) (Place, bool, error) {

@@ -70,7 +70,7 @@ const (
 	startFile = ".start"
 )
 
-// lock locks a file of the agent in a way of flock. Closing the file gives it back.
+// lock locks a file of the agent in a way of flock, until its release.
 func (p *process) lock(name string, how int) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(p.dir, p.setting.Name+name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -80,4 +80,10 @@ func (p *process) lock(name string, how int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// release gives a lock back. Closing its file is not enough: a child process has every file of ours between its fork
+// and its exec, and the lock with them.
+func release(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }

@@ -126,7 +126,7 @@ func (u *used) Close() error {
 		if u.of.greeting == nil { // else who uses it tells
 			u.of.used = time.Now()
 		}
-		_ = u.lock.Close() // it is only a lock
+		_ = release(u.lock)
 	})
 	return u.Conn.Close()
 }
@@ -144,7 +144,7 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = starting.Close() }() // it is only a lock
+	defer func() { _ = release(starting) }()
 	if conn, err := connect(ctx, p.socket); err == nil {
 		return conn, nil
 	}

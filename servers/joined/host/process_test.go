@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -187,6 +188,20 @@ func TestCodexRests(t *testing.T) {
 	p.mu.Lock()
 	p.ending = false
 	p.mu.Unlock()
+}
+
+// TestGivenBackBesideAFork: a lock that is given back while a child process begins can be taken at once.
+func TestGivenBackBesideAFork(t *testing.T) {
+	p := &process{dir: t.TempDir(), setting: Setting{Name: "codex"}}
+	f, err := p.lock(useFile, syscall.LOCK_SH|syscall.LOCK_NB)
+	must(t, err)
+	childs, err := syscall.Dup(int(f.Fd()))
+	must(t, err)
+	defer func() { _ = syscall.Close(childs) }()
+	must(t, release(f))
+	f, err = p.lock(useFile, syscall.LOCK_EX|syscall.LOCK_NB)
+	must(t, err)
+	must(t, release(f))
 }
 
 // TestCodexWorksOn: an app-server in which a turn runs is in use, however long it is silent, whether or not anybody

@@ -112,7 +112,7 @@ func (p *process) endIdle() bool {
 		return false
 	}
 	p.endNow()
-	_ = lock.Close() // it is only a lock
+	_ = release(lock)
 	return true
 }
 

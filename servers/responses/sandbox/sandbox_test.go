@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // probeEnv makes the test binary tell whether there is a sandbox where it runs, runEnv makes it run a command until
@@ -367,7 +369,8 @@ func TestScratchOfTheDead(t *testing.T) {
 	}
 	dead, err := NewScratch(nil)
 	must(t, err)
-	must(t, errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"), 0o600)))
+	must(t, errors.Join(unix.Flock(int(dead.lock.Fd()), unix.LOCK_UN), dead.lock.Close(),
+		os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"), 0o600)))
 	half, old := filepath.Join(os.TempDir(), makingPrefix+"1"), filepath.Join(os.TempDir(), makingPrefix+"2")
 	other := filepath.Join(os.TempDir(), "switchboard-123")
 	must(t, errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700),
