@@ -281,8 +281,8 @@ func TestOlderSessionsAreNotKnown(t *testing.T) {
 	})
 }
 
-// However many ask, and however soon again, a server has one request for a list to answer. Whoever asks gets a list
-// that was asked for after that.
+// TestOneListAtATime: a server has one request for a list to answer, however many ask for its list or test it, and
+// however soon again. Each of them gets a list that was asked for after they asked.
 func TestOneListAtATime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -303,6 +303,13 @@ func TestOneListAtATime(t *testing.T) {
 		for range 5 {
 			asks.Go(func() {
 				if _, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range 3 {
+			asks.Go(func() {
+				if _, err := f.Test(t.Context(), nobody, "a"); err != nil {
 					t.Error(err)
 				}
 			})

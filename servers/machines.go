@@ -51,8 +51,8 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 		return 0, fault
 	}
 	began := time.Now()
-	if _, err := link.Catalog.List(ctx, 1); err != nil {
-		return 0, f.lists.name(err, handoff.Target{Server: name})
+	if _, fault := f.lists.ask(ctx, k, listWindow, waitConnecting+listTimeout); fault != nil {
+		return 0, fault
 	}
 	took := time.Since(began)
 	if link.SignedIn != nil {
