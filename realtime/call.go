@@ -19,64 +19,62 @@ import (
 )
 
 const (
-	// sayQueue bounds utterances that wait for the model's session to begin. Beyond it an answer would be lost, so the
-	// call ends.
+	// sayQueue bounds the utterances that wait for the model's session to begin. When it is full the call ends:
+	// dropping one could lose an answer.
 	sayQueue = 256
-	// beginLimit bounds the time from the connection to the model's session.created: it comes at once.
+	// beginLimit bounds the time from the connection to the model's session.created, which normally comes at once.
 	beginLimit = 15 * time.Second
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
 	serveGrace = 5 * time.Second
-	// guardStep is how often it is asked whether what let a call in still does.
+	// guardStep is how often a call checks that its key or login was not taken away.
 	guardStep = 15 * time.Second
 )
 
 // A Call is one live voice call. It implements [handoff.Voice].
 //
-// Its state has five owners: legs (the two ends), saying (what the model is made to say), hearing (what the caller
-// hears and says), session (how the client's session begins, is set, and goes on when the client comes back) and
-// renewal (how the call goes on when the model's session ends). Each uses those before it, and saying tells hearing
-// what was given. All are guarded by mu, which is never held while anybody waits. An event is handled where it was
-// read, and an utterance where it was said, with [Call.do]; the loop handles what comes from neither. What needs all
-// owners is a method of the call.
+// Its state has five owners: legs, saying, hearing, session and renewal (see the package documentation). All are
+// guarded by mu, which is never held while anybody waits. An event is handled by the goroutine that read it, and an
+// utterance by the goroutine that called [Call.Say], both within [Call.do]; the loop handles everything else. What
+// needs all owners is a method of the call.
 type Call struct {
-	core                        // Guarded by mu; run's alone once the call has ended
+	core                        // Guarded by mu; owned by run once the call has ended
 	made    time.Time           // Set once
 	grant   handoff.Grant       // Set once
 	events  chan handoff.Event  // closed by run
 	again   chan struct{}       // holds one token while the loop should look again
 	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
-	over    atomic.Bool         // nothing is said any more
-	past    chan struct{}       // closed when the loop has ended; cause is set then
+	over    atomic.Bool         // the loop has ended, and nothing is said any more
+	past    chan struct{}       // closed when the loop has ended; cause is set before
 	pass    *admission          // Set once, by serve
-	running *sync.WaitGroup     // Set once, by serve: its legs and what looks for it
-	model   string              // the voice model's name, as it was told last; Guarded by mu
-	besides int                 // sockets beside the client; Guarded by the registry's mu
-	wished  bool                // Owned by run: somebody hung up, and did not vanish
-	atEnd   func()              // Set once, by serve: keeps how the call ended, before its client knows; or nil
+	running *sync.WaitGroup     // Set once, by serve: the goroutines of the call
+	model   string              // Guarded by mu: the voice model's name, as the model said last
+	besides int                 // Guarded by the registry's mu: sockets beside the client
+	wished  bool                // Owned by run: somebody hung up on purpose
+	atEnd   func()              // Set once, by serve: stores how the call ended, before its client is told; or nil
 
 	mu      sync.Mutex
-	awaits  awaits // Guarded by mu, as all below; run's alone once the call has ended
+	awaits  awaits // Guarded by mu, as all below; owned by run once the call has ended
 	mask    *mask.Mask
 	legs    legs
 	saying  saying
 	hearing hearing
 	session session
 	renewal renewal
-	earlier []handoff.SaidLine // what was said before the socket of this attached call, while it had others
+	earlier []handoff.SaidLine // of an attached call: what was said over its sockets before this one
 }
 
 // A core is what the owners of a call's state share.
 type core struct {
 	logs    *zap.Logger   // Set once: the front's
 	id      string        // Set once: the call's
-	ids     *events.Names // of our events
+	ids     *events.Names // makes the ids of our events
 	alarms  [alarmKinds]alarm
 	pending reports // for the router
 	counts  counts
 	ended   bool
 	cause   *handoff.Error
 	parting parting
-	ticked  *ticked // nil: no tick log is kept
+	ticked  *ticked // nil: the call has no tick log
 }
 
 // log returns a logger that names the call. It is not kept: a call writes few lines, and a logger takes 2 KB.
@@ -89,13 +87,20 @@ func (k *core) end(cause *handoff.Error) {
 	}
 }
 
-// counts is what the log tells about a call at its end.
+// counts are what happened in a call. They are logged at its end, and added to the metrics.
 type counts struct {
-	requests, asks, leaked, hints, unheard, unsure, unanswerable, swallowed int
+	requests     int // function calls of the model for a tool of ours
+	asks         int // times that we asked the model for a response
+	leaked       int // outputs of the client for a function call of ours
+	hints        int // hints dropped because the router did not keep up
+	unheard      int // sentences of the caller dropped for the same reason
+	unsure       int // utterances that the client gave no sign of having heard
+	unanswerable int // answers of the router to a request that was not open
+	swallowed    int // events of the model that the client did not see
 
-	unreadable int // events of the model that nest too deep or are no JSON
-	refused    int // events of the client that found too much waiting
-	made       int // events of the model that we made in its place
+	unreadable int // events of the model that nest too deep or are not JSON
+	refused    int // events of the client refused because too many waited
+	made       int // events that we made because the model left them out
 	holds      int // times that the client vanished and the call waited for it
 	rejoins    int // times that it came back
 	renewals   int // times that another session took the place of the model's
@@ -119,11 +124,11 @@ func (n *counts) add(o counts) {
 	n.renewals += o.renewals
 }
 
-// awaits is what the loop waits for, beside the end of the call.
+// awaits are what the loop waits for, beside the end of the call. The loop works with a copy.
 type awaits struct {
-	alarm         time.Time     // when its timer rings; zero: it does not
-	client, model leg           // whose ends it waits for; nil: nobody's yet
-	first         handoff.Event // what the router gets next, and pending no longer holds; nil: nothing
+	alarm         time.Time     // when its timer rings; zero: the timer is off
+	client, model leg           // the legs whose ends it waits for; nil: none yet
+	first         handoff.Event // the next event for the router, taken out of pending; nil: none
 }
 
 func newCall(
@@ -172,18 +177,18 @@ func (c *Call) Say(u handoff.Utterance) {
 	})
 }
 
-// hangUp ends the call as a person would.
+// hangUp ends the call without an error, as a caller does.
 func (c *Call) hangUp() { c.halt(nil) }
 
 func (c *Call) halt(why *handoff.Error) {
 	select {
 	case c.stop <- why:
-	default: // it ends already
+	default: // an earlier reason counts
 	}
 }
 
-// run carries the call until it ends, and returns after the router has left it. It closes both legs. The
-// error is nil when somebody hung up.
+// run carries the call until it ends, closes both legs, and returns after the router has left. The error is nil when
+// somebody hung up.
 func (c *Call) run(ctx context.Context, r Router) error {
 	began := time.Now()
 	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -225,14 +230,14 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	return c.cause
 }
 
-// routed logs why the router left the call, if that was no end.
+// routed logs an error with which the router left the call.
 func (k *core) routed(err error) {
 	if err != nil {
 		k.log().Error("router left the call", zap.String("detail", err.Error()))
 	}
 }
 
-// sum logs how the call ended. It is not part of run, whose stack would hold the fields for as long as the call.
+// sum logs how the call ended. It is not part of run, where its fields would stay on the stack for the whole call.
 func (k *core) sum(took time.Duration) {
 	code := ""
 	if k.cause != nil {
@@ -247,7 +252,7 @@ func (k *core) sum(took time.Duration) {
 		zap.Int("rejoins", k.counts.rejoins), zap.Int("renewals", k.counts.renewals))
 }
 
-// takeFrom handles the events of a leg, as long as the call has it.
+// takeFrom returns the function that handles the events of a leg, as long as the leg belongs to the call.
 func (c *Call) takeFrom(l leg) func(event []byte) {
 	return func(event []byte) {
 		c.do(func() {
@@ -263,8 +268,8 @@ func (c *Call) takeFrom(l leg) func(event []byte) {
 	}
 }
 
-// do lets act use the call's state, gives the router what it takes at once, and lets legs write what came of it. An
-// event of a far end goes this way in the goroutine that read it. Once the call has ended nothing is done.
+// do runs act under the lock, then gives the router the events that it takes at once, and flushes the legs. The
+// goroutine that reads an event calls it. Once the call has ended, it does nothing.
 func (c *Call) do(act func()) {
 	c.mu.Lock()
 	if c.ended {
@@ -272,7 +277,7 @@ func (c *Call) do(act func()) {
 		return
 	}
 	act()
-	if len(c.saying.says) > 0 && c.mask.Begun() { // before, the model has no conversation
+	if len(c.saying.says) > 0 && c.mask.Begun() { // before that, the model has no conversation
 		for _, u := range c.saying.says {
 			c.saying.say(u)
 		}
@@ -284,7 +289,7 @@ func (c *Call) do(act func()) {
 	if stale {
 		select {
 		case c.again <- struct{}{}:
-		default: // it will look
+		default: // the loop is told already
 		}
 	}
 	flush(client)
@@ -293,7 +298,7 @@ func (c *Call) do(act func()) {
 		flush(l)
 	}
 	if passed {
-		runtime.Gosched() // the router goes on here, at once: until another CPU has woken for it takes 0.1 ms
+		runtime.Gosched() // lets the router run at once on this CPU: waking another CPU takes 0.1 ms
 	}
 }
 
@@ -303,22 +308,22 @@ func flush(l leg) {
 	}
 }
 
-// passOn gives the router what it takes at once, in order, and reports whether that was anything. The loop waits with
-// what is left. The caller holds mu.
+// passOn gives the router, in order, the events that it takes without waiting, and reports whether it took any. The
+// loop passes on the rest. The caller holds mu.
 func (c *Call) passOn() (passed bool) {
 	for c.awaits.first == nil && len(c.pending) > 0 {
 		select {
 		case c.events <- c.pending[0]:
 			c.pending, passed = c.pending[1:], true
-		default: // it is busy
+		default: // the router is busy
 			return passed
 		}
 	}
 	return passed
 }
 
-// stale reports whether the loop should wait for something that it does not. An alarm that is later than its timer is
-// looked for when that rings. The caller holds mu.
+// stale reports whether the loop has to be woken because it waits for the wrong things. An alarm later than the loop's
+// timer does not wake it: the loop looks again when the timer rings. The caller holds mu.
 func (c *Call) stale() bool {
 	next := c.nextAlarm()
 	return c.ended || c.awaits.first == nil && len(c.pending) > 0 ||
@@ -326,7 +331,7 @@ func (c *Call) stale() bool {
 		!next.IsZero() && (c.awaits.alarm.IsZero() || next.Before(c.awaits.alarm))
 }
 
-// look returns what to wait for from now on; false: the call has ended.
+// look returns what the loop has to wait for from now on; false: the call has ended.
 func (c *Call) look() (awaits, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -341,7 +346,7 @@ func (c *Call) look() (awaits, bool) {
 	return *w, !c.ended
 }
 
-// begin does what comes before any event of a far end. Whoever has a call calls it before the legs run.
+// begin prepares the call for its first event. It is called before the legs run.
 func (c *Call) begin() {
 	c.do(func() {
 		c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
@@ -357,16 +362,15 @@ func (c *Call) begin() {
 	})
 }
 
-// guard ends the call if the key or login that let it in was taken away, as [handoff.Grant.Revoked] tells. It may wait
-// for a store.
+// guard ends the call if its key or login was taken away ([handoff.Grant.Revoked]). It may wait for a store.
 func (c *Call) guard() {
 	if err := c.grant.Revoked(); err != nil {
 		c.halt(handoff.AsError(err))
 	}
 }
 
-// loop does what no far end brings, until the call has ended: it rings alarms, and gives the router the events that it
-// could not take at once. It never waits for anything but the next of them.
+// loop rings alarms, notices the ends of legs, and gives the router the events that it could not take at once, until
+// the call has ended.
 func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -384,7 +388,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		select {
 		case <-c.again:
 		case events <- w.first:
-			c.mu.Lock() // not do: also when the call has just ended the router has it
+			c.mu.Lock() // not do, which does nothing once the call has ended
 			c.awaits.first = nil
 			c.mu.Unlock()
 		case <-timer.C:
@@ -408,7 +412,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	}
 }
 
-// leaveModel leaves nothing open at the model: every request has an output.
+// leaveModel answers every open request of the model before the call leaves it.
 func (c *Call) leaveModel() {
 	state, output := c.hearing.attached, `{"status":"the call has ended"}`
 	if state != nil && state.lasts.hasMoved() {
@@ -419,7 +423,7 @@ func (c *Call) leaveModel() {
 			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, output))
 		}
 	}
-	if state != nil && c.mask.Begun() { // what the model asked for before another instance is in the call would be lost
+	if state != nil && c.mask.Begun() { // also if another instance takes over: until then a request would be lost
 		c.legs.model.Send(c.mask.Leave())
 	}
 }
@@ -434,7 +438,7 @@ func (l *legs) leaveClient() {
 	l.client.Close(l.cause)
 }
 
-// handOver gives the router what it has not taken yet, and the end of the call.
+// handOver gives the router the events that it has not taken yet, and the end of the call.
 func (c *Call) handOver(left <-chan struct{}) {
 	defer close(c.events)
 	var cause error
