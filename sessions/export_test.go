@@ -60,7 +60,8 @@ func VerifyAuditDir(path string) (first, last uint64, err error) {
 	return lines[0].N, lines[len(lines)-1].N, nil
 }
 
-// Fork gives the locks of a directory and its audit to somebody else until the test ends, as a fork does until its exec.
+// Fork gives the locks of a directory and its audit to somebody else too until the test ends, as a fork does until its
+// exec.
 func Fork(t *testing.T, d *Dir, a *Audit) {
 	for _, lock := range []*os.File{d.lock, a.dir.lock} {
 		fd, err := syscall.Dup(int(lock.Fd()))

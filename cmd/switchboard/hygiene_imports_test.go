@@ -59,7 +59,7 @@ func ourImports() []importRule {
 		{"servers/joined", []string{"handoff", "servers", "servers/transport"}, nil,
 			"it is a way to agents on machines that joined, which kinds share, so it may know none"},
 		{"servers/joined/host", []string{"handoff", "servers", "servers/joined", "servers/joined/keeper", "servers/transport"},
-			[]string{"servers/acp", "servers/acp/simulator", "servers/simulator"},
+			[]string{"servers/acp", "servers/acp/simulator", "servers/serverstest", "servers/simulator"},
 			"it is the far end of a line, and knows the service by its key alone"},
 		{"servers/joined/keeper", []string{"handoff", "servers", "servers/transport"}, nil,
 			"it keeps any agent of a protocol, and must not know who is attached"},

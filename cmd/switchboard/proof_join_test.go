@@ -19,6 +19,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers/joined"
+	"switchboard/servers/serverstest"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -103,7 +104,7 @@ func emptyJoiner(t testing.TB, agent string) *joiner {
 // with puts a shell script into the path of the machine.
 func (j *joiner) with(program, script string) *joiner {
 	j.t.Helper()
-	must(j.t, os.WriteFile(filepath.Join(j.home, "bin", program), []byte("#!/bin/sh\n"+script), 0o700))
+	serverstest.WriteProgram(j.t, filepath.Join(j.home, "bin", program), []byte("#!/bin/sh\n"+script))
 	return j
 }
 

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"switchboard/servers/serverstest"
 )
 
 // TestRelease: two copies of the sources make the same archive, whose sum is listed. Its program tells the version.
@@ -42,7 +44,10 @@ func TestRelease(t *testing.T) {
 		data, err := io.ReadAll(entries)
 		must(t, err)
 		if strings.HasSuffix(entry.Name, "/switchboard") {
-			must(t, os.WriteFile(binary, data, os.FileMode(entry.Mode)))
+			serverstest.WriteProgram(t, binary, data)
+			if entry.Mode != 0o755 {
+				t.Errorf("the program has mode %o", entry.Mode)
+			}
 		}
 		if strings.HasSuffix(entry.Name, "/LICENSES.txt") && !bytes.Contains(data, []byte("==== github.com/pion/webrtc/v4 ")) {
 			t.Error("the license of a library is missing")

@@ -92,7 +92,7 @@ func (s *SSHD) Forget(list string) { s.file(list, 0o600, "") }
 func (s *SSHD) Install(name, script string) {
 	dir := filepath.Join(s.Home, ".local", "bin")
 	s.must(os.MkdirAll(dir, 0o700))
-	s.must(os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+	WriteProgram(s.t, filepath.Join(dir, name), []byte(script))
 }
 
 // key makes a key, and returns its public half as a line of the lists.

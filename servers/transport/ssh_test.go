@@ -99,8 +99,8 @@ func TestSSH(t *testing.T) {
 	refusedBy(agent, handoff.ReasonSwitchboardMissing)
 	far.Install("fake-acp", "") // and switchboard where only the shell of a login looks
 	profile, opt := filepath.Join(far.Home, ".profile"), filepath.Join(far.Home, "opt")
-	must(t, errors.Join(os.Mkdir(opt, 0o700), os.WriteFile(profile, []byte("export PATH=$HOME/opt:$PATH\n"), 0o600),
-		os.WriteFile(filepath.Join(opt, "switchboard"), []byte("#!/bin/sh\nexit 127\n"), 0o700)))
+	must(t, errors.Join(os.Mkdir(opt, 0o700), os.WriteFile(profile, []byte("export PATH=$HOME/opt:$PATH\n"), 0o600)))
+	serverstest.WriteProgram(t, filepath.Join(opt, "switchboard"), []byte("#!/bin/sh\nexit 127\n"))
 	refusedBy(agent, handoff.ReasonAgentMissing)
 	far.Install("codex", "#!/bin/sh\necho no such model >&2\nexit 1\n")
 	refused(handoff.ReasonAgentMissing) // said by switchboard, whose owner's word holds wherever codex is found

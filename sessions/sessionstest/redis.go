@@ -164,8 +164,11 @@ var (
 )
 
 // FreePort returns a loopback port that nobody uses now and that is given once. The nine after it are not given either.
+// No child process begins meanwhile: it would listen there until its exec.
 func FreePort(t testing.TB) int {
 	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	for range (portsEnd - firstPort) / 10 {
 		port := firstPort + int((portsStart+10*portsGiven.Add(1))%(portsEnd-firstPort-10))
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {

@@ -16,6 +16,7 @@ import (
 
 	"switchboard/servers/joined"
 	"switchboard/servers/joined/keeper"
+	"switchboard/servers/serverstest"
 )
 
 // agentEnv makes the test binary be an app-server that tells its process to whoever asks.
@@ -84,7 +85,7 @@ func playCodex(conn *websocket.Conn) {
 func installed(t *testing.T, dir, script string) *agents {
 	t.Helper()
 	bin := filepath.Join(dir, "codex")
-	must(t, os.WriteFile(bin, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+	serverstest.WriteProgram(t, bin, []byte("#!/bin/sh\n"+script+"\n"))
 	return newAgents(Config{
 		Dir: dir, Log: zap.NewNop(),
 		Policy: Policy{Agents: []Setting{{Name: "codex", Kind: "codex", Command: []string{bin}}}, Dirs: []string{dir}},

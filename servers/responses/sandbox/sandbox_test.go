@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -311,7 +312,9 @@ func TestNowhere(t *testing.T) {
 	program, err := os.ReadFile(self)
 	if err == nil {
 		self = filepath.Join(s.out, "self") // where whom it runs as may read it
+		syscall.ForkLock.RLock()            // a child process that begins now would have it open, and it could not be run
 		err = os.WriteFile(self, program, 0o755)
+		syscall.ForkLock.RUnlock()
 	}
 	must(t, err)
 	s.Readable = []string{s.out}
