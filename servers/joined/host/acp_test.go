@@ -259,7 +259,7 @@ func TestACPGateJudges(t *testing.T) {
 
 // gateOf is the gate of an agent that has a session "s" in a directory, in a mode that asks.
 func gateOf(p Policy, dir string) *acpGate {
-	return &acpGate{policy: p, watched: map[string]called{}, asked: map[string]options{},
+	return &acpGate{policy: p, pending: map[string]pendingCall{}, questions: map[string]options{},
 		places: &places{all: map[string]place{"s": {cwd: dir, mode: "default"}}}}
 }
 
@@ -373,7 +373,7 @@ func TestACPGateForgets(t *testing.T) {
 		}
 		g.fromAgent([]byte(`{"method":"$/cancel_request","params":{"requestId":5}}`))
 	}
-	if len(g.asked) != 0 {
-		t.Errorf("%d wait", len(g.asked))
+	if len(g.questions) != 0 {
+		t.Errorf("%d wait", len(g.questions))
 	}
 }

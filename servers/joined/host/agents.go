@@ -25,7 +25,7 @@ import (
 	"switchboard/servers/transport"
 )
 
-// usual are the agents that are used where they are installed, unless the owner's file lists others.
+// usual returns the agents that are used where they are installed, unless the owner's file lists others.
 func usual() []Setting {
 	return []Setting{
 		{Name: "codex", Kind: kindCodex, Command: []string{"codex", "app-server"}},
@@ -45,7 +45,7 @@ const (
 // Kinds are the kinds of agents that a machine may bring. Set once.
 var Kinds = []string{kindCodex, kindACP}
 
-// Usual are the names of the agents that need no command.
+// Usual returns the names of the agents that need no command in the owner's file.
 func Usual() (names []string) {
 	for _, s := range usual() {
 		names = append(names, s.Name)
@@ -54,9 +54,9 @@ func Usual() (names []string) {
 }
 
 const (
-	versionsFor   = 10 * time.Minute // how long what is installed is remembered
-	versionWithin = 5 * time.Second  // for one program to tell its version
-	maxSocketPath = 103              // bytes; the smallest bound among the systems
+	versionsFor   = 10 * time.Minute // how long the versions of the programs are cached
+	versionWithin = 5 * time.Second  // for one program to print its version
+	maxSocketPath = 103              // bytes; the smallest bound among the operating systems
 )
 
 // agents are the agents of this machine. They are safe for concurrent use.
@@ -64,17 +64,17 @@ type agents struct {
 	cfg Config // Set once
 
 	mu       sync.Mutex
-	procs    map[string]*process // Guarded by mu: by name; one for each agent that was dialled
-	versions map[string]string   // Guarded by mu: of programs; "": it does not tell
-	places   map[string]*places  // Guarded by mu: by name of an agent of kind acp
-	looked   time.Time           // Guarded by mu: when versions were asked
+	procs    map[string]*process // Guarded by mu: by the agent's name
+	versions map[string]string   // Guarded by mu: by program; "": it prints none
+	places   map[string]*places  // Guarded by mu: by the name of an agent of kind acp
+	looked   time.Time           // Guarded by mu: when versions was emptied last
 }
 
 func newAgents(cfg Config) *agents {
 	return &agents{cfg: cfg, procs: map[string]*process{}, versions: map[string]string{}, places: map[string]*places{}}
 }
 
-// allowed are the agents that may be used, each with its command.
+// allowed returns the agents that the owner lets be used, each with its command.
 func (p Policy) allowed() []Setting {
 	if p.Agents == nil {
 		return usual()
@@ -84,7 +84,7 @@ func (p Policy) allowed() []Setting {
 		if s.Command == nil {
 			i := slices.IndexFunc(usual(), func(u Setting) bool { return u.Name == s.Name })
 			if i < 0 {
-				continue // which the reader of the file has reported
+				continue // an unknown name was reported when the file was read
 			}
 			u := usual()[i]
 			s.Kind, s.Command, s.Mode = u.Kind, u.Command, cmp.Or(s.Mode, u.Mode)
@@ -97,8 +97,9 @@ func (p Policy) allowed() []Setting {
 
 var errOtherAgents = errors.New("machine.yaml there does not allow this agent: name it under agents, with its command")
 
-// started is the agent of kind acp that is started by a command. It is one that may be used, unless any may.
-func (p Policy) started(command []string) (Setting, error) {
+// acpAgent returns the agent of kind acp that a command starts: one of those that are allowed, or any where the policy
+// says AnyAgent.
+func (p Policy) acpAgent(command []string) (Setting, error) {
 	all := p.allowed()
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Kind == kindACP && slices.Equal(s.Command, command) })
 	switch {
@@ -111,7 +112,7 @@ func (p Policy) started(command []string) (Setting, error) {
 	return Setting{Name: "acp-" + hex.EncodeToString(sum[:8]), Kind: kindACP, Command: command}, nil
 }
 
-// settings are the agents that may be used and are installed.
+// settings returns the agents that are allowed and installed.
 func (a *agents) settings() []Setting {
 	return slices.DeleteFunc(a.cfg.Policy.allowed(), func(s Setting) bool {
 		_, err := exec.LookPath(s.Command[0])
@@ -119,9 +120,9 @@ func (a *agents) settings() []Setting {
 	})
 }
 
-// about is what the machine tells.
+// about returns what the machine tells the service about itself.
 func (a *agents) about(ctx context.Context) joined.About {
-	host, _ := os.Hostname() // "" says nothing
+	host, _ := os.Hostname() // "" is left out
 	about := joined.About{
 		Version: a.cfg.Version, Host: host, System: runtime.GOOS + "/" + runtime.GOARCH, Ceiling: a.cfg.Policy.Ceiling,
 		Answers: a.cfg.Policy.Answers, Live: a.live(), Agents: []joined.Agent{},
@@ -132,8 +133,8 @@ func (a *agents) about(ctx context.Context) joined.About {
 	}
 	for _, s := range a.settings() {
 		one := joined.Agent{Name: s.Name, Kind: s.Kind, Version: a.version(ctx, s.Command[0]), Dir: dir, Mode: s.Mode}
-		if one.Dir == "" && s.Kind == kindACP { // which needs one
-			one.Dir, _ = os.UserHomeDir() // "" is reported when a session is made
+		if one.Dir == "" && s.Kind == kindACP { // ACP sessions need a directory
+			one.Dir, _ = os.UserHomeDir() // making a session without a directory reports it
 		}
 		about.Agents = append(about.Agents, one)
 	}
@@ -142,7 +143,7 @@ func (a *agents) about(ctx context.Context) joined.About {
 
 var versionNumber = regexp.MustCompile(`[0-9]+\.[0-9]+[0-9A-Za-z.+-]*`)
 
-// version is what a program says that it is.
+// version returns the version that a program prints, from the cache while that is fresh; "": it prints none.
 func (a *agents) version(ctx context.Context, program string) string {
 	a.mu.Lock()
 	if time.Since(a.looked) > versionsFor {
@@ -182,8 +183,8 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 		return a.dialLines(ctx, p, to.Apart)
 	}
 	g := newGate(a.cfg.Policy)
-	g.of = p
-	if g.rested = p.resting(); g.rested != nil {
+	g.process = p
+	if g.greeting = p.resting(); g.greeting != nil {
 		return gated(nil, g), nil
 	}
 	conn, err := p.dial(ctx)
@@ -193,11 +194,11 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 	return gated(conn, g), nil
 }
 
-// dialLines opens a connection to an agent of kind acp. Who only reads gets a process that ends with the connection:
-// the one that works has one client.
+// dialLines opens a connection to an agent of kind acp. A connection that only reads (apart) gets a process of its own,
+// which ends with it: the process that works has one client.
 func (a *agents) dialLines(ctx context.Context, p *process, apart bool) (net.Conn, error) {
-	g := &acpGate{policy: a.cfg.Policy, setting: p.setting, apart: apart, watched: map[string]called{},
-		asked: map[string]options{}}
+	g := &acpGate{policy: a.cfg.Policy, setting: p.setting, apart: apart, pending: map[string]pendingCall{},
+		questions: map[string]options{}}
 	a.mu.Lock()
 	if a.places[p.setting.Name] == nil {
 		a.places[p.setting.Name] = &places{all: map[string]place{}}
@@ -206,7 +207,7 @@ func (a *agents) dialLines(ctx context.Context, p *process, apart bool) (net.Con
 	a.mu.Unlock()
 	if apart {
 		child := transport.Child{Command: p.setting.Command, Env: p.setting.Env}
-		wire, err := child.Open(ctx, servers.End{Dir: p.where(), Passes: passedACP, Grace: readsGrace, Log: a.cfg.Log})
+		wire, err := child.Open(ctx, servers.End{Dir: p.where(), Passes: envACP, Grace: readsGrace, Log: a.cfg.Log})
 		if err != nil {
 			return nil, err
 		}
@@ -219,14 +220,14 @@ func (a *agents) dialLines(ctx context.Context, p *process, apart bool) (net.Con
 	return gatedLines(transport.LinesOver(conn), g), nil
 }
 
-// passedACP are variables that agents of kind acp get besides the usual: where they keep what they know. Keys are
-// passed only where the owner's file lists them. Set once.
-var passedACP = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}
+// envACP are the variables that agents of kind acp get besides the usual: the directories of their configuration and
+// state. Keys are passed only where the owner's file lists them. Set once.
+var envACP = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}
 
 // readsGrace is how long an agent that only reads may take to end.
 const readsGrace = 10 * time.Second
 
-// process returns the process of an agent, which may not run.
+// process returns the process of an agent. The agent need not run.
 func (a *agents) process(s Setting) (*process, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,18 +240,18 @@ func (a *agents) process(s Setting) (*process, error) {
 			"set XDG_STATE_HOME to a shorter one")
 	}
 	p := &process{
-		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log, turn: make(chan struct{}, 1), used: time.Now(),
-		open: map[*used]bool{},
+		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log, lifecycle: make(chan struct{}, 1),
+		lastUsed: time.Now(), open: map[*usedConn]bool{},
 	}
 	if len(a.cfg.Policy.Dirs) > 0 {
-		p.begins = a.cfg.Policy.Dirs[0]
+		p.workDir = a.cfg.Policy.Dirs[0]
 	}
 	a.procs[s.Name] = p
 	return p, nil
 }
 
-// all returns the agents that may run: those that may be used, and those that an earlier process of ours has started,
-// under whatever settings.
+// all returns the agents that may be running: those that are allowed, and those that an earlier process of ours has
+// started under other settings.
 func (a *agents) all() []*process {
 	settings := a.settings()
 	files, err := os.ReadDir(a.cfg.Dir)
@@ -260,7 +261,7 @@ func (a *agents) all() []*process {
 	for _, file := range files {
 		name, is := strings.CutSuffix(file.Name(), processFile)
 		if is && !slices.ContainsFunc(settings, func(s Setting) bool { return s.Name == name }) {
-			settings = append(settings, Setting{Name: name, Kind: readFound(a.cfg.Dir, name).Kind})
+			settings = append(settings, Setting{Name: name, Kind: readRecord(a.cfg.Dir, name).Kind})
 		}
 	}
 	var found []*process
@@ -272,7 +273,7 @@ func (a *agents) all() []*process {
 	return found
 }
 
-// run ends app-servers that nobody used for a day, until ctx ends.
+// run ends unused app-servers (see [process.endUnused]) until ctx ends.
 func (a *agents) run(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -295,7 +296,7 @@ func (a *agents) end() {
 	}
 }
 
-// codexHome is where Codex keeps what is its own; "": nobody knows.
+// codexHome returns the directory of Codex's configuration and state; "": it is not known.
 func codexHome() string {
 	if home := os.Getenv("CODEX_HOME"); home != "" {
 		return home
@@ -307,7 +308,7 @@ func codexHome() string {
 	return filepath.Join(user, ".codex")
 }
 
-// daemonSocket is where a Codex that its user started as a daemon listens; "": there is none.
+// daemonSocket returns the socket of a Codex that the user started as a daemon; "": there is none.
 func daemonSocket() string {
 	path := filepath.Join(codexHome(), "app-server-control", "app-server-control.sock")
 	if about, err := os.Stat(path); err != nil || about.Mode()&os.ModeSocket == 0 || strings.ContainsRune(path, 0) {

@@ -26,7 +26,8 @@ func TestEndsAllAgents(t *testing.T) {
 		defer close(ended)
 		_ = sleeper.Wait() // it is ended by a signal
 	}()
-	must(t, keep(dir, "joined"+processFile, found{sleeper.Process.Pid, kindCodex, beganAt(sleeper.Process.Pid)}))
+	record := processRecord{sleeper.Process.Pid, kindCodex, beganAt(sleeper.Process.Pid)}
+	must(t, writeJSON(dir, "joined"+processFile, record))
 	if _, there, err := ReadPlace(dir); there || err != nil {
 		t.Errorf("a service that was joined: %v, %v", there, err)
 	}
@@ -61,7 +62,7 @@ func TestStarted(t *testing.T) {
 		{Policy{Agents: []Setting{{Name: "mine", Kind: kindACP, Command: own}}}, own[:1], ""},
 		{Policy{Agents: []Setting{{Name: "newer", Kind: "codex", Command: own}}}, own, ""},
 	} {
-		s, err := row.policy.started(row.command)
+		s, err := row.policy.acpAgent(row.command)
 		if (err == nil) != (row.want != "") || !strings.HasPrefix(s.Name, row.want) || err == nil && !slices.Equal(s.Command, row.command) {
 			t.Errorf("%+v, %q: %+v, %v", row.policy, row.command, s, err)
 		}

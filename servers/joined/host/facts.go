@@ -10,7 +10,7 @@ import (
 	"switchboard/servers/joined"
 )
 
-// live is what changes while the machine is up.
+// live returns the facts about the machine that change while it is up.
 func (a *agents) live() joined.Live {
 	var live joined.Live
 	dir := a.cfg.Dir
@@ -21,14 +21,15 @@ func (a *agents) live() joined.Live {
 	}
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err == nil {
-		const step = 1 << 30 // less changes nothing for anybody
+		const step = 1 << 30 // rounded down to GiB, so that small changes are not sent
 		live.DiskFree = int64(disk.Bavail) * int64(disk.Bsize) / step * step
 	}
 	live.Battery, live.Charging = battery("/sys/class/power_supply")
 	return live
 }
 
-// battery reads what Linux tells of a battery, in percent; 0: there is none, or another system.
+// battery reads the charge of a battery, in percent, from Linux's directory of power supplies. It is 0 where there is
+// no battery, and on other systems.
 func battery(supplies string) (percent int, charging bool) {
 	found, err := filepath.Glob(filepath.Join(supplies, "BAT*", "capacity"))
 	if err != nil || len(found) == 0 {

@@ -17,18 +17,18 @@ import (
 	"switchboard/servers"
 )
 
-// A gate stands between the service and a Codex app-server, and passes what is on a short list: the methods that give,
-// follow and stop work, with the parameters that they have there. Who could call any method could run commands past
-// every sandbox and question.
+// A gate stands between the service and a Codex app-server, and passes only the methods that it lists: those that give,
+// follow and stop work, with the listed parameters. A service that could call every method could run commands outside
+// the sandbox and without approval.
 type gate struct {
-	policy Policy
-	of     *process        // Set once: the app-server, which learns here that it is used; nil: it need not
-	rested json.RawMessage // Set once: the answer to initialize of an app-server that rests; nil: it runs
+	policy   Policy          // Set once
+	process  *process        // Set once: the app-server, whose use is noted; nil: it is not
+	greeting json.RawMessage // Set once: the answer to initialize of an app-server that rests; nil: it runs
 
 	mu      sync.Mutex
-	watched waiting[string]  // Guarded by mu: requests whose answer tells of a session, by id; the value is the method
-	threads map[string]error // Guarded by mu: why no work may begin in a session; nil: it may
-	placed  map[string]error // Guarded by mu: why a session may not be read, where not every directory may be; nil: it may
+	pending waiting[string]  // Guarded by mu: methods of the requests whose answer is read, by id
+	threads map[string]error // Guarded by mu: why no work may begin in a thread; nil: it may
+	places  map[string]error // Guarded by mu: only if bounded: why a thread may not be read; nil: it may
 }
 
 // Bounds of what a gate remembers. Beyond them the connection ends, and its next one begins with nothing.
@@ -37,8 +37,8 @@ const (
 	maxThreads = 10_000
 )
 
-// passes are the methods that may be called, with their parameters. Set once.
-var passes = map[string][]string{
+// methods are those that may be called, with their parameters. Set once.
+var methods = map[string][]string{
 	"initialize":         {"clientInfo", "capabilities"},
 	"initialized":        {},
 	"thread/start":       {"cwd", "model", "approvalPolicy", "sandbox", "ephemeral"},
@@ -58,8 +58,8 @@ var passes = map[string][]string{
 	"account/read":       {}, // whether somebody is signed in
 }
 
-// tells are the methods whose answer tells where a session is and what it may do. Set once.
-var tells = []string{"thread/start", "thread/resume", "thread/fork"}
+// opensThread are the methods whose answer names a thread, its directory and its sandbox. Set once.
+var opensThread = []string{"thread/start", "thread/resume", "thread/fork"}
 
 var (
 	errMethod    = errors.New("this machine lets no such request through")
@@ -70,14 +70,14 @@ var (
 	errFull      = errors.New("more requests wait for an answer than a gate remembers")
 )
 
-// A frame is a message of the service, as the gate has read it.
+// A frame is a message of the service that the gate has read.
 type frame struct {
 	id     json.RawMessage
 	method string // "": it is an answer
-	passes []byte // the message that the app-server gets: written anew from what was judged
+	passes []byte // what the app-server gets: encoded anew from what was judged
 }
 
-// fields are those that a message of the service may have. Set once.
+// fields are the names that the fields of a message of the service may have. Set once.
 var fields = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
 // fromService judges a message to the app-server. An error says why it does not pass.
@@ -103,23 +103,23 @@ func (g *gate) fromService(data []byte) (frame, error) {
 	return f, g.watch(string(f.id), f.method)
 }
 
-// watch remembers a request whose answer may tell of a session. Where not every directory may be read of, that is any.
+// watch remembers a request whose answer the gate has to read. Where the directories are bounded, that is every one.
 func (g *gate) watch(id, method string) error {
-	greets := method == "initialize" && g.of != nil
-	if method == "" || !greets && !g.bounded() && !slices.Contains(tells, method) {
+	greets := method == "initialize" && g.process != nil
+	if method == "" || !greets && !g.bounded() && !slices.Contains(opensThread, method) {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.watched.add(id, method)
+	return g.pending.add(id, method)
 }
 
-// judge judges what a message says, and writes into it what it has read of its params.
+// judge judges the content of a message, and puts its params back as they were decoded.
 func (g *gate) judge(f frame, message object) error {
 	if _, called := message["method"]; !called {
 		return g.answers(message)
 	}
-	known, ok := passes[f.method]
+	known, ok := methods[f.method]
 	if !ok || message["result"] != nil || message["error"] != nil {
 		return errMethod
 	}
@@ -187,14 +187,14 @@ func (g *gate) mayCall(method string, params object) error {
 	return nil
 }
 
-// noes are the answers that say no to whatever the app-server asks, and nothing beside it. Set once.
-var noes = []map[string]string{
+// declines are the answers that say no to any question of the app-server, and nothing else. Set once.
+var declines = []map[string]string{
 	{"decision": `"decline"`}, {"decision": `"cancel"`},
 	{"action": `"decline"`, "content": "null"}, {"action": `"cancel"`, "content": "null"},
 }
 
-// answers judges an answer to what the app-server asked. A no always passes. Which question it is for is not known
-// here: what is a no to one may be a yes to another.
+// answers judges an answer to a question of the app-server. A no always passes. The gate does not know which question
+// is answered, and what is a no to one may be a yes to another: so only a no to all of them counts as one.
 func (g *gate) answers(message object) error {
 	raw, given := message["result"]
 	if g.policy.Answers || !given {
@@ -208,21 +208,21 @@ func (g *gate) answers(message object) error {
 	for name, value := range result {
 		said[name] = string(value)
 	}
-	if !slices.ContainsFunc(noes, func(no map[string]string) bool { return maps.Equal(no, said) }) {
+	if !slices.ContainsFunc(declines, func(no map[string]string) bool { return maps.Equal(no, said) }) {
 		return errNoAnswers
 	}
 	message.set("result", result)
 	return nil
 }
 
-// watches reports whether an answer is waited for that tells of a session.
+// watches reports whether messages of the app-server have to be read before they pass.
 func (g *gate) watches() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.watched) > 0 || g.bounded()
+	return len(g.pending) > 0 || g.bounded()
 }
 
-// fromAgent reads what a message of the app-server tells of sessions, and returns it as it passes; nil: it does not.
+// fromAgent learns about threads from a message of the app-server, and returns what the service gets; nil: nothing.
 func (g *gate) fromAgent(data []byte) []byte {
 	var f struct {
 		ID     json.RawMessage `json:"id"`
@@ -235,31 +235,31 @@ func (g *gate) fromAgent(data []byte) []byte {
 	}
 	if json.Unmarshal(data, &f) != nil {
 		if g.bounded() {
-			return nil // nobody knows of which session it tells
+			return nil // its thread is not known
 		}
 		return data
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f.Method != "" {
-		return g.aboutLocked(f.Params, data)
+		return g.notificationLocked(f.Params, data)
 	}
-	method, watched := g.watched[string(f.ID)]
+	method, watched := g.pending[string(f.ID)]
 	switch {
 	case !watched && g.bounded():
-		return nil // nobody knows of which session it tells
+		return nil // its thread is not known
 	case !watched:
 		return data
 	}
-	delete(g.watched, string(f.ID))
+	delete(g.pending, string(f.ID))
 	if f.Error != nil {
 		return withHolder(f.ID, f.Error.Message, data)
 	}
 	switch {
 	case method == "thread/list":
 		return g.listedLocked(f.ID, f.Result, data)
-	case method == "initialize" && g.of != nil:
-		g.of.greets(f.Result)
+	case method == "initialize" && g.process != nil:
+		g.process.keepGreeting(f.Result)
 		return data
 	}
 	var r struct {
@@ -268,12 +268,12 @@ func (g *gate) fromAgent(data []byte) []byte {
 		Sandbox struct{ Type string }
 	}
 	if json.Unmarshal(f.Result, &r) != nil || r.Thread.ID == "" {
-		return data // it is refused, or of no use
+		return data // it names no thread
 	}
-	if why := g.placeLocked(r.Thread.ID, cmp.Or(r.Cwd, r.Thread.Cwd)); why != nil {
+	if why := g.locateLocked(r.Thread.ID, cmp.Or(r.Cwd, r.Thread.Cwd)); why != nil {
 		return refusal(f.ID, why)
 	}
-	if slices.Contains(tells, method) && len(g.threads) < maxThreads {
+	if slices.Contains(opensThread, method) && len(g.threads) < maxThreads {
 		var why error
 		if !g.policy.mayRun(r.Sandbox.Type) {
 			why = errLooser
@@ -283,7 +283,8 @@ func (g *gate) fromAgent(data []byte) []byte {
 	return data
 }
 
-// gated returns the service's end of a connection to an app-server through a gate. agent is nil where it rests.
+// gated returns the service's end of a connection to an app-server through a gate. agent is nil if the app-server
+// rests.
 func gated(agent net.Conn, g *gate) net.Conn {
 	near, far := net.Pipe()
 	go func() { // ends with either end
@@ -301,9 +302,9 @@ func (g *gate) between(service *websocket.Conn, conn net.Conn) {
 	var agent *websocket.Conn
 	var err error
 	if conn != nil {
-		agent, err = shake(conn)
+		agent, err = handshake(conn)
 	} else if agent, err = g.wake(service); err != nil {
-		g.of.log.Info("app-server is not woken", zap.Error(err))
+		g.process.log.Info("app-server is not woken", zap.Error(err))
 	}
 	if err != nil {
 		return
@@ -313,22 +314,21 @@ func (g *gate) between(service *websocket.Conn, conn net.Conn) {
 		_ = service.Close()
 	})
 	defer end()
-	toService := make(chan struct{}, 1) // whose token is in it writes a message to the service
-	toService <- struct{}{}
+	writing := make(chan struct{}, 1) // a semaphore: its holder writes a message to the service
 	var both sync.WaitGroup
 	both.Go(func() {
 		defer end()
-		g.toAgent(service, agent, toService)
+		g.toAgent(service, agent, writing)
 	})
 	both.Go(func() {
 		defer end()
-		g.toService(agent, service, toService)
+		g.toService(agent, service, writing)
 	})
 	both.Wait()
 }
 
-// toAgent passes on what may pass of what the service sends, and answers the rest itself.
-func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) {
+// toAgent passes on the messages of the service that may pass, and answers the other requests itself.
+func (g *gate) toAgent(service, agent *websocket.Conn, writing chan struct{}) {
 	service.SetReadLimit(servers.MaxFrame + 64<<10)
 	for {
 		kind, data, err := service.ReadMessage()
@@ -340,35 +340,35 @@ func (g *gate) toAgent(service, agent *websocket.Conn, toService chan struct{}) 
 		case errors.Is(refused, errFull):
 			return
 		case refused == nil:
-			if !g.of.uses(f.method) || pass(agent, f.passes, strings.NewReader("")) != nil {
+			if !g.process.noteUse(f.method) || writeMessage(agent, f.passes, strings.NewReader("")) != nil {
 				return
 			}
 			continue
 		case len(f.id) == 0:
-			continue // nobody waits
-		case errors.Is(refused, errNoAnswers): // the agent waits for an answer, and gets a no to whatever it asked
+			continue // a notification has no answer
+		case errors.Is(refused, errNoAnswers): // the agent waits for an answer: it gets a no to any question
 			no, _ := json.Marshal(map[string]any{"id": f.id, "result": map[string]any{
 				"decision": "decline", "action": "decline", "answers": object{}, "permissions": object{}, "scope": "turn",
 			}})
-			if pass(agent, no, strings.NewReader("")) != nil {
+			if writeMessage(agent, no, strings.NewReader("")) != nil {
 				return
 			}
 			continue
 		}
-		<-toService
-		err = pass(service, refusal(f.id, refused), strings.NewReader(""))
-		toService <- struct{}{}
+		writing <- struct{}{}
+		err = writeMessage(service, refusal(f.id, refused), strings.NewReader(""))
+		<-writing
 		if err != nil {
 			return
 		}
 	}
 }
 
-// refusedCode is that of an invalid request in JSON-RPC.
+// refusedCode is the code of JSON-RPC for an invalid request.
 const refusedCode = -32600
 
-// toService passes on what the app-server sends. Only answers that tell of a session are looked at.
-func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
+// toService passes on what the app-server sends. Messages that need not be judged are copied without being decoded.
+func (g *gate) toService(agent, service *websocket.Conn, writing chan struct{}) {
 	for {
 		kind, r, err := agent.NextReader()
 		if err != nil {
@@ -377,13 +377,13 @@ func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
 		if kind != websocket.TextMessage {
 			continue
 		}
-		data := make([]byte, headOf)
+		data := make([]byte, headBytes)
 		n, err := io.ReadFull(r, data)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 			return
 		}
-		if data = data[:n]; tellsOfWork(data) {
-			g.of.uses("")
+		if data = data[:n]; hasMethod(data) {
+			g.process.noteUse("")
 		}
 		if g.watches() {
 			rest, err := io.ReadAll(io.LimitReader(r, servers.MaxFrame))
@@ -398,12 +398,12 @@ func (g *gate) toService(agent, service *websocket.Conn, turn chan struct{}) {
 				}
 			}
 			if data = g.fromAgent(data); data == nil || more > 0 {
-				continue // one that is longer tells nothing, and may not be heard
+				continue // a message that is too long to be judged does not pass
 			}
 		}
-		<-turn
-		err = pass(service, data, r)
-		turn <- struct{}{}
+		writing <- struct{}{}
+		err = writeMessage(service, data, r)
+		<-writing
 		if err != nil {
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// passesACP are the methods of the Agent Client Protocol that may be called, with their parameters. Set once.
-var passesACP = map[string][]string{
+// methodsACP are the methods of the Agent Client Protocol that may be called, with their parameters. Set once.
+var methodsACP = map[string][]string{
 	"initialize":                {"protocolVersion", "clientCapabilities", "clientInfo"},
 	"session/new":               {"cwd", "mcpServers"},
 	"session/load":              {"sessionId", "cwd", "mcpServers"},
@@ -26,32 +26,32 @@ var passesACP = map[string][]string{
 	"_switchboard/adopt":        {"sessionId"},
 }
 
-// readsACP are those of them that a connection needs which only reads. Set once.
-var readsACP = []string{"initialize", "session/list", "session/load"}
+// readingACP are the methods that a connection may call which only reads. Set once.
+var readingACP = []string{"initialize", "session/list", "session/load"}
 
-// cautious are the modes in which an agent asks before it does anything but read, or cannot do it, and moderate those
-// in which it also changes files. Set once.
+// cautious are the modes in which an agent only reads, or asks before it does anything else. In moderate modes it also
+// changes files without asking. Set once.
 var (
 	cautious = []string{"default", "read-only", "ask", "plan"}
 	moderate = []string{"acceptEdits", "workspace-write", "autoEdit"}
 )
 
-// steersIdle is the only thing that may be said beside words for a turn that runs.
+// steersIdle is the only _meta that a message to a running turn may have.
 const steersIdle = `{"steering":{"idleBehavior":"promptRequired"}}`
 
 var errQuestion = errors.New("nothing was asked")
 
-// places are what is known of the sessions of an agent, for as long as this process lives. They are safe for concurrent
-// use.
+// places are the directories and modes of an agent's sessions, as far as this process has learnt them. They are safe
+// for concurrent use.
 type places struct {
 	mu  sync.Mutex
 	all map[string]place // Guarded by mu: by session, at most maxThreads
 }
 
-// A place is where a session is, and what it may do there.
+// A place is the directory and the mode of a session.
 type place struct {
 	cwd, mode string // "": not known
-	option    string // the setting that is its mode, where it has no modes; ""
+	option    string // id of the config option that stands for the mode, of an agent without modes; "": none is known
 }
 
 func (p *places) get(session string) place {
@@ -60,7 +60,8 @@ func (p *places) get(session string) place {
 	return p.all[session]
 }
 
-// learn changes what is known of a session. Beyond the bound nothing more is learned, and nothing may be done there.
+// learn changes what is known of a session. Beyond maxThreads sessions it learns of no other, and gates refuse work in
+// sessions that are not known.
 func (p *places) learn(session string, change func(*place)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,22 +73,22 @@ func (p *places) learn(session string, change func(*place)) {
 	p.all[session] = one
 }
 
-// acpGate stands between the service and an agent of the Agent Client Protocol, and passes what is on a short list.
+// acpGate stands between the service and an agent of the Agent Client Protocol, and passes only the listed methods.
 type acpGate struct {
-	policy  Policy
-	setting Setting
-	apart   bool    // the connection only reads
-	places  *places // of the agent
+	policy  Policy  // Set once
+	setting Setting // Set once
+	apart   bool    // Set once: the connection only reads
+	places  *places // Set once: of the agent, shared with its other connections
 
-	mu      sync.Mutex
-	watched waiting[called]    // Guarded by mu: requests whose answer tells something, by id
-	asked   map[string]options // Guarded by mu: requests of the agent that were not answered, by id
+	mu        sync.Mutex
+	pending   waiting[pendingCall] // Guarded by mu: requests of the service that are not answered, by id
+	questions map[string]options   // Guarded by mu: requests of the agent that are not answered, by id
 }
 
-// called is a request that the agent has not answered.
-type called struct{ method, session, cwd, mode string }
+// pendingCall is a request that the agent has not answered.
+type pendingCall struct{ method, session, cwd, mode string }
 
-// options are those of a request for permission; nil: it is another request.
+// options are the choices that a request for permission offers; nil: the request is another one.
 type options []option
 
 type option struct {
@@ -95,8 +96,8 @@ type option struct {
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
-// pick returns the option that counts where one was chosen; "": none does. A no always counts. A yes for good is one
-// for this time, since options of that kind also put the session in a looser mode.
+// pick returns the id of the option that stands for the chosen one; "": the choice is not allowed. Every reject option
+// is allowed, others only if yes is set. allow_always becomes allow_once, since it may also loosen the session's mode.
 func (o options) pick(chosen string, yes bool) string {
 	i := slices.IndexFunc(o, func(o option) bool { return o.ID == chosen })
 	if i >= 0 && yes && o[i].Kind == "allow_always" {
@@ -108,8 +109,8 @@ func (o options) pick(chosen string, yes bool) string {
 	return ""
 }
 
-// fromService judges a message to the agent, and returns it as it passes; nil: it does not. An error says why not; then
-// id is that of the request that is answered with it, if any.
+// fromService judges a message to the agent, and returns what the agent gets. An error says why the message does not
+// pass, and is the answer to the request id; nil: it is no request.
 func (g *acpGate) fromService(data []byte) (passes []byte, id json.RawMessage, err error) {
 	var message object
 	if json.Unmarshal(data, &message) != nil {
@@ -123,7 +124,7 @@ func (g *acpGate) fromService(data []byte) (passes []byte, id json.RawMessage, e
 	}
 	if _, calls := message["method"]; !calls {
 		err = g.answers(string(id), message)
-		id = nil // nobody waits for what becomes of an answer
+		id = nil // an answer is not answered
 	} else {
 		err = g.judge(message)
 	}
@@ -134,11 +135,11 @@ func (g *acpGate) fromService(data []byte) (passes []byte, id json.RawMessage, e
 	return passes, id, nil
 }
 
-// judge judges a request or notification of the service, and writes into it what it has read of its params.
+// judge judges a request or notification of the service, and puts its params back as they were decoded.
 func (g *acpGate) judge(message object) error {
 	method := message.text("method")
-	known, ok := passesACP[method]
-	if !ok || g.apart && !slices.Contains(readsACP, method) || message["result"] != nil || message["error"] != nil {
+	known, ok := methodsACP[method]
+	if !ok || g.apart && !slices.Contains(readingACP, method) || message["result"] != nil || message["error"] != nil {
 		return errMethod
 	}
 	var params object
@@ -150,7 +151,7 @@ func (g *acpGate) judge(message object) error {
 			return errMethod
 		}
 	}
-	c := called{method: method, session: params.text("sessionId"), cwd: params.text("cwd")}
+	c := pendingCall{method: method, session: params.text("sessionId"), cwd: params.text("cwd")}
 	for _, name := range []string{"sessionId", "cwd", "modeId", "configId"} {
 		if _, given := params[name]; given && params.text(name) == "" {
 			return errMethod
@@ -161,21 +162,21 @@ func (g *acpGate) judge(message object) error {
 	}
 	message.set("params", params)
 	g.mu.Lock()
-	err := g.watched.add(string(message["id"]), c)
+	err := g.pending.add(string(message["id"]), c)
 	g.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	if (method == "session/load" || method == "session/resume") && !g.apart {
-		g.places.learn(c.session, func(at *place) { *at = place{cwd: at.cwd} }) // its answer tells in which mode it is then
+		g.places.learn(c.session, func(at *place) { *at = place{cwd: at.cwd} }) // the answer tells the new mode
 	}
 	return nil
 }
 
-// waiting are requests whose answer is waited for, by id, with what a gate knows of each: at most maxWatched.
+// waiting are requests that are not answered, by id: at most maxWatched. V is what a gate remembers of each.
 type waiting[V any] map[string]V
 
-// add remembers a request. A message without an id is none.
+// add remembers a request. It ignores notifications, which have no id.
 func (w waiting[V]) add(id string, about V) error {
 	if id == "" || id == "null" {
 		return nil
@@ -191,11 +192,11 @@ func (w waiting[V]) add(id string, about V) error {
 }
 
 // mayCall judges the parameters of a method that may be called.
-func (g *acpGate) mayCall(c *called, params object) error {
+func (g *acpGate) mayCall(c *pendingCall, params object) error {
 	at := g.places.get(c.session)
 	switch c.method {
 	case "session/new", "session/load", "session/resume", "session/fork":
-		// Any server of MCP would start programs.
+		// An MCP server would start programs.
 		if servers := strings.Join(strings.Fields(string(params["mcpServers"])), ""); servers != "[]" {
 			return errMethod
 		}
@@ -224,13 +225,13 @@ func (g *acpGate) mayCall(c *called, params object) error {
 	return nil
 }
 
-// judgePrompt judges words for an agent, and writes into params what it has read of them.
+// judgePrompt judges the params of a message to the agent, and puts its blocks back as they were decoded.
 func judgePrompt(method string, params object) error {
 	if method == "session/prompt" {
 		if err := params.judgeTrace("_meta"); err != nil {
 			return err
 		}
-	} else if meta, given := params["_meta"]; given && string(meta) != steersIdle { // which no encoder of ours spaces
+	} else if meta, given := params["_meta"]; given && string(meta) != steersIdle { // our encoder writes no spaces
 		return errMethod
 	}
 	var prompt []object
@@ -241,7 +242,7 @@ func judgePrompt(method string, params object) error {
 		kind := block.text("type")
 		want := map[string][]string{"text": {"type", "text"}, "image": {"type", "mimeType", "data"}}[kind]
 		for name := range block {
-			if !slices.Contains(want, name) { // others name files of this machine
+			if !slices.Contains(want, name) { // other blocks and fields name files of this machine
 				return errMethod
 			}
 		}
@@ -250,7 +251,7 @@ func judgePrompt(method string, params object) error {
 	return nil
 }
 
-// mayBeIn reports why a session may not be worked with or read: it is where agents may not be, or nobody knows where.
+// mayBeIn returns why a session may be neither used nor read: its directory is not allowed, or not known. nil: it may.
 func (g *acpGate) mayBeIn(at place) error {
 	if len(g.policy.Dirs) == 0 {
 		return nil
@@ -261,7 +262,7 @@ func (g *acpGate) mayBeIn(at place) error {
 	return g.policy.mayBeIn(at.cwd)
 }
 
-// mayRun reports why no work may be done in a session that is, or will be, in a mode.
+// mayRun returns why a session may not work in a mode; nil: it may.
 func (g *acpGate) mayRun(at place, mode string) error {
 	if err := g.mayBeIn(at); err != nil {
 		return err
@@ -274,12 +275,13 @@ func (g *acpGate) mayRun(at place, mode string) error {
 	return errLooser
 }
 
-// answers judges an answer to what the agent asked, each of which is answered once. A yes becomes a no where the owner
-// allows none from elsewhere, or nothing but reading, and counts once below any ceiling.
+// answers judges an answer to a question of the agent. Each question is answered once. A yes becomes a no where the
+// owner forbids answers through the line or allows only reading. Under any other ceiling but the loosest, a yes for
+// good becomes a yes for this time.
 func (g *acpGate) answers(id string, message object) error {
 	g.mu.Lock()
-	may, known := g.asked[id]
-	delete(g.asked, id)
+	may, known := g.questions[id]
+	delete(g.questions, id)
 	g.mu.Unlock()
 	if !known {
 		return errQuestion
@@ -290,7 +292,7 @@ func (g *acpGate) answers(id string, message object) error {
 		return nil
 	}
 	var result, outcome object
-	_ = json.Unmarshal(raw, &result) // what cannot be read is no no
+	_ = json.Unmarshal(raw, &result) // an answer that cannot be read picks nothing
 	_ = json.Unmarshal(result["outcome"], &outcome)
 	picked := ""
 	if outcome.text("outcome") == "selected" {
@@ -309,7 +311,8 @@ func (g *acpGate) answers(id string, message object) error {
 	return nil
 }
 
-// fromAgent judges a message of the agent, and returns it as it passes, or what the agent is answered instead.
+// fromAgent judges a message of the agent. It returns what the service gets, or the gate's own answer to the agent, or
+// neither.
 func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 	var f struct {
 		ID     json.RawMessage `json:"id"`
@@ -334,18 +337,18 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 			Options []configOption `json:"configOptions"`
 		} `json:"update"`
 	}
-	_ = json.Unmarshal(f.Params, &p) // what is missing tells nothing
+	_ = json.Unmarshal(f.Params, &p) // missing params are zero
 	if f.Method == "_switchboard/prompted" && p.Cwd != "" {
 		g.places.learn(p.Session, func(at *place) { at.cwd = p.Cwd })
 	}
 	allowed := p.Session == "" || g.mayBeIn(g.places.get(p.Session)) == nil
 	if f.ID == nil || string(f.ID) == "null" {
-		if !g.apart { // else it is of another process
+		if !g.apart { // a session of a process apart has a mode of its own
 			g.places.learnMode(p.Session, p.Update.Mode, p.Update.Options)
 		}
 		if f.Method == "$/cancel_request" {
 			g.mu.Lock()
-			delete(g.asked, string(p.Request))
+			delete(g.questions, string(p.Request))
 			g.mu.Unlock()
 		}
 		if !allowed {
@@ -358,7 +361,7 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 	case "session/request_permission":
 		may = append(options{}, p.Options...)
 	case "elicitation/create":
-	default: // neither files nor terminals of the other side are used here
+	default: // the client offers the agent neither files nor terminals
 		answer, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": f.ID, "error": map[string]any{
 			"code": -32601, "message": "not offered",
 		}})
@@ -366,7 +369,7 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !allowed || len(g.asked) >= maxWatched {
+	if !allowed || len(g.questions) >= maxWatched {
 		result := map[string]any{"outcome": map[string]string{"outcome": "cancelled"}}
 		if may == nil {
 			result = map[string]any{"action": "cancel"}
@@ -374,18 +377,18 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 		answer, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": f.ID, "result": result})
 		return nil, answer
 	}
-	g.asked[string(f.ID)] = may
+	g.questions[string(f.ID)] = may
 	return data, nil
 }
 
-// configOption is a setting of a session, as an agent tells it.
+// configOption is a setting of a session on the wire.
 type configOption struct {
 	ID       string          `json:"id"`
 	Category string          `json:"category"`
 	Current  json.RawMessage `json:"currentValue"`
 }
 
-// learnMode takes over what an agent tells of the mode of a session that is known.
+// learnMode stores the mode of a session from what the agent sent of its modes and config options.
 func (p *places) learnMode(session, mode string, options []configOption) {
 	if mode == "" && len(options) == 0 {
 		return
@@ -397,21 +400,22 @@ func (p *places) learnMode(session, mode string, options []configOption) {
 		for _, o := range options {
 			if o.Category == "mode" && (at.option == "" || at.option == o.ID) {
 				at.option, at.mode = o.ID, ""
-				_ = json.Unmarshal(o.Current, &at.mode) // else it is not known
+				_ = json.Unmarshal(o.Current, &at.mode) // the mode is unknown if this fails
 			}
 		}
 	})
 }
 
-// response reads what an answer tells of sessions, and returns it without those that may not be seen.
+// response learns about sessions from an answer of the agent, and returns what the service gets of it; nil: nothing. A
+// list loses the sessions that may not be seen.
 func (g *acpGate) response(id string, result json.RawMessage, data []byte) []byte {
 	g.mu.Lock()
-	c, known := g.watched[id]
-	delete(g.watched, id)
+	c, known := g.pending[id]
+	delete(g.pending, id)
 	g.mu.Unlock()
 	switch {
 	case !known:
-		return nil // nobody knows of which session it tells
+		return nil // its session is not known
 	case result == nil:
 		return data
 	}
@@ -422,13 +426,13 @@ func (g *acpGate) response(id string, result json.RawMessage, data []byte) []byt
 		} `json:"modes"`
 		Options []configOption `json:"configOptions"`
 	}
-	_ = json.Unmarshal(result, &r) // what is missing tells nothing
+	_ = json.Unmarshal(result, &r) // missing fields are zero
 	switch c.method {
 	case "session/new", "session/fork":
 		g.places.learn(r.Session, func(at *place) { *at = place{cwd: c.cwd} })
 		g.places.learnMode(r.Session, r.Modes.Current, withoutModes(r.Modes.Current, r.Options))
 	case "session/load", "session/resume":
-		if g.apart { // it is open in another process
+		if g.apart { // a session of a process apart has a mode of its own
 			break
 		}
 		g.places.learn(c.session, func(at *place) { *at = place{cwd: at.cwd} })
@@ -443,7 +447,7 @@ func (g *acpGate) response(id string, result json.RawMessage, data []byte) []byt
 	return data
 }
 
-// withoutModes leaves out settings where an agent has modes.
+// withoutModes returns the config options, or none for an agent that has modes.
 func withoutModes(mode string, options []configOption) []configOption {
 	if mode != "" {
 		return nil
@@ -451,7 +455,7 @@ func withoutModes(mode string, options []configOption) []configOption {
 	return options
 }
 
-// listed is a list of sessions without those that may not be seen.
+// listed returns the answer to session/list without the sessions that may not be seen.
 func (g *acpGate) listed(id string, result json.RawMessage) []byte {
 	var r object
 	var all []json.RawMessage

@@ -5,48 +5,48 @@ import (
 	"slices"
 )
 
-// finds are the methods that may be called for a session of which nobody knows where it is: their answer tells, and is
-// held back where it may not be seen. Set once.
-var finds = []string{"thread/read", "thread/resume", "thread/fork"}
+// locatesThread are the methods that may be called for a thread whose directory is not known: the answer names it, and
+// is withheld where the directory is not allowed. Set once.
+var locatesThread = []string{"thread/read", "thread/resume", "thread/fork"}
 
-// wireThread is what tells where a session of Codex is.
+// wireThread is a Codex thread and its directory on the wire.
 type wireThread struct{ ID, Cwd string }
 
 func newGate(policy Policy) *gate {
-	return &gate{policy: policy, watched: map[string]string{}, threads: map[string]error{}, placed: map[string]error{}}
+	return &gate{policy: policy, pending: map[string]string{}, threads: map[string]error{}, places: map[string]error{}}
 }
 
-// bounded reports whether not every directory may be worked in, and read of.
+// bounded reports whether the owner allows certain directories only.
 func (g *gate) bounded() bool { return len(g.policy.Dirs) > 0 }
 
-// mayRead reports why a method may not be called for a session: it is where agents may not be, or nobody knows where.
+// mayRead returns why a method may not be called for a thread: its directory is not allowed, or not known. nil: it may.
 func (g *gate) mayRead(method, thread string) error {
 	if !g.bounded() || thread == "" {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	why, known := g.placed[thread]
-	if !known && !slices.Contains(finds, method) {
+	why, known := g.places[thread]
+	if !known && !slices.Contains(locatesThread, method) {
 		return errUnknown
 	}
 	return why
 }
 
-// placeLocked notes where a session is, and returns why it may not be read.
-func (g *gate) placeLocked(thread, cwd string) error {
+// locateLocked stores whether a thread may be read, by its directory, and returns why not; nil: it may.
+func (g *gate) locateLocked(thread, cwd string) error {
 	if !g.bounded() {
 		return nil
 	}
 	why := g.policy.mayBeIn(cwd)
-	if len(g.placed) < maxThreads || g.placed[thread] != nil {
-		g.placed[thread] = why
+	if len(g.places) < maxThreads || g.places[thread] != nil {
+		g.places[thread] = why
 	}
 	return why
 }
 
-// aboutLocked passes on what an app-server says unasked, unless it is of a session that may not be read.
-func (g *gate) aboutLocked(params json.RawMessage, data []byte) []byte {
+// notificationLocked returns a notification or request of the app-server, or nil if its thread may not be read.
+func (g *gate) notificationLocked(params json.RawMessage, data []byte) []byte {
 	if !g.bounded() {
 		return data
 	}
@@ -54,36 +54,36 @@ func (g *gate) aboutLocked(params json.RawMessage, data []byte) []byte {
 		ThreadID string
 		Thread   wireThread
 	}
-	_ = json.Unmarshal(params, &p) // without them it is of no session
+	_ = json.Unmarshal(params, &p) // without params it is about no thread
 	switch {
 	case p.Thread.ID != "":
-		if g.placeLocked(p.Thread.ID, p.Thread.Cwd) != nil {
+		if g.locateLocked(p.Thread.ID, p.Thread.Cwd) != nil {
 			return nil
 		}
 	case p.ThreadID != "":
-		if why, known := g.placed[p.ThreadID]; !known || why != nil {
+		if why, known := g.places[p.ThreadID]; !known || why != nil {
 			return nil
 		}
 	}
 	return data
 }
 
-// listedLocked is a list of sessions without those that may not be seen.
+// listedLocked returns the answer to thread/list without the threads that may not be read.
 func (g *gate) listedLocked(id, result json.RawMessage, data []byte) []byte {
 	var r object
 	var all []json.RawMessage
 	if json.Unmarshal(result, &r) != nil || json.Unmarshal(r["data"], &all) != nil {
-		return data // it is refused
+		return data // it is no list
 	}
 	seen := []json.RawMessage{}
 	for _, one := range all {
 		var t wireThread
 		_ = json.Unmarshal(one, &t)
-		if g.placeLocked(t.ID, t.Cwd) == nil {
+		if g.locateLocked(t.ID, t.Cwd) == nil {
 			seen = append(seen, one)
 		}
 	}
 	r.set("data", seen)
-	data, _ = json.Marshal(map[string]any{"id": id, "result": r}) // it can be
+	data, _ = json.Marshal(map[string]any{"id": id, "result": r}) // what was decoded can be encoded
 	return data
 }

@@ -40,7 +40,7 @@ func TestGateReads(t *testing.T) {
 		if got := string(g.fromAgent([]byte(answer))); strings.Contains(got, "secret") || !strings.Contains(got, errElsewhere.Error()) {
 			t.Errorf("%s was answered %s", method, got)
 		}
-		delete(g.placed, "another")
+		delete(g.places, "another")
 	}
 	if got := g.fromAgent([]byte(`{"method":"account/updated","params":{}}`)); got == nil {
 		t.Error("what is of no session is not heard")

@@ -43,7 +43,7 @@ func TestGateKnowsTheClient(t *testing.T) {
 		t.Fatalf("the client calls %q", calls)
 	}
 	for _, call := range calls {
-		if _, passes := passes[call[1]]; !passes {
+		if _, passes := methods[call[1]]; !passes {
 			t.Errorf("%s does not pass", call[1])
 		}
 	}

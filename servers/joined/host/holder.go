@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// heldBy matches Codex's words for a session that another process has open.
+// heldBy matches Codex's error for a thread that another process has open.
 var heldBy = regexp.MustCompile(`thread ([0-9a-f-]{36}) already has an active writer`)
 
-// withHolder adds to the answer that a session is open elsewhere what has it open, where that is known.
+// withHolder adds to the error that a thread is open elsewhere which program has it open, where that is known.
 func withHolder(id json.RawMessage, why string, data []byte) []byte {
 	found := heldBy.FindStringSubmatch(why)
 	if found == nil {
@@ -26,7 +26,7 @@ func withHolder(id json.RawMessage, why string, data []byte) []byte {
 	if pid == 0 {
 		return data
 	}
-	program := programOf(pid, processes)
+	program := programOf(pid, lookUp)
 	told, err := json.Marshal(map[string]any{"id": id, "error": map[string]any{
 		"code": refusedCode, "message": fmt.Sprintf("%s: %s, process %d", found[0], cmp.Or(program, "a program"), pid),
 		"data": map[string]string{"holder": program},
@@ -37,7 +37,7 @@ func withHolder(id json.RawMessage, why string, data []byte) []byte {
 	return told
 }
 
-// holder returns the process that has a lock on a file; 0: none, or nobody knows.
+// holder returns the number of the process that has a lock on a file; 0: none has, or it cannot be found out.
 func holder(path string) int {
 	about, err := os.Stat(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func holder(path string) int {
 	}
 	text, err := os.ReadFile("/proc/locks")
 	if err != nil { // another system than Linux
-		text, _ = exec.Command("lsof", "-t", path).Output() // without it nobody knows
+		text, _ = exec.Command("lsof", "-t", path).Output() // without lsof the holder stays unknown
 		first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 		pid, _ := strconv.Atoi(first)
 		return pid
@@ -54,7 +54,7 @@ func holder(path string) int {
 	if !ok {
 		return 0
 	}
-	// A line is such as "3: FLOCK  ADVISORY  WRITE 5903 fe:00:11436817 0 EOF"; one that waits has an arrow more.
+	// A lock is a line like "3: FLOCK  ADVISORY  WRITE 5903 fe:00:11436817 0 EOF". A waiting process has one word more.
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
 		if len(words) == 8 && words[3] == "WRITE" && strings.HasSuffix(words[5], ":"+strconv.FormatUint(is.Ino, 10)) {
@@ -65,7 +65,7 @@ func holder(path string) int {
 	return 0
 }
 
-// programs are programs in which people work, by the beginning of what their processes are called. Set once.
+// programs are editors and terminals, by the prefix of their processes' names. Set once.
 var programs = []struct{ process, name string }{
 	{"code-insiders", "VS Code"}, {"code", "VS Code"}, {"codium", "VSCodium"}, {"cursor", "Cursor"}, {"windsurf", "Windsurf"},
 	{"zed", "Zed"}, {"idea", "IntelliJ"}, {"pycharm", "PyCharm"}, {"goland", "GoLand"}, {"webstorm", "WebStorm"},
@@ -74,19 +74,19 @@ var programs = []struct{ process, name string }{
 	{"konsole", "Konsole"}, {"terminal", "Terminal"}, {"sshd", "SSH"},
 }
 
-// maxParents bounds how far up a process is followed.
+// maxParents bounds how many ancestors of a process are looked at.
 const maxParents = 16
 
-// A ran is a process as ps tells it.
-type ran struct {
+// A psEntry is a process as ps prints it.
+type psEntry struct {
 	parent  int
 	tty     string // "?" or "??": none
 	program string // its name, without its directory
 }
 
-// programOf returns what people call the program that a process belongs to; "": it is none that is known, and at no
-// terminal.
-func programOf(pid int, look func(pid int) (ran, bool)) string {
+// programOf returns the name of the program that started a process: an editor or terminal of the list, or "Terminal"
+// for a process that has one. "": none of these.
+func programOf(pid int, look func(pid int) (psEntry, bool)) string {
 	terminal := ""
 	for range maxParents {
 		p, ok := look(pid)
@@ -106,13 +106,13 @@ func programOf(pid int, look func(pid int) (ran, bool)) string {
 	return terminal
 }
 
-// processes looks a process up.
-func processes(pid int) (ran, bool) {
+// lookUp returns a process by its number; false: there is none, or ps fails.
+func lookUp(pid int) (psEntry, bool) {
 	text, err := exec.Command("ps", "-o", "ppid=,tty=,comm=", "-p", strconv.Itoa(pid)).Output()
 	words := strings.Fields(string(text))
 	if err != nil || len(words) < 3 {
-		return ran{}, false
+		return psEntry{}, false
 	}
 	parent, err := strconv.Atoi(words[0])
-	return ran{parent, words[1], filepath.Base(strings.Join(words[2:], " "))}, err == nil
+	return psEntry{parent, words[1], filepath.Base(strings.Join(words[2:], " "))}, err == nil
 }

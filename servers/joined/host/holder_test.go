@@ -45,12 +45,12 @@ func TestHolder(t *testing.T) {
 // TestProgramOf: a process is what people call the editor or terminal that it runs in.
 func TestProgramOf(t *testing.T) {
 	t.Parallel()
-	all := map[int]ran{
+	all := map[int]psEntry{
 		1: {0, "?", "systemd"}, 10: {1, "?", "code"}, 11: {10, "?", "node"}, 12: {11, "?", "codex"},
 		20: {1, "?", "gnome-terminal-server"}, 21: {20, "pts/3", "bash"}, 22: {21, "pts/3", "codex"},
 		30: {1, "tty1", "bash"}, 31: {30, "tty1", "codex"}, 40: {1, "?", "codex"}, 50: {50, "?", "loop"},
 	}
-	look := func(pid int) (ran, bool) { r, ok := all[pid]; return r, ok }
+	look := func(pid int) (psEntry, bool) { r, ok := all[pid]; return r, ok }
 	for pid, want := range map[int]string{12: "VS Code", 22: "Terminal", 31: "Terminal", 40: "", 50: "", 99: ""} {
 		if got := programOf(pid, look); got != want {
 			t.Errorf("process %d is %q, want %q", pid, got, want)

@@ -31,8 +31,8 @@ const (
 
 // Times of a line.
 const (
-	holdsAfter = 10 * time.Second // a line that is lost earlier counts like one that was not opened
-	tellEvery  = 30 * time.Second // how often the machine looks whether there is something to tell
+	holdsAfter = 10 * time.Second // a line that is lost earlier counts as a failed try
+	tellEvery  = 30 * time.Second // how often the machine looks for changes that the service has to know
 )
 
 var redials = handoff.Backoff{First: 250 * time.Millisecond, Longest: 30 * time.Second}
@@ -40,20 +40,20 @@ var redials = handoff.Backoff{First: 250 * time.Millisecond, Longest: 30 * time.
 // A Place is the service that a machine joined.
 type Place struct {
 	URL     string            `json:"url"`
-	Service ed25519.PublicKey `json:"service"` // the key that it proved
-	Name    string            `json:"name"`    // what the machine is called there
+	Service ed25519.PublicKey `json:"service"` // the service's key, which it has proved
+	Name    string            `json:"name"`    // of the machine, as the service calls it
 }
 
-// Config is what a machine is run with.
+// Config is what [Open] and [Pipe] need.
 type Config struct {
-	Dir     string // where it keeps what is its own: mode 0700
+	Dir     string // of the machine's state: mode 0700
 	Policy  Policy
 	Version string       // of this program
-	Told    func(string) // what is said to whoever looks on, in a line; never nil
+	Told    func(string) // takes a line about the connection for the person at the terminal; never nil for [Open]
 	Log     *zap.Logger
 }
 
-// A Host is a machine that joined, or is about to. One process has a directory at a time.
+// A Host is a machine that joined, or is about to. Only one Host at a time has a directory open.
 type Host struct {
 	cfg    Config
 	key    ed25519.PrivateKey
@@ -61,7 +61,7 @@ type Host struct {
 	agents *agents
 }
 
-// Open takes the directory of a machine.
+// Open locks the directory of a machine and reads its key. It fails if another Host has the directory.
 func Open(cfg Config) (*Host, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
@@ -82,10 +82,10 @@ func Open(cfg Config) (*Host, error) {
 	return &Host{cfg: cfg, key: key, lock: lock, agents: newAgents(cfg)}, nil
 }
 
-// Close gives the directory back. Agents go on.
+// Close unlocks the directory. Agents go on.
 func (h *Host) Close() error { return release(h.lock) }
 
-// ReadPlace returns the service that the machine of a directory joined; false: it joined none.
+// ReadPlace returns the service that the machine joined whose state is in dir; false: it joined none.
 func ReadPlace(dir string) (Place, bool, error) {
 	var p Place
 	text, err := os.ReadFile(filepath.Join(dir, placeFile))
@@ -101,8 +101,8 @@ func ReadPlace(dir string) (Place, bool, error) {
 	return p, true, nil
 }
 
-// keep writes a value in JSON to a file, whole or not at all.
-func keep(dir, name string, value any) error {
+// writeJSON writes a value in JSON to a file, whole or not at all.
+func writeJSON(dir, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -110,26 +110,26 @@ func keep(dir, name string, value any) error {
 	return joined.WriteWhole(filepath.Join(dir, name), text)
 }
 
-// Join joins the service that an invitation is from.
+// Join joins the service at url with an invitation.
 func (h *Host) Join(ctx context.Context, url string, invitation joined.Invitation) (Place, error) {
 	door, err := joined.Visit{URL: url, Key: h.key, Invitation: &invitation, About: h.agents.about(ctx)}.Open(ctx)
 	if err != nil {
 		return Place{}, err
 	}
 	p := Place{URL: url, Service: door.Service, Name: door.Name}
-	return p, errors.Join(keep(h.cfg.Dir, placeFile, p), door.Close())
+	return p, errors.Join(writeJSON(h.cfg.Dir, placeFile, p), door.Close())
 }
 
-// Leave has the service forget the machine, ends its agents, and forgets the service and the key. An error from the
-// service is returned when that is done.
+// Leave has the service forget the machine, ends the machine's agents, and deletes the place and the key. If the
+// service fails, the rest is done all the same, and Leave returns the service's error.
 func (h *Host) Leave(ctx context.Context, p Place) error {
 	visit := joined.Visit{URL: p.URL, Key: h.key, Service: p.Service, Leave: true}
-	door, told := visit.Open(ctx)
-	if told == nil {
-		_ = door.Close() // it is over either way
+	door, failed := visit.Open(ctx)
+	if failed == nil {
+		_ = door.Close() // the service has forgotten the machine either way
 	}
-	if errors.Is(told, joined.RefusedKey) {
-		told = nil // it was forgotten before
+	if errors.Is(failed, joined.RefusedKey) {
+		failed = nil // the service had forgotten the machine before
 	}
 	h.agents.end()
 	for _, name := range []string{placeFile, keyFile} {
@@ -137,7 +137,7 @@ func (h *Host) Leave(ctx context.Context, p Place) error {
 			return err
 		}
 	}
-	return told
+	return failed
 }
 
 // Run keeps the line until ctx ends, or the service refuses the machine for good: then the error is a
@@ -147,10 +147,10 @@ func (h *Host) Run(ctx context.Context, p Place) error {
 	defer work.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	moved := make(chan struct{}, 1) // capacity 1: full means that it is known
+	moved := make(chan struct{}, 1) // has a token when the network moved
 	work.Go(func() { watchNetwork(ctx, moved) })
 	work.Go(func() { h.agents.run(ctx) })
-	said := "" // the last reason that was told: not each try is worth a line
+	said := "" // the last reason that was told: the same reason is not told again
 	for failures := 0; ctx.Err() == nil; failures++ {
 		door, err := joined.Visit{
 			URL: p.URL, Key: h.key, Service: p.Service, Name: p.Name, About: h.agents.about(ctx),
@@ -158,7 +158,7 @@ func (h *Host) Run(ctx context.Context, p Place) error {
 		if err == nil {
 			if p.Name != door.Name {
 				p.Name = door.Name
-				if err := keep(h.cfg.Dir, placeFile, p); err != nil {
+				if err := writeJSON(h.cfg.Dir, placeFile, p); err != nil {
 					h.cfg.Log.Warn("name not kept", zap.Error(err))
 				}
 			}
@@ -197,7 +197,7 @@ func pause(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	}
 }
 
-// serve serves a line until it is lost, and tells what changes meanwhile.
+// serve serves a line until it is lost, and meanwhile tells the service what changes on the machine.
 func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var telling sync.WaitGroup
@@ -210,7 +210,7 @@ func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct
 		for {
 			if about := h.agents.about(ctx); !reflect.DeepEqual(about, told) && ctx.Err() == nil {
 				if err := door.Tell(about); err != nil {
-					_ = door.Close() // a line that does not take it is lost
+					_ = door.Close() // the line is lost
 					return
 				}
 				told = about

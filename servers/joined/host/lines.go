@@ -10,7 +10,7 @@ import (
 	"switchboard/servers/transport"
 )
 
-// gatedLines returns the service's end of a connection to an agent that speaks in lines, through a gate.
+// gatedLines returns the service's end of a connection through a gate to an agent whose messages are lines.
 func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 	near, far := net.Pipe()
 	service := transport.NewLines(far, far)
@@ -18,13 +18,13 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 		_ = far.Close() // both are gone either way
 		_ = agent.Close()
 	})
-	toAgent, toService := make(chan struct{}, 1), make(chan struct{}, 1) // whose token is in it may write there
-	write := func(turn chan struct{}, to interface{ Write([]byte) error }, line []byte) error {
+	toAgent, toService := make(chan struct{}, 1), make(chan struct{}, 1) // semaphores: the holder writes there
+	write := func(writing chan struct{}, to interface{ Write([]byte) error }, line []byte) error {
 		if line == nil {
 			return nil
 		}
-		turn <- struct{}{}
-		defer func() { <-turn }()
+		writing <- struct{}{}
+		defer func() { <-writing }()
 		return to.Write(line)
 	}
 	go func() { // ends with either end
@@ -32,7 +32,7 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 		for {
 			line, err := service.Read()
 			if _, long := errors.AsType[*servers.LongFrame](err); long {
-				continue // no request is so long
+				continue // a request of that size is never sent
 			}
 			if err != nil {
 				return
@@ -59,7 +59,7 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 				if id == nil {
 					continue
 				}
-				g.response(string(id), nil, nil) // it is answered
+				g.response(string(id), nil, nil) // the request is no longer pending
 				if write(toService, service, refusal(id, long.Cause)) != nil {
 					return
 				}
@@ -77,9 +77,9 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 	return near
 }
 
-// refusal is the answer to a request that does not pass.
+// refusal returns the answer to a request that does not pass.
 func refusal(id json.RawMessage, why error) []byte {
-	line, _ := json.Marshal(map[string]any{ // it can be
+	line, _ := json.Marshal(map[string]any{ // an id that was decoded can be encoded
 		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": refusedCode, "message": why.Error()},
 	})
 	return line

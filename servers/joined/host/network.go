@@ -11,11 +11,11 @@ import (
 // networkEvery is how often the addresses of this machine are looked at.
 const networkEvery = 2 * time.Second
 
-// asleepFor is by how much the clock on the wall must run ahead for the machine to have slept.
+// asleepFor is how far the wall clock must run ahead of the monotonic clock for the machine to have slept.
 const asleepFor = 10 * time.Second
 
-// watchNetwork says that the machine has other addresses than before, or that it slept: then a line may be dead without
-// a sign, or can be opened again. It never waits for whoever hears it.
+// watchNetwork puts a token into moved when the machine's addresses changed, and when the machine slept: then a line
+// may be dead without a sign, or can be opened again. It never blocks on moved.
 func watchNetwork(ctx context.Context, moved chan<- struct{}) {
 	tick := time.NewTicker(networkEvery)
 	defer tick.Stop()
@@ -32,14 +32,14 @@ func watchNetwork(ctx context.Context, moved chan<- struct{}) {
 			last = is
 			select {
 			case moved <- struct{}{}:
-			default: // it is known
+			default: // a token is there already
 			}
 		}
 		at = now
 	}
 }
 
-// addresses are those of this machine, in one text.
+// addresses returns the addresses of this machine in one string.
 func addresses() string {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -5,32 +5,32 @@ import (
 	"regexp"
 )
 
-// An object is a JSON object by the exact names of its fields. Go's decoder also fills a field of a struct from one in
-// other letters, which an app-server ignores: it would be judged by what does not count.
+// An object is a JSON object by the exact names of its fields. Decoded into a struct, "CWD" would fill the field of
+// "cwd" too; an app-server ignores it, and the gate would judge a value that does not count.
 type object map[string]json.RawMessage
 
-// text returns a field that is a text; "" also where it is something else.
+// text returns a field that is a string; "": it is missing or something else.
 func (o object) text(name string) (text string) {
-	_ = json.Unmarshal(o[name], &text) // what is no text is none that may pass
+	_ = json.Unmarshal(o[name], &text) // "" if it fails
 	return text
 }
 
-// judgeTrace judges a field that tells the span that a request belongs below, if it is there. It may hold nothing else.
+// judgeTrace judges a field with the parent span of a request, if it is there. The field may hold nothing else.
 func (o object) judgeTrace(name string) error {
 	value, traced := o[name]
 	if !traced {
 		return nil
 	}
-	var told object
-	if json.Unmarshal(value, &told) != nil || len(told) != 1 || !traceparent.MatchString(told.text("traceparent")) {
+	var trace object
+	if json.Unmarshal(value, &trace) != nil || len(trace) != 1 || !traceparent.MatchString(trace.text("traceparent")) {
 		return errMethod
 	}
-	o.set(name, told)
+	o.set(name, trace)
 	return nil
 }
 
-// traceparent matches a span of W3C trace context.
+// traceparent matches a traceparent of W3C Trace Context.
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// set puts a value, which can be encoded, into a field.
+// set encodes a value into a field. The value must be one that can be encoded.
 func (o object) set(name string, value any) { o[name], _ = json.Marshal(value) }

@@ -13,23 +13,23 @@ import (
 	"switchboard/servers/joined"
 )
 
-// A Wanted is the agent that who comes by ssh asks for.
+// A Wanted names the agent that a client by ssh asks for: by its name or by its command.
 type Wanted struct {
-	Agent   string   // its name; ""
-	Command []string // where it has none: an agent of kind acp that is started so
-	Apart   bool     // it only reads, beside the connection that works
+	Agent   string   // "": Command says which
+	Command []string // starts an agent of kind acp
+	Apart   bool     // the connection only reads, beside the one that works
 }
 
-// Pipe connects an agent of this machine with in and out until either ends: for who comes by ssh. ready is called once
-// the agent is there. What the machine's owner allows holds as for a line, and the agent goes on when this ends. Other
-// processes of ours may use the same directory meanwhile.
+// Pipe connects a client by ssh, at in and out, with an agent of this machine until either ends. It calls ready once
+// the agent is connected. The policy holds as for a line, and the agent goes on when Pipe returns. Other processes of
+// ours may use the same directory meanwhile.
 func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out io.Writer, ready func() error) error {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return err
 	}
 	all := newAgents(cfg)
 	if wanted.Agent == "" {
-		s, err := cfg.Policy.started(wanted.Command)
+		s, err := cfg.Policy.acpAgent(wanted.Command)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 		return err
 	}
 	end := sync.OnceFunc(func() {
-		_ = conn.Close() // both are gone either way
+		_ = conn.Close()
 		_ = in.Close()
 	})
 	defer end()
@@ -55,7 +55,7 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		defer end()
-		_, _ = io.Copy(conn, in) // the end of either is the end of both
+		_, _ = io.Copy(conn, in) // an error ends both directions, like the end of in
 	})
 	_, _ = io.Copy(out, conn)
 	end()
@@ -63,14 +63,13 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 	return nil
 }
 
-// The ends of names of files that processes of ours lock, after the name of an agent: shared by who is connected to it
-// and alone by who ends it unused; alone by who starts it.
+// Suffixes of the files that processes of ours lock, after the name of an agent.
 const (
-	useFile   = ".use"
-	startFile = ".start"
+	useFile   = ".use"   // shared by each connection to the agent; exclusive while an unused agent is ended
+	startFile = ".start" // exclusive while the agent is started
 )
 
-// lock locks a file of the agent in a way of flock, until its release.
+// lock locks a file of the agent until its release. how is an operation of flock.
 func (p *process) lock(name string, how int) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(p.dir, p.setting.Name+name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -82,8 +81,8 @@ func (p *process) lock(name string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// release gives a lock back. Closing its file is not enough: a child process has every file of ours between its fork
-// and its exec, and the lock with them.
+// release releases a lock and closes its file. Closing alone is not enough: between its fork and its exec, a child
+// process has all open files of ours, and holds the lock through them.
 func release(lock *os.File) error {
 	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Policy is what the owner of a machine allows. Whoever is at the other end of the line cannot loosen it.
+// A Policy is what the owner of a machine allows. The other end of the line cannot loosen it.
 type Policy struct {
-	Agents  []Setting // that may be used; nil: those that are installed
-	Dirs    []string  // in which agents may be worked with, absolute; none: all
+	Agents  []Setting // the agents that may be used; nil: those that are installed
+	Dirs    []string  // the directories in which agents may work, absolute; none: all
 	Ceiling string    // the loosest sandbox: read-only, workspace-write or danger-full-access; "": any
-	Answers bool      // what agents ask may be answered from elsewhere
-	// AnyAgent lets who comes by ssh name the command of any agent of kind acp. Only where the owner has written down
-	// nothing at all: a program of their choice keeps to no bound.
+	Answers bool      // questions of agents may be answered through the line
+	// AnyAgent lets a client by ssh name the command of any agent of kind acp. It is set only where the owner has
+	// written no policy at all, since an arbitrary program keeps to no bound.
 	AnyAgent bool
 }
 
@@ -23,18 +23,18 @@ type Setting struct {
 	Name    string
 	Kind    string   // codex or acp
 	Command []string // nil: the usual one of that name
-	Env     []string // what it gets beside the usual: NAME passes a variable on, NAME=value sets one
-	Mode    string   // of kind acp: the mode that its sessions are in, whatever the ceiling; "": one that asks
+	Env     []string // variables beside the usual: NAME passes a variable on, NAME=value sets one
+	Mode    string   // of kind acp: the mode of its sessions, whatever the ceiling; "": one that asks
 }
 
 // Ceilings are the words for sandboxes, from strict to loose. Set once.
 var Ceilings = []string{"read-only", "workspace-write", "danger-full-access"}
 
-// onWire are the words of Codex's answers for them. Set once.
+// onWire are the names of the ceilings in answers of Codex. Set once.
 var onWire = []string{"readOnly", "workspaceWrite", "dangerFullAccess"}
 
-// mayRun reports whether a sandbox is none that is looser than the ceiling, in the words of either list. One that is in
-// neither counts as the loosest.
+// mayRun reports whether a sandbox, named as in Ceilings or onWire, is at most as loose as the ceiling. A sandbox of
+// another name counts as the loosest.
 func (p Policy) mayRun(sandbox string) bool {
 	if p.Ceiling == "" {
 		return true
@@ -46,8 +46,8 @@ func (p Policy) mayRun(sandbox string) bool {
 
 var errElsewhere = errors.New("the owner of this machine allows other directories only")
 
-// mayBeIn reports why agents may not be worked with in a directory. Links are followed, so that none leads out. What
-// stands before ".." may be a link, and then agents that leave both out go elsewhere than the system.
+// mayBeIn returns why agents may not work in a directory; nil: they may. It follows symbolic links, so that none leads
+// out. It refuses "..": after a link, the system and an agent that cleans the path would find different directories.
 func (p Policy) mayBeIn(dir string) error {
 	if len(p.Dirs) == 0 {
 		return nil

@@ -27,54 +27,54 @@ import (
 const (
 	startWithin = 10 * time.Second // from its start to its socket
 	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a keeper gives its agent ten
-	unusedFor   = 24 * time.Hour
-	livedFor    = time.Minute // one that ends sooner is started again later and later
+	unusedFor   = 24 * time.Hour   // after which an app-server is ended
+	livedFor    = time.Minute      // an agent that ends sooner has failed
 )
 
-// restarts says how long an agent that ends again and again is left alone.
+// restarts are the pauses before an agent that fails again and again is started again.
 var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
 
-// maxLog bounds what an agent has written to its log when it is started, in bytes; a longer one is begun anew.
+// maxLog is the size in bytes above which an agent's log is emptied when the agent starts.
 const maxLog = 4 << 20
 
-// A process is an agent that runs here, or may. It has a session of its own and is found by its socket, so that it
-// outlives this process.
+// A process is an agent of this machine. The agent has a session of its own and is found by its socket, so that it
+// outlives this process. It need not run.
 type process struct {
-	setting Setting       // Set once
-	socket  string        // Set once
-	dir     string        // Set once: where its log and what is known of it are
-	begins  string        // Set once: the directory that it is started in; "": the user's home
-	log     *zap.Logger   // Set once
-	turn    chan struct{} // capacity 1; who has put a token in may start or end it
+	setting   Setting       // Set once
+	socket    string        // Set once
+	dir       string        // Set once: of its log, its locks and its processRecord
+	workDir   string        // Set once: the directory that it is started in; "": the user's home
+	log       *zap.Logger   // Set once
+	lifecycle chan struct{} // a semaphore of 1: its holder may start or end the agent
 
 	mu       sync.Mutex
-	open     map[*used]bool  // Guarded by mu: connections to it
-	used     time.Time       // Guarded by mu: when it was used last
-	greeting json.RawMessage // Guarded by mu: what an app-server answered to initialize last; nil: its use is not told
-	ending   bool            // Guarded by mu: it is being ended, since nobody used it
-	rests    bool            // Guarded by mu: it was, and nobody needed it since
-	told     int             // Guarded by mu: the number of the process that we ended last
-	failures int             // Guarded by mu: starts in a row that did not last
-	failed   time.Time       // Guarded by mu: when the last of them was noticed
+	open     map[*usedConn]bool // Guarded by mu: connections to it
+	lastUsed time.Time          // Guarded by mu
+	greeting json.RawMessage    // Guarded by mu: an app-server's last answer to initialize; nil: it has none yet
+	ending   bool               // Guarded by mu: it is being ended, since nobody used it
+	rests    bool               // Guarded by mu: it was ended unused, and nobody has needed it since
+	endedPID int                // Guarded by mu: the number of the process that we ended last
+	failures int                // Guarded by mu: starts in a row after which it did not last
+	failed   time.Time          // Guarded by mu: the last failure
 }
 
-// processFile ends the name of a file that has what is kept of a process, after the agent's name.
+// processFile is the suffix, after the agent's name, of the file with its processRecord.
 const processFile = ".process.json"
 
-// A found is what is kept of a process, to end it in another life of ours.
-type found struct {
+// A processRecord identifies the process of an agent, so that a later process of ours can end it.
+type processRecord struct {
 	PID   int    `json:"pid"`
 	Kind  string `json:"kind"`  // of the agent
-	Began string `json:"began"` // when it was started, as the system tells: another process may get its number
+	Began string `json:"began"` // its start, as ps prints it: another process may get the same number
 }
 
-// readFound reads what is kept of the process of an agent; nothing where that cannot be read.
-func readFound(dir, agent string) (f found) {
+// readRecord reads the record of an agent's process; the record is zero where it cannot be read.
+func readRecord(dir, agent string) (r processRecord) {
 	text, err := os.ReadFile(filepath.Join(dir, agent+processFile))
-	if err != nil || json.Unmarshal(text, &f) != nil {
-		return found{}
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return processRecord{}
 	}
-	return f
+	return r
 }
 
 // dial opens a connection to the agent, and starts it if it does not run.
@@ -85,7 +85,7 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	usually := p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command)
 	if daemon := daemonSocket(); daemon != "" && usually {
 		if conn, err := connect(ctx, daemon); err == nil {
-			return conn, nil // its sessions may be open in other programs of the user's through it
+			return conn, nil // other programs of the user share their sessions through the daemon
 		}
 	}
 	conn, err := connect(ctx, p.socket)
@@ -95,10 +95,10 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 		}
 	}
 	lock, err := p.lock(useFile, syscall.LOCK_SH|syscall.LOCK_NB)
-	if err != nil { // another process ends it just now
+	if err != nil { // another process of ours is ending it
 		return nil, errors.Join(err, conn.Close())
 	}
-	u := &used{Conn: conn, of: p, lock: lock}
+	u := &usedConn{Conn: conn, process: p, lock: lock}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open[u] = true
@@ -109,37 +109,37 @@ func connect(ctx context.Context, socket string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", socket)
 }
 
-// used is a connection that counts as use of a process until it is closed.
-type used struct {
+// usedConn is a connection that counts as use of a process until it is closed.
+type usedConn struct {
 	net.Conn
-	of   *process
-	lock *os.File // tells other processes of ours that it is used
-	once sync.Once
+	process *process
+	lock    *os.File // on useFile: keeps other processes of ours from ending the agent
+	once    sync.Once
 }
 
 // Close implements [net.Conn].
-func (u *used) Close() error {
+func (u *usedConn) Close() error {
 	u.once.Do(func() {
-		u.of.mu.Lock()
-		defer u.of.mu.Unlock()
-		delete(u.of.open, u)
-		if u.of.greeting == nil { // else who uses it tells
-			u.of.used = time.Now()
+		u.process.mu.Lock()
+		defer u.process.mu.Unlock()
+		delete(u.process.open, u)
+		if u.process.greeting == nil { // else noteUse has noted each use
+			u.process.lastUsed = time.Now()
 		}
 		_ = release(u.lock)
 	})
 	return u.Conn.Close()
 }
 
-// start starts the agent unless somebody else just did, and returns a connection to it.
+// start starts the agent, unless another process of ours has just started it, and returns a connection to it.
 func (p *process) start(ctx context.Context) (net.Conn, error) {
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case p.lifecycle <- struct{}{}:
+		defer func() { <-p.lifecycle }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	// Another process of ours may be about to; it takes at most startWithin.
+	// Another process of ours may be starting it, and holds the lock for at most startWithin.
 	starting, err := p.lock(startFile, syscall.LOCK_EX)
 	if err != nil {
 		return nil, err
@@ -167,12 +167,12 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// ended is the fault of an agent that does not come up.
+// ended returns the error for an agent that does not come up.
 func ended(how string) error {
 	return &handoff.Error{Code: handoff.CodeUnreachable, Detail: how, Reason: handoff.ReasonAgentEnded}
 }
 
-// fails counts a start that came to nothing.
+// fails counts a failure of the agent, and returns err.
 func (p *process) fails(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,12 +181,12 @@ func (p *process) fails(err error) error {
 	return err
 }
 
-// launch starts the program.
+// launch starts the agent's program. exited gets how it ended.
 func (p *process) launch() (exited <-chan error, err error) {
-	if err := os.Remove(p.socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that is gone
+	if err := os.Remove(p.socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier process
 		return nil, err
 	}
-	if home := codexHome(); home != "" && p.setting.Kind == kindCodex { // it starts only where that is there
+	if home := codexHome(); home != "" && p.setting.Kind == kindCodex { // Codex needs it and does not make it
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			return nil, err
 		}
@@ -195,26 +195,27 @@ func (p *process) launch() (exited <-chan error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = out.Close() }() // the child has its own
+	defer func() { _ = out.Close() }() // the child has its own copy
 	command, err := p.command()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = servers.ChildEnv(os.Environ(), p.setting.Env, append(passedACP, "CODEX_*")...)
+	cmd.Env = servers.ChildEnv(os.Environ(), p.setting.Env, append(envACP, "CODEX_*")...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // nothing that ends us ends it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our session do not reach it
 	cmd.Dir = p.where()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	err = keep(p.dir, p.setting.Name+processFile, found{cmd.Process.Pid, p.setting.Kind, beganAt(cmd.Process.Pid)})
+	record := processRecord{cmd.Process.Pid, p.setting.Kind, beganAt(cmd.Process.Pid)}
+	err = writeJSON(p.dir, p.setting.Name+processFile, record)
 	ended := make(chan error, 1)
 	go func() { // ends with the child, which may outlive us
 		err := cmd.Wait()
 		p.mu.Lock()
-		ours := p.told == cmd.Process.Pid
+		ours := p.endedPID == cmd.Process.Pid
 		p.mu.Unlock()
 		if time.Since(began) < livedFor && !ours {
 			_ = p.fails(err)
@@ -228,7 +229,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 	return ended, err
 }
 
-// command is how the agent is started so that it listens on its socket: by itself, or a keeper of it does.
+// command returns the command that makes the agent listen on its socket: its own, or that of a keeper around it.
 func (p *process) command() ([]string, error) {
 	if p.setting.Kind != kindACP {
 		return append(slices.Clone(p.setting.Command), "--listen", "unix://"+p.socket), nil
@@ -237,12 +238,12 @@ func (p *process) command() ([]string, error) {
 	return keeper.Command(own, p.socket, p.setting.Command), err
 }
 
-// where is the directory that the agent is started in; "" is ours.
+// where returns the directory that the agent is started in; "" is ours.
 func (p *process) where() string {
-	if p.begins != "" {
-		return p.begins
+	if p.workDir != "" {
+		return p.workDir
 	}
-	home, _ := os.UserHomeDir() // which then is as good as any
+	home, _ := os.UserHomeDir() // "" if it is not known
 	return home
 }
 
@@ -268,7 +269,7 @@ func (p *process) await(ctx context.Context, exited <-chan error) (net.Conn, err
 
 func (p *process) logPath() string { return filepath.Join(p.dir, p.setting.Name+".log") }
 
-// openLog opens the log of the agent, which is begun anew when it is long.
+// openLog opens the log of the agent, and empties it if it is longer than maxLog.
 func (p *process) openLog() (*os.File, error) {
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	if about, err := os.Stat(p.logPath()); err == nil && about.Size() > maxLog {
@@ -277,16 +278,16 @@ func (p *process) openLog() (*os.File, error) {
 	return os.OpenFile(p.logPath(), flags, 0o600)
 }
 
-// end ends the agent if it runs: SIGTERM, and SIGKILL where that is not enough.
+// end ends the agent if it runs.
 func (p *process) end() {
-	p.turn <- struct{}{}
-	defer func() { <-p.turn }()
+	p.lifecycle <- struct{}{}
+	defer func() { <-p.lifecycle }()
 	p.endNow()
 }
 
-// endNow ends the agent. The caller has the turn.
+// endNow ends the agent if it runs: by SIGTERM, and by SIGKILL after endWithin. The caller holds lifecycle.
 func (p *process) endNow() {
-	was := readFound(p.dir, p.setting.Name)
+	was := readRecord(p.dir, p.setting.Name)
 	if was.PID <= 1 {
 		return
 	}
@@ -295,20 +296,20 @@ func (p *process) endNow() {
 		return
 	}
 	p.mu.Lock()
-	p.told = was.PID
+	p.endedPID = was.PID
 	p.mu.Unlock()
 	p.log.Info("agent is ended", zap.String("agent", p.setting.Name))
-	_ = syscall.Kill(-was.PID, syscall.SIGTERM) // it has a session, and with that a group, of its own
+	_ = syscall.Kill(-was.PID, syscall.SIGTERM) // to its process group
 	for end := time.Now().Add(endWithin); lives(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			_ = syscall.Kill(-was.PID, syscall.SIGKILL)
 			break
 		}
 	}
-	_ = os.Remove(p.socket) // it may be gone already
+	_ = os.Remove(p.socket) // the agent may have removed it
 }
 
-// beganAt tells when a process was started, in the system's words; "": there is none, or it is dead.
+// beganAt returns the start time of a process, as ps prints it; "": there is none, or it is a zombie.
 func beganAt(pid int) string {
 	text, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()
 	state, began, _ := strings.Cut(strings.TrimSpace(string(text)), " ")

@@ -19,35 +19,36 @@ import (
 	"switchboard/servers"
 )
 
-// An app-server that nobody used for a day, and in which nothing runs, is ended, though the service is connected to it.
-// Its connections end with it; the next one is greeted by its gate with what the app-server said last, and starts it
-// with the first request. An agent of kind acp has a keeper, which does the same.
+// An app-server that nobody used for a day, and in which no turn runs, is ended, even while the service is connected.
+// It rests then. Its connections end with it. To the next connection, the gate answers initialize with the app-server's
+// last answer, and the first other request starts the app-server again. For an agent of kind acp the keeper does this.
 
-// unusedBy are the methods by which nobody uses an app-server: the service asks for lists again and again. Set once.
-var unusedBy = []string{"initialize", "initialized", "thread/list"}
+// idleMethods are the methods that do not count as use: the service polls the list of threads. Set once.
+var idleMethods = []string{"initialize", "initialized", "thread/list"}
 
-// uses notes that a message passes to the app-server; false: it may not, since the app-server is being ended. What may
-// have reached it is not begun again by itself.
-func (p *process) uses(method string) bool {
+// noteUse notes that a message passes to or from the app-server. method is "" for an answer, and for a message from the
+// app-server. It returns false while the app-server is being ended: then the message must not pass, since a request
+// that may have reached the old process is not repeated.
+func (p *process) noteUse(method string) bool {
 	if p == nil {
 		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.Contains(unusedBy, method) {
-		p.used = time.Now()
+	if !slices.Contains(idleMethods, method) {
+		p.lastUsed = time.Now()
 	}
 	return !p.ending
 }
 
-// greets keeps what the app-server answered to initialize.
-func (p *process) greets(result json.RawMessage) {
+// keepGreeting stores the app-server's answer to initialize.
+func (p *process) keepGreeting(result json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.greeting = slices.Clone(result)
 }
 
-// resting returns what is to be answered to initialize while the app-server rests; nil: it does not.
+// resting returns the gate's answer to initialize while the app-server rests; nil: it does not rest.
 func (p *process) resting() json.RawMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +58,7 @@ func (p *process) resting() json.RawMessage {
 	return p.greeting
 }
 
-// awaken lets the agent be started again, once one that is being ended is gone.
+// awaken ends the agent's rest, so that it may be started, and waits for its end if it is being ended.
 func (p *process) awaken(ctx context.Context) error {
 	p.mu.Lock()
 	ending := p.ending
@@ -67,25 +68,25 @@ func (p *process) awaken(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case p.turn <- struct{}{}:
-		<-p.turn
+	case p.lifecycle <- struct{}{}:
+		<-p.lifecycle
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// endUnused ends an app-server when nobody used it for a day and nothing runs in it. One whose use is not told is used
-// by whoever is connected. An agent of kind acp has a keeper, which knows what runs and sees to that itself.
+// endUnused ends an app-server that nobody used for a day and in which no turn runs. As long as there is no greeting,
+// any open connection counts as use. An agent of kind acp is left to its keeper, which knows what runs in it.
 func (p *process) endUnused(ctx context.Context, now time.Time) {
 	if p.setting.Kind != kindCodex {
 		return
 	}
-	p.turn <- struct{}{}
-	defer func() { <-p.turn }()
+	p.lifecycle <- struct{}{}
+	defer func() { <-p.lifecycle }()
 	p.mu.Lock()
-	unused := now.Sub(p.used) > unusedFor && (len(p.open) == 0 || p.greeting != nil)
-	p.ending = unused // what comes from here on must not reach it
+	unused := now.Sub(p.lastUsed) > unusedFor && (len(p.open) == 0 || p.greeting != nil)
+	p.ending = unused // from here on no request may reach it
 	p.mu.Unlock()
 	if !unused {
 		return
@@ -96,16 +97,17 @@ func (p *process) endUnused(ctx context.Context, now time.Time) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ending, p.rests, p.used = false, ended && p.greeting != nil, now
+	p.ending, p.rests, p.lastUsed = false, ended && p.greeting != nil, now
 }
 
-// endIdle ends the agent unless another process of ours uses it, and reports whether it did. The caller has the turn.
+// endIdle ends the agent unless another process of ours uses it, and reports whether it did. The caller holds
+// lifecycle.
 func (p *process) endIdle() bool {
 	p.mu.Lock()
 	open := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()
 	for _, u := range open {
-		_ = u.Close() // it is gone either way
+		_ = u.Close() // the agent ends now
 	}
 	lock, err := p.lock(useFile, syscall.LOCK_EX|syscall.LOCK_NB)
 	if err != nil {
@@ -116,8 +118,8 @@ func (p *process) endIdle() bool {
 	return true
 }
 
-// works reports whether a turn may run in the app-server, whoever began it and whoever follows it: whether it says so
-// of any of its sessions, or does not say. One that does not take connections does not work.
+// works reports whether a turn may be running in the app-server, whichever client began it. It is true also if the
+// app-server does not answer, and false if it takes no connections.
 func (p *process) works(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -132,14 +134,14 @@ func (p *process) works(ctx context.Context) bool {
 	return works || err != nil
 }
 
-// anyActive asks an app-server whether a turn runs in any of its sessions, those that no list has among them.
+// anyActive asks an app-server whether a turn runs in any of its loaded threads, also those that thread/list omits.
 func anyActive(ctx context.Context, conn net.Conn) (bool, error) {
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // who waits for an answer sees that
-	agent, err := shake(conn)
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // ends a read that waits for an answer
+	agent, err := handshake(conn)
 	if err != nil {
 		return false, errors.Join(err, conn.Close())
 	}
-	defer func() { _ = agent.Close() }() // nothing is to be said any more
+	defer func() { _ = agent.Close() }() // nothing more is sent
 	us := map[string]string{"name": "switchboard", "version": "1"}
 	if err := call(agent, "initialize", map[string]any{"clientInfo": us}, new(struct{})); err != nil {
 		return false, err
@@ -169,11 +171,11 @@ func anyActive(ctx context.Context, conn net.Conn) (bool, error) {
 	return false, nil
 }
 
-// call has an app-server answer a request, and leaves the rest that it says.
+// call sends a request to an app-server and decodes its result. It skips other messages of the app-server.
 func call(agent *websocket.Conn, method string, params map[string]any, result any) error {
 	message, err := json.Marshal(map[string]any{"id": method, "method": method, "params": params})
 	if err == nil {
-		err = pass(agent, message, strings.NewReader(""))
+		err = writeMessage(agent, message, strings.NewReader(""))
 	}
 	for err == nil {
 		var f struct {
@@ -194,8 +196,8 @@ func call(agent *websocket.Conn, method string, params map[string]any, result an
 	return err
 }
 
-// wake greets the service in the place of an app-server that rests, and starts that with the first message which needs
-// it.
+// wake answers initialize in place of an app-server that rests, and starts the app-server with the first message that
+// needs it.
 func (g *gate) wake(service *websocket.Conn) (agent *websocket.Conn, err error) {
 	service.SetReadLimit(servers.MaxFrame + 64<<10)
 	var hello, first frame
@@ -209,12 +211,12 @@ func (g *gate) wake(service *websocket.Conn) (agent *websocket.Conn, err error) 
 		case errors.Is(refused, errFull):
 			return nil, refused
 		case refused != nil && len(f.id) > 0 && f.method != "":
-			err = pass(service, refusal(f.id, refused), strings.NewReader(""))
-		case refused != nil || f.method == "initialized" || f.method == "": // it asked nothing
+			err = writeMessage(service, refusal(f.id, refused), strings.NewReader(""))
+		case refused != nil || f.method == "initialized" || f.method == "": // it needs no answer
 		case f.method == "initialize":
 			hello = f
-			answer, _ := json.Marshal(map[string]json.RawMessage{"id": f.id, "result": g.rested}) // both were decoded
-			err = pass(service, g.fromAgent(answer), strings.NewReader(""))
+			answer, _ := json.Marshal(map[string]json.RawMessage{"id": f.id, "result": g.greeting}) // both were decoded
+			err = writeMessage(service, g.fromAgent(answer), strings.NewReader(""))
 		default:
 			first = f
 		}
@@ -224,17 +226,17 @@ func (g *gate) wake(service *websocket.Conn) (agent *websocket.Conn, err error) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*startWithin)
 	defer cancel()
-	conn, err := g.of.dial(ctx)
+	conn, err := g.process.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if agent, err = shake(conn); err != nil {
+	if agent, err = handshake(conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	_ = agent.SetReadDeadline(time.Now().Add(startWithin)) // a connection that is gone says so when it is read
+	_ = agent.SetReadDeadline(time.Now().Add(startWithin)) // on a closed connection the read fails
 	err = errors.Join(g.introduce(agent, hello), agent.SetReadDeadline(time.Time{}))
-	if err == nil && g.of.uses(first.method) {
-		err = pass(agent, first.passes, strings.NewReader(""))
+	if err == nil && g.process.noteUse(first.method) {
+		err = writeMessage(agent, first.passes, strings.NewReader(""))
 	}
 	if err != nil {
 		return nil, errors.Join(err, agent.Close())
@@ -242,13 +244,13 @@ func (g *gate) wake(service *websocket.Conn) (agent *websocket.Conn, err error) 
 	return agent, nil
 }
 
-// introduce initializes an app-server that was started again. One that says something else than before is none that
-// the service was greeted by.
+// introduce initializes an app-server that was started again, with the service's initialize. It fails if the answer is
+// not the one that the service has got.
 func (g *gate) introduce(agent *websocket.Conn, hello frame) error {
 	if hello.id == nil {
-		return nil // it says that it is not initialized
+		return nil // the service did not initialize: the app-server refuses its first request
 	}
-	if err := pass(agent, hello.passes, strings.NewReader("")); err != nil {
+	if err := writeMessage(agent, hello.passes, strings.NewReader("")); err != nil {
 		return err
 	}
 	for {
@@ -260,18 +262,18 @@ func (g *gate) introduce(agent *websocket.Conn, hello frame) error {
 		if json.Unmarshal(data, &f) != nil || string(f.ID) != string(hello.id) {
 			continue
 		}
-		if string(f.Result) != string(g.rested) {
-			g.of.greets(f.Result)
+		if string(f.Result) != string(g.greeting) {
+			g.process.keepGreeting(f.Result)
 			return errors.New("another app-server answers than before")
 		}
-		return pass(agent, []byte(`{"method":"initialized"}`), strings.NewReader(""))
+		return writeMessage(agent, []byte(`{"method":"initialized"}`), strings.NewReader(""))
 	}
 }
 
-// headOf is how much of a message is looked at to see whether it tells of work, in bytes.
-const headOf = 64
+// headBytes is how much of a message is searched for a method, in bytes.
+const headBytes = 64
 
-// tellsOfWork reports whether a message of the app-server, of which this is the head, is no mere answer.
-func tellsOfWork(head []byte) bool {
-	return strings.Contains(string(head[:min(len(head), headOf)]), `"method"`)
+// hasMethod reports whether a message of the app-server is a notification or request, by its first bytes.
+func hasMethod(head []byte) bool {
+	return strings.Contains(string(head[:min(len(head), headBytes)]), `"method"`)
 }

@@ -20,9 +20,9 @@ func serveOne(conn net.Conn, serve func(*websocket.Conn)) {
 			defer l.end()
 			service, err := upgrader.Upgrade(w, r, nil)
 			if err != nil {
-				return // it was answered
+				return // Upgrade has answered
 			}
-			defer func() { _ = service.Close() }() // it is gone either way
+			defer func() { _ = service.Close() }()
 			serve(service)
 		})}
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -58,8 +58,8 @@ func (l *oneConn) Close() error { l.end(); return nil }
 // Addr implements [net.Listener].
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "unix"} }
 
-// shake opens a WebSocket on a connection to an app-server.
-func shake(conn net.Conn) (*websocket.Conn, error) {
+// handshake opens a WebSocket on a connection to an app-server.
+func handshake(conn net.Conn) (*websocket.Conn, error) {
 	dialer := websocket.Dialer{
 		HandshakeTimeout: startWithin, ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
 		NetDial: func(string, string) (net.Conn, error) { return conn, nil },
@@ -68,11 +68,11 @@ func shake(conn net.Conn) (*websocket.Conn, error) {
 	return agent, err
 }
 
-// writeWithin is how long a message may take to leave.
+// writeWithin bounds the writing of one message.
 const writeWithin = 30 * time.Second
 
-// pass writes a message that begins with data and goes on with the rest.
-func pass(to *websocket.Conn, data []byte, rest io.Reader) error {
+// writeMessage writes a text message: data, and then the rest.
+func writeMessage(to *websocket.Conn, data []byte, rest io.Reader) error {
 	if err := to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
 		return err
 	}
