@@ -10,170 +10,173 @@ import (
 	"switchboard/handoff"
 )
 
-// How long the agent may take for what others wait for; then they wait no longer.
+// How long other requests wait for one that the agent has not answered.
 const (
-	closedBy   = 5 * time.Second        // to close a session that nobody has open
+	closedBy   = 5 * time.Second        // to close a session that no client has open
 	openedBy   = 2 * time.Minute        // to open a session
-	replayedBy = 500 * time.Millisecond // to go on with the history of a session once it is open: one agent answers first
+	replayedBy = 500 * time.Millisecond // for each pause in a history that comes after the answer
 )
 
-// Bounds of what waits.
+// Bounds of the book.
 const (
-	maxKept  = 16 << 20 // bytes of what the agent said of prompts
-	maxEnded = 64       // prompts that were answered
-	maxAsked = 64       // requests of the agent that nobody has answered
-	maxHeld  = 256      // messages to an agent that is being started
+	maxRecorded       = 16 << 20 // bytes of the agent's messages of prompts
+	maxEnded          = 64       // prompts that have ended
+	maxQuestions      = 64       // requests of the agent that are not answered
+	maxQueuedMessages = 256      // messages to an agent that is being started
 )
 
-// A book is what is known of the agent and of whoever is attached. Its methods take one message or event each, and
-// leave in toAgent, toClients and alarms what is to be done then. It is owned by one goroutine.
+// A book is the state of a keeper. Its methods take one message or event each. They put into toAgent, toClients and
+// alarms what the keeper has to do. It is owned by one goroutine.
 type book struct {
-	clients  map[uint64]bool            // who is attached
-	hello    json.RawMessage            // what the agent is initialized with: the params of the newest initialize
-	welcome  map[string]json.RawMessage // its answer; nil: it was not asked yet
-	closes   bool                       // it can close sessions
-	running  bool                       // it was started, and asked to initialize
-	ready    bool                       // it has answered that
-	unfit    bool                       // it has answered that with an error
-	leaving  bool                       // it ends since nobody used it: what comes meanwhile is for the next one
-	last     int64                      // id of the newest request to the agent
-	waiting  map[int64]request
-	sessions sessions
-	asked    map[string]asked // requests of the agent that nobody has answered, by id
-	greeted  []request        // those that ask to initialize, while there is no answer
-	held     []held           // what the agent cannot be given yet
+	clients      map[uint64]bool            // that are attached
+	initParams   json.RawMessage            // of the newest client's initialize: the agent is initialized with these
+	initResult   map[string]json.RawMessage // the agent's answer to initialize; nil: it has not answered yet
+	closes       bool                       // the agent can close sessions
+	running      bool                       // the agent was started and sent initialize
+	ready        bool                       // the agent has answered initialize
+	initFailed   bool                       // the agent has answered initialize with an error
+	leaving      bool                       // the agent is ended unused: new messages are for the next one
+	lastID       int64                      // of the newest request to the agent
+	waiting      map[int64]request          // requests to the agent that it has not answered
+	sessions     sessions
+	questions    map[string]agentRequest // requests of the agent that are not answered, by id
+	initializing []request               // initialize of clients, until the agent has answered its own
+	queued       []queued                // messages that the agent cannot take yet
 
 	toAgent   [][]byte
-	toClients []letter
+	toClients []clientMessage
 	alarms    []alarm
 }
 
-// An alarm asks for [book.due] of a request to the agent after a time.
+// An alarm asks the keeper to call [book.due] for a request to the agent after a time.
 type alarm struct {
 	id    int64
 	after time.Duration
 }
 
-// A letter is a message for a client.
-type letter struct {
-	to   uint64
-	line []byte
+// A clientMessage is a message to or from a client.
+type clientMessage struct {
+	client uint64
+	line   []byte
 }
 
-// A request is one that the agent has not answered, or one to load a session whose history may still come.
+// A request is one that the agent has not answered, or a session/load whose history may still come.
 type request struct {
-	client  uint64 // 0: the keeper's own
-	id      json.RawMessage
-	method  string
-	session string // that it is about; ""
-	cwd     string // that it names; ""
-	late    bool   // it opens a session, and the agent may never answer it
-	replays bool   // it was answered
-	heard   bool   // something of the history came since the last alarm
+	client    uint64          // 0: the keeper's own
+	id        json.RawMessage // the client's
+	method    string
+	session   string // ""
+	cwd       string // ""
+	late      bool   // it opens a session, and others wait for it no longer
+	replaying bool   // it was answered, and the agent may go on with the history
+	replayed  bool   // some of the history came since the last alarm
 }
 
-type asked struct{ method, session string }
+// An agentRequest is a request of the agent to its client.
+type agentRequest struct{ method, session string }
 
-type held struct {
+// queued is a message that waits until the agent can take it.
+type queued struct {
 	request
 
-	own  int64 // its id to the agent
-	line []byte
+	agentID int64 // its id to the agent; 0: a notification
+	line    []byte
 }
 
 func newBook(room int) *book {
 	return &book{
-		clients: map[uint64]bool{}, waiting: map[int64]request{}, asked: map[string]asked{},
-		sessions: sessions{most: room, all: map[string]*session{}},
+		clients: map[uint64]bool{}, waiting: map[int64]request{}, questions: map[string]agentRequest{},
+		sessions: sessions{limit: room, all: map[string]*session{}},
 	}
 }
 
-// opened notes that a client has the session open; 0: none of those that are attached.
+// opened notes that the agent has the session open, and so has the client if it is attached.
 func (b *book) opened(s *session, client uint64) {
 	s.open = true
 	if b.clients[client] {
-		s.by[client], s.last = true, client
+		s.openBy[client], s.lastClient = true, client
 	}
 }
 
-// unsend takes back a request that the agent never got.
-func (b *book) unsend(h held) {
-	delete(b.waiting, h.own)
+// unsend forgets a queued request that the agent never got.
+func (b *book) unsend(h queued) {
+	delete(b.waiting, h.agentID)
 	if s := b.sessions.all[h.session]; s != nil && h.method == doPrompt {
 		b.sessions.drop(s)
 	}
 }
 
-// needs reports whether the agent is needed and does not run.
-func (b *book) needs() bool { return !b.running && len(b.greeted)+len(b.held) > 0 }
+// needsAgent reports whether the agent is needed and does not run.
+func (b *book) needsAgent() bool { return !b.running && len(b.initializing)+len(b.queued) > 0 }
 
-// asks reports whether a client waits for an answer of the agent that comes at once, as those to prompts do not. A
-// list does not count: it is asked for again and again, also of an agent that answers no more. Nor does what is late.
-func (b *book) asks() bool {
+// owesAnswer reports whether a client waits for an answer that the agent should give soon. Prompts do not count, since
+// they take long, nor late requests, nor lists: these are polled, also from an agent that answers no more.
+func (b *book) owesAnswer() bool {
 	for _, r := range b.waiting {
-		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.late && !r.replays {
+		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.late && !r.replaying {
 			return true
 		}
 	}
-	return len(b.greeted) > 0
+	return len(b.initializing) > 0
 }
 
-// began says that the agent was started.
-func (b *book) began() {
+// started notes that the agent was started, and sends it initialize.
+func (b *book) started() {
 	b.running = true
-	b.last++
-	b.waiting[b.last] = request{method: doInitialize}
+	b.lastID++
+	b.waiting[b.lastID] = request{method: doInitialize}
 	b.toAgent = append(b.toAgent, frame{
-		ID: strconv.AppendInt(nil, b.last, 10), Method: doInitialize, Params: b.hello,
+		ID: strconv.AppendInt(nil, b.lastID, 10), Method: doInitialize, Params: b.initParams,
 	}.line())
 }
 
-// fail says that the agent cannot be started: whoever waits for it is told so.
+// fail answers all requests that wait for the agent to start with an error.
 func (b *book) fail(why string) {
-	for _, r := range b.greeted {
+	for _, r := range b.initializing {
 		b.answer(r, frame{Error: failure(codeFailed, why)})
 	}
-	for _, h := range b.held {
+	for _, h := range b.queued {
 		f := frame{Error: failure(codeFailed, why)}
 		if s := b.sessions.all[h.session]; s != nil && s.turn != nil && h.method == doPrompt {
 			s.turn.end = end{Session: h.session, Error: f.Error}
-			b.adopted(s.turn, h.request)
+			b.tellAdopters(s.turn, h.request)
 		}
 		b.unsend(h)
 		if h.id != nil {
 			b.answer(h.request, f)
 		}
 	}
-	b.greeted, b.held = nil, nil
+	b.initializing, b.queued = nil, nil
 }
 
-// leave says that the agent is told to end, since nobody used it. What comes for it from here on it must not get.
+// leave notes that the agent is being ended, since nobody used it. From here on it gets no requests.
 func (b *book) leave() { b.ready, b.leaving = false, true }
 
-// ended says that the agent has ended, and with it all that ran in it. What it never got is nowhere told as ended: the
-// client loses its connection without an answer, finds no such prompt when it is back, and begins it in the next one.
+// ended notes that the agent has ended, and with it all that ran in it. Requests queued for an agent that was ended
+// unused are forgotten without an answer: the client loses its connection, finds no such prompt when it is back, and
+// begins it again.
 func (b *book) ended(why string) {
 	if b.leaving {
-		for _, h := range b.held {
+		for _, h := range b.queued {
 			b.unsend(h)
 		}
-		b.held = nil
+		b.queued = nil
 	}
 	b.fail(why)
 	for id, s := range b.sessions.all {
 		s.open = false
-		clear(s.by)
+		clear(s.openBy)
 		if s.runs() {
 			b.finish(id, s, end{Ended: why})
 		}
 		b.sessions.forget(id)
 	}
-	b.running, b.ready, b.unfit, b.leaving = false, false, false, false
+	b.running, b.ready, b.initFailed, b.leaving = false, false, false, false
 	clear(b.waiting)
-	clear(b.asked)
+	clear(b.questions)
 }
 
-// fromAgent takes a message of the agent. It reports whether that is work.
+// fromAgent takes a message of the agent. It reports whether the message counts as use of the agent.
 func (b *book) fromAgent(line []byte) (works bool) {
 	f, ok := read(line)
 	if !ok {
@@ -185,45 +188,45 @@ func (b *book) fromAgent(line []byte) (works bool) {
 	}
 	p := placeOf(f.Params)
 	s := b.sessions.all[p.Session]
-	runs := s != nil && s.runs() && !b.waiting[b.opener(p.Session)].replays // else its prompt waits
+	runs := s != nil && s.runs() && !b.waiting[b.opener(p.Session)].replaying // a prompt waits for the history's end
 	switch {
-	case f.ID != nil && (len(b.asked) >= maxAsked || !runs && len(b.clients) == 0):
+	case f.ID != nil && (len(b.questions) >= maxQuestions || !runs && len(b.clients) == 0):
 		b.refuse(f.ID, f.Method)
 		return runs
 	case f.ID != nil:
-		b.asked[string(f.ID)] = asked{f.Method, p.Session}
+		b.questions[string(f.ID)] = agentRequest{f.Method, p.Session}
 	case f.Method == onWithdraw:
 		var w struct {
 			ID json.RawMessage `json:"requestId"`
 		}
-		_ = json.Unmarshal(f.Params, &w) // without one it withdraws nothing
-		b.settle(string(w.ID))
+		_ = json.Unmarshal(f.Params, &w) // without an id it withdraws nothing
+		b.closeQuestion(string(w.ID))
 		for to := range b.clients {
 			b.send(to, line)
 		}
 		return false
 	}
 	if !runs {
-		b.tell(p.Session, line)
+		b.route(p.Session, line)
 		return false
 	}
-	b.sessions.keep(s, said{line: line, ask: string(f.ID)})
+	b.sessions.record(s, recorded{line: line, requestID: string(f.ID)})
 	for to := range s.turn.clients {
 		b.send(to, line)
 	}
 	return true
 }
 
-// tooLong takes that the agent's answer to a request was left out.
+// tooLong handles an answer of the agent that was too long to be read: the client gets an error.
 func (b *book) tooLong(id []byte) {
 	b.response(frame{ID: id, Error: failure(codeFailed, "its answer was longer than 16 MiB")})
 }
 
-// response takes the agent's answer to a request.
+// response handles the agent's answer to a request.
 func (b *book) response(f frame) {
 	id, err := strconv.ParseInt(string(f.ID), 10, 64)
 	r, known := b.waiting[id]
-	if err != nil || !known || r.replays {
+	if err != nil || !known || r.replaying {
 		return
 	}
 	delete(b.waiting, id)
@@ -234,16 +237,16 @@ func (b *book) response(f frame) {
 		return
 	case doNew, doFork:
 		if name = placeOf(f.Result).Session; name != "" {
-			s := b.sessions.named(name)
+			s := b.sessions.ensure(name)
 			s.cwd = r.cwd
 			b.opened(s, r.client)
 		}
 	case doLoad, doResume:
 		if f.Error == nil {
-			s := b.sessions.named(name)
+			s := b.sessions.ensure(name)
 			b.opened(s, r.client)
 			if r.method == doLoad && !s.runs() {
-				r.replays, r.late = true, false
+				r.replaying, r.late = true, false
 				b.waiting[id] = r
 				b.alarms = append(b.alarms, alarm{id, replayedBy})
 			}
@@ -252,33 +255,33 @@ func (b *book) response(f frame) {
 	case doClose:
 		if s := b.sessions.all[name]; s != nil {
 			s.open = false
-			clear(s.by)
+			clear(s.openBy)
 		}
 		b.release()
 	case doPrompt:
 		if s := b.sessions.all[name]; s != nil && s.runs() {
 			t := s.turn
-			t.told = s.heard()
-			b.finish(name, s, end{Result: f.Result, Error: f.Error}) // which may forget it
-			b.adopted(t, r)
+			t.reported = s.hasClient()
+			b.finish(name, s, end{Result: f.Result, Error: f.Error}) // it may forget s.turn
+			b.tellAdopters(t, r)
 		}
 	}
 	if r.id != nil {
 		b.answer(r, f)
 	}
-	b.tidy(name)
+	b.closeUnused(name)
 	b.sessions.forget(name)
 }
 
-// greet takes the agent's answer to initialize.
+// greet handles the agent's answer to initialize.
 func (b *book) greet(f frame) {
 	var result map[string]json.RawMessage
 	if f.Error != nil || json.Unmarshal(f.Result, &result) != nil || result == nil {
-		b.unfit = true
+		b.initFailed = true
 		b.fail("its agent does not initialize: " + handoff.Clip(string(f.Error), 300))
 		return
 	}
-	b.welcome, b.ready = result, true
+	b.initResult, b.ready = result, true
 	var can struct {
 		Agent struct {
 			Sessions struct {
@@ -286,41 +289,42 @@ func (b *book) greet(f frame) {
 			} `json:"sessionCapabilities"`
 		} `json:"agentCapabilities"`
 	}
-	_ = json.Unmarshal(f.Result, &can) // else it closes none
+	_ = json.Unmarshal(f.Result, &can) // without the capability it closes none
 	does := string(can.Agent.Sessions.Close)
 	b.closes = does != "" && does != "null" && does != "false"
-	for _, r := range b.greeted {
-		b.answer(r, frame{Result: b.welcomed()})
+	for _, r := range b.initializing {
+		b.answer(r, frame{Result: b.initAnswer()})
 	}
-	b.greeted = nil
+	b.initializing = nil
 	b.release()
 }
 
-// release sends what was held, as far as the agent can be given it now.
+// release sends the agent the queued messages that it can take now.
 func (b *book) release() {
-	b.held = slices.DeleteFunc(b.held, func(h held) bool {
-		takes := b.takes(h)
-		if takes {
-			b.give(h)
+	b.queued = slices.DeleteFunc(b.queued, func(h queued) bool {
+		accepts := b.accepts(h)
+		if accepts {
+			b.sendAgent(h)
 		}
-		return takes
+		return accepts
 	})
 }
 
-// welcomed is the agent's answer to initialize as clients get it: with what the keeper is, and has dropped so far.
-func (b *book) welcomed() json.RawMessage {
+// initAnswer returns the agent's answer to initialize as clients get it. Its _meta says that there is a keeper, and how
+// many prompts and records the keeper has dropped.
+func (b *book) initAnswer() json.RawMessage {
 	var meta map[string]json.RawMessage
-	_ = json.Unmarshal(b.welcome["_meta"], &meta) // it may have none
+	_ = json.Unmarshal(b.initResult["_meta"], &meta) // it may be missing
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
 	meta["switchboard"] = raw(map[string]any{"keeps": true, "forgotten": b.sessions.forgotten, "gaps": b.sessions.gaps})
-	result := maps.Clone(b.welcome)
+	result := maps.Clone(b.initResult)
 	result["_meta"] = raw(meta)
 	return raw(result)
 }
 
-// refuse says no to a request of the agent that nobody can answer.
+// refuse answers a request of the agent that no client can answer.
 func (b *book) refuse(id json.RawMessage, method string) {
 	f := frame{ID: id}
 	switch method {
@@ -334,24 +338,24 @@ func (b *book) refuse(id json.RawMessage, method string) {
 	b.toAgent = append(b.toAgent, f.line())
 }
 
-// tidy closes a session in the agent that its clients have left open, once nothing runs in it and no other client is
-// about to open it: the agent would close it for that one too.
-func (b *book) tidy(name string) {
+// closeUnused closes a session in the agent if no client has it open, no prompt runs in it and no client waits for an
+// answer about it: the agent would close it for that client too.
+func (b *book) closeUnused(name string) {
 	s := b.sessions.all[name]
-	if s == nil || !s.open || s.runs() || len(s.by) > 0 || !b.closes || !b.ready || b.wants(name) {
+	if s == nil || !s.open || s.runs() || len(s.openBy) > 0 || !b.closes || !b.ready || b.waitsFor(name) {
 		return
 	}
 	s.open = false
-	b.last++
-	b.waiting[b.last] = request{method: doClose, session: name}
-	b.alarms = append(b.alarms, alarm{b.last, closedBy})
+	b.lastID++
+	b.waiting[b.lastID] = request{method: doClose, session: name}
+	b.alarms = append(b.alarms, alarm{b.lastID, closedBy})
 	b.toAgent = append(b.toAgent, frame{
-		ID: strconv.AppendInt(nil, b.last, 10), Method: doClose, Params: raw(map[string]string{"sessionId": name}),
+		ID: strconv.AppendInt(nil, b.lastID, 10), Method: doClose, Params: raw(map[string]string{"sessionId": name}),
 	}.line())
 }
 
-// wants reports whether a client waits for an answer about a session.
-func (b *book) wants(name string) bool {
+// waitsFor reports whether a client waits for an answer about a session.
+func (b *book) waitsFor(name string) bool {
 	for _, r := range b.waiting {
 		if b.clients[r.client] && r.session == name {
 			return true
@@ -360,7 +364,7 @@ func (b *book) wants(name string) bool {
 	return false
 }
 
-// closing reports whether the agent closes a session for the keeper.
+// closing reports whether the agent is closing a session for the keeper.
 func (b *book) closing() bool {
 	for _, r := range b.waiting {
 		if r.client == 0 && r.method == doClose {
@@ -370,19 +374,20 @@ func (b *book) closing() bool {
 	return false
 }
 
-// due says that the time of a request is over: others wait for it no longer.
+// due handles the end of a request's time: other requests wait for it no longer. A history that still came gets more
+// time.
 func (b *book) due(id int64) {
 	r, waits := b.waiting[id]
 	switch {
 	case !waits:
 		return
-	case r.heard:
-		r.heard = false
+	case r.replayed:
+		r.replayed = false
 		b.waiting[id] = r
 		b.alarms = append(b.alarms, alarm{id, replayedBy})
-	case r.replays:
+	case r.replaying:
 		delete(b.waiting, id)
-		b.tidy(r.session)
+		b.closeUnused(r.session)
 	case r.method == doClose:
 		delete(b.waiting, id)
 	default:

@@ -16,9 +16,9 @@ type page struct {
 
 func opened(t *testing.T) *page {
 	t.Helper()
-	p := &page{book: newBook(maxKept), told: map[uint64][]string{}}
+	p := &page{book: newBook(maxRecorded), told: map[uint64][]string{}}
 	p.says(1, "initialize", "")
-	p.began()
+	p.started()
 	p.fromAgent([]byte(`{"id":1,"result":{"agentCapabilities":{"sessionCapabilities":{"close":{}}}}}`))
 	return p.sent()
 }
@@ -58,7 +58,7 @@ func (p *page) sent() *page {
 		p.agent = append(p.agent, f.Method)
 	}
 	for _, m := range p.toClients {
-		p.told[m.to] = append(p.told[m.to], string(m.line))
+		p.told[m.client] = append(p.told[m.client], string(m.line))
 	}
 	p.toAgent, p.toClients = nil, nil
 	return p
@@ -146,14 +146,14 @@ func TestLateClose(t *testing.T) {
 // TestHeldBounds: not even messages that nobody answers wait without bounds for an agent to start.
 func TestHeldBounds(t *testing.T) {
 	t.Parallel()
-	b := newBook(maxKept)
+	b := newBook(maxRecorded)
 	b.attach(1)
 	b.fromClient(1, []byte(`{"id":1,"method":"session/list","params":{}}`))
-	for range 2 * maxHeld {
+	for range 2 * maxQueuedMessages {
 		b.fromClient(1, []byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
 	}
-	if len(b.held) > maxHeld {
-		t.Errorf("%d wait", len(b.held))
+	if len(b.queued) > maxQueuedMessages {
+		t.Errorf("%d wait", len(b.queued))
 	}
 }
 
@@ -161,12 +161,12 @@ func TestHeldBounds(t *testing.T) {
 func TestEndsCount(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
-	p.sessions.most = 1 << 12
+	p.sessions.limit = 1 << 12
 	for i := range 4 {
 		p.says(1, doPrompt, fmt.Sprint("s", i))
 		p.fromAgent(fmt.Appendf(nil, `{"id":%d,"result":{"stopReason":%q}}`, i+2, strings.Repeat("x", 1<<11)))
 	}
-	if p.sessions.kept > p.sessions.most || p.sessions.forgotten == 0 {
-		t.Errorf("%d bytes are kept, %d forgotten", p.sessions.kept, p.sessions.forgotten)
+	if p.sessions.size > p.sessions.limit || p.sessions.forgotten == 0 {
+		t.Errorf("%d bytes are kept, %d forgotten", p.sessions.size, p.sessions.forgotten)
 	}
 }

@@ -2,35 +2,39 @@
 // standard streams and ends with them; the keeper is a process in a session of its own that owns these streams, so that
 // the agent outlives every client, the service and the supervisor of its machine.
 //
-// It must not know who is attached, nor what may be done: who starts it holds its clients to that.
+// It must not know who its clients are, nor what they may do: the supervisor's gates judge that.
 //
 // # What clients see
 //
-// A client is of an instance of the service, which its initialize names as `switchboard.instance` in the _meta of
-// clientInfo, or of the only one, which has no name. The next client of an instance takes the place of the one before,
-// and one without a name that of all: nothing that the earlier one has sent is read any more. Clients of several
-// instances share the agent. Of a prompt hear those who have given or adopted it; they may answer what it asks, where
-// the first answer counts, and stop it. Others cannot open its session while it runs, and have no say in it. What the
-// agent says outside prompts goes to who opens the session, or worked in it last. Who opens a session that another is
-// opening waits for that, for two minutes at most, and for the end of its history, which one agent tells after its
-// answer: so each hears it once. A session is closed in the agent once nobody has it open.
+// Each client belongs to an instance of the service. Its initialize names the instance, as `switchboard.instance` in
+// the _meta of clientInfo; without a name it is the only instance. The next client of an instance replaces the one
+// before, and a client without a name replaces all others: what the earlier ones have sent is read no more. Clients of
+// several instances share the agent.
+//
+// The clients that have sent or adopted a prompt get its messages. They may stop it, and answer the agent's questions
+// in it; the first answer counts. Other clients cannot open its session while it runs, and cannot act in it. What the
+// agent says outside prompts goes to the client that opens the session, or else to the one that worked in it last.
+//
+// A client that opens a session which another client is opening waits for the end of that, at most two minutes, and for
+// the end of its history: so each client gets the history once. (One agent sends the history after its answer.) A
+// session is closed in the agent once no client has it open.
 //
 // To a client the keeper is the agent, with three differences:
 //
 //   - initialize is answered with what the agent said the first time, and says `_meta.switchboard.keeps`.
-//   - A prompt goes on when its client is gone. What the agent says of it meanwhile waits. `_switchboard/adopt
-//     {sessionId}` gives the newest prompt of a session to a client that did not send it: before its answer, which is
-//     {found}, come `_switchboard/prompted {sessionId, cwd, prompt, gap}`, all that the agent has said since then, the
-//     requests of the agent that nobody has answered, and, when the prompt was answered, `_switchboard/answered
-//     {sessionId, result | error, ended}`. An answer that is still to come is told in the same way. Who had the prompt
-//     keeps it: that one may be dead and not known to be, or work beside who adopts it.
-//   - Nothing is heard of a prompt that another client sent until it is adopted.
+//   - A prompt goes on when its client is gone, and the keeper records the agent's messages of it. `_switchboard/adopt
+//     {sessionId}` gives the newest prompt of a session to a client that did not send it. Before the answer, {found},
+//     the client gets `_switchboard/prompted {sessionId, cwd, prompt, gap}`, the recorded messages with those requests
+//     of the agent that are not answered, and, if the prompt has ended, `_switchboard/answered {sessionId, result |
+//     error, ended}`; else that comes when it ends. Other clients that have the prompt keep it: they may be dead
+//     without a sign, or work beside the one that adopts it.
+//   - A client gets nothing of a prompt that another client sent until it adopts it.
 //
-// What waits is at most 16 MiB. When there is no room, finished prompts are forgotten, the oldest first; then what was
-// said of the running one is dropped, which `gap` tells whoever adopts it: that is to be read from the session.
+// The record is at most 16 MiB. When it is full, prompts that have ended are forgotten, the oldest first; then the
+// record of the running one is dropped. `gap` says so to a client that adopts it: it has to read the session's history.
 //
 // # Layers
 //
-// A book is what is known of the agent, of its sessions and of requests on their way. It decides what each message
-// leads to and is pure. The keeper is the loop around it, which owns it.
+// The book is the state: the agent, its sessions, its clients and the requests that are not answered. It decides what
+// each message leads to, without I/O. The keeper is the loop that owns the book and does the I/O.
 package keeper

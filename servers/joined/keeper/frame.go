@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Methods of the protocol that mean something to a keeper, and its own.
+// Methods of the protocol that the keeper handles, and its own.
 const (
 	doInitialize = "initialize"
 	doNew        = "session/new"
@@ -27,7 +27,7 @@ const (
 	onAnswered   = "_switchboard/answered"
 )
 
-// Codes of errors of JSON-RPC.
+// Error codes of JSON-RPC.
 const (
 	codeBusy     = -32600 // an invalid request
 	codeNoMethod = -32601
@@ -44,7 +44,7 @@ type frame struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// read decodes a message; false: it is none.
+// read decodes a message; false: it is invalid.
 func read(line []byte) (frame, bool) {
 	var f frame
 	if handoff.TooDeep(line) || json.Unmarshal(line, &f) != nil {
@@ -56,32 +56,32 @@ func read(line []byte) (frame, bool) {
 	return f, f.Method != "" || f.ID != nil
 }
 
-// line encodes a message of parts that were decoded, or can be encoded.
+// line encodes a message. Its raw parts must be valid JSON.
 func (f frame) line() []byte {
 	f.Version = "2.0"
-	line, _ := json.Marshal(f) // raw parts are valid
+	line, _ := json.Marshal(f) // valid parts can be encoded
 	return line
 }
 
-// raw encodes a value that can be.
+// raw encodes a value of a type that can be encoded.
 func raw(value any) json.RawMessage {
 	text, _ := json.Marshal(value)
 	return text
 }
 
-// failure is the error of a response.
+// failure returns the error of a response.
 func failure(code int, why string) json.RawMessage {
 	return raw(map[string]any{"code": code, "message": why})
 }
 
-// busy is the error of what cannot be done while a prompt runs.
+// busy returns the error of a request that cannot be done while a prompt runs.
 func busy(why string) json.RawMessage {
 	return raw(map[string]any{
 		"code": codeBusy, "message": why, "data": map[string]string{"reason": "switchboard_prompt_runs"},
 	})
 }
 
-// place is what a keeper reads of params and results.
+// place is the part of params and results that a keeper reads.
 type place struct {
 	Session string `json:"sessionId"`
 	Cwd     string `json:"cwd"`
@@ -89,12 +89,12 @@ type place struct {
 
 func placeOf(params json.RawMessage) place {
 	var p place
-	_ = json.Unmarshal(params, &p) // without them it is of no session
+	_ = json.Unmarshal(params, &p) // without params it is about no session
 	return p
 }
 
-// words returns of a prompt what is text.
-func words(params json.RawMessage) json.RawMessage {
+// promptTexts returns the text blocks of a prompt.
+func promptTexts(params json.RawMessage) json.RawMessage {
 	type block struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -102,7 +102,7 @@ func words(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Prompt []block `json:"prompt"`
 	}
-	_ = json.Unmarshal(params, &p) // the agent refuses what cannot be read
+	_ = json.Unmarshal(params, &p) // the agent refuses an invalid prompt
 	texts := []block{}
 	for _, b := range p.Prompt {
 		if b.Type == "text" {
@@ -112,7 +112,7 @@ func words(params json.RawMessage) json.RawMessage {
 	return raw(texts)
 }
 
-// nameOf returns the name of the instance that a client is of, as the first message says; "": it says none.
+// nameOf returns the name of a client's instance from its first message; "": it has none.
 func nameOf(first []byte) string {
 	f, ok := read(first)
 	if !ok || f.Method != doInitialize {
@@ -125,6 +125,6 @@ func nameOf(first []byte) string {
 			} `json:"_meta"`
 		} `json:"clientInfo"`
 	}
-	_ = json.Unmarshal(f.Params, &hello) // else it has none
+	_ = json.Unmarshal(f.Params, &hello) // "" if it fails
 	return hello.Client.Meta.Instance
 }

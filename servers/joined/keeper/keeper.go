@@ -21,103 +21,103 @@ import (
 
 // Times of an agent.
 const (
-	unusedFor = 24 * time.Hour   // after which it is ended; it is started again when it is needed
-	endWithin = 10 * time.Second // from the end of its input; then it is killed
-	livedFor  = time.Minute      // one that ends sooner is started again later and later
+	unusedFor = 24 * time.Hour   // after which it is ended, until it is needed again
+	endWithin = 10 * time.Second // from the end of its input to its being killed
+	livedFor  = time.Minute      // an agent that ends sooner, with an error, has failed
 )
 
-// maxClients bounds the connections; of more, the oldest ends.
+// maxClients bounds the connections. One more ends the oldest.
 const maxClients = 16
 
-// maxQueued is how many bytes may wait for an end that does not read, beyond which it is given up.
-const maxQueued = maxKept + 32<<20
+// maxQueued bounds the bytes that wait for a client or agent which does not read. Beyond it the connection ends.
+const maxQueued = maxRecorded + 32<<20
 
-// restarts says how long an agent that ends again and again is left alone.
+// restarts are the pauses before an agent that fails again and again is started again.
 var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
 
-// An Agent is one that runs.
+// An Agent is a running agent.
 type Agent struct {
-	In  io.WriteCloser // its input, whose end tells it to end
-	Out io.Reader      // what it says; it ends when the agent does
-	// Wait returns how it ended; nil: well. Kill ends what is left of it at once.
-	Wait func() error
-	Kill func()
+	In   io.WriteCloser // its input: closing it tells the agent to end
+	Out  io.Reader      // its output, up to its end
+	Wait func() error   // returns when the agent has ended; nil: without an error
+	Kill func()         // ends the agent at once
 }
 
 // Config is what a keeper is run with.
 type Config struct {
-	Listener net.Listener // where clients come from
+	Listener net.Listener // for clients
 	Start    func() (*Agent, error)
 	Unused   time.Duration // after which the agent is ended; 0: a day
-	Room     int           // bytes of what the agent said of prompts that are kept; 0: 16 MiB
+	Room     int           // for the agent's recorded messages, in bytes; 0: 16 MiB
 	Log      *zap.Logger
 }
 
-// A keeper is the loop that owns a book. All but cfg is owned by run.
+// A keeper is the loop that owns a book. All but cfg and the channels is owned by run.
 type keeper struct {
 	cfg  Config // Set once
 	book *book
 	work sync.WaitGroup // readers and writers
 
-	last    uint64             // client that came
-	clients map[uint64]*client // who is connected
-	come    chan net.Conn
-	sent    chan letter // of a client
-	lost    chan uint64 // a client of which nothing more comes
+	lastID       uint64             // of the newest client
+	clients      map[uint64]*client // that are connected
+	accepted     chan net.Conn
+	fromClients  chan clientMessage
+	disconnected chan uint64 // clients that have closed their connection
 
-	agent    *running // nil: it does not run
-	said     chan message
-	ended    chan error
-	due      chan int64 // requests to the agent whose time is over
-	used     time.Time  // when it was used last
-	alone    time.Time  // when a client or an agent left last
-	began    time.Time  // when it was started last
-	failures int        // starts in a row that did not last
-	retry    time.Time  // when it may be started again
-	gaps     uint64     // of the book, as it was logged
+	agent        *runningAgent // nil: it does not run
+	fromAgent    chan message
+	agentEnded   chan error
+	due          chan int64 // ids of requests to the agent whose alarm is due
+	lastUsed     time.Time  // when the agent was used last
+	lastLeft     time.Time  // when a client or an agent left last
+	agentStarted time.Time  // when the agent was started last
+	failures     int        // of the agent, in a row
+	retry        time.Time  // when the agent may be started again
+	gaps         uint64     // sessions.gaps when it was logged last
 }
 
-// A message is one of the agent; of one that was left out only the request that it answers is known.
+// A message is a line of the agent, or the id of the request that a line answered which was too long.
 type message struct {
 	line    []byte
 	answers []byte
 }
 
-// client is whoever is connected. It is attached once its first message has told its name.
+// client is a connection. It is attached once its first message has named its instance.
 type client struct {
-	id       uint64
-	attached bool
-	name     string // of the instance that it is of; "": it is the only one
-	conn     net.Conn
-	out      *outbox
-	gone     chan struct{} // closed by drop
-	read     chan struct{} // closed when nothing more is read of it
+	id         uint64
+	attached   bool
+	name       string // of its instance; "": the only one
+	conn       net.Conn
+	out        *outbox
+	dropped    chan struct{} // closed by drop
+	readerDone chan struct{} // closed when the reader of conn has ended
 }
 
-// running is an agent and what is on its way to it.
-type running struct {
+// runningAgent is an agent and the queue of its input.
+type runningAgent struct {
 	*Agent
 	out  *outbox
 	stop sync.Once
 	kill *time.Timer // Set by end
 }
 
-// end ends the agent's input, and kills the agent where that does not end it.
-func (r *running) end() {
+// end ends the agent's input, and kills the agent if it has not ended after endWithin.
+func (r *runningAgent) end() {
 	r.stop.Do(func() {
 		r.out.end()
 		r.kill = time.AfterFunc(endWithin, r.Kill)
 	})
 }
 
-// Keep runs a keeper until ctx ends, or nobody has used it for a day and it owes nobody an answer. Then its agent is
-// told to stop and to end, and Keep returns when that is done, or takes too long.
+// Keep runs a keeper until ctx ends, its listener fails, or nobody has used it for a day and it has no outcome that no
+// client knows. Then it ends its agent, and returns when the agent has ended.
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
-		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxKept)),
-		come: make(chan net.Conn), sent: make(chan letter), lost: make(chan uint64), said: make(chan message),
-		clients: map[uint64]*client{}, ended: make(chan error), due: make(chan int64), used: time.Now(), alone: time.Now(),
+		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxRecorded)),
+		accepted: make(chan net.Conn), fromClients: make(chan clientMessage), disconnected: make(chan uint64),
+		clients: map[uint64]*client{}, fromAgent: make(chan message), agentEnded: make(chan error), due: make(chan int64),
+		lastUsed: time.Now(), lastLeft: time.Now(),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -125,7 +125,7 @@ func Keep(ctx context.Context, cfg Config) error {
 	k.work.Go(func() { failed <- k.accept(ctx) })
 	err := k.run(ctx, failed)
 	cancel()
-	_ = cfg.Listener.Close() // nobody else may come
+	_ = cfg.Listener.Close()
 	k.dropAll()
 	k.quit()
 	k.work.Wait()
@@ -139,7 +139,7 @@ func (k *keeper) accept(ctx context.Context) error {
 			return err
 		}
 		select {
-		case k.come <- conn:
+		case k.accepted <- conn:
 		case <-ctx.Done():
 			_ = conn.Close()
 			return nil
@@ -147,7 +147,7 @@ func (k *keeper) accept(ctx context.Context) error {
 	}
 }
 
-// run takes one event after another.
+// run handles one event after another.
 func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(min(time.Minute, k.cfg.Unused/4))
 	defer tick.Stop()
@@ -157,32 +157,33 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 			return nil
 		case err := <-failed:
 			return err
-		case conn := <-k.come:
+		case conn := <-k.accepted:
 			k.connect(conn)
-		case id := <-k.lost:
+		case id := <-k.disconnected:
 			k.drop(k.clients[id])
-		case m := <-k.sent:
-			if k.attach(k.clients[m.to], m.line) && k.book.fromClient(m.to, m.line) {
-				k.used = time.Now()
+		case m := <-k.fromClients:
+			if k.attach(k.clients[m.client], m.line) && k.book.fromClient(m.client, m.line) {
+				k.lastUsed = time.Now()
 			}
-		case m := <-k.said:
+		case m := <-k.fromAgent:
 			if m.answers != nil {
 				k.book.tooLong(m.answers)
 			} else if k.book.fromAgent(m.line) {
-				k.used = time.Now()
+				k.lastUsed = time.Now()
 			}
-		case err := <-k.ended:
-			k.gone(err)
+		case err := <-k.agentEnded:
+			k.onAgentEnd(err)
 		case id := <-k.due:
 			k.book.due(id)
 		case <-tick.C:
 			switch {
-			case k.agent != nil && time.Since(k.used) > k.cfg.Unused && !k.book.asks() && !k.book.sessions.works():
+			case k.agent != nil && time.Since(k.lastUsed) > k.cfg.Unused && !k.book.owesAnswer() && !k.book.sessions.works():
 				k.cfg.Log.Info("agent is ended: it is not used")
 				k.endAgent()
 				k.book.leave()
-			case k.agent == nil && len(k.clients) == 0 && time.Since(k.alone) > k.cfg.Unused && !k.book.sessions.owes():
-				return nil // the next client is given another keeper
+			case k.agent == nil && len(k.clients) == 0 && time.Since(k.lastLeft) > k.cfg.Unused &&
+				!k.book.sessions.owesOutcome():
+				return nil // for the next client another keeper is started
 			}
 		}
 		k.start()
@@ -204,13 +205,14 @@ func (k *keeper) alarm(ctx context.Context) {
 	k.book.alarms = nil
 }
 
-// connect begins a client.
+// connect adds a client, and starts its reader and writer.
 func (k *keeper) connect(conn net.Conn) {
 	if len(k.clients) >= maxClients {
 		k.drop(k.clients[slices.Min(slices.Collect(maps.Keys(k.clients)))])
 	}
-	k.last++
-	c := &client{id: k.last, conn: conn, out: newOutbox(), gone: make(chan struct{}), read: make(chan struct{})}
+	k.lastID++
+	c := &client{id: k.lastID, conn: conn, out: newOutbox(), dropped: make(chan struct{}),
+		readerDone: make(chan struct{})}
 	k.clients[c.id] = c
 	lines := transport.NewLines(conn, conn)
 	k.work.Go(func() {
@@ -218,31 +220,31 @@ func (k *keeper) connect(conn net.Conn) {
 		_ = conn.Close() // its reader sees that
 	})
 	k.work.Go(func() {
-		defer close(c.read)
+		defer close(c.readerDone)
 		for {
 			line, err := lines.Read()
 			if _, long := errors.AsType[*servers.LongFrame](err); long {
-				continue // no request is so long
+				continue // a request of that size is never sent
 			}
 			if err != nil {
 				break
 			}
 			select {
-			case k.sent <- letter{c.id, line}:
-			case <-c.gone:
+			case k.fromClients <- clientMessage{c.id, line}:
+			case <-c.dropped:
 				return
 			}
 		}
 		select {
-		case k.lost <- c.id:
-		case <-c.gone:
+		case k.disconnected <- c.id:
+		case <-c.dropped:
 		}
 	})
 }
 
-// attach takes a client's first message. It comes in the place of the one before of the same name, and where either
-// has none, of all others: what they have sent and nobody has read comes to nothing before this one looks. False: a
-// client that came later is there in its place, and it has ended.
+// attach attaches a client at its first message. It drops the earlier client of the same instance, and all earlier ones
+// where either has no name, before the message is handled: what these have sent and is not read yet is lost. It returns
+// false, and drops this client, if a later client has already replaced it.
 func (k *keeper) attach(c *client, first []byte) bool {
 	if c.attached {
 		return true
@@ -267,14 +269,14 @@ func (k *keeper) attach(c *client, first []byte) bool {
 	return true
 }
 
-// drop ends a client. What it has sent and nobody has read is not read any more.
+// drop ends a client. What it has sent and is not read yet is lost.
 func (k *keeper) drop(c *client) {
-	close(c.gone)
+	close(c.dropped)
 	c.out.end()
 	_ = c.conn.Close() // it may be gone
-	<-c.read
+	<-c.readerDone
 	delete(k.clients, c.id)
-	k.alone = time.Now()
+	k.lastLeft = time.Now()
 	if c.attached {
 		k.book.detach(c.id)
 	}
@@ -286,12 +288,12 @@ func (k *keeper) dropAll() {
 	}
 }
 
-// start starts the agent if it is needed.
+// start starts the agent if it is needed, and ends it if it did not initialize.
 func (k *keeper) start() {
-	if k.agent != nil && k.book.unfit {
+	if k.agent != nil && k.book.initFailed {
 		k.endAgent()
 	}
-	if !k.book.needs() || k.agent != nil {
+	if !k.book.needsAgent() || k.agent != nil {
 		return
 	}
 	if wait := time.Until(k.retry); wait > 0 {
@@ -299,7 +301,7 @@ func (k *keeper) start() {
 			k.failures, wait.Round(time.Second)))
 		return
 	}
-	k.began, k.used = time.Now(), time.Now()
+	k.agentStarted, k.lastUsed = time.Now(), time.Now()
 	agent, err := k.cfg.Start()
 	if err != nil {
 		k.failed()
@@ -307,36 +309,37 @@ func (k *keeper) start() {
 		return
 	}
 	k.cfg.Log.Info("agent started")
-	r := &running{Agent: agent, out: newOutbox()}
+	r := &runningAgent{Agent: agent, out: newOutbox()}
 	k.agent = r
 	k.work.Go(func() {
 		r.out.drain(func(line []byte) error {
 			_, err := r.In.Write(append(line, '\n'))
 			return err
 		})
-		_ = r.In.Close() // which ends it
+		_ = r.In.Close() // the agent ends at the end of its input
 	})
 	k.work.Go(func() {
 		lines := transport.NewLines(r.Out, nil)
 		for {
 			line, err := lines.Read()
 			if long, ok := errors.AsType[*servers.LongFrame](err); ok {
-				k.said <- message{answers: long.Answers()}
+				k.fromAgent <- message{answers: long.Answers()}
 				continue
 			}
 			if err != nil {
 				break
 			}
-			k.said <- message{line: line}
+			k.fromAgent <- message{line: line}
 		}
 		r.end()
 		err := r.Wait()
 		r.kill.Stop()
-		k.ended <- err
+		k.agentEnded <- err
 	})
-	k.book.began()
+	k.book.started()
 }
 
+// failed counts a failure of the agent.
 func (k *keeper) failed() {
 	k.failures++
 	k.retry = time.Now().Add(restarts.Step(k.failures - 1))
@@ -350,15 +353,15 @@ func (k *keeper) endAgent() {
 	k.agent.end()
 }
 
-// gone notes that the agent has ended. Whoever is attached sees the end of the connection, as with any agent.
-func (k *keeper) gone(err error) {
+// onAgentEnd handles the end of the agent. It ends all connections, as the end of an agent without a keeper does.
+func (k *keeper) onAgentEnd(err error) {
 	why := "its agent ended"
 	if err != nil {
 		why += ": " + err.Error()
 	}
 	k.cfg.Log.Info("agent ended", zap.Error(err))
-	k.agent, k.alone = nil, time.Now()
-	if time.Since(k.began) < livedFor && err != nil {
+	k.agent, k.lastLeft = nil, time.Now()
+	if time.Since(k.agentStarted) < livedFor && err != nil {
 		k.failed()
 	} else {
 		k.failures, k.retry = 0, time.Time{}
@@ -368,24 +371,24 @@ func (k *keeper) gone(err error) {
 	k.dropAll()
 }
 
-// flush sends what the book has to say. An end that takes nothing is given up.
+// flush sends the messages of the book. It drops a client whose queue is full, and all clients if the agent's queue is.
 func (k *keeper) flush() {
 	if gaps := k.book.sessions.gaps; gaps > k.gaps {
 		k.gaps = gaps
 		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", gaps))
 	}
-	deaf := false
+	agentFull := false
 	for _, line := range k.book.toAgent {
-		deaf = k.agent != nil && !k.agent.out.put(line) || deaf
+		agentFull = k.agent != nil && !k.agent.out.put(line) || agentFull
 	}
 	full := map[*client]bool{}
 	for _, m := range k.book.toClients {
-		if c := k.clients[m.to]; c != nil && !c.out.put(m.line) {
+		if c := k.clients[m.client]; c != nil && !c.out.put(m.line) {
 			full[c] = true
 		}
 	}
 	k.book.toAgent, k.book.toClients = nil, nil
-	if deaf {
+	if agentFull {
 		k.cfg.Log.Warn("agent does not read")
 		k.dropAll()
 		return
@@ -394,20 +397,20 @@ func (k *keeper) flush() {
 		k.drop(c)
 	}
 	if len(full) > 0 {
-		k.flush() // what they leave behind is closed, and refused
+		k.flush() // dropping clients has closed sessions and refused questions
 	}
 }
 
-// quit ends the agent, and waits for that. Nobody is attached any more.
+// quit ends the agent, and waits for its end. No client may be attached.
 func (k *keeper) quit() {
 	if k.agent != nil {
 		k.endAgent()
 	}
 	for k.agent != nil {
 		select {
-		case <-k.said: // nobody hears it
-		case err := <-k.ended:
-			k.gone(err)
+		case <-k.fromAgent: // dropped
+		case err := <-k.agentEnded:
+			k.onAgentEnd(err)
 		}
 	}
 }

@@ -14,18 +14,18 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// flag tells this program that it is started as a keeper.
+// flag is the first argument of this program when it is started as a keeper.
 const flag = "-switchboard-keeper"
 
-// lastWords is how long what an agent that has ended wrote is read.
-const lastWords = time.Second
+// drainFor is how long the output of an agent is read after its end.
+const drainFor = time.Second
 
-// Command is how a keeper of an agent is started that listens on a socket.
+// Command returns the command that starts a keeper of an agent. The keeper listens on the socket.
 func Command(program, socket string, agent []string) []string {
 	return append([]string{program, flag, socket}, agent...)
 }
 
-// Main is called first in a program that starts keepers. In the process of one it does not return.
+// Main must be called first in a program that starts keepers. In the process of a keeper it does not return.
 func Main() {
 	if len(os.Args) < 4 || os.Args[1] != flag {
 		return
@@ -37,7 +37,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// run keeps an agent until a signal ends the process. What it and its agent say goes to standard error.
+// run keeps an agent until a signal ends the process. Both log to standard error.
 func run(socket string, agent []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -50,8 +50,8 @@ func run(socket string, agent []string) error {
 	return Keep(ctx, Config{Listener: l, Start: func() (*Agent, error) { return start(agent) }, Log: log})
 }
 
-// start starts a program. It has our environment and directory, and a group of its own: no signal that is for us
-// reaches it.
+// start starts an agent's program. It has our environment and directory, and a process group of its own, so that
+// signals to ours do not reach it.
 func start(command []string) (*Agent, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Setpgid: true}
@@ -59,7 +59,7 @@ func start(command []string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A pipe of ours and not one of exec: what the agent has started may hold it open, and is not waited for.
+	// Not a pipe of exec: Wait would wait for processes that the agent has started and that hold the pipe open.
 	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func start(command []string) (*Agent, error) {
 	ended := make(chan error, 1)
 	go func() { // ends with the agent
 		err := cmd.Wait()
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind ends too
-		_ = out.SetReadDeadline(time.Now().Add(lastWords))
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ends the processes that it has started
+		_ = out.SetReadDeadline(time.Now().Add(drainFor))
 		ended <- err
 	}()
 	return &Agent{

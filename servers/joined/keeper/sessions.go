@@ -1,31 +1,31 @@
 package keeper
 
-// sessions are those that the agent has open, or that have a turn, and the room for what is kept of them. Owned by the
-// book.
+// sessions are those that the agent has open or that have a turn. Owned by the book.
 type sessions struct {
-	all  map[string]*session
-	kept int    // bytes of all turns
-	most int    // bytes that are kept: beyond them turns are forgotten
-	ends uint64 // turns that have ended so far
+	all   map[string]*session
+	size  int    // bytes of all turns
+	limit int    // of size: beyond it turns are forgotten
+	ends  uint64 // turns that have ended so far
 
-	forgotten, gaps uint64 // turns that were, and whose words were, dropped for want of room
+	forgotten uint64 // turns that were forgotten for want of room
+	gaps      uint64 // running turns whose messages were dropped for want of room
 }
 
-// A session is one that the agent has open, or that has a turn.
+// A session is one that the agent has open or that has a turn.
 type session struct {
-	cwd  string
-	open bool
-	by   map[uint64]bool // the attached clients that have it open
-	last uint64          // of the clients that opened it or gave it a prompt
-	turn *turn           // the newest that is kept; nil: none
+	cwd        string
+	open       bool            // in the agent
+	openBy     map[uint64]bool // the attached clients that have it open
+	lastClient uint64          // that opened it or sent it a prompt
+	turn       *turn           // the newest one; nil: none is recorded
 }
 
-// heard reports whether a client is attached that has given, or adopted, the turn of the session.
-func (s *session) heard() bool { return s.turn != nil && len(s.turn.clients) > 0 }
+// hasClient reports whether an attached client has sent or adopted the session's turn.
+func (s *session) hasClient() bool { return s.turn != nil && len(s.turn.clients) > 0 }
 
 func (s *session) runs() bool { return s.turn != nil && s.turn.ended == 0 }
 
-// works reports whether a prompt runs that nobody has told to stop: one may be silent for as long as it takes.
+// works reports whether a prompt runs that was not told to stop. Such a prompt may be silent for any time.
 func (a *sessions) works() bool {
 	for _, s := range a.all {
 		if s.runs() && !s.turn.stopped {
@@ -35,17 +35,17 @@ func (a *sessions) works() bool {
 	return false
 }
 
-// owes reports whether a prompt has ended, not because it was told to stop, and no client knows.
-func (a *sessions) owes() bool {
+// owesOutcome reports whether a prompt has ended, without being told to stop, and no client knows its outcome.
+func (a *sessions) owesOutcome() bool {
 	for _, s := range a.all {
-		if t := s.turn; t != nil && t.ended != 0 && !t.told && !t.stopped {
+		if t := s.turn; t != nil && t.ended != 0 && !t.reported && !t.stopped {
 			return true
 		}
 	}
 	return false
 }
 
-// stop returns what tells the agent to stop all that runs.
+// stop returns the messages that tell the agent to stop all running prompts.
 func (a *sessions) stop() (lines [][]byte) {
 	for name, s := range a.all {
 		if s.runs() {
@@ -55,50 +55,51 @@ func (a *sessions) stop() (lines [][]byte) {
 	return lines
 }
 
-// named returns the session of a name; one that is not known begins.
-func (a *sessions) named(name string) *session {
+// ensure returns the session of an id, and adds it if it is not known.
+func (a *sessions) ensure(name string) *session {
 	s := a.all[name]
 	if s == nil {
-		s = &session{by: map[uint64]bool{}}
+		s = &session{openBy: map[uint64]bool{}}
 		a.all[name] = s
 	}
 	return s
 }
 
-// forget forgets a session of which there is nothing to know.
+// forget removes a session that is neither open nor has a turn.
 func (a *sessions) forget(name string) {
 	if s := a.all[name]; s != nil && !s.open && s.turn == nil {
 		delete(a.all, name)
 	}
 }
 
-// keep keeps what the agent said of the running turn of a session.
-func (a *sessions) keep(s *session, what said) {
-	if s.turn.gap && what.ask == "" {
+// record records a message of the running turn of a session. When there is no room, the turn keeps only the agent's
+// requests from there on.
+func (a *sessions) record(s *session, m recorded) {
+	if s.turn.gap && m.requestID == "" {
 		return
 	}
-	s.turn.said = append(s.turn.said, what)
-	if a.count(s, len(what.line)); a.kept > a.most {
-		a.room()
+	s.turn.messages = append(s.turn.messages, m)
+	if a.grow(s, len(m.line)); a.size > a.limit {
+		a.makeRoom()
 	}
-	if a.kept <= a.most || s.turn.gap {
+	if a.size <= a.limit || s.turn.gap {
 		return
 	}
 	s.turn.gap = true
 	a.gaps++
-	var asks []said
-	for _, one := range s.turn.said {
-		if one.ask != "" {
-			asks = append(asks, one)
+	var requests []recorded
+	for _, m := range s.turn.messages {
+		if m.requestID != "" {
+			requests = append(requests, m)
 		} else {
-			a.count(s, -len(one.line))
+			a.grow(s, -len(m.line))
 		}
 	}
-	s.turn.said = asks
+	s.turn.messages = requests
 }
 
-// room forgets turns that have ended until there is room.
-func (a *sessions) room() {
+// makeRoom forgets turns that have ended until size and their number are within bounds.
+func (a *sessions) makeRoom() {
 	for {
 		oldest, ended := "", 0
 		for name, s := range a.all {
@@ -109,7 +110,7 @@ func (a *sessions) room() {
 				oldest = name
 			}
 		}
-		if oldest == "" || a.kept <= a.most && ended <= maxEnded {
+		if oldest == "" || a.size <= a.limit && ended <= maxEnded {
 			return
 		}
 		a.forgotten++
@@ -121,12 +122,13 @@ func (a *sessions) room() {
 // drop forgets the turn of a session.
 func (a *sessions) drop(s *session) {
 	if s.turn != nil {
-		a.kept -= s.turn.size
+		a.size -= s.turn.size
 		s.turn = nil
 	}
 }
 
-func (a *sessions) count(s *session, n int) {
+// grow adds n bytes to the size of a session's turn.
+func (a *sessions) grow(s *session, n int) {
 	s.turn.size += n
-	a.kept += n
+	a.size += n
 }

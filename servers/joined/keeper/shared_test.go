@@ -66,7 +66,7 @@ func TestAdoptedBeside(t *testing.T) {
 	p.answers(3)
 	p.has(t, 1, `"id":7`)
 	p.has(t, 2, onAnswered)
-	if p.sessions.owes() {
+	if p.sessions.owesOutcome() {
 		t.Error("the answer is owed")
 	}
 }
@@ -105,7 +105,7 @@ func TestTakenOver(t *testing.T) {
 func TestTakenOverUnsent(t *testing.T) {
 	t.Parallel()
 	for _, fails := range []bool{false, true} {
-		p := &page{book: newBook(maxKept), told: map[uint64][]string{}}
+		p := &page{book: newBook(maxRecorded), told: map[uint64][]string{}}
 		p.says(1, doPrompt, "s").beside(2, doAdopt, "s").has(t, 2, onPrompted, `"found":true`)
 		p.detach(1)
 		if fails {
@@ -113,7 +113,7 @@ func TestTakenOverUnsent(t *testing.T) {
 			p.sent().has(t, 2, onAnswered+`","params":{"sessionId":"s","error"`)
 			continue
 		}
-		p.began()
+		p.started()
 		p.fromAgent([]byte(`{"id":2,"result":{}}`))
 		if p.sent(); !slices.Equal(p.agent, []string{doInitialize, doPrompt}) {
 			t.Errorf("the agent was told %q", p.agent)
@@ -202,9 +202,9 @@ func TestPromptAfterLoad(t *testing.T) {
 func TestLoadsInTurn(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
-		p := &page{book: newBook(maxKept), told: map[uint64][]string{}}
+		p := &page{book: newBook(maxRecorded), told: map[uint64][]string{}}
 		p.says(1, doLoad, "s").beside(2, doLoad, "s") // while the agent is being started
-		p.began()
+		p.started()
 		p.fromAgent([]byte(`{"id":3,"result":{}}`))
 		p.sent()
 		p.beside(3, doLoad, "another")
@@ -263,7 +263,7 @@ func TestLoadIsNotAnswered(t *testing.T) {
 		p.sent().has(t, 1)
 		p.loads(3).has(t, 2, update, `"id":7`)
 		p.beside(2, doPrompt, "s").answers(4).has(t, 2, `"result"`)
-		if p.asks() {
+		if p.owesAnswer() {
 			t.Error("it keeps an agent that nobody uses")
 		}
 		if p.fromAgent([]byte(update)); gone {
