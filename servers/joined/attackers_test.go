@@ -117,7 +117,7 @@ func TestNamesOfOthers(t *testing.T) {
 	serve(t, door)
 	must(t, door.Tell(both))
 	must(t, door.Tell(About{Version: "2", Agents: codex.Agents})) // after which the other was dealt with
-	until(t, "its version", func() bool { return s.find(mini.Public().(ed25519.PublicKey)).kept.About.Version == "2" })
+	until(t, "its version", func() bool { return s.find(mini.Public().(ed25519.PublicKey)).details.About.Version == "2" })
 	s.says(t, "mini-studio", "still here")
 
 	owner := handoff.Caller{Principal: "owner"}
@@ -200,7 +200,7 @@ func (s *service) impersonate(t *testing.T, victim ed25519.PublicKey, own ed2551
 	shown, err := certificate(own)
 	must(t, err)
 	forged := bytes.Replace(shown.Certificate[0], own.Public().(ed25519.PublicKey), victim, 1)
-	conn := tls.Client(s.raw(t), secured(tls.Certificate{Certificate: [][]byte{forged}, PrivateKey: liar{own, victim}},
+	conn := tls.Client(s.raw(t), tlsConfig(tls.Certificate{Certificate: [][]byte{forged}, PrivateKey: liar{own, victim}},
 		func(ed25519.PublicKey) error { return nil }))
 	if err := conn.Handshake(); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (s *service) replay(t *testing.T, v Visit) error {
 	own, err := certificate(v.Key)
 	must(t, err)
 	first := &recorder{Conn: s.raw(t)}
-	conn := tls.Client(first, secured(own, v.isService))
+	conn := tls.Client(first, tlsConfig(own, v.isService))
 	must(t, conn.Handshake())
 	var answer welcome
 	must(t, errors.Join(writeFrame(conn, hello{Name: v.Name, About: v.About}), readFrame(conn, &answer)))

@@ -7,34 +7,34 @@ import (
 	"switchboard/handoff"
 )
 
-// A hello is what a machine says first.
+// A hello is the first message of a machine.
 type hello struct {
 	Secret []byte `json:"secret,omitempty"` // of the invitation that it joins with; nil: it has joined
-	Name   string `json:"name,omitempty"`   // as it was told it is called; "": it was not told yet
+	Name   string `json:"name,omitempty"`   // of the machine, as the service said last; "": not known yet
 	Leave  bool   `json:"leave,omitempty"`  // it wants to be forgotten
 	About  About  `json:"about"`
 }
 
-// A welcome is what it is answered.
+// A welcome is the service's answer to a hello.
 type welcome struct {
-	Name    string  `json:"name,omitempty"`    // what it is called now
-	Refused Refusal `json:"refused,omitempty"` // "": it is not
+	Name    string  `json:"name,omitempty"`    // of the machine now
+	Refused Refusal `json:"refused,omitempty"` // "": it is let in
 }
 
-// A Refusal is why a machine is not let in.
+// A Refusal is the reason why a machine is not let in.
 type Refusal string
 
-// Why a machine is not let in.
+// Reasons why a machine is not let in.
 const (
-	RefusedKey    Refusal = "unknown key"          // no machine has it: it never joined, or it was removed
-	RefusedCode   Refusal = "used or unknown code" // also one that is older than ten minutes
+	RefusedKey    Refusal = "unknown key"          // the machine never joined, or was removed
+	RefusedCode   Refusal = "used or unknown code" // or it is older than [InvitationLife]
 	RefusedName   Refusal = "another machine's name"
 	RefusedTwice  Refusal = "joined already"   // under another name than the invitation's
 	RefusedAgents Refusal = "names that clash" // with those of other machines
-	RefusedForNow Refusal = "not now"          // the store does not answer, or too many come at once
+	RefusedForNow Refusal = "not now"          // the store does not answer, or too many machines come at once
 )
 
-// Error implements error, in a sentence for whoever sits at the machine.
+// Error implements error. The text is a sentence for the person at the machine.
 func (r Refusal) Error() string {
 	switch r {
 	case RefusedKey:
@@ -51,14 +51,14 @@ func (r Refusal) Error() string {
 	return "that Switchboard cannot take it now"
 }
 
-// Final reports whether to ask again changes nothing.
+// Final reports whether trying again is useless.
 func (r Refusal) Final() bool { return r != RefusedForNow }
 
-// An Opening is what a stream to an agent begins with, and an opened what the machine answers.
+// An Opening is the first message on a stream to an agent. The machine answers with an opened.
 type (
 	Opening struct {
 		Agent string `json:"agent"`           // its name
-		Apart bool   `json:"apart,omitempty"` // it only reads, beside the connection that works
+		Apart bool   `json:"apart,omitempty"` // the connection only reads, beside the one that works
 	}
 	opened struct {
 		Error  string         `json:"error,omitempty"` // "": from here on the stream is the agent's
@@ -66,45 +66,45 @@ type (
 	}
 )
 
-// About is what a machine tells about itself.
+// About is what a machine reports about itself.
 type About struct {
 	Version string  `json:"version,omitempty"` // of Switchboard there
-	Host    string  `json:"host,omitempty"`    // what it calls itself
+	Host    string  `json:"host,omitempty"`    // its host name
 	System  string  `json:"system,omitempty"`  // such as linux/amd64
 	Agents  []Agent `json:"agents"`            // at most maxAgents
 	Ceiling string  `json:"ceiling,omitempty"` // the loosest sandbox that its owner allows; "": any
-	Answers bool    `json:"answers"`           // what agents ask may be answered from elsewhere
+	Answers bool    `json:"answers"`           // questions of agents may be answered through the line
 	Live    Live    `json:"live"`
 }
 
-// Live is what changes while a machine is up.
+// Live are the facts about a machine that change while it is up.
 type Live struct {
-	DiskFree int64 `json:"disk_free,omitempty"` // bytes where its agents work; 0: it does not tell
-	Battery  int   `json:"battery,omitempty"`   // percent; 0: it has none, or does not tell
+	DiskFree int64 `json:"disk_free,omitempty"` // in bytes, where its agents work; 0: not known
+	Battery  int   `json:"battery,omitempty"`   // in percent; 0: it has none, or it is not known
 	Charging bool  `json:"charging,omitempty"`
 }
 
-// An Agent is what runs on a machine and does work.
+// An Agent is an agent that is installed on a machine.
 type Agent struct {
 	Name    string `json:"name"` // such as codex
 	Kind    string `json:"kind"` // codex or acp
 	Version string `json:"version,omitempty"`
 	Dir     string `json:"dir,omitempty"`  // of new sessions
-	Mode    string `json:"mode,omitempty"` // of kind acp: that its sessions are in; "": one that asks
+	Mode    string `json:"mode,omitempty"` // of kind acp: the mode of its sessions; "": one that asks
 }
 
-// Bounds of what a machine tells.
+// Bounds of an About.
 const (
 	maxAgents = 8
-	maxText   = 200 // bytes of a text
+	maxText   = 200 // bytes of a string
 )
 
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// IsAgentName reports whether an agent may be called so: at most 32 of a-z 0-9 -, beginning with a letter or figure.
+// IsAgentName reports whether an agent may have a name: at most 32 of a-z 0-9 -, beginning with a letter or digit.
 func IsAgentName(name string) bool { return agentName.MatchString(name) }
 
-// bounded keeps of what a machine tells what is in bounds.
+// bounded returns an About without what is out of bounds.
 func (a About) bounded() About {
 	for _, text := range []*string{&a.Version, &a.Host, &a.System, &a.Ceiling} {
 		*text = handoff.Clip(*text, maxText)

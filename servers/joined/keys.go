@@ -21,13 +21,13 @@ import (
 // Bounds of an invitation.
 const (
 	InvitationLife = 10 * time.Minute
-	MaxInvitations = 16 // that wait; the oldest goes
+	MaxInvitations = 16 // unused ones; one more drops the oldest
 
-	secretBytes      = 10 // 80 bits, for ten minutes
+	secretBytes      = 10 // 80 bits, which is enough for ten minutes
 	fingerprintBytes = 16 // of the SHA-256 of the service's public key
 )
 
-// An Invitation lets a machine in, once. It also says whom the machine lets in.
+// An Invitation lets a machine join, once. By its fingerprint the machine knows the service.
 type Invitation struct {
 	Secret      [secretBytes]byte
 	Fingerprint [fingerprintBytes]byte
@@ -52,7 +52,7 @@ func ParseInvitation(code string) (Invitation, error) {
 	return i, nil
 }
 
-// Fingerprint names a public key in an invitation.
+// Fingerprint returns the fingerprint of a public key for an invitation.
 func Fingerprint(key ed25519.PublicKey) (print [fingerprintBytes]byte) {
 	sum := sha256.Sum256(key)
 	copy(print[:], sum[:])
@@ -61,7 +61,7 @@ func Fingerprint(key ed25519.PublicKey) (print [fingerprintBytes]byte) {
 
 const keyBlock = "PRIVATE KEY"
 
-// LoadKey reads the private key in a file, which is made with mode 0600 if it is missing.
+// LoadKey reads the private key in a file. If the file is missing, it makes a key and the file, with mode 0600.
 func LoadKey(path string) (ed25519.PrivateKey, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func ParseKey(text []byte) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// NewKey makes a private key, and the text of it: PEM.
+// NewKey makes a private key, and returns it also as PEM.
 func NewKey() (key ed25519.PrivateKey, text []byte, err error) {
 	if _, key, err = ed25519.GenerateKey(rand.Reader); err != nil {
 		return nil, nil, err
@@ -104,13 +104,13 @@ func NewKey() (key ed25519.PrivateKey, text []byte, err error) {
 	return key, pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), err
 }
 
-// WriteWhole puts a text into its place with mode 0600, whole or not at all.
+// WriteWhole writes a file with mode 0600, whole or not at all.
 func WriteWhole(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
+	defer func() { _ = os.Remove(f.Name()) }() // it fails after the rename
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -118,7 +118,7 @@ func WriteWhole(path string, text []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// certificate wraps a key for TLS. Only its key says anything.
+// certificate returns a self-signed certificate for a key. Only the key in it counts.
 func certificate(key ed25519.PrivateKey) (tls.Certificate, error) {
 	now := time.Now()
 	form := &x509.Certificate{
@@ -128,29 +128,29 @@ func certificate(key ed25519.PrivateKey) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, err
 }
 
-// protocol is what both ends of a line speak inside TLS.
+// protocol is the ALPN protocol of a line.
 const protocol = "switchboard-machine/1"
 
-// errStranger is why a machine ends a handshake.
+// errStranger is why a machine ends a handshake with a service of another key.
 var errStranger = errors.New("what answers there is not the Switchboard that the invitation is from")
 
-// secured are the settings of TLS at one end. known judges the other end by its key.
-func secured(own tls.Certificate, known func(ed25519.PublicKey) error) *tls.Config {
+// tlsConfig returns the settings of TLS at either end. verify judges the key of the other end.
+func tlsConfig(own tls.Certificate, verify func(ed25519.PublicKey) error) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
 		ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
-		InsecureSkipVerify: true, // a certificate is a key here, which VerifyConnection knows
+		InsecureSkipVerify: true, // of a certificate only the key counts: VerifyConnection judges it
 		VerifyConnection: func(state tls.ConnectionState) error {
 			key, err := peerKey(state)
 			if err != nil {
 				return err
 			}
-			return known(key)
+			return verify(key)
 		},
 	}
 }
 
-// peerKey is the key that the other end has proved.
+// peerKey returns the key that the other end has proved.
 func peerKey(state tls.ConnectionState) (ed25519.PublicKey, error) {
 	if len(state.PeerCertificates) != 1 || state.NegotiatedProtocol != protocol {
 		return nil, errors.New("the other end speaks something else")

@@ -35,7 +35,7 @@ func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 	if err == nil && answer.Error != "" {
 		err = &handoff.Error{
 			Code: handoff.CodeUnreachable, Detail: handoff.Clip(answer.Error, maxText),
-			Reason: servers.KnownReason(answer.Reason), // an older machine tells none, a newer one may tell others
+			Reason: servers.KnownReason(answer.Reason), // older machines send none, newer ones may send others
 		}
 	}
 	if !stop() && err == nil {
@@ -48,42 +48,42 @@ func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 	return stream, nil
 }
 
-// Lines are how the agents of machines that joined are reached. The zero value has none. It is safe for concurrent use.
+// Lines connects to the agents of machines that joined. The zero value knows none. It is safe for concurrent use.
 type Lines struct {
-	// Elsewhere opens a connection to an agent whose machine may keep its line to another instance of the service.
-	// Where none has it, the reason of its error is [handoff.ReasonAsleep]. Set once, before anything is dialled; nil:
+	// Elsewhere opens a connection to an agent whose machine may keep its line to another instance of the service. If no
+	// instance has the line, the reason of the error is [handoff.ReasonAsleep]. Set once, before the first Dial; nil:
 	// this is the only instance.
 	Elsewhere func(ctx context.Context, server string, apart bool) (net.Conn, error)
-	// Instance names this instance to what keeps agents for several. Set once, before anything is dialled; "": this is
-	// the only one.
+	// Instance names this instance to keepers of agents, which several may share. Set once, before the first Dial; "":
+	// this is the only instance.
 	Instance string
 
-	mu   sync.Mutex
-	ends map[string]end // Guarded by mu: by the server's name
+	mu        sync.Mutex
+	endpoints map[string]endpoint // Guarded by mu: by the server's name
 }
 
-// An end is where a server is reached.
-type end struct {
-	agent  string
-	line   *line           // nil: its machine is not connected
-	lost   time.Time       // when it was connected last; zero: not in this life
-	coming <-chan struct{} // closed once its machine has connected, or does not; nil: it is not about to
+// An endpoint says how a server is reached.
+type endpoint struct {
+	agent      string
+	line       *line           // nil: its machine is not connected
+	lost       time.Time       // when the last line was lost; zero: there was none since the service started
+	connecting <-chan struct{} // closed when the machine's handshake has led to a line or failed; nil: there is none
 }
 
-// put says that servers are reached by a line; nil: that their machine is not connected, but is about to be until
-// coming is closed.
-func (l *Lines) put(all []Server, by *line, coming <-chan struct{}) {
+// put sets the line by which servers are reached. nil: their machine is not connected; connecting, if it is not nil, is
+// closed when the handshake that is going on has led to a line or failed.
+func (l *Lines) put(all []Server, via *line, connecting <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ends == nil {
-		l.ends = map[string]end{}
+	if l.endpoints == nil {
+		l.endpoints = map[string]endpoint{}
 	}
 	for _, s := range all {
-		e := end{agent: s.Agent.Name, line: by, lost: l.ends[s.Name].lost, coming: coming}
-		if by == nil && l.ends[s.Name].line != nil {
+		e := endpoint{agent: s.Agent.Name, line: via, lost: l.endpoints[s.Name].lost, connecting: connecting}
+		if via == nil && l.endpoints[s.Name].line != nil {
 			e.lost = time.Now()
 		}
-		l.ends[s.Name] = e
+		l.endpoints[s.Name] = e
 	}
 }
 
@@ -91,22 +91,22 @@ func (l *Lines) put(all []Server, by *line, coming <-chan struct{}) {
 func (l *Lines) drop(names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name := range l.ends {
+	for name := range l.endpoints {
 		if slices.Contains(names, name) {
-			delete(l.ends, name)
+			delete(l.endpoints, name)
 		}
 	}
 }
 
-func (l *Lines) end(server string) (to end, known bool) {
+func (l *Lines) endpoint(server string) (to endpoint, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	to, known = l.ends[server]
+	to, known = l.endpoints[server]
 	return to, known
 }
 
-// Dial opens a connection to the agent that a server of the fleet is, wherever its machine keeps its line; apart: one
-// that only reads, beside the one that works. An error is a [*handoff.Error].
+// Dial opens a connection to the agent behind a server of the fleet, at whichever instance its machine keeps its line.
+// A connection that is apart only reads, beside the one that works. An error is a [*handoff.Error].
 func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, error) {
 	conn, err := l.DialHere(ctx, server, apart)
 	if err == nil || l.Elsewhere == nil || handoff.AsError(err).Reason != handoff.ReasonAsleep {
@@ -114,18 +114,18 @@ func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, 
 	}
 	conn, fault := l.Elsewhere(ctx, server, apart)
 	if fault != nil && handoff.AsError(fault).Reason == handoff.ReasonAsleep {
-		return nil, err // which says since when
+		return nil, err // it says since when
 	}
 	return conn, fault
 }
 
-// DialHere is [Lines.Dial] by the lines of this instance alone.
+// DialHere is like [Lines.Dial], but uses the lines of this instance only.
 func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Conn, error) {
-	to, known := l.end(server)
-	if to.line == nil && to.coming != nil {
+	to, known := l.endpoint(server)
+	if to.line == nil && to.connecting != nil {
 		select {
-		case <-to.coming:
-			to, known = l.end(server)
+		case <-to.connecting:
+			to, known = l.endpoint(server)
 		case <-ctx.Done():
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"switchboard/servers"
 )
 
-// A Record is a machine as it is kept. Its fields are those of a machine in the store.
+// A Record is a machine in the store.
 type Record struct {
 	Key    []byte
 	Name   string
@@ -38,36 +38,36 @@ type Store interface {
 	DropMachine(ctx context.Context, key []byte) (bool, error)
 }
 
-// Invitations keeps invitations until they are used, at whichever instance of the service.
+// Invitations stores invitations until they are used. All instances of the service share them.
 type Invitations interface {
-	// PutInvitation keeps one. Of more than [MaxInvitations] that wait, the oldest goes.
+	// PutInvitation stores an invitation. If there are more than [MaxInvitations], it drops the oldest.
 	PutInvitation(ctx context.Context, i Invited) error
-	// SpendInvitation uses up the one with a sum, and returns it; of several who ask at once, one gets it.
+	// SpendInvitation removes the invitation with a sum, and returns it. Only one of several concurrent calls finds it.
 	SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (_ Invited, found bool, err error)
 }
 
-// An Invited is an invitation that waits.
+// An Invited is an unused invitation in the store.
 type Invited struct {
 	Sum   [sha256.Size]byte // of its secret
 	Name  string            // of the machine
-	Until time.Time         // when it ends
+	Until time.Time         // it is valid
 }
 
-// Fleet is where the agents of machines are servers.
+// Fleet is the part of the fleet that Machines change: the agents of machines are servers there.
 type Fleet interface {
 	Check(drop []string, put []servers.Spec) error
 	Change(drop []string, put []servers.Spec) error
 	Retry(server string)
 }
 
-// Config is what [Machines] are made of.
+// Config is what [Open] needs.
 type Config struct {
-	Key     ed25519.PrivateKey // the service's own, which invitations name
+	Key     ed25519.PrivateKey // of the service: invitations have its fingerprint
 	Store   Store
 	Invited Invitations
-	Shared  bool // other instances of the service, which have the same key, keep machines in the store too
+	Shared  bool // other instances of the service, with the same key, use the store too
 	Fleet   Fleet
-	// Spec makes the server of an agent. An error says that there is none of that kind, or that its name is taken.
+	// Spec makes the server of an agent. It fails if the kind is unknown or the name is taken.
 	Spec    func(s Server) (servers.Spec, error)
 	Auditor handoff.Auditor
 	Log     *zap.Logger
@@ -76,50 +76,51 @@ type Config struct {
 // A Server is an agent of a machine that joined, as one of the fleet.
 type Server struct {
 	Name    string   // in the fleet
-	Aliases []string // what it was called before, and how else it is said
+	Aliases []string // its former names, and other ways to say its name
 	Machine string
 	Agent   Agent
 	Ceiling string // the loosest sandbox that the machine's owner allows; "": any
 }
 
-// Machines are those that joined. They are safe for concurrent use.
+// Machines are the machines that joined. They are safe for concurrent use.
 type Machines struct {
-	cfg   Config
-	tls   *tls.Config        // Set once
-	lines *Lines             // Set once: what agents are dialled through
-	turn  chan struct{}      // holds one while nobody changes which machines there are: that asks the store
-	bad   map[string]string  // Owned by who changes that: bodies of records that cannot be had here, by key, in hex
-	open  sync.WaitGroup     // lines; entered under mu unless ended
-	life  context.Context    // Set once: ends when lines must
-	end   context.CancelFunc // Set once: ends life
+	cfg      Config             // Set once
+	tls      *tls.Config        // Set once
+	lines    *Lines             // Set once: to the agents
+	changing chan struct{}      // a semaphore of 1: its holder changes the set of machines, also in the store
+	rejected map[string]string  // Owned by the holder of changing: records that cannot be used here, by key in hex
+	open     sync.WaitGroup     // handshakes and lines; added to under mu unless ended
+	life     context.Context    // Set once: its end ends all lines
+	end      context.CancelFunc // Set once: ends life
 
 	counts counts
 
-	mu      sync.Mutex
-	ended   bool                // Guarded by mu: no line is taken any more
-	shaking int                 // Guarded by mu: handshakes under way
-	all     map[string]*machine // Guarded by mu: by key, in hex
-	told    []time.Time         // Guarded by mu: when refusals were audited lately
+	mu         sync.Mutex
+	ended      bool                // Guarded by mu: lines are no longer taken
+	handshakes int                 // Guarded by mu: that are going on
+	all        map[string]*machine // Guarded by mu: by key in hex
+	refusals   []time.Time         // Guarded by mu: those that were audited in the last hour
 }
 
-// A machine is one that joined.
+// A machine is a machine that joined. It is replaced, never changed.
 type machine struct {
 	Record
-	kept kept
-	line *line     // nil: it is not connected
-	seen time.Time // when its last line was lost; zero: it had none in this life
-	// coming is closed when the handshake that made this of it has led to a line, or to none; nil: none did.
-	coming <-chan struct{}
+	details details
+	line    *line     // nil: it is not connected
+	seen    time.Time // when its last line was lost; zero: it had none since the service started
+	// connecting is closed when the handshake that changed the machine has led to a line or failed; nil: no handshake has
+	// changed it.
+	connecting <-chan struct{}
 }
 
-// kept is what the body of a record has.
-type kept struct {
-	Former  []string          `json:"former,omitempty"` // names that it had, at most maxFormer
-	Servers map[string]string `json:"servers"`          // by agent: its name without the machine's; "": just that
+// details are the content of a record's body.
+type details struct {
+	Former  []string          `json:"former,omitempty"` // its earlier names, at most maxFormer
+	Servers map[string]string `json:"servers"`          // by agent: the suffix of its server's name; "": none
 	About   About             `json:"about"`
 }
 
-// counts are for operators.
+// counts are the values of the metrics.
 type counts struct {
 	lines   atomic.Int64
 	opened  atomic.Uint64
@@ -127,33 +128,33 @@ type counts struct {
 }
 
 const (
-	maxFormer   = 8
-	maxMachines = 100
-	maxShaking  = 32
-	maxRefusals = 30 // audited in an hour, beyond which they are only counted
+	maxFormer     = 8
+	maxMachines   = 100
+	maxHandshakes = 32
+	maxRefusals   = 30 // audited in an hour, beyond which they are only counted
 )
 
 var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 
-// Open reads which machines joined. Their lines are taken until [Machines.Run] has ended.
+// Open reads the machines in the store. Lines are taken until [Machines.Run] has ended.
 func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 	own, err := certificate(cfg.Key)
 	if err != nil {
 		return nil, err
 	}
 	m := &Machines{
-		cfg: cfg, tls: secured(own, func(ed25519.PublicKey) error { return nil }), // the hello tells who is refused, and why
-		lines: lines, turn: make(chan struct{}, 1), bad: map[string]string{}, all: map[string]*machine{},
+		// TLS takes any key: an unknown one is refused after the hello, with a reason.
+		cfg: cfg, tls: tlsConfig(own, func(ed25519.PublicKey) error { return nil }),
+		lines: lines, changing: make(chan struct{}, 1), rejected: map[string]string{}, all: map[string]*machine{},
 	}
 	m.life, m.end = context.WithCancel(context.Background())
-	m.turn <- struct{}{}
 	records, err := cfg.Store.Machines(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range records {
 		one := &machine{Record: r}
-		if err := json.Unmarshal(r.Body, &one.kept); err != nil {
+		if err := json.Unmarshal(r.Body, &one.details); err != nil {
 			return nil, fmt.Errorf("what is known of the machine %s cannot be read: %w", r.Name, err)
 		}
 		m.all[hex.EncodeToString(r.Key)] = one
@@ -162,7 +163,7 @@ func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 	return m, nil
 }
 
-// Specs are the servers of the machines that joined. One that cannot be made is left out, and logged.
+// Specs returns the servers of the machines that joined. It logs and leaves out a machine whose servers cannot be made.
 func (m *Machines) Specs() []servers.Spec {
 	var all []servers.Spec
 	for _, one := range m.sorted() {
@@ -188,7 +189,7 @@ func (m *Machines) specs(all []Server) ([]servers.Spec, error) {
 	return specs, nil
 }
 
-// sorted returns copies of the machines, the one that joined first first.
+// sorted returns copies of the machines, in the order in which they joined.
 func (m *Machines) sorted() []*machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,22 +202,23 @@ func (m *Machines) sorted() []*machine {
 	return all
 }
 
-// serversOf are the servers that a machine's agents are. The first agent that a machine ever had is called as the
-// machine is; each other one has its own name behind that. An agent keeps its name when others come and go.
+// serversOf returns the servers of a machine's agents. The server of the first agent that a machine ever had has the
+// machine's name; each other one has the agent's name as a suffix. A server keeps its name when other agents come and
+// go.
 func (m *Machines) serversOf(one *machine) []Server {
 	var all []Server
-	for _, a := range one.kept.About.Agents {
+	for _, a := range one.details.About.Agents {
 		name := func(machine string) string {
-			if suffix := one.kept.Servers[a.Name]; suffix != "" {
+			if suffix := one.details.Servers[a.Name]; suffix != "" {
 				return machine + "-" + suffix
 			}
 			return machine
 		}
-		s := Server{Name: name(one.Name), Machine: one.Name, Agent: a, Ceiling: one.kept.About.Ceiling}
-		for _, former := range one.kept.Former {
+		s := Server{Name: name(one.Name), Machine: one.Name, Agent: a, Ceiling: one.details.About.Ceiling}
+		for _, former := range one.details.Former {
 			s.Aliases = append(s.Aliases, name(former))
 		}
-		if one.kept.Servers[a.Name] != "" {
+		if one.details.Servers[a.Name] != "" {
 			s.Aliases = append(s.Aliases, a.Name+" on "+one.Name)
 		}
 		all = append(all, s)
@@ -224,11 +226,11 @@ func (m *Machines) serversOf(one *machine) []Server {
 	return all
 }
 
-// named gives the agents of a machine their names.
-func (k kept) named(about About) kept {
+// withAgents returns details with another About, and with names for the servers of new agents.
+func (d details) withAgents(about About) details {
 	servers := map[string]string{}
-	taken := false // the machine's own name
-	for agent, suffix := range k.Servers {
+	taken := false // a server has the machine's own name
+	for agent, suffix := range d.Servers {
 		servers[agent] = suffix
 		taken = taken || suffix == ""
 	}
@@ -241,25 +243,26 @@ func (k kept) named(about About) kept {
 			servers[a.Name], taken = "", true
 		}
 	}
-	k.Servers, k.About = servers, about
-	return k
+	d.Servers, d.About = servers, about
+	return d
 }
 
-// changes runs one change of which machines there are at a time. None is begun once ctx has ended.
-func (m *Machines) changes(ctx context.Context, change func() error) error {
+// exclusively runs a change of the set of machines, one at a time. If ctx ends before the change begins, it returns the
+// cause.
+func (m *Machines) exclusively(ctx context.Context, change func() error) error {
 	select {
-	case <-m.turn:
-		defer func() { m.turn <- struct{}{} }()
+	case m.changing <- struct{}{}:
+		defer func() { <-m.changing }()
 		return change()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Settle runs a change of other servers of the fleet while no machine comes or goes. It gets the servers of those that
-// there are, the one that joined first first.
+// Settle runs a change of other servers of the fleet while the set of machines does not change. It passes the servers
+// of the machines, in the order in which these joined.
 func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) error {
-	return m.changes(ctx, func() error {
+	return m.exclusively(ctx, func() error {
 		var all []Server
 		for _, one := range m.sorted() {
 			all = append(all, m.serversOf(one)...)
@@ -268,18 +271,17 @@ func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) 
 	})
 }
 
-// replace puts what is known of a machine into the place of what was, everywhere or nowhere. It is called in changes.
+// replace replaces a machine in the fleet, in lines, here and in the store, or nowhere. It is called in exclusively.
 func (m *Machines) replace(ctx context.Context, was *machine, is machine) error {
 	var err error
-	if is.Body, err = json.Marshal(is.kept); err != nil {
+	if is.Body, err = json.Marshal(is.details); err != nil {
 		return err
 	}
-	return m.place(was, is, func() error { return m.cfg.Store.PutMachine(ctx, is.Record) })
+	return m.install(was, is, func() error { return m.cfg.Store.PutMachine(ctx, is.Record) })
 }
 
-// place is replace with its own way to keep the machine: keep writes it, or does nothing where the store has it
-// already. It is called in changes.
-func (m *Machines) place(was *machine, is machine, keep func() error) error {
+// install is like replace, but calls keep to store the machine. It is called in exclusively.
+func (m *Machines) install(was *machine, is machine, keep func() error) error {
 	var drop []string
 	if was != nil {
 		for _, s := range m.serversOf(was) {
@@ -287,7 +289,7 @@ func (m *Machines) place(was *machine, is machine, keep func() error) error {
 		}
 	}
 	all := m.serversOf(&is)
-	if err := m.free(&is, all); err != nil {
+	if err := m.checkNames(&is, all); err != nil {
 		return err
 	}
 	specs, err := m.specs(all)
@@ -299,16 +301,16 @@ func (m *Machines) place(was *machine, is machine, keep func() error) error {
 	if now := m.all[hex.EncodeToString(is.Key)]; now != nil {
 		line = now.line
 	}
-	m.lines.put(all, line, is.coming) // the fleet dials at once
+	m.lines.put(all, line, is.connecting) // before Change, after which the fleet dials
 	m.mu.Unlock()
 	if err := m.cfg.Fleet.Change(drop, specs); err != nil {
 		m.lines.drop(others(all, drop))
-		return taken(is.Name, err)
+		return nameTaken(is.Name, err)
 	}
 	if err := keep(); err != nil {
 		var back []servers.Spec
 		if was != nil {
-			back, _ = m.specs(m.serversOf(was)) // they could be made before
+			back, _ = m.specs(m.serversOf(was)) // they were made before
 		}
 		err = errors.Join(err, m.cfg.Fleet.Change(others(all, nil), back))
 		m.lines.drop(others(all, drop))
@@ -319,57 +321,57 @@ func (m *Machines) place(was *machine, is machine, keep func() error) error {
 	m.lines.drop(slices.DeleteFunc(drop, func(name string) bool {
 		return slices.ContainsFunc(all, func(s Server) bool { return s.Name == name })
 	}))
-	if now := m.all[hex.EncodeToString(is.Key)]; now != nil { // its line may be another one than when this began
+	if now := m.all[hex.EncodeToString(is.Key)]; now != nil { // its line may have changed meanwhile
 		is.line, is.seen = now.line, now.seen
 	}
-	m.lines.put(all, is.line, is.coming)
+	m.lines.put(all, is.line, is.connecting)
 	m.all[hex.EncodeToString(is.Key)] = &is
 	return nil
 }
 
-// others returns the names of servers that are not among those.
-func others(all []Server, those []string) (names []string) {
+// others returns the names of servers that are not among the given names.
+func others(all []Server, among []string) (names []string) {
 	for _, s := range all {
-		if !slices.Contains(those, s.Name) {
+		if !slices.Contains(among, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
 }
 
-// free reports whether another machine has a name that this one would have: in the fleet it would be put in the place
-// of that.
-func (m *Machines) free(is *machine, all []Server) error {
+// checkNames returns an error if another machine has a name of this machine or of its servers. In the fleet, this
+// machine would replace the other one.
+func (m *Machines) checkNames(is *machine, all []Server) error {
 	for _, other := range m.sorted() {
 		if bytes.Equal(other.Key, is.Key) {
 			continue
 		}
-		if other.Name == is.Name || slices.Contains(other.kept.Former, is.Name) {
-			return taken(is.Name, errors.New("another machine has it"))
+		if other.Name == is.Name || slices.Contains(other.details.Former, is.Name) {
+			return nameTaken(is.Name, errors.New("another machine has it"))
 		}
 		for _, theirs := range m.serversOf(other) {
 			if slices.ContainsFunc(all, func(own Server) bool { return own.Name == theirs.Name }) {
-				return taken(theirs.Name, errors.New("another machine has it"))
+				return nameTaken(theirs.Name, errors.New("another machine has it"))
 			}
 		}
 	}
 	return nil
 }
 
-// taken says that a name cannot be had.
-func taken(name string, why error) error {
+// nameTaken returns the error for a name that is taken.
+func nameTaken(name string, why error) error {
 	return handoff.Malformed("name", "the name "+name+" is taken: "+why.Error())
 }
 
-// find returns the machine that has a key, or nil. What it points to is replaced, never changed.
+// find returns the machine with a key, or nil.
 func (m *Machines) find(key []byte) *machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[hex.EncodeToString(key)]
 }
 
-// called returns the machine of a name, or that has a server of that name.
-func (m *Machines) called(name string) (*machine, error) {
+// byName returns the machine of a name, or the machine that has a server of that name.
+func (m *Machines) byName(name string) (*machine, error) {
 	for _, one := range m.sorted() {
 		is := func(s Server) bool { return s.Name == name }
 		if one.Name == name || slices.ContainsFunc(m.serversOf(one), is) {
@@ -379,17 +381,17 @@ func (m *Machines) called(name string) (*machine, error) {
 	return nil, handoff.Fault(handoff.CodeNotFound, "machine "+handoff.Clip(name, 80)+" that joined", "")
 }
 
-// itself returns the machine of a name, which is not that of one of its agents: what is done with the machine is done
-// with all of them.
-func (m *Machines) itself(name string) (*machine, error) {
-	one, err := m.called(name)
+// machineNamed returns the machine of a name. The name of an agent's server is an error, since the caller means to
+// change the machine with all its agents.
+func (m *Machines) machineNamed(name string) (*machine, error) {
+	one, err := m.byName(name)
 	if err == nil && one.Name != name {
 		return nil, handoff.Fault(handoff.CodeNotFound, "machine "+name+" that joined: "+name+" is an agent of "+one.Name, "")
 	}
 	return one, err
 }
 
-// Invite makes an invitation for a machine that will have a name.
+// Invite makes and stores an invitation for a machine that will have a name.
 func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (Invitation, error) {
 	if !machineName.MatchString(name) {
 		return Invitation{}, handoff.Malformed("name",
@@ -398,30 +400,30 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	all := m.sorted()
 	if slices.ContainsFunc(
 		all,
-		func(one *machine) bool { return one.Name == name || slices.Contains(one.kept.Former, name) },
+		func(one *machine) bool { return one.Name == name || slices.Contains(one.details.Former, name) },
 	) {
-		return Invitation{}, taken(name, errors.New("a machine that joined has it"))
+		return Invitation{}, nameTaken(name, errors.New("a machine that joined has it"))
 	}
 	if len(all) >= maxMachines {
 		return Invitation{}, handoff.Fault(handoff.CodeLimited, "100 machines", "")
 	}
-	// Whether the rest of the fleet leaves it the name is tried now, when somebody sees the answer.
+	// A clash with other servers of the fleet is reported now, while the person is here, and not when the machine joins.
 	spec, err := m.cfg.Spec(Server{Name: name, Machine: name, Agent: Agent{Name: "codex", Kind: "codex"}})
 	if err != nil {
 		return Invitation{}, err
 	}
 	if err := m.cfg.Fleet.Check(nil, []servers.Spec{spec}); err != nil {
-		return Invitation{}, taken(name, err)
+		return Invitation{}, nameTaken(name, err)
 	}
 	i := Invitation{Fingerprint: Fingerprint(m.cfg.Key.Public().(ed25519.PublicKey))}
-	_, _ = rand.Read(i.Secret[:]) // it never fails
+	_, _ = rand.Read(i.Secret[:]) // never fails
 	if err := m.audit(ctx, by.String(), name, "invited"); err != nil {
 		return Invitation{}, err
 	}
 	return i, m.cfg.Invited.PutInvitation(ctx, Invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)})
 }
 
-// spend uses an invitation up, and returns the name that it is for.
+// spend uses up an invitation, and returns the machine name that it is for.
 func (m *Machines) spend(ctx context.Context, secret []byte) (name string, ok bool, err error) {
 	i, ok, err := m.cfg.Invited.SpendInvitation(ctx, sha256.Sum256(secret))
 	return i.Name, ok && time.Now().Before(i.Until), err

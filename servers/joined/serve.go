@@ -20,26 +20,29 @@ import (
 	"switchboard/handoff"
 )
 
-// ServeHTTP takes the line of a machine: a WebSocket that is a line until either end is gone. known is called once the
-// machine has proved who it is.
+// ServeHTTP takes the line of a machine, and returns when the line has ended. It calls known when the machine is let
+// in.
 func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func()) error {
-	if !m.enter() {
+	if !m.beginHandshake() {
 		return &handoff.Error{Code: handoff.CodeLimited, Subject: "machines that shake hands", Retry: beat}
 	}
 	defer m.open.Done()
-	upgrader := websocket.Upgrader{HandshakeTimeout: shakeTimeout, ReadBufferSize: 16 << 10, WriteBufferSize: 32 << 10}
+	upgrader := websocket.Upgrader{
+		HandshakeTimeout: handshakeTimeout, ReadBufferSize: 16 << 10, WriteBufferSize: 32 << 10,
+	}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		m.shaken()
-		m.cfg.Log.Debug("no line", zap.Error(err)) // it was answered
+		m.endHandshake()
+		m.cfg.Log.Debug("no line", zap.Error(err)) // Upgrade has answered
 		return nil
 	}
-	defer func() { _ = conn.Close() }() // it is gone either way
+	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(m.life, func() { _ = conn.Close() })()
-	ctx, come := context.WithTimeout(context.Background(), shakeTimeout) // ends when its line is there, or does not come
-	defer come()
-	one, secure, err := m.shake(ctx, newSocket(conn))
-	m.shaken()
+	// ctx ends when the line can be dialled through, or the handshake has failed.
+	ctx, settled := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer settled()
+	one, secure, err := m.handshake(ctx, newSocket(conn))
+	m.endHandshake()
 	if errors.Is(err, errLeft) {
 		m.cfg.Log.Info("a machine has left", zap.String("machine", one.Name))
 		return nil
@@ -50,38 +53,38 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func(
 		return nil
 	}
 	known()
-	session, err := yamux.Client(secure, multiplexed())
+	session, err := yamux.Client(secure, yamuxConfig())
 	if err != nil {
 		return nil
 	}
-	m.carry(one, session, come)
+	m.serveLine(one, session, settled)
 	return nil
 }
 
 // errLeft ends the line on which a machine asked to be forgotten.
 var errLeft = errors.New("it left")
 
-// enter counts a handshake, unless there are too many, or no line is taken any more.
-func (m *Machines) enter() bool {
+// beginHandshake counts a handshake and reports whether it may begin: there are not too many, and Run has not ended.
+func (m *Machines) beginHandshake() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended || m.shaking >= maxShaking {
+	if m.ended || m.handshakes >= maxHandshakes {
 		return false
 	}
-	m.shaking++
+	m.handshakes++
 	m.open.Add(1)
 	return true
 }
 
-func (m *Machines) shaken() {
+func (m *Machines) endHandshake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.shaking--
+	m.handshakes--
 }
 
-// shake shakes hands with a machine: it proves its key, and is let in or told why not.
-func (m *Machines) shake(ctx context.Context, conn *socket) (*machine, *tls.Conn, error) {
-	if err := conn.SetDeadline(time.Now().Add(shakeTimeout)); err != nil {
+// handshake has a machine prove its key, and lets it in or answers why not.
+func (m *Machines) handshake(ctx context.Context, conn *socket) (*machine, *tls.Conn, error) {
+	if err := conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, nil, err
 	}
 	secure := tls.Server(conn, m.tls)
@@ -94,12 +97,12 @@ func (m *Machines) shake(ctx context.Context, conn *socket) (*machine, *tls.Conn
 	}
 	var h hello
 	if err := readFrame(secure, &h); err != nil {
-		return nil, nil, err // also where it refused us, which TLS 1.3 tells here
+		return nil, nil, err // also if the machine refuses our key: in TLS 1.3 that shows at the first read
 	}
 	h.About = h.About.bounded()
 	var one *machine
-	err = m.newest(ctx, func() (err error) {
-		one, err = m.let(ctx, key, h)
+	err = m.afterReading(ctx, func() (err error) {
+		one, err = m.admit(ctx, key, h)
 		return err
 	})
 	if err != nil {
@@ -116,9 +119,9 @@ func (m *Machines) shake(ctx context.Context, conn *socket) (*machine, *tls.Conn
 	return one, secure, err
 }
 
-// let decides whether a machine is let in, and as which. It is called in changes. An error may be a [Refusal]. ctx ends
-// when the line of the machine is there, or does not come.
-func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*machine, error) {
+// admit decides whether a machine is let in, and returns it. It is called in exclusively. An error may be a [Refusal].
+// ctx ends when the machine's line can be dialled through, or the handshake has failed.
+func (m *Machines) admit(ctx context.Context, key ed25519.PublicKey, h hello) (*machine, error) {
 	was := m.find(key)
 	invitedAs, invited := "", false
 	if h.Secret != nil {
@@ -136,7 +139,7 @@ func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*ma
 		return nil, RefusedTwice
 	case was != nil && h.Leave:
 		return was, m.forget(ctx, was, "machine "+hex.EncodeToString(key[:8]), "left")
-	case was != nil && h.Name != "" && h.Name != was.Name && !slices.Contains(was.kept.Former, h.Name):
+	case was != nil && h.Name != "" && h.Name != was.Name && !slices.Contains(was.details.Former, h.Name):
 		return nil, RefusedName
 	}
 	is := machine{Record: Record{Key: key, Name: invitedAs, Joined: time.Now().UTC().Truncate(time.Millisecond)}}
@@ -145,7 +148,7 @@ func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*ma
 	} else if err := m.audit(ctx, "machine "+hex.EncodeToString(key[:8]), invitedAs, "joined"); err != nil {
 		return nil, err
 	}
-	is.kept, is.coming = is.kept.named(h.About), ctx.Done()
+	is.details, is.connecting = is.details.withAgents(h.About), ctx.Done()
 	if was != nil && !m.differ(was, &is) {
 		return was, nil
 	}
@@ -159,25 +162,25 @@ func (m *Machines) let(ctx context.Context, key ed25519.PublicKey, h hello) (*ma
 	return m.find(key), nil
 }
 
-// differ reports whether the servers of a machine are other ones now.
+// differ reports whether the servers of a machine have changed.
 func (m *Machines) differ(was, is *machine) bool {
 	return !reflect.DeepEqual(m.serversOf(was), m.serversOf(is))
 }
 
-// carry keeps a line until it is lost, in the place of an earlier one of that machine. come is called once dials find
-// it.
-func (m *Machines) carry(one *machine, session *yamux.Session, come func()) {
+// serveLine serves a line until it is lost. The line replaces an earlier one of the machine. settled is called once the
+// machine's agents can be dialled through it.
+func (m *Machines) serveLine(one *machine, session *yamux.Session, settled func()) {
 	own := &line{session}
-	defer func() { _ = session.Close() }() // it is gone either way
+	defer func() { _ = session.Close() }()
 	if !m.connect(one.Key, own) {
 		return
 	}
-	come()
+	settled()
 	m.counts.opened.Add(1)
 	m.counts.lines.Add(1)
 	m.cfg.Log.Info("machine connected", zap.String("machine", one.Name))
 	for {
-		stream, err := session.Accept() // the machine opens one, to tell how it is
+		stream, err := session.Accept() // the machine opens one, for its reports
 		if err != nil {
 			break
 		}
@@ -186,7 +189,7 @@ func (m *Machines) carry(one *machine, session *yamux.Session, come func()) {
 			if err := readFrame(stream, &about); err != nil {
 				break
 			}
-			m.tells(one.Key, about.bounded())
+			m.update(one.Key, about.bounded())
 		}
 		_ = stream.Close()
 	}
@@ -195,7 +198,8 @@ func (m *Machines) carry(one *machine, session *yamux.Session, come func()) {
 	m.cfg.Log.Info("machine lost", zap.String("machine", one.Name))
 }
 
-// connect makes a line that of its machine, and has its agents dialled. It is false when the machine is gone.
+// connect makes own the line of its machine, and has the fleet dial the machine's agents. It returns false if the
+// machine was removed or Run has ended.
 func (m *Machines) connect(key []byte, own *line) bool {
 	m.mu.Lock()
 	now := m.all[hex.EncodeToString(key)]
@@ -218,7 +222,7 @@ func (m *Machines) connect(key []byte, own *line) bool {
 	return true
 }
 
-// disconnect notes that a line is lost, unless another one is in its place.
+// disconnect notes that a line is lost, unless another one has replaced it.
 func (m *Machines) disconnect(key []byte, own *line) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -232,22 +236,22 @@ func (m *Machines) disconnect(key []byte, own *line) {
 	m.lines.put(m.serversOf(&is), nil, nil)
 }
 
-// tells takes what a machine tells about itself while it is connected.
-func (m *Machines) tells(key []byte, about About) {
-	ctx, cancel := context.WithTimeout(context.Background(), shakeTimeout)
+// update handles a report of a machine that is connected.
+func (m *Machines) update(key []byte, about About) {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
-	err := m.newest(ctx, func() error {
+	err := m.afterReading(ctx, func() error {
 		was := m.find(key)
 		if was == nil {
 			return nil
 		}
 		is := *was
-		if is.kept = is.kept.named(about); m.differ(was, &is) {
+		if is.details = is.details.withAgents(about); m.differ(was, &is) {
 			return m.replace(ctx, was, is)
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if now := m.all[hex.EncodeToString(key)]; now != nil { // its line may be another one
+		if now := m.all[hex.EncodeToString(key)]; now != nil { // its line may have changed meanwhile
 			is.line, is.seen = now.line, now.seen
 			m.all[hex.EncodeToString(key)] = &is
 		}
@@ -258,10 +262,10 @@ func (m *Machines) tells(key []byte, about About) {
 	}
 }
 
-// Remove forgets a machine, which is told so and does not come back.
+// Remove forgets a machine. The machine's key is refused from then on.
 func (m *Machines) Remove(ctx context.Context, by handoff.Caller, name string) error {
-	return m.newest(ctx, func() error {
-		one, err := m.itself(name)
+	return m.afterReading(ctx, func() error {
+		one, err := m.machineNamed(name)
 		if err != nil {
 			return err
 		}
@@ -269,7 +273,7 @@ func (m *Machines) Remove(ctx context.Context, by handoff.Caller, name string) e
 	})
 }
 
-// forget takes a machine away. It is called in changes.
+// forget removes a machine from the store, the fleet and here, and audits who did so. It is called in exclusively.
 func (m *Machines) forget(ctx context.Context, one *machine, who, act string) error {
 	if err := m.audit(ctx, who, one.Name, act); err != nil {
 		return err
@@ -277,11 +281,11 @@ func (m *Machines) forget(ctx context.Context, one *machine, who, act string) er
 	if _, err := m.cfg.Store.DropMachine(ctx, one.Key); err != nil {
 		return err
 	}
-	return m.part(one)
+	return m.dropLocally(one)
 }
 
-// part ends that a machine is known here. It is called in changes.
-func (m *Machines) part(one *machine) error {
+// dropLocally removes a machine from the fleet and from this instance, and ends its line. It is called in exclusively.
+func (m *Machines) dropLocally(one *machine) error {
 	var names []string
 	for _, s := range m.serversOf(one) {
 		names = append(names, s.Name)
@@ -292,20 +296,20 @@ func (m *Machines) part(one *machine) error {
 	delete(m.all, hex.EncodeToString(one.Key))
 	m.lines.drop(names)
 	m.mu.Unlock()
-	if now != nil && now.line != nil { // who leaves hears on another line that it is done
+	if now != nil && now.line != nil { // a machine that leaves gets its answer on another line
 		_ = now.line.session.Close()
 	}
 	return err
 }
 
-// Rename gives a machine another name. Its former one still means it.
+// Rename gives a machine another name. Its former names stay aliases of its servers.
 func (m *Machines) Rename(ctx context.Context, by handoff.Caller, name, to string) error {
 	if !machineName.MatchString(to) {
 		return handoff.Malformed("name",
 			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
-	return m.newest(ctx, func() error {
-		was, err := m.itself(name)
+	return m.afterReading(ctx, func() error {
+		was, err := m.machineNamed(name)
 		if err != nil || was.Name == to {
 			return err
 		}
@@ -314,28 +318,28 @@ func (m *Machines) Rename(ctx context.Context, by handoff.Caller, name, to strin
 		}
 		is := *was
 		is.Name = to
-		former := slices.DeleteFunc(append(slices.Clone(is.kept.Former), was.Name), func(f string) bool { return f == to })
-		is.kept.Former = former[max(len(former)-maxFormer, 0):]
+		former := slices.DeleteFunc(append(slices.Clone(is.details.Former), was.Name), func(f string) bool { return f == to })
+		is.details.Former = former[max(len(former)-maxFormer, 0):]
 		return m.replace(ctx, m.find(was.Key), is)
 	})
 }
 
-// audit keeps what was done with a machine.
+// audit records an act on a machine.
 func (m *Machines) audit(ctx context.Context, who, name, act string) error {
 	return m.cfg.Auditor.Audit(ctx, handoff.AuditRecord{Who: who, Server: name, Act: act, At: time.Now()})
 }
 
-// refused audits that a machine was refused; who tries without end is only counted. key is nil where it proved none.
+// refused audits that a machine was refused, at most maxRefusals times an hour. key is nil if the machine proved none.
 func (m *Machines) refused(ctx context.Context, key ed25519.PublicKey, name, why string) error {
 	now := time.Now()
 	m.mu.Lock()
-	m.told = slices.DeleteFunc(m.told, func(at time.Time) bool { return now.Sub(at) > time.Hour })
-	tell := len(m.told) < maxRefusals
-	if tell {
-		m.told = append(m.told, now)
+	m.refusals = slices.DeleteFunc(m.refusals, func(at time.Time) bool { return now.Sub(at) > time.Hour })
+	audited := len(m.refusals) < maxRefusals
+	if audited {
+		m.refusals = append(m.refusals, now)
 	}
 	m.mu.Unlock()
-	if !tell {
+	if !audited {
 		return nil
 	}
 	who := "machine"
@@ -345,21 +349,21 @@ func (m *Machines) refused(ctx context.Context, key ed25519.PublicKey, name, why
 	return m.audit(ctx, who, handoff.Clip(name, maxText), "refused: "+why)
 }
 
-// Show adds what a machine tells to what people are shown of its server.
+// Show adds to a server's card on the page what its machine reports.
 func (m *Machines) Show(server string, to *handoff.Machine) {
-	one, err := m.called(server)
+	one, err := m.byName(server)
 	if err != nil {
 		return
 	}
-	about := one.kept.About
+	about := one.details.About
 	to.Joined, to.Machine, to.System, to.Program = one.Joined, one.Name, about.System, about.Version
-	if one.line != nil || !m.cfg.Shared { // else another instance knows how it is now
+	if one.line != nil || !m.cfg.Shared { // else another instance may have newer values
 		to.DiskFree, to.Battery, to.Charging = about.Live.DiskFree, about.Live.Battery, about.Live.Charging
 	}
 	to.Ceiling, to.NoYes = cmp.Or(to.Ceiling, about.Ceiling), !about.Answers
 }
 
-// Metrics yields how many machines there are and what became of their lines.
+// Metrics returns the counts of machines and lines.
 func (m *Machines) Metrics() iter.Seq[handoff.Metric] {
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_machines_joined", "Machines that joined.", len(m.sorted())),

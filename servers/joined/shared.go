@@ -10,13 +10,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// readEvery is how often it is looked for what other instances did with machines.
+// readEvery is how often the machines in the store are read for changes of other instances.
 const readEvery = 2 * time.Second
 
-// newest runs a change like changes does, once what other instances did with machines is read. Where the store does not
-// answer, the change is made on what is known here, so that a machine that comes back is let in.
-func (m *Machines) newest(ctx context.Context, change func() error) error {
-	return m.changes(ctx, func() error {
+// afterReading is like exclusively, but first reads what other instances did with machines. If the store does not
+// answer, the change is made all the same, so that a machine that comes back is let in.
+func (m *Machines) afterReading(ctx context.Context, change func() error) error {
+	return m.exclusively(ctx, func() error {
 		if m.cfg.Shared {
 			m.read(ctx)
 		}
@@ -24,7 +24,7 @@ func (m *Machines) newest(ctx context.Context, change func() error) error {
 	})
 }
 
-// read learns from the store what other instances did with machines. It is called in changes.
+// read takes over what other instances did with machines. It is called in exclusively.
 func (m *Machines) read(ctx context.Context) {
 	records, err := m.cfg.Store.Machines(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Machines) read(ctx context.Context) {
 		if there[hex.EncodeToString(one.Key)] {
 			continue
 		}
-		if err := m.part(one); err != nil {
+		if err := m.dropLocally(one); err != nil {
 			m.cfg.Log.Warn("a machine that was removed stays in the fleet", zap.String("machine", one.Name), zap.Error(err))
 		}
 	}
@@ -50,21 +50,21 @@ func (m *Machines) read(ctx context.Context) {
 			continue
 		}
 		is := machine{Record: r}
-		err := json.Unmarshal(r.Body, &is.kept)
+		err := json.Unmarshal(r.Body, &is.details)
 		if err == nil {
-			err = m.place(was, is, func() error { return nil })
+			err = m.install(was, is, func() error { return nil })
 		}
 		if err == nil {
-			delete(m.bad, key)
-		} else if m.bad[key] != as { // told once, and tried again: what is in its way may go
-			m.bad[key] = as
+			delete(m.rejected, key)
+		} else if m.rejected[key] != as { // logged once, but tried at each reading: the obstacle may go
+			m.rejected[key] = as
 			m.cfg.Log.Warn("a machine is left out", zap.String("machine", r.Name), zap.Error(err))
 		}
 	}
 }
 
-// Run follows what other instances do with machines, where there are others. When ctx ends it ends all lines, and
-// returns when none is left.
+// Run follows what other instances do with machines, if there are others. When ctx ends it ends all lines, and returns
+// when all have ended.
 func (m *Machines) Run(ctx context.Context) error {
 	if m.cfg.Shared {
 		m.follow(ctx)
@@ -78,14 +78,14 @@ func (m *Machines) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow reads the machines again and again until ctx ends.
+// follow reads the machines in the store every readEvery until ctx ends.
 func (m *Machines) follow(ctx context.Context) {
 	ticker := time.NewTicker(readEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			_ = m.newest(ctx, func() error { return nil }) // it fails when ctx ends
+			_ = m.afterReading(ctx, func() error { return nil }) // it fails when ctx ends
 		case <-ctx.Done():
 			return
 		}

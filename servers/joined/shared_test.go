@@ -63,14 +63,14 @@ func TestSharedNameGetsFree(t *testing.T) {
 		for _, a := range agents {
 			about.Agents = append(about.Agents, Agent{Name: a, Kind: "codex"})
 		}
-		body, err := json.Marshal(kept{Servers: map[string]string{"codex": "", "lab": "lab"}, About: about})
+		body, err := json.Marshal(details{Servers: map[string]string{"codex": "", "lab": "lab"}, About: about})
 		must(t, err)
 		must(t, store.PutMachine(t.Context(), Record{Key: []byte(key), Name: name, Body: body}))
 	}
 	read := func(want ...string) {
 		t.Helper()
 		for range 2 { // in one of them the machines may come in the wrong order
-			must(t, s.newest(t.Context(), func() error { return nil }))
+			must(t, s.afterReading(t.Context(), func() error { return nil }))
 		}
 		if got := fleet.names(); !slices.Equal(got, want) {
 			t.Errorf("the fleet has %q, want %q", got, want)

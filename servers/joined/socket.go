@@ -15,23 +15,23 @@ import (
 
 // Times of a line.
 const (
-	shakeTimeout = 10 * time.Second // from the WebSocket to the welcome
-	writeTimeout = 10 * time.Second // an end that does not read for so long is lost
-	beat         = 10 * time.Second // how often each end asks whether the other is there, and waits at most that long
-	openTimeout  = 10 * time.Second // for an agent to be reached through a line
+	handshakeTimeout = 10 * time.Second // from the WebSocket to the welcome
+	writeTimeout     = 10 * time.Second // for a write: a peer that does not read is lost
+	beat             = 10 * time.Second // how often each end pings the other, and how long it waits for the answer
+	openTimeout      = 10 * time.Second // for a connection to an agent through a line
 )
 
 const (
 	maxMessage = 64 << 10 // bytes of a WebSocket message; a record of TLS has 16 KiB
-	maxFrame   = 64 << 10 // bytes of a hello and the like
-	maxStreams = 64       // that wait to be accepted, and that a machine serves at a time
-	window     = 1 << 20  // bytes of a stream that its reader has not taken
+	maxFrame   = 64 << 10 // bytes of a frame
+	maxStreams = 64       // that a machine serves at a time; and as many may wait to be accepted
+	window     = 1 << 20  // bytes of a stream that may be unread
 )
 
 // A socket is a WebSocket as a stream of bytes.
 type socket struct {
 	*websocket.Conn
-	rest io.Reader // Owned by Read: of the message under way; nil: none
+	rest io.Reader // Owned by Read: of the message that is being read; nil: none
 }
 
 func newSocket(conn *websocket.Conn) *socket {
@@ -62,7 +62,7 @@ func (s *socket) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements [net.Conn]. TLS writes one record after another.
+// Write implements [net.Conn]. Calls must not overlap; those of TLS do not.
 func (s *socket) Write(p []byte) (int, error) {
 	for sent := 0; sent < len(p); {
 		part := p[sent:min(sent+maxMessage, len(p))]
@@ -79,7 +79,7 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// writeFrame writes a value in JSON behind its length.
+// writeFrame writes a frame: the length in four bytes, then a value in JSON.
 func writeFrame(w io.Writer, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -92,7 +92,7 @@ func writeFrame(w io.Writer, value any) error {
 	return err
 }
 
-// readFrame reads a value in JSON behind its length, and nothing after it.
+// readFrame reads one frame, and no byte after it.
 func readFrame(r io.Reader, into any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -109,20 +109,20 @@ func readFrame(r io.Reader, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// multiplexed are the settings of the streams of a line.
-func multiplexed() *yamux.Config {
+// yamuxConfig returns the settings of a line's streams.
+func yamuxConfig() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.AcceptBacklog, c.MaxStreamWindowSize = maxStreams, window
 	c.KeepAliveInterval, c.ConnectionWriteTimeout = beat, writeTimeout
 	c.StreamOpenTimeout, c.StreamCloseTimeout = openTimeout, writeTimeout
-	c.LogOutput = io.Discard // what matters is told by whoever has the line
+	c.LogOutput = io.Discard // errors that matter are logged by the caller
 	return c
 }
 
-// A stream is one of many on a line.
+// A stream is a connection inside a line.
 type stream struct{ *yamux.Stream }
 
-// Close implements [net.Conn]. It ends reading and writing here, whether or not the other end is there.
+// Close implements [net.Conn]. It ends reads and writes here, also if the other end does not answer.
 func (s stream) Close() error {
 	return errors.Join(s.Stream.Close(), s.SetDeadline(time.Unix(1, 0)))
 }

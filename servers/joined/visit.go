@@ -23,21 +23,21 @@ import (
 	"switchboard/servers"
 )
 
-// Path is where a service takes lines.
+// Path is the path of the service's URL that takes lines.
 const Path = "/node"
 
-// A Visit is what a machine brings to open its line.
+// A Visit is a machine's request for a line.
 type Visit struct {
 	URL        string             // of the service, such as https://bigpc.tail1234.ts.net
-	Key        ed25519.PrivateKey // its own
-	Service    ed25519.PublicKey  // of the service that it joined; nil: the invitation says whose it must be
+	Key        ed25519.PrivateKey // of the machine
+	Service    ed25519.PublicKey  // of the service; nil: the invitation has its fingerprint
 	Invitation *Invitation        // that it joins with; nil: it has joined
-	Name       string             // that it was told
+	Name       string             // of the machine, as the service said last
 	Leave      bool               // it wants to be forgotten
 	About      About
 }
 
-// CheckURL reports what is wrong in the address of a service: a line goes to another machine by https alone.
+// CheckURL returns what is wrong in the address of a service. A line to another machine needs https.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -51,11 +51,11 @@ func CheckURL(address string) error {
 
 // A Door is the machine's end of a line.
 type Door struct {
-	Name    string            // what the machine is called now
-	Service ed25519.PublicKey // the key that the service proved
+	Name    string            // of the machine, as the service calls it
+	Service ed25519.PublicKey // the service's key, which it has proved
 
 	session *yamux.Session
-	telling net.Conn // Owned by Tell: the stream on which the machine tells how it is; nil: not open yet
+	reports net.Conn // Owned by Tell: the stream for the machine's state; nil: not open yet
 }
 
 // Open opens a line. An error may be a [Refusal].
@@ -63,10 +63,11 @@ func (v Visit) Open(ctx context.Context) (*Door, error) {
 	if err := CheckURL(v.URL); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, shakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	dialer := websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: shakeTimeout, ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: handshakeTimeout,
+		ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
 		NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		},
@@ -80,27 +81,27 @@ func (v Visit) Open(ctx context.Context) (*Door, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	door, err := v.shake(newSocket(conn))
+	door, err := v.handshake(newSocket(conn))
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		_ = conn.Close() // it is gone either way
+		_ = conn.Close()
 		return nil, err
 	}
 	return door, nil
 }
 
-// shake shakes hands: the service proves its key, then the machine says hello.
-func (v Visit) shake(conn *socket) (*Door, error) {
+// handshake has the service prove its key, and exchanges hello and welcome.
+func (v Visit) handshake(conn *socket) (*Door, error) {
 	own, err := certificate(v.Key)
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(shakeTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, err
 	}
-	secure := tls.Client(conn, secured(own, v.isService))
+	secure := tls.Client(conn, tlsConfig(own, v.isService))
 	if err := secure.Handshake(); err != nil {
 		return nil, err
 	}
@@ -119,11 +120,11 @@ func (v Visit) shake(conn *socket) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := yamux.Server(secure, multiplexed())
+	session, err := yamux.Server(secure, yamuxConfig())
 	return &Door{Name: handoff.Clip(answer.Name, maxText), Service: key, session: session}, err
 }
 
-// isService judges the key that the service proved.
+// isService returns nil if a key is the service's, by its key or by the fingerprint in the invitation.
 func (v Visit) isService(key ed25519.PublicKey) error {
 	if v.Service != nil && bytes.Equal(key, v.Service) ||
 		v.Service == nil && v.Invitation != nil && Fingerprint(key) == v.Invitation.Fingerprint {
@@ -132,17 +133,16 @@ func (v Visit) isService(key ed25519.PublicKey) error {
 	return errStranger
 }
 
-// Serve connects the service with agents of this machine until the line is lost or ctx ends. dial opens a connection to
-// an agent by its name; no other is reached, and at most maxStreams at a time. Serve returns when all connections have
-// ended.
+// Serve connects the service with agents of this machine until the line is lost or ctx ends. It reaches agents only by
+// dial, and at most maxStreams at a time. It returns when all connections have ended.
 func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, to Opening) (net.Conn, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	defer func() { _ = d.session.Close() }() // it is gone either way
+	defer func() { _ = d.session.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = d.session.Close() })()
-	free := make(chan struct{}, maxStreams) // has one for each connection
+	slots := make(chan struct{}, maxStreams) // has a token for each connection
 	for {
 		raw, err := d.session.AcceptStream()
 		if err != nil {
@@ -150,21 +150,21 @@ func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, to Open
 		}
 		own := stream{raw}
 		select {
-		case free <- struct{}{}:
+		case slots <- struct{}{}:
 		default:
-			_ = own.Close() // a service needs a few
+			_ = own.Close() // a service never needs so many
 			continue
 		}
 		work.Go(func() {
-			defer func() { <-free }()
+			defer func() { <-slots }()
 			if err := serveStream(ctx, own, dial); err != nil {
-				_ = own.Close() // whoever dialed sees the end
+				_ = own.Close()
 			}
 		})
 	}
 }
 
-// serveStream connects a stream with the agent that it names.
+// serveStream connects a stream with the agent that its Opening names.
 func serveStream(
 	ctx context.Context, own net.Conn, dial func(ctx context.Context, to Opening) (net.Conn, error),
 ) error {
@@ -187,40 +187,41 @@ func serveStream(
 	return nil
 }
 
-// Join carries bytes between two connections until either ends or ctx does, and closes both.
+// Join copies bytes between two connections, both ways, until either ends or ctx does, and closes both.
 func Join(ctx context.Context, a, b net.Conn) {
 	end := sync.OnceFunc(func() {
-		_ = a.Close() // both are gone either way
+		_ = a.Close()
 		_ = b.Close()
 	})
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	var both sync.WaitGroup
-	carry := func(to, from net.Conn) {
+	forward := func(to, from net.Conn) {
 		defer end()
-		_, _ = io.Copy(to, from) // the end of either is the end of both
+		_, _ = io.Copy(to, from) // an error ends both directions, like the end of from
 	}
-	both.Go(func() { carry(a, b) })
-	both.Go(func() { carry(b, a) })
+	both.Go(func() { forward(a, b) })
+	both.Go(func() { forward(b, a) })
 	both.Wait()
 }
 
-// Tell tells the service how the machine is. It is called by one goroutine.
+// Tell sends the service the machine's state. Calls must not overlap.
 func (d *Door) Tell(about About) error {
-	if d.telling == nil {
+	if d.reports == nil {
 		stream, err := d.session.Open()
 		if err != nil {
 			return err
 		}
-		d.telling = stream
+		d.reports = stream
 	}
-	if err := d.telling.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := d.reports.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
-	return writeFrame(d.telling, about)
+	return writeFrame(d.reports, about)
 }
 
-// Check asks whether the line still carries, as after the network changed; one that does not is closed.
+// Check pings the service, as after a change of the network, and closes the line if the answer takes longer than
+// checkTimeout.
 func (d *Door) Check() {
 	answered := make(chan error, 1)
 	go func() { // ends with the line
@@ -236,10 +237,10 @@ func (d *Door) Check() {
 		}
 	case <-timer.C:
 	}
-	_ = d.session.Close() // Serve tells that it is lost
+	_ = d.session.Close() // ends Serve
 }
 
-// checkTimeout is how long a line may take to answer when there is reason to doubt it.
+// checkTimeout is how long the service may take to answer a Check.
 const checkTimeout = 3 * time.Second
 
 // Close closes the line.

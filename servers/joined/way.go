@@ -8,20 +8,20 @@ import (
 	"switchboard/servers/transport"
 )
 
-// A Way reaches an agent of a machine that joined by the line of that.
+// A Way reaches an agent of a machine that joined, by the machine's line.
 type Way struct {
 	Joined bool `yaml:"joined" doc:"true: it is an agent of a machine that joined under this name, to which the entry adds settings; or"`
 
 	Lines *Lines // Set once
-	Plain bool   // Set once: its kind speaks in lines; else by a WebSocket
+	Plain bool   // Set once: the agent's messages are lines; else it speaks WebSocket
 }
 
-// Transport is the transport of a server that joined, whose kind speaks by a WebSocket.
+// Transport returns the transport to agents that speak WebSocket.
 func Transport(lines *Lines) servers.Transport {
 	return servers.Transport{Row: "joined", New: func() servers.Way { return &Way{Lines: lines} }}
 }
 
-// PlainTransport is the transport of a server that joined, whose kind speaks in lines.
+// PlainTransport returns the transport to agents whose messages are lines.
 func PlainTransport(lines *Lines) servers.Transport {
 	return servers.Transport{Row: "joined", New: func() servers.Way { return &Way{Lines: lines, Plain: true} }}
 }
@@ -33,7 +33,7 @@ func (w *Way) Check(to servers.Report, _ servers.Files) {
 	}
 }
 
-// Describe implements [servers.Way]. What its machine does goes on without us.
+// Describe implements [servers.Way]. Work on the machine goes on without us.
 func (w *Way) Describe(s *servers.Spec) {
 	s.Remote = true
 	s.About.Address = "joined"
