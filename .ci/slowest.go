@@ -1,5 +1,5 @@
-// Slowest reads what go test -json says, says what go test says without -json, and ends with the ten slowest tests.
-// It is run by .ci/test: go test -json ./... | go run .ci/slowest.go
+// Slowest reads the output of go test -json, prints what go test prints without -json, and then the ten slowest tests.
+// .ci/test runs it: go test -json ./... | go run .ci/slowest.go
 package main
 
 import (
@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// An event is a line of go test -json, as far as it is looked at.
+// An event is a line of go test -json, with the fields that are used here.
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
 }
 
-// A run is what one test, or one package besides its tests, has said so far.
+// A run names a test, or with an empty test the part of a package outside its tests.
 type run struct{ pkg, test string }
 
 func main() {
-	said := map[run][]string{}
-	parts := map[run]bool{} // tests that are made of others, which tell their own time
-	var over []event
+	outputs := map[run][]string{} // of runs that have not ended
+	parents := map[run]bool{}     // tests with subtests; the subtests are listed instead
+	var ended []event
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -36,31 +36,31 @@ func main() {
 		}
 		at := run{e.Package, e.Test}
 		switch {
-		case e.Action == "build-output", e.Action == "output" && e.Test == "" && !kept(e.Output):
+		case e.Action == "build-output", e.Action == "output" && e.Test == "" && !onlyOnFailure(e.Output):
 			fmt.Print(e.Output)
 		case e.Action == "output":
-			said[at] = append(said[at], e.Output)
-		case e.Action == "fail" && e.Test == "": // with what never came to its end
-			for other, output := range said {
+			outputs[at] = append(outputs[at], e.Output)
+		case e.Action == "fail" && e.Test == "": // print also the output of tests that never ended
+			for other, output := range outputs {
 				if other.pkg == e.Package {
 					fmt.Print(strings.Join(output, ""))
 				}
 			}
 		case e.Action == "fail":
-			fmt.Print(strings.Join(said[at], ""))
+			fmt.Print(strings.Join(outputs[at], ""))
 			fallthrough
 		case e.Action == "pass", e.Action == "skip":
-			delete(said, at)
+			delete(outputs, at)
 			if e.Test != "" {
-				over = append(over, e)
-				parts[run{e.Package, path.Dir(e.Test)}] = true
+				ended = append(ended, e)
+				parents[run{e.Package, path.Dir(e.Test)}] = true
 			}
 		}
 	}
-	over = slices.DeleteFunc(over, func(e event) bool { return parts[run{e.Package, e.Test}] })
-	slices.SortFunc(over, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	ended = slices.DeleteFunc(ended, func(e event) bool { return parents[run{e.Package, e.Test}] })
+	slices.SortFunc(ended, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	fmt.Println("the ten slowest tests:")
-	for _, e := range over[:min(10, len(over))] {
+	for _, e := range ended[:min(10, len(ended))] {
 		fmt.Printf("%8.1fs  %s %s\n", e.Elapsed, e.Package, e.Test)
 	}
 	if err := lines.Err(); err != nil {
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// kept reports whether go test says a line of a package only where something failed.
-func kept(line string) bool {
+// onlyOnFailure reports whether go test without -json prints this line of a package only if the package failed.
+func onlyOnFailure(line string) bool {
 	return line == "PASS\n" || strings.HasPrefix(line, "-test.shuffle ") || strings.HasPrefix(line, "=== ")
 }

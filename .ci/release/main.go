@@ -1,6 +1,6 @@
 // Release builds Switchboard for other machines: an archive for each platform, with the licenses of everything that is
-// linked into it, and SHA256SUMS over all of them. The same sources, version and Go make the same bytes, wherever they
-// are. It is run by make release:
+// linked into the program, and a file SHA256SUMS for all archives. The same sources, version and Go make the same bytes
+// on every machine. It is run by make release:
 //
 //	go run ./.ci/release -version v1.2.0 -revision COMMIT -out dist linux/amd64 darwin/arm64
 package main
@@ -80,7 +80,7 @@ func (r release) make(platforms []string) error {
 
 // build returns what is in the archive of a platform.
 func (r release) build(system, processor string) ([]file, error) {
-	// What else the environment says about the build would make other bytes.
+	// These variables override settings of the environment that would change the bytes.
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor, "GOFLAGS=-trimpath",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
 	dir, err := os.MkdirTemp("", "release")
@@ -89,7 +89,7 @@ func (r release) build(system, processor string) ([]file, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary := filepath.Join(dir, "switchboard")
-	// Without -buildvcs: a copy of the sources without their history makes the same bytes.
+	// With -buildvcs=false, a copy of the sources without their history makes the same bytes.
 	if _, err := run(env, "go", "build", "-buildvcs=false", "-ldflags=-s -w -buildid= -X main.releaseVersion="+r.version+
 		" -X main.releaseRevision="+r.revision, "-o", binary, "./cmd/switchboard"); err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (r release) build(system, processor string) ([]file, error) {
 	return files, nil
 }
 
-// isLicense matches the names of files that have to go with a copy.
+// isLicense matches the names of license files.
 var isLicense = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice)`)
 
-// licenses returns the licenses of Go and of each module that is linked in, as those demand of a copy.
+// licenses returns the licenses of Go and of each linked module, which have to be part of every copy.
 func licenses(env []string) ([]byte, error) {
 	goroot, err := run(env, "go", "env", "GOROOT")
 	if err != nil {
@@ -154,7 +154,7 @@ func licenses(env []string) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// archive packs files into a directory of this name. Nothing in it tells when, where or by whom it was made.
+// archive packs files into a directory of this name, without times, owners and other traces of the machine.
 func archive(dir string, files []file) ([]byte, error) {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -173,7 +173,7 @@ func archive(dir string, files []file) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// run runs a command and returns what it prints.
+// run runs a command and returns its standard output.
 func run(env []string, name string, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	cmd := exec.Command(name, args...)

@@ -41,7 +41,8 @@ func (addVerb) Help() string {
 		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=notes --set key_env=VOICE_KEY")
 }
 
-// do adds a server to the configuration file, or begins one with it. A file that would be wrong then is left as it is.
+// do adds a server to the configuration file, which it creates if there is none. The file stays as it is if the result
+// would not be valid.
 func (a addVerb) do(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
 	named, _ := o.configFile()
 	file := cmp.Or(named, defaultFile)
@@ -64,7 +65,7 @@ func (a addVerb) do(ctx context.Context, o *options, env func(string) string, st
 	if err := a.check(ctx, s.Servers, stdout); err != nil {
 		return err
 	}
-	told, err := rewrite(ctx, env, file, before, after)
+	outcome, err := rewrite(ctx, env, file, before, after)
 	if err != nil {
 		return err
 	}
@@ -72,11 +73,11 @@ func (a addVerb) do(ctx context.Context, o *options, env func(string) string, st
 	if len(s.Servers) == 1 {
 		next = "the simulated machines are gone now; " + next
 	}
-	_, err = fmt.Fprintf(stdout, "added %s to %s%s\n", a.Name, file, told.orNext(next))
+	_, err = fmt.Fprintf(stdout, "added %s to %s%s\n", a.Name, file, outcome.orNext(next))
 	return err
 }
 
-// check looks at a machine before it is added, where that tells more than its address: one that is reached by ssh.
+// check connects to a machine that is reached by ssh before it is added. Other machines are not checked here.
 func (a addVerb) check(ctx context.Context, all []servers.Spec, stdout io.Writer) error {
 	i := slices.IndexFunc(all, func(s servers.Spec) bool { return s.Name == a.Name })
 	if i >= 0 {
@@ -90,19 +91,20 @@ func (a addVerb) check(ctx context.Context, all []servers.Spec, stdout io.Writer
 	return nil
 }
 
-// entry is the server as lines of the file, without their margin. Which setting its address goes into says a kind.
+// entry returns the server as lines of the file, without indentation. The first kind that takes the address decides
+// which setting it goes into.
 func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	lines := []string{"name: " + scalar(a.Name)}
 	add := func(setting, text string) { lines = append(lines, setting+": "+text) }
 	where, kind, row, value := a.Where[0], codex.Name, "", ""
-	asked, agent := "", "" // the kind that --set names, and the command of an agent at the other end of an ssh
+	setKind, agent := "", "" // the kind that --set names, and the command of an agent at the other end of an ssh
 	for _, set := range a.Set {
 		if name, ok := strings.CutPrefix(set, "kind="); ok {
-			asked, kind = name, name
+			setKind, kind = name, name
 		}
 	}
 	for _, k := range kinds {
-		if row != "" || k.Takes == nil || asked != "" && k.Name != asked {
+		if row != "" || k.Takes == nil || setKind != "" && k.Name != setKind {
 			continue
 		}
 		if to, text, ok := k.Takes(where); ok {
@@ -110,25 +112,25 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 		}
 	}
 	if row == "" && strings.Contains(where, "://") {
-		row, value = "url", where // what is wrong with it is told with its line
+		row, value = "url", where // the loader says what is wrong with it, with its line
 	}
 	switch {
 	case slices.ContainsFunc(a.Where,
 		func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
 		return nil, typed("--set stands before the --: what comes after it is the command of " + a.Name)
-	case row == "ssh" && len(a.Where) > 1 && asked != codex.Name:
+	case row == "ssh" && len(a.Where) > 1 && setKind != codex.Name:
 		kind, value, agent = acp.Name, scalar(value), "["+scalars(a.Where[1:])+"]"
 	case row != "" && len(a.Where) > 1:
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
 	case row != "":
 		value = scalar(value)
-	case len(a.Where) == 1 && asked == "" && !installed(where):
+	case len(a.Where) == 1 && setKind == "" && !installed(where):
 		return nil, typed(where + " is no address, as ws://bigpc:4500, unix:PATH, ssh:bigpc and https://api.openai.com/v1 are, and no " +
 			"program on this machine")
 	default:
 		row, value = "command", "["+scalars(a.Where)+"]"
 	}
-	if asked == "" {
+	if setKind == "" {
 		add("kind", kind)
 	}
 	add(row, value)
@@ -148,7 +150,7 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	return lines, nil
 }
 
-// installed reports whether a word is a program of this machine.
+// installed reports whether a word names a program on this machine.
 func installed(word string) bool {
 	_, err := exec.LookPath(word)
 	return err == nil
@@ -165,7 +167,7 @@ func scalars(words []string) string {
 
 // scalar writes text as YAML, in quotes where it needs them.
 func scalar(text string) string {
-	if strings.ContainsAny(text, ",[]{}\n") { // which end a word in brackets
+	if strings.ContainsAny(text, ",[]{}\n") { // these would end an unquoted word in a list in brackets
 		return fmt.Sprintf("%q", text)
 	}
 	data, err := yaml.Marshal(text)
@@ -175,7 +177,7 @@ func scalar(text string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// insertServer puts a server behind the others of a file, and changes nothing else in it: comments stay where they are.
+// insertServer inserts a server after the others of a file, and changes nothing else: comments stay where they are.
 func insertServer(file string, text []byte, entry []string) ([]byte, error) {
 	was := &decoder{file: file, kinds: kinds(nil, nil)}
 	before := defaults()
@@ -208,7 +210,7 @@ func insertServer(file string, text []byte, entry []string) ([]byte, error) {
 	now := defaults()
 	is.decode(after, &now)
 	n := len(before.Servers)
-	// What the loader has to say of the new server itself it says later, with its line.
+	// Only the other settings are compared here: the loader reports problems of the new server later, with its line.
 	same := block && len(now.Servers) == n+1 && (n == 0 || reflect.DeepEqual(now.Servers[:n], before.Servers))
 	now.Servers = before.Servers
 	if !same || !reflect.DeepEqual(now, before) {
@@ -218,8 +220,9 @@ func insertServer(file string, text []byte, entry []string) ([]byte, error) {
 	return after, nil
 }
 
-// placeOfServers finds the line behind the last server, counted from 0 (0: there are none yet), and the margin of
-// their dashes. block: they are lines of their own, or none.
+// placeOfServers returns the line after the last server, counted from 0 (0: there are no servers yet), and the
+// indentation of their dashes. block is false where lines cannot be inserted: the file is not YAML, or the list of
+// servers is not written as lines with dashes.
 func placeOfServers(text []byte) (line int, margin string, block bool) {
 	parsed, err := parse(text)
 	if err != nil {
@@ -240,8 +243,8 @@ func placeOfServers(text []byte) (line int, margin string, block bool) {
 				end = entries[i+1].Key.GetToken().Position.Line - 1
 			}
 			lines := strings.Split(string(text), "\n")
-			for end > 0 && comments(lines[end-1]) {
-				end-- // what stands before the next setting is about that one
+			for end > 0 && isComment(lines[end-1]) {
+				end-- // comments before the next setting are about that setting
 			}
 			return end, strings.Repeat(" ", list.Start.Position.Column-1), true
 		}
@@ -252,17 +255,17 @@ func placeOfServers(text []byte) (line int, margin string, block bool) {
 // maxLinks is how many symbolic links may lead to a file, as in Linux.
 const maxLinks = 40
 
-// behindLinks tells where a file is, or would be, that symbolic links may lead to.
+// behindLinks follows symbolic links from a path to where the file is, or would be created.
 func behindLinks(file string) (string, error) {
 	for range maxLinks {
 		in, name := filepath.Split(file)
-		dir, err := filepath.EvalSymlinks(cmp.Or(in, ".")) // what ".." is from there; to clean the path would guess it
+		dir, err := filepath.EvalSymlinks(cmp.Or(in, ".")) // filepath.Clean would resolve ".." wrongly after a link
 		if err != nil {
 			return "", err
 		}
 		file = filepath.Join(dir, name)
 		to, err := os.Readlink(file)
-		if err != nil { // it is no link, or not there
+		if err != nil { // the file is no link, or does not exist
 			return file, nil
 		}
 		if !filepath.IsAbs(to) {
@@ -273,8 +276,8 @@ func behindLinks(file string) (string, error) {
 	return "", fmt.Errorf("%s: too many links lead there", file)
 }
 
-// owned gives a file to whom another one belongs.
-func owned(f *os.File, as fs.FileInfo) error {
+// copyOwner gives a file the owner and group of another file.
+func copyOwner(f *os.File, as fs.FileInfo) error {
 	is, err := f.Stat()
 	if err != nil {
 		return err
@@ -290,8 +293,8 @@ func owned(f *os.File, as fs.FileInfo) error {
 	return nil
 }
 
-// replaceFile writes a file anew, so that whoever reads it finds the old or the new text. One that somebody else
-// changed meanwhile stays.
+// replaceFile replaces the text of a file in one step: a reader finds the old or the new text. It fails, and leaves the
+// file alone, if its text is no longer before.
 func replaceFile(file string, before, after []byte) error {
 	target, err := behindLinks(file)
 	if err != nil {
@@ -301,10 +304,10 @@ func replaceFile(file string, before, after []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
+	defer func() { _ = os.Remove(f.Name()) }() // fails after the rename, and need not succeed then
 	_, err = f.Write(after)
 	if about, missing := os.Stat(target); missing == nil {
-		err = errors.Join(err, owned(f, about), f.Chmod(about.Mode().Perm()))
+		err = errors.Join(err, copyOwner(f, about), f.Chmod(about.Mode().Perm()))
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

@@ -20,16 +20,16 @@ import (
 	"switchboard/servers/transport"
 )
 
-// Bounds of what is asked of a machine that is added.
+// Time limits of the checks of a machine that is added.
 const (
 	lookWithin    = 15 * time.Second
 	installWithin = 5 * time.Minute
 )
 
-// errNotAdded is what add ends with when the machine cannot be worked with; what is missing was told.
+// errNotAdded is the error of add when the machine cannot be used; what is missing was printed before.
 var errNotAdded = errors.New("nothing was added: do that, and add it again")
 
-// overSSH returns the way to a server that is reached by ssh.
+// overSSH returns the ssh transport of a server, and false if the server is reached in another way.
 func overSSH(s servers.Spec) (*transport.SSH, bool) {
 	switch own := s.Own.(type) {
 	case *codex.Config:
@@ -43,8 +43,8 @@ func overSSH(s servers.Spec) (*transport.SSH, bool) {
 	return nil, false
 }
 
-// checkSSH looks whether a machine that is reached by ssh can be worked with, and tells it step by step: the first that
-// fails ends it. install copies this program there first.
+// checkSSH checks step by step whether a machine can be used by ssh, and prints each step; the first failure ends it.
+// With install, it copies this program there first.
 func checkSSH(ctx context.Context, s servers.Spec, way *transport.SSH, install bool, stdout io.Writer) error {
 	d := &doctor{out: stdout}
 	end := servers.End{Server: s.Name, Log: zap.NewNop()}
@@ -133,7 +133,7 @@ func installThere(ctx context.Context, way *transport.SSH, end servers.End, ther
 	return way.Install(ctx, end, f, about.Size())
 }
 
-// platform puts what uname tells into the words of Go.
+// platform returns the output of uname -sm as GOOS/GOARCH.
 func platform(system, processor string) string {
 	processors := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 	if known, ok := processors[processor]; ok {

@@ -14,14 +14,14 @@ import (
 	"switchboard/sessions"
 )
 
-// auditFlags say which audits are read.
+// auditFlags are the flags and arguments of the verb audit.
 type auditFlags struct {
 	Dirs []string `arg:"" optional:"" name:"dir" help:"State directories of several instances. Usually this machine's."`
 	Show bool     `help:"Show the decisions of all of them, oldest first, with the instance that took each."`
 }
 
-// auditVerb checks the audits of state directories, each of which is a chain of its own, and shows what they have. It
-// reads all of them before it fails.
+// auditVerb checks the audits of state directories, each of which is a chain of its own, and with --show prints their
+// decisions. It reads all of them before it fails.
 func auditVerb(state string, f auditFlags, stdout io.Writer) error {
 	dirs := f.Dirs
 	if len(dirs) == 0 {
@@ -31,7 +31,7 @@ func auditVerb(state string, f auditFlags, stdout io.Writer) error {
 	var wrong error
 	for _, dir := range dirs {
 		lines, err := sessions.ReadAuditDir(dir)
-		if err != nil { // it says which line of which file was changed
+		if err != nil { // the error says which line of which file was changed
 			wrong = errors.Join(wrong, fmt.Errorf("the audit in %s is not as it was written: %w", dir, err))
 			continue
 		}
@@ -39,11 +39,11 @@ func auditVerb(state string, f auditFlags, stdout io.Writer) error {
 		if len(dirs) > 1 {
 			in = dir + ": "
 		}
-		told := in + "no decisions yet"
+		line := in + "no decisions yet"
 		if n := len(lines); n > 0 {
-			told = fmt.Sprintf("%sdecisions %d to %d are as they were written", in, lines[0].N, lines[n-1].N)
+			line = fmt.Sprintf("%sdecisions %d to %d are as they were written", in, lines[0].N, lines[n-1].N)
 		}
-		if _, err := fmt.Fprintln(stdout, told); err != nil {
+		if _, err := fmt.Fprintln(stdout, line); err != nil {
 			return err
 		}
 		for _, l := range lines {
@@ -57,10 +57,10 @@ func auditVerb(state string, f auditFlags, stdout io.Writer) error {
 	return errors.Join(wrong, showAudit(all, stdout))
 }
 
-// showAudit prints decisions. What was written by the only instance names none.
+// showAudit prints decisions. Those of an instance without peers name no instance.
 func showAudit(all []handoff.AuditRecord, stdout io.Writer) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "WHEN\tINSTANCE\tEPOCH\tWHO\tSERVER\tWHAT\tBY") // an error stays for Flush
+	_, _ = fmt.Fprintln(w, "WHEN\tINSTANCE\tEPOCH\tWHO\tSERVER\tWHAT\tBY") // Flush returns the error
 	for _, r := range all {
 		epoch := "-"
 		if r.Epoch != 0 {

@@ -16,9 +16,9 @@ import (
 	"switchboard/web"
 )
 
-// settings is the configuration: the file's shape, with what flags and environment put over it. A field's
-// doc is its row of the README's table; "unset" says there what nothing means. The last block is made of
-// the others by loadSettings.
+// settings is the configuration: the fields of the file, overridden by flags and environment. A field's doc tag is its
+// text in the table of settings, and its unset tag says there what an unset field means. loadSettings derives the
+// fields after the first block.
 type settings struct {
 	Listen         string           `yaml:"listen" doc:"where the page and the API listen; off loopback it needs keys, and tls or trusted_proxies"`
 	PublicURL      string           `yaml:"public_url" doc:"the address of the page for others, https://host; becomes the printed link"`
@@ -43,9 +43,9 @@ type settings struct {
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
 	File   string    `yaml:"-"` // the file that was read, or ""
 
-	Lines *joined.Lines `yaml:"-"` // that servers are reached by whose machines joined
+	Lines *joined.Lines `yaml:"-"` // the lines to machines that joined, by which their servers are reached
 
-	places map[string]place // where each setting stands
+	places map[string]place // where each setting was set, by its path
 }
 
 // tlsSettings is the certificate of our own listener.
@@ -54,7 +54,7 @@ type tlsSettings struct {
 	KeyFile  string `yaml:"key_file" doc:"its private key, PEM"`
 }
 
-// peerSettings is how the instances that share a Redis reach this one. The zero value is that of the only instance.
+// peerSettings is how the instances that share a Redis reach this one. The zero value means that there are no others.
 type peerSettings struct {
 	Listen  string `yaml:"listen" unset:"this is the only instance" doc:"where other instances reach this one, host:port; with it, many share one Redis, and any of them takes any request"`
 	Address string `yaml:"address" unset:"where it listens" doc:"what the others are told instead, host:port; needed where it listens on all addresses"`
@@ -62,7 +62,7 @@ type peerSettings struct {
 
 func (p peerSettings) set() bool { return p.Listen != "" }
 
-// mcpSettings is how other agents come in.
+// mcpSettings is how programs elsewhere may use /mcp.
 type mcpSettings struct {
 	OAuth bool `yaml:"oauth" unset:"false" doc:"a person may let programs elsewhere use /mcp, on a page of its own, by OAuth; for clients that take no key, such as ChatGPT. Needs public_url, unless Switchboard listens on this machine alone and without peers"`
 }
@@ -87,13 +87,13 @@ type modelSettings struct {
 	Key secret `yaml:"-"` // what is sent to URL
 }
 
-// reasoningSettings are how the voice model thinks before it speaks.
+// reasoningSettings say how the voice model reasons before it speaks.
 type reasoningSettings struct {
 	Effort string `yaml:"effort" unset:"the model's own" doc:"how hard the voice model thinks before it answers, if it can: minimal, low, medium, high or xhigh; more is slower and dearer; what a client asks for wins"`
 }
 
-// priceSettings are what model.name costs, in US dollars for a million tokens; where the server is not OpenAI's, any
-// model of it. Its fields are those of [models.Prices].
+// priceSettings are the prices of model.name, in US dollars for a million tokens; at a server that is not OpenAI's,
+// those of all its models. The fields are those of [models.Prices].
 type priceSettings struct {
 	TextIn      float64 `yaml:"text_in" unset:"OpenAI's, for its models" doc:"what a million tokens of text that the voice model reads cost, in US dollars; with prices the page tells the cost of a call, without them its tokens"`
 	TextCached  float64 `yaml:"text_cached" unset:"likewise" doc:"of text that it has read before"`
@@ -128,13 +128,13 @@ const (
 	maxConfigSize = 64 << 10
 )
 
-// loadSettings reads the configuration: flag over environment over file over default. Its error is
-// [problems], all of them.
+// loadSettings reads the configuration: flag over environment over file over default. Its error is a [problems] with
+// every mistake.
 func loadSettings(o *options, env func(string) string) (*settings, error) {
 	return loadSettingsFor(o, env, new(joined.Lines))
 }
 
-// loadSettingsFor is loadSettings where machines are reached by these lines.
+// loadSettingsFor is loadSettings for a process that has these lines to machines that joined.
 func loadSettingsFor(o *options, env func(string) string, lines *joined.Lines) (*settings, error) {
 	file, at := o.configFile()
 	var data []byte
@@ -154,7 +154,8 @@ func loadSettingsFor(o *options, env func(string) string, lines *joined.Lines) (
 // codexFlag is the place of the server that --codex adds.
 var codexFlag = place{name: "--codex"}
 
-// settingsOf is loadSettings of a file with this text, whose servers are of these kinds; "" for no file.
+// settingsOf makes settings of the text of a file ("": no file), flags and environment. kinds are the known kinds of
+// servers.
 func settingsOf(
 	o *options, env func(string) string, file string, data []byte, kinds []servers.Kind,
 ) (*settings, error) {

@@ -16,14 +16,14 @@ import (
 	"switchboard/sessions/redis"
 )
 
-// A checker looks at settings as a whole, after they were put together, and fills in what they lead to.
-// It goes on after each problem.
+// A checker checks the settings after file, environment and flags were merged, and fills in the fields that are derived
+// from others. It goes on after each problem.
 type checker struct {
 	s      *settings
 	kinds  []servers.Kind
 	places map[string]place
 	env    func(string) string
-	dir    string   // relative paths begin here; absolute
+	dir    string   // absolute; relative paths of the file begin here
 	ours   []string // files that no agent may reach: the configuration, keys and tokens
 	agents []agentDir
 	found  problems
@@ -32,7 +32,7 @@ type checker struct {
 // elem is the path of an element of a list.
 func elem(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// bad notes a problem at a setting, or at what it stands in when it is not set.
+// bad records a problem of a setting. The place is where the setting was set, or else the nearest setting around it.
 func (c *checker) bad(path, format string, args ...any) {
 	at, ok := c.places[path]
 	for parent := path; !ok && parent != ""; {
@@ -43,7 +43,7 @@ func (c *checker) bad(path, format string, args ...any) {
 		at = place{name: path}
 	}
 	text := fmt.Sprintf(format, args...)
-	if at.name != path { // else the place says it already
+	if at.name != path { // otherwise the place names the setting already
 		text = label(path) + ": " + text
 	}
 	c.found = append(c.found, problem{at, text})
@@ -63,7 +63,7 @@ func (c *checker) all() {
 	c.model()
 	c.reasoning()
 	c.money()
-	c.manners()
+	c.rest()
 	for i := range c.s.Servers {
 		if path := elem("servers", i); c.places[path] != codexFlag {
 			c.server(path, &c.s.Servers[i])
@@ -71,14 +71,14 @@ func (c *checker) all() {
 	}
 	c.names()
 	if c.isSet("peers") {
-		c.alike()
+		c.reachedByAll()
 	}
-	for _, a := range c.agents { // when all files of ours are known
+	for _, a := range c.agents { // last, because only now all of c.ours is known
 		c.apart(a.path, a.dir)
 	}
 }
 
-// redis never quotes the address: it may have a password in it.
+// redis checks the address of the Redis. It never quotes the address, which may contain a password.
 func (c *checker) redis() {
 	address := c.s.Redis.Reveal()
 	u, err := url.Parse(address)
@@ -109,7 +109,7 @@ func (c *checker) redis() {
 	}
 }
 
-// peers looks whether other instances could reach this one.
+// peers checks that other instances can reach this one at the addresses of the settings.
 func (c *checker) peers() {
 	if !c.isSet("peers") {
 		return
@@ -117,7 +117,7 @@ func (c *checker) peers() {
 	if c.s.Redis.Reveal() == "" {
 		c.bad("peers", "needs redis: the instances share one, and a file is one instance's own")
 	}
-	everywhere := func(path, text string, anyPort bool) bool {
+	unspecified := func(path, text string, anyPort bool) bool {
 		host, port, err := net.SplitHostPort(text)
 		n, numErr := strconv.ParseUint(port, 10, 16)
 		if err != nil || numErr != nil || n == 0 && !anyPort {
@@ -131,17 +131,18 @@ func (c *checker) peers() {
 	switch {
 	case p.Listen == "":
 		c.bad("peers.listen", "is missing: where other instances reach this one, such as 10.0.0.5:8090")
-	case everywhere("peers.listen", p.Listen, true) && p.Address == "":
+	case unspecified("peers.listen", p.Listen, true) && p.Address == "":
 		c.bad("peers.listen", "%s is no address that others could dial: name this machine's own, or set peers.address "+
 			"beside it", p.Listen)
 	}
-	if p.Address != "" && everywhere("peers.address", p.Address, false) {
+	if p.Address != "" && unspecified("peers.address", p.Address, false) {
 		c.bad("peers.address", "%s is no address that others could dial", p.Address)
 	}
 }
 
-// alike looks whether each instance could go on with what another one began on a server.
-func (c *checker) alike() {
+// reachedByAll checks that every instance reaches the same servers, so that one can go on with work that another one
+// began.
+func (c *checker) reachedByAll() {
 	for i, s := range c.s.Servers {
 		path := elem("servers", i)
 		switch {
@@ -157,7 +158,7 @@ func (c *checker) alike() {
 	}
 }
 
-// path resolves a path of the file.
+// path makes a path of the file absolute.
 func (c *checker) path(p string) string {
 	if filepath.IsAbs(p) {
 		return p
@@ -197,7 +198,7 @@ func (c *checker) publicURL() {
 	}
 }
 
-// mcp: tokens are bound to one address, which clients elsewhere must reach over https.
+// mcp checks the address for OAuth: tokens are bound to one address, which clients elsewhere must reach over https.
 func (c *checker) mcp() {
 	host, _, err := net.SplitHostPort(c.s.Listen)
 	switch {
@@ -236,7 +237,7 @@ var (
 
 const keyRule = "a key has at least 16 characters of A-Z a-z 0-9 _ -"
 
-// file and variable return readers of a secret.
+// file returns a function that reads a secret from a file, which it adds to c.ours.
 func (c *checker) file(name string) func() (string, error) {
 	path := c.path(name)
 	if name != "" {
@@ -245,6 +246,7 @@ func (c *checker) file(name string) func() (string, error) {
 	return func() (string, error) { return readSecret(path) }
 }
 
+// variable returns a function that reads a secret from an environment variable.
 func (c *checker) variable(name string) func() (string, error) {
 	return func() (string, error) {
 		if text := strings.TrimSpace(c.env(name)); text != "" {
@@ -254,8 +256,8 @@ func (c *checker) variable(name string) func() (string, error) {
 	}
 }
 
-// model completes where the voice model is and which key goes there. OPENAI_API_KEY goes to OpenAI alone,
-// unless key_env names it for another address on purpose.
+// model checks and completes the address of the voice model and the key that is sent there. OPENAI_API_KEY goes only to
+// OpenAI, unless key_env names it for another address.
 func (c *checker) model() {
 	m := &c.s.Model
 	for name, model := range m.Aliases {

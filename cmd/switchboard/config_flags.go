@@ -46,7 +46,7 @@ type options struct {
 	serviceVerbs `group:"Of the running Switchboard"`
 
 	verb  string
-	asks  asker           // the verb; nil: it is none that speaks to a running service
+	asks  asker           // the verb, if it speaks to a running service; else nil
 	given map[string]bool // names of the flags on the command line
 }
 
@@ -68,12 +68,12 @@ type serviceVerbs struct {
 	Answer   answerVerb   `cmd:"" help:"Show the agents' questions, or answer one."`
 }
 
-// parseOptions reads the command line. done means that help was asked for and given.
+// parseOptions reads the command line. done reports that help or the version was asked for, and printed.
 func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done bool, err error) {
 	o = &options{given: map[string]bool{}}
 	vars := kong.Vars{"version": thisBuild().String()}
 	for _, row := range settingRows() {
-		if row.flag == "" { // kong looks for each in every text
+		if row.flag == "" { // kong searches each help text for each variable, so only those that are used are given
 			continue
 		}
 		vars[strings.NewReplacer(".", "_", "[]", "").Replace(row.path)] = row.doc
@@ -106,7 +106,7 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 	return o, false, nil
 }
 
-// mistyped says what is wrong with a command line, and where to read how it is right.
+// mistyped words an error of the command line, and says where the right usage is described.
 func mistyped(err error, args []string) string {
 	text, help := err.Error(), "--help tells what there is"
 	at, ok := errors.AsType[*kong.ParseError](err)
@@ -130,10 +130,10 @@ func mistyped(err error, args []string) string {
 	return text + "; " + help
 }
 
-// errNoValue says that a flag is not followed by what it is set to.
+// errNoValue says that a flag lacks its value.
 var errNoValue = errors.New("needs a value")
 
-// readText reads the value of a flag, or an argument.
+// readText decodes the text of a flag or an argument. It implements [kong.MapperFunc].
 func readText(ctx *kong.DecodeContext, target reflect.Value) error {
 	if !ctx.Scan.Peek().IsValue() {
 		return errNoValue
@@ -142,7 +142,7 @@ func readText(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// readNumber reads the value of a flag that is a number.
+// readNumber decodes the number of a flag. It implements [kong.MapperFunc].
 func readNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	if !ctx.Scan.Peek().IsValue() {
 		return errNoValue
@@ -164,7 +164,7 @@ func readNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// switchMapper reads a flag that is on where it is given.
+// switchMapper decodes a flag without a value, or with =true or =false.
 type switchMapper struct{}
 
 // Decode implements [kong.Mapper].
@@ -183,7 +183,7 @@ func (switchMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error 
 // IsBool implements [kong.BoolMapper].
 func (switchMapper) IsBool() bool { return true }
 
-// hideFlags leaves flags out of the help of a verb that has no use for them.
+// hideFlags hides flags in the help of a verb that does not use them.
 func hideFlags(app *kong.Kong, verb string) {
 	var names []string
 	switch verb {
@@ -205,14 +205,14 @@ func hideFlags(app *kong.Kong, verb string) {
 	}
 }
 
-// an override is a flag or a variable that was set. An empty variable counts as none; an empty flag is
-// meant: it takes away what the file says.
+// An override is a flag or an environment variable that was set. An empty variable counts as unset; an empty flag
+// clears the setting of the file.
 type override struct {
 	path, text string
 	at         place
 }
 
-// overrides returns what goes over the file.
+// overrides returns the settings that flags and environment override.
 func (o *options) overrides() []override {
 	var all []override
 	for field, value := range reflect.ValueOf(*o).Fields() {
@@ -225,7 +225,7 @@ func (o *options) overrides() []override {
 	return all
 }
 
-// text returns what a field was set to and by what.
+// text returns the value of a field and the flag or variable that set it, and false if none did.
 func (o *options) text(field reflect.StructField, v reflect.Value) (string, place, bool) {
 	text, _ := v.Interface().(*string)
 	flag := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))

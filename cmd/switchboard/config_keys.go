@@ -14,7 +14,7 @@ import (
 	"switchboard/web"
 )
 
-// keySetting lets somebody in, and says what they may do.
+// keySetting is a key, and what its holder may do.
 type keySetting struct {
 	Principal    string           `yaml:"principal" doc:"who the holder is; sessions are remembered per principal"`
 	KeyFile      string           `yaml:"key_file" doc:"file with the key: at least 16 of A-Z a-z 0-9 _ -; or"`
@@ -29,7 +29,7 @@ type keySetting struct {
 	Limits       keyLimitSettings `yaml:"limits"`
 }
 
-// approval is a [handoff.Approval] as it is written: none, voice or all. true and false are of earlier versions.
+// approval is a [handoff.Approval] in a file: none, voice or all. Earlier versions wrote true and false.
 type approval struct{ handoff.Approval }
 
 // UnmarshalText reads the word.
@@ -45,7 +45,7 @@ func (a *approval) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// instructing is a [handoff.Instructing] as it is written: none, added or all. true and false are of earlier versions.
+// instructing is a [handoff.Instructing] in a file: none, added or all. Earlier versions wrote true and false.
 type instructing struct{ handoff.Instructing }
 
 // UnmarshalText reads the word.
@@ -61,7 +61,7 @@ func (i *instructing) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// limitSettings bound what each caller may use.
+// limitSettings limit each caller.
 type limitSettings struct {
 	Calls             int `yaml:"calls" doc:"calls that each caller, and each key, may have open at a time; 0: any number"`
 	MinutesPerDay     int `yaml:"minutes_per_day" doc:"minutes that each may spend in calls in a day of UTC; work goes on after them; 0: any number"`
@@ -71,7 +71,7 @@ type limitSettings struct {
 	DollarsPerCall float64 `yaml:"dollars_per_call" unset:"any amount" doc:"the same for one call"`
 }
 
-// keyLimitSettings bound what all callers of a key use together. Its fields are those of [limitSettings].
+// keyLimitSettings limit all callers of a key together. The fields are those of [limitSettings].
 type keyLimitSettings struct {
 	Calls             int `yaml:"calls" unset:"as limits.calls" doc:"calls that all callers of this key may have open at a time"`
 	MinutesPerDay     int `yaml:"minutes_per_day" unset:"as limits.minutes_per_day" doc:"minutes that they may spend in calls in a day, together"`
@@ -83,12 +83,13 @@ type keyLimitSettings struct {
 
 func (l limitSettings) limits() handoff.Limits { return handoff.Limits(l) }
 
-// isSet reports whether somebody set a setting.
+// isSet reports whether the file, a flag or the environment sets a path.
 func (c *checker) isSet(path string) bool {
 	_, set := c.places[path]
 	return set
 }
 
+// keys checks the keys and fills in s.Access.
 func (c *checker) keys() {
 	owners := map[[sha256.Size]byte]string{}
 	add := func(path string, k web.Key) {
@@ -119,7 +120,7 @@ func (c *checker) keys() {
 	}
 }
 
-// ownersKey is a key of the owner that stands in no file.
+// ownersKey returns a key of the owner with this text and everything allowed.
 func (s *settings) ownersKey(text string) web.Key {
 	k := web.NewKey(ownerName, text)
 	k.Barred = s.barred(ownerName)
@@ -128,7 +129,7 @@ func (s *settings) ownersKey(text string) web.Key {
 	return k
 }
 
-// terms fills in what the holder of a key may do.
+// terms sets what the holder of a key may do.
 func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	owner := from.Principal == ownerName && !from.NamesCallers
 	k.NamesCallers, k.Tools, k.Servers, k.Barred = from.NamesCallers, from.Tools, from.Servers, c.s.barred(from.Principal)
@@ -143,21 +144,21 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	k.Metrics = from.Metrics || owner && !c.isSet(path+".metrics")
 	k.Limits, k.KeyLimits = c.s.Limits.limits(), limitSettings(from.Limits).limits()
 	own, all := &k.KeyLimits, k.Limits
-	unless(c, path+".limits.calls", &own.Calls, all.Calls)
-	unless(c, path+".limits.minutes_per_day", &own.MinutesPerDay, all.MinutesPerDay)
-	unless(c, path+".limits.handoffs_per_minute", &own.HandoffsPerMinute, all.HandoffsPerMinute)
-	unless(c, path+".limits.dollars_per_day", &own.DollarsPerDay, all.DollarsPerDay)
-	unless(c, path+".limits.dollars_per_call", &own.DollarsPerCall, all.DollarsPerCall)
+	setDefault(c, path+".limits.calls", &own.Calls, all.Calls)
+	setDefault(c, path+".limits.minutes_per_day", &own.MinutesPerDay, all.MinutesPerDay)
+	setDefault(c, path+".limits.handoffs_per_minute", &own.HandoffsPerMinute, all.HandoffsPerMinute)
+	setDefault(c, path+".limits.dollars_per_day", &own.DollarsPerDay, all.DollarsPerDay)
+	setDefault(c, path+".limits.dollars_per_call", &own.DollarsPerCall, all.DollarsPerCall)
 }
 
-// unless gives a setting that nobody set its value.
-func unless[T any](c *checker, path string, setting *T, value T) {
+// setDefault sets a setting to a value unless its path was set.
+func setDefault[T any](c *checker, path string, setting *T, value T) {
 	if !c.isSet(path) {
 		*setting = value
 	}
 }
 
-// usualInstructions is what a key's sessions are told that says nothing of it.
+// usualInstructions is the default of instructions for a key.
 func usualInstructions(owner bool) handoff.Instructing {
 	if owner {
 		return handoff.InstructAll
@@ -165,8 +166,8 @@ func usualInstructions(owner bool) handoff.Instructing {
 	return handoff.InstructAdded
 }
 
-// usualApproval is which yes of a key counts that says nothing of it. Who lists tools means a program: one that has no
-// answer_agent has no yes.
+// usualApproval is the default of approve for a key. A key with a list of tools is for a program; without answer_agent
+// in the list, no yes of the program counts.
 func usualApproval(principal string, namesCallers bool, listed []string) handoff.Approval {
 	switch {
 	case listed != nil && !slices.Contains(listed, tools.AnswerAgent):
@@ -177,19 +178,19 @@ func usualApproval(principal string, namesCallers bool, listed []string) handoff
 	return handoff.ApproveVoice
 }
 
-// mayUse checks the names of machines and tools that a key has.
+// mayUse checks the names of machines and tools in a key.
 func (c *checker) mayUse(path string, k keySetting) {
 	for name, list := range map[string]struct{ words, known []string }{
 		"servers": {k.Servers, c.s.serverNames()}, "tools": {k.Tools, tools.Names()},
 	} {
 		if k.Metrics && len(list.words) == 0 {
-			continue // it reads numbers, and need not do anything else
+			continue // a key for /metrics alone needs no machines or tools
 		}
 		c.someOf(path+"."+name, list.words, list.known)
 	}
 }
 
-// someOf checks a list of words against those there are. An empty list is more likely a mistake than a wish.
+// someOf checks that all words of a list are known. An empty list is a problem, too: it is probably a mistake.
 func (c *checker) someOf(path string, words, known []string) {
 	if words != nil && len(words) == 0 {
 		c.bad(path, "names nothing; leave it out for all")
@@ -199,11 +200,12 @@ func (c *checker) someOf(path string, words, known []string) {
 	}
 }
 
-// serverNames are the machines there are: those of the file, else what may stand in for them.
+// serverNames returns the names of the machines in the settings. Without any, it returns those of the simulated machines
+// and of a local codex, which are used instead.
 func (s *settings) serverNames() []string {
 	var names []string
 	for _, server := range s.Servers {
-		if server.Name != "" && !slices.Contains(names, server.Name) { // else that is told by itself
+		if server.Name != "" && !slices.Contains(names, server.Name) { // other checks report the rest
 			names = append(names, server.Name)
 		}
 	}
@@ -216,7 +218,7 @@ func (s *settings) serverNames() []string {
 	return append(names, localName)
 }
 
-// barred returns the machines that are for others than a principal.
+// barred returns the machines that a principal may not use, because they are for others.
 func (s *settings) barred(principal string) (names []string) {
 	for _, server := range s.Servers {
 		if server.For != nil && !slices.Contains(server.For, principal) {
@@ -226,10 +228,10 @@ func (s *settings) barred(principal string) (names []string) {
 	return names
 }
 
-// key finds the key that an entry stands for.
+// key returns the web key of an entry, without what it allows, and false if there is a problem.
 func (c *checker) key(path string, k keySetting) (web.Key, bool) {
-	given := []string{k.KeyFile, k.KeyEnv, k.KeySHA256}
-	if given = slices.DeleteFunc(given, func(text string) bool { return text == "" }); len(given) != 1 {
+	sources := []string{k.KeyFile, k.KeyEnv, k.KeySHA256}
+	if sources = slices.DeleteFunc(sources, func(text string) bool { return text == "" }); len(sources) != 1 {
 		c.bad(path, "needs one of key_file, key_env and key_sha256")
 		return web.Key{}, false
 	}

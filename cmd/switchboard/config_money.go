@@ -8,32 +8,32 @@ import (
 	"switchboard/web"
 )
 
-// tariff is what models cost at model.url: with prices in the settings as they say, else as OpenAI lists them. A model
-// of OpenAI's that is not listed counts as the dearest, so that no limit is passed by asking for another name. A
-// simulated voice costs nothing, unless prices are set to try what they lead to.
+// tariff returns the prices of the models at model.url: those of the settings, or else OpenAI's list. An unlisted model
+// of OpenAI's has the highest listed price, so that no client passes a limit by asking for another name. A simulated
+// voice costs nothing, unless prices are set to try them out.
 func (m modelSettings) tariff() models.Tariff {
-	given := models.Prices(m.Prices)
+	own := models.Prices(m.Prices)
 	t := models.Tariff{List: m.isOpenAI()}
 	switch {
 	case t.List:
 		dearest := models.Dearest()
 		t.Else = &dearest
-		if given != (models.Prices{}) {
-			t.Own = map[string]models.Prices{m.Name: given}
+		if own != (models.Prices{}) {
+			t.Own = map[string]models.Prices{m.Name: own}
 		}
-	case given != models.Prices{}:
-		t.Else = &given
+	case own != models.Prices{}:
+		t.Else = &own
 	}
 	return t
 }
 
-// isOpenAI reports whether the voice model is one of OpenAI's own server.
+// isOpenAI reports whether model.url is OpenAI's own server.
 func (m modelSettings) isOpenAI() bool {
 	u, err := url.Parse(m.URL)
 	return err == nil && u.Hostname() == openAIHost
 }
 
-// pagePrices are what the page is told of the model that calls have by default; nil: nobody knows, or it costs nothing.
+// pagePrices returns the prices of the default voice model for the page; nil: they are unknown, or it costs nothing.
 func pagePrices(m modelSettings) *web.Prices {
 	prices, known := m.tariff().Of(m.Name)
 	if !known {
@@ -42,14 +42,14 @@ func pagePrices(m modelSettings) *web.Prices {
 	return (*web.Prices)(&prices)
 }
 
-// reasoning checks how the voice model is to think.
+// reasoning checks the settings of the voice model's reasoning.
 func (c *checker) reasoning() {
 	if effort := c.s.Model.Reasoning.Effort; effort != "" {
 		c.oneOf("model.reasoning.effort", effort, "minimal", "low", "medium", "high", "xhigh")
 	}
 }
 
-// money checks that what is limited can be counted.
+// money checks that the model's prices are known where costs are limited.
 func (c *checker) money() {
 	m := c.s.Model
 	if _, known := m.tariff().Of(m.Name); known || m.URL == "" {
@@ -60,7 +60,7 @@ func (c *checker) money() {
 	}
 }
 
-// dollarLimits are the settings that limit money.
+// dollarLimits returns the paths of the settings that limit costs.
 func (c *checker) dollarLimits() []string {
 	var all []string
 	add := func(path string, l handoff.Limits) {

@@ -10,39 +10,39 @@ import (
 	"switchboard/servers"
 )
 
-// speechSettings are what callers hear.
+// speechSettings say how much callers hear, and in which language.
 type speechSettings struct {
 	Updates string `yaml:"updates" doc:"how much is said of work that runs, until the caller wants it otherwise: milestones, chatty or quiet"`
 
 	Language string `yaml:"language" unset:"what the caller speaks" doc:"language in which the voice greets, speaks and asks unless the caller speaks another: ar, de, en, es, fr, hi, it, ja, ko, nl, pl, pt, ru, sv, tr, uk or zh; our own sentences in a call are in it too, and one that the caller has chosen on the page wins"`
 }
 
-// debugSettings are for who looks into how calls go.
+// debugSettings are for people who debug calls.
 type debugSettings struct {
 	Ticks bool `yaml:"ticks" unset:"false" doc:"keep a tick log of each call, in the folder ticks of the state directory: who spoke in which 20 ms, what was open, and which outcome was told; no words"`
 }
 
-// approvalSettings are how long a question of an agent waits.
+// approvalSettings say how long an agent's question waits.
 type approvalSettings struct {
 	AskAgain span `yaml:"ask_again" doc:"when a question that nobody answers is asked once more; after as long again it goes to notify"`
 	GiveUp   span `yaml:"give_up" doc:"when it is declined, because nobody answered"`
 }
 
-// workSettings are how long work is waited for that does not show itself.
+// workSettings say how long Switchboard waits for work that gives no sign.
 type workSettings struct {
 	Silence  span `yaml:"silence" doc:"after so long without a sign of work that runs, the caller is told once; it is watched on and never ended"`
 	Patience span `yaml:"patience" doc:"how long a machine that was lost in the middle of work is looked for, before what became of it counts as unknown"`
 }
 
-// historySettings are how long what is over is remembered.
+// historySettings say how long ended work is remembered.
 type historySettings struct {
 	Keep span `yaml:"keep" doc:"how long work is remembered after its outcome was heard, at least 24h; what nobody heard waits"`
 }
 
-// minHistory is for how long the key of a request is known, under which it may come again.
+// minHistory is the shortest history: until then, a request may be repeated under its idempotency key.
 const minHistory = ledger.KeyFor
 
-// notifySettings are where somebody is reached who is in no call.
+// notifySettings are the webhook for people who are in no call.
 type notifySettings struct {
 	Webhook        secret `yaml:"webhook" unset:"nobody is told" doc:"address that is told what nobody heard, https://host/path"`
 	TokenFile      string `yaml:"token_file" doc:"file with the bearer token for webhook; or"`
@@ -52,7 +52,7 @@ type notifySettings struct {
 	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
 }
 
-// A span is a time that is written as 90s, 30m or 1h30m.
+// A span is a duration above zero, written as 90s, 30m or 1h30m.
 type span time.Duration
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -68,7 +68,7 @@ func (s *span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns it as it is written.
+// String returns the span as a file has it, without zero minutes and seconds at its end.
 func (s span) String() string {
 	text := time.Duration(s).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -80,8 +80,8 @@ func (s span) String() string {
 	return text
 }
 
-// manners checks how callers are told of things.
-func (c *checker) manners() {
+// rest checks the remaining settings: speech, media, approvals, history and notify.
+func (c *checker) rest() {
 	c.oneOf("speech.updates", c.s.Speech.Updates, "milestones", "chatty", "quiet")
 	if c.s.Speech.Language != "" {
 		c.oneOf("speech.language", c.s.Speech.Language, wording.Languages()...)
@@ -103,7 +103,7 @@ func (c *checker) manners() {
 	c.notify()
 }
 
-// notify never quotes the address: it often is the secret.
+// notify checks the webhook. It never quotes the address, which often is a secret.
 func (c *checker) notify() {
 	n := &c.s.Notify
 	address := n.Webhook.Reveal()

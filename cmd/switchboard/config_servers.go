@@ -47,8 +47,7 @@ func (c *checker) server(path string, s *servers.Spec) {
 	}
 }
 
-// A report takes what a kind of servers says of one, and completes its settings. It implements [servers.Report] and
-// [servers.Files].
+// A report lets a kind of servers check the settings of one server. It implements [servers.Report] and [servers.Files].
 type report struct {
 	c    *checker
 	path string // of the server
@@ -71,10 +70,10 @@ func (r report) Credential(name, file, variable string) servers.Credential {
 
 func (r report) Apart(row, dir string) { r.c.agents = append(r.c.agents, agentDir{r.at(row), dir}) }
 
-// An agentDir is a directory that an agent reads.
+// An agentDir is a directory that an agent reads, and the path of its setting.
 type agentDir struct{ path, dir string }
 
-// oneOf checks a word against those there are.
+// oneOf checks that a word is one of the known ones.
 func (c *checker) oneOf(path, word string, known ...string) {
 	switch {
 	case word == "":
@@ -84,9 +83,9 @@ func (c *checker) oneOf(path, word string, known ...string) {
 	}
 }
 
-// token returns what reads the token of a file or variable, nil without one, and which setting names it. It is read
-// each time it is used, so that a new one needs no restart; a server whose token cannot be read is down, and nothing
-// else.
+// token returns a function that reads the token from its file or variable (nil: neither is set), and the path of the
+// setting that names it. The token is read at each use, so that a new one needs no restart. A server whose token cannot
+// be read is down; others are not affected.
 func (c *checker) token(path, name, file, variable string) (read func() (string, error), from string) {
 	set := file
 	from, read = path+"."+name+"_file", c.file(file)
@@ -122,11 +121,11 @@ func (c *checker) names() {
 	}
 }
 
-// apart holds a directory of an agent apart from the state directory, where a command that sees its socket may do what
-// its user may, from the configuration file, which is obeyed, and from the files of keys and tokens.
+// apart checks that an agent's directory does not contain, and is not in, the state directory: a command that can reach
+// the socket there may do what its user may. Nor may it contain the configuration file or the files of keys and tokens.
 func (c *checker) apart(path, dir string) {
 	at := resolved(dir)
-	if state, err := sessions.StatePath(c.env); err == nil { // else the start says so
+	if state, err := sessions.StatePath(c.env); err == nil { // the start reports the error
 		if state = resolved(state); within(at, state) || within(state, at) {
 			c.bad(path, "must be apart from %s, where Switchboard keeps its state: what an agent runs could reach it; "+
 				"set XDG_STATE_HOME to a directory elsewhere", state)
@@ -142,7 +141,7 @@ func (c *checker) apart(path, dir string) {
 	}
 }
 
-// resolved is where a path leads, also one of which only the beginning exists.
+// resolved resolves the symbolic links of a path, of which only the beginning need exist.
 func resolved(path string) string {
 	if at, err := filepath.EvalSymlinks(path); err == nil {
 		return at
@@ -153,13 +152,13 @@ func resolved(path string) string {
 	return path
 }
 
-// within reports whether a directory is another one or in it.
+// within reports whether inner is outer itself or a path inside it.
 func within(inner, outer string) bool {
 	rel, err := filepath.Rel(outer, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// suggest returns "; did you mean …?" for a near miss, else the words there are.
+// suggest returns "; did you mean …?" if a known word is close to word, else a list of the known words.
 func suggest(word string, known []string) string {
 	best, least := "", max(2, len(word)/3)+1
 	for _, k := range known {
@@ -173,7 +172,7 @@ func suggest(word string, known []string) string {
 	return "; there is " + strings.Join(known, ", ")
 }
 
-// distance is the number of letters to add, drop or change to make a of b.
+// distance returns the edit distance of two words: how many bytes to add, drop or change to make one of the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

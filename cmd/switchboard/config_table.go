@@ -15,8 +15,8 @@ type settingRow struct {
 	path, flag, variable, def, doc string
 }
 
-// settingRows lists every setting, in the order of the file. What is told about a setting stands in the
-// tags of [settings] alone.
+// settingRows lists every setting, in the order of the file. All texts come from the tags of [settings] and of the
+// servers' kinds.
 func settingRows() []settingRow {
 	flags := map[string]settingRow{}
 	for field := range reflect.TypeFor[options]().Fields() {
@@ -32,7 +32,7 @@ func settingRows() []settingRow {
 	return rows
 }
 
-// fieldRows lists the settings in a struct.
+// fieldRows lists the settings in a struct, which is at path.
 func fieldRows(path string, v reflect.Value) []settingRow {
 	var rows []settingRow
 	for field, value := range v.Fields() {
@@ -72,7 +72,7 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 	return rows
 }
 
-// kindRows lists what servers have by their kind.
+// kindRows lists the settings that each kind of servers adds.
 func kindRows(path string) []settingRow {
 	var rows []settingRow
 	for _, k := range kinds(nil, nil) {
@@ -86,7 +86,7 @@ func kindRows(path string) []settingRow {
 	return rows
 }
 
-// isText reports whether a type is written as text.
+// isText reports whether a type is decoded from text.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

@@ -32,10 +32,10 @@ type problem struct {
 	text string
 }
 
-// problems are all mistakes at once. The process ends with code 2.
+// problems are all mistakes of a configuration. With them, the process ends with exit code 2.
 type problems []problem
 
-// Error gives one line for each, as "file:line:col: message" or "--flag: message", in the order of the file.
+// Error returns a line for each problem: "file:line:col: message" or "--flag: message".
 func (ps problems) Error() string {
 	lines := make([]string, 0, len(ps))
 	for _, p := range ps {
@@ -48,7 +48,7 @@ func (ps problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted returns the problems in the order in which a person mends them: by name, line and column.
+// sorted returns the problems in the order of the file (by name, line and column), without duplicates.
 func (ps problems) sorted() problems {
 	slices.SortStableFunc(ps, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.at.name, b.at.name), cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.col, b.at.col))
@@ -56,11 +56,11 @@ func (ps problems) sorted() problems {
 	return slices.Compact(ps)
 }
 
-// decoder puts a file into settings. It goes on after a mistake, and remembers where each setting stands:
-// "servers[0].url" is at the value's place, "servers[0]" at its first key.
+// A decoder decodes a file into settings. It goes on after a mistake, and records where each setting is: a scalar
+// such as "servers[0].url" at its value, a mapping such as "servers[0]" at its first key.
 type decoder struct {
 	file   string
-	kinds  []servers.Kind // of the servers that there may be
+	kinds  []servers.Kind // the known kinds of servers
 	found  problems
 	places map[string]place
 }
@@ -98,7 +98,7 @@ func (d *decoder) decode(data []byte, into any) {
 	}
 }
 
-// parse guards the parser: bytes that make it panic are an error like others.
+// parse parses YAML. It returns an error for text that makes the parser panic, or that nests too deep for it.
 func parse(data []byte) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -167,7 +167,7 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// scalar decodes text, true or false, and what is written as text.
+// scalar decodes text, a boolean, or a type that is decoded from text.
 func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 	at := d.place(node.GetToken())
 	if v.Kind() == reflect.Bool {
@@ -179,7 +179,7 @@ func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 		v.SetBool(b.Value)
 		return
 	}
-	text, ok := written(node, v.Type())
+	text, ok := textOf(node, v.Type())
 	if !ok {
 		if m := meant(v.Type()); m != "" {
 			d.add(at, "%s must be %s, not %s", label(path), m, kindOf(node))
@@ -201,24 +201,24 @@ func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// written returns the text of a node for a setting of a type.
-func written(node ast.Node, t reflect.Type) (string, bool) {
+// textOf returns the text of a node for a setting of type t, and false if the node is no text.
+func textOf(node ast.Node, t reflect.Type) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
 		return n.Value, true
 	case *ast.LiteralNode:
 		return n.Value.Value, true
 	case *ast.BoolNode:
-		once := t == reflect.TypeFor[approval]() || t == reflect.TypeFor[instructing]() // as earlier versions wrote it
-		return strconv.FormatBool(n.Value), once
+		// Earlier versions wrote these two as booleans.
+		return strconv.FormatBool(n.Value), t == reflect.TypeFor[approval]() || t == reflect.TypeFor[instructing]()
 	}
 	return "", false
 }
 
-// maxNumber bounds every number there is.
+// maxNumber bounds every number of a file.
 const maxNumber = 1_000_000
 
-// number decodes a whole number from 0 on.
+// number decodes a whole number from 0 to [maxNumber].
 func (d *decoder) number(path string, node ast.Node, v reflect.Value) {
 	what := kindOf(node)
 	if n, ok := node.(*ast.IntegerNode); ok {
@@ -231,7 +231,7 @@ func (d *decoder) number(path string, node ast.Node, v reflect.Value) {
 	d.add(d.place(node.GetToken()), "%s must be a whole number from 0 to %d, not %s", label(path), maxNumber, what)
 }
 
-// price decodes a number from 0 on.
+// price decodes a number from 0 to [maxNumber].
 func (d *decoder) price(path string, node ast.Node, v reflect.Value) {
 	value := -1.0
 	switch n := node.(type) {
@@ -261,8 +261,8 @@ func (d *decoder) list(path string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// object decodes a mapping into structs, which share its keys. unknown says what is wrong with a key that is not among
-// the known ones; "" is nothing.
+// object decodes a mapping into several structs, each of which has some of its keys. For a key that none of them has,
+// unknown returns the problem, or "" if there is none.
 func (d *decoder) object(
 	path string, entries []*ast.MappingValueNode, unknown func(path, key string, known []string) string,
 	structs ...reflect.Value,
@@ -295,7 +295,7 @@ func unknownKey(_, key string, known []string) string {
 	return fmt.Sprintf("unknown key %q%s", key, suggest(key, known))
 }
 
-// server decodes a server into what all kinds have and what its own kind has.
+// server decodes a server: the settings that all kinds have, and those of its own kind.
 func (d *decoder) server(path string, entries []*ast.MappingValueNode, s *servers.Spec) {
 	for _, entry := range entries {
 		if text, ok := entry.Value.(*ast.StringNode); ok && entry.Key.GetToken().Value == "kind" {
@@ -328,7 +328,7 @@ func (d *decoder) server(path string, entries []*ast.MappingValueNode, s *server
 		case !slices.Contains(others, key):
 			return unknownKey(path, key, known)
 		case s.Own == nil:
-			return "" // its kind is missing or unknown, which is told
+			return "" // the checker reports that its kind is missing or unknown
 		default:
 			own := fmt.Sprintf(" for servers of kind %s", s.Kind)
 			if i := slices.IndexFunc(known,
@@ -340,7 +340,7 @@ func (d *decoder) server(path string, entries []*ast.MappingValueNode, s *server
 	}, parts...)
 }
 
-// keys yields the entries of a mapping once each, in order; a key that is there twice is a problem.
+// keys yields the entries of a mapping in order. It reports a key that occurs twice, and yields the first.
 func (d *decoder) keys(
 	path string, entries []*ast.MappingValueNode,
 ) func(yield func(string, *ast.MappingValueNode) bool) {
@@ -360,7 +360,7 @@ func (d *decoder) keys(
 	}
 }
 
-// mapping returns the entries of a mapping.
+// mapping returns the entries of a mapping, and false if the node is none.
 func mapping(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -371,17 +371,16 @@ func mapping(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// maxNesting is how deep the configuration may nest, counted on the safe side. The parser recurses, and takes
-// time with the square of the depth; the settings need five levels.
+// maxNesting bounds how deep the configuration nests; the count may be too high, never too low. The parser recurses, and
+// its time grows with the square of the depth. The settings need five levels.
 const maxNesting = 64
 
-// tooDeep returns the first token that nests deeper than [maxNesting], before the parser sees any; nil for
-// none. In a block a level needs a column more than the one around it, so a line that begins far to the
-// right counts as deep. What else nests are open brackets, and dashes, keys, anchors and tags that follow
-// one another.
+// tooDeep returns the first token that nests deeper than [maxNesting], or nil. It runs before the parser. In a block,
+// each level is indented by at least one column, so a line that begins far to the right counts as deep. Open brackets
+// nest too, and so do dashes, keys, anchors and tags that follow one another on a line.
 func tooDeep(tokens token.Tokens) *token.Token {
 	depth, line := 0, 0
-	var around []int // depths around the brackets that are open
+	var around []int // the depth around each open bracket
 	for _, t := range tokens {
 		first := t.Position.Line != line
 		line = t.Position.Line
@@ -420,12 +419,12 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// label names a path to a person.
+// label names a path for people.
 func label(path string) string {
 	return cmp.Or(path, "the file")
 }
 
-// kindOf names what stands in the file.
+// kindOf names the type of a node for people.
 func kindOf(node ast.Node) string {
 	switch node.(type) {
 	case *ast.StringNode, *ast.LiteralNode:
@@ -442,7 +441,7 @@ func kindOf(node ast.Node) string {
 	return "this"
 }
 
-// meant names what a scalar type is written like; "" is any text.
+// meant describes how a scalar type is written, for people; "" means any text.
 func meant(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[netip.Prefix]():

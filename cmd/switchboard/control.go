@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	controlFile   = "control"       // a Unix socket in the state directory: who may open it is trusted
-	maxSocketPath = 103             // bytes; the smallest bound among the systems
-	controlWithin = 5 * time.Second // for one request, but for those to the API
+	controlFile   = "control"       // a Unix socket in the state directory; whoever can open it is trusted
+	maxSocketPath = 103             // bytes; the lowest limit of all systems
+	controlWithin = 5 * time.Second // for one request, except those to the API
 	maxControl    = 4 << 10         // bytes of a request
 )
 
-// control is what the verbs of the same user ask of a running service.
+// control serves the verbs that the same user runs beside a service, on its Unix socket.
 type control struct {
 	link     func(ctx context.Context, principal string) (string, error)         // Set once: a login link; "" is the owner
 	keys     func(context.Context) error                                         // Set once: reads the made keys again
-	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
-	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines
-	api      http.Handler                                                        // Set once: what other verbs speak to
-	base     string                                                              // Set once: where it listens; see baseOf
+	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: sends a machine a request
+	machines func(handoff.Grant) []handoff.Machine                               // Set once: lists machines
+	api      http.Handler                                                        // Set once: the API, for other verbs
+	base     string                                                              // Set once: the API's URL; see baseOf
 }
 
-// listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
+// listenControl opens the socket. It replaces the socket of a process that has ended, and fails if one answers.
 func listenControl(dir string) (net.Listener, error) {
 	path := filepath.Join(dir, controlFile)
 	if len(path) > maxSocketPath {
@@ -59,14 +59,14 @@ func listenControl(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve makes a server that has the API's own deadlines serve the verbs.
+// serve sets the handler of an http.Server, which has the API's deadlines already, and returns it.
 func (c control) serve(h *http.Server) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/fleet/", c.api)
 	mux.Handle("GET /mcp/pipe", c.api)
 	mux.Handle("GET /readyz", c.api)
 	mux.HandleFunc("GET /here", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base}) // a verb that left is not told
+		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base}) // the verb may have ended
 	})
 	mux.HandleFunc("GET /joined", c.joined)
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
@@ -79,14 +79,14 @@ func (c control) serve(h *http.Server) *http.Server {
 		if err == nil {
 			link, err = c.link(r.Context(), name)
 		}
-		tellVerb(w, link, err)
+		replyToVerb(w, link, err)
 	})
-	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) { tellVerb(w, "", c.keys(r.Context())) })
+	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) { replyToVerb(w, "", c.keys(r.Context())) })
 	h.Handler = mux
 	return h
 }
 
-// joined names the servers of machines that joined, whoever they are for.
+// joined replies with the names of the servers of machines that joined, including those for other callers.
 func (c control) joined(w http.ResponseWriter, _ *http.Request) {
 	names := []string{}
 	for _, m := range c.machines(handoff.Grant{}) {
@@ -94,10 +94,10 @@ func (c control) joined(w http.ResponseWriter, _ *http.Request) {
 			names = append(names, m.Name)
 		}
 	}
-	_ = json.NewEncoder(w).Encode(names) // a verb that left is not told
+	_ = json.NewEncoder(w).Encode(names) // the verb may have ended
 }
 
-// machine tests a machine, whoever it is for: who runs the service may look at all that is in its settings.
+// machine tests a machine, including those for other callers: the user who runs the service may test every one.
 func (c control) machine(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("server")
 	took, err := c.test(r.Context(), handoff.Grant{}, name)
@@ -111,14 +111,14 @@ func (c control) machine(w http.ResponseWriter, r *http.Request) {
 			answer["address"] = m.Address
 		}
 	}
-	_ = json.NewEncoder(w).Encode(answer) // a verb that left is not told
+	_ = json.NewEncoder(w).Encode(answer) // the verb may have ended
 }
 
-// tellVerb answers a verb of this program, or says what is wrong in the words that it prints.
-func tellVerb(w http.ResponseWriter, link string, err error) {
+// replyToVerb sends a verb the link, or an error in the words that the verb prints.
+func replyToVerb(w http.ResponseWriter, link string, err error) {
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
-		_ = json.NewEncoder(w).Encode(map[string]any{ // a verb that left is not told
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the verb may have ended
 			"error": handoff.Problem{Code: handoff.CodeInternal, Message: words(err)},
 		})
 		return
@@ -126,22 +126,22 @@ func tellVerb(w http.ResponseWriter, link string, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"link": link})
 }
 
-// errNobody: no service runs with this state directory.
+// errNobody says that no service runs with this state directory.
 var errNobody = errors.New("no Switchboard runs with this state directory; start it first")
 
-// controlTransport reaches the service that runs with a state directory, whatever host an address names.
+// controlTransport connects to the socket of a state directory, and ignores the host of the URL.
 func controlTransport(dir string) *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
 	}}
 }
 
-// hereClient speaks to the service that runs with a state directory.
+// hereClient returns a client of the service that runs with a state directory.
 func hereClient(state, key string) *verbs.Client {
 	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
 }
 
-// orNobody says of an error where it means that no service runs with this state directory.
+// orNobody returns [errNobody] for an error that means that no service runs with this state directory.
 func orNobody(err error) error {
 	if _, dial := errors.AsType[*net.OpError](err); dial {
 		return errNobody
@@ -149,8 +149,8 @@ func orNobody(err error) error {
 	return err
 }
 
-// keyVerb makes a key and prints it, or revokes those of a principal; a running service knows at once.
-// Other instances know within seconds, whether one runs here or not.
+// keyVerb makes a key and prints it, or revokes the made keys of a principal. A service that runs here learns it at
+// once, other instances within seconds.
 func keyVerb(ctx context.Context, s *settings, dir, principal string, revoke bool, stdout io.Writer) error {
 	keys, done, err := openMadeKeys(ctx, s, dir)
 	if err != nil {

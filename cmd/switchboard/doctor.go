@@ -21,26 +21,25 @@ import (
 	"switchboard/web"
 )
 
-// doctorWithin bounds all that the doctor asks.
+// doctorWithin bounds all checks together.
 const doctorWithin = 45 * time.Second
 
-// A doctor looks at everything that could keep somebody from talking to their machines, in the order in which it is to
-// be mended: what comes later often needs what comes before. It takes no lock and writes nothing, so it may look beside
-// a service that runs.
+// A doctor checks everything that a caller needs to talk to their machines. It goes in the order of repair, since later
+// checks often depend on earlier ones. It takes no lock and writes nothing, so it can run beside a service.
 type doctor struct {
 	out   io.Writer                    // Set once
 	env   func(string) string          // Set once
 	look  func(string) (string, error) // Set once: finds a program
 	s     *settings                    // Set by settings
 	state string                       // Set by directory
-	here  *verbs.Client                // Set by directory: the service that runs with it; nil: none does
-	wrong int
+	here  *verbs.Client                // Set by directory: the service that runs with it, or nil
+	wrong int                          // problems that were printed
 }
 
-// errMend is what the doctor ends with when something needs mending.
+// errMend is the error of the doctor when something needs mending.
 var errMend = errors.New("something needs mending")
 
-// doctorVerb looks, says what it found, and returns [errMend] where not all is well.
+// doctorVerb runs all checks, prints their results, and returns [errMend] if there is a problem.
 func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, doctorWithin)
 	defer cancel()
@@ -72,7 +71,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 	return errMend
 }
 
-// language says in which language callers are told and asked, where the settings name one.
+// language prints the language of the settings, unless it is English.
 func (d *doctor) language() {
 	if l := wording.Language(d.s.Speech.Language); !l.IsEnglish() {
 		d.ok("language", "%s; no native speaker has read its sentences, which are in handoff/wording/languages/%s.txt",
@@ -80,12 +79,12 @@ func (d *doctor) language() {
 	}
 }
 
-// ok says that something is well.
+// ok prints that a check found no problem.
 func (d *doctor) ok(about, format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, "ok    %-14s %s\n", about, verbs.Plain(fmt.Sprintf(format, args...)))
 }
 
-// mend says what is wrong, and what to do about it; next may be "".
+// mend prints and counts a problem, and what to do about it; next may be "".
 func (d *doctor) mend(about, text, next string) {
 	d.wrong++
 	_, _ = fmt.Fprintf(d.out, "mend  %-14s %s\n", about,
@@ -95,7 +94,8 @@ func (d *doctor) mend(about, text, next string) {
 	}
 }
 
-// mendError says an error in the words that it has everywhere.
+// mendError prints an error as a problem, in the words that the page and the verbs use. command, if it is not "", says
+// what to do instead of the error's own next step.
 func (d *doctor) mendError(about string, err error, command string) {
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
 		d.mend(about, cmp.Or(fault.Why, fault.Message), cmp.Or(command, fault.Next))
@@ -131,8 +131,8 @@ func (d *doctor) settings(o *options) {
 	d.s = s
 }
 
-// directory looks at the state directory, and whether a service runs with it. false: what comes after cannot be looked
-// at.
+// directory checks the state directory, and whether a service runs with it. It returns false if the later checks are
+// impossible.
 func (d *doctor) directory() bool {
 	state, err := sessions.StatePath(d.env)
 	if err == nil {
@@ -154,10 +154,10 @@ func (d *doctor) directory() bool {
 	return d.s != nil
 }
 
-// keys tells what each key may, one a line: those of the settings, and those that were made.
+// keys prints a line for each key of the settings and each made key: what its holder may do.
 func (d *doctor) keys(ctx context.Context) {
 	made, err := d.made(ctx)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // which the start makes
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the start makes a missing state directory
 		d.mend("key", err.Error(), "")
 		return
 	}
@@ -176,7 +176,8 @@ func (d *doctor) keys(ctx context.Context) {
 	}
 }
 
-// made are the keys that were made. Nothing is moved where several instances have them: that is for who writes.
+// made returns the made keys: those of the file, and with peers those of the shared Redis. It does not move the former
+// to the latter, as the service does, because the doctor writes nothing.
 func (d *doctor) made(ctx context.Context) ([]madeKey, error) {
 	own, err := keysFile(d.state).read(ctx)
 	if !d.s.Peers.set() {
@@ -184,14 +185,14 @@ func (d *doctor) made(ctx context.Context) ([]madeKey, error) {
 	}
 	records, done, err := redis.OpenRecords(ctx, redis.Config{URL: d.s.Redis.Reveal()})
 	if err != nil {
-		return own, nil // the store is told of apart
+		return own, nil // the check of the store reports it
 	}
 	defer done()
 	shared, err := keyRecords{records}.read(ctx)
 	return append(own, shared...), err
 }
 
-// whatMay words what a key may.
+// whatMay describes what the holder of a key may do, for people.
 func whatMay(k web.Key) string {
 	may := "machines " + allOr(k.Servers)
 	if len(k.Barred) > 0 {
@@ -207,7 +208,7 @@ func whatMay(k web.Key) string {
 	return strings.Join(parts, "; ")
 }
 
-// allOr lists names; nil is all there are.
+// allOr lists names; nil means all.
 func allOr(names []string) string {
 	switch {
 	case names == nil:
@@ -225,7 +226,7 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// bounds words limits; 0 is none.
+// bounds describes limits for people; 0 means no limit.
 func bounds(l handoff.Limits) string {
 	number := func(n int) string {
 		if n == 0 {

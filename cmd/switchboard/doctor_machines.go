@@ -23,7 +23,7 @@ import (
 	"switchboard/servers/responses"
 )
 
-// programs looks whether what is to run here is installed.
+// programs checks that the programs that the settings run on this machine are installed.
 func (d *doctor) programs() {
 	missing := false
 	for _, s := range d.s.Servers {
@@ -45,7 +45,7 @@ func (d *doctor) programs() {
 	}
 }
 
-// machines looks at each server: whether it is reached, lets us in, and is new enough.
+// machines checks each server: whether it is reached, lets us in, and is new enough.
 func (d *doctor) machines(ctx context.Context) {
 	joined, known := d.joined(ctx)
 	if len(d.s.Servers) == 0 && len(joined) == 0 {
@@ -69,8 +69,8 @@ func (d *doctor) machines(ctx context.Context) {
 	}
 }
 
-// joined returns the servers of machines that joined, but for those with settings. Only a service that runs knows them;
-// false: it does not tell, which is reported.
+// joined returns the servers of machines that joined, except those with settings. Only a running service knows them. It
+// returns false after an error of that service, which it prints.
 func (d *doctor) joined(ctx context.Context) (names []string, known bool) {
 	if d.here == nil {
 		return nil, true
@@ -89,24 +89,24 @@ func (d *doctor) joined(ctx context.Context) (names []string, known bool) {
 	}), true
 }
 
-// configured looks at each server of the settings.
+// configured checks each server of the settings.
 func (d *doctor) configured(ctx context.Context) {
 	if len(d.s.Servers) == 0 {
 		return
 	}
-	test := d.ofService
+	test := d.testByService
 	if d.here == nil {
-		ask, leave, err := d.dialAll(ctx)
+		testHere, disconnect, err := d.dialAll(ctx)
 		if err != nil {
 			d.mend("machines", err.Error(), "")
 			return
 		}
-		defer leave()
-		test = ask
+		defer disconnect()
+		test = testHere
 	}
 	for _, s := range d.s.Servers {
 		if d.missing(s) {
-			continue // which was told
+			continue // the check of the programs reported it
 		}
 		if s.Credential.Read != nil {
 			if _, err := s.Credential.Read(); err != nil {
@@ -126,8 +126,8 @@ func (d *doctor) configured(ctx context.Context) {
 			continue
 		}
 		d.ok(s.Name, "%s", about)
-		d.places(s)
-		if own, ok := s.Own.(interface{ Lacks() error }); ok { // what else it could do
+		d.directories(s)
+		if own, ok := s.Own.(interface{ Lacks() error }); ok { // what the agent cannot do here, such as run commands
 			if err := own.Lacks(); err != nil {
 				d.mend(s.Name, err.Error(), "")
 			}
@@ -135,15 +135,16 @@ func (d *doctor) configured(ctx context.Context) {
 	}
 }
 
-// A reacher is the settings of a server that lead on to an API, which may be away when the server is there.
+// A reacher is implemented by the settings of a server that depends on an API elsewhere, which can be down while the
+// server itself is up.
 type reacher interface {
 	Reach(ctx context.Context, server string) error
 }
 
-// errOtherMachine says that the service knows another machine by the name.
+// errOtherMachine says that the service knows a different machine by this name.
 var errOtherMachine = errors.New("the Switchboard that runs has another machine of this name")
 
-// remedy is what to do about a server that the error's own next step does not name; "" for nothing.
+// remedy returns what to do about an error of a server if the error's own next step does not say it, or "".
 func remedy(err error) string {
 	code := handoff.AsError(err).Code
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
@@ -155,7 +156,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// missing reports whether the program of a server that is a child is not installed.
+// missing reports whether a server is a child process whose program is not installed.
 func (d *doctor) missing(s servers.Spec) bool {
 	if s.Program == "" {
 		return false
@@ -164,19 +165,20 @@ func (d *doctor) missing(s servers.Spec) bool {
 	return err != nil
 }
 
-// ofService asks the service that runs.
-func (d *doctor) ofService(ctx context.Context, s servers.Spec) (string, error) {
-	took, address, err := d.here.Test(ctx, s.Name) // also one that is for somebody else
+// testByService has the running service test a server.
+func (d *doctor) testByService(ctx context.Context, s servers.Spec) (string, error) {
+	took, address, err := d.here.Test(ctx, s.Name) // also a server that is for another caller
 	if err == nil && address != s.About.Address {
 		return "", errOtherMachine
 	}
 	return fmt.Sprintf("answers the Switchboard that runs, in %s", took), err
 }
 
-// dialAll connects to all servers as a service would, until leave. ask waits for one of them.
+// dialAll connects to all servers as a service would, until disconnect is called. test waits for the answer of one
+// server.
 func (d *doctor) dialAll(
 	ctx context.Context,
-) (ask func(context.Context, servers.Spec) (string, error), leave func(), err error) {
+) (test func(context.Context, servers.Spec) (string, error), disconnect func(), err error) {
 	agents := responses.NewAgents(threads.NewMemory())
 	var specs []servers.Spec
 	for _, s := range d.s.Servers {
@@ -191,9 +193,9 @@ func (d *doctor) dialAll(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
-	work.Go(func() { _ = fleet.Run(ctx) })  // it never fails
-	work.Go(func() { _ = agents.Run(ctx) }) // it ran nothing
-	leave = func() {
+	work.Go(func() { _ = fleet.Run(ctx) })  // never fails
+	work.Go(func() { _ = agents.Run(ctx) }) // never fails without a turn
+	disconnect = func() {
 		cancel()
 		work.Wait()
 	}
@@ -207,11 +209,11 @@ func (d *doctor) dialAll(
 		}
 		return fmt.Sprintf("%s answers in %s", strings.TrimSpace(s.Kind+" "+version),
 			max(took.Round(time.Millisecond), time.Millisecond)), err
-	}, leave, nil
+	}, disconnect, nil
 }
 
-// places looks whether the directories of a child are there. Those of other machines are theirs.
-func (d *doctor) places(s servers.Spec) {
+// directories checks that the directories of a child process exist. Those of other machines are not checked.
+func (d *doctor) directories(s servers.Spec) {
 	if s.Program == "" {
 		return
 	}

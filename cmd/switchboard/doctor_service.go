@@ -19,10 +19,10 @@ import (
 	"switchboard/sessions/sqlite"
 )
 
-// soonOver is how long before its end a certificate is told of.
+// soonOver is how long before its expiry a certificate needs mending.
 const soonOver = 14 * 24 * time.Hour
 
-// port looks whether the service answers where it listens; without one, whether it could listen there.
+// port checks that the running service answers at its address, or, if none runs, that one could listen there.
 func (d *doctor) port(ctx context.Context) {
 	if d.here != nil {
 		base, err := d.here.Where(ctx)
@@ -52,7 +52,7 @@ func (d *doctor) port(ctx context.Context) {
 	d.media()
 }
 
-// media looks whether sound could arrive where the settings say.
+// media checks that the UDP port for sound is free.
 func (d *doctor) media() {
 	if !d.s.Media.UDP.IsValid() {
 		return
@@ -67,7 +67,8 @@ func (d *doctor) media() {
 	d.ok("sound", "UDP %s is free", d.s.Media.UDP)
 }
 
-// certificate looks whether that of the settings counts; that it fits its key was looked at with the settings.
+// certificate checks that the certificate of the settings is valid now, and not about to expire. The check of the
+// settings has seen that it matches its key.
 func (d *doctor) certificate(now time.Time) {
 	if d.s.TLS == (tlsSettings{}) {
 		return
@@ -95,7 +96,7 @@ func (d *doctor) certificate(now time.Time) {
 	}
 }
 
-// store looks whether there is something that remembers. A service that runs is asked, since it has the store.
+// store checks the store. It asks a running service, since that has the store open.
 func (d *doctor) store(ctx context.Context) {
 	if d.here != nil {
 		if err := d.here.Ready(ctx); err != nil {
@@ -103,7 +104,7 @@ func (d *doctor) store(ctx context.Context) {
 			return
 		}
 		d.ok("store", "the Switchboard that runs can write it")
-		d.promised(ctx)
+		d.promises(ctx)
 		return
 	}
 	address := d.s.Redis.Reveal()
@@ -119,7 +120,7 @@ func (d *doctor) store(ctx context.Context) {
 	if holder == redis.Together && d.s.Peers.set() {
 		holder = ""
 	}
-	u, _ := url.Parse(address) // it was connected to, or there is an error
+	u, _ := url.Parse(address) // redis.Look has parsed it, or returned an error
 	switch {
 	case err != nil:
 		d.mendError("store", err, "start the Redis, or correct redis in the settings; without one, a file remembers")
@@ -128,33 +129,32 @@ func (d *doctor) store(ctx context.Context) {
 			"end that one, or give this one a Redis of its own (another database number will do)")
 	case u.Scheme == "rediss":
 		d.ok("store", "the Redis at %s answers, encrypted", u.Host)
-		d.promised(ctx)
+		d.promises(ctx)
 	default:
 		d.ok("store", "the Redis at %s answers, unencrypted", u.Host)
-		d.promised(ctx)
+		d.promises(ctx)
 	}
 }
 
-// maxApart is how much the clocks of a Redis and of this machine may differ: times that people see, and ends of logins
-// and secrets, come from both.
+// maxApart is how much the clocks of a Redis and of this machine may differ: times that people see, and the expiry of
+// logins and secrets, depend on both.
 const maxApart = 2 * time.Second
 
-// promised looks at what the promises of a Switchboard that remembers in a Redis depend on, and tells what they are
-// worth there.
-func (d *doctor) promised(ctx context.Context) {
+// promises checks how a Redis is set up, and prints how durable that makes Switchboard's promises.
+func (d *doctor) promises(ctx context.Context) {
 	if d.s.Redis.Reveal() == "" {
 		return
 	}
 	about, err := redis.Inspect(ctx, redis.Config{URL: d.s.Redis.Reveal()})
-	if err != nil { // a managed Redis may not let us ask
+	if err != nil { // a managed Redis may refuse these commands
 		d.ok("promises", "not known: the Redis does not tell how it keeps what it is told (%v)", err)
 		return
 	}
-	d.promises(about)
+	d.durability(about)
 }
 
-// promises tells what follows from how a Redis is set up.
-func (d *doctor) promises(about redis.About) {
+// durability prints what follows from how a Redis is set up.
+func (d *doctor) durability(about redis.About) {
 	if apart := about.Ahead.Abs().Round(time.Millisecond); apart > maxApart {
 		d.mend("clock", fmt.Sprintf("this machine's clock and that of the Redis are %s apart", apart),
 			"set both by NTP; logins, secrets and times of work are off by that much")
@@ -181,14 +181,14 @@ func (d *doctor) promises(about redis.About) {
 	}
 }
 
-// instances looks which instances share the Redis, and whether this machine reaches them, as each must.
+// instances checks that this machine reaches each instance that shares the Redis, as it must.
 func (d *doctor) instances(ctx context.Context) {
 	if !d.s.Peers.set() {
 		return
 	}
 	there, err := redis.Instances(ctx, redis.Config{URL: d.s.Redis.Reveal()})
 	if err != nil {
-		return // the store was told of
+		return // the check of the store reported it
 	}
 	if len(there) == 0 {
 		d.ok("instances", "none runs; the others will reach this one at %s", cmp.Or(d.s.Peers.Address, d.s.Peers.Listen))
@@ -205,7 +205,7 @@ func (d *doctor) instances(ctx context.Context) {
 	}
 }
 
-// voice looks whether the voice model lets us in. A session in which nothing is said costs nothing.
+// voice checks that the voice model accepts a session. A session in which nothing is said costs nothing.
 func (d *doctor) voice(ctx context.Context) {
 	m := d.s.Model
 	if m.URL == "" {
@@ -220,11 +220,10 @@ func (d *doctor) voice(ctx context.Context) {
 	d.ok("voice", "%s at %s lets us in; nothing was said, so nothing is billed", m.Name, hostOf(m.URL))
 }
 
-// endsSoon is how long before its end a voice model is to be replaced.
+// endsSoon is how long before its end a voice model needs to be replaced.
 const endsSoon = 90 * 24 * time.Hour
 
-// voiceEnds tells of voice models in the settings that OpenAI ends: the one that calls get, and those that aliases
-// mean.
+// voiceEnds prints the voice models of the settings that OpenAI is going to end: model.name, and those of the aliases.
 func (d *doctor) voiceEnds(now time.Time) {
 	m := d.s.Model
 	if !m.isOpenAI() {
@@ -253,7 +252,7 @@ func (d *doctor) voiceEnds(now time.Time) {
 	}
 }
 
-// microphone tells which pages may use one: browsers give it to https, and to this machine's own.
+// microphone prints where the page can use a microphone: browsers allow it over https, and on this machine.
 func (d *doctor) microphone() {
 	host, _, _ := net.SplitHostPort(d.s.Listen) // checked with the settings
 	switch {
@@ -263,14 +262,14 @@ func (d *doctor) microphone() {
 		d.ok("microphone", "the page has one at https://%s", d.s.Listen)
 	case servers.Loopback(host):
 		d.ok("microphone", "the page has one on this machine; for a phone, set public_url (README, \"On a phone\")")
-	default: // a proxy does TLS, and nobody said where
+	default: // a proxy does TLS, at an unknown address
 		d.mend("microphone", "the page has none where nobody knows its address",
 			"set public_url to the https address of the proxy")
 	}
 }
 
-// webhook looks whether somebody is there to be told. Nothing is sent, and the address, which often is a secret, is not
-// shown.
+// webhook checks that something listens at the host of the webhook. It sends nothing, and prints only the host, because
+// the address often is a secret.
 func (d *doctor) webhook(ctx context.Context) {
 	u, err := url.Parse(d.s.Notify.Webhook.Reveal())
 	if err != nil || u.Host == "" {

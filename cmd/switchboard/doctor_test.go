@@ -310,7 +310,7 @@ func TestDoctorTellsPromises(t *testing.T) {
 	} {
 		var out syncBuffer
 		d := &doctor{out: &out}
-		d.promises(c.about)
+		d.durability(c.about)
 		if text := out.String(); d.wrong != c.wrong || !strings.Contains(text, c.want) {
 			t.Errorf("%+v: %d wrong, want %d with %q:\n%s", c.about, d.wrong, c.wrong, c.want, text)
 		}

@@ -9,35 +9,34 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// goneAfter is how long a machine is away before those are told whose work waits for it.
+// goneAfter is how long a machine is away before the callers whose work waits for it are notified.
 const goneAfter = time.Hour
 
-// An absentees tells callers that a machine has been gone for long while work of theirs waits for it: once, and once
-// more when it is back. It is owned by whoever calls look.
-type absentees struct {
-	after   time.Duration                                              // Set once
+// An absenceWatch notifies callers once when a machine has been away for long while their work waits for it, and once
+// more when the machine is back. It is owned by the goroutine that calls look.
+type absenceWatch struct {
+	after   time.Duration                                              // Set once: how long is too long
 	known   func() []handoff.ServerInfo                                // Set once
 	waiting func(server string, lost time.Time) map[handoff.Caller]int // Set once
 	notify  func(handoff.Notice)                                       // Set once
-	gone    map[string]*absence                                        // by the server's name
+	away    map[string]*absence                                        // by the server's name
 }
 
-// An absence is a machine that is away.
+// An absence is the time in which a machine is away.
 type absence struct {
-	since time.Time
-	told  map[handoff.Caller]bool
+	since    time.Time
+	notified map[handoff.Caller]bool
 }
 
-func newAbsentees(
+func newAbsenceWatch(
 	after time.Duration, known func() []handoff.ServerInfo, waiting func(string, time.Time) map[handoff.Caller]int,
 	notify func(handoff.Notice),
-) *absentees {
-	return &absentees{cmp.Or(after, goneAfter), known, waiting, notify, map[string]*absence{}}
+) *absenceWatch {
+	return &absenceWatch{cmp.Or(after, goneAfter), known, waiting, notify, map[string]*absence{}}
 }
 
-// run looks again and again until ctx ends, so that a machine counts as away at the latest a sixtieth of the time after
-// it went.
-func (a *absentees) run(ctx context.Context) error {
+// run calls look until ctx ends, at intervals of a sixtieth of a.after, so that an absence is seen that late at most.
+func (a *absenceWatch) run(ctx context.Context) error {
 	tick := time.NewTicker(a.after / 60)
 	defer tick.Stop()
 	for {
@@ -50,34 +49,34 @@ func (a *absentees) run(ctx context.Context) error {
 	}
 }
 
-// look takes note of which machines are away at a time, and tells what is to be told then.
-func (a *absentees) look(now time.Time) {
-	left := map[string]*absence{}
+// look records which machines are away now, and notifies the callers for whom that is news.
+func (a *absenceWatch) look(now time.Time) {
+	away := map[string]*absence{} // servers that were removed since are not in it
 	for _, s := range a.known() {
-		was := a.gone[s.Name]
+		was := a.away[s.Name]
 		switch {
 		case s.Health == handoff.HealthUp && was != nil:
-			for c := range was.told {
+			for c := range was.notified {
 				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name, Text: wording.BackNotice(s.Name)})
 			}
 			continue
 		case s.Health == handoff.HealthUp:
 			continue
 		case was == nil:
-			was = &absence{since: now, told: map[handoff.Caller]bool{}}
+			was = &absence{since: now, notified: map[handoff.Caller]bool{}}
 		}
-		left[s.Name] = was
+		away[s.Name] = was
 		gone := now.Sub(was.since)
 		if gone < a.after {
 			continue
 		}
-		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // it went before it was seen
-			if !was.told[c] {
-				was.told[c] = true
+		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // it may have gone that long before look saw it
+			if !was.notified[c] {
+				was.notified[c] = true
 				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name,
 					Text: wording.GoneNotice(s, gone, n)})
 			}
 		}
 	}
-	a.gone = left // what was removed is not away
+	a.away = away
 }

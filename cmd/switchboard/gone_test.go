@@ -21,7 +21,7 @@ func TestAbsentees(t *testing.T) {
 	var told []string
 	began := time.Date(2026, 11, 25, 21, 0, 0, 0, time.UTC)
 	at := began
-	a := newAbsentees(0, func() []handoff.ServerInfo {
+	a := newAbsenceWatch(0, func() []handoff.ServerInfo {
 		s := handoff.ServerInfo{Name: "mini", Health: handoff.HealthUp}
 		if !up {
 			s.Health, s.Problem, s.Next = handoff.HealthDown, "it is asleep or offline since 21:40", "Wake it."

@@ -17,8 +17,8 @@ import (
 // healthWithin bounds the health check; a container's own limit is longer.
 const healthWithin = 3 * time.Second
 
-// healthVerb asks the Switchboard that runs here whether it is well: as other verbs, the one of the state directory,
-// else the one that would listen where the settings say. Who names an address with --listen means that one.
+// healthVerb checks the health of the Switchboard that runs here: the one of the state directory, as for other verbs, or
+// else the one at the address of the settings. With --listen it is the one at that address.
 func healthVerb(ctx context.Context, o *options, env func(string) string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
@@ -36,8 +36,8 @@ func healthVerb(ctx context.Context, o *options, env func(string) string) error 
 	return health(ctx, baseOf(s.Listen, s.TLS != tlsSettings{}))
 }
 
-// health asks the Switchboard at a base address whether it is well, for at most [healthWithin]: a program that accepts
-// and says nothing is none.
+// health checks the health of the Switchboard at a base URL, within [healthWithin]: a program that accepts the
+// connection and does not answer is no Switchboard.
 func health(ctx context.Context, base string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
@@ -47,7 +47,7 @@ func health(ctx context.Context, base string) error {
 	}
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		// It is ourselves, at an address that the certificate need not name; nothing secret is sent.
+		// This is our own service, whose certificate need not name this address. No secret is sent.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	resp, err := client.Do(req)
@@ -57,15 +57,15 @@ func health(ctx context.Context, base string) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // as much as there is
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // after an error, what came before it
 		return fmt.Errorf("%s says %s: %s", base, resp.Status, strings.TrimSpace(string(text)))
 	}
 	return nil
 }
 
-// baseOf is the address of a service that listens at host:port, as this machine reaches it.
+// baseOf returns the URL at which this machine reaches a service that listens at host:port.
 func baseOf(listen string, secured bool) string {
-	host, port, _ := net.SplitHostPort(listen) // checked when it was loaded
+	host, port, _ := net.SplitHostPort(listen) // the settings were checked
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case host == "" || err == nil && addr == netip.IPv4Unspecified():

@@ -47,7 +47,7 @@ type leaveVerb struct{}
 // Help shows examples.
 func (leaveVerb) Help() string { return examples("switchboard leave") }
 
-// machineFile is what the owner of a machine that joined allows, as its file has it.
+// machineFile is the file machine.yaml, in which the owner of a machine that joined says what is allowed there.
 type machineFile struct {
 	Agents      []machineAgent `yaml:"agents"`
 	Directories []string       `yaml:"directories"`
@@ -55,7 +55,7 @@ type machineFile struct {
 	NoAnswers   bool           `yaml:"no_answers"`
 }
 
-// machineAgent is an agent in that file.
+// machineAgent is an agent in a machineFile.
 type machineAgent struct {
 	Name    string   `yaml:"name"`
 	Kind    string   `yaml:"kind"`
@@ -64,13 +64,13 @@ type machineAgent struct {
 	Mode    string   `yaml:"mode"`
 }
 
-// machineDir is where a machine that joined keeps what is its own.
+// machineDir returns the directory in which a machine that joined keeps its state.
 func machineDir(env func(string) string) (string, error) {
 	state, err := sessions.StateDir(env)
 	return filepath.Join(state, "machine"), err
 }
 
-// policyPath is the file of the machine's owner.
+// policyPath returns the path of the [machineFile].
 func policyPath(env func(string) string) (string, error) {
 	if dir := env("XDG_CONFIG_HOME"); dir != "" {
 		return filepath.Join(dir, "switchboard", "machine.yaml"), nil
@@ -85,8 +85,8 @@ func policyPath(env func(string) string) (string, error) {
 	return filepath.Join(home, ".config", "switchboard", "machine.yaml"), nil
 }
 
-// readPolicy reads what the owner of this machine allows. All that is wrong is told at once. Without a file the policy
-// that comes with the error allows everything.
+// readPolicy reads what the owner of this machine allows. Its error has all problems of the file. If there is no file, it
+// returns a policy that allows everything, with the error [fs.ErrNotExist].
 func readPolicy(path string) (host.Policy, error) {
 	p := host.Policy{Answers: true}
 	text, err := os.ReadFile(path)
@@ -108,7 +108,7 @@ func readPolicy(path string) (host.Policy, error) {
 		"agents":      file.Agents != nil && len(file.Agents) == 0,
 		"directories": file.Directories != nil && len(file.Directories) == 0,
 	} {
-		if none { // one may think that it allows none, or all
+		if none { // ambiguous: an empty list could mean none or all
 			bad(setting, "it names none: leave it out where all may be used")
 		}
 	}
@@ -153,7 +153,7 @@ func readPolicy(path string) (host.Policy, error) {
 	return p, nil
 }
 
-// policyText is a new file of the machine's owner.
+// policyText returns the text of a new [machineFile], made of the flags.
 func (j joinVerb) policyText() (string, error) {
 	var text strings.Builder
 	text.WriteString("# What a Switchboard elsewhere may do on this machine. It cannot loosen this; `switchboard join` reads it " +
@@ -192,7 +192,7 @@ func (j joinVerb) policyText() (string, error) {
 	return text.String(), nil
 }
 
-// policy reads the file of the machine's owner, and makes it first where it is missing.
+// policy reads the [machineFile], which it first writes if there is none.
 func (j joinVerb) policy(path string) (host.Policy, error) {
 	text, err := j.policyText()
 	if err != nil {
@@ -218,7 +218,7 @@ func (j joinVerb) policy(path string) (host.Policy, error) {
 	return readPolicy(path)
 }
 
-// do joins a Switchboard, or goes on with the one that was joined.
+// do joins a Switchboard, or without an address connects again to the one that this machine joined before.
 func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stderr io.Writer) error {
 	if (j.URL == "") != (j.Code == "") {
 		return typed("join takes the address and the code, as `switchboard invite` prints them, or neither")
@@ -254,7 +254,7 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 	if err != nil {
 		return err
 	}
-	say := func(line string) { _, _ = fmt.Fprintln(stdout, line) } // who does not see it misses nothing else
+	say := func(line string) { _, _ = fmt.Fprintln(stdout, line) } // losing a line does no harm
 	log := newLog(stderr)
 	h, err := host.Open(host.Config{Dir: dir, Policy: policy, Version: thisBuild().String(), Told: say, Log: log})
 	if err != nil {
@@ -263,7 +263,7 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 	opened := true
 	defer func() {
 		if opened {
-			_ = h.Close() // the end of the process gives it back too
+			_ = h.Close() // the end of the process releases the lock, too
 		}
 	}()
 	if j.URL != "" {
@@ -274,17 +274,17 @@ func (j joinVerb) do(ctx context.Context, env func(string) string, stdout, stder
 	}
 	if j.Service {
 		opened = false
-		if err := h.Close(); err != nil { // the service takes it
+		if err := h.Close(); err != nil { // the service opens it itself
 			return err
 		}
 		return installUnit(ctx, env, say)
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // of a terminal that closes; agents go on
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // when its terminal closes; the agents go on
 	defer stop()
 	return h.Run(ctx, at)
 }
 
-// stdio serves who comes by ssh. What the owner of this machine allows holds, where a file says so.
+// stdio serves a Switchboard that connects by ssh, on the standard streams. The [machineFile] holds, if there is one.
 func (j joinVerb) stdio(ctx context.Context, dir, file string, stdout, stderr io.Writer) error {
 	if j.URL != "" || j.Service || len(j.Agents)+len(j.Dirs)+len(j.Ceiling) > 0 || j.NoAnswers {
 		return typed("--stdio goes alone: what may be done is in " + file)
@@ -293,7 +293,7 @@ func (j joinVerb) stdio(ctx context.Context, dir, file string, stdout, stderr io
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syscall.SetNonblock(0, true); err != nil { // so that closing it ends a read
+	if err := syscall.SetNonblock(0, true); err != nil { // so that closing standard input ends a read
 		return err
 	}
 	in, wanted := os.NewFile(0, "standard input"), host.Wanted{Agent: codex.Name}
@@ -312,10 +312,10 @@ func (j joinVerb) stdio(ctx context.Context, dir, file string, stdout, stderr io
 		})
 }
 
-// maxChosen bounds the line that says which agent is asked for, in bytes.
+// maxChosen bounds the line that names the agent, in bytes.
 const maxChosen = 16 << 10
 
-// readChosen reads which agent is asked for, and nothing that comes after it.
+// readChosen reads the line that names the agent, and no byte after it.
 func readChosen(in io.Reader) (chosen transport.Chosen, err error) {
 	var line []byte
 	for one := make([]byte, 1); ; line = append(line, one[0]) {
@@ -331,7 +331,7 @@ func readChosen(in io.Reader) (chosen transport.Chosen, err error) {
 	}
 }
 
-// do ends what join began.
+// do leaves the Switchboard that this machine joined, and ends its agents and its service.
 func (leaveVerb) do(ctx context.Context, env func(string) string, stdout, stderr io.Writer) error {
 	dir, err := machineDir(env)
 	if err != nil {
@@ -352,7 +352,7 @@ func (leaveVerb) do(ctx context.Context, env func(string) string, stdout, stderr
 	if err != nil {
 		return fmt.Errorf("%w: end that first", err)
 	}
-	defer func() { _ = h.Close() }() // the end of the process gives it back too
+	defer func() { _ = h.Close() }() // the end of the process releases the lock, too
 	line := fmt.Sprintf("%s has left %s, and its agents have ended", at.Name, at.URL)
 	if err := h.Leave(ctx, at); err != nil {
 		line += fmt.Sprintf("; %s was not told (%v): `switchboard remove %s` forgets it there", at.URL, err, at.Name)

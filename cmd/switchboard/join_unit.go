@@ -14,19 +14,20 @@ import (
 	"strings"
 )
 
-// What the service that keeps a machine's line is called.
+// Names of the service that runs `switchboard join` on a machine.
 const (
 	unitName  = "switchboard-machine.service" // of systemd
 	agentName = "dev.switchboard.machine"     // of launchd
 )
 
-// unitVariables are the variables that the service gets as they are now: where programs and their files are. Set once.
+// unitVariables are the environment variables whose present values the service gets: they say where programs and their
+// files are. Set once.
 var unitVariables = []string{
 	"PATH", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
 	"https_proxy", "http_proxy", "no_proxy",
 }
 
-// systemdUnit is the unit that keeps the line of this machine. What it starts outlives it.
+// systemdUnit returns the text of the systemd unit. The agents that the service starts outlive it.
 func systemdUnit(program string, env func(string) string) string {
 	var text strings.Builder
 	text.WriteString("[Unit]\nDescription=Switchboard: the agents of this machine\nAfter=network-online.target\n\n[Service]\n")
@@ -46,11 +47,11 @@ func systemdWord(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", " ").Replace(word) + `"`
 }
 
-// launchdAgent is the same for macOS.
+// launchdAgent returns the text of the launchd agent that does the same on macOS.
 func launchdAgent(program string, env func(string) string) string {
 	word := func(text string) string {
 		var out strings.Builder
-		_ = xml.EscapeText(&out, []byte(text)) // a builder takes everything
+		_ = xml.EscapeText(&out, []byte(text)) // writing to a builder never fails
 		return "<string>" + out.String() + "</string>"
 	}
 	var variables strings.Builder
@@ -73,7 +74,7 @@ func launchdAgent(program string, env func(string) string) string {
 `
 }
 
-// unitPath is where the service is installed for this user.
+// unitPath returns the path of the unit file for this user.
 func unitPath(env func(string) string) (string, error) {
 	home := env("HOME")
 	if home == "" {
@@ -91,7 +92,7 @@ func unitPath(env func(string) string) (string, error) {
 	return filepath.Join(home, ".config", "systemd", "user", unitName), nil
 }
 
-// unitCommands are what starts the service at the path, and what ends it.
+// unitCommands returns the commands that start the service of a unit file, and those that end it.
 func unitCommands(path string) (start, end [][]string) {
 	if runtime.GOOS == "darwin" {
 		domain := "gui/" + strconv.Itoa(os.Getuid())
@@ -113,7 +114,7 @@ func runAll(ctx context.Context, commands [][]string) error {
 	return nil
 }
 
-// installUnit installs and starts the service that keeps the line of this machine.
+// installUnit installs and starts the service that runs `switchboard join`.
 func installUnit(ctx context.Context, env func(string) string, say func(string)) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -135,7 +136,7 @@ func installUnit(ctx context.Context, env func(string) string, say func(string))
 	}
 	start, end := unitCommands(path)
 	if err := runAll(ctx, start); err != nil {
-		_ = runAll(ctx, end) // it may not even be known
+		_ = runAll(ctx, end) // fails if the unit was not even loaded
 		return errors.Join(fmt.Errorf("the service could not be started (%w): it is not installed, and "+
 			"`switchboard join` keeps the line while it runs", err), os.Remove(path))
 	}
@@ -147,7 +148,7 @@ func installUnit(ctx context.Context, env func(string) string, say func(string))
 	return nil
 }
 
-// removeUnit ends the service and removes it, and returns where it was; "": there was none.
+// removeUnit ends the service and removes its unit file, whose path it returns; "" means that there was none.
 func removeUnit(ctx context.Context, env func(string) string) (string, error) {
 	path, err := unitPath(env)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"switchboard/servers/transport"
 )
 
-// transports are the ways to reach agent servers that kinds share. One more is one more line.
+// transports returns the transports that kinds of servers share. A new one is one more line here.
 func transports(lines *joined.Lines) []servers.Transport {
 	return []servers.Transport{
 		transport.ByURL(),
@@ -22,8 +22,8 @@ func transports(lines *joined.Lines) []servers.Transport {
 	}
 }
 
-// kinds are the kinds of agent servers that there are. One more is one more line. Who only reads a configuration
-// has no agents and no lines.
+// kinds returns the kinds of agent servers. A new one is one more line here. agents and lines may be nil where a
+// configuration is only read.
 func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
 	instance := func() string {
 		if lines == nil {
@@ -38,7 +38,7 @@ func kinds(agents *responses.Agents, lines *joined.Lines) []servers.Kind {
 	}
 }
 
-// kindNamed returns the kind of a name.
+// kindNamed returns the kind with a name.
 func kindNamed(all []servers.Kind, name string) (servers.Kind, bool) {
 	i := slices.IndexFunc(all, func(k servers.Kind) bool { return k.Name == name })
 	if i < 0 {
@@ -47,7 +47,7 @@ func kindNamed(all []servers.Kind, name string) (servers.Kind, bool) {
 	return all[i], true
 }
 
-// localServer is what a codex that is installed here is configured as.
+// localServer returns the settings of a Codex that is installed on this machine.
 func localServer() servers.Spec {
 	child := &transport.Child{Command: []string{"codex", "app-server"}}
 	s := servers.Spec{Name: localName, Kind: codex.Name, Own: &codex.Config{Way: child}}

@@ -28,18 +28,20 @@ import (
 	"switchboard/sessions"
 )
 
-// machinesKey is the file in the state directory with the key that machines know this service by. Instances that share
-// a Redis have one key, in a record there: whoever can read that Redis can pose as the service to its machines.
+// machinesKey is the file in the state directory with the private key of this service, by which machines that joined
+// recognise it. Instances that share a Redis have one key, in a record there: anyone who can read that Redis can pose as
+// the service to its machines.
 const machinesKey = "machines.pem"
 
-// The records of the store about machines: the one key of all instances, and each invitation by the sum of its secret.
+// Kinds and names of records in the store: the key that all instances share, and the invitations, each under the
+// SHA-256 of its secret.
 const (
 	machinesKeyKind, machinesKeyName = "machines key", "ed25519"
 	invitedKind                      = "invitations"
 )
 
-// machineStore keeps the machines that joined in a store. One that instances share, and that has lost their key, has
-// come back empty: it is told again what is known here. Else every machine would be refused, and leave.
+// machineStore keeps the machines that joined in a store. A shared store that no longer has the instances' key has lost
+// its data. The machineStore then writes its own copy back, because otherwise every machine would be refused, and leave.
 type machineStore struct {
 	in interface { // Set once
 		sessions.Machines
@@ -47,8 +49,8 @@ type machineStore struct {
 	}
 	shared bool // Set once
 
-	// Owned by who changes which machines there are, like the next: as they were in the store.
-	known map[string]sessions.Machine
+	// A copy of what the store has. Owned by the caller that reads and changes machines, one at a time.
+	known map[string]sessions.Machine // by public key
 	key   []sessions.Record
 }
 
@@ -64,7 +66,7 @@ func (s *machineStore) PutMachine(ctx context.Context, r joined.Record) error {
 // Machines implements [joined.Store].
 func (s *machineStore) Machines(ctx context.Context) ([]joined.Record, error) {
 	if s.shared {
-		if err := s.again(ctx); err != nil {
+		if err := s.restore(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -81,9 +83,9 @@ func (s *machineStore) Machines(ctx context.Context) ([]joined.Record, error) {
 	return all, nil
 }
 
-// again tells a store that came back empty what it had: the machines before the key, by which others see that all are
-// there.
-func (s *machineStore) again(ctx context.Context) error {
+// restore writes the machines and the key back to a store that has lost them. The key comes last: it shows other
+// instances that the machines are complete.
+func (s *machineStore) restore(ctx context.Context) error {
 	kept, err := s.in.Records(ctx, machinesKeyKind)
 	if err != nil {
 		return err
@@ -110,7 +112,7 @@ func (s *machineStore) DropMachine(ctx context.Context, key []byte) (bool, error
 	return was, err
 }
 
-// invitations keeps invitations in a store. They are few, and a spent one is gone.
+// invitations keeps invitations in a store. There are at most [joined.MaxInvitations]; one that is used is deleted.
 type invitations struct{ in sessions.Records }
 
 // PutInvitation implements [joined.Invitations].
@@ -147,7 +149,7 @@ func (s invitations) SpendInvitation(ctx context.Context, sum [sha256.Size]byte)
 	}
 	i, err := invitedOf(all[at])
 	mine := false
-	if err == nil { // of those who ask at once, one drops it
+	if err == nil { // of several machines that use it at once, only one drops the record
 		mine, err = s.in.DropRecord(ctx, invitedKind, name)
 	}
 	return i, mine, err
@@ -155,8 +157,8 @@ func (s invitations) SpendInvitation(ctx context.Context, sum [sha256.Size]byte)
 
 func invitedOf(r sessions.Record) (i joined.Invited, err error) { return i, json.Unmarshal(r.Body, &i) }
 
-// machinesKey returns the key that machines know this service by. The first of several instances brings that which it
-// had before there were others.
+// machinesKey returns the private key of this service. The first of several instances shares the key that it had before
+// there were others.
 func (s *service) machinesKey(ctx context.Context, p plan) (ed25519.PrivateKey, error) {
 	path := filepath.Join(p.StateDir, machinesKey)
 	if !p.Peers.set() {
@@ -194,7 +196,7 @@ func (s *service) machinesKey(ctx context.Context, p plan) (ed25519.PrivateKey, 
 	return joined.ParseKey(one.Body)
 }
 
-// roster opens the machines that joined, and what is known of servers with them.
+// roster opens the machines that joined, and returns the roster of all servers.
 func (s *service) roster(
 	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, busy func(string) bool,
 ) (*roster, error) {
@@ -206,7 +208,7 @@ func (s *service) roster(
 	if p.Peers.set() {
 		lines.Instance = rand.Text()
 	}
-	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, stand: stand.servers, busy: busy}
+	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, simulate: stand.servers, busy: busy}
 	r.machines, err = joined.Open(ctx, joined.Config{
 		Key: key, Store: &machineStore{in: s.store, shared: p.Peers.set()}, Invited: invitations{s.store},
 		Shared: p.Peers.set(), Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
@@ -214,8 +216,9 @@ func (s *service) roster(
 	return r, err
 }
 
-// machineSpec describes the server of an agent of a machine that joined: as an entry of its name says that waits for
-// it, else as the machine tells. The name of any other entry is taken.
+// machineSpec returns the settings of the server of an agent of a machine that joined: those of the configured server
+// with this name, if that is one that waits for a machine to join, or else settings made of what the machine says. Any
+// other configured server with this name is an error.
 func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Lines) (servers.Spec, error) {
 	i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name })
 	if i >= 0 {
@@ -244,7 +247,7 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 	return spec, nil
 }
 
-// waits reports whether an entry waits for an agent of a machine that joins.
+// waits reports whether a configured server waits for a machine to join.
 func waits(spec servers.Spec) bool {
 	var way servers.Way
 	switch own := spec.Own.(type) {
@@ -257,7 +260,7 @@ func waits(spec servers.Spec) bool {
 	return is
 }
 
-// joining is what the page and the verbs do with machines that join.
+// joining adapts [joined.Machines] to what the web package needs.
 type joining struct{ *joined.Machines }
 
 // Invite implements [web.Joining].

@@ -24,24 +24,24 @@ import (
 
 const (
 	madeKeysFile = "keys" // a line for each: SHA-256 in hex, a space, the principal
-	maxMadeKeys  = 100    // more are a mistake
+	maxMadeKeys  = 100    // more are probably a mistake
 	madeKeyBytes = 24     // 32 characters
 )
 
-// A madeKey is what is kept of a key that `switchboard key` made: never its text.
+// A madeKey is a key that `switchboard key` made, as it is stored: without its text.
 type madeKey struct {
 	principal string
 	sum       [sha256.Size]byte
 }
 
-// madeKeys keeps the keys that were made: [keysFile] where one instance has them, [keyRecords] where several do.
+// madeKeys stores the made keys: a [keysFile] for a single instance, [keyRecords] for several.
 type madeKeys interface {
 	read(ctx context.Context) ([]madeKey, error)
 	add(ctx context.Context, k madeKey) error
 	drop(ctx context.Context, k madeKey) error
 }
 
-// A keysFile keeps them in a file of the state directory that it names.
+// A keysFile stores made keys in a file of the state directory, whose path it is.
 type keysFile string
 
 func (f keysFile) read(context.Context) ([]madeKey, error) {
@@ -70,7 +70,7 @@ func (f keysFile) read(context.Context) ([]madeKey, error) {
 	return keys, lines.Err()
 }
 
-// madeKeyOf reads a key as it is kept.
+// madeKeyOf decodes a stored key, and reports whether it is valid.
 func madeKeyOf(digits, principal string) (madeKey, bool) {
 	sum, err := hex.DecodeString(digits)
 	if err != nil || len(sum) != sha256.Size || !plainName.MatchString(principal) {
@@ -79,7 +79,7 @@ func madeKeyOf(digits, principal string) (madeKey, bool) {
 	return madeKey{principal, [sha256.Size]byte(sum)}, true
 }
 
-// write replaces the keys: whoever reads finds the old or the new ones.
+// write replaces all keys in one step: a reader finds the old or the new ones.
 func (f keysFile) write(keys []madeKey) error {
 	root, err := os.OpenRoot(string(f))
 	if err != nil {
@@ -95,7 +95,7 @@ func (f keysFile) write(keys []madeKey) error {
 	if err != nil {
 		return fmt.Errorf("write the made keys: %w", err)
 	}
-	defer func() { _ = root.Remove(temp) }() // it is gone when all went well
+	defer func() { _ = root.Remove(temp) }() // fails after the rename, and need not succeed then
 	_, err = file.Write(text.Bytes())
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("write the made keys: %w", err)
@@ -119,14 +119,14 @@ func (f keysFile) drop(ctx context.Context, k madeKey) error {
 	return f.write(slices.DeleteFunc(keys, func(other madeKey) bool { return other == k }))
 }
 
-// madeKeysKind is the kind of the records with the made keys of several instances: each has a principal, and is named
-// by the sum of the key.
+// madeKeysKind is the kind of the records with the made keys of several instances. A record's body is the principal, its
+// name the SHA-256 of the key.
 const madeKeysKind = "made keys"
 
-// keyRecords keeps made keys in the store of several instances.
+// keyRecords stores the made keys of several instances in their shared store.
 type keyRecords struct{ in sessions.Records }
 
-// sharedKeys opens the made keys of several instances, and moves there those in the file of this state directory.
+// sharedKeys opens the made keys of several instances, and moves the keys of this state directory's file there.
 func sharedKeys(ctx context.Context, in sessions.Records, state string) (madeKeys, error) {
 	shared := keyRecords{in}
 	own, err := keysFile(state).read(ctx)
@@ -138,7 +138,7 @@ func sharedKeys(ctx context.Context, in sessions.Records, state string) (madeKey
 			return nil, err
 		}
 	}
-	return shared, os.Remove(filepath.Join(state, madeKeysFile)) // else one that is revoked would come back
+	return shared, os.Remove(filepath.Join(state, madeKeysFile)) // otherwise a revoked key would come back
 }
 
 func (s keyRecords) read(ctx context.Context) ([]madeKey, error) {
@@ -168,7 +168,7 @@ func (s keyRecords) drop(ctx context.Context, k madeKey) error {
 	return err
 }
 
-// openMadeKeys opens the made keys for somebody beside the service, which may run or not.
+// openMadeKeys opens the made keys for a verb, whether a service runs or not.
 func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys, done func(), err error) {
 	if !s.Peers.set() {
 		return keysFile(state), func() {}, nil
@@ -183,21 +183,21 @@ func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys
 	return keys, done, err
 }
 
-// letIn opens the made keys, and returns every key that lets in.
+// letIn opens the made keys, and returns all keys of the settings, those that were made, and the owner's.
 func (s *service) letIn(ctx context.Context, p plan, there *roster) ([]web.Key, error) {
 	l := s.settings
-	l.there, l.made = there, keysFile(p.StateDir)
+	l.roster, l.made = there, keysFile(p.StateDir)
 	var err error
 	if p.Peers.set() {
 		if l.made, err = sharedKeys(ctx, s.store, p.StateDir); err != nil {
 			return nil, err
 		}
 	}
-	l.lets, err = l.made.read(ctx)
-	return l.first.withMade(l.lets), err
+	l.accepted, err = l.made.read(ctx)
+	return l.initial.withMade(l.accepted), err
 }
 
-// makeKey makes a key for a principal, keeps its sum and returns its text, which is nowhere else.
+// makeKey makes a key for a principal, stores its SHA-256 and returns its text, which is stored nowhere.
 func makeKey(ctx context.Context, in madeKeys, principal string) (string, error) {
 	if !plainName.MatchString(principal) {
 		return "", fmt.Errorf("%q is no name: use A-Z a-z 0-9 . _ -", principal)
@@ -227,8 +227,8 @@ func revokeKeys(ctx context.Context, in madeKeys, principal string) (n int, err 
 	return n, err
 }
 
-// withMade returns every key that lets in: first the owner's of this machine, which no text has and which its links and
-// verbs use; then those of the configuration; then the made ones.
+// withMade returns all keys: first the owner's key of this machine, which login links and verbs use and which no text
+// matches, then those of the configuration, then the made ones.
 func (s *settings) withMade(made []madeKey) []web.Key {
 	owner := s.ownersKey("")
 	owner.Sum = [sha256.Size]byte{}
@@ -239,8 +239,9 @@ func (s *settings) withMade(made []madeKey) []web.Key {
 	return keys
 }
 
-// termsOf is what a made key may do: what the first key of its principal in the configuration may, and without one
-// use what is for the principal, with a yes in its calls.
+// termsOf returns the web key of a made key. Its holder may do what the first key of the same principal in the
+// configuration allows. Without such a key, the holder may use the machines that are for the principal, and a yes counts
+// in calls.
 func (s *settings) termsOf(m madeKey) web.Key {
 	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Instructions: usualInstructions(false),
 		Barred: s.barred(m.principal), Limits: s.Limits.limits(), KeyLimits: s.Limits.limits()}

@@ -1,6 +1,6 @@
-// Command switchboard is a realtime voice handoff router: people talk to a voice model, and what concerns
-// code goes to the agents on their machines. This package reads the settings, wires the parts and runs
-// them; it is the only place where concrete types meet, and it must not know what they do.
+// Command switchboard is a realtime voice handoff router: people talk to a voice model, and coding work goes to the
+// agents on their machines. This package reads the settings, wires the parts and runs them. It is the only place
+// where concrete types meet, and it must not know what they do.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 const (
 	exitFailed   = 1 // it could not start, or it broke
 	exitSettings = 2 // the settings are wrong
-	exitRefused  = 6 // the Switchboard that was joined does not take this machine any more
+	exitRefused  = 6 // the Switchboard that this machine joined no longer takes it
 )
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// run is the program. It returns the exit code.
+// run runs the program with these arguments and returns its exit code.
 func run(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
 	o, done, err := parseOptions(args, stdout, stderr)
 	if done {
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	return exitCode(err, stderr)
 }
 
-// do runs a verb, or the service.
+// do runs the verb of the command line; the verb serve is the service.
 func do(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) error {
 	switch o.verb {
 	case "init":
@@ -97,12 +97,12 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 		return orNobody(err)
 	case "key":
 		return keyVerb(ctx, s, state, o.Key.Name, o.Key.Revoke, stdout)
-	case "audit": // also beside a Switchboard that runs
+	case "audit": // works while a Switchboard runs, too
 		return auditVerb(state, o.Audit, stdout)
 	case "mcp":
 		return mcpPipe(ctx, state, os.Stdin, stdout)
 	case "serve":
-	default: // else a verb that was forgotten here would start the service
+	default: // without this case, a verb that is missing above would start the service
 		return fmt.Errorf("the verb %s is not wired", o.verb)
 	}
 	again := func() (*settings, error) {
@@ -115,7 +115,7 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	return serve(ctx, s, again, state, stdout, stderr)
 }
 
-// exitCode returns how the program ends, and prints why where that was not printed yet.
+// exitCode returns the exit code for an error, and prints the error unless the verb has printed it already.
 func exitCode(err error, stderr io.Writer) int {
 	outcome, ended := errors.AsType[outcomeError](err)
 	_, wrong := errors.AsType[problems](err)
@@ -155,8 +155,8 @@ func words(err error) string {
 	return e.Spoken() + " (" + e.Detail + ")"
 }
 
-// serve runs the service of a state directory until ctx ends. What it prints are two lines: what is real, and where
-// to go. SIGHUP reads the settings again.
+// serve runs the service of a state directory until ctx ends. It prints two lines: which parts are real and which are
+// simulated, and the address of the page. At each SIGHUP it reads the settings again, with the function again.
 func serve(
 	ctx context.Context, s *settings, again func() (*settings, error), state string, stdout, stderr io.Writer,
 ) error {
@@ -169,22 +169,22 @@ func serve(
 	log := newLog(stderr)
 	defer func() { _ = log.Sync() }() // a terminal cannot be synced
 
-	if os.Getenv("GOGC") == "" { // calls that stand make next to no garbage, so a smaller headroom costs next to nothing
+	if os.Getenv("GOGC") == "" { // open calls make almost no garbage, so a smaller headroom costs almost nothing
 		debug.SetGCPercent(25)
 	}
 	watching, stop := context.WithCancel(ctx)
-	hangups := make(chan struct{}, 1) // one that waits is enough
+	hangups := make(chan struct{}, 1) // one pending reload covers all hangups that come before it
 	defer outlive(watching, hangups)()
 	defer stop()
 	service, err := newService(ctx, p, log)
-	if err != nil && ctx.Err() != nil { // it was to end before it had begun
+	if err != nil && ctx.Err() != nil { // it was told to end while it started
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	where := service.address + "   (`switchboard login` prints a link that logs in)"
-	if terminal(stdout) { // a link is a key for ten minutes, and a journal is read by others
+	if terminal(stdout) { // the link logs in for ten minutes, and others may read a journal
 		if where, err = service.link(ctx, ""); err != nil {
 			return err
 		}
@@ -193,31 +193,31 @@ func serve(
 	var reloads sync.WaitGroup
 	defer reloads.Wait()
 	defer stop()
-	reloads.Go(func() { service.reloads(watching, hangups) })
+	reloads.Go(func() { service.reloadAtHangups(watching, hangups) })
 	return service.run(ctx)
 }
 
-// reloads reads the settings again at each hangup until ctx ends.
-func (s *service) reloads(ctx context.Context, hangups <-chan struct{}) {
+// reloadAtHangups reads the settings again at each hangup until ctx ends.
+func (s *service) reloadAtHangups(ctx context.Context, hangups <-chan struct{}) {
 	for {
 		select {
 		case <-hangups:
 		case <-ctx.Done():
 			return
 		}
-		told, err := s.settings.reload(ctx)
+		reloaded, err := s.settings.reload(ctx)
 		if err != nil {
 			s.log.Error("settings not taken, all stays as it was", zap.String("problem", words(err)))
 			continue
 		}
-		if len(told.Restart) > 0 {
-			s.log.Warn("settings changed that need a restart", zap.Strings("settings", told.Restart))
+		if len(reloaded.Restart) > 0 {
+			s.log.Warn("settings changed that need a restart", zap.Strings("settings", reloaded.Restart))
 		}
-		s.log.Info("settings read again", zap.Strings("changes", told.Did))
+		s.log.Info("settings read again", zap.Strings("changes", reloaded.Did))
 	}
 }
 
-// terminal reports whether somebody sits before w.
+// terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -227,11 +227,11 @@ func terminal(w io.Writer) bool {
 	if err != nil || about.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // a device too, and nobody sits before it
+	null, err := os.Stat(os.DevNull) // a character device too, but no terminal
 	return err != nil || !os.SameFile(about, null)
 }
 
-// newLog writes JSON lines, from info on; a person at a terminal gets warnings only, and lines to be read.
+// newLog returns a logger that writes JSON lines from info on. A terminal gets lines for people, from warnings on.
 func newLog(w io.Writer) *zap.Logger {
 	level, encode := zap.InfoLevel, zapcore.NewJSONEncoder
 	if terminal(w) {
@@ -242,12 +242,12 @@ func newLog(w io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(encode(encoder), zapcore.Lock(zapcore.AddSync(w)), level))
 }
 
-// outlive lets the process live on when the terminal that it was started from closes, and when nobody reads
-// any more what it prints: either would end it, with every call in it. The signals are caught and not
-// ignored, because what is ignored stays so in the programs that it starts. A SIGHUP becomes a hangup, whether a
-// terminal closed or somebody asks for the settings to be read again. It returns what waits for its end.
+// outlive keeps the process alive when its terminal closes (SIGHUP) and when nobody reads its output any more
+// (SIGPIPE); either signal would end the process, with all its calls. It catches the signals instead of ignoring them,
+// because child processes would inherit an ignored signal. Each SIGHUP is sent to hangups; a closed terminal looks the
+// same as a request to read the settings again. wait returns when its goroutine has ended, after the end of ctx.
 func outlive(ctx context.Context, hangups chan<- struct{}) (wait func()) {
-	signals := make(chan os.Signal, 1) // one of each kind says it all
+	signals := make(chan os.Signal, 1) // a second one that comes before the first is handled adds nothing
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGPIPE)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -259,10 +259,10 @@ func outlive(ctx context.Context, hangups chan<- struct{}) (wait func()) {
 				}
 				select {
 				case hangups <- struct{}{}:
-				default: // one waits
+				default: // a hangup is pending already
 				}
 			case <-ctx.Done():
-				return // the signals stay caught: the end takes its time
+				return // the signals stay caught, because the shutdown takes a while
 			}
 		}
 	})

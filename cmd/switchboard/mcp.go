@@ -10,7 +10,7 @@ import (
 
 type mcpVerb struct{}
 
-// Help shows how clients are told of it.
+// Help shows how to configure clients.
 func (mcpVerb) Help() string {
 	return examples("codex mcp add switchboard -- switchboard mcp") +
 		"\n\nFor clients that start a program. Those that speak HTTP use the address of the page " +
@@ -32,21 +32,21 @@ func mcpPipe(ctx context.Context, state string, in io.Reader, out io.Writer) err
 	} else if err != nil {
 		return fmt.Errorf("ask the running Switchboard: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // which ends the session
+	defer func() { _ = resp.Body.Close() }() // closing the body ends the session
 	service, ok := resp.Body.(io.ReadWriter)
 	if resp.StatusCode != http.StatusSwitchingProtocols || !ok {
 		return fmt.Errorf("the running Switchboard does not offer MCP here: %s", resp.Status)
 	}
-	ended := make(chan error, 1) // of the side that ends first
+	ended := make(chan error, 1) // the result of the direction that ends first
 	for _, way := range []struct {
 		to   io.Writer
 		from io.Reader
 	}{{service, in}, {out, service}} {
-		go func() { // reading standard input ends with the program
+		go func() { // not awaited: a read of standard input ends only with the program
 			_, err := io.Copy(way.to, way.from)
 			select {
 			case ended <- err:
-			default: // the other side ended before
+			default: // the other direction ended first
 			}
 		}()
 	}

@@ -14,25 +14,25 @@ import (
 	browsers "switchboard/web/push"
 )
 
-// notifiers are all that reach a caller who is in no call.
+// notifiers sends each notice to all of its elements. They reach callers who are in no call.
 type notifiers []handoff.Notifier
 
 // Notify implements [handoff.Notifier].
 func (all notifiers) Notify(n handoff.Notice) {
-	for _, one := range all {
-		one.Notify(n)
+	for _, each := range all {
+		each.Notify(n)
 	}
 }
 
-// notify sets up who is told outside of calls: the browsers that asked for it, and the webhook if there is one. It
-// returns their stages: what the calls leave unheard is still told.
+// notify sets up the notices outside of calls: push messages to browsers, and the webhook if the settings have one. It
+// returns their stages, which have to end after those of the calls, whose outcomes may still need a notice.
 func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*browsers.Sender, []stage, error) {
 	sender, err := browsers.Open(ctx, browsers.Config{
 		Store: s.store, Dir: p.StateDir, Subject: cmp.Or(p.PublicURL, "https://switchboard.invalid"),
 		Log: s.log.Named("push"),
 		Alive: func(ctx context.Context, principal, login string) bool {
 			all, err := s.store.Logins(ctx, principal)
-			if err != nil { // it may stand, and its browser is asked again next time
+			if err != nil { // keep the subscription; the next message checks the login again
 				s.log.Warn("logins not read", zap.Error(err))
 				return true
 			}

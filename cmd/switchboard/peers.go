@@ -24,31 +24,32 @@ import (
 	"switchboard/web/peers"
 )
 
-// Times of the end of one of several instances.
+// Times of the shutdown of one of several instances.
 const (
-	drainFor  = 2 * time.Minute       // the longest that requests and calls are waited for
-	drainLook = 50 * time.Millisecond // between two looks whether any are left
+	drainFor  = 2 * time.Minute       // the longest wait for open requests and calls
+	drainPoll = 50 * time.Millisecond // between two checks whether any are left
 )
 
-// drainLeast is the least time between a /readyz that refuses and the end of the instance. Tests shorten it.
+// drainLeast is the least time from the moment that /readyz fails to the end of the instance. Tests shorten it.
 var drainLeast = 5 * time.Second
 
-// A peering is how this instance gets on with the others: who has which caller, and how requests come from them and go
-// there. The zero value is that of the only instance.
+// A peering is what this instance does with the others: it knows which of them is home to which caller, and forwards
+// requests. The zero value is for a single instance.
 type peering struct {
 	self      homes.Instance
-	shared    homes.Store // who has which caller; nil: there are no others
+	shared    homes.Store // the home of each caller; nil for a single instance
 	identity  peers.Identity
 	listener  net.Listener
-	forwarder *peers.Forwarder // nil before [peering.forward], and where there are no others
-	runs      *homes.Homes     // nil before [peering.homes], and where there are no others
-	// taken is told of each caller whom this instance has taken, and may wait. Set before anything runs.
+	forwarder *peers.Forwarder // nil before [peering.forward], and for a single instance
+	runs      *homes.Homes     // nil before [peering.homes], and for a single instance
+	// taken is called for each caller whose home this instance has become; it may block. Set before anything runs.
 	taken func(context.Context, handoff.Caller)
-	// leave end what is here of a caller whom another instance has: calls, streams, requests. Set before anything runs.
+	// leave end the calls, streams and requests here of a caller whose home is now another instance. Set before anything
+	// runs.
 	leave []func(handoff.Caller)
 }
 
-// peering listens for the other instances of a plan.
+// peering returns the peering of a plan, which listens for the other instances.
 func (s *service) peering(p plan) (*peering, error) {
 	if !p.Peers.set() {
 		return &peering{}, nil
@@ -66,9 +67,9 @@ func (s *service) peering(p plan) (*peering, error) {
 	if err != nil {
 		return nil, err
 	}
-	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")} // few come from each
+	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	return &peering{
-		shared: store.Homes(), identity: identity, listener: web.Limit(listen, everywhere, s.log.Named("peers")),
+		shared: store.Homes(), identity: identity, listener: web.Limit(listen, anywhere, s.log.Named("peers")),
 		self: homes.Instance{
 			ID: store.Homes().ID(), Address: cmp.Or(p.Peers.Address, listen.Addr().String()),
 			Fingerprint: identity.Fingerprint(),
@@ -76,7 +77,7 @@ func (s *service) peering(p plan) (*peering, error) {
 	}, nil
 }
 
-// agents returns the agents that this instance runs itself, of which there are none so far.
+// agents returns the registry of the agents that this instance runs itself; it is empty at first.
 func (s *service) agents(p plan) *responses.Agents {
 	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
 	if p.Peers.set() {
@@ -85,8 +86,8 @@ func (s *service) agents(p plan) *responses.Agents {
 	return agents
 }
 
-// share has an instance count with the others what keys may give, and know whose sessions they make. It returns the
-// stages that do so.
+// share makes the rate limits of keys count over all instances, and the owners of threads known to all. It returns the
+// stages that do so; a single instance needs none.
 func (p *peering) share(s *service, routing *router.Config) []stage {
 	if p.shared == nil {
 		return nil
@@ -108,7 +109,7 @@ func (p *peering) share(s *service, routing *router.Config) []stage {
 	}}}
 }
 
-// openCalls counts the open calls of keys over all instances that live; nil: this is the only one.
+// openCalls returns the count of open calls over all living instances; nil for a single instance.
 func (p *peering) openCalls(s *service) realtime.OpenCalls {
 	if p.runs == nil {
 		return nil
@@ -116,7 +117,7 @@ func (p *peering) openCalls(s *service) realtime.OpenCalls {
 	return openCalls{s.store.(callStore), p.runs.Dead}
 }
 
-// A callStore counts open calls over all instances, those among them that are gone.
+// A callStore counts open calls over all instances, including dead ones.
 type callStore interface {
 	CountCalls(
 		ctx context.Context, name string, number uint64, calls, most int,
@@ -124,7 +125,7 @@ type callStore interface {
 	ForgetCalls(ctx context.Context, name string, gone []string) error
 }
 
-// openCalls takes from the count what instances had that are gone.
+// openCalls counts open calls over all living instances: it removes those of dead instances from the store's count.
 type openCalls struct {
 	store callStore
 	dead  func(id string) bool
@@ -135,18 +136,18 @@ func (o openCalls) CountCalls(
 	ctx context.Context, name string, mine realtime.CallsHere, most int,
 ) (bool, error) {
 	fits, others, err := o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
-	gone := slices.DeleteFunc(others, func(id string) bool { return !o.dead(id) })
-	if err != nil || len(gone) == 0 {
+	dead := slices.DeleteFunc(others, func(id string) bool { return !o.dead(id) })
+	if err != nil || len(dead) == 0 {
 		return fits, err
 	}
-	if err := o.store.ForgetCalls(ctx, name, gone); err != nil || fits {
+	if err := o.store.ForgetCalls(ctx, name, dead); err != nil || fits {
 		return fits, err
 	}
 	fits, _, err = o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
 	return fits, err
 }
 
-// homes has a home for each caller of this instance.
+// homes returns the homes of callers: a router for each caller of this instance.
 func (p *peering) homes(each router.Config) *homes.Homes {
 	if p.shared == nil {
 		return homes.New(each)
@@ -163,7 +164,8 @@ func (p *peering) homes(each router.Config) *homes.Homes {
 	return p.runs
 }
 
-// attached keeps which instance is in which call of the voice model's server; nil: there are no others.
+// attached returns the record of which instance has attached to which call of the voice model's server; nil for a single
+// instance.
 func (p *peering) attached(store any) realtime.Attached {
 	if s, ok := store.(interface {
 		Attached(dead func(string) bool) redis.Attached
@@ -173,25 +175,26 @@ func (p *peering) attached(store any) realtime.Attached {
 	return nil
 }
 
-// drain hands over to the other instances what is here before this one ends, while it serves and forwards what comes
-// in. It takes as long as requests and calls that are under way, [drainFor] at most, and until a balancer that asks
-// /readyz can have noticed. Without others it returns at once. A second signal to end ends the wait.
+// drain hands the callers of this instance over to the others before it ends, and meanwhile serves and forwards requests.
+// It returns when open requests and calls have ended, or after [drainFor]; never before [drainLeast], so that a load
+// balancer that polls /readyz has noticed. Without other instances it returns at once. A second signal to end, SIGINT or
+// SIGTERM, makes it return.
 func (p *peering) drain(ctx context.Context, edge *web.Server, inCall func(handoff.Caller) bool) {
 	if p.runs == nil || !p.runs.Others() {
 		return
 	}
-	noticed := time.After(drainLeast)
+	least := time.After(drainLeast)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
 	edge.Drain()
 	p.runs.Drain(ctx, inCall)
-	tick := time.NewTicker(drainLook)
+	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
 	for waits := true; ctx.Err() == nil && (waits || p.forwarder.Busy()); {
 		select {
-		case <-noticed:
+		case <-least:
 			waits = false
 		case <-tick.C:
 		case <-ctx.Done():
@@ -199,8 +202,8 @@ func (p *peering) drain(ctx context.Context, edge *web.Server, inCall func(hando
 	}
 }
 
-// forward has requests served where their callers are, and agents reached by the lines that their machines keep to
-// other instances.
+// forward makes the forwarder, which sends requests to the home of their caller, and reaches agents through the lines
+// that their machines keep to other instances.
 func (p *peering) forward(s *service, runs *homes.Homes, lines *joined.Lines) {
 	if p.shared == nil {
 		return
@@ -211,7 +214,7 @@ func (p *peering) forward(s *service, runs *homes.Homes, lines *joined.Lines) {
 	lines.Elsewhere = p.forwarder.DialLine
 }
 
-// web is what the edge is told of the other instances; nil: there are none.
+// web returns the forwarder for the edge; nil for a single instance.
 func (p *peering) web() web.Peers {
 	if p.forwarder == nil {
 		return nil
@@ -219,7 +222,7 @@ func (p *peering) web() web.Peers {
 	return p.forwarder
 }
 
-// instances returns what tells the owner of the instances that live; nil: there are no others.
+// instances returns a function that lists the living instances for the owner; nil for a single instance.
 func (p *peering) instances() func() []web.InstanceInfo {
 	if p.runs == nil {
 		return nil
@@ -234,7 +237,7 @@ func (p *peering) instances() func() []web.InstanceInfo {
 	}
 }
 
-// stages serve what other instances forward, and watch what this one does.
+// stages returns the stages that serve forwarded requests, run the forwarder, and follow the made keys of others.
 func (p *peering) stages(s *service) []stage {
 	if p.forwarder == nil {
 		return nil
@@ -242,13 +245,13 @@ func (p *peering) stages(s *service) []stage {
 	forwarded := func(ctx context.Context) error {
 		server := s.edge.HTTPServer()
 		server.Handler = p.forwarder.Handler(s.edge.Forwarded())
-		server.MaxHeaderBytes += 4 << 10 // what was taken there, and what an instance adds
+		server.MaxHeaderBytes += 4 << 10 // for the headers that the forwarding instance adds
 		return serveHTTP(ctx, server, p.forwarder.Listen(p.listener), "", "")
 	}
 	return []stage{{"made keys", s.settings.follow}, {"forwarding", p.forwarder.Run}, {"peers", forwarded}}
 }
 
-// A locator tells the forwarder who has which caller.
+// A locator tells the forwarder which instance is home to which caller.
 type locator struct{ homes *homes.Homes }
 
 // Where implements [peers.Locator].
@@ -260,7 +263,7 @@ func (l locator) Where(ctx context.Context, c handoff.Caller) (peers.Peer, error
 // Peers implements [peers.Locator].
 func (l locator) Peers() (there []peers.Peer) {
 	for _, one := range l.homes.Instances() {
-		if one.Address != "" { // else it serves nobody else's callers
+		if one.Address != "" { // without an address it takes no forwarded requests
 			there = append(there, peerOf(one))
 		}
 	}

@@ -14,43 +14,43 @@ import (
 	machines "switchboard/servers/simulator"
 )
 
-// A plan is what a service is made of: its settings, and what no file says. Set once.
+// A plan is everything that a service is built from: the settings, and options that no file has. Set once.
 type plan struct {
 	settings
 	StateDir string
 	Again    func() (*settings, error) // reads the settings again; nil: they cannot change
-	Traces   string                    // where OpenTelemetry takes them; "": nowhere
-	Story    bool                      // of the simulated machines, attic is there until it is asked for work
+	Traces   string                    // the endpoint of OpenTelemetry; "": no traces
+	Story    bool                      // the simulated machine attic is up until it gets work, and is lost then
 
 	// What tests alone set.
 
-	Gone      time.Duration     // how long a machine is away before it is told that work waits for it; 0: an hour
-	Documents http.RoundTripper // fetches what programs say of themselves; nil: over the public network alone
-	Hurry     float64           // makes what is simulated so many times faster; 0 is as is
-	World     *machines.World   // the simulated machines; nil: as Hurry and Story say
+	Gone      time.Duration     // when callers are notified of a machine that is away; 0: after [goneAfter]
+	Documents http.RoundTripper // fetches the client documents of OAuth; nil: only over the public network
+	Hurry     float64           // how many times faster the simulators run; 0: as usual
+	World     *machines.World   // the simulated machines; nil: made with Hurry and Story
 }
 
-// plan completes the settings. state is the state directory; look finds a program, as [exec.LookPath] does.
+// plan returns the plan of a service with these settings. state is the state directory; look finds a program, as
+// [exec.LookPath] does.
 func (s *settings) plan(state string, look func(string) (string, error)) (plan, error) {
 	err := s.localCodex(look)
 	return plan{settings: *s, StateDir: state, Story: true}, err
 }
 
-// The ways of the page's sound.
+// The values of model.media.
 const (
 	mediaDirect  = "direct"
 	mediaThrough = "through"
 )
 
-// direct reports whether the page's sound goes to the voice model's server itself: where nobody says otherwise, to
-// OpenAI's.
+// direct reports whether the page's sound goes directly to the voice model's server; by default to OpenAI's alone.
 func (m modelSettings) direct() bool {
 	return m.Media == mediaDirect || m.Media == "" && m.isOpenAI()
 }
 
-// localCodex checks that --codex finds its program, and uses a codex that is installed when there is a key
-// for a real voice and no other server: with nothing configured, nothing real is touched. Beside other instances it is
-// not used: it would end with this one.
+// localCodex checks that the program of --codex is installed. If there is a key for a real voice and no server, it adds
+// an installed codex as server: with nothing configured, nothing real is used. With peers it adds none, because that
+// codex would end with this instance.
 func (s *settings) localCodex(look func(string) (string, error)) error {
 	for _, server := range s.Servers {
 		if server.Name != localName || server.Program == "" {
@@ -67,7 +67,7 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 	_, err := look("codex")
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return nil // the simulated machines are there
+		return nil // the simulated machines are used
 	case err != nil:
 		return fmt.Errorf("find codex: %w", err)
 	}
@@ -75,13 +75,14 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 	return nil
 }
 
-// media is where WebRTC listens: unless it is set, where the page can be reached, on any free port.
+// media returns where WebRTC listens: unless the settings say it, on loopback or on all addresses, as the page is
+// reached, on any free port.
 func (s *settings) media() rtc.Config {
 	var m rtc.Config
 	for _, addr := range s.Media.Advertise {
 		m.Advertise = append(m.Advertise, addr.String())
 	}
-	host, _, _ := net.SplitHostPort(s.Listen) // checked when it was loaded
+	host, _, _ := net.SplitHostPort(s.Listen) // the settings were checked
 	public, err := url.Parse(s.PublicURL)
 	switch {
 	case s.Media.UDP.IsValid():

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	readyWithin = 2 * time.Second // for the store to answer
-	knownWithin = 5 * time.Second // for what a former life left to be known, before anything is served
-	readyFresh  = time.Second     // an answer this young is given again: anybody may ask
+	readyWithin   = 2 * time.Second // for the store to answer
+	recoverWithin = 5 * time.Second // for the work of an earlier process to be read, before anything is served
+	readyFresh    = time.Second     // how long an answer of the store is reused: anybody may ask
 )
 
-// readiness reports whether work can be taken: not while the process ends, not before what a former life left is known,
-// and not while the store cannot be written. A voice model that is away is no reason: asking it costs money, and who
-// calls is told.
+// readiness reports whether the service can take work: not while the process ends, not before the work of an earlier
+// process has been read, and not while the store cannot be written. The voice model is not checked: a session costs
+// money, and a caller hears of a failure anyway.
 type readiness struct {
-	write    func(context.Context) error // Set once: writes something into the store, if that keeps it
-	known    func() error                // Set once: why what a former life left is not known yet
-	stopping atomic.Bool                 // safe by itself
+	write     func(context.Context) error // Set once: writes a small entry to the store
+	recovered func() error                // Set once: nil when the work of an earlier process has been read
+	stopping  atomic.Bool                 // set when the process begins to end
 
 	mu     sync.Mutex
-	asking bool      // Guarded by mu: somebody asks the store; one does
-	at     time.Time // Guarded by mu: when it had answered
-	last   error     // Guarded by mu: what it answered
+	asking bool      // Guarded by mu: a request is asking the store; others get the last answer
+	at     time.Time // Guarded by mu: when the last answer came
+	last   error     // Guarded by mu: the last answer
 }
 
-// A keptStore knows whether it keeps what it has taken: a full disk may take something small for a while yet.
+// A keptStore reports an error if it cannot persist what was written: on a full disk, a small write may still succeed.
 type keptStore interface{ Kept() error }
 
-// newReadiness returns the readiness of a store and of who reads it at the start.
-func newReadiness(s sessions.Logins, known func() error) *readiness {
-	return &readiness{known: known, write: func(ctx context.Context) error {
+// newReadiness returns the readiness of a store; recovered is called at each check.
+func newReadiness(s sessions.Logins, recovered func() error) *readiness {
+	return &readiness{recovered: recovered, write: func(ctx context.Context) error {
 		if k, ok := s.(keptStore); ok {
 			if err := k.Kept(); err != nil {
 				return err
@@ -51,7 +51,7 @@ func (r *readiness) check(ctx context.Context) error {
 	if r.stopping.Load() {
 		return handoff.Fault(handoff.CodeShutdown, "", "")
 	}
-	if err := r.known(); err != nil {
+	if err := r.recovered(); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -61,7 +61,7 @@ func (r *readiness) check(ctx context.Context) error {
 	}
 	r.asking = true
 	r.mu.Unlock()
-	// who asked may leave; the answer is for all
+	// The answer is for other requests, too, so it does not depend on this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin)
 	defer cancel()
 	var fault error

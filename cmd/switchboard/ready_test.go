@@ -22,7 +22,7 @@ func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, away := 0, error(nil)
 		var unread error
-		r := &readiness{known: func() error { return unread }, write: func(ctx context.Context) error {
+		r := &readiness{recovered: func() error { return unread }, write: func(ctx context.Context) error {
 			asked++
 			if away == nil {
 				return nil

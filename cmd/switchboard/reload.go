@@ -21,28 +21,28 @@ import (
 	"switchboard/web"
 )
 
-// reloading has the settings of a running service, and puts others into their place. It is safe for concurrent use.
+// reloading keeps the settings of a running service, and replaces them. It is safe for concurrent use.
 type reloading struct {
-	made  madeKeys                  // Set once
-	again func() (*settings, error) // Set once: reads the settings; nil: they cannot change
-	first *settings                 // Set once: what the service was made of
-	there *roster                   // Set once
-	put   func([]web.Key)           // Set once
+	made    madeKeys                  // Set once: the store of the made keys
+	load    func() (*settings, error) // Set once: reads the settings; nil: they cannot change
+	initial *settings                 // Set once: those that the service was built from
+	roster  *roster                   // Set once
+	setKeys func([]web.Key)           // Set once: replaces the keys of the edge
 
-	mu   sync.Mutex
-	now  *settings // Guarded by mu
-	lets []madeKey // Guarded by mu: the made keys that let in
+	mu       sync.Mutex
+	current  *settings // Guarded by mu
+	accepted []madeKey // Guarded by mu: the made keys that the edge accepts
 }
 
-// reload reads the settings again. Servers, keys and limits take effect, all or none of them: an error of code
-// [handoff.CodeSettings] says what is wrong, and where.
+// reload reads the settings again. Servers, keys and limits take effect, all of them or none: an error with
+// [handoff.CodeSettings] lists what is wrong in the settings, and where.
 func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
-	told := web.Reloaded{Did: []string{}}
-	err := l.there.machines.Settle(ctx, func(all []joined.Server) error {
-		if l.again == nil {
+	result := web.Reloaded{Did: []string{}}
+	err := l.roster.machines.Settle(ctx, func(all []joined.Server) error {
+		if l.load == nil {
 			return nil
 		}
-		next, err := l.again()
+		next, err := l.load()
 		if err != nil {
 			return err
 		}
@@ -50,51 +50,51 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 		if err != nil {
 			return err
 		}
-		did, restart, err := l.there.settle(next.Servers, all)
+		did, restart, err := l.roster.settle(next.Servers, all)
 		if err != nil {
 			return next.placed(err)
 		}
 		l.mu.Lock()
-		was := l.now
-		l.now, l.lets = next, made
+		was := l.current
+		l.current, l.accepted = next, made
 		l.mu.Unlock()
-		l.put(next.withMade(made))
-		told.Did = append(append(told.Did, did...), keysChanged(was.Access, next.Access)...)
-		told.Restart = append(unlike("", reflect.ValueOf(*l.first), reflect.ValueOf(*next)), restart...)
+		l.setKeys(next.withMade(made))
+		result.Did = append(append(result.Did, did...), keysChanged(was.Access, next.Access)...)
+		result.Restart = append(changedPaths("", reflect.ValueOf(*l.initial), reflect.ValueOf(*next)), restart...)
 		if next.File != "" {
-			told.File, err = filepath.Abs(next.File)
+			result.File, err = filepath.Abs(next.File)
 		}
 		return err
 	})
 	if _, wrong := errors.AsType[problems](err); wrong {
 		err = handoff.Fault(handoff.CodeSettings, err.Error(), "")
 	}
-	return told, err
+	return result, err
 }
 
-// keys reads the made keys again. It takes its turn with the reloads: one that has read them before would bring back
-// what was revoked since.
+// keys reads the made keys again. It never runs beside a reload, which might have read the keys earlier and would accept
+// a key again that was revoked since.
 func (l *reloading) keys(ctx context.Context) error {
-	return l.there.machines.Settle(ctx, func([]joined.Server) error {
+	return l.roster.machines.Settle(ctx, func([]joined.Server) error {
 		made, err := l.made.read(ctx)
 		if err != nil {
 			return err
 		}
 		l.mu.Lock()
-		now, same := l.now, slices.Equal(l.lets, made)
-		l.lets = made
+		now, same := l.current, slices.Equal(l.accepted, made)
+		l.accepted = made
 		l.mu.Unlock()
 		if !same {
-			l.put(now.withMade(made))
+			l.setKeys(now.withMade(made))
 		}
 		return nil
 	})
 }
 
-// keysEvery is how often it is looked for keys that were made or revoked at another instance.
+// keysEvery is the interval of reading the keys that other instances made or revoked.
 const keysEvery = 2 * time.Second
 
-// follow reads the made keys again and again until ctx ends. Those that cannot be read are as they were.
+// follow reads the made keys every [keysEvery] until ctx ends. While they cannot be read, the keys stay as they were.
 func (l *reloading) follow(ctx context.Context) error {
 	ticker := time.NewTicker(keysEvery)
 	defer ticker.Stop()
@@ -103,7 +103,7 @@ func (l *reloading) follow(ctx context.Context) error {
 		case <-ticker.C:
 			err := l.keys(ctx)
 			if err != nil && !unread && ctx.Err() == nil {
-				l.there.log.Warn("made keys cannot be read: who has one that is revoked meanwhile stays in", zap.Error(err))
+				l.roster.log.Warn("made keys cannot be read: who has one that is revoked meanwhile stays in", zap.Error(err))
 			}
 			unread = err != nil
 		case <-ctx.Done():
@@ -112,7 +112,7 @@ func (l *reloading) follow(ctx context.Context) error {
 	}
 }
 
-// placed says where in the file what is wrong with its servers stands.
+// placed adds the places in the file to errors about its servers.
 func (s *settings) placed(err error) error {
 	all := []error{err}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -126,7 +126,7 @@ func (s *settings) placed(err error) error {
 		}
 		i := slices.IndexFunc(s.Servers, func(spec servers.Spec) bool { return spec.Name == wrong.Server })
 		at, ok := s.places[elem("servers", i)]
-		if !ok { // a machine that joined: none of the file's, though what it clashes with is
+		if !ok { // a machine that joined, and clashes with a server of the file
 			at = place{name: cmp.Or(s.File, defaultFile)}
 		}
 		found = append(found, problem{at, wrong.Server + ": " + wrong.Why})
@@ -134,7 +134,7 @@ func (s *settings) placed(err error) error {
 	return found.sorted()
 }
 
-// keysChanged says which keys have come, gone or changed.
+// keysChanged describes which keys were added, removed or changed, for people.
 func keysChanged(was, is []web.Key) (did []string) {
 	find := func(all []web.Key, k web.Key) (web.Key, bool) {
 		i := slices.IndexFunc(all, func(other web.Key) bool { return other.Sum == k.Sum && other.Principal == k.Principal })
@@ -158,8 +158,9 @@ func keysChanged(was, is []web.Key) (did []string) {
 	return did
 }
 
-// unlike returns the settings that two structs have unlike, but for those that take effect at once.
-func unlike(path string, was, is reflect.Value) (names []string) {
+// changedPaths returns the paths of the settings that differ between two structs, except those that take effect without
+// a restart.
+func changedPaths(path string, was, is reflect.Value) (names []string) {
 	for field, value := range was.Fields() {
 		name := field.Tag.Get("yaml")
 		if name == "" || name == "-" || path == "" && slices.Contains([]string{"servers", "keys", "limits"}, name) {
@@ -168,7 +169,7 @@ func unlike(path string, was, is reflect.Value) (names []string) {
 		other := is.FieldByName(field.Name)
 		switch {
 		case field.Type.Kind() == reflect.Struct && !isText(field.Type):
-			names = append(names, unlike(join(path, name), value, other)...)
+			names = append(names, changedPaths(join(path, name), value, other)...)
 		case !reflect.DeepEqual(value.Interface(), other.Interface()):
 			names = append(names, join(path, name))
 		}
@@ -176,7 +177,7 @@ func unlike(path string, was, is reflect.Value) (names []string) {
 	return names
 }
 
-// entriesOf returns what a file that was decoded says of each server, by name, in one form whatever its layout.
+// entriesOf returns the entry of each server of a valid file, by name, as JSON: the same for every layout of the YAML.
 func entriesOf(data []byte) map[string]string {
 	all := map[string]string{}
 	parsed, err := parse(data)
@@ -193,7 +194,7 @@ func entriesOf(data []byte) map[string]string {
 			for _, item := range list.Values {
 				var entry map[string]any
 				if err := yaml.NodeToValue(item, &entry); err != nil {
-					continue // it was decoded, so that it has no part in which this could fail
+					continue // never, since the file was decoded before
 				}
 				name, _ := entry["name"].(string)
 				text, _ := json.Marshal(entry) // maps in the order of their keys

@@ -103,9 +103,9 @@ func TestRevokedStaysRevoked(t *testing.T) {
 		_, err := makeKey(t.Context(), keysFile(dir), "guest")
 		must(t, err)
 		r := aloneIn(t, dir)
-		l := &reloading{made: keysFile(dir), first: &settings{}, now: &settings{}, there: r}
+		l := &reloading{made: keysFile(dir), initial: &settings{}, current: &settings{}, roster: r}
 		var lets []web.Key
-		l.put = func(keys []web.Key) { lets = keys }
+		l.setKeys = func(keys []web.Key) { lets = keys }
 		revoke, told := false, make(chan error, 1)
 		spec := servers.Spec{Name: "bigpc", Kind: "codex", Own: codexAt("ws://127.0.0.1:1")}
 		spec.Credential.Read = func() (string, error) { // in the middle of the reload
@@ -118,7 +118,7 @@ func TestRevokedStaysRevoked(t *testing.T) {
 			}
 			return "", nil
 		}
-		l.again = func() (*settings, error) { return &settings{Servers: []servers.Spec{spec}}, nil }
+		l.load = func() (*settings, error) { return &settings{Servers: []servers.Spec{spec}}, nil }
 		_, err = r.first(t.Context(), []servers.Spec{spec})
 		must(t, err)
 		revoke = true

@@ -19,7 +19,7 @@ import (
 	"switchboard/sessions"
 )
 
-// do takes a machine out of the configuration file, if it stands there, and has the running service forget it.
+// do removes a machine from the configuration file, if it has an entry there, and has the running service forget it.
 func (v removeVerb) do(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) error {
 	file, before, after, err := v.withoutEntry(o)
 	if err != nil {
@@ -31,12 +31,12 @@ func (v removeVerb) do(ctx context.Context, o *options, env func(string) string,
 	if _, err := settingsOf(o, env, file, after, kinds(nil, nil)); err != nil {
 		return errors.Join(fmt.Errorf("%s was left as it is, because without %s it would be wrong", file, v.Name), err)
 	}
-	told, err := rewrite(ctx, env, file, before, after)
+	outcome, err := rewrite(ctx, env, file, before, after)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "removed %s from %s%s\n", v.Name, file, told.orNext("the next start is without it"))
-	if err != nil || !told.runs {
+	_, err = fmt.Fprintf(stdout, "removed %s from %s%s\n", v.Name, file, outcome.orNext("the next start is without it"))
+	if err != nil || !outcome.running {
 		return err
 	}
 	client, err := o.client(env)
@@ -44,15 +44,15 @@ func (v removeVerb) do(ctx context.Context, o *options, env func(string) string,
 		return err
 	}
 	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, Name: "switchboard"}
-	err = t.Remove(ctx, v.Name) // the machine that the entry waited for
+	err = t.Remove(ctx, v.Name) // a machine may have joined under the entry's name
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok && fault.Status == 404 {
 		return nil
 	}
 	return err
 }
 
-// withoutEntry returns the file, and its text before and after the entry of the machine is taken out; after is nil
-// where it has none, or where another service is meant than that of the file.
+// withoutEntry returns the path of the file, and its text before and after removing the machine's entry. after is nil if
+// there is no entry, or if --url names a service elsewhere.
 func (v removeVerb) withoutEntry(o *options) (file string, before, after []byte, err error) {
 	file, _ = o.configFile()
 	if file == "" || v.URL != "" {
@@ -68,7 +68,7 @@ func (v removeVerb) withoutEntry(o *options) (file string, before, after []byte,
 	return file, before, after, err
 }
 
-// dropServer takes a server out of a file, and changes nothing else in it. What stands before the next one stays.
+// dropServer removes a server from a file, and changes nothing else. Comments before the next server stay.
 func dropServer(file string, text []byte, name string) ([]byte, error) {
 	was := &decoder{file: file, kinds: kinds(nil, nil)}
 	before := defaults()
@@ -87,21 +87,21 @@ func dropServer(file string, text []byte, name string) ([]byte, error) {
 	is := &decoder{file: file, kinds: kinds(nil, nil)}
 	now := defaults()
 	is.decode(after, &now)
-	left := before
-	left.Servers = nil
+	want := before
+	want.Servers = nil
 	for _, s := range before.Servers {
 		if s.Name != name {
-			left.Servers = append(left.Servers, s)
+			want.Servers = append(want.Servers, s)
 		}
 	}
-	if after == nil || len(is.found) > 0 || !reflect.DeepEqual(now, left) {
+	if after == nil || len(is.found) > 0 || !reflect.DeepEqual(now, want) {
 		return nil, fmt.Errorf("%s is written in a way that cannot be changed; take %s out of its servers yourself", file, name)
 	}
 	return after, nil
 }
 
-// entryLines finds the lines of a server that is written on lines of its own, counted from 0: the first one, and that
-// behind the last.
+// entryLines returns the lines of a server's entry, counted from 0: the first line, and the line after the last one. Both
+// are 0 if the entry does not stand on lines of its own.
 func entryLines(text []byte, name string) (first, end int) {
 	parsed, err := parse(text)
 	if err != nil {
@@ -131,8 +131,8 @@ func entryLines(text []byte, name string) (first, end int) {
 				}
 				first = rows[0].Key.GetToken().Position.Line - 1
 				lines := strings.Split(string(text), "\n")
-				for end > first+1 && comments(lines[end-1]) {
-					end-- // about the next one
+				for end > first+1 && isComment(lines[end-1]) {
+					end-- // comments before the next server are about that server
 				}
 				return first, end
 			}
@@ -141,55 +141,55 @@ func entryLines(text []byte, name string) (first, end int) {
 	return 0, 0
 }
 
-// comments reports whether a line is empty or a comment.
-func comments(line string) bool {
+// isComment reports whether a line is empty or a comment.
+func isComment(line string) bool {
 	line = strings.TrimSpace(line)
 	return line == "" || strings.HasPrefix(line, "#")
 }
 
-// A taken is what a running service made of a file that was changed.
-type taken struct {
-	runs bool   // one does
-	text string // what it says
+// A rewriteOutcome is what a running service did with a changed configuration file.
+type rewriteOutcome struct {
+	running bool   // a service runs with the state directory
+	text    string // for people; "" if none runs
 }
 
-// orNext is what a verb says of it; next is what is so where no service runs.
-func (t taken) orNext(next string) string { return "; " + cmp.Or(t.text, next) }
+// orNext returns the end of a verb's line: the outcome, or next if no service runs.
+func (o rewriteOutcome) orNext(next string) string { return "; " + cmp.Or(o.text, next) }
 
-// rewrite replaces a configuration file, and has the service that runs read it. Where that refuses the settings, the
-// file is put back. What goes wrong otherwise says nothing about them: the service may have taken them.
-func rewrite(ctx context.Context, env func(string) string, file string, before, after []byte) (taken, error) {
+// rewrite replaces a configuration file, and has the running service read it. If the service refuses the settings, the
+// old file is restored. After any other error of the service the new file stays, because the service may have read it.
+func rewrite(ctx context.Context, env func(string) string, file string, before, after []byte) (rewriteOutcome, error) {
 	if err := replaceFile(file, before, after); err != nil {
-		return taken{}, err
+		return rewriteOutcome{}, err
 	}
 	state, err := sessions.StatePath(env)
 	if err != nil || !serving(state) {
-		return taken{}, nil
+		return rewriteOutcome{}, nil
 	}
-	told, err := hereClient(state, "").Reload(ctx)
+	reloaded, err := hereClient(state, "").Reload(ctx)
 	fault, refused := errors.AsType[*verbs.Fault](err)
 	switch {
 	case err == nil:
 	case !refused || fault.Code != handoff.CodeSettings:
-		return taken{true, "whether the Switchboard that runs has taken it is not known (" + verbs.Plain(words(err)) +
+		return rewriteOutcome{true, "whether the Switchboard that runs has taken it is not known (" + verbs.Plain(words(err)) +
 			"): `switchboard reload` has it read again"}, nil
 	default:
-		var back error
+		var restored error
 		if before == nil {
-			back = os.Remove(file)
+			restored = os.Remove(file)
 		} else {
-			back = replaceFile(file, after, before)
+			restored = replaceFile(file, after, before)
 		}
-		return taken{}, errors.Join(fmt.Errorf("%s was left as it is: %w", file, err), back)
+		return rewriteOutcome{}, errors.Join(fmt.Errorf("%s was left as it is: %w", file, err), restored)
 	}
 	text := "the Switchboard that runs has taken it"
 	switch own, err := filepath.Abs(file); {
-	case err != nil || told.File == "":
+	case err != nil || reloaded.File == "":
 		text = "the Switchboard that runs reads no file: start it again"
-	case own != told.File:
-		text = "the Switchboard that runs reads " + verbs.Plain(told.File)
-	case len(told.Restart) > 0:
-		text += "; what needs a restart: " + verbs.Plain(strings.Join(told.Restart, ", "))
+	case own != reloaded.File:
+		text = "the Switchboard that runs reads " + verbs.Plain(reloaded.File)
+	case len(reloaded.Restart) > 0:
+		text += "; what needs a restart: " + verbs.Plain(strings.Join(reloaded.Restart, ", "))
 	}
-	return taken{true, text}, nil
+	return rewriteOutcome{true, text}, nil
 }

@@ -16,46 +16,46 @@ import (
 	"switchboard/servers/joined"
 )
 
-// A roster is which servers the fleet has: those of the configuration, those of machines that joined, and while there
-// is neither, simulated ones. It is changed by one at a time, in [joined.Machines]: by a machine that comes or goes, or
-// by settings that were read again.
+// A roster decides which servers the fleet has: those of the configuration, those of machines that joined, and while
+// there are none of these, simulated ones. [joined.Machines] makes all changes one at a time: when a machine comes or
+// goes, and when the settings are read again.
 type roster struct {
 	kinds    []servers.Kind                 // Set once
 	lines    *joined.Lines                  // Set once: of machines that joined
 	log      *zap.Logger                    // Set once
-	stand    func() ([]servers.Spec, error) // Set once: makes the simulated ones at its first call
-	busy     func(server string) bool       // Set once: reports whether work is under way there
+	simulate func() ([]servers.Spec, error) // Set once: returns the simulated servers, made at the first call
+	busy     func(server string) bool       // Set once: reports whether work is under way on a server
 	machines *joined.Machines               // Set once, before anything runs
 	fleet    *servers.Fleet                 // Set once, before anything runs
 
 	mu         sync.Mutex
-	configured []servers.Spec  // Guarded by mu: as the configuration has them
-	marks      map[string]mark // Guarded by mu: of the real ones that the fleet has, by name
-	simulated  []string        // Guarded by mu: those that stand in; nil: a real one is there
-	made       []string        // Guarded by mu: fixed ones that there are, or were
+	configured []servers.Spec         // Guarded by mu: those of the configuration
+	versions   map[string]specVersion // Guarded by mu: of the real servers in the fleet, by name
+	simulated  []string               // Guarded by mu: names of the simulated servers in the fleet; nil: there are real ones
+	made       []string               // Guarded by mu: names of servers of fixed kinds that were ever in the fleet
 }
 
-// A mark is a sum of what is said of a server, and of what it is told when it is connected to so that it lets us in.
-type mark [sha256.Size]byte
+// A specVersion is a hash of a server's settings and credential: it differs when the server has to be connected anew.
+type specVersion [sha256.Size]byte
 
-func (r *roster) markOf(spec servers.Spec) mark {
+func (r *roster) versionOf(spec servers.Spec) specVersion {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%t\n", spec.Entry, spec.Show != nil)
 	if read := spec.Credential.Read; read != nil && !r.fixed(spec) {
 		text, err := read()
 		fmt.Fprintln(sum, text, err)
 	}
-	return mark(sum.Sum(nil))
+	return specVersion(sum.Sum(nil))
 }
 
-// fixed reports whether a server cannot be made anew.
+// fixed reports whether a server is of a kind that can be made only once in a process.
 func (r *roster) fixed(spec servers.Spec) bool {
 	kind, _ := kindNamed(r.kinds, spec.Kind)
 	return kind.Fixed
 }
 
-// first returns the servers that the fleet begins with, of those that are configured. A machine that joined and has
-// the name of another server is left out, and logged.
+// first returns the servers that the fleet starts with. A machine that joined and has the name of another server is left
+// out, and logged.
 func (r *roster) first(ctx context.Context, configured []servers.Spec) ([]servers.Spec, error) {
 	var all []servers.Spec
 	err := r.machines.Settle(ctx, func(joined []joined.Server) error {
@@ -63,15 +63,15 @@ func (r *roster) first(ctx context.Context, configured []servers.Spec) ([]server
 		for _, err := range wrong {
 			r.log.Warn("a machine is left out", zap.Error(err))
 		}
-		r.configured, r.marks = configured, map[string]mark{}
+		r.configured, r.versions = configured, map[string]specVersion{}
 		for _, spec := range described {
-			r.marks[spec.Name] = r.markOf(spec)
+			r.versions[spec.Name] = r.versionOf(spec)
 		}
 		var err error
 		if all, err = r.complete(described); err != nil || len(all) > 0 {
 			return err
 		}
-		if all, err = r.stand(); err == nil {
+		if all, err = r.simulate(); err == nil {
 			r.simulated = namesOf(all)
 			all, err = r.complete(all)
 		}
@@ -87,8 +87,8 @@ func namesOf(specs []servers.Spec) (names []string) {
 	return names
 }
 
-// describe returns the servers of a configuration and of the machines that joined, and what is wrong: each a
-// [servers.SpecError]. An entry whose machine cannot have it stands alone.
+// describe returns the servers of a configuration and of the machines that joined. Each error in wrong is a
+// [servers.SpecError]; a configured server that cannot be merged with its machine stays as configured.
 func (r *roster) describe(configured []servers.Spec, all []joined.Server) (described []servers.Spec, wrong []error) {
 	bad := func(server string, err error) {
 		wrong = append(wrong, servers.SpecError{Server: server, Why: handoff.AsError(err).Subject})
@@ -97,7 +97,7 @@ func (r *roster) describe(configured []servers.Spec, all []joined.Server) (descr
 		if i := slices.IndexFunc(all, func(j joined.Server) bool { return j.Name == c.Name }); i >= 0 {
 			spec, err := r.ofMachine(all[i], configured)
 			if err == nil {
-				c = spec // its settings and its machine together
+				c = spec // the settings of the configuration, reached through the machine
 			} else {
 				bad(c.Name, err)
 			}
@@ -123,7 +123,7 @@ func (r *roster) ofMachine(of joined.Server, configured []servers.Spec) (servers
 	return spec, err
 }
 
-// complete makes servers that are described ones that can be dialled.
+// complete adds to servers what the fleet needs to connect to them.
 func (r *roster) complete(described []servers.Spec) ([]servers.Spec, error) {
 	all := slices.Clone(described)
 	for i, spec := range all {
@@ -132,7 +132,7 @@ func (r *roster) complete(described []servers.Spec) ([]servers.Spec, error) {
 			return nil, servers.SpecError{Server: spec.Name, Why: fmt.Sprintf("there is no kind %q", spec.Kind)}
 		}
 		all[i].IsThread = kind.IsThread
-		if spec.Dial != nil { // it is simulated
+		if spec.Dial != nil { // a simulated server
 			continue
 		}
 		all[i].Dial, all[i].Metrics = kind.Dial(spec, r.log)
@@ -145,7 +145,7 @@ func (r *roster) complete(described []servers.Spec) ([]servers.Spec, error) {
 	return all, nil
 }
 
-// spec describes the server of an agent of a machine that joined. It is [joined.Config.Spec].
+// spec returns the server of an agent of a machine that joined. It is [joined.Config.Spec].
 func (r *roster) spec(of joined.Server) (servers.Spec, error) {
 	r.mu.Lock()
 	configured := r.configured
@@ -169,37 +169,39 @@ func (r *roster) Check(drop []string, put []servers.Spec) error {
 	return r.fleet.Check(slices.Concat(drop, simulated), put)
 }
 
-// Change implements [joined.Fleet]. Where a machine goes that has an entry, that waits for it again.
+// Change implements [joined.Fleet]. If a machine leaves whose server is configured, the configured server stays, and
+// waits for the machine to join again.
 func (r *roster) Change(drop []string, put []servers.Spec) error {
 	r.mu.Lock()
-	marks, waits := maps.Clone(r.marks), slices.Clone(r.configured)
+	versions, waiting := maps.Clone(r.versions), slices.Clone(r.configured)
 	r.mu.Unlock()
-	waits, err := r.complete(slices.DeleteFunc(waits, func(c servers.Spec) bool {
+	waiting, err := r.complete(slices.DeleteFunc(waiting, func(c servers.Spec) bool {
 		return !slices.Contains(drop, c.Name) || slices.Contains(namesOf(put), c.Name)
 	}))
 	if err != nil {
 		return err
 	}
-	put = slices.Concat(put, waits)
+	put = slices.Concat(put, waiting)
 	for _, name := range drop {
-		delete(marks, name)
+		delete(versions, name)
 	}
 	for _, spec := range put {
-		marks[spec.Name] = r.markOf(spec)
+		versions[spec.Name] = r.versionOf(spec)
 	}
-	return r.replace(drop, put, marks)
+	return r.replace(drop, put, versions)
 }
 
-// replace changes the fleet. marks are of the real servers that there are then.
-func (r *roster) replace(drop []string, put []servers.Spec, marks map[string]mark) error {
+// replace changes the fleet, and adds or removes the simulated servers as needed. versions are those of the real servers
+// after the change.
+func (r *roster) replace(drop []string, put []servers.Spec, versions map[string]specVersion) error {
 	r.mu.Lock()
 	simulated := r.simulated
 	r.mu.Unlock()
 	switch {
-	case len(marks) > 0:
-		drop, simulated = slices.Concat(drop, simulated), nil // a real one may have the name of one of them
+	case len(versions) > 0:
+		drop, simulated = slices.Concat(drop, simulated), nil
 	case simulated == nil:
-		specs, err := r.stand()
+		specs, err := r.simulate()
 		if err == nil {
 			specs, err = r.complete(specs)
 		}
@@ -213,25 +215,25 @@ func (r *roster) replace(drop []string, put []servers.Spec, marks map[string]mar
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.marks, r.simulated = marks, simulated
+	r.versions, r.simulated = versions, simulated
 	return nil
 }
 
 // Retry implements [joined.Fleet].
 func (r *roster) Retry(server string) { r.fleet.Retry(server) }
 
-// settle puts the servers of another configuration into the place of those that there are, beside those of machines
-// that joined, or none of them: then each error is a [servers.SpecError]. It returns what has changed, in words, and
-// the settings that wait for the next start.
+// settle replaces the configured servers by those of another configuration; those of machines that joined stay. If any
+// server is wrong, it changes nothing and returns a [servers.SpecError] for each. did describes the changes for people;
+// restart lists the settings that need a restart.
 func (r *roster) settle(configured []servers.Spec, all []joined.Server) (did, restart []string, err error) {
 	described, wrong := r.describe(configured, all)
 	r.mu.Lock()
-	was, made := maps.Clone(r.marks), slices.Clone(r.made)
+	was, made := maps.Clone(r.versions), slices.Clone(r.made)
 	r.mu.Unlock()
-	marks := map[string]mark{}
+	versions := map[string]specVersion{}
 	var put []servers.Spec
 	for _, spec := range described {
-		is := r.markOf(spec)
+		is := r.versionOf(spec)
 		before, there := was[spec.Name]
 		switch {
 		case there && before == is:
@@ -240,21 +242,21 @@ func (r *roster) settle(configured []servers.Spec, all []joined.Server) (did, re
 			if !there {
 				continue
 			}
-			is = before // it is as it was
+			is = before // the server stays as it was
 		case there:
 			put, did = append(put, spec), append(did, spec.Name+" is changed")
 		default:
 			put, did = append(put, spec), append(did, spec.Name+" is added")
 		}
-		marks[spec.Name] = is
+		versions[spec.Name] = is
 	}
 	var drop []string
 	for _, name := range slices.Sorted(maps.Keys(was)) {
-		if _, stays := marks[name]; !stays {
+		if _, stays := versions[name]; !stays {
 			drop, did = append(drop, name), append(did, name+" is removed")
 		}
 	}
-	var ends []string // with them the work there
+	var ends []string // servers whose work would end with the change
 	for _, name := range slices.Concat(drop, namesOf(put)) {
 		if _, there := was[name]; there && r.fleet.Registered(name).EndsWithUs {
 			ends = append(ends, name)
@@ -276,12 +278,12 @@ func (r *roster) settle(configured []servers.Spec, all []joined.Server) (did, re
 		return nil, nil, err
 	}
 	if len(drop)+len(put) > 0 {
-		if err := r.replace(drop, put, marks); err != nil {
+		if err := r.replace(drop, put, versions); err != nil {
 			return nil, nil, err
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.configured, r.marks = configured, marks
+	r.configured, r.versions = configured, versions
 	return did, restart, nil
 }

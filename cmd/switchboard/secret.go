@@ -9,13 +9,13 @@ import (
 
 const stars = "***"
 
-// secret is text that must not be seen: however it is printed or encoded, it shows as ***. The text is
-// behind a pointer, so that printing a struct that holds one shows at most an address.
+// A secret is text that must not be shown: printed or encoded in any way, it is ***. The text is behind a pointer, so
+// that printing a struct with a secret shows at most an address.
 type secret struct{ text *string }
 
 func newSecret(text string) secret { return secret{&text} }
 
-// Reveal returns the text. Its result is for a wire or a comparison, never for a log.
+// Reveal returns the text, to be sent or compared, never to be logged.
 func (s secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -29,7 +29,7 @@ func (s secret) String() string { return stars }
 // GoString implements [fmt.GoStringer].
 func (s secret) GoString() string { return stars }
 
-// Format implements [fmt.Formatter]: verbs that are not made for text would go around String.
+// Format implements [fmt.Formatter]: fmt would not call String for verbs such as %d.
 func (s secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, stars) }
 
 // MarshalJSON implements [json.Marshaler].

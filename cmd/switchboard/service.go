@@ -34,38 +34,38 @@ import (
 	webresponses "switchboard/web/responses"
 )
 
-// callHold is how long a call waits for its client that vanished.
+// callHold is how long a call waits for its client to come back.
 const callHold = 2 * time.Minute
 
-// httpGrace is how long requests may take to end when the service does.
+// httpGrace is how long open requests may take to end when the service ends.
 const httpGrace = 2 * time.Second
 
-// A service is everything wired together, listening, and not yet running.
+// A service is all parts, wired together. It listens when it is made, and serves in run. Its fields are set once.
 type service struct {
 	log      *zap.Logger
-	opened   []net.Listener // closed at the end, also if nothing ran
+	opened   []net.Listener // close closes them, even if nothing ran
 	store    store
 	ready    *readiness
-	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // asks a machine something
-	machines func(handoff.Grant) []handoff.Machine                               // what is told of machines
+	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // sends a machine a request
+	machines func(handoff.Grant) []handoff.Machine                               // lists machines
 	audit    *sessions.Audit
-	traces   *traces.Traces // nil: nothing is traced
-	trace    handoff.Tracer // likewise
+	traces   *traces.Traces // nil without tracing
+	trace    handoff.Tracer // nil without tracing
 	stages   []stage
 	drain    func(context.Context) // hands over to other instances before the stages end
-	counted  []metrics.Source      // what shows its numbers to operators
-	real     string                // one line: what is real and what is simulated
-	base     string                // where it listens, as this machine reaches it
-	address  string                // the page
+	counted  []metrics.Source      // the parts with metrics
+	real     string                // one line for people: which parts are real and which simulated
+	base     string                // the URL at which this machine reaches the service
+	address  string                // the URL of the page
 	edge     *web.Server
 	settings *reloading
 }
 
-// newService builds a service. What fails here fails before anything runs, and leaves nothing open.
+// newService builds a service. After an error nothing runs, and nothing is left open.
 func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
 	s := &service{log: log}
-	s.settings = &reloading{again: p.Again, first: &p.settings, now: &p.settings,
-		put: func(keys []web.Key) { s.edge.SetKeys(keys) }}
+	s.settings = &reloading{load: p.Again, initial: &p.settings, current: &p.settings,
+		setKeys: func(keys []web.Key) { s.edge.SetKeys(keys) }}
 	if err := s.build(ctx, p); err != nil {
 		s.close()
 		return nil, err
@@ -73,6 +73,7 @@ func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) 
 	return s, nil
 }
 
+// build makes and connects all parts. Some closures refer to parts that are made later, before anything runs.
 func (s *service) build(ctx context.Context, p plan) error {
 	listen, err := net.Listen("tcp", p.Listen)
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var runs *homes.Homes
 	var api *webresponses.API
 	owners, queues := router.NewOwners(s.store), router.NewQueues()
-	stand := newStandIns(&simulators{log: s.log, agents: agents}, p)
+	stand := &standIns{machines: &simulators{log: s.log, agents: agents}, plan: p, start: make(chan []stage, 1)}
 	there, specs, err := s.fleet(ctx, p, agents, stand, servers.Config{
 		Changed: func() { runs.ServersChanged() }, Log: s.log.Named("servers"), Hidden: owners.Hidden,
 		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
@@ -163,7 +164,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
 		there.machines, beside.web())
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
-	absent := newAbsentees(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
+	absent := newAbsenceWatch(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
 	after = slices.Concat([]stage{{"absent machines", absent.run}}, after,
 		[]stage{{"agents", agents.Run}, {"fleet", fleet.Run}, {"machines", there.machines.Run}},
 		sims.stages, []stage{{"simulated machines", stand.run}, {"sessions", s.store.Run}})
@@ -174,17 +175,17 @@ func (s *service) build(ctx context.Context, p plan) error {
 	return s.stage(p, limited, runs.Recovered, after, first...)
 }
 
-// front is where calls come in and the voice model is reached.
+// front returns the voice front: it takes calls and connects to the voice model.
 func (s *service) front(
 	p plan, calls realtime.Router, broken realtime.Broken, beside *peering,
 ) (*realtime.Front, error) {
 	language := wording.Language(p.Speech.Language)
-	var ticked func(string, []byte)
+	var ticks func(string, []byte)
 	if p.Debug.Ticks {
-		ticked = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
+		ticks = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
 	}
 	var carried realtime.Carried
-	if !p.Peers.set() { // of several, none has the whole store
+	if !p.Peers.set() { // with peers, the documents are those of all instances
 		carried = sessions.CarriedCalls{Documents: s.store}
 	}
 	return realtime.NewFront(realtime.Config{
@@ -193,7 +194,7 @@ func (s *service) front(
 		Again: func(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
 			return s.edge.Again(ctx, by, c)
 		},
-		Ticks:    ticked,
+		Ticks:    ticks,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key.Reveal(),
 		Router: s.tracedCalls(calls), Tools: tools.In(language), Partings: partings(language),
 		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
@@ -202,7 +203,7 @@ func (s *service) front(
 	})
 }
 
-// oauth lets programs ask for access; nil: the settings do not say so. The address is known by then.
+// oauth returns the part with which programs ask for access; nil unless the settings allow it. It needs s.address.
 func (s *service) oauth(p plan) web.OAuth {
 	if !p.MCP.OAuth {
 		return nil
@@ -213,7 +214,8 @@ func (s *service) oauth(p plan) web.OAuth {
 	})
 }
 
-// partings returns what is said before a call ends, in the language that its client chose, or in that of the settings.
+// partings returns the sentences before the end of a call, in the language that its client chose, or else in that of the
+// settings.
 func partings(configured wording.Language) func(string) realtime.Partings {
 	return func(chosen string) realtime.Partings {
 		l := cmp.Or(wording.Language(chosen), configured)
@@ -221,9 +223,9 @@ func partings(configured wording.Language) func(string) realtime.Partings {
 	}
 }
 
-// stage lines up what runs, in the order in which it ends: the router before the voice, so that open requests are
-// answered into it. Nothing is served before recovered tells what a former life left, or that it cannot be read soon:
-// nobody hears that their work does not exist.
+// stage orders the stages by their end: the router ends before the voice, so that open requests are still answered there.
+// Nothing is served before the work of an earlier process has been read, or [recoverWithin] has passed: otherwise callers
+// would hear that their work does not exist.
 func (s *service) stage(
 	p plan, limited net.Listener, recovered func(context.Context, time.Duration) error, after []stage, first ...stage,
 ) error {
@@ -234,19 +236,19 @@ func (s *service) stage(
 	s.opened = append(s.opened, verbs)
 	s.stages = append(append([]stage{
 		{"control", func(ctx context.Context) error {
-			_ = recovered(ctx, knownWithin) // each request is told
+			_ = recovered(ctx, recoverWithin) // on failure, each request gets the error
 			return serveHTTP(ctx, s.control().serve(s.edge.HTTPServer()), verbs, "", "")
 		}},
 		{"http", func(ctx context.Context) error {
-			_ = recovered(ctx, knownWithin)
+			_ = recovered(ctx, recoverWithin)
 			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.TLS.CertFile, p.TLS.KeyFile)
 		}},
 	}, first...), after...)
 	return nil
 }
 
-// fleet makes the registry of agent servers, and returns it with those that it begins with. The router and the API
-// are there before it runs.
+// fleet makes the roster with its fleet, and returns it with the servers that it starts with. What c refers to is made
+// later, before the fleet runs.
 func (s *service) fleet(
 	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, c servers.Config, busy func(string) bool,
 ) (*roster, []servers.Spec, error) {
@@ -266,7 +268,7 @@ func (s *service) fleet(
 	return there, c.Specs, nil
 }
 
-// calls serves voice calls with what the fleet and the router can do.
+// calls returns what serves voice calls, with the fleet and the router.
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.Calls {
 	return call.New(call.Config{
 		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
@@ -276,7 +278,7 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.C
 	})
 }
 
-// billed keeps what a call has cost in its caller's history; who has no name has none.
+// billed adds the cost of a call to its caller's history. A caller without a name has no history.
 func (s *service) billed(ctx context.Context, b realtime.Bill) error {
 	if b.Caller.Nameless() {
 		return nil
@@ -286,7 +288,7 @@ func (s *service) billed(ctx context.Context, b realtime.Bill) error {
 	}})
 }
 
-// callWords tells of a call that is over: "A call of 12 minutes, about $1.48".
+// callWords describes an ended call: "A call of 12 minutes, about $1.48".
 func callWords(b realtime.Bill) string {
 	cost := fmt.Sprintf("about %s", b.Cost)
 	switch {
@@ -300,7 +302,7 @@ func callWords(b realtime.Bill) string {
 	return fmt.Sprintf("A call of %s, %s", wording.English.AgeWords(b.Took), cost)
 }
 
-// backend is what the tools of a front work on that is no call.
+// backend returns what the tools of a front other than calls work on.
 func backend(fleet *servers.Fleet, runs *homes.Homes, calls *call.Calls) tools.Backend {
 	return tools.Backend{
 		Directory: fleet, Resolver: fleet, Namer: fleet,
@@ -308,7 +310,7 @@ func backend(fleet *servers.Fleet, runs *homes.Homes, calls *call.Calls) tools.B
 	}
 }
 
-// mcp serves the table of tools to other agents.
+// mcp returns the front that offers the tools to other agents.
 func (s *service) mcp(back tools.Backend, runs *homes.Homes, instance string) *mcp.Front {
 	return mcp.New(mcp.Config{
 		Backend: back, Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
@@ -316,7 +318,7 @@ func (s *service) mcp(back tools.Backend, runs *homes.Homes, instance string) *m
 	})
 }
 
-// responses serves the fleet as OpenAI Responses.
+// responses returns the front that offers the fleet as models of OpenAI's Responses API.
 func (s *service) responses(fleet *servers.Fleet, runs *homes.Homes) (*webresponses.API, error) {
 	return webresponses.New(webresponses.Config{
 		Runs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store,
@@ -324,7 +326,7 @@ func (s *service) responses(fleet *servers.Fleet, runs *homes.Homes) (*webrespon
 	})
 }
 
-// count adds to what operators see; a part that counts nothing is left out.
+// count adds parts to the sources of metrics, and ignores parts without metrics.
 func (s *service) count(parts ...any) {
 	for _, p := range parts {
 		if source, ok := p.(metrics.Source); ok {
@@ -354,10 +356,10 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
-// close releases what is open. After run nothing else uses it.
+// close closes everything that is open. Only run and a failed newService call it, at the end.
 func (s *service) close() {
 	for _, l := range s.opened {
-		_ = l.Close() // who served it has closed it already
+		_ = l.Close() // fails if a server has closed it already
 	}
 	if s.audit != nil {
 		if err := s.audit.Close(); err != nil {
@@ -371,7 +373,7 @@ func (s *service) close() {
 	}
 }
 
-// describe words the two lines that a start prints.
+// describe sets the texts that a start prints, and the addresses.
 func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen net.Addr) {
 	voice := "voice: " + p.Model.Name + " at " + hostOf(p.Model.URL)
 	if simulated {
@@ -383,14 +385,14 @@ func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen 
 		machines = "machines: simulated (" + names + "; name yours in switchboard.yaml, or use --codex)"
 	}
 	s.real = voice + "; " + machines
-	host, _, _ := net.SplitHostPort(p.Listen) // it was listened at
+	host, _, _ := net.SplitHostPort(p.Listen) // valid, since net.Listen took it
 	_, port, _ := net.SplitHostPort(listen.String())
 	s.base = baseOf(net.JoinHostPort(host, port), p.TLS.CertFile != "")
 	s.address = cmp.Or(p.PublicURL, s.base)
 	s.address = strings.TrimSuffix(s.address, "/") + "/"
 }
 
-// control is what verbs may ask of this service.
+// control returns what the verbs beside this service may do.
 func (s *service) control() control {
 	api := s.edge.Inside(ownerName)
 	return control{
@@ -398,7 +400,7 @@ func (s *service) control() control {
 	}
 }
 
-// link makes a link that logs in a principal; without a name the owner.
+// link makes a login link for a principal; "" means the owner.
 func (s *service) link(ctx context.Context, principal string) (string, error) {
 	code, err := s.edge.NewCode(ctx, cmp.Or(principal, ownerName))
 	if err != nil {
@@ -407,7 +409,7 @@ func (s *service) link(ctx context.Context, principal string) (string, error) {
 	return s.address + "#login=" + code, nil
 }
 
-// serveHTTP serves until ctx ends; then it stops taking requests and ends the open ones.
+// serveHTTP serves HTTP until ctx ends; then it gives open requests [httpGrace] to end.
 func serveHTTP(ctx context.Context, server *http.Server, l net.Listener, cert, key string) error {
 	failed := make(chan error, 1)
 	go func() { // ends with the listener

@@ -35,7 +35,7 @@ func (v simulateVerb) run(ctx context.Context, stdout, stderr io.Writer) error {
 	s := &simulators{log: log, port: v.Port}
 	defer func() {
 		for _, l := range s.listeners {
-			_ = l.Close() // who served it has closed it already
+			_ = l.Close() // fails if a simulator has closed it already
 		}
 	}()
 	var text strings.Builder

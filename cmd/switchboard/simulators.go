@@ -26,23 +26,24 @@ import (
 	"switchboard/web"
 )
 
-// nobodyThere is a loopback address where nothing listens: a machine that is down on purpose.
+// nobodyThere is an address where nothing listens: that of a machine that is down on purpose.
 const nobodyThere = "ws://127.0.0.1:1"
 
-// ownMachine is the simulated machine on which an agent of our own works, and no app-server.
+// ownMachine is the simulated machine that has an agent of our own instead of an app-server.
 const ownMachine = "laptop"
 
-// simulators stand in for what is not configured. They are real on the wire: each listens on loopback.
+// simulators replace the voice model and the machines that are not configured. They speak the real wire protocols: each
+// listens on loopback.
 type simulators struct {
 	log       *zap.Logger
-	agents    *responses.Agents // gets those of simulated machines
-	voice     bool
+	agents    *responses.Agents // the agents of simulated machines are added to it
+	voice     bool              // the voice model is simulated
 	stages    []stage
 	listeners []net.Listener
-	port      int // of the next one; 0: any that is free
+	port      int // of the next simulator; 0: any free port
 }
 
-// speak stands in for the voice model of a plan that has none.
+// speak simulates the voice model of a plan that has none.
 func (s *simulators) speak(p *plan) error {
 	if p.Model.URL != "" {
 		return nil
@@ -63,7 +64,7 @@ func (s *simulators) speak(p *plan) error {
 	return nil
 }
 
-// work makes the simulated machines.
+// work starts to listen for the simulated machines, and returns their servers.
 func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 	world := p.World
 	if world == nil {
@@ -92,20 +93,16 @@ func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 	return all, nil
 }
 
-// standIns are the simulated machines, which are made when there is no real one for the first time, and then run until
-// the service ends.
+// standIns are the simulated machines of a service. They are made when the service has no real machine for the first
+// time, and then run until it ends.
 type standIns struct {
 	machines *simulators    // Set once
 	plan     plan           // Set once
-	made     chan []stage   // what is to run, once
-	specs    []servers.Spec // Owned by who changes the fleet: nil until they were made
+	start    chan []stage   // their stages; sent once, when they are made
+	specs    []servers.Spec // Owned by the goroutine that changes the fleet; nil until they are made
 }
 
-func newStandIns(machines *simulators, p plan) *standIns {
-	return &standIns{machines: machines, plan: p, made: make(chan []stage, 1)}
-}
-
-// servers returns the simulated machines.
+// servers returns the servers of the simulated machines, which it makes at the first call.
 func (s *standIns) servers() ([]servers.Spec, error) {
 	if s.specs != nil {
 		return s.specs, nil
@@ -114,16 +111,16 @@ func (s *standIns) servers() ([]servers.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.made <- s.machines.stages
+	s.start <- s.machines.stages
 	s.specs = specs
 	return specs, nil
 }
 
-// run runs them until ctx ends.
+// run waits until the machines are made, and runs them until ctx ends.
 func (s *standIns) run(ctx context.Context) error {
 	var stages []stage
 	select {
-	case stages = <-s.made:
+	case stages = <-s.start:
 	case <-ctx.Done():
 		return nil
 	}
@@ -140,7 +137,8 @@ func (s *standIns) run(ctx context.Context) error {
 	return nil
 }
 
-// carryingVoice runs a voice model with which browsers can speak themselves, where media says but at its own port.
+// carryingVoice returns a function that runs a simulated voice model to which browsers connect directly by WebRTC. Its
+// media is at the addresses of media, but on a port of its own.
 func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, net.Listener) error {
 	return func(ctx context.Context, l net.Listener) error {
 		if host, _, err := net.SplitHostPort(media.UDP); err == nil {
@@ -162,8 +160,8 @@ func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, n
 	}
 }
 
-// agent makes an agent of our own for a simulated machine: the model that it asks and the tools that it has are
-// simulated, the rest of it is as it is everywhere. Its sessions last as long as the machine.
+// agent makes an agent of our own for a simulated machine. Its model and its tools are simulated, everything else is the
+// real agent. Its sessions last as long as the machine.
 func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, iter.Seq[handoff.Metric], error) {
 	api := upstream.New("simulated", hurry, upstream.Actor(m))
 	at, err := s.serve("simulated model of "+m.Name, func(ctx context.Context, l net.Listener) error {
@@ -184,7 +182,7 @@ func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, ite
 	return agent.Dial, agent.Metrics, nil
 }
 
-// serve listens on loopback for a simulator and adds it to the stages.
+// serve listens on loopback for a simulator, and adds the stage that runs it.
 func (s *simulators) serve(name string, run func(context.Context, net.Listener) error) (address string, err error) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
 	if err != nil {
@@ -198,7 +196,7 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 	return l.Addr().String(), nil
 }
 
-// voiceInfo is what the page tells about the voice.
+// voiceInfo returns what the page shows about the voice.
 func (s *simulators) voiceInfo(m modelSettings, language string) web.VoiceInfo {
 	info := web.VoiceInfo{
 		Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: pagePrices(m), Language: language,

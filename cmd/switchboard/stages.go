@@ -14,9 +14,8 @@ type stage struct {
 	run  func(context.Context) error
 }
 
-// runStages runs all stages until ctx ends or one of them does. Then it ends them one after another, in
-// order, each after the former has returned: who uses something stands before it. The error is that of
-// the stage that ended first by itself.
+// runStages runs all stages until ctx or one of them ends. Then it ends them in order, each when the one before it has
+// returned: a stage comes before the stages that it uses. It returns the error of the stage that failed first.
 func runStages(ctx context.Context, log *zap.Logger, stages []stage) error {
 	type end struct {
 		index int

@@ -16,12 +16,12 @@ import (
 	"switchboard/handoff"
 )
 
-// starter is the file that `switchboard init` writes. As it stands it sets nothing.
+// starter is the file that `switchboard init` writes. It sets nothing: all its settings are comments.
 //
 //go:embed starter.yaml
 var starter []byte
 
-// initVerb writes the starter file. One that is there already is left as it is.
+// initVerb writes the starter file, and fails if the file exists.
 func initVerb(o *options, stdout io.Writer) error {
 	named, _ := o.configFile()
 	file := cmp.Or(named, defaultFile)
@@ -40,11 +40,11 @@ func initVerb(o *options, stdout io.Writer) error {
 	return err
 }
 
-// What a release is called, and the commit that it was built from. Set by the linker (.ci/release, the Dockerfile);
-// "": the program was built by hand.
+// The version of a release, and the commit that it was built from. The linker sets both (.ci/release, the Dockerfile);
+// they are "" in a program that was built by hand.
 var releaseVersion, releaseRevision string
 
-// A build says which Switchboard this is; what is not known is "".
+// A build describes this program; unknown fields are "".
 type build struct {
 	version  string // of the release, or else of the module
 	revision string // the commit that it was built from
@@ -70,7 +70,7 @@ func thisBuild() (b build) {
 	return b
 }
 
-// String is what `switchboard --version` prints.
+// String returns what `switchboard --version` prints.
 func (b build) String() string {
 	if b == (build{}) {
 		return "switchboard, built in a way that does not tell its version"
@@ -89,7 +89,7 @@ func (b build) Metrics() iter.Seq[handoff.Metric] {
 		"version", b.version, "revision", b.revision, "goversion", b.compiler)})
 }
 
-// about is what `--help` begins with.
+// about is the beginning of the text of `--help`.
 const about = `A realtime voice handoff router: talk to a voice model, and it gives work to the coding agents on your machines.
 
 Examples:

@@ -16,15 +16,15 @@ import (
 	"switchboard/web"
 )
 
-// A store is what remembers: the Redis that is named, else a file in the state directory.
+// A store persists everything: the Redis of the settings, or else a file in the state directory.
 type store interface {
-	// of the router
+	// for the router
 	handoff.Stickies
 	ledger.Ledger
 	ledger.History
 	ledger.Owners
 
-	// of the edge: who may come in, and what callers keep
+	// for the edge: logins and programs, and what callers said and keep
 	sessions.Logins
 	sessions.Codes
 	sessions.Apps
@@ -32,7 +32,7 @@ type store interface {
 	sessions.Conversations
 	sessions.Documents
 
-	// of the service itself
+	// for the service itself
 	sessions.Machines
 	sessions.Records
 	Threads() threads.Store
@@ -40,7 +40,7 @@ type store interface {
 	Close() error
 }
 
-// An edgeMemory is a store for the edge: who deletes what they said and heard deletes also what calls know of it.
+// An edgeMemory is the store for the edge. Deleting a caller's conversation there also deletes it from broken calls.
 type edgeMemory struct {
 	store
 	broken *sessions.BrokenCalls
@@ -52,8 +52,8 @@ func (m edgeMemory) DropSaid(ctx context.Context, c handoff.Caller) error {
 	return m.store.DropSaid(ctx, c)
 }
 
-// redisLease is how long a Redis is kept from others after its Switchboard was killed; 0 is the store's own. TestMain
-// alone sets it, before anything runs.
+// redisLease is how long no other Switchboard can use a Redis after its Switchboard was killed; 0 means the default of
+// the package redis. Only TestMain sets it, before anything runs.
 var redisLease time.Duration
 
 // openStore opens the store of a plan.

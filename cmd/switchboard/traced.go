@@ -12,7 +12,7 @@ import (
 	"switchboard/realtime"
 )
 
-// traced makes the traces of a service, unless nobody wants any. They are sent until everything else has ended.
+// traced sets up tracing, if the plan has an endpoint. Traces are sent until everything else has ended.
 func (s *service) traced(p plan) error {
 	if p.Traces == "" {
 		return nil
@@ -48,8 +48,8 @@ func (c callTracer) Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice
 	return err
 }
 
-// keepTicks returns what keeps the tick log of a call that has ended, in a file named after the call. Nobody reads them
-// but people: one that cannot be written is told and forgotten.
+// keepTicks returns a function that writes the tick log of an ended call to a file named after the call. A failure is
+// only logged: tick logs are for people.
 func (s *service) keepTicks(dir string) func(call string, log []byte) {
 	return func(call string, log []byte) {
 		err := os.MkdirAll(dir, 0o700)

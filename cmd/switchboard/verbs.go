@@ -21,7 +21,7 @@ import (
 	"switchboard/sessions"
 )
 
-// reachFlags say which running Switchboard a verb speaks to, and as whom.
+// reachFlags say which running Switchboard a verb connects to, and with which key.
 type reachFlags struct {
 	URL     string `name:"url" placeholder:"URL" help:"A Switchboard elsewhere, such as https://bigpc.tail1234.ts.net; it takes a key. Else the one that you run on this machine, which takes none."`
 	KeyFile string `name:"key-file" placeholder:"FILE" help:"File with the key to speak as; else SWITCHBOARD_KEY, if it is set."`
@@ -237,10 +237,10 @@ const (
 	exitLeft     = 130 // by Ctrl-C, as shells have it
 )
 
-// examples is what the help of a verb ends with.
+// examples returns the end of the help of a verb.
 func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(lines, "\n\n  ") }
 
-// errLeft means that somebody left a verb that was not done.
+// errLeft is the error of a verb that was interrupted before it was done.
 var errLeft = errors.New("left")
 
 // clientVerb runs a verb against a running service.
@@ -260,13 +260,13 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	return err
 }
 
-// An outcomeError is that work has no result; what became of it was shown.
+// An outcomeError says that work ended without a result. The verb has printed the outcome.
 type outcomeError handoff.Outcome
 
 // Error names the outcome.
 func (e outcomeError) Error() string { return "the work has no result: " + string(e) }
 
-// exitCode tells how work ended.
+// exitCode returns the exit code for the outcome.
 func (e outcomeError) exitCode() int {
 	switch handoff.Outcome(e) {
 	case handoff.OutcomeInterrupted:
@@ -279,7 +279,7 @@ func (e outcomeError) exitCode() int {
 	return exitFailed
 }
 
-// ask gives work, shows it or ends it.
+// ask gives work, follows it or stops it.
 func (h handoffVerb) ask(ctx context.Context, t *verbs.Terminal) error {
 	var outcome handoff.Outcome
 	var err error
@@ -317,13 +317,13 @@ func (h handoffVerb) ask(ctx context.Context, t *verbs.Terminal) error {
 	return err
 }
 
-// words are what to do, as it was typed or as it stands on standard input.
+// words returns the prompt, as it was typed or read from standard input.
 func (h handoffVerb) words(ctx context.Context, in io.Reader) (string, error) {
 	if !slices.Equal(h.Prompt, []string{"-"}) {
 		return strings.Join(h.Prompt, " "), nil
 	}
 	text, err := typedIn(ctx, func() (string, error) {
-		text, err := io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service says when that is too long
+		text, err := io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service refuses what is too long
 		return string(text), err
 	})
 	if err == nil && strings.TrimSpace(text) == "" {
@@ -332,8 +332,8 @@ func (h handoffVerb) words(ctx context.Context, in io.Reader) (string, error) {
 	return text, err
 }
 
-// typedIn reads what somebody types, until ctx ends: the read itself, which nothing ends at a terminal, is left to the
-// end of the program.
+// typedIn reads what somebody types, until ctx ends. A read at a terminal cannot be cancelled: it then goes on until the
+// program ends.
 func typedIn(ctx context.Context, read func() (string, error)) (string, error) {
 	var text string
 	var err error
@@ -350,9 +350,9 @@ func typedIn(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// ask asks somebody, and returns the line that they type; nothing where they end it.
+// ask prints a prompt and returns the line that somebody types; "" if the input ends.
 func ask(ctx context.Context, in io.Reader, out io.Writer, prompt string) (string, error) {
-	_, _ = io.WriteString(out, prompt) // who does not see it does not answer
+	_, _ = io.WriteString(out, prompt) // without a prompt nobody answers
 	text, err := typedIn(ctx, func() (string, error) { return bufio.NewReader(in).ReadString('\n') })
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -360,11 +360,11 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, prompt string) (strin
 	return strings.TrimSpace(text), err
 }
 
-// typed is a mistake in what was typed.
+// typed returns the error for a mistake in the command line.
 func typed(text string) error { return problems{{place{name: "switchboard"}, text}} }
 
-// client finds the service that a verb speaks to: the one that --url names, else the one that runs with this state
-// directory, else the one that would listen where the settings say.
+// client returns a client of the service that --url names, or else of the one that runs with this state directory, or
+// else of one at the address of the settings.
 func (o *options) client(env func(string) string) (*verbs.Client, error) {
 	flags := o.asks.reach()
 	key := strings.TrimSpace(env(ownerKey))
@@ -398,7 +398,8 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 	return dialAt(baseOf(s.Listen, s.TLS != tlsSettings{}), key)
 }
 
-// serving reports whether a service of ours runs with a state directory: who has it in another user's is told no key.
+// serving reports whether a service runs with a state directory that belongs to this user. A socket in another user's
+// directory must not be sent a key.
 func serving(state string) bool {
 	if !sessions.OwnPath(state) {
 		return false
@@ -411,7 +412,7 @@ func serving(state string) bool {
 	return true
 }
 
-// dialAt speaks to an address with a key, which goes nowhere in the clear.
+// dialAt returns a client of the service at an address. It refuses to send the key unencrypted to another machine.
 func dialAt(address, key string) (*verbs.Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -425,7 +426,7 @@ func dialAt(address, key string) (*verbs.Client, error) {
 			"--key-file or %s", u.Host, ownerKey)
 	}
 	return &verbs.Client{Base: u.Scheme + "://" + u.Host, Key: key, HTTP: &http.Client{
-		// the key is for this address
+		// The key must not follow a redirect to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

@@ -1,12 +1,12 @@
-// Package traces sends what happens to handoffs to a collector of OpenTelemetry, one trace a handoff. It alone knows
-// OpenTelemetry: everybody else begins a [handoff.Span] below the one in the context.
+// Package traces sends a trace of each handoff to a collector of OpenTelemetry. Only this package uses OpenTelemetry:
+// other packages begin a [handoff.Span] below the one in the context.
 //
-// It must not know what the spans mean, and nothing goes anywhere unless the environment names a collector.
+// The package does not know what the spans mean, and sends nothing unless the environment names a collector.
 //
 // # Concurrency
 //
-// Spans that ended wait in a queue of [maxQueued]; beyond it they are dropped and counted, so that a collector which is
-// slow or away holds up nobody. One goroutine, [Traces.Run], sends them.
+// Ended spans wait in a queue of [maxQueued]. When it is full, spans are dropped and counted, so that a slow or absent
+// collector delays nothing. One goroutine, [Traces.Run], sends them.
 package traces
 
 import (
@@ -33,13 +33,13 @@ import (
 
 // Bounds of what is sent.
 const (
-	maxQueued = 4096            // spans that wait: some 4 MB, and the handoffs of minutes
-	maxBatch  = 512             // spans of one request
-	every     = 2 * time.Second // between requests, unless there is a whole batch
-	lastTry   = 2 * time.Second // how long the end of the process waits for the collector
+	maxQueued = 4096            // spans that wait: some 4 MB, from the handoffs of several minutes
+	maxBatch  = 512             // spans in one request
+	every     = 2 * time.Second // between requests, unless a whole batch waits
+	lastTry   = 2 * time.Second // how long the last requests may take at the end of the process
 )
 
-// Endpoint returns where the environment wants traces sent, as OpenTelemetry defines its variables; "": nowhere.
+// Endpoint returns the URL of the collector from the environment variables of OpenTelemetry; "": send no traces.
 func Endpoint(env func(string) string) string {
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
 		return ""
@@ -49,7 +49,7 @@ func Endpoint(env func(string) string) string {
 	}
 	shared, err := url.Parse(env("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	if err != nil || shared.Host == "" {
-		return env("OTEL_EXPORTER_OTLP_ENDPOINT") // New says what is wrong with it
+		return env("OTEL_EXPORTER_OTLP_ENDPOINT") // New returns an error for it
 	}
 	return shared.JoinPath("v1", "traces").String()
 }
@@ -61,13 +61,13 @@ type Traces struct {
 	provider *sdktrace.TracerProvider   // Set once
 	tracer   trace.Tracer               // Set once
 	queue    chan sdktrace.ReadOnlySpan // never closed; bound [maxQueued], beyond which spans are dropped
-	full     chan struct{}              // holds a token when there is a whole batch
+	full     chan struct{}              // holds a token when a whole batch waits
 
 	sent, dropped, failed atomic.Uint64 // spans
 }
 
 // New returns traces that are sent to an endpoint by OTLP over HTTP. The library reads the other variables of
-// OpenTelemetry: headers, certificates, sampling, the name of the service. New contacts nobody.
+// OpenTelemetry: headers, certificates, sampling, the name of the service. New does not connect to the endpoint.
 func New(endpoint, version string, log *zap.Logger) (*Traces, error) {
 	if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, handoff.Fault(handoff.CodeMalformed, "OTEL_EXPORTER_OTLP_ENDPOINT", "want http:// or https:// with a host")
@@ -100,7 +100,7 @@ func (t *Traces) Begin(name string, from http.Header) handoff.Span {
 	return span{t, s}
 }
 
-// A span is a span that is recorded.
+// A span is a [handoff.Span] that is recorded.
 type span struct {
 	traces *Traces
 	trace.Span
@@ -133,8 +133,8 @@ func (s span) Parent() string {
 	return header.Get("traceparent")
 }
 
-// Call returns the span of a call, which is a trace of its own. What begins below it is a trace of its own as well,
-// linked to that of the call: a call lasts an hour, and a handoff is looked at alone.
+// Call returns the span of a call, the root of its own trace. A span that begins below it is the root of another trace,
+// linked to that of the call: a call can last an hour, and people look at one handoff at a time.
 func (t *Traces) Call() handoff.Span {
 	_, s := t.tracer.Start(context.Background(), "call")
 	return callSpan{span{t, s}}
@@ -150,7 +150,7 @@ func (s callSpan) Begin(name string) handoff.Span {
 	return span{s.traces, first}
 }
 
-// processor is the Traces as [sdktrace.SpanProcessor].
+// processor is a Traces as [sdktrace.SpanProcessor].
 type processor Traces
 
 // OnStart implements [sdktrace.SpanProcessor].
@@ -169,7 +169,7 @@ func (p *processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if len(p.queue) >= maxBatch {
 		select {
 		case p.full <- struct{}{}:
-		default: // it is awake already
+		default: // a token is there already
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (*processor) Shutdown(context.Context) error { return nil }
 // ForceFlush implements [sdktrace.SpanProcessor].
 func (*processor) ForceFlush(context.Context) error { return nil }
 
-// Run sends spans until ctx ends, and then what is left, for a short time.
+// Run sends spans until ctx ends, and then the remaining ones, for [lastTry] at most.
 func (t *Traces) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -191,7 +191,7 @@ func (t *Traces) Run(ctx context.Context) error {
 			defer cancel()
 			for t.send(last) {
 			}
-			_ = t.exporter.Shutdown(last) // it has nothing of its own
+			_ = t.exporter.Shutdown(last) // the exporter buffers nothing
 			return nil
 		case <-tick.C:
 		case <-t.full:
@@ -201,10 +201,10 @@ func (t *Traces) Run(ctx context.Context) error {
 	}
 }
 
-// send sends a batch, and reports whether there may be another.
+// send sends one batch, and reports whether another may wait.
 func (t *Traces) send(ctx context.Context) bool {
 	var batch []sdktrace.ReadOnlySpan
-	for len(batch) < maxBatch && len(t.queue) > 0 { // nobody else takes from it
+	for len(batch) < maxBatch && len(t.queue) > 0 { // never blocks: only this goroutine receives
 		batch = append(batch, <-t.queue)
 	}
 	if len(batch) == 0 {

@@ -17,10 +17,10 @@ import (
 	"switchboard/handoff"
 )
 
-// Answer answers a question of an agent; without words it shows the open ones. The first word may be the label of one,
-// its id, its short id, or the beginning of either; without it there must be one question alone. Nobody allows or tells
-// what they have not seen: but for a no and a stop, the question is shown, and answered after a yes to [Terminal.Ask].
-// A whole id needs none: who has it read the question.
+// Answer answers a question of an agent; without words it lists the open questions. The first word may be the question's
+// label, id or short id, or the beginning of an id; it may be missing if only one question is open. Nobody should allow
+// what they have not read, so unless the answer is a no or a stop, Answer shows the question and needs a yes to
+// [Terminal.Ask]. A whole id needs no yes, because only the shown question has it.
 func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)
@@ -34,18 +34,18 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 		_, err = fmt.Fprint(t.Out, t.list(open.Items, time.Now()))
 		return err
 	}
-	q, body, err := chosen(open.Items, words)
+	q, body, err := parseAnswer(open.Items, words)
 	if err != nil {
 		return err
 	}
 	refuses := body["decision"] == string(handoff.DecisionDecline) || body["decision"] == string(handoff.DecisionStop)
 	if q.Risk == "high" && body["decision"] == string(handoff.DecisionAccept) {
-		_, _ = fmt.Fprint(t.Err, shown(q, time.Now())) // the error is what counts
+		_, _ = fmt.Fprint(t.Err, describeQuestion(q, time.Now())) // the error below is what matters
 		return fmt.Errorf("it is risky, so a yes to it takes a tap on the page; `%s login` prints a link to it. A no "+
 			"counts here: %s answer %s no", t.Name, t.Name, t.handle(q))
 	}
 	if !refuses && words[0] != string(q.ID) && words[0] != shortID(q) {
-		if err := t.sure(ctx, q, words); err != nil {
+		if err := t.confirm(ctx, q, words); err != nil {
 			return err
 		}
 	}
@@ -57,14 +57,14 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	}
 	did := map[string]string{"accept": "allowed", "decline": "declined",
 		"stop": "declined, and its work is stopped"}[body["decision"]]
-	_, err = fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(did, "answered"), asked(q))
+	_, err = fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(did, "answered"), questionText(q))
 	return err
 }
 
-// sure shows a question and asks whether it is meant.
-func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []string) error {
-	_, _ = fmt.Fprint(t.Err, shown(q, time.Now())) // without it nobody says yes
-	if nameOf(words[0], []handoff.RecordQuestion{q}) == 0 {
+// confirm shows a question, and asks for a yes to answering it.
+func (t *Terminal) confirm(ctx context.Context, q handoff.RecordQuestion, words []string) error {
+	_, _ = fmt.Fprint(t.Err, describeQuestion(q, time.Now())) // without the question nobody says yes
+	if questionNamed(words[0], []handoff.RecordQuestion{q}) == 0 {
 		words = words[1:]
 	}
 	answer := Plain(strings.Join(words, " "))
@@ -79,7 +79,7 @@ func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []s
 	return err
 }
 
-// handle is the name by which a question is answered here.
+// handle returns the name of a question for a command: its label, or in a script its short id.
 func (t *Terminal) handle(q handoff.RecordQuestion) string {
 	if t.Ask == nil {
 		return shortID(q)
@@ -87,21 +87,22 @@ func (t *Terminal) handle(q handoff.RecordQuestion) string {
 	return q.Label
 }
 
-// shortID is an id of a question that can be typed: the label, and what tells it from others that have had that label.
+// shortID returns an id of a question that can be typed: its label, and a hash, because labels are reused.
 func shortID(q handoff.RecordQuestion) string {
 	sum := sha256.Sum256([]byte(q.ID))
 	return q.Label + "-" + hex.EncodeToString(sum[:4])
 }
 
-// nameOf finds the open question that a word names: by its label, its id or the short one, or by the beginning of an id
-// that no other has. -1: none.
-func nameOf(word string, open []handoff.RecordQuestion) int {
+// questionNamed returns the index of the open question that a word names: by its label, its id, its short id, or an unambiguous
+// beginning of an id. It returns -1 if there is none.
+func questionNamed(word string, open []handoff.RecordQuestion) int {
 	if at := slices.IndexFunc(open, func(q handoff.RecordQuestion) bool {
 		return strings.EqualFold(q.Label, word) || string(q.ID) == word || shortID(q) == word
 	}); at >= 0 {
 		return at
 	}
-	begins := func(q handoff.RecordQuestion) bool { // past the machine or the label: a word of an answer may be one
+	// A beginning has to go beyond the label or the machine's name, which could also be a word of an answer.
+	begins := func(q handoff.RecordQuestion) bool {
 		return strings.Contains(word, ":") && strings.HasPrefix(string(q.ID), word) ||
 			strings.Contains(word, "-") && strings.HasPrefix(shortID(q), word)
 	}
@@ -112,26 +113,26 @@ func nameOf(word string, open []handoff.RecordQuestion) int {
 	return at
 }
 
-// label is how questions are called, and how the short id of one begins.
+// label matches the label of a question, and the beginning of its short id.
 var label = regexp.MustCompile(`^[qQ][0-9]+(-[0-9a-f]*)?$`)
 
-// questionsThere names the open questions, for whoever did not name one of them.
+// questionsThere lists the open questions, for the error of an answer that names none of them.
 func questionsThere(open []handoff.RecordQuestion) string {
 	if len(open) == 0 {
 		return "nothing waits for an answer"
 	}
 	var names []string
 	for _, q := range open {
-		names = append(names, fmt.Sprintf("%s (%s: %s)", q.Label, cell(q.Server, titleWidth), cell(asked(q), placeWidth)))
+		names = append(names, fmt.Sprintf("%s (%s: %s)", q.Label, cell(q.Server, titleWidth), cell(questionText(q), placeWidth)))
 	}
 	return "there is " + strings.Join(names, ", ")
 }
 
-// chosen finds the question that words answer, and what the API is told.
-func chosen(
+// parseAnswer returns the question that words answer, and the body of the request to the API.
+func parseAnswer(
 	open []handoff.RecordQuestion, words []string,
 ) (q handoff.RecordQuestion, body map[string]string, err error) {
-	at := nameOf(words[0], open)
+	at := questionNamed(words[0], open)
 	switch {
 	case at < 0 && label.MatchString(words[0]):
 		return q, nil, fmt.Errorf("there is no question %s; %s", words[0], questionsThere(open))
@@ -146,7 +147,7 @@ func chosen(
 	}
 	q = open[at]
 	if len(words) == 0 {
-		return q, nil, fmt.Errorf("%s asks: %s; answer with %s", q.Server, asked(q), replies(q))
+		return q, nil, fmt.Errorf("%s asks: %s; answer with %s", q.Server, questionText(q), replies(q))
 	}
 	text := strings.Join(words, " ")
 	decision := map[string]handoff.Decision{
@@ -162,7 +163,7 @@ func chosen(
 	return q, nil, fmt.Errorf("%q does not answer %s; there is %s", text, q.Label, replies(q))
 }
 
-// replies are the ways to answer a question.
+// replies returns the possible answers to a question, as in "yes|no|stop".
 func replies(q handoff.RecordQuestion) string {
 	var ways []string
 	for _, way := range []struct {
@@ -179,8 +180,8 @@ func replies(q handoff.RecordQuestion) string {
 	return strings.Join(ways, "|")
 }
 
-// asked is what a question asks, in a line or more.
-func asked(q handoff.RecordQuestion) string {
+// questionText returns the text of a question, with its command and changes, in one or several lines.
+func questionText(q handoff.RecordQuestion) string {
 	var parts []string
 	for _, part := range []string{q.Text, q.Command, strings.Join(q.Changes, ", ")} {
 		if part = strings.TrimSpace(Plain(part)); part != "" && !strings.Contains(strings.Join(parts, "\n"), part) {
@@ -191,21 +192,21 @@ func asked(q handoff.RecordQuestion) string {
 	return strings.ReplaceAll(text, "?: ", "? ")
 }
 
-// list words the open questions, each with how to answer it.
+// list describes the open questions, each with the commands that answer it.
 func (t *Terminal) list(open []handoff.RecordQuestion, now time.Time) string {
 	if len(open) == 0 {
 		return "nothing waits for an answer\n"
 	}
 	var b strings.Builder
 	for _, q := range open {
-		b.WriteString(shown(q, now))
+		b.WriteString(describeQuestion(q, now))
 		fmt.Fprintf(&b, "    %s answer %s %s\n", t.Name, t.handle(q), replies(q))
 	}
 	return b.String()
 }
 
-// shown is all of a question that whoever answers it has to know.
-func shown(q handoff.RecordQuestion, now time.Time) string {
+// describeQuestion describes a question with everything that somebody needs to know to answer it.
+func describeQuestion(q handoff.RecordQuestion, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s", q.Label, cell(q.Server, titleWidth))
 	if q.Title != "" {
@@ -215,7 +216,7 @@ func shown(q handoff.RecordQuestion, now time.Time) string {
 	if q.Risk != "" {
 		fmt.Fprintf(&b, ", risk: %s", q.Risk)
 	}
-	fmt.Fprintf(&b, "\n%s\n", indented(asked(q), "    "))
+	fmt.Fprintf(&b, "\n%s\n", indented(questionText(q), "    "))
 	for _, more := range [][2]string{{"in ", q.Cwd}, {"because: ", q.Reason}, {"a yes would also allow ", q.Beyond}} {
 		if more[1] != "" {
 			fmt.Fprintf(&b, "%s\n", indented(more[0]+more[1], "    "))

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Apps shows the programs elsewhere that somebody let in.
+// Apps lists the programs elsewhere that have access.
 func (t *Terminal) Apps(ctx context.Context) error {
 	var found struct {
 		Items []struct {
@@ -38,13 +38,13 @@ func (t *Terminal) Apps(ctx context.Context) error {
 	})
 }
 
-// RevokeApp disconnects one of them, by its id.
+// RevokeApp withdraws the access of a program, by its id.
 func (t *Terminal) RevokeApp(ctx context.Context, id string) error {
 	resp, err := t.send(ctx, http.MethodDelete, "/fleet/apps/"+url.PathEscape(id), struct{}{}, nil)
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // it says nothing
+	_ = resp.Body.Close() // the answer has no content
 	_, err = fmt.Fprintln(t.Out, "the program is disconnected; work that it gave goes on")
 	return err
 }

@@ -16,34 +16,34 @@ import (
 	"switchboard/handoff"
 )
 
-// maxAnswer bounds an answer of the service, in bytes: the longest is a piece of work with all that it did.
+// maxAnswer bounds an answer of the service, in bytes. The longest is a piece of work with all its items.
 const maxAnswer = 8 << 20
 
 // A Client speaks to a running service. Its fields are set once.
 type Client struct {
-	HTTP *http.Client // without a deadline of its own: a stream lasts
+	HTTP *http.Client // has no timeout, because streams last
 	Base string       // http://host:port
-	Key  string       // "": the way there is trusted without one
+	Key  string       // "" for the socket of the state directory, which needs none
 }
 
 // A Fault is an error that the service answered.
 type Fault struct {
 	Status  int          // of HTTP
-	Code    handoff.Code // "" where the answer was not one of ours
+	Code    handoff.Code // "" if the answer was not Switchboard's
 	Message string       // a sentence
 	Next    string       // what to do now; may be ""
-	Why     string       // why a machine is not there, as a clause; "" about anything else
+	Why     string       // why a machine is down, as a clause; else ""
 }
 
-// Error gives the service's own words.
+// Error returns the service's own words.
 func (f *Fault) Error() string { return strings.TrimSpace(f.Message + " " + f.Next) }
 
-// Sendable reports whether a key can stand in the head of a request.
+// Sendable reports whether a key is valid in the header of a request.
 func Sendable(key string) bool {
 	return key == strings.TrimSpace(key) && !strings.ContainsFunc(key, unicode.IsControl)
 }
 
-// send sends a request. Its error is a [*Fault] where the service answered with one.
+// send sends a request. If the service answers with an error, that is a [*Fault].
 func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
 	var text io.Reader = http.NoBody
 	if body != nil {
@@ -72,10 +72,10 @@ func (c *Client) send(ctx context.Context, method, path string, body any, header
 	return resp, nil
 }
 
-// faultOf reads the error of an answer.
+// faultOf reads the error from the body of an answer.
 func faultOf(resp *http.Response) *Fault {
 	f := &Fault{Status: resp.StatusCode}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // as much as there is
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // after an error, what came before it
 	var body struct{ Error handoff.Problem }
 	if json.Unmarshal(text, &body) == nil {
 		f.Code, f.Message = body.Error.Code, Plain(body.Error.Message)
@@ -87,7 +87,7 @@ func faultOf(resp *http.Response) *Fault {
 	return f
 }
 
-// call sends a request and returns the whole answer.
+// call sends a request and returns the body of the answer.
 func (c *Client) call(ctx context.Context, method, path string, body any, header http.Header) ([]byte, error) {
 	resp, err := c.send(ctx, method, path, body, header)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 	return c.read(ctx, http.MethodGet, path, nil, into)
 }
 
-// post asks for something to be done and reads the JSON of the answer into a value. It returns the JSON itself.
+// post sends a POST request, reads the JSON of the answer into a value, and returns the JSON itself.
 func (c *Client) post(ctx context.Context, path string, body, into any) ([]byte, error) {
 	return c.read(ctx, http.MethodPost, path, body, into)
 }
@@ -125,7 +125,7 @@ func (c *Client) read(ctx context.Context, method, path string, body, into any) 
 	return text, nil
 }
 
-// show asks for JSON and prints it, or as show does from what it was read into.
+// show gets JSON, reads it into a value, and prints it: as JSON with --json, else by calling show.
 func (t *Terminal) show(ctx context.Context, path string, into any, show func() error) error {
 	text, err := t.get(ctx, path, into)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Where returns the address at which the service that runs here listens, as this machine reaches it: http://host:port.
+// Where returns the URL at which this machine reaches the service that runs here: http://host:port.
 func (c *Client) Where(ctx context.Context) (string, error) {
 	var answer struct {
 		Base string `json:"base"`
@@ -158,35 +158,35 @@ func (c *Client) Where(ctx context.Context) (string, error) {
 	return answer.Base, err
 }
 
-// Login returns a link that logs a principal in, of the service that runs here; "" is the owner.
+// Login returns a link that logs a principal in to the service that runs here; "" means the owner.
 func (c *Client) Login(ctx context.Context, principal string) (string, error) {
 	return c.own(ctx, "/login", principal)
 }
 
-// ReadKeys has the service that runs here read the keys again that were made.
+// ReadKeys has the service that runs here read the made keys again.
 func (c *Client) ReadKeys(ctx context.Context) error {
 	_, err := c.own(ctx, "/keys", struct{}{})
 	return err
 }
 
-// own asks the service that runs here for what verbs of its own version alone ask.
+// own sends a request that only the socket of the service has, for verbs of the same version.
 func (c *Client) own(ctx context.Context, path string, body any) (link string, err error) {
 	var answer struct{ Link, Error string }
 	_, err = c.post(ctx, path, body, &answer)
-	if err == nil && answer.Error != "" { // older services told errors so, with status 200
+	if err == nil && answer.Error != "" { // an older service sent errors like this, with status 200
 		err = fmt.Errorf("the Switchboard that runs is older than this program: restart it (%s)", Plain(answer.Error))
 	}
 	return answer.Link, err
 }
 
-// Joined returns the servers of machines that joined the service that runs here, whoever may use them.
+// Joined returns the servers of machines that joined the service that runs here, including those for other callers.
 func (c *Client) Joined(ctx context.Context) (names []string, err error) {
 	_, err = c.get(ctx, "/joined", &names)
 	return names, err
 }
 
-// Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the
-// answer took, and where the service reaches it; "": it is simulated.
+// Test has the service that runs here send a machine a request now, even if the machine is for other callers. It returns
+// how long the answer took, and the machine's address; "" if it is simulated.
 func (c *Client) Test(ctx context.Context, server string) (took time.Duration, address string, err error) {
 	var answer struct {
 		Took    int64  `json:"took_ms"`

@@ -2,7 +2,7 @@
 // machines and sessions, give work and follow it, and answer agents' questions. It is an ordinary client of the API
 // and shows what the API says.
 //
-// It must not know how the service is reached, nor decide about work: the service decides, and words the errors too.
+// It must not know how the service is reached, nor decide about work: the service decides, and also words the errors.
 //
 // A verb is a struct with its flags, its help and its ask in cmd/switchboard/verbs.go, its field of options
 // (config_flags.go), and a method of [Terminal]. A verb that needs no running service has a line in do (main.go)
@@ -22,11 +22,11 @@ import (
 // A Terminal shows a person what a service says.
 type Terminal struct {
 	Client
-	Out  io.Writer // what was asked for, to be passed on
-	Err  io.Writer // what goes on meanwhile, for people
-	JSON bool      // Out gets the API's own JSON instead, a line for each
-	Name string    // of the program, for commands that are told
+	Out  io.Writer // gets the result, for people or for another program
+	Err  io.Writer // gets progress, for people
+	JSON bool      // Out gets the API's own JSON instead, on one line each
+	Name string    // of the program, for commands in texts
 
-	// Ask has whoever sits there type a line. nil: nobody does, and a question is named by its id.
+	// Ask lets somebody at the terminal type a line. nil: it is a script, which has to name a question by its id.
 	Ask func(ctx context.Context, prompt string) (string, error)
 }

@@ -14,15 +14,15 @@ import (
 
 // Times of a stream.
 const (
-	silentFor  = 45 * time.Second // after so long without a heartbeat, which comes every 15 s, the connection is dead
-	againAfter = time.Second      // between two connections
-	awayFor    = 2 * time.Minute  // how long a service that does not answer is tried
+	silentFor  = 45 * time.Second // a connection without a heartbeat for so long is dead; one comes every 15 s
+	againAfter = time.Second      // between two attempts to connect
+	awayFor    = 2 * time.Minute  // how long to try while the service does not answer
 	maxEvent   = 8 << 20          // bytes of one line
 )
 
-// follow yields the data of a stream's events. When the connection drops it comes back with the id of the last one,
-// and away is told why, once for each drop. It ends where the service says that no more comes, with an error of the
-// service, or when that could not be reached for awayFor.
+// follow yields the data of a stream's events. When the connection drops, it calls away with the reason, once for each
+// drop, and connects again from the last event on. It ends when the service says that there are no more events, with an
+// error of the service, or when the service could not be reached for awayFor.
 func (c *Client) follow(ctx context.Context, path string, away func(error)) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		last, lost := "", time.Time{}
@@ -54,11 +54,11 @@ func (c *Client) follow(ctx context.Context, path string, away func(error)) iter
 	}
 }
 
-// errLeft means that whoever was told wants no more.
+// errLeft says that the receiver of the events wants no more.
 var errLeft = errors.New("left")
 
-// stream reads one connection of a stream, and calls alive for each line, a heartbeat's too. nil means that the service
-// has no more; last is kept up to date.
+// stream reads one connection of a stream, and calls alive for each line, including heartbeats. It keeps last at the id
+// of the last event. It returns nil if the service has no more events.
 func (c *Client) stream(ctx context.Context, path string, last *string, alive func(), tell func([]byte) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -83,8 +83,8 @@ func (c *Client) stream(ctx context.Context, path string, last *string, alive fu
 	return err
 }
 
-// readEvents reads Server-Sent Events, and tells the data of each. Its error is never nil: a stream ends in the middle
-// of things.
+// readEvents reads Server-Sent Events, and calls tell with the data of each. Its error is never nil, because the end of
+// the connection does not mean the end of the events.
 func readEvents(from io.Reader, last *string, alive func(), tell func([]byte) bool) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxEvent)

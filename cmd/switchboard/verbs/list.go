@@ -13,17 +13,17 @@ import (
 	"switchboard/handoff"
 )
 
-// maxPage is how much work one answer of the service has.
+// maxPage is the most pieces of work in one answer of the service.
 const maxPage = 100
 
-// A piece is a piece of work as lists give it.
+// A piece is a piece of work in a list.
 type piece struct {
 	handoff.Record
 	outcomeFacts
-	asks bool // it waits for somebody's answer
+	asks bool // a question of it waits for an answer
 }
 
-// outcomeFacts are what else there is to how work ended.
+// outcomeFacts are details of an outcome.
 type outcomeFacts struct {
 	Tests    handoff.Tests
 	Declined bool
@@ -36,7 +36,7 @@ type workPage struct {
 	Incomplete bool
 }
 
-// works reads all work that the service knows, newest first.
+// works returns all work that the service knows, newest first.
 func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
 	var open struct{ Items []handoff.RecordQuestion }
 	if _, err := t.get(ctx, "/fleet/questions", &open); err != nil {
@@ -53,7 +53,7 @@ func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
 			break
 		}
 	}
-	if page.Incomplete { // the rest is what was asked for
+	if page.Incomplete { // the list is still useful
 		_, _ = fmt.Fprintln(t.Err, "what was going on before the last start cannot be read yet")
 	}
 	for i, w := range all {
@@ -62,17 +62,17 @@ func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
 	return all, nil
 }
 
-// workPath is where a page of work is; before is the id of the last work on the page before it, or "".
+// workPath returns the path of a page of work; before is the id of the last work on the page before it, or "".
 func workPath(limit int, before string) string {
-	asked := url.Values{"limit": {strconv.Itoa(limit)}}
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if before != "" {
-		asked.Set("before", before)
+		query.Set("before", before)
 	}
-	return "/fleet/handoffs?" + asked.Encode()
+	return "/fleet/handoffs?" + query.Encode()
 }
 
-// Work shows what needs somebody, runs, waits or is paused, and the newest of what has ended, on one machine or on all
-// ("").
+// Work lists the work that needs an answer, runs, waits or is paused, and the newest that has ended, on one machine, or
+// on all machines for "".
 func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
 	if t.JSON {
 		return t.show(ctx, workPath(min(max(limit, 1), maxPage), ""), &workPage{}, nil)
@@ -106,8 +106,8 @@ func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
 	if err := rows.Flush(); err != nil {
 		return err
 	}
-	if left := len(works) - keep; left > 0 {
-		_, _ = fmt.Fprintf(t.Err, "%d more have ended: --limit shows more of them\n", left)
+	if more := len(works) - keep; more > 0 {
+		_, _ = fmt.Fprintf(t.Err, "%d more have ended: --limit shows more of them\n", more)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
 // ranks are the states of work that has not ended, in the order of a list.
 var ranks = []string{"Needs you", "Working", "Waiting", "Paused"}
 
-// rank is where work stands in a list; what has ended comes last.
+// rank returns the place of work in a list; ended work comes last.
 func (w piece) rank() int {
 	if at := slices.Index(ranks, w.state()); at >= 0 {
 		return at
@@ -123,7 +123,7 @@ func (w piece) rank() int {
 	return len(ranks)
 }
 
-// state says where work stands, in the words of the page.
+// state returns the state of work, in the words of the page.
 func (w piece) state() string {
 	switch {
 	case w.Paused:
@@ -138,7 +138,7 @@ func (w piece) state() string {
 	return outcomeWord(w.Outcome, w.outcomeFacts)
 }
 
-// outcomeWord says how work ended, in the words of the page.
+// outcomeWord returns how work ended, in the words of the page.
 func outcomeWord(o handoff.Outcome, facts outcomeFacts) string {
 	switch {
 	case o == handoff.OutcomeResult && facts.Declined:
@@ -152,13 +152,13 @@ func outcomeWord(o handoff.Outcome, facts outcomeFacts) string {
 	}[o]
 }
 
-// went reports whether a record is no work of its own any more: its words went into other work, or it was paused, and
-// stands in the list as the work that was begun instead.
+// went reports whether a record lives on in another record, and is not shown itself: its words went into other running
+// work, or it was paused and begun again as new work.
 func (w piece) went() bool {
 	return w.Why == handoff.WhyAdded || !w.Paused && w.Error != nil && w.Error.Code.Asks()
 }
 
-// Status says in sentences what runs, what waits for somebody, and what ended lately.
+// Status prints in sentences what runs, what waits for an answer, and what ended lately.
 func (t *Terminal) Status(ctx context.Context) error {
 	var found struct {
 		Say string `json:"say"`

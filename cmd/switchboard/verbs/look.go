@@ -19,10 +19,10 @@ import (
 const (
 	titleWidth = 40
 	placeWidth = 50
-	idWidth    = 13 // of an id's beginning that tells it from others: in those of Codex, the time
+	idWidth    = 13 // of the beginning of an id; in the ids of Codex, that is the time
 )
 
-// Servers shows the machines.
+// Servers lists the machines.
 func (t *Terminal) Servers(ctx context.Context) error {
 	var found struct{ Items []handoff.ServerInfo }
 	return t.show(ctx, "/fleet/servers", &found, func() error {
@@ -52,7 +52,7 @@ func writeServers(out io.Writer, items []handoff.ServerInfo, machines []handoff.
 	return w.Flush()
 }
 
-// aboutServer is what there is to say of a machine beside how it is.
+// aboutServer describes a machine: its problem, work, projects, names, disk and battery.
 func aboutServer(s handoff.ServerInfo, machines []handoff.Machine) string {
 	var parts []string
 	add := func(what string, names []string) {
@@ -77,38 +77,38 @@ func aboutServer(s handoff.ServerInfo, machines []handoff.Machine) string {
 	return strings.Join(parts, "; ")
 }
 
-// table begins columns that are as wide as what stands in them.
+// table begins a table whose columns are as wide as their text.
 func table(out io.Writer, heads ...string) *tabwriter.Writer {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, strings.Join(heads, "\t")) // Flush reports a failed write
 	return w
 }
 
-// Sessions shows sessions, the newest first. Empty words mean everything, limit 0 what the service gives by itself.
+// Sessions lists sessions, the newest first. An empty server or query means all; limit 0 means the service's default.
 func (t *Terminal) Sessions(ctx context.Context, server, query string, limit int) error {
-	asked := url.Values{}
+	params := url.Values{}
 	for name, value := range map[string]string{"server": server, "query": query} {
 		if value != "" {
-			asked.Set(name, value)
+			params.Set(name, value)
 		}
 	}
 	if limit != 0 {
-		asked.Set("limit", strconv.Itoa(limit))
+		params.Set("limit", strconv.Itoa(limit))
 	}
 	var all sessionPage
 	for {
 		var page sessionPage
 		if left := limit - len(all.Items); left > 0 {
-			asked.Set("limit", strconv.Itoa(min(left, handoff.MaxSessions)))
+			params.Set("limit", strconv.Itoa(min(left, handoff.MaxSessions)))
 		}
 		if skip := len(all.Items); skip > 0 {
-			asked.Set("skip", strconv.Itoa(skip))
+			params.Set("skip", strconv.Itoa(skip))
 		}
-		text, err := t.get(ctx, "/fleet/sessions?"+asked.Encode(), &page)
+		text, err := t.get(ctx, "/fleet/sessions?"+params.Encode(), &page)
 		if err != nil {
 			return err
 		}
-		if t.JSON { // a line a page
+		if t.JSON { // one line for each page
 			if err := t.line(text); err != nil {
 				return err
 			}
@@ -124,11 +124,11 @@ func (t *Terminal) Sessions(ctx context.Context, server, query string, limit int
 	return t.writeSessions(all)
 }
 
-// A sessionPage is what the service lists of sessions.
+// A sessionPage is one page of sessions.
 type sessionPage struct {
 	Items []struct {
 		handoff.SessionInfo
-		Last *struct { // the work that was asked for there last, by the same caller
+		Last *struct { // the last work that the same caller gave there
 			outcomeFacts
 			Outcome handoff.Outcome
 			Said    string
@@ -140,7 +140,7 @@ type sessionPage struct {
 
 func (t *Terminal) writeSessions(found sessionPage) error {
 	for _, p := range found.Errors {
-		_, _ = fmt.Fprintln(t.Err, Plain(p.Message)) // the list is what was asked for
+		_, _ = fmt.Fprintln(t.Err, Plain(p.Message)) // the list is still useful
 	}
 	if len(found.Items) == 0 {
 		_, err := fmt.Fprintln(t.Out, "no sessions")
@@ -170,7 +170,7 @@ func (t *Terminal) writeSessions(found sessionPage) error {
 	return nil
 }
 
-// stateOf is what a session does; "" where its agent only has it on disk, as it does most.
+// stateOf returns the state of a session; "" if it is unknown, as for most sessions, which are only on disk.
 func stateOf(s handoff.SessionStatus) string {
 	if s == handoff.SessionUnknown {
 		return ""
@@ -178,8 +178,8 @@ func stateOf(s handoff.SessionStatus) string {
 	return string(s)
 }
 
-// sessionName is the title of a session as it was written; where others have it too, what tells them apart. Where only
-// the id does, that is its beginning, by which the session goes as well.
+// sessionName returns the title of a session, or if other sessions have the same title, a name that is different: the
+// session's label, or the title with the beginning of its id, which the verbs accept as a name, too.
 func sessionName(s handoff.SessionInfo) string {
 	bare := func(text string) string {
 		return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
@@ -225,7 +225,7 @@ func writeTranscript(out io.Writer, found handoff.Transcript) error {
 	return err
 }
 
-// margined shows by its margin who says something: > the person, $ a command, and nothing the agent.
+// margined puts a margin before a text that shows its role: > for the person, $ for a command, none for the agent.
 func margined(role, text string) string {
 	mark := map[string]string{"user": "> ", "command": "$ ", "agent": ""}
 	margin, known := mark[role]

@@ -38,7 +38,7 @@ func (t *Terminal) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// Reloaded is what came of settings that were read again.
+// Reloaded is the result of reading the settings again.
 type Reloaded struct {
 	File    string   `json:"file,omitempty"`
 	Did     []string `json:"did"`
@@ -46,28 +46,28 @@ type Reloaded struct {
 }
 
 // Reload has the service read its settings again.
-func (c *Client) Reload(ctx context.Context) (told Reloaded, err error) {
-	_, err = c.post(ctx, "/fleet/settings/reload", struct{}{}, &told)
-	return told, err
+func (c *Client) Reload(ctx context.Context) (result Reloaded, err error) {
+	_, err = c.post(ctx, "/fleet/settings/reload", struct{}{}, &result)
+	return result, err
 }
 
 // ShowReload has the service read its settings again, and prints what has changed.
 func (t *Terminal) ShowReload(ctx context.Context) error {
-	told, err := t.Reload(ctx)
+	result, err := t.Reload(ctx)
 	if err != nil {
 		return err
 	}
 	if t.JSON {
-		text, err := json.Marshal(told)
+		text, err := json.Marshal(result)
 		return t.orLine(text, err)
 	}
-	if len(told.Did)+len(told.Restart) == 0 {
-		told.Did = []string{"nothing has changed"}
+	if len(result.Did)+len(result.Restart) == 0 {
+		result.Did = []string{"nothing has changed"}
 	}
-	for _, did := range told.Did {
+	for _, did := range result.Did {
 		_, err = fmt.Fprintln(t.Out, Plain(did))
 	}
-	for _, name := range told.Restart {
+	for _, name := range result.Restart {
 		_, err = fmt.Fprintf(t.Out, "needs a restart: %s\n", Plain(name))
 	}
 	return err
@@ -84,7 +84,7 @@ func (t *Terminal) Rename(ctx context.Context, name, to string) error {
 	return err
 }
 
-// orLine prints an answer of the service where there is one.
+// orLine prints an answer of the service, if it has one, or returns its error.
 func (t *Terminal) orLine(text []byte, err error) error {
 	if err != nil || len(text) == 0 {
 		return err
@@ -92,7 +92,7 @@ func (t *Terminal) orLine(text []byte, err error) error {
 	return t.line(text)
 }
 
-// loopback reports whether a host is this machine alone.
+// loopback reports whether a host is a loopback address.
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()

@@ -9,16 +9,16 @@ import (
 	"switchboard/handoff"
 )
 
-// steers reports whether a letter would steer a terminal, or turn the order of those around it.
+// steers reports whether a character controls a terminal, or changes the order in which others are shown.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// escaped makes JSON fit for a terminal: it means the same, and steers nothing. JSON itself only asks this of what
-// stands before the space.
+// escaped makes JSON safe for a terminal, without changing its meaning. JSON itself requires escapes only for the
+// control characters below the space.
 func escaped(text []byte) []byte {
 	var b bytes.Buffer
-	for _, r := range string(text) { // a byte that is no UTF-8 becomes U+FFFD
+	for _, r := range string(text) { // an invalid byte becomes U+FFFD
 		if r >= ' ' && steers(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
@@ -28,8 +28,8 @@ func escaped(text []byte) []byte {
 	return b.Bytes()
 }
 
-// Plain makes text of others fit for a terminal: what would steer the terminal, or turn the order of letters, is
-// shown as �.
+// Plain makes foreign text safe for a terminal: characters that would control the terminal, or change the order of
+// others, become �.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -44,12 +44,12 @@ func Plain(text string) string {
 	}, text)
 }
 
-// cell makes text fit for a column.
+// cell makes text fit into a column: one line of at most so many runes.
 func cell(text string, runes int) string {
 	return handoff.ClipRunes(strings.Join(strings.Fields(Plain(text)), " "), runes)
 }
 
-// indented puts each line of a text behind a margin.
+// indented puts a margin before each line of a text.
 func indented(text, margin string) string {
 	return margin + strings.ReplaceAll(strings.TrimRight(Plain(text), "\n"), "\n", "\n"+margin)
 }

@@ -14,8 +14,8 @@ import (
 	"switchboard/handoff"
 )
 
-// Stop stops work: by its id or a part of that (see idsOf), what runs on a machine, or, if what is "", what runs. Where
-// that is several pieces it asks which, unless all are meant.
+// Stop stops work. what names it by its id or a part of the id (see idsOf), or names a machine whose work is stopped; ""
+// means all that runs. If these are several pieces of work, Stop asks which one to stop, unless all is set.
 func (t *Terminal) Stop(ctx context.Context, what string, all bool) error {
 	works, err := t.works(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (t *Terminal) Stop(ctx context.Context, what string, all bool) error {
 			return err
 		}
 	}
-	for _, w := range running { // the newest first: what waits must not begin because the other has stopped
+	for _, w := range running { // the newest first, so that work that waits does not begin when the older one stops
 		err = errors.Join(err, t.stop(ctx, w))
 	}
 	return err
@@ -61,7 +61,7 @@ func (t *Terminal) stop(ctx context.Context, w piece) error {
 	return err
 }
 
-// nothing says that nothing runs, or that there is neither work nor a machine of that name.
+// nothing prints that nothing is running, or returns an error if what names neither work nor a machine.
 func (t *Terminal) nothing(ctx context.Context, what string) error {
 	where := ""
 	if what != "" {
@@ -78,7 +78,7 @@ func (t *Terminal) nothing(ctx context.Context, what string) error {
 	return err
 }
 
-// which asks which of several pieces of work is meant.
+// which asks which of several pieces of work to stop.
 func (t *Terminal) which(ctx context.Context, running []piece) ([]piece, error) {
 	var b strings.Builder
 	for _, w := range running {
@@ -88,7 +88,7 @@ func (t *Terminal) which(ctx context.Context, running []piece) ([]piece, error) 
 	if t.Ask == nil {
 		return nil, fmt.Errorf("%d pieces of work run, so name one, or give --all:\n%s", len(running), &b)
 	}
-	_, _ = fmt.Fprint(t.Err, &b) // the question says what is to be typed
+	_, _ = fmt.Fprint(t.Err, &b) // the prompt says what to type, even without the list
 	text, err := t.Ask(ctx, "Which one? Its id, the number at its end, or all: ")
 	if err != nil || strings.EqualFold(text, "all") {
 		return running, err
@@ -100,14 +100,14 @@ func (t *Terminal) which(ctx context.Context, running []piece) ([]piece, error) 
 	return slices.DeleteFunc(running, func(w piece) bool { return w.ID != ids[0] }), nil
 }
 
-// withoutQueued leaves out what waits behind work of the list: when that is stopped, it is paused.
+// withoutQueued leaves out work that waits behind other work of the list: stopping the other work pauses it.
 func withoutQueued(running []piece) []piece {
 	return slices.DeleteFunc(slices.Clone(running), func(w piece) bool {
 		return slices.ContainsFunc(running, func(first piece) bool { return w.Behind(first.Record) })
 	})
 }
 
-// workID finds the id of the work that somebody named by a part of it. What names none is returned as it is.
+// workID returns the id of the work that said names by a part of it, or said itself if there is no such work.
 func (t *Terminal) workID(ctx context.Context, said string) (string, error) {
 	works, err := t.works(ctx)
 	if err != nil {
@@ -123,12 +123,13 @@ func (t *Terminal) workID(ctx context.Context, said string) (string, error) {
 	}
 }
 
-// several says that a part of an id is that of several.
+// several returns the error for a part of an id that names several pieces of work.
 func several(said string, ids []string) error {
 	return fmt.Errorf("%s may mean %s", Plain(said), strings.Join(ids[:min(len(ids), 10)], " or "))
 }
 
-// idsOf returns the ids of the work that is named: a whole id, else the number at the end of one, else its beginning.
+// idsOf returns the ids of the work that said names: by a whole id, or else by the number at the end of one, or else by
+// its beginning.
 func idsOf(said string, works []piece) []string {
 	_, err := strconv.ParseUint(said, 10, 64)
 	number := err == nil

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A runLine is an event of work as the API gives it; what it does not have is empty.
+// A runLine is an event of work from the API. Fields that an event does not have are empty.
 type runLine struct {
 	Type     string                  `json:"type"`
 	Record   *handoff.Record         `json:"record"`
@@ -23,36 +23,35 @@ type runLine struct {
 	Into     string                  `json:"into"`
 }
 
-// A talk writes what an agent says while it says it: its messages to out, the rest of what goes on to err. It is
-// pure but for these.
+// A talk prints work while it runs: the agent's messages to out, everything else to err.
 type talk struct {
 	out, err io.Writer
-	name     string // of the program
+	name     string // of the program, for commands in texts
 	handle   func(handoff.RecordQuestion) string
 
-	headed  bool
-	record  handoff.Record              // as it was told last
-	kinds   map[string]handoff.ItemKind // of items that were begun, by id
-	written map[string]string           // of messages, by id
-	done    map[string]bool             // items that are told to their end
-	unread  error                       // why what the agent says was not written whole; nil: it was
-	open    string                      // the message in the middle of whose line we are
-	said    []string                    // whole messages
+	headed   bool                        // the header was printed
+	record   handoff.Record              // from the latest event with one
+	kinds    map[string]handoff.ItemKind // of the items that have begun, by id
+	written  map[string]string           // the text of each message that was printed so far, by id
+	done     map[string]bool             // items that were printed to their end
+	writeErr error                       // the first error of writing to out
+	open     string                      // id of the message whose last line is not finished; "": none
+	messages []string                    // finished messages
 }
 
-// newTalk takes where to write, the program's name, and how a question is named for an answer.
+// newTalk returns a talk. name is the program's name; handle returns the name of a question for a command.
 func newTalk(out, err io.Writer, name string, handle func(handoff.RecordQuestion) string) *talk {
 	return &talk{out: out, err: err, name: name, handle: handle, kinds: map[string]handoff.ItemKind{},
 		written: map[string]string{}, done: map[string]bool{}}
 }
 
-// tell takes an event.
+// tell prints an event.
 func (t *talk) tell(e runLine) {
 	if e.Record != nil {
 		t.record = *e.Record
 	}
 	switch e.Type {
-	case "placed", "noted", "promised", "usage": // the header waits for the title
+	case "placed", "noted", "promised", "usage": // not yet the header, which needs the title
 		return
 	}
 	t.head()
@@ -77,7 +76,7 @@ func (t *talk) tell(e runLine) {
 	}
 }
 
-// happened tells what is no doing of the agent's.
+// happened prints an event that is not about an item of the agent.
 func (t *talk) happened(e runLine) {
 	switch e.Type {
 	case "waiting":
@@ -86,7 +85,9 @@ func (t *talk) happened(e runLine) {
 		t.note("somebody else's work had just begun there, and took the words")
 	case "question":
 		if e.Question != nil {
-			t.note("%s", t.question(*e.Question))
+			q := *e.Question
+			t.note("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, questionText(q), t.name,
+				t.handle(q), replies(q))
 		}
 	case "given_up":
 		t.note("nobody answered in time, so it was declined")
@@ -99,13 +100,7 @@ func (t *talk) happened(e runLine) {
 	}
 }
 
-// question words a question, and how it is answered.
-func (t *talk) question(q handoff.RecordQuestion) string {
-	return fmt.Sprintf("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, asked(q), t.name,
-		t.handle(q), replies(q))
-}
-
-// head tells once where the work goes.
+// head prints the header once: machine, session and id of the work.
 func (t *talk) head() {
 	if t.headed || t.record.Server == "" {
 		return
@@ -133,9 +128,10 @@ func (t *talk) head() {
 // note writes a line for people.
 func (t *talk) note(format string, args ...any) {
 	t.endLine()
-	_, _ = fmt.Fprintln(t.err, Plain(fmt.Sprintf(format, args...))) // who does not look on is not told
+	_, _ = fmt.Fprintln(t.err, Plain(fmt.Sprintf(format, args...))) // progress may get lost
 }
 
+// endLine ends the line of a message that is not finished.
 func (t *talk) endLine() {
 	if t.open != "" {
 		t.write("\n")
@@ -143,13 +139,13 @@ func (t *talk) endLine() {
 	t.open = ""
 }
 
-// write writes what the agent says. A pipe that closed takes no more, and the work goes on.
+// write writes a message's text to out. An error is kept for the end: the work goes on although a pipe has closed.
 func (t *talk) write(text string) {
 	_, err := io.WriteString(t.out, text)
-	t.unread = cmp.Or(t.unread, err)
+	t.writeErr = cmp.Or(t.writeErr, err)
 }
 
-// item tells an item that was begun or that is done.
+// item prints an item that has begun or ended.
 func (t *talk) item(it handoff.RecordItem) {
 	_, begun := t.kinds[it.ID]
 	t.kinds[it.ID] = it.Kind
@@ -174,25 +170,25 @@ func (t *talk) item(it handoff.RecordItem) {
 	}
 }
 
-// maxStep bounds what is shown of a step, in bytes.
+// maxStep bounds the text of a step, in bytes.
 const maxStep = 400
 
-// message writes what of a message was not written yet.
+// message prints the rest of a message that was not printed yet.
 func (t *talk) message(it handoff.RecordItem, over bool) {
 	rest, more := strings.CutPrefix(it.Text, t.written[it.ID])
-	if !more { // it is another text now, or its beginning is cut
+	if !more { // the text was replaced, or its beginning was cut off
 		t.endLine()
 		rest = it.Text
 	}
 	t.piece(it.ID, rest)
 	t.written[it.ID] = it.Text
 	if over {
-		t.said = append(t.said, strings.TrimSpace(it.Text))
+		t.messages = append(t.messages, strings.TrimSpace(it.Text))
 		t.endLine()
 	}
 }
 
-// piece writes a piece of a message.
+// piece prints a piece of a message.
 func (t *talk) piece(id, text string) {
 	if text == "" {
 		return
@@ -204,7 +200,7 @@ func (t *talk) piece(id, text string) {
 	t.open = id
 }
 
-// delta writes a piece that follows what was written. After a gap the message waits until it is whole.
+// delta prints a piece that continues the printed text. After a gap, the rest is printed when the message is finished.
 func (t *talk) delta(e runLine) {
 	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] {
 		return
@@ -217,12 +213,12 @@ func (t *talk) delta(e runLine) {
 	t.piece(e.ItemID, e.Delta)
 }
 
-// end tells the outcome: the answer, if it was not among the messages, and what went wrong.
+// end prints the outcome: the answer, unless it was printed as a message, and what went wrong.
 func (t *talk) end(r handoff.Record) {
 	t.record = r
 	t.head()
 	t.endLine()
-	if text := strings.TrimSpace(r.Text); text != "" && !slices.Contains(t.said, text) {
+	if text := strings.TrimSpace(r.Text); text != "" && !slices.Contains(t.messages, text) {
 		t.write(Plain(text) + "\n")
 	}
 	for _, words := range r.Undelivered {

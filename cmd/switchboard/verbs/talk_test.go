@@ -108,7 +108,7 @@ func TestOutcome(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		shown := newTalk(&out, &errs, "switchboard", seated.handle)
-		shown.said, shown.headed = tc.said, true
+		shown.messages, shown.headed = tc.said, true
 		if shown.end(tc.record); out.String() != tc.out || errs.String() != tc.err {
 			t.Errorf("%s: %q %q", tc.name, out.String(), errs.String())
 		}
@@ -141,7 +141,7 @@ func TestChosen(t *testing.T) {
 		{[]handoff.RecordQuestion{which}, "yes", "id2", "yes"},
 		{[]handoff.RecordQuestion{which}, "no", "id2", "decline"},
 	} {
-		q, body, err := chosen(tc.open, strings.Fields(tc.words))
+		q, body, err := parseAnswer(tc.open, strings.Fields(tc.words))
 		got := body["decision"] + body["text"]
 		if err != nil {
 			got = err.Error()

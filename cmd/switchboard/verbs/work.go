@@ -14,10 +14,11 @@ import (
 	"switchboard/handoff"
 )
 
-// triesToGive is how often work is given whose answer did not arrive. The key sees to it that it begins once.
+// triesToGive is how often the request for work is sent if no answer arrives. Its idempotency key makes the work begin
+// once.
 const triesToGive = 3
 
-// heardWithin bounds how long the end waits for the service to note that the outcome was told.
+// heardWithin bounds how long a verb tries at its end to report that the outcome was seen.
 const heardWithin = 2 * time.Second
 
 // An Order is work to give.
@@ -26,11 +27,11 @@ type Order struct {
 	Thread string // a name or id of a session, "new", or "" for the one in use there
 	Prompt string
 	Mode   string // now, next or aside; "" is now
-	Key    string // the asker's own name for it, under which it begins once; "": a new one
+	Key    string // the idempotency key, under which the work begins once; "": a random one
 }
 
-// Give gives work and follows it to its outcome. When ctx ends before, the work goes on, and the error of ctx tells
-// so. Where nobody knows whether it began, its key is told: given again with that, it begins once.
+// Give gives work and follows it to its outcome. If ctx ends earlier, the work goes on, and Give returns the error of
+// ctx. If it is unknown whether the work began, Give prints the idempotency key with which the work can be given again.
 func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
 	body := map[string]string{"server": o.Server, "prompt": o.Prompt, "mode": cmp.Or(o.Mode, "now")}
 	if o.Thread != "" {
@@ -55,7 +56,7 @@ func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
 	return t.Follow(ctx, given.ID)
 }
 
-// promise asks for work until the service answers, as often as triesToGive.
+// promise sends the request for work until the service answers, at most triesToGive times.
 func (t *Terminal) promise(ctx context.Context, body map[string]string, key string) (text []byte, err error) {
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
 	for try := 1; ; try++ {
@@ -71,14 +72,14 @@ func (t *Terminal) promise(ctx context.Context, body map[string]string, key stri
 	}
 }
 
-// refused reports whether the service itself answered, or what stands before it let nothing through: no work began.
+// refused reports whether an error means that no work began: the service itself refused it, or a proxy before it did.
 func refused(err error) bool {
 	f, answered := errors.AsType[*Fault](err)
 	return answered && (f.Code != "" || f.Status < http.StatusInternalServerError)
 }
 
-// Follow shows what happens to work, from its beginning to its outcome. Words that went into other work have the
-// outcome of that; what failed before anything was begun counts as cancelled.
+// Follow prints work from its beginning to its outcome. If the words of the work went into other work, it goes on with
+// that. Work that failed before it began counts as cancelled.
 func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, error) {
 	for {
 		record, into, err := t.followOne(ctx, id)
@@ -106,14 +107,14 @@ func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, erro
 	}
 }
 
-// followOne shows one piece of work. into is the work that its words went into, "" for none.
+// followOne prints one piece of work. into is the id of the work that its words went into, or "".
 func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Record, into string, err error) {
 	shown := newTalk(t.Out, t.Err, t.Name, t.handle)
 	away := func(err error) { shown.note("(%v; trying again)", err) }
 	path := "/fleet/handoffs/" + url.PathEscape(id)
 	for data, err := range t.follow(ctx, path+"/events", away) {
 		fault, answered := errors.AsType[*Fault](err)
-		// Work of an earlier life of the service is not found here; it is asked for below.
+		// There are no events for work of an earlier process of the service; its record is read below.
 		if err != nil && (!answered || fault.Code != handoff.CodeNotFound) {
 			return record, "", err
 		}
@@ -122,7 +123,7 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 			continue
 		}
 		if t.JSON {
-			shown.unread = cmp.Or(shown.unread, t.line(data)) // the outcome counts, whoever reads
+			shown.writeErr = cmp.Or(shown.writeErr, t.line(data)) // go on for the outcome
 		} else {
 			shown.tell(e)
 		}
@@ -141,15 +142,15 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 	return t.ended(ctx, shown, record), into, nil
 }
 
-// ended shows the outcome. One that was written whole no call needs to tell.
+// ended prints the outcome. If everything was written, it reports the outcome as heard, so that no call tells it again.
 func (t *Terminal) ended(ctx context.Context, shown *talk, record handoff.Record) handoff.Record {
 	if !t.JSON {
 		shown.end(record)
 	}
-	if shown.unread == nil {
+	if shown.writeErr == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heardWithin)
 		defer cancel()
-		// Where this fails it is told again later.
+		// If this fails, the next call tells the outcome again.
 		_, _ = t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(record.ID)+"/heard", struct{}{}, nil)
 	}
 	return record
