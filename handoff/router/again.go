@@ -7,16 +7,16 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// keyed is what a request is known by: the key of its ledger entry, and the hash of what was asked.
-type keyed struct{ key, args string }
+// ledgerKey identifies a request: by the key of its ledger entry, and the hash of its arguments.
+type ledgerKey struct{ key, args string }
 
-func keyedBy(c handoff.Caller, key, args string) keyed {
-	return keyed{ledger.Key("runs of "+c.String(), key), args}
+func ledgerKeyOf(c handoff.Caller, key, args string) ledgerKey {
+	return ledgerKey{ledger.Key("runs of "+c.String(), key), args}
 }
 
-// again returns the id of the run that a request which may be of a former life is the same as; "" when it is to be
-// begun. What is over and was told stands in the ledger alone.
-func (c *caller) again(ctx context.Context, k keyed) (string, error) {
+// findRepeat returns the id of the run that a request repeats, also if that run is of an earlier life; "": there is
+// none, and the request begins one. A run that is over and was heard may be in the ledger alone.
+func (c *caller) findRepeat(ctx context.Context, k ledgerKey) (string, error) {
 	if err := c.router.Recovered(ctx, storeTimeout); err != nil {
 		return "", err
 	}
@@ -44,7 +44,7 @@ func (c *caller) again(ctx context.Context, k keyed) (string, error) {
 			return "", handoff.Because(handoff.CodeStoreDown, "", err)
 		}
 		c.registry.opening.Lock()
-		if known, _ := c.registry.find(rec.ID); known.ID == "" { // else it was listed, or asked for again, since
+		if known, _ := c.registry.find(rec.ID); known.ID == "" { // else it was added meanwhile
 			c.open(rec, nil)
 		}
 		c.registry.restored(rec.ID, e)
@@ -53,23 +53,23 @@ func (c *caller) again(ctx context.Context, k keyed) (string, error) {
 	if known, _ := c.registry.same(k); known != "" {
 		return known, nil
 	}
-	// Somebody else reads it at this moment.
+	// Another goroutine is taking it up.
 	return "", handoff.Fault(handoff.CodeStoreDown, "", "what was done before is being read")
 }
 
-// openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
-// it is added, with what still writes of one that had the key and never began.
+// openKeyed adds a record, unless there is one with the same key, whose id it returns. Before it adds the record it
+// calls may, which may refuse; former is the writer of an earlier run that had the key and never began, or nil.
 func (c *caller) openKeyed(
-	rec handoff.Record, w *run, k keyed, may func(former *ledgerWriter) *handoff.Error,
+	rec handoff.Record, w *run, k ledgerKey, may func(former *ledgerWriter) *handoff.Error,
 ) (same string, e *handoff.Error) {
 	c.registry.opening.Lock()
 	defer c.registry.opening.Unlock()
-	by := c.feed.by(w.req.By)
+	by := c.feed.attendanceOf(w.req.By)
 	same, err := c.registry.same(k)
 	if same != "" || err != nil {
 		return same, err
 	}
-	former, notBegun := c.registry.freed(k)
+	former, notBegun := c.registry.formerOf(k)
 	if e := may(former); e != nil {
 		return "", e
 	}
@@ -80,21 +80,22 @@ func (c *caller) openKeyed(
 	c.registry.setKey(rec.ID, k)
 	c.registry.closePaused(string(w.req.Instead), rec.ID)
 	if by != nil {
-		c.registry.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
+		c.registry.with(rec.ID, func(rec *recordState) { rec.offered, rec.attendedBy = true, by })
 	}
 	return "", nil
 }
 
-// open adds a record. Where it takes the place of one that is still to be told, that is left to the ledger, in which a
-// later call finds it; the entries of others are let go of once all of them is written.
+// open adds a record. If that removes a record whose outcome was not heard, its ledger entry is released at once, so
+// that a later call finds it there. Other entries are released when their last step is written.
 func (c *caller) open(rec handoff.Record, w *run) {
 	if removed := c.registry.open(rec, w); removed != nil && !removed.heard() {
 		removed.writer.release()
 	}
 }
 
-// same returns the id of the record that has a key, unless the key is free.
-func (g *registry) same(k keyed) (string, *handoff.Error) {
+// same returns the id of the record that has a key, or "" if the key is free. It is a conflict if that record had other
+// arguments.
+func (g *registry) same(k ledgerKey) (string, *handoff.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rec := g.findLocked(g.byKey[k.key])
@@ -107,24 +108,24 @@ func (g *registry) same(k keyed) (string, *handoff.Error) {
 	return rec.ID, nil
 }
 
-// free reports whether the key of the record may be asked under again; see [ledger.Entry.Free].
+// free reports whether a new run may have the key of the record; see [ledger.Entry.Free].
 func (r *recordState) free() bool {
-	if r.begun != "" { // what was begun instead has the words
+	if r.begunAs != "" { // the run that was begun instead has the words
 		return false
 	}
-	e := ledger.Entry{Status: r.State, Attempt: r.attempt, Facts: ledger.Facts{Turn: r.TurnID, Outcome: r.Outcome}}
+	e := ledger.Entry{Status: r.State, Attempt: r.attempts, Facts: ledger.Facts{Turn: r.TurnID, Outcome: r.Outcome}}
 	if r.Error != nil {
 		e.Code = r.Error.Code
 	}
-	if r.Paused { // heard or not, the caller has not decided yet
+	if r.Paused { // the caller has not decided yet, even if the outcome was heard
 		e.Status = handoff.StatusCompleted
 	}
 	return e.Free()
 }
 
-// freed returns what writes of the record that had a free key, and its id if the caller is asked about it; nothing when
-// nobody had it.
-func (g *registry) freed(k keyed) (writer *ledgerWriter, notBegun string) {
+// formerOf returns the writer of the record that had a key, which is free now, and the record's id if it was not begun.
+// Without such a record both are zero.
+func (g *registry) formerOf(k ledgerKey) (writer *ledgerWriter, notBegun string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rec := g.findLocked(g.byKey[k.key])
@@ -137,13 +138,14 @@ func (g *registry) freed(k keyed) (writer *ledgerWriter, notBegun string) {
 	return rec.writer, notBegun
 }
 
-// setKey notes by what a record is known.
-func (g *registry) setKey(id string, k keyed) {
+// setKey sets the key of a record.
+func (g *registry) setKey(id string, k ledgerKey) {
 	g.with(id, func(rec *recordState) { rec.key, g.byKey[k.key] = k, id })
 }
 
-// restored notes by what the record of an entry is known, whether it was sent, and that the ledger has it.
+// restored sets the fields of a record that were restored from its entry: the key, the number of attempts, and that the
+// ledger has it.
 func (g *registry) restored(id string, e ledger.Entry) {
-	g.setKey(id, keyed{e.Key, e.Args})
-	g.with(id, func(rec *recordState) { rec.attempt, rec.log.noted = e.Attempt, true })
+	g.setKey(id, ledgerKey{e.Key, e.Args})
+	g.with(id, func(rec *recordState) { rec.attempts, rec.log.noted = e.Attempt, true })
 }

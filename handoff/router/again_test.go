@@ -106,7 +106,7 @@ func TestKeyOfWhatBegins(t *testing.T) {
 func testKeyOfWhatBegins(t *testing.T, byKey bool) {
 	target := handoff.Target{Server: "s", Thread: "t"}
 	req := handoff.Request{Key: "k", Again: true, Target: target, Input: handoff.TextInput("go")}
-	k := keyedBy(ladderCaller, "k", asked(req))
+	k := ledgerKeyOf(ladderCaller, "k", requestHash(req))
 	began := time.Now().Add(-time.Minute)
 	left := ledger.Entry{
 		Key: k.key, Args: k.args, Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true,
@@ -172,7 +172,7 @@ func TestNoteOfWhatHasEnded(t *testing.T) {
 	failed := ledger.Facts{Outcome: handoff.OutcomeFailed, Code: handoff.CodeStoreDown}
 	for name, end := range map[string]func(second, third *ledgerWriter){
 		"ended":    func(second, _ *ledgerWriter) { second.completed(failed); second.delivered("") },
-		"followed": func(second, third *ledgerWriter) { third.follows(second) },
+		"followed": func(second, third *ledgerWriter) { third.takeOver(second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestNoteOfWhatHasEnded(t *testing.T) {
 				c := NewRouter(Config{Caller: ladderCaller, Ledger: h}).caller(ladderCaller)
 				writer := func(owner, args string) *ledgerWriter { return c.newLedgerWriter("key", owner, args, true) }
 				first, second, third := writer("first", "go"), writer("second", "go"), writer("third", "go on")
-				first.behind(first.Step(handoff.StatusCompleted, 0, failed))
-				second.follows(first)
+				first.enqueue(first.newStep(handoff.StatusCompleted, 0, failed))
+				second.takeOver(first)
 				var note error
 				go func() { note = second.note(t.Context(), ledger.Facts{Prompt: "go"}) }()
 				synctest.Wait() // first's outcome, which comes before it, is on its way
@@ -191,7 +191,7 @@ func TestNoteOfWhatHasEnded(t *testing.T) {
 				if e := h.entries["key"]; note == nil || e.Owner != "first" || e.Status != handoff.StatusCompleted {
 					t.Errorf("noted: %v; the entry is %+v", note, e)
 				}
-				third.follows(second)
+				third.takeOver(second)
 				if err := third.dispatch(t.Context(), 1, ledger.Facts{Prompt: "go on"}); err != nil {
 					t.Errorf("in other words: %v", err)
 				}
@@ -207,10 +207,10 @@ func TestPendingComesFirst(t *testing.T) {
 		h := newHeldLedger()
 		c := NewRouter(Config{Caller: ladderCaller, Ledger: h}).caller(ladderCaller)
 		first, second := c.newLedgerWriter("key", "first", "go", true), c.newLedgerWriter("key", "second", "go on", true)
-		first.behind(first.Step(handoff.StatusCompleted, 0, ledger.Facts{
+		first.enqueue(first.newStep(handoff.StatusCompleted, 0, ledger.Facts{
 			Outcome: handoff.OutcomeFailed, Code: handoff.CodeStoreDown,
 		}))
-		second.follows(first)
+		second.takeOver(first)
 		go first.write(t.Context())
 		synctest.Wait() // it is on its way
 		go func() {

@@ -10,20 +10,20 @@ import (
 	"switchboard/handoff"
 )
 
-// agents are what was attached for a run, ahead or by the run itself.
+// agents holds the attachments of a run.
 type agents struct {
 	fleet handoff.Fleet // Set once
-	ahead *prefetch     // Set once: what was attached ahead; nil: nothing
+	ahead *prefetch     // Set once: may be nil
 
 	mu   sync.Mutex
 	open []handoff.Agent // Guarded by mu: not closed, oldest first
-	used bool            // Guarded by mu: what was attached ahead is among them, or was
+	used bool            // Guarded by mu: the attachment of ahead was added to open
 }
 
-// attach attaches a thread, or takes what was attached ahead, once.
+// attach attaches a thread. The first call uses the prefetch, if that has the thread.
 func (a *agents) attach(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
 	if a.ahead != nil {
-		if at, ok := a.ahead.attached(ctx, t); ok {
+		if at, ok := a.ahead.awaitAttached(ctx, t); ok {
 			a.mu.Lock()
 			first := !a.used
 			a.used = true
@@ -36,7 +36,7 @@ func (a *agents) attach(ctx context.Context, t handoff.Target) (handoff.Attached
 	return a.hold(a.fleet.Attach(ctx, t))
 }
 
-// again attaches exactly the thread asked for, afresh.
+// again attaches a thread without the prefetch, and fails if the server attaches another one.
 func (a *agents) again(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
 	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
@@ -50,7 +50,8 @@ func (a *agents) again(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return at, nil
 }
 
-// lookFor attaches the thread afresh and asks it for the turn that a start with an id may have made.
+// lookFor attaches a thread again, and asks the agent for the turn that the start of the run with this id has made; "":
+// it has made none. after is the newest turn before the start.
 func (a *agents) lookFor(
 	ctx context.Context, t handoff.Target, after handoff.TurnID, id string,
 ) (handoff.Attached, handoff.TurnID, error) {
@@ -65,14 +66,14 @@ func (a *agents) lookFor(
 	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
 	turn, err := reconciler.Reconcile(ctx, after, id)
-	// The connection was lost again, not the answer.
+	// Only the connection was lost again: the agent may still tell.
 	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart {
 		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
 	}
 	return at, turn, err
 }
 
-// hold keeps what was attached until it is let go.
+// hold adds an attachment, unless there is an error, and returns both.
 func (a *agents) hold(at handoff.Attached, err error) (handoff.Attached, error) {
 	if err == nil {
 		a.mu.Lock()
@@ -82,7 +83,7 @@ func (a *agents) hold(at handoff.Attached, err error) (handoff.Attached, error) 
 	return at, err
 }
 
-// former lets go of all but the newest, which the caller closes.
+// former removes all attachments but the newest, and returns them, for the caller to close.
 func (a *agents) former() []handoff.Agent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,7 +93,7 @@ func (a *agents) former() []handoff.Agent {
 	return old
 }
 
-// end closes all of them, and what was attached ahead and not used.
+// end closes all attachments, also that of a prefetch which was not used.
 func (a *agents) end(log *zap.Logger) {
 	if a.ahead != nil {
 		<-a.ahead.ready

@@ -6,8 +6,8 @@ import (
 	"switchboard/handoff"
 )
 
-// A caller is what the router knows of one caller and does for them. Each part is safe by itself; what waits for the
-// store or an agent is no method of a part.
+// A caller is the state of one caller. Each part is safe for concurrent use. Methods that wait for the store or an
+// agent are methods of caller, never of a part.
 type caller struct {
 	router *Router        // Set once
 	who    handoff.Caller // Set once
@@ -34,9 +34,9 @@ func newCaller(r *Router, who handoff.Caller) *caller {
 	return c
 }
 
-// ended closes a record's run and its open questions.
+// ended detaches the run from its record, and closes its open questions.
 func (c *caller) ended(id string) {
-	c.registry.with(id, func(rec *recordState) { rec.run, rec.offered, rec.hears = nil, false, nil })
+	c.registry.with(id, func(rec *recordState) { rec.run, rec.offered, rec.attendedBy = nil, false, nil })
 	for _, q := range c.questions.of(id) {
 		c.questions.close(q.Shown.ID)
 	}

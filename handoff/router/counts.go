@@ -13,33 +13,33 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// Counts is what the routers of a process count over its whole life, and how much they hold now. It is safe for
-// concurrent use.
+// Counts has the counters of all routers of a process, over its whole life, and the gauges of what they hold now. It is
+// safe for concurrent use.
 type Counts struct {
-	audits atomic.Uint64 // decisions that could not be written down
-	slow   atomic.Uint64 // listeners dropped from the feeds of routers that have ended
+	audits atomic.Uint64 // decisions that could not be written to the audit
+	slow   atomic.Uint64 // page listeners that were dropped, of routers that have ended
 
-	asks     *handoff.Tally[handoff.QuestionKind] // Set once, like the others below: questions, by kind
-	answered *handoff.Tally[string]               // questions that somebody decided, by how
-	store    *storeTimes
-	known    func(server string) bool // reports whether the fleet has a server of this name
+	asks     *handoff.Tally[handoff.QuestionKind] // Set once: questions, by kind
+	answered *handoff.Tally[string]               // Set once: questions that were decided, by how
+	store    *storeTimes                          // Set once
+	known    func(server string) bool             // Set once: reports whether the fleet has a server of this name
 
 	mu       sync.Mutex
 	byServer map[string]*serverCounts // Guarded by mu
 	routers  map[*Router]bool         // Guarded by mu: those that have not ended
 }
 
-// serverCounts is what is counted of the runs of one server.
+// serverCounts counts the runs of one server.
 type serverCounts struct {
 	outcomes *handoff.Tally[handoff.Outcome]
 	starts   *handoff.Times // from the request to its turn
 	results  *handoff.Times // from the request to its outcome
 }
 
-// noServer is the label of runs that reached no server of the fleet, so that what a caller said is never a label.
+// noServer is the label of runs that reached no server of the fleet. The words of a caller are never a label.
 const noServer = "none"
 
-// label is what a server is called to operators.
+// label returns the label of a server in metrics.
 func (c *Counts) label(server string) string {
 	if !c.known(server) {
 		return noServer
@@ -65,7 +65,7 @@ func (c *Counts) of(server string) *serverCounts {
 	return n
 }
 
-// runs yields what is counted of runs, by server.
+// runs yields the metrics of runs, by server.
 func (c *Counts) runs() iter.Seq[handoff.Metric] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ var (
 	}
 )
 
-// NewCounts returns counts of work on a fleet. A fleet that is no [handoff.Registrar] has no server by name.
+// NewCounts returns zero counts. If the fleet is no [handoff.Registrar], all runs have the label [noServer].
 func NewCounts(fleet handoff.Fleet) *Counts {
 	registrar, ok := fleet.(handoff.Registrar)
 	ops := []string{opAdvance, opOpen, opOpenAll, opList, opSet, opClear}
@@ -122,7 +122,8 @@ func NewCounts(fleet handoff.Fleet) *Counts {
 	}
 }
 
-// moved counts what a change of the record of a run means; nil: the run is over. The caller holds the record.
+// moved counts a change of a record's state: the start or the end of its run. w is nil if the run is over. The mu of
+// the registry is held.
 func (c *Counts) moved(was handoff.Status, rec *handoff.Record, w *run) {
 	if was == rec.State {
 		return
@@ -141,14 +142,14 @@ func (c *Counts) moved(was handoff.Status, rec *handoff.Record, w *run) {
 	}
 }
 
-// add counts in what a router holds.
+// add adds a router to the gauges.
 func (c *Counts) add(r *Router) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.routers[r] = true
 }
 
-// remove forgets a router that has ended, and keeps what it counted.
+// remove removes a router that has ended from the gauges, and keeps its counters.
 func (c *Counts) remove(r *Router) {
 	c.mu.Lock()
 	delete(c.routers, r)
@@ -157,7 +158,7 @@ func (c *Counts) remove(r *Router) {
 	c.slow.Add(slow)
 }
 
-// Metrics yields what the routers count, and what they hold now.
+// Metrics yields all metrics of the routers.
 func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
 	audits := handoff.NewMetric("switchboard_audit_failures_total",
 		"Decisions that could not be written to the audit.", c.audits.Load())
@@ -171,7 +172,7 @@ func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
 	)
 }
 
-// held counts what the routers hold now.
+// held returns the gauges of what the routers hold now.
 func (c *Counts) held() []handoff.Metric {
 	c.mu.Lock()
 	routers := slices.Collect(maps.Keys(c.routers))
@@ -181,10 +182,9 @@ func (c *Counts) held() []handoff.Metric {
 	}
 	questions, listeners, slow := 0, 0, c.slow.Load()
 	for _, r := range routers {
-		b := r.mine
-		questions += b.questions.count()
-		b.registry.countOpen(states)
-		n, dropped := b.feed.pages.Load()
+		questions += r.mine.questions.count()
+		r.mine.registry.countOpen(states)
+		n, dropped := r.mine.feed.pages.Load()
 		listeners += n
 		slow += dropped
 	}
@@ -201,7 +201,7 @@ func (c *Counts) held() []handoff.Metric {
 	return list
 }
 
-// countOpen adds the records that are open to those of their state.
+// countOpen adds the open records to the number of those in their state.
 func (c *registry) countOpen(states map[handoff.Status]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,10 +212,10 @@ func (c *registry) countOpen(states map[handoff.Status]int) {
 	}
 }
 
-// storeTimes counts the round trips to the store, by operation. Set once.
+// storeTimes counts the round trips to the store, by operation.
 type storeTimes struct {
-	took   map[string]*handoff.Times
-	failed *handoff.Tally[string]
+	took   map[string]*handoff.Times // Set once
+	failed *handoff.Tally[string]    // Set once
 }
 
 // The operations of a store.
@@ -228,7 +228,7 @@ const (
 	opClear   = "sticky_clear"
 )
 
-// done counts a round trip that began then. A step that the ledger refuses is an answer, not a failure.
+// done counts a round trip that began at a time. A step that the ledger refuses is no failure.
 func (s *storeTimes) done(op string, began time.Time, err error) {
 	s.took[op].Observe(time.Since(began))
 	if err == nil {
@@ -251,7 +251,7 @@ func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
 	return handoff.JoinMetrics(all...)
 }
 
-// timedLedger is a ledger whose round trips are counted.
+// timedLedger counts the round trips of a ledger.
 type timedLedger struct {
 	ledger.Ledger
 	times *storeTimes
@@ -275,7 +275,7 @@ func (l timedLedger) OpenAll(ctx context.Context) (list []ledger.Entry, err erro
 	return l.Ledger.OpenAll(ctx)
 }
 
-// timedStickies are stickies whose round trips are counted.
+// timedStickies counts the round trips of stickies.
 type timedStickies struct {
 	handoff.Stickies
 	times *storeTimes

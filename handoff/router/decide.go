@@ -14,21 +14,21 @@ import (
 // auditWithin bounds the write of an audit record: the agent waits for it.
 const auditWithin = 5 * time.Second
 
-// byNobody is how a decision came that nobody made: the question was given up.
+// byNobody stands in [handoff.Decided] for a question that was given up.
 const byNobody = "nobody"
 
-// Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
-// may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
-// [handoff.CodeNotPending] and reaches nobody; what the grant may not answer gives [handoff.CodeNeedsTap].
+// Decide answers a question outside of a call: by a tap on the page, or through the API. It returns
+// [handoff.CodeNotPending], and the answer reaches nobody, if the question was answered or withdrawn, or is somebody
+// else's; [handoff.CodeNeedsTap] if the grant may not give this answer.
 func (v Service) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
 	return v.decideOffCall(ctx, g, id, handoff.Decided{Decision: d})
 }
 
-// maxReply bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
+// maxReply bounds a typed answer, in bytes: a key fits, a file does not.
 const maxReply = 4 << 10
 
-// Reply answers a question in words that were written on the page, else like [Service.Decide]. Of words that
-// may be a secret the audit keeps nothing.
+// Reply answers a question in typed words, and is like [Service.Decide] otherwise. The audit keeps nothing of the
+// words, which may be a secret.
 func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
 	if strings.TrimSpace(words) == "" {
 		return handoff.Fault(handoff.CodeMalformed, "there are no words", "")
@@ -72,7 +72,7 @@ const (
 	whyRisk       = "it is risky"
 )
 
-// Question finds the open question that a name means: its label, its id, or "" where only one is open.
+// Question finds an open question by name: by its label or its id; "" finds the only one.
 func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
 	c := v.of(g.Caller)
 	q, err := c.questions.named(g, name)
@@ -86,9 +86,9 @@ func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 	return q.OpenQuestion, nil
 }
 
-// Answer gives what the caller answered in a call; see [Service.Decide] for the errors.
-// [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since, and
-// [handoff.CodeNeedsTap] that no yes of the grant counts.
+// Answer answers a question in a call. Its errors are those of [Service.Decide]; [handoff.CodeNoConsent] means that the
+// yes was said too long ago, or that the caller has said more since, and [handoff.CodeNeedsTap] that the grant allows
+// no approval in a call.
 func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
 	c := v.of(g.Caller)
 	q := c.questions.get(id)
@@ -101,13 +101,13 @@ func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 	return c.decide(ctx, id, d)
 }
 
-// Unanswered tells a question outside of calls, because nobody answers it in the call where it was asked.
+// Unanswered sends a notice of a question outside of calls, because nobody answers it in the call.
 func (v Service) Unanswered(g handoff.Grant, id handoff.QuestionID) {
 	v.of(g.Caller).notifyQuestion(id)
 }
 
-// decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
-// written down before; when that fails, or took too long, it is not given.
+// decide gives a decision to the agent that asked. The first decision of a question counts, others are refused. A
+// decision that allows something is written to the audit first; if that fails or takes too long, it is not given.
 func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.Decided) error {
 	q, err := c.questions.claim(id, d.Decision)
 	if err != nil {
@@ -122,20 +122,20 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.De
 		defer cancel()
 	}
 	written := false
-	if err = c.stillFor(q, d); err == nil {
-		written, err = c.writeDown(ctx, q, d)
+	if err = c.checkStill(q, d); err == nil {
+		written, err = c.audit(ctx, q, d)
 	}
-	if now := c.stillFor(q, d); now != nil { // it says more than what came of it
+	if now := c.checkStill(q, d); now != nil { // it explains more than an error of the audit does
 		err = now
 	}
 	switch {
 	case err != nil:
 	case d.Decision == handoff.DecisionStop:
-		// What waits behind the turn is paused, unless the agent certainly did not take the decision: then the turn
-		// goes on, and so does the wait.
+		// Work that waits for the turn is paused, unless the agent certainly did not take the decision: then the turn
+		// goes on, and the work waits on.
 		give := func() error { return c.router.act(func() error { return q.give(ctx, d) }) }
 		err = c.router.cfg.Queues.stop(q.Shown.Handoff, give, func(err error, waiting []string) {
-			if err == nil || !certainlyNot(handoff.AsError(err).Code) {
+			if err == nil || !notTaken(handoff.AsError(err).Code) {
 				c.pause(waiting)
 			}
 		})
@@ -145,7 +145,7 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.De
 	if err == nil {
 		c.router.cfg.Counts.answered.Add(d.By)
 		c.answered(q, d.Decision, d.By)
-		c.closed(id)
+		c.closeQuestion(id)
 		if d.Call == "" && d.By != byNobody {
 			c.feed.byHand(q.Shown.Handoff,
 				handoff.RunByHand{Deed: handoff.DeedAnswer, Question: q.Shown, Decision: d.Decision})
@@ -153,21 +153,21 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.De
 		return nil
 	}
 	e := handoff.AsError(err)
-	if written && d.Allows() && certainlyNot(e.Code) {
+	if written && d.Allows() && notTaken(e.Code) {
 		withheld := d
 		withheld.Decision = handoff.DecisionWithheld
-		_, _ = c.writeDown(context.WithoutCancel(ctx), q, withheld)
+		_, _ = c.audit(context.WithoutCancel(ctx), q, withheld)
 	}
 	if e.Code == handoff.CodeNotPending {
-		c.closed(id)
+		c.closeQuestion(id)
 	} else {
 		c.questions.release(q)
 	}
 	return e
 }
 
-// certainlyNot reports whether an error proves that the agent did not take the decision: else it may have gone out.
-func certainlyNot(c handoff.Code) bool {
+// notTaken reports whether an error proves that the agent did not take the decision.
+func notTaken(c handoff.Code) bool {
 	switch c {
 	case handoff.CodeNotPending, handoff.CodeNoConsent, handoff.CodeMalformed, handoff.CodeUnsupported,
 		handoff.CodeStoreDown:
@@ -176,9 +176,10 @@ func certainlyNot(c handoff.Code) bool {
 	return false
 }
 
-// stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have
-// taken its question back, what the caller said may be too old, and they may have gone on to say "wait".
-func (c *caller) stillFor(q *question, d handoff.Decided) error {
+// checkStill returns an error if a decision that allows something may not be given any more: the agent was lost or has
+// withdrawn the question, the caller's yes is too old, or the caller went on to say something like "wait". decide calls
+// it a second time right before the decision is given.
+func (c *caller) checkStill(q *question, d handoff.Decided) error {
 	switch {
 	case !d.Allows():
 		return nil
@@ -204,8 +205,8 @@ func (q *question) give(ctx context.Context, d handoff.Decided) error {
 	return replier.Reply(ctx, q.Shown.ID, d.Words)
 }
 
-// writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
-func (c *caller) writeDown(ctx context.Context, q *question, d handoff.Decided) (written bool, err error) {
+// audit writes a decision to the audit. It fails only for decisions that allow something: a no can do no harm.
+func (c *caller) audit(ctx context.Context, q *question, d handoff.Decided) (written bool, err error) {
 	if c.router.cfg.Auditor == nil {
 		return false, nil
 	}
@@ -229,23 +230,23 @@ func (c *caller) writeDown(ctx context.Context, q *question, d handoff.Decided) 
 	return false, nil
 }
 
-// closed takes a question away everywhere.
-func (c *caller) closed(id handoff.QuestionID) {
+// closeQuestion closes a question here, on the pages and in the calls.
+func (c *caller) closeQuestion(id handoff.QuestionID) {
 	if q := c.questions.close(id); q != nil {
 		c.feed.publish(q.Shown.Handoff, handoff.RunAnswered{Question: id})
 	}
 }
 
-// Bounds of what a record keeps of answers: their number, and what was asked, in bytes. The newest stay.
+// Bounds of the answers that a record keeps.
 const (
-	maxAnswers  = 50
-	maxAnswered = 1 << 10
+	maxAnswers  = 50      // the newest
+	maxAnswered = 1 << 10 // bytes of the text and of the command of a question
 )
 
-// byElsewhere is how a question was answered, or withdrawn, where nobody here had a hand in it.
+// byElsewhere stands in [handoff.RecordAnswer] for a question that the agent withdrew, or that another client answered.
 const byElsewhere = "elsewhere"
 
-// answered notes on the record of a question how it was answered.
+// answered adds an answer to the record of the run that asked.
 func (c *caller) answered(q *question, d handoff.Decision, by string) {
 	a := handoff.RecordAnswer{
 		Kind: q.Shown.Kind, Decision: d, By: by, At: time.Now(),
@@ -257,11 +258,11 @@ func (c *caller) answered(q *question, d handoff.Decision, by string) {
 	})
 }
 
-// withdrawn closes a question that somebody else answered, or that the agent took back. One that is just being answered
-// here is noted by who answers it.
+// withdrawn closes a question that the agent withdrew, or that another client answered. If an answer of ours is on its
+// way, decide adds that to the record instead.
 func (c *caller) withdrawn(id handoff.QuestionID) {
 	if q := c.questions.get(id); q != nil && c.questions.unclaimed(q) {
 		c.answered(q, "", byElsewhere)
 	}
-	c.closed(id)
+	c.closeQuestion(id)
 }

@@ -128,7 +128,7 @@ func TestDecidedOnce(t *testing.T) {
 // TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
 // not sent, and that is written down too.
 func TestNotSent(t *testing.T) {
-	gone := func(r *Router, q *question) { r.caller(ladderCaller).closed(q.Shown.ID) }
+	gone := func(r *Router, q *question) { r.caller(ladderCaller).closeQuestion(q.Shown.ID) }
 	replaced := func(r *Router, q *question) {
 		b := r.caller(ladderCaller)
 		b.questions.close(q.Shown.ID)

@@ -44,7 +44,7 @@ func TestDepth(t *testing.T) {
 		for _, rec := range tt.works {
 			c.open(rec, nil)
 		}
-		parent, fault := c.registry.asker(handoff.Origin{Client: "x", Thread: tt.thread})
+		parent, fault := c.registry.parentOf(handoff.Origin{Client: "x", Thread: tt.thread})
 		code := handoff.Code("")
 		if fault != nil {
 			code = fault.Code

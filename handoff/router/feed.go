@@ -6,7 +6,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A feed is who hears what happens to a caller's runs: pages, and those who attend for the caller.
+// A feed publishes what happens to a caller's runs, to pages and to the listeners that attend.
 type feed struct {
 	pages     handoff.Feed  // safe by itself
 	registry  *registry     // Set once
@@ -14,7 +14,7 @@ type feed struct {
 	attending []*attendance // Guarded by the mu of registry: oldest first
 }
 
-// An attendance is one listener of a caller's, from [Service.Attend] until it leaves.
+// An attendance is one listener of a caller, from [Service.Attend] until it leaves.
 type attendance struct {
 	grant    handoff.Grant    // Set once
 	listener handoff.Listener // Set once
@@ -23,7 +23,7 @@ type attendance struct {
 // may reports whether the listener may hear of a run.
 func (a *attendance) may(rec *handoff.Record) bool { return rec.Shown(a.grant) }
 
-// enter adds a listener and gives it the runs that nobody hears of.
+// enter adds a listener, and gives it the runs that have none.
 func (f *feed) enter(a *attendance) {
 	f.registry.mu.Lock()
 	f.attending = append(f.attending, a)
@@ -31,23 +31,23 @@ func (f *feed) enter(a *attendance) {
 	f.handOver()
 }
 
-// exit takes a listener away. It returns the runs that it attended to, oldest first, and those whose outcome it was
-// given and nobody heard, in the order in which they ended.
-func (f *feed) exit(a *attendance) (runs []*run, told []string) {
+// exit removes a listener. It returns its open runs, oldest first, and the ids of the runs whose outcome it was given
+// and nobody heard, in the order in which they ended.
+func (f *feed) exit(a *attendance) (runs []*run, unheard []string) {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
 	f.attending = slices.DeleteFunc(f.attending, func(o *attendance) bool { return o == a })
 	for _, rec := range f.registry.records {
-		if rec.hears == a && rec.run != nil {
-			rec.hears = nil
+		if rec.attendedBy == a && rec.run != nil {
+			rec.attendedBy = nil
 			runs = append(runs, rec.run)
 		}
 	}
-	for _, rec := range f.registry.endedLocked(func(r *recordState) bool { return r.told == a }) {
-		rec.told = nil
-		told = append(told, rec.ID)
+	for _, rec := range f.registry.endedLocked(func(r *recordState) bool { return r.givenTo == a }) {
+		rec.givenTo = nil
+		unheard = append(unheard, rec.ID)
 	}
-	return runs, told
+	return runs, unheard
 }
 
 // attends reports whether a listener is still there.
@@ -57,14 +57,14 @@ func (f *feed) attends(a *attendance) bool {
 	return slices.Contains(f.attending, a)
 }
 
-// attended reports whether somebody hears of a run.
+// attended reports whether a listener has a run.
 func (f *feed) attended(id string) (attended bool) {
-	f.registry.with(id, func(rec *recordState) { attended = rec.hears != nil })
+	f.registry.with(id, func(rec *recordState) { attended = rec.attendedBy != nil })
 	return attended
 }
 
-// by returns the attendance of a listener, or nil.
-func (f *feed) by(l handoff.Listener) *attendance {
+// attendanceOf returns the attendance of a listener, or nil.
+func (f *feed) attendanceOf(l handoff.Listener) *attendance {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
 	for _, a := range f.attending {
@@ -75,18 +75,18 @@ func (f *feed) by(l handoff.Listener) *attendance {
 	return nil
 }
 
-// offer leaves a run to whoever attends for its caller, now or later.
+// offer gives a run to a listener that attends, now or later.
 func (f *feed) offer(id string) {
 	f.registry.with(id, func(rec *recordState) { rec.offered = rec.offered || rec.run != nil })
 	f.handOver()
 }
 
-// handOver gives the runs that nobody hears of to the newest listener that may hear of them, oldest first.
+// handOver gives each offered run without a listener to the newest listener that may hear of it, oldest run first.
 func (f *feed) handOver() {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
 	for _, rec := range f.registry.records {
-		if !rec.offered || rec.hears != nil || rec.run == nil || rec.log.over {
+		if !rec.offered || rec.attendedBy != nil || rec.run == nil || rec.log.over {
 			continue
 		}
 		for _, a := range slices.Backward(f.attending) {
@@ -98,14 +98,14 @@ func (f *feed) handOver() {
 				open = append(open, q.OpenQuestion)
 			}
 			if a.listener.Hear(rec.event(handoff.RunTaken{Questions: open})) {
-				rec.hears = a
+				rec.attendedBy = a
 				break
 			}
 		}
 	}
 }
 
-// publish adds an event to the log of a run and gives it to who attends to the run. False: nobody heard it.
+// publish adds an event to the log of a run, and gives it to the run's listener. It reports whether a listener took it.
 func (f *feed) publish(id string, kind handoff.RunKind) bool {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
@@ -114,23 +114,23 @@ func (f *feed) publish(id string, kind handoff.RunKind) bool {
 		return false
 	}
 	e := rec.record(kind)
-	if _, closed := kind.(handoff.RunAnswered); closed { // it may have been asked in another call, too
+	if _, closed := kind.(handoff.RunAnswered); closed { // the question may have been asked in other calls, too
 		for _, a := range f.attending {
 			a.listener.Hear(e)
 		}
 		return true
 	}
-	a := rec.hears
+	a := rec.attendedBy
 	if a == nil || !a.listener.Hear(e) {
 		return false
 	}
 	if _, ended := kind.(handoff.RunEnded); ended {
-		rec.told = a
+		rec.givenTo = a
 	}
 	return true
 }
 
-// byHand tells every listener that may hear of a run what the caller did about it outside of calls.
+// byHand tells every listener that may hear of a run what the caller did with it outside of calls.
 func (f *feed) byHand(id string, e handoff.RunByHand) {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
@@ -145,7 +145,7 @@ func (f *feed) byHand(id string, e handoff.RunByHand) {
 	}
 }
 
-// noted says that the ledger has an entry of a run.
+// noted publishes that the ledger has an entry of a run.
 func (f *feed) noted(id string) {
 	f.registry.with(id, func(rec *recordState) { rec.log.noted = true })
 	f.publish(id, handoff.RunNoted{})

@@ -12,70 +12,71 @@ import (
 )
 
 const (
-	// passFor is how long after it was asked for a pass is good for sending a start, which may take [ioTimeout] to
-	// arrive: then the gate is still held.
-	passFor = ledger.GateFor - ioTimeout
-	// passFresh is how old a pass may be before the ledger is told of the start, which takes [storeTimeout] at most.
-	passFresh = passFor - storeTimeout
+	// leaseFor is how old a lease may be when a start is sent. The start may take [ioTimeout] to arrive, and the gate
+	// is still held then.
+	leaseFor = ledger.GateFor - ioTimeout
+	// leaseFresh is how old a lease may be before the start is written to the ledger, which takes at most
+	// [storeTimeout].
+	leaseFresh = leaseFor - storeTimeout
 )
 
-// Gates keep the start gates of threads; see [ledger.Gate].
+// Gates keeps the start gates of threads in a store; see [ledger.Gate].
 type Gates interface {
-	// TakeGate takes a gate, unless somebody else has it, and returns it as it is then.
+	// TakeGate takes a gate, unless somebody else holds it. It returns the gate afterwards.
 	TakeGate(ctx context.Context, thread handoff.Target, holder string) (ledger.Gate, error)
-	// FreeGate ends that a holder has a gate. It notes which turn began, "" where that is not known.
+	// FreeGate frees a gate that the holder holds, and stores which turn began; "": it is not known.
 	FreeGate(ctx context.Context, thread handoff.Target, holder string, last handoff.TurnID) error
 }
 
-// A pass is what a run has of the start gate of its thread. The zero pass has asked for none.
-type pass struct {
-	thread handoff.Target
-	asked  time.Time // before the gate was
-	waits  bool      // another instance has it
-	last   handoff.TurnID
+// A lease is the answer to a run's newest request for the start gate of its thread. The zero lease has not asked.
+type lease struct {
+	thread    handoff.Target
+	askedAt   time.Time      // right before the request
+	elsewhere bool           // another instance holds the gate
+	last      handoff.TurnID // the newest turn that began under the gate; "": not known
 }
 
-// lets reports whether a turn may be started in the thread that was attached, now and for a time.
-func (p pass) lets(thread handoff.Target, now time.Time, age time.Duration) bool {
-	return p.thread == thread && !p.waits && now.Sub(p.asked) < age
+// valid reports whether the lease is of this thread, holds the gate, and is younger than age.
+func (p lease) valid(thread handoff.Target, now time.Time, age time.Duration) bool {
+	return p.thread == thread && !p.elsewhere && now.Sub(p.askedAt) < age
 }
 
-// missed reports whether a turn has begun that what was attached does not tell of: it may run.
-func (p pass) missed(at handoff.Attached) bool {
-	return !p.waits && p.last != "" && p.last != at.Newest && p.last != at.Running
+// missed reports whether the newest turn of the gate is missing in an attachment. It may run.
+func (p lease) missed(at handoff.Attached) bool {
+	return !p.elsewhere && p.last != "" && p.last != at.Newest && p.last != at.Running
 }
 
 // A gate is the start gate of a run's thread, as the run sees it.
 type gate struct {
-	gates  Gates  // Set once; nil: nobody else is there
+	gates  Gates  // Set once; nil: there is one instance
 	holder string // Set once: the run's id
-	alone  bool   // the thread was made for the run, and nobody else finds it before it runs
-	pass   pass   // the newest
+	alone  bool   // the thread was made for the run, and nobody else knows it before its turn runs
+	lease  lease  // the newest
 }
 
 // shared reports whether others could start a turn in the thread.
 func (g gate) shared() bool { return g.gates != nil && !g.alone }
 
-// take asks for the gate of a thread. An error leaves open whether it was given.
+// take asks for the gate of a thread. After an error it is not known whether the run holds it.
 func (g *gate) take(ctx context.Context, thread handoff.Target) error {
-	g.pass = pass{thread: thread}
+	g.lease = lease{thread: thread}
 	asked := time.Now()
 	now, err := g.gates.TakeGate(ctx, thread, g.holder)
 	if err != nil {
 		return handoff.Because(handoff.CodeStoreDown, "", err)
 	}
-	g.pass = pass{thread: thread, asked: asked, waits: now.Holder != g.holder, last: now.Last}
+	g.lease = lease{thread: thread, askedAt: asked, elsewhere: now.Holder != g.holder, last: now.Last}
 	return nil
 }
 
-// attach attaches a thread and asks for its gate meanwhile, unless the run has it. What was attached before a turn
-// began which it does not tell of is attached again. The pass counts also with an error.
+// attach attaches a thread, and asks for its gate at the same time, unless the lease is fresh. If the gate's newest
+// turn is missing in the attachment, it attaches once more. The lease is set also if attach returns an error.
 func (g *gate) attach(ctx context.Context, by *agents, thread handoff.Target) (handoff.Attached, error) {
 	if g.gates == nil {
 		return by.attach(ctx, thread)
 	}
 	taken := make(chan error, 1)
-	if g.pass.lets(thread, time.Now(), passFresh) {
+	if g.lease.valid(thread, time.Now(), leaseFresh) {
 		taken <- nil
 	} else {
 		go func() { taken <- g.take(ctx, thread) }()
@@ -84,39 +85,39 @@ func (g *gate) attach(ctx context.Context, by *agents, thread handoff.Target) (h
 	if refused := <-taken; refused != nil {
 		err = refused
 	}
-	if err == nil && g.pass.missed(at) {
+	if err == nil && g.lease.missed(at) {
 		at, err = by.again(ctx, thread)
 	}
 	return at, err
 }
 
-// awaitPass asks for the gate that another instance has, again and again until the run has it.
-func (r *run) awaitPass(ctx context.Context) (phase.Fact, *handoff.Error) {
+// awaitLease asks for the gate, which another instance holds, until the run has it.
+func (r *run) awaitLease(ctx context.Context) (phase.Fact, *handoff.Error) {
 	g := r.gate
 	current := r.unlocked(ctx, func() {
-		for had := g.pass; g.pass.waits && r.router.pause(ctx, 0); {
+		for had := g.lease; g.lease.elsewhere && r.router.pause(ctx, 0); {
 			if g.take(ctx, had.thread) != nil {
-				g.pass = had
+				g.lease = had
 			}
 		}
 	})
-	if r.gate.pass = g.pass; !current {
+	if r.gate.lease = g.lease; !current {
 		r.openGate()
 	}
 	return phase.FactTurnOver, nil
 }
 
-// openGate lets others start turns in the thread, beside the loop. Where nothing comes of it, the gate opens by itself.
+// openGate frees the gate, beside the loop. If that fails, the gate opens when the lease expires.
 func (r *run) openGate() {
 	g, last := r.gate, r.turn
-	r.gate.pass = pass{}
-	if g.gates == nil || g.pass.thread.Thread == "" {
+	r.gate.lease = lease{}
+	if g.gates == nil || g.lease.thread.Thread == "" {
 		return
 	}
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ioCtx), storeTimeout)
 		defer cancel()
-		if err := g.gates.FreeGate(ctx, g.pass.thread, g.holder, last); err != nil {
+		if err := g.gates.FreeGate(ctx, g.lease.thread, g.holder, last); err != nil {
 			r.log.Debug("the start gate of a thread opens by itself", zap.Error(err))
 		}
 	})

@@ -305,7 +305,7 @@ func TestGateOfTheDead(t *testing.T) {
 // attached does not, that turn is waited for.
 func TestGateAskedAgain(t *testing.T) {
 	gated(t, func(t *testing.T, m *merger, gate *sharedGate, anna, _ island) {
-		m.slow = passFresh + time.Second
+		m.slow = leaseFresh + time.Second
 		thread, began := handoff.Target{Server: "s", Thread: "t"}, false
 		gate.during = func(take int) {
 			if take != 2 || began {
@@ -338,7 +338,7 @@ func TestGateOfTheEnded(t *testing.T) {
 		slow time.Duration // to attach
 		dead bool          // another instance has the gate
 		take int           // during which it ends
-	}{{take: 1}, {slow: passFresh + time.Second, take: 2}, {dead: true, take: 3}} {
+	}{{take: 1}, {slow: leaseFresh + time.Second, take: 2}, {dead: true, take: 3}} {
 		gated(t, func(t *testing.T, m *merger, gate *sharedGate, _, _ island) {
 			if m.slow = tt.slow; tt.dead {
 				if _, err := gate.TakeGate(t.Context(), handoff.Target{}, "dead"); err != nil {
@@ -357,7 +357,7 @@ func TestGateOfTheEnded(t *testing.T) {
 			runIsland(ctx, t, Config{
 				Fleet: m, Stickies: noStickies{}, Gates: gate, Caller: handoff.Caller{Principal: "ends"},
 			}).gives("t", "a")
-			time.Sleep(2*passFresh + ledger.GateFor/4)
+			time.Sleep(2*leaseFresh + ledger.GateFor/4)
 			if asked := gate.asked(); m.turns() > 0 || asked[0] != tt.take {
 				t.Errorf("%+v: %d turns, the gate was taken and freed %v", tt, m.turns(), asked)
 			}
@@ -391,7 +391,7 @@ func TestGateLapses(t *testing.T) {
 // same. Where the gate is somebody else's when that is done, the words wait for them.
 func TestGateOfASlowMachine(t *testing.T) {
 	gated(t, func(t *testing.T, m *merger, gate *sharedGate, anna, bert island) {
-		m.slow, m.blind = passFresh+time.Second, true
+		m.slow, m.blind = leaseFresh+time.Second, true
 		anna.gives("t", "a")
 		time.Sleep(m.slow + 2*mergerEnds)
 		id := bert.gives("t", "b")

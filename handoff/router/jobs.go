@@ -11,21 +11,21 @@ const maxEarly = 1000
 // A job runs under [Router.Run] until it is done or the process ends.
 type job func(ctx context.Context)
 
-// jobs are what runs under [Router.Run].
+// jobs runs jobs under [Router.Run].
 type jobs struct {
-	all sync.WaitGroup
+	running sync.WaitGroup
 
 	mu     sync.Mutex
 	ctx    context.Context // Guarded by mu: of Run; nil before it
-	closed bool            // Guarded by mu: no more are taken
-	early  []job           // Guarded by mu: given before Run
-	open   int             // Guarded by mu: begun and not done
+	closed bool            // Guarded by mu: no more jobs are taken
+	early  []job           // Guarded by mu: jobs that wait for Run
+	open   int             // Guarded by mu: number of running jobs
 }
 
-// goLocked begins a job.
-func (s *jobs) goLocked(ctx context.Context, j job) {
+// runLocked begins a job.
+func (s *jobs) runLocked(ctx context.Context, j job) {
 	s.open++
-	s.all.Go(func() {
+	s.running.Go(func() {
 		j(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *jobs) goLocked(ctx context.Context, j job) {
 	})
 }
 
-// start begins a job. False means that the process ends and the job will never run.
+// start begins a job. It returns false if the job will never run, because the process ends.
 func (s *jobs) start(j job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,13 +43,13 @@ func (s *jobs) start(j job) bool {
 	case s.ctx == nil:
 		s.early = append(s.early, j)
 	default:
-		s.goLocked(s.ctx, j)
+		s.runLocked(s.ctx, j)
 	}
 	return true
 }
 
-// finally begins a job that matters also when the process ends: then it gets one short try, beside what is still to
-// end, or else here.
+// finally begins a job that must run also when the process ends. Then the job is called with a context that has ended
+// and makes one short try: beside the jobs that still run, or else before finally returns.
 func (s *jobs) finally(j job) {
 	if s.start(j) {
 		return
@@ -59,7 +59,7 @@ func (s *jobs) finally(j job) {
 	s.mu.Lock()
 	beside := s.open > 0
 	if beside {
-		s.goLocked(ended, j)
+		s.runLocked(ended, j)
 	}
 	s.mu.Unlock()
 	if !beside {
@@ -74,7 +74,7 @@ func (s *jobs) refuse() {
 	s.closed = true
 }
 
-// run begins the first jobs and those that were given early, and returns when ctx has ended and every job is done.
+// run begins the first jobs and the early ones, and returns when ctx has ended and every job is done.
 func (s *jobs) run(ctx context.Context, first ...job) {
 	s.mu.Lock()
 	s.ctx = ctx
@@ -86,5 +86,5 @@ func (s *jobs) run(ctx context.Context, first ...job) {
 	}
 	<-ctx.Done()
 	s.refuse()
-	s.all.Wait()
+	s.running.Wait()
 }

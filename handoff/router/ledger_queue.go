@@ -9,21 +9,21 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A pendingStep is a step that is written behind.
+// A pendingStep is a step in the queue of a writer.
 type pendingStep struct {
 	ledger.Step
-	done chan<- error // gets what became of it, and is closed; holds one
+	done chan<- error // gets the result, and is closed; capacity 1
 }
 
-func (s pendingStep) tell(err error) {
+func (s pendingStep) finish(err error) {
 	s.done <- err
 	close(s.done)
 }
 
-// first writes a step that is waited for, after all that is pending: the ledger gives a key anew only when it knows
-// that nothing ran for whoever had it before. Of a run that has ended meanwhile, or whose key another has, it writes
-// nothing: a note is on its way beside the loop, and its run does not wait for it.
-func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
+// writeNow writes a step and waits for it, after all pending steps: the ledger gives a key to a new run only when it
+// knows that nothing was sent for the former run. If this run has ended, or another run has its key, writeNow writes
+// nothing: that happens to a note, for which the run does not wait.
+func (l *ledgerWriter) writeNow(ctx context.Context, s ledger.Step) error {
 	for more := true; more; {
 		var err error
 		if more, err = l.writeOldest(ctx); err != nil {
@@ -32,7 +32,7 @@ func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
 	}
 	l.mu.Lock()
 	over := l.closed || l.facts.Outcome != ""
-	l.known = l.known || !over // from here on the outcome is written behind it
+	l.known = l.known || !over // from here on the outcome is written, too, after this step
 	l.mu.Unlock()
 	if over {
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
@@ -42,7 +42,7 @@ func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
 	}
 	defer l.freeSlot()
 	l.mu.Lock()
-	moot := s.To == handoff.StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
+	moot := s.To == handoff.StatusAccepted && l.last.To != "" // a later step was written meanwhile
 	l.mu.Unlock()
 	if moot {
 		return nil
@@ -50,10 +50,10 @@ func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
 	return l.send(ctx, s)
 }
 
-// behind adds a step to what is written in the background. The ack is nil when it will not be.
-func (l *ledgerWriter) behind(s ledger.Step) ack {
+// enqueue adds a step to those that are written in the background. The ack is nil if the step will not be written.
+func (l *ledgerWriter) enqueue(s ledger.Step) ack {
 	l.mu.Lock()
-	done, begin := l.addLocked(s)
+	done, begin := l.enqueueLocked(s)
 	l.mu.Unlock()
 	if begin {
 		l.caller.router.jobs.finally(l.write)
@@ -61,8 +61,9 @@ func (l *ledgerWriter) behind(s ledger.Step) ack {
 	return done
 }
 
-// addLocked is behind for a caller that has the lock. True: the caller begins to write, without the lock.
-func (l *ledgerWriter) addLocked(s ledger.Step) (ack, bool) {
+// enqueueLocked is enqueue with the lock held. If it returns true, whoever calls it starts [ledgerWriter.write] after
+// unlocking.
+func (l *ledgerWriter) enqueueLocked(s ledger.Step) (ack, bool) {
 	if l.closed {
 		return nil, false
 	}
@@ -74,8 +75,8 @@ func (l *ledgerWriter) addLocked(s ledger.Step) (ack, bool) {
 	return done, begin
 }
 
-// write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
-// rest: the next life finds the entry as it was.
+// write writes the pending steps, until none is left. When the process ends it tries once more; after a failure the
+// next life finds the entry as it was.
 func (l *ledgerWriter) write(ctx context.Context) {
 	for try := 0; ; {
 		limited, cancel := detached(ctx)
@@ -91,13 +92,13 @@ func (l *ledgerWriter) write(ctx context.Context) {
 			return
 		case wrote:
 			try = 0
-		case l.allWritten():
+		case l.finishJob():
 			return
 		}
 	}
 }
 
-// detached bounds one write behind, which the end of the process does not cut off.
+// detached returns the context of one write in the background: it does not end with the process, and is bounded.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := storeTimeout
 	if ctx.Err() != nil {
@@ -106,8 +107,8 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// writeOldest writes the oldest step that is pending; those of the run that had the key before come first. It reports
-// whether there was one. An error means that it stays, for another try.
+// writeOldest writes the oldest pending step. The steps of the run that had the key before come first. It reports
+// whether there was a step. After an error the step stays, for another try.
 func (l *ledgerWriter) writeOldest(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	former := l.former
@@ -133,7 +134,7 @@ func (l *ledgerWriter) writeOldest(ctx context.Context) (bool, error) {
 	l.mu.Unlock()
 	err := l.send(ctx, s.Step)
 	switch {
-	case err != nil && retried(err):
+	case err != nil && retryable(err):
 		return false, err
 	case err != nil:
 		l.caller.router.cfg.Log.Warn(
@@ -145,32 +146,32 @@ func (l *ledgerWriter) writeOldest(ctx context.Context) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending) > 0 && l.pending[0].done == s.done { // else it was given up meanwhile
-		s.tell(err)
+	if len(l.pending) > 0 && l.pending[0].done == s.done { // else giveUp removed it meanwhile
+		s.finish(err)
 		l.pending = l.pending[1:]
 	}
 	return true, nil
 }
 
-// allWritten ends the job that writes, unless there is more to write.
-func (l *ledgerWriter) allWritten() bool {
+// finishJob reports whether nothing is pending; then the job that writes ends.
+func (l *ledgerWriter) finishJob() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writing = len(l.pending) > 0
 	return !l.writing
 }
 
-// giveUp leaves what is pending to the next life of the process.
+// giveUp removes all pending steps, with an error: the next life of the process goes on from the entry as it is.
 func (l *ledgerWriter) giveUp(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.pending {
-		s.tell(err)
+		s.finish(err)
 	}
 	l.pending, l.closed = nil, true
 }
 
-// takeSlot waits until no other step is on its way to the store. Whoever has the slot frees it.
+// takeSlot waits until no other step is on its way to the store. [ledgerWriter.freeSlot] must follow.
 func (l *ledgerWriter) takeSlot(ctx context.Context) error {
 	select {
 	case l.slot <- struct{}{}:
@@ -182,12 +183,12 @@ func (l *ledgerWriter) takeSlot(ctx context.Context) error {
 
 func (l *ledgerWriter) freeSlot() { <-l.slot }
 
-// send writes a step and notes whether the store is there. Its caller has the slot.
+// send writes a step, and notes whether the store is away. Its caller has the slot.
 func (l *ledgerWriter) send(ctx context.Context, s ledger.Step) error {
 	err := l.advance(ctx, s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.away = err != nil && retried(err)
+	l.away = err != nil && retryable(err)
 	if err == nil {
 		l.again, s.Again = false, false
 		l.last = s
@@ -195,8 +196,8 @@ func (l *ledgerWriter) send(ctx context.Context, s ledger.Step) error {
 	return err
 }
 
-// advance writes a step. Of a store that came back empty it makes first what the step leads on from. Its
-// caller has the slot.
+// advance writes a step. If the store came back empty, it first writes the step before again, without which the store
+// would refuse this one. Its caller has the slot.
 func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
 	_, err := l.caller.router.cfg.Ledger.Advance(ctx, s)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
@@ -219,8 +220,9 @@ func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
 	return err
 }
 
-// repeat writes the newest step again, unless another is on its way or all is said: it is found written, or
-// the store came back empty and learns it. That also lets the entry of long work live on.
+// repeat writes the newest step again, unless another is on its way or pending, or the handoff is delivered. That
+// changes nothing in a store that has it, except that the entry of long work does not expire; a store that came back
+// empty learns it.
 func (l *ledgerWriter) repeat(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -240,7 +242,7 @@ func (l *ledgerWriter) repeat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := l.advance(ctx, s)
-	if err != nil && !retried(err) { // somebody else has it: no more of this
+	if err != nil && !retryable(err) { // somebody else owns the entry: do not repeat the step any more
 		l.mu.Lock()
 		l.last = ledger.Step{}
 		l.mu.Unlock()
@@ -248,5 +250,5 @@ func (l *ledgerWriter) repeat(ctx context.Context) error {
 	return err
 }
 
-// retried reports whether the store may take the step later.
-func retried(err error) bool { return handoff.AsError(err).Code == handoff.CodeUnreachable }
+// retryable reports whether the store may take the step later.
+func retryable(err error) bool { return handoff.AsError(err).Code == handoff.CodeUnreachable }

@@ -10,46 +10,45 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// ackWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which
-// it is the answer, two and a half seconds of silence at most.
+// ackWithin bounds how long an outcome may take to be in the ledger before it is told all the same. Together with the
+// 1.5 s in which it would be the answer, the caller hears nothing for 2.5 s at most.
 const ackWithin = time.Second
 
-// lastWrite bounds the last try of what is still to be written when the process ends.
+// lastWrite bounds the last try to write a pending step when the process ends.
 const lastWrite = 500 * time.Millisecond
 
-// A ledgerWriter tells the ledger of one handoff, in order. Only the step before a start is waited for;
-// the others are written behind and repeated until the store is back. Each step has all that is known by
-// then, so that a store which came back empty learns everything from the next one. A nil one writes nothing.
+// A ledgerWriter writes the steps of one handoff to the ledger, in order. Only a note and the step before a start are
+// waited for; the others are written in the background, and repeated until the store is back. Each step has all facts
+// so far, so that a store which came back empty learns everything from the next one. A nil writer writes nothing.
 type ledgerWriter struct {
 	caller *caller // Set once
 	key    string  // Set once
 	owner  string  // Set once
 	args   string  // Set once
 
-	slot chan struct{} // capacity 1; a token in it is one step on its way to the store
+	slot chan struct{} // capacity 1; holds a token while a step is on its way to the store
 
-	mu    sync.Mutex
-	facts ledger.Facts // Guarded by mu: all that was told so far
-	body  ledger.Body  // Guarded by mu: likewise
-	last  ledger.Step  // Guarded by mu: the newest step that is written; zero: none
-	again bool         // Guarded by mu: the work is asked for once more, and nothing of it is written so far
-	// Guarded by mu: the writer of the run that had the key before and never began; nil: it has nothing to write.
-	former   *ledgerWriter
-	known    bool           // Guarded by mu: there is an entry, or may be one
-	away     bool           // Guarded by mu: the store did not answer the newest try
-	turn     handoff.TurnID // Guarded by mu: as last written
-	heard    bool           // Guarded by mu: that it was heard is written, or about to be
-	heardAck ack            // Guarded by mu: of the step that says so; nil: nothing was to be written
-	closed   bool           // Guarded by mu: the next life of the process goes on with it
-	ended    *ledger.Step   // Guarded by mu: the outcome of what is not in the ledger, not written so far
-	pending  []pendingStep  // Guarded by mu: not yet written, in order; bounded by the table: six at most
-	writing  bool           // Guarded by mu: a job writes them
+	mu           sync.Mutex
+	facts        ledger.Facts   // Guarded by mu: all facts so far
+	body         ledger.Body    // Guarded by mu: the whole words so far
+	last         ledger.Step    // Guarded by mu: the newest step in the ledger; zero: none
+	again        bool           // Guarded by mu: the key may have an entry of an earlier run, and no step was written yet
+	former       *ledgerWriter  // Guarded by mu: of the run that had the key before and never began; nil: nothing pending
+	known        bool           // Guarded by mu: there is an entry, or may be one
+	away         bool           // Guarded by mu: the store did not answer the newest try
+	turn         handoff.TurnID // Guarded by mu: of the newest step
+	delivering   bool           // Guarded by mu: [ledgerWriter.delivered] was called
+	deliveredAck ack            // Guarded by mu: of that step; nil: nothing was to be written
+	closed       bool           // Guarded by mu: no more steps are taken: the next life of the process goes on
+	unwritten    *ledger.Step   // Guarded by mu: the outcome of a run without an entry, which only keep writes
+	pending      []pendingStep  // Guarded by mu: to be written, in order; the table of steps allows six at most
+	writing      bool           // Guarded by mu: a job writes pending
 }
 
-// An ack gives what became of a step, once: nil when it is in the ledger, else why it was refused.
+// An ack receives the result of a step, once: nil when the step is in the ledger, else why it was refused.
 type ack <-chan error
 
-// wait waits until it is known what became of the step, for a short time. Of nothing that is written it knows at once.
+// wait waits for the result, for [ackWithin] at most. A nil ack has nothing to wait for.
 func (a ack) wait(ctx context.Context) {
 	if a == nil {
 		return
@@ -63,7 +62,8 @@ func (a ack) wait(ctx context.Context) {
 	}
 }
 
-// newLedgerWriter returns one for one handoff, or nil without a ledger. again: it may have been asked for before.
+// newLedgerWriter returns the writer of one handoff, or nil without a ledger. again means that the key may have an
+// entry of an earlier run, which the new one replaces.
 func (c *caller) newLedgerWriter(key, owner, args string, again bool) *ledgerWriter {
 	if c.router.cfg.Ledger == nil {
 		return nil
@@ -72,16 +72,16 @@ func (c *caller) newLedgerWriter(key, owner, args string, again bool) *ledgerWri
 	return &ledgerWriter{caller: c, key: key, owner: owner, args: args, again: again, slot: make(chan struct{}, 1)}
 }
 
-// follows takes the key over from a run that never began: what that one has to write comes first, and nothing after it.
-func (l *ledgerWriter) follows(former *ledgerWriter) {
+// takeOver takes the key over from a run that never began: its pending steps are written first, and it takes no more.
+func (l *ledgerWriter) takeOver(former *ledgerWriter) {
 	if l == nil || former == nil {
 		return
 	}
-	former.leave()
+	former.close()
 	former.mu.Lock()
 	known, before := former.known, former.former
 	former.mu.Unlock()
-	if !known { // it never came to write anything
+	if !known { // it has nothing to write
 		former = before
 	}
 	l.mu.Lock()
@@ -89,20 +89,19 @@ func (l *ledgerWriter) follows(former *ledgerWriter) {
 	l.mu.Unlock()
 }
 
-// Step returns the next step, with all facts so far; it may make the entry, because a store may come back
-// empty. Nothing leads from there to delivered, which only tells what is said.
-func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
+// newStep returns the next step, with all facts so far. The step may make the entry, since a store may come back empty.
+// A step to delivered makes none, and has only the facts that are given.
+func (l *ledgerWriter) newStep(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
 	s := ledger.Step{
 		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered,
-		Attempt: attempt,
-		At:      time.Now(), Set: facts,
+		Attempt: attempt, At: time.Now(), Set: facts,
 	}
 	if to == handoff.StatusDelivered {
 		return s
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if to == handoff.StatusAccepted { // it may come late: what is known since stays
+	if to == handoff.StatusAccepted { // it may come late: later facts stay
 		l.facts = s.Set.Merge(ledger.Step{Set: l.facts})
 	} else {
 		l.facts = l.facts.Merge(s)
@@ -111,8 +110,8 @@ func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) 
 	return s
 }
 
-// words gives the whole words, which the steps from here on carry. A text that is "" leaves what is known.
-func (l *ledgerWriter) words(b ledger.Body) {
+// setBody sets the whole words, which all later steps carry. A field that is "" stays as it was.
+func (l *ledgerWriter) setBody(b ledger.Body) {
 	if l == nil {
 		return
 	}
@@ -124,28 +123,27 @@ func (l *ledgerWriter) words(b ledger.Body) {
 	}
 }
 
-// note writes that words were taken which are not sent yet. An error means that the caller must not be told
-// that they will be. What is written already is not written again.
+// note writes that words were accepted, which are not sent yet. After an error the caller must not be promised that
+// they will be. If a step was written before, note writes nothing.
 func (l *ledgerWriter) note(ctx context.Context, facts ledger.Facts) error {
 	if l == nil {
 		return nil
 	}
-	return l.first(ctx, l.Step(handoff.StatusAccepted, 0, facts))
+	return l.writeNow(ctx, l.newStep(handoff.StatusAccepted, 0, facts))
 }
 
-// dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
-// bounds how long it takes.
+// dispatch writes that a start is about to be sent. After an error it must not be sent.
 func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.Facts) error {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
-	l.body.Request = "" // it does not wait any more
+	l.body.Request = "" // the request does not wait any more
 	l.mu.Unlock()
-	return l.first(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
+	return l.writeNow(ctx, l.newStep(handoff.StatusDispatching, attempt, facts))
 }
 
-// adopt becomes the owner of an entry that a former life of the router left.
+// adopt becomes the owner of an entry of an earlier life of the router.
 func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
 	e, err := l.caller.router.cfg.Ledger.Advance(ctx, ledger.Step{
 		Key: l.key, Caller: l.caller.who, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
@@ -153,7 +151,7 @@ func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	s := l.Step(e.Status, 0, e.Facts)
+	s := l.newStep(e.Status, 0, e.Facts)
 	s.At = e.Accepted
 	if e.Status == handoff.StatusDispatching {
 		s.Attempt = e.Attempt
@@ -164,7 +162,7 @@ func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
 	return e, nil
 }
 
-// started writes the turn behind.
+// started writes the turn, in the background.
 func (l *ledgerWriter) started(turn handoff.TurnID, why string) {
 	if l == nil {
 		return
@@ -174,65 +172,65 @@ func (l *ledgerWriter) started(turn handoff.TurnID, why string) {
 	l.turn = turn
 	l.mu.Unlock()
 	if !known {
-		l.behind(l.Step(handoff.StatusStarted, 0, ledger.Facts{Turn: turn, Why: why}))
+		l.enqueue(l.newStep(handoff.StatusStarted, 0, ledger.Facts{Turn: turn, Why: why}))
 	}
 }
 
-// completed writes the outcome behind; the ack is nil when there is nothing to wait for: a store that
-// was away a moment ago is not waited for once more. Of what was neither dispatched nor promised
-// nothing is remembered, unless nobody hears it and it is kept.
+// completed writes the outcome, in the background. The ack is nil if nobody should wait: nothing is written, or the
+// store was away a moment ago. The outcome of a run that was neither noted nor dispatched is not written, unless
+// [ledgerWriter.keep] follows because nobody heard it.
 func (l *ledgerWriter) completed(facts ledger.Facts) ack {
 	if l == nil {
 		return nil
 	}
-	s := l.Step(handoff.StatusCompleted, 0, facts)
+	s := l.newStep(handoff.StatusCompleted, 0, facts)
 	l.mu.Lock()
 	known, away := l.known, l.away
 	if !known {
-		l.ended = &s
+		l.unwritten = &s
 	}
 	l.mu.Unlock()
 	if !known {
 		return nil
 	}
-	done := l.behind(s)
+	done := l.enqueue(s)
 	if away {
 		return nil
 	}
 	return done
 }
 
-// keep sees to it that the outcome outlives the process.
+// keep writes an outcome that completed did not write, so that it outlives the process.
 func (l *ledgerWriter) keep() {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	s := l.ended
-	l.ended = nil
+	s := l.unwritten
+	l.unwritten = nil
 	l.mu.Unlock()
 	if s != nil {
-		l.behind(*s)
+		l.enqueue(*s)
 	}
 }
 
-// delivered writes behind that the outcome was heard, and what is told of it from then on; "": what was. Said again, it
-// gives the same ack, which is nil where nothing is written.
+// delivered writes, in the background, that the outcome was heard. spoken replaces the entry's sentence about the
+// outcome; "": it stays. Called again it returns the same ack, which is nil if nothing is written.
 func (l *ledgerWriter) delivered(spoken string) ack {
 	if l == nil {
 		return nil
 	}
-	s := l.Step(handoff.StatusDelivered, 0, ledger.Facts{Spoken: spoken})
+	s := l.newStep(handoff.StatusDelivered, 0, ledger.Facts{Spoken: spoken})
 	begin := false
 	l.mu.Lock()
-	known, first := l.known, !l.heard
-	if l.heard = true; first {
-		l.ended, l.body = nil, ledger.Body{} // what is on its way has them
+	known, first := l.known, !l.delivering
+	if l.delivering = true; first {
+		l.unwritten, l.body = nil, ledger.Body{} // pending steps have copies
 		if known {
-			l.heardAck, begin = l.addLocked(s)
+			l.deliveredAck, begin = l.enqueueLocked(s)
 		}
 	}
-	noted := l.heardAck
+	noted := l.deliveredAck
 	l.mu.Unlock()
 	switch {
 	case begin:
@@ -243,8 +241,8 @@ func (l *ledgerWriter) delivered(spoken string) ack {
 	return noted
 }
 
-// leave writes no more: the entry stays as it is for the next life of the process.
-func (l *ledgerWriter) leave() {
+// close takes no more steps: the entry stays as it is for the next life of the process.
+func (l *ledgerWriter) close() {
 	if l != nil {
 		l.mu.Lock()
 		l.closed = true
@@ -252,39 +250,39 @@ func (l *ledgerWriter) leave() {
 	}
 }
 
-// release leaves the entry to whoever finds it.
+// release ends the ownership of the entry: whoever finds it may adopt it.
 func (l *ledgerWriter) release() {
 	if l != nil {
 		l.caller.claims.release(l.key, l.owner)
 	}
 }
 
-// claims are the entries of the ledger that this life of the router has in hand for a caller.
+// claims holds the ledger entries of a caller that this life of the router owns.
 type claims struct {
 	mu     sync.Mutex
-	owners map[string]string // Guarded by mu: their owners, by key
+	owners map[string]string // Guarded by mu: by key of the entry
 }
 
-// take takes an entry in hand for an owner.
+// take claims an entry for an owner.
 func (l *claims) take(key, owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.owners[key] = owner
 }
 
-// takeLeft takes an entry in hand that a former life left. False means that it is already: there is never a second
-// owner of a handoff here.
-func (l *claims) takeLeft(key string) bool {
+// takeFormer claims an entry of an earlier life. It returns false if the entry is claimed already: a handoff never has
+// two owners here.
+func (l *claims) takeFormer(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, had := l.owners[key]
-	if !had {
+	_, claimed := l.owners[key]
+	if !claimed {
 		l.owners[key] = ""
 	}
-	return !had
+	return !claimed
 }
 
-// release lets go of an entry that needs nobody any more, unless its key has another owner by now.
+// release releases an entry, unless it has another owner by now.
 func (l *claims) release(key, owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

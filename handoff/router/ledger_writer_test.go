@@ -52,11 +52,11 @@ func TestLateNote(t *testing.T) {
 	r := NewRouter(Config{Caller: ladderCaller, Ledger: &shelf{}})
 	l := r.caller(ladderCaller).newLedgerWriter("key", "run", "args", false)
 	thread := handoff.Target{Server: "s", Thread: "t"}
-	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
-	l.Step(handoff.StatusAccepted, 0, ledger.Facts{
+	l.newStep(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
+	l.newStep(handoff.StatusAccepted, 0, ledger.Facts{
 		Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked",
 	})
-	got := l.Step(handoff.StatusStarted, 0, ledger.Facts{Turn: "turn"}).Set
+	got := l.newStep(handoff.StatusStarted, 0, ledger.Facts{Turn: "turn"}).Set
 	want := ledger.Facts{Target: thread, Watermark: "before", Title: "made", Prompt: "go", Turn: "turn"}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

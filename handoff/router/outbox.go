@@ -10,32 +10,32 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// The outbox is what nobody heard of a caller's outcomes: the records that are unheard.
+// The outbox of a caller is their records whose outcome nobody heard: those that are unheard.
 
 // keep puts an outcome into the outbox, unless it was heard.
 func (g *registry) keep(id string) {
-	// Whoever followed the run may have said meanwhile that it was heard.
+	// A follower of the run may have called [Service.Heard] meanwhile.
 	g.with(id, func(rec *recordState) { rec.unheard = rec.State != handoff.StatusDelivered })
 }
 
-// withdraw takes an outcome that the caller was told out of the outbox, and back from who has it to tell.
+// withdraw takes an outcome that the caller has heard out of the outbox, and back from the listener that was given it.
 func (g *registry) withdraw(id string) {
 	g.with(id, func(rec *recordState) {
-		if rec.told != nil { // perhaps who says that it was heard, for whom it is no news
-			rec.told.listener.Hear(rec.event(handoff.RunHeard{}))
+		if rec.givenTo != nil { // also if this listener itself reports that the outcome was heard
+			rec.givenTo.listener.Hear(rec.event(handoff.RunHeard{}))
 		}
-		rec.unheard, rec.told = false, nil
+		rec.unheard, rec.givenTo = false, nil
 	})
 }
 
-// endedLocked returns those of the records with an outcome that are meant, in the order in which they ended.
-func (g *registry) endedLocked(meant func(*recordState) bool) []*recordState {
-	ended := slices.DeleteFunc(slices.Clone(g.records), func(r *recordState) bool { return r.Outcome == "" || !meant(r) })
+// endedLocked returns the records that have an outcome and that include accepts, in the order in which they ended.
+func (g *registry) endedLocked(include func(*recordState) bool) []*recordState {
+	ended := slices.DeleteFunc(slices.Clone(g.records), func(r *recordState) bool { return r.Outcome == "" || !include(r) })
 	slices.SortStableFunc(ended, func(x, y *recordState) int { return x.EndedAt.Compare(*y.EndedAt) })
 	return ended
 }
 
-// tellUnheard gives what is in the outbox to the newest listener that may hear of it.
+// tellUnheard gives each outcome in the outbox to the newest listener that may hear of it.
 func (c *caller) tellUnheard() {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
@@ -49,14 +49,14 @@ func (c *caller) tellUnheard() {
 			continue
 		}
 		for _, rec := range unheard {
-			rec.unheard, rec.told = false, a
+			rec.unheard, rec.givenTo = false, a
 		}
 	}
 }
 
-// Attend lets l hear of the runs of the grant's caller: of those that it asks for, of those whose listener has left,
-// and of those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the
-// next listener.
+// Attend lets l hear of runs of the grant's caller: of those that it starts, of those whose listener has left, and of
+// those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the next
+// listener.
 func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	c := v.of(g.Caller)
 	a := &attendance{grant: g, listener: l}
@@ -68,9 +68,9 @@ func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	return sync.OnceFunc(func() { c.leave(a) })
 }
 
-// catchUp takes up what is open in the ledger for a caller and not known here: another life of the router may
-// have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger that is away delays
-// that by one try.
+// catchUp takes up the open entries of the ledger that are not known here: another life of the router may have had them
+// meanwhile. Then the listener is given the outbox. While the ledger is away, it is given the outbox after the first
+// try, and catchUp tries again as long as the listener attends.
 func (c *caller) catchUp(ctx context.Context, a *attendance) {
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
@@ -86,21 +86,22 @@ func (c *caller) catchUp(ctx context.Context, a *attendance) {
 	}
 }
 
-// leave keeps what the listener did not tell, and leaves its runs to another of the same caller, if there is one.
-// Whoever waited there waits no longer: what is not promised is promised now, to whoever comes next.
+// leave ends an attendance. Outcomes that the listener did not tell go back into the outbox, and its runs to another
+// listener of the caller, if there is one. Nobody waits there any more for a quick result, so runs that are not
+// promised yet are promised now.
 func (c *caller) leave(a *attendance) {
-	runs, told := c.feed.exit(a)
-	told = slices.DeleteFunc(told, c.added)
-	for _, id := range told {
+	runs, unheard := c.feed.exit(a)
+	unheard = slices.DeleteFunc(unheard, c.settleAdded)
+	for _, id := range unheard {
 		c.registry.keep(id)
 		c.registry.writer(id).keep()
 	}
 	c.tellUnheard()
-	for _, id := range told {
+	for _, id := range unheard {
 		c.notifyOutcome(id)
 	}
 	for _, w := range runs {
-		w.tell(phase.FactDue, nil)
+		w.apply(phase.FactDue, nil)
 	}
 	c.feed.handOver()
 	for _, w := range runs {
@@ -113,19 +114,19 @@ func (c *caller) leave(a *attendance) {
 	}
 }
 
-// added settles words that went into other work, and reports whether this is what a record is: nobody is told of them,
-// since the work that took them has an outcome of its own.
-func (c *caller) added(id string) bool {
+// settleAdded reports whether a record is of words that were added to other work. It marks such a record as heard: the
+// caller is told the outcome of the other work alone.
+func (c *caller) settleAdded(id string) bool {
 	if rec, _ := c.registry.find(id); !rec.Added() {
 		return false
 	}
-	_, _ = c.heard(id) // it is known
+	_, _ = c.heard(id) // the record exists
 	return true
 }
 
-// keep holds an outcome that nobody heard for whoever attends next; if somebody does, that is now.
+// keep puts an outcome that nobody heard into the outbox, and gives the outbox to a listener if one attends.
 func (c *caller) keep(id string) {
-	if c.added(id) {
+	if c.settleAdded(id) {
 		return
 	}
 	c.registry.keep(id)
@@ -134,13 +135,13 @@ func (c *caller) keep(id string) {
 	c.notifyOutcome(id)
 }
 
-// notifyOutcome tells outside of calls, once, that work has ended and nobody heard how. What goes on without us has not
-// ended: the next life of the process tells of it.
+// notifyOutcome sends a notice outside of calls, once, of an outcome that nobody heard. It sends none of work that goes
+// on without this process: the next life of the process does.
 func (c *caller) notifyOutcome(id string) {
 	if c.router.cfg.Notifier == nil {
 		return
 	}
-	rec, first := c.registry.notice(id)
+	rec, first := c.registry.notify(id)
 	if !first || rec.Outcome == handoff.OutcomeUnknown && rec.Error != nil && rec.Error.Code == handoff.CodeShutdown {
 		return
 	}
@@ -149,7 +150,7 @@ func (c *caller) notifyOutcome(id string) {
 	})
 }
 
-// notifyQuestion tells outside of calls, once, that an agent waits.
+// notifyQuestion sends a notice outside of calls, once, that an agent asks a question.
 func (c *caller) notifyQuestion(id handoff.QuestionID) {
 	if c.router.cfg.Notifier == nil {
 		return
@@ -168,15 +169,15 @@ func (v Service) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) er
 	return err
 }
 
-// HeardForGood is Heard for whoever answers somebody outside: it waits a short time until the ledger has it, since
-// after a kill the outcome would be told again.
+// HeardForGood is Heard, and waits for the ledger, for [ackWithin] at most. It is for fronts that answer a client: if
+// the process were killed before that, the outcome would be told again.
 func (v Service) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
 	noted, err := v.of(c).heard(string(id))
 	noted.wait(ctx)
 	return err
 }
 
-// heard notes that the caller was told an outcome. The ack is nil where nothing is written.
+// heard notes that the caller was told an outcome. The ack is nil if nothing is written.
 func (c *caller) heard(id string) (ack, error) {
 	if rec, _ := c.registry.find(id); rec.ID == "" {
 		return nil, c.router.notFound()
@@ -188,7 +189,7 @@ func (c *caller) heard(id string) (ack, error) {
 		return nil, nil // it has no outcome yet
 	}
 	var noted ack
-	if !rec.NotBegun() { // else the caller is asked, in the next life too
+	if !rec.NotBegun() { // else the caller is still to be asked, also in the next life
 		noted = c.registry.writer(id).delivered("")
 	}
 	c.registry.forgetUnkept(id)

@@ -11,27 +11,27 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// Owners knows for whom Switchboard made a thread. Every router of the process tells it of those that it makes, before
-// they are used; the store keeps that beyond the process, and what it has is read once. Until then a thread that nobody
-// is known to own is hidden. It is safe for concurrent use.
+// Owners knows for which caller Switchboard made a thread. Every router of the process adds the threads that it makes,
+// before they are used. The store keeps owners beyond the process, and is read once; until then, a thread without a
+// known owner is hidden. It is safe for concurrent use.
 type Owners struct {
-	store   ledger.Owners // Set once; nil: nothing is kept
-	reading chan struct{} // capacity 1; a token in it is one reading of the store
+	store   ledger.Owners // Set once; nil: there is none
+	reading chan struct{} // capacity 1; holds a token while the store is read
 
 	mu     sync.Mutex
-	unread bool                              // Guarded by mu: the store has more
+	unread bool                              // Guarded by mu: the store was not read yet
 	by     map[handoff.Target]handoff.Caller // Guarded by mu: by server and thread
 	order  []handoff.Target                  // Guarded by mu: oldest first
 }
 
-// NewOwners returns what is known of a store, which is nothing before it is read. A nil store keeps nothing.
+// NewOwners returns owners that are read from a store; nil: there is none. It knows none before [Owners.Read].
 func NewOwners(store ledger.Owners) *Owners {
 	return &Owners{
 		store: store, reading: make(chan struct{}, 1), unread: store != nil, by: map[handoff.Target]handoff.Caller{},
 	}
 }
 
-// Read reads what the store has, unless that was done. Others wait for whoever reads.
+// Read reads the store once. Concurrent calls wait for the one that reads.
 func (o *Owners) Read(ctx context.Context) error {
 	select {
 	case o.reading <- struct{}{}:
@@ -50,7 +50,7 @@ func (o *Owners) Read(ctx context.Context) error {
 		return err
 	}
 	for _, one := range all {
-		o.made(one.Caller, handoff.Target{Server: one.Server, Thread: one.Thread})
+		o.add(one.Caller, handoff.Target{Server: one.Server, Thread: one.Thread})
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,8 +58,8 @@ func (o *Owners) Read(ctx context.Context) error {
 	return nil
 }
 
-// made notes that a thread was made for a caller. The first one keeps it.
-func (o *Owners) made(c handoff.Caller, t handoff.Target) {
+// add notes that a thread was made for a caller. The first caller of a thread stays its owner.
+func (o *Owners) add(c handoff.Caller, t handoff.Target) {
 	key := handoff.Target{Server: t.Server, Thread: t.Thread}
 	if key.Thread == "" || key.Thread == handoff.NewThread {
 		return
@@ -78,7 +78,8 @@ func (o *Owners) made(c handoff.Caller, t handoff.Target) {
 	o.by[key], o.order = c, append(o.order, key)
 }
 
-// Hidden reports whether a caller must not see a thread, because Switchboard made it for somebody else. It never waits.
+// Hidden reports whether a caller must not see a thread, because Switchboard made it for somebody else, or may have. It
+// never waits.
 func (o *Owners) Hidden(c handoff.Caller, server, thread string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,21 +88,21 @@ func (o *Owners) Hidden(c handoff.Caller, server, thread string) bool {
 }
 
 const (
-	// followEvery is how often it is read for whom other instances made threads: for so long a thread of theirs that
-	// runs already may be taken for one that nobody made.
+	// followEvery is the time between two reads of the owners that other instances add. For so long, a new thread of
+	// theirs may seem to have no owner.
 	followEvery = 250 * time.Millisecond
-	// followBack is how far back is read each time: the clocks of instances may differ by as much.
+	// followBack is how far back each read goes. It bounds how much the clocks of instances may differ.
 	followBack = time.Minute
 )
 
-// OwnedNews tells for whom threads were made lately, at whichever instance.
+// OwnedNews reads the owners that any instance added lately.
 type OwnedNews interface {
-	// OwnedSince returns those that were made since a time, by the clock of whoever made them.
+	// OwnedSince returns the threads that were made since a time, by the clock of the instance that made them.
 	OwnedSince(ctx context.Context, since time.Time) ([]ledger.Owned, error)
 }
 
-// Follow learns again and again for whom other instances made threads, until ctx ends. [Owners.Read] comes first. What
-// was made while the store was away is learned when it is back.
+// Follow adds the owners that other instances add, until ctx ends. It is called after [Owners.Read]. When a store that
+// was away is back, Follow reads all that it missed.
 func (o *Owners) Follow(ctx context.Context, news OwnedNews, log *zap.Logger) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
@@ -116,14 +117,14 @@ func (o *Owners) Follow(ctx context.Context, news OwnedNews, log *zap.Logger) {
 		all, err := news.OwnedSince(ctx, known.Add(-followBack))
 		if err != nil {
 			if !away && ctx.Err() == nil {
-				log.Warn("it cannot be read who made sessions elsewhere", zap.Error(err))
+				log.Warn("owners of other instances not read", zap.Error(err))
 			}
 			away = true
 			continue
 		}
 		known, away = began, false
 		for _, one := range all {
-			o.made(one.Caller, handoff.Target{Server: one.Server, Thread: one.Thread})
+			o.add(one.Caller, handoff.Target{Server: one.Server, Thread: one.Thread})
 		}
 	}
 }

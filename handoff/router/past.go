@@ -14,18 +14,18 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// maxRecalled is how many pieces of work that are history a caller gets back after a restart, the newest.
+// maxRecalled bounds the history that a caller gets back after a restart: the newest records.
 const maxRecalled = maxRecords / 2
 
-// Bounds of an item that is cut to keep the others, in bytes.
+// Bounds of the items that are kept, in bytes.
 const (
-	maxCutItem  = 1 << 10 // of its text, and of its output
-	leastOfPast = 4 << 10 // what is left of [ledger.MaxBody] for the next older one, or it is left out
+	maxCutItem  = 1 << 10 // of the text of a cut item, and of its output
+	leastOfPast = 4 << 10 // an item must leave as much room in [ledger.MaxBody], or it and all older ones are left out
 )
 
-// deeds is what is kept of a record beside its entry and its words.
-type deeds struct {
-	Asked   time.Time              `json:"asked"`           // its entry was made later
+// recordDetails is the JSON of what the ledger keeps of a record, beside its entry, its prompt and its text.
+type recordDetails struct {
+	Asked   time.Time              `json:"asked"`           // when the request came, before its entry was made
 	Items   []json.RawMessage      `json:"items,omitempty"` // each a [handoff.RecordItem], oldest first
 	Usage   *handoff.Usage         `json:"usage,omitempty"`
 	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
@@ -33,14 +33,15 @@ type deeds struct {
 	Error   *handoff.RecordError   `json:"error,omitempty"`
 	Unheard []string               `json:"unheard,omitempty"` // see [handoff.Record.Undelivered]
 	Into    string                 `json:"into,omitempty"`    // see [handoff.Record.Into]
-	Server  string                 `json:"server,omitempty"`  // where it was done; "": an older Switchboard wrote it
+	Server  string                 `json:"server,omitempty"`  // "": an older Switchboard wrote it
 	Tests   handoff.Tests          `json:"tests,omitempty"`   // see [handoff.Record.Tested]
 }
 
-// deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
-// than half of what is left is cut, and what has no room is left out.
-func deedsOf(rec handoff.Record) string {
-	d := deeds{
+// encodeDetails returns the [recordDetails] of a record, at most [ledger.MaxBody] bytes. The newest items are whole; an
+// item that would take more than half of the remaining room is cut, and the oldest, for which there is no room, are
+// left out.
+func encodeDetails(rec handoff.Record) string {
+	d := recordDetails{
 		Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error,
 		Unheard: rec.Undelivered, Into: rec.Into, Server: rec.Server, Tests: rec.Tested,
 	}
@@ -60,7 +61,7 @@ func deedsOf(rec handoff.Record) string {
 	return handoff.Encode(d)
 }
 
-// cutItem is an item with the beginning of its text, the end of its output, and no diffs.
+// cutItem returns an item with the beginning of its text, the end of its output, and no diffs.
 func cutItem(it handoff.RecordItem) handoff.RecordItem {
 	it.Text, it.Output = handoff.Clip(it.Text, maxCutItem), handoff.Tail(it.Output, maxCutItem)
 	it.Changes = slices.Clone(it.Changes)
@@ -70,10 +71,10 @@ func cutItem(it handoff.RecordItem) handoff.RecordItem {
 	return it
 }
 
-// remember gives a record back what is kept of it.
-func remember(rec *handoff.Record, b ledger.Body) {
+// restoreDetails sets the fields of a record that are kept in a body.
+func restoreDetails(rec *handoff.Record, b ledger.Body) {
 	rec.Prompt, rec.Text = cmp.Or(b.Prompt, rec.Prompt), cmp.Or(b.Text, rec.Text)
-	var d deeds
+	var d recordDetails
 	if b.Did == "" || json.Unmarshal([]byte(b.Did), &d) != nil {
 		return
 	}
@@ -96,43 +97,43 @@ func remember(rec *handoff.Record, b ledger.Body) {
 	}
 }
 
-// Recall reads a caller's newest work from before this life of the router, so that [Service.Handoffs] lists it too. It
-// reads once; if the store does not answer, the next Recall asks it again.
+// Recall reads a caller's newest work of earlier lives of the router, so that [Service.Handoffs] lists it, too. It
+// reads once; if the store does not answer, the next Recall tries again.
 func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
-	b := v.of(c)
-	past, log := b.router.past, b.router.cfg.Log
-	if past == nil || c.Nameless() || b.registry.hasPast() {
+	state := v.of(c)
+	past, log := state.router.past, state.router.cfg.Log
+	if past == nil || c.Nameless() || state.registry.hasPast() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	page, err := past.History(ctx, c, ledger.HistoryQuery{Limit: maxRecalled})
 	if err != nil {
-		log.Warn("what was done before is not read", zap.Error(err))
+		log.Warn("history not read", zap.Error(err))
 		return err
 	}
 	records := make([]handoff.Record, 0, len(page.Entries))
 	for _, e := range page.Entries {
-		rec, err := b.pastRecord(ctx, e)
+		rec, err := state.pastRecord(ctx, e)
 		if err != nil {
-			log.Warn("what was done before is not read", zap.Error(err))
+			log.Warn("history not read", zap.Error(err))
 			return err
 		}
 		records = append(records, rec)
 	}
-	b.registry.setPast(records)
+	state.registry.setPast(records)
 	return nil
 }
 
-// pastRecord is the record of an entry that is history, with its whole words.
+// pastRecord returns the record of an entry that is history, with its whole words.
 func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record, error) {
 	body, _, err := c.router.past.Body(ctx, e.Caller, e.Key)
 	if err != nil {
 		return handoff.Record{}, err
 	}
-	e.Status = handoff.StatusDelivered // one that nobody heard is told by nobody any more
+	e.Status = handoff.StatusDelivered // an outcome that nobody heard is not told any more
 	rec := c.recordOf(e, cmp.Or(e.ClientID, e.Key))
-	remember(&rec, body)
+	restoreDetails(&rec, body)
 	if rec.NotBegun() { // nobody is asked about it any more
 		rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
 		rec.WentOn = rec.Spoken == wording.WentOn
@@ -144,7 +145,7 @@ func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record
 }
 
 // Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and
-// what was done, but not its state. False: nothing is kept.
+// its details, but not its state. It returns false if nothing is kept.
 func (v Service) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
 	past := v.of(c).router.past
 	if past == nil {
@@ -155,14 +156,14 @@ func (v Service) Past(ctx context.Context, c handoff.Caller, key string) (handof
 		return handoff.Record{}, false, err
 	}
 	rec := handoff.Record{ID: key}
-	remember(&rec, body)
-	if rec.Error != nil && rec.Error.Code.Asks() { // nobody is asked any more; what became of it stands in its entry
+	restoreDetails(&rec, body)
+	if rec.Error != nil && rec.Error.Code.Asks() { // nobody is asked any more; the entry has what became of the work
 		rec.Error, rec.Spoken = nil, ""
 	}
 	return rec, true, nil
 }
 
-// recordOf is the record of an entry, as far as the entry has it.
+// recordOf returns the record of an entry, without what only the body has.
 func (c *caller) recordOf(e ledger.Entry, id string) handoff.Record {
 	rec := handoff.Record{
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,

@@ -50,7 +50,7 @@ func TestRecall(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	a := &archive{shelf: listed(), bodies: map[string]ledger.Body{}, away: 1}
 	exit := 1
-	did := deedsOf(handoff.Record{
+	did := encodeDetails(handoff.Record{
 		Items: []handoff.RecordItem{
 			{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Output: "FAIL", Exit: &exit, State: itemFailed},
 			{
@@ -154,12 +154,12 @@ func TestDeedsAreBounded(t *testing.T) {
 			})
 		}
 		rec.Items = append(rec.Items, handoff.RecordItem{ID: "last", Kind: handoff.ItemCommand, Output: "ok"})
-		kept := deedsOf(rec)
+		kept := encodeDetails(rec)
 		if len(kept) > ledger.MaxBody || !json.Valid([]byte(kept)) {
 			t.Fatalf("%s: %d bytes", name, len(kept))
 		}
 		var back handoff.Record
-		remember(&back, ledger.Body{Did: kept})
+		restoreDetails(&back, ledger.Body{Did: kept})
 		if n := len(back.Items); n < 20 || back.Items[n-1].Output != "ok" || !back.Items[0].Changes[0].Cut {
 			t.Errorf("%s: %d items", name, n)
 		}
@@ -187,7 +187,7 @@ func TestRestoredOnce(t *testing.T) {
 		req := handoff.Request{
 			Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
 		}
-		k := keyedBy(ladderCaller, "k", asked(req))
+		k := ledgerKeyOf(ladderCaller, "k", requestHash(req))
 		began := time.Now().Add(-time.Hour)
 		a := &archive{shelf: listed(), past: []ledger.Entry{{
 			Key: k.key, Args: k.args, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began, Ended: began,

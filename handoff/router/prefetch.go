@@ -8,39 +8,38 @@ import (
 	"switchboard/handoff"
 )
 
-// maxPrefetches bounds how many threads are attached ahead for one caller; more are attached when their request
-// comes.
+// maxPrefetches bounds the prefetches of one caller. Further requests attach their threads themselves.
 const maxPrefetches = 8
 
-// prefetchKept is how long a thread that was attached ahead waits for its request, or is fresh enough to use.
+// prefetchKept is how long a prefetched thread is kept for its request.
 const prefetchKept = 10 * time.Second
 
-// prefetches are threads attached ahead for a caller.
+// prefetches holds the prefetches of a caller that no request has taken.
 type prefetches struct {
 	mu    sync.Mutex
 	byKey map[string]*prefetch // Guarded by mu: by the key of the request that is expected
 }
 
-// A prefetch attaches the thread of a request that is still being written. It runs nothing and makes nothing:
-// a wrong one costs a resume. A right one saves what attaching takes beside the 1 ms of all else: with codex 0.169 on
-// the same machine 97 ms for a session of 2,000 items that it has to load, 24 ms for a short one, 4 ms for one that it
-// has loaded (BenchmarkAttach), and a round trip more to a machine that is far.
+// A prefetch attaches the thread of a request that is still being written. It starts no turn and makes no thread: a
+// wrong prefetch costs a resume. A right one saves the time of an attach; all other steps of a handoff take 1 ms. With
+// codex 0.169 on the same machine an attach takes 97 ms for a session of 2,000 items that codex has to load, 24 ms for
+// a short one, 4 ms for one that is loaded (BenchmarkAttach), and a round trip more to another machine.
 type prefetch struct {
-	asked handoff.Target // Set once: where the request seems to go
-	found chan struct{}  // closed when target and err are set
-	ready chan struct{}  // closed when at is set, or will never be
+	requested handoff.Target // Set once: the probable target of the request
+	resolved  chan struct{}  // closed when target and err are set
+	ready     chan struct{}  // closed when at is set, or will never be
 
-	target handoff.Target   // Set before found closes: the resolved names
-	err    error            // Set before found closes
-	thread handoff.Target   // Set before ready closes: what was attached
-	at     handoff.Attached // Set before ready closes; no Agent: nothing was attached
-	when   time.Time
+	target     handoff.Target   // Set before resolved closes: the resolved names
+	err        error            // Set before resolved closes
+	thread     handoff.Target   // Set before ready closes: of at
+	at         handoff.Attached // Set before ready closes; no Agent: nothing was attached
+	attachedAt time.Time        // Set before ready closes
 }
 
-// Prefetch attaches the thread to which a request with this key will probably go. One request can use it. What exceeds
-// maxPrefetches of a caller at a time is left out.
+// Prefetch attaches the thread to which a request with this key will probably go. One request can use it. It does
+// nothing beyond [maxPrefetches] of a caller.
 func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
-	p := &prefetch{asked: t, found: make(chan struct{}), ready: make(chan struct{})}
+	p := &prefetch{requested: t, resolved: make(chan struct{}), ready: make(chan struct{})}
 	c := v.of(g.Caller)
 	if !c.prefetches.add(key, p) {
 		return
@@ -60,13 +59,13 @@ func (a *prefetches) add(key string, p *prefetch) bool {
 	return true
 }
 
-// on reports whether a thread of a server may be attached ahead.
+// on reports whether a thread of a server may be attached here.
 func (a *prefetches) on(server string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.byKey {
 		select {
-		case <-p.found:
+		case <-p.resolved:
 			if p.target.Server == server {
 				return true
 			}
@@ -76,19 +75,19 @@ func (a *prefetches) on(server string) bool {
 	return false
 }
 
-// take returns what was attached ahead for a request, if it was right so far. Its run has it now, and closes it.
+// take removes and returns the prefetch of a request, if it was for this target. The run of the request closes it.
 func (a *prefetches) take(key string, t handoff.Target) *prefetch {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.byKey[key]
-	if p == nil || p.asked != t {
+	if p == nil || p.requested != t {
 		return nil
 	}
 	delete(a.byKey, key)
 	return p
 }
 
-// drop lets go of what no request has taken, and reports whether none has.
+// drop removes a prefetch, unless a request has taken it, and reports whether it was removed.
 func (a *prefetches) drop(key string, p *prefetch) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,10 +98,10 @@ func (a *prefetches) drop(key string, p *prefetch) bool {
 	return true
 }
 
-// attachAhead resolves and attaches, and lets go of it when no request comes for it.
+// attachAhead resolves and attaches the thread, and detaches it if no request takes the prefetch in time.
 func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, key string, p *prefetch) {
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
-	c.attachFor(limited, g, p)
+	c.resolveAndAttach(limited, g, p)
 	cancel()
 	if p.at.Agent != nil {
 		wait := time.NewTimer(prefetchKept)
@@ -117,11 +116,11 @@ func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, key string, p
 	}
 }
 
-func (c *caller) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
+func (c *caller) resolveAndAttach(ctx context.Context, g handoff.Grant, p *prefetch) {
 	defer close(p.ready)
-	name, isCopy := cutPrefixFold(p.asked.Thread, copyOf)
-	p.target, p.err = c.router.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: p.asked.Server, Thread: name})
-	close(p.found)
+	name, isCopy := cutPrefixFold(p.requested.Thread, copyOf)
+	p.target, p.err = c.router.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: p.requested.Server, Thread: name})
+	close(p.resolved)
 	t := p.target
 	if p.err != nil || isCopy || t.Thread == handoff.NewThread {
 		return
@@ -138,26 +137,26 @@ func (c *caller) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
 	}
 	at, err := c.router.cfg.Fleet.Attach(ctx, t)
 	if err != nil {
-		return // the request finds out by itself, and says it
+		return // the request will have the same error
 	}
-	p.thread, p.at, p.when = t, at, time.Now()
+	p.thread, p.at, p.attachedAt = t, at, time.Now()
 }
 
-// resolved returns the names as they were resolved ahead.
-func (p *prefetch) resolved(ctx context.Context) (handoff.Target, error) {
+// awaitTarget waits for the resolved target.
+func (p *prefetch) awaitTarget(ctx context.Context) (handoff.Target, error) {
 	select {
-	case <-p.found:
+	case <-p.resolved:
 		return p.target, p.err
 	case <-ctx.Done():
-		return handoff.Target{}, handoff.Fault(handoff.CodeUnreachable, p.asked.Server, "not resolved in time")
+		return handoff.Target{}, handoff.Fault(handoff.CodeUnreachable, p.requested.Server, "not resolved in time")
 	}
 }
 
-// attached returns the thread if it was attached ahead, is the one that is wanted, and nothing ran in it.
-func (p *prefetch) attached(ctx context.Context, t handoff.Target) (handoff.Attached, bool) {
+// awaitAttached waits for the attached thread. It returns false if that is not t, or too old, or a turn ran in it.
+func (p *prefetch) awaitAttached(ctx context.Context, t handoff.Target) (handoff.Attached, bool) {
 	select {
 	case <-p.ready:
-		fits := p.at.Agent != nil && p.thread == t && p.at.Running == "" && time.Since(p.when) < prefetchKept
+		fits := p.at.Agent != nil && p.thread == t && p.at.Running == "" && time.Since(p.attachedAt) < prefetchKept
 		return p.at, fits
 	case <-ctx.Done():
 		return handoff.Attached{}, false

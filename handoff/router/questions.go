@@ -16,29 +16,29 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// questions are what agents wait for.
+// questions holds the open questions of a caller's agents.
 type questions struct {
 	pages  *handoff.Feed // Set once: what pages follow
 	counts *Counts       // Set once
 
 	mu     sync.Mutex
 	open   map[handoff.QuestionID]*question // Guarded by mu
-	serial int                              // Guarded by mu: how many were asked so far
+	serial int                              // Guarded by mu: number of the last label
 }
 
-// A question waits for a caller: who asks, and what is needed to judge an answer.
+// A question is an open question of an agent, with all that is needed to judge and deliver an answer.
 type question struct {
 	handoff.OpenQuestion                  // Set once; its Shown by ask
 	replies              bool             // Set once: the agent takes an answer in words
 	thread               string           // Set once: of the run when it asked
 	controls             handoff.Controls // Set once: the agent
 
-	claimed  bool        // Guarded by the mu of questions: an answer is on its way to the agent: there is no other
-	notified bool        // Guarded by the mu of questions: told outside of calls, which happens once
+	claimed  bool        // Guarded by the mu of questions: an answer is on its way to the agent
+	notified bool        // Guarded by the mu of questions: a notice was sent outside of calls
 	giveUp   *time.Timer // Guarded by the mu of questions: declines it when nobody answers; nil: never
 }
 
-// tapReason says why a question can only be answered on the page, or "".
+// tapReason returns why a question can only be answered on the page; "": it can be answered by voice.
 func (q *question) tapReason() string {
 	switch {
 	case q.Question.Secret():
@@ -57,15 +57,16 @@ func (q *question) tapReason() string {
 	return risk.WhyNotVoice(q.Level, q.tier())
 }
 
-// tier is how dangerous it is to allow what is asked.
+// tier returns how dangerous it is to allow what is asked.
 func (q *question) tier() risk.Tier { return risk.Of(q.Question, q.Workspace) }
 
-// mayBeSaid reports whether what the question waits for, a yes or words, can be given in the call.
+// mayBeSaid reports whether a yes, or an answer in words, can be given in the call.
 func (q *question) mayBeSaid() bool {
 	return q.Shown.Tap == "" && (q.Shown.Words || slices.Contains(q.Shown.Decisions, handoff.DecisionAccept))
 }
 
-// ask shows a question and gives it its name. When nobody answers for a time, giveUp runs.
+// ask opens a question, gives it its label, and shows it on the pages. If it is still open after wait, giveUp is
+// called.
 func (a *questions) ask(q *question, wait time.Duration, giveUp func()) {
 	a.mu.Lock()
 	a.serial++
@@ -80,7 +81,7 @@ func (a *questions) ask(q *question, wait time.Duration, giveUp func()) {
 	a.pages.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
 }
 
-// waitOn gives a question that could not be given up some more time.
+// waitOn lets giveUp be called again after d, if the question is still open.
 func (a *questions) waitOn(q *question, d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,7 +90,7 @@ func (a *questions) waitOn(q *question, d time.Duration) {
 	}
 }
 
-// close takes a question away; somebody answered it, or it was withdrawn.
+// close closes a question, and returns it, or nil if it was not open.
 func (a *questions) close(id handoff.QuestionID) *question {
 	a.mu.Lock()
 	q := a.open[id]
@@ -122,7 +123,7 @@ func compareQuestions(x, y handoff.RecordQuestion) int {
 	return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.ID, y.ID))
 }
 
-// offers reports whether the caller is being asked about a copy of a thread.
+// offers reports whether the caller is being asked whether to copy a thread.
 func (a *questions) offers(t handoff.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,36 +142,36 @@ func (a *questions) get(id handoff.QuestionID) *question {
 	return a.open[id]
 }
 
-// named finds the question that a name means; without a name, the only one.
+// named finds an open question by its label or id; "" finds the only one.
 func (a *questions) named(g handoff.Grant, name string) (*question, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var found []*question
-	var names []string
+	var matches []*question
+	var labels []string
 	for _, q := range a.open {
 		if !g.AllowsServer(q.Shown.Server) {
 			continue
 		}
-		names = append(names, q.Shown.Label)
+		labels = append(labels, q.Shown.Label)
 		if name == "" || strings.EqualFold(name, q.Shown.Label) || name == string(q.Shown.ID) {
-			found = append(found, q)
+			matches = append(matches, q)
 		}
 	}
-	slices.Sort(names)
+	slices.Sort(labels)
 	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
+	case len(matches) == 1:
+		return matches[0], nil
+	case len(matches) > 1:
 		return nil, &handoff.Error{
-			Code: handoff.CodeMalformed, Subject: "more than one question is open, name one", Choices: names,
+			Code: handoff.CodeMalformed, Subject: "more than one question is open, name one", Choices: labels,
 		}
-	case len(names) == 0 || name == "":
+	case len(labels) == 0 || name == "":
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	return nil, handoff.Fault(handoff.CodeNotPending, "", "open are "+strings.Join(names, ", "))
+	return nil, handoff.Fault(handoff.CodeNotPending, "", "open are "+strings.Join(labels, ", "))
 }
 
-// notify returns an open question that is to be told outside of calls. Asked again it returns none.
+// notify returns an open question, for a notice outside of calls: true only once a question.
 func (a *questions) notify(id handoff.QuestionID) (*question, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,7 +183,8 @@ func (a *questions) notify(id handoff.QuestionID) (*question, bool) {
 	return q, true
 }
 
-// claim reserves a question for one answer, so that two taps never send two decisions.
+// claim reserves a question for one answer, so that two taps never send two decisions. It fails if the question cannot
+// be answered in this way.
 func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,7 +204,7 @@ func (a *questions) claim(id handoff.QuestionID, d handoff.Decision) (*question,
 	return q, nil
 }
 
-// release opens a question again whose answer could not be given.
+// release undoes claim, for an answer that could not be given.
 func (a *questions) release(q *question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,7 +235,8 @@ func (a *questions) unclaimed(q *question) bool {
 	return !q.claimed
 }
 
-// ask asks in the call, on the page, and later outside; when nobody answers for long it is a no.
+// ask asks the caller a question of a run's agent: in the call, on the page, and if no call takes it, by a notice. A
+// question that nobody answers in time is declined.
 func (c *caller) ask(r *run, q *question) {
 	a := q.Question
 	q.Shown = handoff.RecordQuestion{
@@ -257,10 +260,10 @@ func (c *caller) ask(r *run, q *question) {
 	}
 }
 
-// giveUpOn declines a question that nobody answered in time. Where that does not go, because an answer is on
-// its way or the agent takes none, it is tried again while the question is open: nobody else ends it.
+// giveUpOn declines a question that nobody answered in time. If that fails, because another answer is on its way or the
+// agent is away, it tries again after AskAgain, as long as the question is open.
 func (c *caller) giveUpOn(ctx context.Context, q *question) {
-	if c.questions.get(q.Shown.ID) != q { // asked anew, it has its own time
+	if c.questions.get(q.Shown.ID) != q { // closed; if the agent asked it again, that is another question
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
@@ -274,9 +277,9 @@ func (c *caller) giveUpOn(ctx context.Context, q *question) {
 	c.questions.waitOn(q, c.router.cfg.AskAgain)
 }
 
-// closeQuestions takes away everywhere what the agent of a run asked and nobody answered yet.
+// closeQuestions closes all open questions of a run, here, on the pages and in the calls.
 func (c *caller) closeQuestions(id string) {
 	for _, q := range c.questions.of(id) {
-		c.closed(q.Shown.ID)
+		c.closeQuestion(q.Shown.ID)
 	}
 }

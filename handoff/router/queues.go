@@ -8,24 +8,25 @@ import (
 	"switchboard/handoff"
 )
 
-// Queues serialise what this process asks of one thread, whichever router has the run: a queue is held by one run at a
-// time, and the others wait in order of arrival or join the run that holds it. They are safe for concurrent use.
+// Queues let one run of this process at a time use a thread, whichever routers the runs belong to: one run holds the
+// queue of a thread, and the others wait in order of arrival, or join the run that holds it. Queues are safe for
+// concurrent use.
 type Queues struct {
 	mu  sync.Mutex
-	all map[string]*threadQueue // Guarded by mu: queues that are held or waited for
+	all map[string]*threadQueue // Guarded by mu: by key; queues that are held or waited for
 }
 
-// A threadQueue is one thread, or the making of a caller's next thread on a server.
+// A threadQueue is the queue of one thread, or of the next new thread of a caller on a server.
 type threadQueue struct {
-	holder  string         // the run's id, "" while nobody holds it
+	holder  string         // id of the run that holds it; "": none
 	caller  handoff.Caller // of the holder
-	runs    runningTurn    // of the holder
-	waiting []string       // runs, in order of arrival; bounded by the runs that are open
-	stops   int            // stops on their way to the holder's agent: meanwhile nobody takes it
+	turn    runningTurn    // of the holder
+	waiting []string       // ids of runs, in order of arrival; bounded by the number of open runs
+	stops   int            // number of stops on their way to the holder's agent; until they arrive nobody takes the queue
 	changed chan struct{}  // closed at each change
 }
 
-// A runningTurn is one that others could join.
+// A runningTurn is a turn into which other runs may put their words.
 type runningTurn struct {
 	turn    handoff.TurnID   // "" while none runs, or it cannot be reached
 	control handoff.Controls // of its agent
@@ -35,26 +36,26 @@ type runningTurn struct {
 
 // queueView is a queue as one waiting run sees it.
 type queueView struct {
-	mine    bool // the asking run holds it now
+	mine    bool // this run holds the queue now
 	holder  string
 	same    bool // the holder is a run of the same caller
 	changed <-chan struct{}
 	runningTurn
 }
 
-// NewQueues returns queues that nobody waits in.
+// NewQueues returns empty queues.
 func NewQueues() *Queues { return &Queues{all: map[string]*threadQueue{}} }
 
-// take gives a queue to a run if it is free and nobody waited longer. Taking it again is harmless.
+// take gives a queue to a run if it is free and nobody waits longer. It reports whether the run holds it now.
 func (l *Queues) take(key, id string, c handoff.Caller) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.getLocked(key).take(id, c)
 }
 
-// look takes the queue if it is this run's turn, and tells who has it otherwise. The run waits
-// from the first look on, until it holds it or leaves.
-func (l *Queues) look(key, id string, c handoff.Caller) queueView {
+// join is take for a run that waits: it adds the run to the end of the queue, unless it waits there already, and
+// returns what the run sees.
+func (l *Queues) join(key, id string, c handoff.Caller) queueView {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.getLocked(key)
@@ -64,30 +65,30 @@ func (l *Queues) look(key, id string, c handoff.Caller) queueView {
 	if !slices.Contains(n.waiting, id) {
 		n.waiting = append(n.waiting, id)
 	}
-	return queueView{holder: n.holder, same: n.caller == c, changed: n.changed, runningTurn: n.runs}
+	return queueView{holder: n.holder, same: n.caller == c, changed: n.changed, runningTurn: n.turn}
 }
 
-// running tells those who wait which turn they could join.
+// running sets the turn of a run that holds queues, and wakes the runs that wait there, which may join the turn.
 func (l *Queues) running(keys []string, id string, t runningTurn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
 		if n := l.all[key]; n != nil && n.holder == id {
-			n.runs = t
+			n.turn = t
 			n.wake()
 		}
 	}
 }
 
-// behind returns the runs that wait for what a run holds, in order.
-func (l *Queues) behind(id string) []string {
+// waitingFor returns the ids of the runs that wait for the queues of a run, in order.
+func (l *Queues) waitingFor(id string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waitingLocked(l.heldLocked(id))
 }
 
-// stop carries a stop to the agent of what a run holds, which may be free before that returns. Nobody takes it before
-// after was told who waits.
+// stop calls give, which sends a stop to the agent of a run, and then after, with the runs that wait for this run. The
+// run may leave its queues before give returns; no other run takes them before after has returned.
 func (l *Queues) stop(id string, give func() error, after func(err error, waiting []string)) error {
 	l.mu.Lock()
 	keys := l.heldLocked(id)
@@ -113,7 +114,7 @@ func (l *Queues) stop(id string, give func() error, after func(err error, waitin
 	return err
 }
 
-// heldLocked returns what a run holds.
+// heldLocked returns the keys of the queues that a run holds.
 func (l *Queues) heldLocked(id string) (keys []string) {
 	for key, n := range l.all {
 		if n.holder == id {
@@ -130,7 +131,7 @@ func (l *Queues) waitingLocked(keys []string) (waiting []string) {
 	return waiting
 }
 
-// leave gives the queues up, held or waited for.
+// leave removes a run from queues that it holds or waits in.
 func (l *Queues) leave(keys []string, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +149,7 @@ func (l *Queues) leave(keys []string, id string) {
 	}
 }
 
-// tidyLocked forgets a queue that nobody uses.
+// tidyLocked deletes a queue that nobody uses.
 func (l *Queues) tidyLocked(key string) {
 	if n := l.all[key]; n.holder == "" && len(n.waiting) == 0 && n.stops == 0 {
 		delete(l.all, key)
@@ -164,7 +165,7 @@ func (l *Queues) getLocked(key string) *threadQueue {
 	return n
 }
 
-// take is called with the queues locked.
+// take is [Queues.take]. The mu of Queues is held.
 func (n *threadQueue) take(id string, c handoff.Caller) bool {
 	switch {
 	case n.holder == id:
@@ -195,12 +196,12 @@ func (n *threadQueue) wake() {
 // threadKey names the queue of a thread.
 func threadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
 
-// newSessionKey names the queue in which a caller's next thread on a server or project is made.
+// newSessionKey names the queue of a caller's next new thread on a server or project.
 func newSessionKey(c handoff.Caller, t handoff.Target) string {
 	return "new " + c.String() + " " + keyOf(t).String()
 }
 
-// A claim is what one run has of the queues. Its owner guards it.
+// A claim is the part that one run has in the queues. The run guards it.
 type claim struct {
 	queues  *Queues        // Set once
 	id      string         // Set once: of the run
@@ -209,7 +210,7 @@ type claim struct {
 	awaited string         // the queue that it waits in, or ""
 }
 
-// take takes a queue if it is free. Taking it again is harmless.
+// take takes a queue if it is free, and reports whether the run holds it now.
 func (c *claim) take(key string) bool {
 	if !c.queues.take(key, c.id, c.caller) {
 		return false
@@ -220,17 +221,10 @@ func (c *claim) take(key string) bool {
 	return true
 }
 
-// keep gives up all queues but one: whoever waits for a thread that the words do not go to must not meet them
-// elsewhere.
+// keep leaves all queues but one ("": all of them): runs that wait in another queue must not join this run, whose words
+// do not go to that thread.
 func (c *claim) keep(key string) {
-	var kept, left []string
-	for _, held := range c.held {
-		if held == key {
-			kept = append(kept, held)
-		} else {
-			left = append(left, held)
-		}
-	}
-	c.held = kept
-	c.queues.leave(left, c.id)
+	others := slices.DeleteFunc(slices.Clone(c.held), func(held string) bool { return held == key })
+	c.held = slices.DeleteFunc(c.held, func(held string) bool { return held != key })
+	c.queues.leave(others, c.id)
 }

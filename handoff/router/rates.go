@@ -11,19 +11,19 @@ import (
 	"switchboard/handoff"
 )
 
-// maxRates bounds how many callers and keys are counted. When it is full, those go that would be allowed
-// everything at once anyway, and if that frees nothing, all of them.
+// maxRates bounds the number of limiters. When there are too many, those that are at rest are removed; if there are
+// none of these, all are removed.
 const maxRates = 10_000
 
-// Rates bounds how often work is given, whichever router it is given to. The zero value is ready; it is safe for
-// concurrent use.
+// Rates limits how often work is given, by caller and by key, over all routers of a process. The zero value is ready;
+// it is safe for concurrent use.
 type Rates struct {
-	mu sync.Mutex
-	by map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
 
-	// Guarded by mu: what was given by the names that were asked for since they were settled; nil: this is the only
-	// instance. See [Rates.Settle].
-	asked map[string]int
+	// Guarded by mu: the pieces of work that each name gave since its last settlement (see [Rates.Settle]). It also has
+	// names that only asked. nil: there is one instance.
+	unsettled map[string]int
 }
 
 // MayGive reports whether a caller may give work at this moment, without counting it. An error has code
@@ -50,12 +50,12 @@ func (r *Rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 	counted, e := r.roomLocked(g, now)
 	for name, one := range counted {
 		one.AllowN(now, 1) // there is room
-		r.askedLocked(name, 1)
+		r.noteLocked(name, 1)
 	}
 	return e
 }
 
-// roomLocked returns what counts the work of a caller and their key, by name, if there is room for one more.
+// roomLocked returns the limiters of a caller and their key, by name, if each allows one more piece of work.
 func (r *Rates) roomLocked(g handoff.Grant, now time.Time) (map[string]*rate.Limiter, *handoff.Error) {
 	names := map[string]int{}
 	if !g.Caller.Nameless() {
@@ -70,7 +70,7 @@ func (r *Rates) roomLocked(g handoff.Grant, now time.Time) (map[string]*rate.Lim
 			continue
 		}
 		one := r.limiterLocked(name, most, now)
-		r.askedLocked(name, 0)
+		r.noteLocked(name, 0)
 		counted[name] = one
 		wait := time.Duration((1 - one.TokensAt(now)) / float64(one.Limit()) * float64(time.Second))
 		if wait <= 0 {
@@ -89,57 +89,57 @@ func (r *Rates) roomLocked(g handoff.Grant, now time.Time) (map[string]*rate.Lim
 
 func (r *Rates) limiterLocked(name string, most int, now time.Time) *rate.Limiter {
 	limit := rate.Every(time.Minute / time.Duration(most))
-	if l := r.by[name]; l != nil {
-		if l.Burst() != most { // the settings have changed; what was given counts on
+	if l := r.limiters[name]; l != nil {
+		if l.Burst() != most { // the settings have changed; work that was given still counts
 			l.SetLimitAt(now, limit)
 			l.SetBurstAt(now, most)
 		}
 		return l
 	}
-	if len(r.by) >= maxRates {
-		for name, l := range r.by {
+	if len(r.limiters) >= maxRates {
+		for name, l := range r.limiters {
 			if l.TokensAt(now) >= float64(l.Burst()) {
-				delete(r.by, name)
+				delete(r.limiters, name)
 			}
 		}
 	}
-	if r.by == nil || len(r.by) >= maxRates {
-		r.by = map[string]*rate.Limiter{}
+	if r.limiters == nil || len(r.limiters) >= maxRates {
+		r.limiters = map[string]*rate.Limiter{}
 	}
 	l := rate.NewLimiter(limit, most)
-	r.by[name] = l
+	r.limiters[name] = l
 	return l
 }
 
-// settleEvery is how often several instances tell each other how much work was given. In between each counts alone, so
-// that more is given than a limit allows by what comes to the others in about twice that time.
+// settleEvery is the time between two settlements of an instance with the store. In between each instance counts alone,
+// so the limit may be exceeded by the work that other instances take in about twice that time.
 const settleEvery = 100 * time.Millisecond
 
 // RateStore counts how often work is given over all instances.
 type RateStore interface {
-	// SettleRate adds what one instance gave by a name, each piece of which takes its time to count no more, and
-	// returns when all that was given will have: 0 is now.
+	// SettleRate adds the pieces of work that one instance was given under a name. Each piece counts for the time each.
+	// It returns the time after which no piece of any instance counts any more; 0: none counts now.
 	SettleRate(ctx context.Context, name string, given int, each time.Duration) (full time.Duration, err error)
 }
 
-// Share counts with other instances from now on; see [Rates.Settle].
+// Share makes Rates count together with other instances from now on; see [Rates.Settle].
 func (r *Rates) Share() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asked == nil {
-		r.asked = map[string]int{}
+	if r.unsettled == nil {
+		r.unsettled = map[string]int{}
 	}
 }
 
-// askedLocked notes that a name was asked for, and how much it gave.
-func (r *Rates) askedLocked(name string, gave int) {
-	if _, known := r.asked[name]; r.asked != nil && (known || len(r.asked) < maxRates) {
-		r.asked[name] += gave
+// noteLocked notes for the next settlement that a name asked for room, and how many pieces of work it gave.
+func (r *Rates) noteLocked(name string, gave int) {
+	if _, known := r.unsettled[name]; r.unsettled != nil && (known || len(r.unsettled) < maxRates) {
+		r.unsettled[name] += gave
 	}
 }
 
-// Settle settles with the store again and again, until ctx ends. What a store that is away does not take is settled
-// later; until then each instance counts alone.
+// Settle settles with the store every [settleEvery], until ctx ends. While the store is away, each instance counts
+// alone, and its work is settled later.
 func (r *Rates) Settle(ctx context.Context, store RateStore) {
 	ticker := time.NewTicker(settleEvery)
 	defer ticker.Stop()
@@ -153,26 +153,26 @@ func (r *Rates) Settle(ctx context.Context, store RateStore) {
 	}
 }
 
-// settle settles the names that were asked for.
+// settle settles once.
 func (r *Rates) settle(ctx context.Context, store RateStore) {
 	r.mu.Lock()
-	asked := r.asked
-	if asked != nil {
-		r.asked = map[string]int{}
+	unsettled := r.unsettled
+	if unsettled != nil {
+		r.unsettled = map[string]int{}
 	}
 	r.mu.Unlock()
-	for name, gave := range asked {
+	for name, gave := range unsettled {
 		r.mu.Lock()
-		l := r.by[name]
+		l := r.limiters[name]
 		r.mu.Unlock()
-		if l == nil { // it is full
+		if l == nil { // it was removed
 			continue
 		}
 		each := time.Duration(float64(time.Second) / float64(l.Limit()))
 		full, err := store.SettleRate(ctx, name, gave, each)
 		r.mu.Lock()
 		if err != nil {
-			r.askedLocked(name, gave)
+			r.noteLocked(name, gave)
 		} else {
 			r.learnLocked(name, l, full, each)
 		}
@@ -180,14 +180,14 @@ func (r *Rates) settle(ctx context.Context, store RateStore) {
 	}
 }
 
-// learnLocked takes from a limiter what others gave.
+// learnLocked takes the work of other instances from a limiter; full is the result of [RateStore.SettleRate].
 func (r *Rates) learnLocked(name string, l *rate.Limiter, full, each time.Duration) {
 	now := time.Now()
-	meanwhile := float64(r.asked[name]) // given since it asked, which is not in full
+	meanwhile := float64(r.unsettled[name]) // given since then, so not in full
 	left := float64(l.Burst()) - float64(full)/float64(each) - meanwhile
 	for others := int(l.TokensAt(now) - left); others > 0; {
 		some := min(others, l.Burst())
-		l.ReserveN(now, some) // it owes what is too much
+		l.ReserveN(now, some) // may leave less than zero: the limiter owes that
 		others -= some
 	}
 }

@@ -54,8 +54,8 @@ func TestRates(t *testing.T) {
 			now, 1,
 		)
 	}
-	if len(r.by) > maxRates {
-		t.Errorf("%d are counted", len(r.by))
+	if len(r.limiters) > maxRates {
+		t.Errorf("%d are counted", len(r.limiters))
 	}
 }
 

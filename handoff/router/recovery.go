@@ -11,9 +11,9 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// TakeUp takes up what a former life left, which is all of it: what ran or may run is looked for and watched, outcomes
-// that nobody heard are told. Nothing is ever started by it. It returns when that is done or ctx ends; a store that is
-// away is waited for. What was taken up before is left as it is.
+// TakeUp takes up the work that an earlier life left; left has all of it. Turns that run, or may run, are looked for
+// and followed; outcomes that nobody heard go into the outbox. TakeUp starts no turn. It returns when that is done or
+// ctx ends, and waits for a store that is away. Entries that were taken up before are skipped.
 func (r *Router) TakeUp(ctx context.Context, left []ledger.Entry) {
 	if len(left) > 0 {
 		r.mine.adopt(ctx, left)
@@ -21,10 +21,10 @@ func (r *Router) TakeUp(ctx context.Context, left []ledger.Entry) {
 	r.takenUp.Do(func() { close(r.recovered) })
 }
 
-// adopt takes entries of the caller over that nobody here has in hand. What ended is told in one message.
+// adopt takes over those entries that nobody here owns. Outcomes among them are given to a listener together.
 func (c *caller) adopt(ctx context.Context, entries []ledger.Entry) {
 	for _, e := range entries {
-		if c.claims.takeLeft(e.Key) {
+		if c.claims.takeFormer(e.Key) {
 			c.adoptOne(ctx, e)
 		}
 	}
@@ -38,11 +38,11 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 		adopted, err := l.adopt(limited)
 		cancel()
 		switch {
-		case err == nil && adopted.Status == handoff.StatusDelivered: // told since the entries were read
+		case err == nil && adopted.Status == handoff.StatusDelivered: // heard since the entries were read
 			l.release()
 			return
 		case err == nil && adopted.Unkept:
-			c.bury(ctx, adopted, l)
+			c.closeUnkept(ctx, adopted, l)
 			return
 		case err == nil && c.heardAlready(adopted, l):
 			return
@@ -52,7 +52,7 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 			}
 			c.restore(adopted, c.body(ctx, adopted), l)
 			return
-		case !retried(err):
+		case !retryable(err):
 			c.router.cfg.Log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
 			l.release()
 			return
@@ -63,8 +63,8 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 	}
 }
 
-// heardAlready reports whether the outcome of an entry was heard here: then the store came back as it was a
-// while ago, and is told once more.
+// heardAlready reports whether the outcome of an entry was heard here. Then the store has lost its newest steps, and
+// heardAlready writes them again.
 func (c *caller) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 	rec, _ := c.registry.find(e.ClientID)
 	if rec.State != handoff.StatusDelivered {
@@ -81,9 +81,9 @@ func (c *caller) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 	return true
 }
 
-// bury ends an entry of which no words are kept: nobody looks for what ran, and nobody is told. What was never sent
-// may be asked for again under its key.
-func (c *caller) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
+// closeUnkept ends an entry of which no words are kept. Its turn is not looked for, and no outcome is told. If the
+// words were never sent, a new run may have the key.
+func (c *caller) closeUnkept(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
 	switch {
 	case e.Status == handoff.StatusCompleted:
 	case e.Status == handoff.StatusAccepted:
@@ -94,8 +94,8 @@ func (c *caller) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
 	l.delivered("").wait(ctx)
 }
 
-// body reads the whole words of an entry that was not begun, with which it can be begun, or that has ended, and what
-// was done. When they cannot be read there are none.
+// body reads the body of an entry that was not begun, so that it can be begun, or that has ended. It is empty if it
+// cannot be read.
 func (c *caller) body(ctx context.Context, e ledger.Entry) ledger.Body {
 	if c.router.past == nil || e.Status != handoff.StatusAccepted && e.Status != handoff.StatusCompleted {
 		return ledger.Body{}
@@ -109,36 +109,36 @@ func (c *caller) body(ctx context.Context, e ledger.Entry) ledger.Body {
 	return body
 }
 
-// restore makes an entry known to its caller, and takes up a run that is not over.
+// restore makes a record of an entry, and a run if it is not over.
 func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	if ledger.Made(e.Why) {
-		c.router.cfg.Owners.made(e.Caller, e.Target)
+		c.router.cfg.Owners.add(e.Caller, e.Target)
 	}
 	id := e.ClientID
-	if id == "" { // it never came to a start
+	if id == "" { // its start was never written
 		id = c.router.cfg.IDs.Next()
 	}
 	rec := c.recordOf(e, id)
-	remember(&rec, body)
+	restoreDetails(&rec, body)
 	defer c.registry.restored(id, e)
 	if e.Status == handoff.StatusCompleted {
 		rec.Paused = rec.NotBegun()
 		c.open(rec, nil)
-		c.registry.with(id, func(rec *recordState) { rec.waiting, rec.writer = body.Request, l })
-		if c.added(id) {
+		c.registry.with(id, func(rec *recordState) { rec.request, rec.writer = body.Request, l })
+		if c.settleAdded(id) {
 			return
 		}
 		c.registry.keep(id)
-		c.registry.notice(id) // its former life did, unless it was killed: the next call tells in any case
+		c.registry.notify(id) // no notice: the earlier life sent it, unless it was killed, and the next call tells anyway
 		return
 	}
 	w := c.newRun(id)
 	w.target, w.attempt.before, w.turn, w.writer = e.Target, e.Watermark, e.Turn, l
-	if e.Accepted.Before(time.Now()) { // else the clock was set back: it tells nothing
-		w.asked = e.Accepted
+	if e.Accepted.Before(time.Now()) { // else the clock was set back, and the time is useless
+		w.askedAt = e.Accepted
 	}
 	w.req = handoff.Request{Target: e.Target}
-	restoreWords(&w.req, body.Request, rec.Prompt)
+	restoreRequest(&w.req, body.Request, rec.Prompt)
 	if e.Why == handoff.WhyAside {
 		w.req.Mode = handoff.ModeAside
 	}
@@ -147,20 +147,20 @@ func (c *caller) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	}
 	var fault *handoff.Error
 	switch {
-	// It certainly never began: that is written before a start. The caller is asked, as nothing begins unasked.
+	// It certainly never began: a start is written before it is sent. The caller is asked whether to begin it.
 	case e.Status == handoff.StatusAccepted:
 		w.state.Phase, w.state.Outcome = phase.Writing, handoff.OutcomeCancelled
 		fault = handoff.Fault(handoff.CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
 	case e.Turn != "":
 		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
-	w.gate.pass.thread = e.Target // whose start gate its former life may have left to it
+	w.gate.lease.thread = e.Target // so that the run frees the gate, which the earlier life may hold
 	w.open(fault, func() bool {
 		c.open(rec, w)
-		c.registry.with(id, func(rec *recordState) { rec.waiting = body.Request })
+		c.registry.with(id, func(rec *recordState) { rec.request = body.Request })
 		return true
 	})
-	if e.Status == handoff.StatusAccepted { // its end is told with a question, in the summary
+	if e.Status == handoff.StatusAccepted { // the summary of the outbox asks about it
 		c.router.jobs.start(w.loop)
 		return
 	}

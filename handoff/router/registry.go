@@ -8,57 +8,57 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of what is kept of a caller. When full, the oldest record goes whose outcome was heard, and the oldest
-// item of a record. Records that are still to be told stay up to a bound of their own; beyond it the oldest
-// is left to the ledger, where a later call finds it.
+// Bounds of a caller's records. When there are too many records, the oldest whose outcome was heard is removed; when a
+// record has too many items, its oldest item. Records whose outcome was not heard have a bound of their own; beyond it
+// the oldest is removed, and a later call finds it in the ledger.
 const (
 	maxRecords = 100
-	maxUntold  = 1000
+	maxUnheard = 1000
 	maxItems   = 200
 	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
 )
 
-// A registry holds the records of a caller. Its mutex also guards who hears of their runs ([feed]), since that
-// changes together with them.
+// A registry holds the records of a caller. Its mutex also guards the listeners of [feed], which change together with
+// the records.
 type registry struct {
 	pages  *handoff.Feed // Set once: what pages follow
 	counts *Counts       // Set once
 
-	opening sync.Mutex // held while a run is added, so that its key is looked for and taken in one; before mu
+	opening sync.Mutex // held while a key is looked up and its run added; locked before mu
 
-	moving sync.Mutex // held while what waits is put in another order and shown so; before mu
+	moving sync.Mutex // held while waiting work is reordered and its places are shown; locked before mu
 
 	mu       sync.Mutex
 	records  []*recordState    // Guarded by mu: oldest first
 	byKey    map[string]string // Guarded by mu: record ids, by the key of their ledger entry
-	recalled bool              // Guarded by mu: what is history from before is among the records
+	recalled bool              // Guarded by mu: the records include the history of earlier lives
 }
 
-// A recordState is a record with what else is known of it. Guarded by the mu of its registry.
+// A recordState is a record and the router's own state of it. Guarded by the mu of its registry.
 type recordState struct {
 	handoff.Record
-	run     *run          // nil: it has ended
-	offered bool          // whoever attends may hear of the run, or somebody does
-	hears   *attendance   // who does; nil: nobody
-	unheard bool          // its outcome is in the outbox: whoever attends next is given it
-	told    *attendance   // who was given its outcome, which nobody heard so far; nil: nobody
-	log     runLog        // what happened
-	writer  *ledgerWriter // what the ledger is told; may be nil
-	gone    handoff.IDSet // items that it let go of
-	noticed bool          // its outcome was told outside of calls
-	begun   string        // the id of what was begun instead of it; ""
-	key     keyed         // of its request
-	attempt int           // how often its start may have been sent
-	waiting string        // the whole request while its words wait or are paused, see [waitingOf]; ""
+	run        *run          // nil: it has ended
+	offered    bool          // the run may be given to a listener
+	attendedBy *attendance   // the listener that gets the run's events; nil: none
+	unheard    bool          // its outcome is in the outbox, for the next listener
+	givenTo    *attendance   // the listener that was given the outcome, until the caller has heard it; nil: none
+	log        runLog        // the newest events
+	writer     *ledgerWriter // may be nil
+	dropped    handoff.IDSet // items that were removed
+	notified   bool          // a notice of its outcome was sent outside of calls
+	begunAs    string        // the id of the run that was begun in place of this one; "": none
+	key        ledgerKey     // of its request
+	attempts   int           // how often its start may have been sent
+	request    string        // the whole request while it waits or is paused, see [encodeRequest]; ""
 }
 
-// open adds a record, and returns one that it took out because there are too many: one whose outcome was heard, or
-// else the oldest that has one. Nil: there was room.
+// open adds a record. If there are too many, it removes and returns one: one whose outcome was heard, or else the
+// oldest that has an outcome. It returns nil if there was room.
 func (g *registry) open(rec handoff.Record, w *run) (removed *recordState) {
 	g.mu.Lock()
 	if len(g.records) >= maxRecords {
 		i := slices.IndexFunc(g.records, func(r *recordState) bool { return r.heard() })
-		if i < 0 && len(g.records) >= maxUntold {
+		if i < 0 && len(g.records) >= maxUnheard {
 			i = slices.IndexFunc(g.records, func(r *recordState) bool { return r.Outcome != "" })
 		}
 		if i >= 0 {
@@ -69,7 +69,7 @@ func (g *registry) open(rec handoff.Record, w *run) (removed *recordState) {
 	if w != nil {
 		added.writer = w.writer
 	}
-	at := len(g.records) // by when it was asked for: after a restart what is taken up comes in any order
+	at := len(g.records) // sorted by CreatedAt: after a restart records are added in any order
 	for at > 0 && g.records[at-1].CreatedAt.After(rec.CreatedAt) {
 		at--
 	}
@@ -80,20 +80,20 @@ func (g *registry) open(rec handoff.Record, w *run) (removed *recordState) {
 	return removed
 }
 
-// heard reports whether nothing of the record is left to be told or asked.
+// heard reports whether the caller was told the outcome, and is not to be asked about it.
 func (r *recordState) heard() bool { return r.State == handoff.StatusDelivered && !r.Paused }
 
-// removeLocked forgets a record and all that is known of it.
+// removeLocked removes the record at index i, and its key.
 func (g *registry) removeLocked(i int) *recordState {
 	rec := g.records[i]
-	if g.byKey[rec.key.key] == rec.ID { // else another was begun under it since
+	if g.byKey[rec.key.key] == rec.ID { // else another run has the key by now
 		delete(g.byKey, rec.key.key)
 	}
 	g.records = slices.Delete(g.records, i, i+1)
 	return rec
 }
 
-// forgetUnkept forgets a record that was heard and is not to be kept.
+// forgetUnkept removes a record, which was heard, if it is not to be kept.
 func (g *registry) forgetUnkept(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +102,7 @@ func (g *registry) forgetUnkept(id string) {
 	}
 }
 
-// change lets fn alter a record and shows it to the pages. It returns the record as it is then.
+// change lets fn alter a record, and shows the pages the new one, which it returns.
 func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 	g.mu.Lock()
 	rec := g.findLocked(id)
@@ -124,9 +124,9 @@ func (g *registry) change(id string, fn func(*handoff.Record)) handoff.Record {
 // bound two agents could give work to each other for ever.
 const maxChain = 2
 
-// asker returns the work whose agent asks for more work, if it runs here: at most [maxChain] such steps follow
-// one another. What asked for work that is not known any more counts as too many, so that no loop hides behind it.
-func (g *registry) asker(o handoff.Origin) (handoff.RunID, *handoff.Error) {
+// parentOf returns the run whose agent asks for more work, or "" if no agent of ours does. A chain of more than
+// [maxChain] such requests is refused. So is a chain whose beginning was removed, since it may be a loop.
+func (g *registry) parentOf(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.IndexFunc(g.records, func(r *recordState) bool {
@@ -159,7 +159,7 @@ func (g *registry) item(id string, it handoff.RecordItem) {
 	g.pages.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: id, Item: &it})
 }
 
-// addItem adds an item; a full record lets go of its oldest.
+// addItem adds an item; a full record drops its oldest.
 func (r *recordState) addItem(it handoff.RecordItem) {
 	if len(r.Items) >= maxItems {
 		r.dropItem(0)
@@ -167,18 +167,17 @@ func (r *recordState) addItem(it handoff.RecordItem) {
 	r.Items = append(r.Items, it)
 }
 
-// dropItem takes an item out of a record for good.
+// dropItem removes an item from a record for good.
 func (r *recordState) dropItem(i int) {
-	r.gone.Add(r.Items[i].ID)
+	r.dropped.Add(r.Items[i].ID)
 	r.Items = slices.Delete(r.Items, i, i+1)
 }
 
-// delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
-// by it.
+// delta appends to an item: to the output of a command, or else to the text. A delta of a dropped item is ignored.
 func (g *registry) delta(id string, d handoff.Delta) {
 	g.mu.Lock()
 	rec := g.findLocked(id)
-	if rec == nil || rec.gone.Known(d.ItemID) {
+	if rec == nil || rec.dropped.Known(d.ItemID) {
 		g.mu.Unlock()
 		return
 	}
@@ -204,7 +203,7 @@ func (g *registry) delta(id string, d handoff.Delta) {
 	g.pages.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: d.ItemID, Delta: d.Text})
 }
 
-// drop withdraws an item. What a command did until it was stopped has happened: it stays, as one that was cut off.
+// drop removes an item that the agent withdrew. A command stays, as failed: it may have had effects.
 func (g *registry) drop(id, itemID string) {
 	g.mu.Lock()
 	if rec := g.findLocked(id); rec != nil {
@@ -223,19 +222,19 @@ func (g *registry) drop(id, itemID string) {
 	g.pages.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
 }
 
-// notice returns a record in the outbox, to be told of outside of calls. Asked again it returns none.
-func (g *registry) notice(id string) (handoff.Record, bool) {
+// notify returns a record of the outbox, for a notice outside of calls: true only once a record.
+func (g *registry) notify(id string) (handoff.Record, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rec := g.findLocked(id)
-	if rec == nil || rec.noticed || !rec.unheard {
+	if rec == nil || rec.notified || !rec.unheard {
 		return handoff.Record{}, false
 	}
-	rec.noticed = true
+	rec.notified = true
 	return rec.Clone(), true
 }
 
-// delivered marks a record whose outcome was given. False means that it was marked before.
+// delivered marks a record as delivered. It returns false if it was marked before, or has no outcome.
 func (g *registry) delivered(id string) bool {
 	first := false
 	g.change(id, func(r *handoff.Record) {
@@ -264,7 +263,7 @@ func (g *registry) working(server string) bool {
 	return slices.ContainsFunc(g.records, func(r *recordState) bool { return r.run != nil && r.Server == server })
 }
 
-// runs returns those that have not ended.
+// runs returns the runs that have not ended.
 func (g *registry) runs() (open []*run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -276,9 +275,9 @@ func (g *registry) runs() (open []*run) {
 	return open
 }
 
-// waits counts the work that a server which was lost at a time keeps waiting: what has not ended, what was not begun,
-// and what ended since then without anybody knowing how.
-func (g *registry) waits(server string, lost time.Time) (n int) {
+// countWaiting counts the work that waits for a server, which is lost since the time lost: work that has not ended,
+// work that was not begun, and work whose outcome became unknown since then.
+func (g *registry) countWaiting(server string, lost time.Time) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range g.records {
@@ -290,9 +289,10 @@ func (g *registry) waits(server string, lost time.Time) (n int) {
 	return n
 }
 
-func (g *registry) find(id string) (found handoff.Record, w *run) {
-	g.with(id, func(rec *recordState) { found, w = rec.Clone(), rec.run })
-	return found, w
+// find returns a copy of a record, and its run, nil if that has ended. Without such a record, both are zero.
+func (g *registry) find(id string) (copied handoff.Record, w *run) {
+	g.with(id, func(rec *recordState) { copied, w = rec.Clone(), rec.run })
+	return copied, w
 }
 
 func (g *registry) findLocked(id string) *recordState {
@@ -304,7 +304,7 @@ func (g *registry) findLocked(id string) *recordState {
 	return nil
 }
 
-// with lets do use what is known of a record, unless it was pushed out by newer ones.
+// with calls do with a record, under the lock, unless newer ones pushed the record out.
 func (g *registry) with(id string, do func(*recordState)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -331,13 +331,13 @@ func recordError(e *handoff.Error) *handoff.RecordError {
 	return &handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep(), Detail: e.Detail}
 }
 
-// writer returns what the ledger is told of a record; it may be nil.
+// writer returns the ledger writer of a record; it may be nil.
 func (g *registry) writer(id string) (l *ledgerWriter) {
 	g.with(id, func(rec *recordState) { l = rec.writer })
 	return l
 }
 
-// writers returns what the ledger is told of each record.
+// writers returns the ledger writers of all records.
 func (g *registry) writers() (all []*ledgerWriter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -355,7 +355,7 @@ func (g *registry) hasPast() bool {
 	return g.recalled
 }
 
-// setPast puts what was done before among the records, by when it was asked for. What is known already stays as it is.
+// setPast adds the records of earlier lives, once, sorted by CreatedAt. Records that are there already stay.
 func (g *registry) setPast(past []handoff.Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -69,11 +69,11 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	if b.tellUnheard(); len(all.away) != maxRecords+1 {
 		t.Errorf("%d of %d outcomes are told", len(all.away), maxRecords+1)
 	}
-	add(maxRecords+1, maxUntold+1)
-	if rec, _ := b.registry.find("0"); rec.ID != "" || len(b.registry.list()) != maxUntold {
+	add(maxRecords+1, maxUnheard+1)
+	if rec, _ := b.registry.find("0"); rec.ID != "" || len(b.registry.list()) != maxUnheard {
 		t.Errorf("%d records, the oldest %q", len(b.registry.list()), rec.ID)
 	}
-	if !b.claims.takeLeft("0") {
+	if !b.claims.takeFormer("0") {
 		t.Error("nobody can take up what was pushed out")
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"switchboard/handoff"
 )
 
-// Move puts work that waits for other work of its caller before another piece that waits there, or behind all of them:
-// "". It begins nothing and lets nothing go, and what other callers wait for keeps its turn. Where one of the two does
-// not wait there any more, nothing changes, and that is an error. After a restart nothing waits in a queue: each is
-// paused, and the caller is asked.
+// Move puts waiting work before another piece of work that waits in the same queue, or behind all of the caller's: "".
+// It begins and ends nothing, and the work of other callers keeps its place. If one of the two does not wait there any
+// more, nothing changes, and Move returns an error. (After a restart no work waits in a queue: it is paused instead.)
 func (v Service) Move(_ context.Context, g handoff.Grant, id, before string) error {
 	c := v.of(g.Caller)
 	rec, w := c.registry.find(id)
@@ -20,7 +19,7 @@ func (v Service) Move(_ context.Context, g handoff.Grant, id, before string) err
 	case w == nil, rec.Outcome != "":
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
 	}
-	c.registry.moving.Lock() // so that the places that are shown are those of one order
+	c.registry.moving.Lock() // so that the shown places come from one order
 	defer c.registry.moving.Unlock()
 	own := map[string]bool{}
 	for _, open := range c.registry.runs() {
@@ -40,9 +39,9 @@ func (v Service) Move(_ context.Context, g handoff.Grant, id, before string) err
 	return nil
 }
 
-// move puts a run that waits before another one of the same queue, or behind all of them: "". Only runs of own change
-// places, among themselves. It returns those in their new order; nil: one of the two does not wait there, and nothing
-// changes.
+// move puts a waiting run before another one of the same queue, or behind all of them: "". Only runs of own change
+// places, among themselves. It returns own's waiting runs in their new order, or nil, without a change, if one of the
+// two does not wait there.
 func (l *Queues) move(id, before string, own map[string]bool) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +65,7 @@ func (l *Queues) move(id, before string, own map[string]bool) []string {
 				next++
 			}
 		}
-		n.wake() // another one may be first now
+		n.wake() // another run may be first now
 		return order
 	}
 	return nil

@@ -19,17 +19,17 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// Config is what a router needs. Fleet and Stickies are required. IDs, Queues, Owners, Rates and Counts are shared by
-// all routers of a process; a router that is given none has its own.
+// Config configures a router. Fleet and Stickies are required. All routers of a process share IDs, Queues, Owners,
+// Rates and Counts; where a field is nil, the router makes its own.
 type Config struct {
 	Fleet    handoff.Fleet
 	Stickies handoff.Stickies
-	Ledger   ledger.Ledger    // nil: work is forgotten when the process ends. It may also be a [ledger.History]
-	Notifier handoff.Notifier // nil: nobody is told outside calls
+	Ledger   ledger.Ledger    // may also be a [ledger.History]; nil: work is forgotten when the process ends
+	Notifier handoff.Notifier // nil: no notices outside of calls
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
 
-	// Caller is whom the router serves. What a former life left of theirs is given to it by [Router.TakeUp].
+	// Caller is served by the router. [Router.TakeUp] gives it the work that an earlier life of the process left.
 	Caller handoff.Caller
 
 	IDs    *IDs
@@ -38,16 +38,16 @@ type Config struct {
 	Rates  *Rates
 	Counts *Counts
 
-	// Gates keep instances that share a store from starting turns in one thread at the same moment; nil: nobody else is
-	// there, and the queues do that.
+	// Gates keep instances that share a store from starting turns in one thread at the same moment; nil: there is one
+	// instance, whose queues do that.
 	Gates Gates
-	// MayAct reports whether nobody else can have the caller by now. It is asked right before an agent is given work,
-	// more words or a decision, which are refused where it says no; nil: nobody else is there.
+	// MayAct reports whether this instance certainly still is the caller's home. The router asks right before it gives
+	// an agent work, more words or a decision, and refuses them after a no; nil: there is one instance.
 	MayAct func() bool
 
-	// Jitter shortens a pause by chance; nil: [handoff.Jitter].
+	// Jitter shortens a pause at random; nil: [handoff.Jitter].
 	Jitter func(time.Duration) time.Duration
-	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
+	// Patience is how long the router tries to reach a lost agent before its work counts as unknown; 0: 30 min.
 	Patience time.Duration
 	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
 	// A silent turn is still watched, and never ended.
@@ -58,23 +58,23 @@ type Config struct {
 	AskAgain time.Duration
 }
 
-// A Router takes one caller's requests to agents and publishes what comes of them. Of anybody else it knows nothing,
-// and takes nothing.
+// A Router takes one caller's requests to agents and publishes what comes of them. It refuses requests of any other
+// caller, and has nothing to show them.
 type Router struct {
 	Service // Set once: of its caller alone
 
-	cfg  Config         // Set once; the ledger and the stickies count their round trips
-	past ledger.History // Set once: what the ledger keeps beside its entries; may be nil
+	cfg  Config         // Set once; its ledger and stickies count their round trips
+	past ledger.History // Set once: the whole words and the history of the ledger; may be nil
 
-	mine *caller // Set once: of whom it serves
+	mine *caller // Set once: the state of its caller
 
 	jobs jobs // safe by itself
 
-	recovered chan struct{} // closed once what a former life left is known; nil: there is no ledger
+	recovered chan struct{} // closed by [Router.TakeUp]; nil: there is no ledger
 	takenUp   sync.Once     // closes recovered
 }
 
-// WithDefaults fills in what a configuration lacks, except for what may be nil.
+// WithDefaults returns the configuration with defaults in place of zero fields, except for those that may stay nil.
 func (cfg Config) WithDefaults() Config {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
@@ -123,18 +123,18 @@ func NewRouter(cfg Config) *Router {
 	return r
 }
 
-// A Service is what fronts ask for a caller. Each of its methods asks the router that serves the caller.
+// A Service has the methods that fronts call on behalf of a caller. Each of them goes to the router of that caller.
 type Service struct {
 	of func(handoff.Caller) *caller // Set once
 }
 
-// NewService returns the service of many routers; of returns that of a caller. It takes nothing for a caller whom the
-// router does not serve.
+// NewService returns the service of many routers; of returns the router of a caller. Where that router serves somebody
+// else, the service refuses requests and shows nothing.
 func NewService(of func(handoff.Caller) *Router) Service {
 	return Service{func(who handoff.Caller) *caller { return of(who).caller(who) }}
 }
 
-// caller returns what is known of a caller, which is nothing unless the router serves them.
+// caller returns the state of a caller, which is empty unless the router serves them.
 func (r *Router) caller(who handoff.Caller) *caller {
 	if who != r.mine.who {
 		return newCaller(r, who)
@@ -142,21 +142,21 @@ func (r *Router) caller(who handoff.Caller) *caller {
 	return r.mine
 }
 
-// Idle reports whether everything of the caller is in the store: nobody attends, no run or question is open, no page
-// listens, and there is nothing to be told or written.
+// Idle reports whether everything of the caller is in the store: no listener attends, no run or question is open, no
+// page listens, every outcome was heard, and nothing is left to be written.
 func (r *Router) Idle() bool {
 	c := r.mine
 	listeners, _ := c.feed.pages.Load()
 	return listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
 }
 
-// Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
-// returns what is known, and [handoff.CodeStoreDown].
+// Handoffs returns a caller's handoffs, newest first. Before [Router.TakeUp] has read the work of an earlier life, it
+// returns the handoffs of this one, and [handoff.CodeStoreDown].
 func (v Service) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
 	c := v.of(g.Caller)
-	unread := c.router.Recovered(context.Background(), 0) // first: what is known a moment later is in the list
+	unread := c.router.Recovered(context.Background(), 0) // before the list: without an error, the list is complete
 	return slices.DeleteFunc(c.registry.list(), func(rec handoff.Record) bool {
-		return !rec.Shown(g) || rec.Unkept && rec.State == handoff.StatusDelivered // of which only the key is known
+		return !rec.Shown(g) || rec.Unkept && rec.State == handoff.StatusDelivered // only its key is kept
 	}), unread
 }
 
@@ -170,7 +170,7 @@ func (v Service) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
 	return rec, nil
 }
 
-// notFound says that there is no such work, once that can be known.
+// notFound returns the error that there is no such work, or [handoff.CodeStoreDown] while that is not known.
 func (r *Router) notFound() error {
 	if err := r.Recovered(context.Background(), 0); err != nil {
 		return err
@@ -178,8 +178,8 @@ func (r *Router) notFound() error {
 	return handoff.Fault(handoff.CodeNotFound, "such work", "")
 }
 
-// Recovered waits until the router knows what its former life left, for at most within; 0 does not wait. It gives
-// [handoff.CodeStoreDown] while that is not known.
+// Recovered waits until the router has the work of its earlier life, for at most within; 0 does not wait. It returns
+// [handoff.CodeStoreDown] if that takes longer.
 func (r *Router) Recovered(ctx context.Context, within time.Duration) error {
 	if r.recovered == nil {
 		return nil
@@ -187,7 +187,8 @@ func (r *Router) Recovered(ctx context.Context, within time.Duration) error {
 	return Known(ctx, r.recovered, within)
 }
 
-// Known waits until what a former life left is known, which closes a channel; see [Router.Recovered].
+// Known waits, for at most within, until known is closed, which happens when the work of an earlier life was read; see
+// [Router.Recovered].
 func Known(ctx context.Context, known <-chan struct{}, within time.Duration) error {
 	select {
 	case <-known:
@@ -209,12 +210,13 @@ func (r *Router) Working(server string) bool {
 	return r.mine.prefetches.on(server) || r.mine.registry.working(server)
 }
 
-// Waiting counts the caller's work that waits for a server which was lost at a time.
+// Waiting counts the caller's work that waits for a server, which is lost since the time lost.
 func (r *Router) Waiting(server string, lost time.Time) int {
-	return r.mine.registry.waits(server, lost)
+	return r.mine.registry.countWaiting(server, lost)
 }
 
-// Beginning reports whether words are on their way to an agent. Another home would ask before it begins them.
+// Beginning reports whether some work has not reached its agent yet. If the caller moved to another home now, that home
+// would ask the caller before it begins such work.
 func (r *Router) Beginning() bool {
 	return slices.ContainsFunc(r.mine.registry.runs(), func(w *run) bool {
 		w.mu.Lock()
@@ -227,10 +229,10 @@ func (r *Router) Beginning() bool {
 	})
 }
 
-// Caller is whom the router serves.
+// Caller returns the caller whom the router serves.
 func (r *Router) Caller() handoff.Caller { return r.mine.who }
 
-// Questions returns what agents wait for, oldest first.
+// Questions returns the open questions of agents, oldest first.
 func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
 	return slices.DeleteFunc(v.of(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool {
 		return !g.AllowsServer(q.Server)
@@ -259,7 +261,7 @@ func (v Service) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 	return list, nil
 }
 
-// PutSticky makes a session the one in use on "bigpc" or "bigpc/api". The session must exist; title is its name.
+// PutSticky makes an existing session the sticky one of "bigpc" or "bigpc/api"; title is its name.
 func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
 	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
@@ -296,25 +298,25 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	return nil
 }
 
-// Shown reports whether a page shows the caller what happens.
+// Shown reports whether a page of the caller is open.
 func (v Service) Shown(g handoff.Grant) bool {
 	pages, _ := v.of(g.Caller).feed.pages.Load()
 	return pages > 0
 }
 
-// Feed returns the feed that a caller's pages follow.
+// Feed returns the feed of a caller's pages.
 func (v Service) Feed(g handoff.Grant) *handoff.Feed { return &v.of(g.Caller).feed.pages }
 
-// ServersChanged tells every page that the health of the fleet changed.
+// ServersChanged tells the caller's pages that the health of the fleet changed.
 func (r *Router) ServersChanged() {
 	r.mine.feed.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 }
 
-// repeatEvery is how long what goes on may be missing from a store that came back empty.
+// repeatEvery is how long open work may be missing from a store that came back empty.
 const repeatEvery = 30 * time.Second
 
-// repeat tells the ledger again and again what is not delivered, so that a store which came back empty
-// learns it although nothing else happens.
+// repeat writes the newest step of each open handoff to the ledger again, every [repeatEvery]. So a store that came
+// back empty learns of work in which nothing else happens.
 func (r *Router) repeat(ctx context.Context) {
 	ticker := time.NewTicker(repeatEvery)
 	defer ticker.Stop()
@@ -325,17 +327,17 @@ func (r *Router) repeat(ctx context.Context) {
 			return
 		}
 		for _, l := range r.mine.registry.writers() {
-			if err := l.repeat(ctx); err != nil && retried(err) {
-				break // it is away: next time
+			if err := l.repeat(ctx); err != nil && retryable(err) {
+				break // the store is away
 			}
 		}
 	}
 }
 
-// retries stand between two tries to reach an agent that was lost, or the store.
+// retries is the pause between two tries to reach a lost agent, or the store.
 var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
 
-// pause waits before try number n (from 0). False means that ctx ended.
+// pause waits before try number n (from 0). It returns false when ctx ends first.
 func (r *Router) pause(ctx context.Context, n int) bool {
 	t := time.NewTimer(r.cfg.Jitter(retries.Step(n)))
 	defer t.Stop()
@@ -347,7 +349,8 @@ func (r *Router) pause(ctx context.Context, n int) bool {
 	}
 }
 
-// act gives an agent something, unless somebody else may have the caller by now: that one decides what is given.
+// act calls give, which sends something to an agent. It refuses if another instance may be the caller's home by now:
+// then only that instance may send.
 func (r *Router) act(give func() error) error {
 	if !r.cfg.MayAct() {
 		return handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
@@ -355,7 +358,7 @@ func (r *Router) act(give func() error) error {
 	return give()
 }
 
-// registered returns what is configured of a server; a fleet that does not tell knows it by its name.
+// registered returns the configuration of a server. If the fleet is no [handoff.Registrar], only its name is known.
 func (r *Router) registered(server string) handoff.Registered {
 	if fleet, ok := r.cfg.Fleet.(handoff.Registrar); ok {
 		return fleet.Registered(server)
@@ -363,18 +366,18 @@ func (r *Router) registered(server string) handoff.Registered {
 	return handoff.Registered{Names: []string{server}}
 }
 
-// Refuse is for a router that is not to run: it takes nothing, as one that has ended.
+// Refuse makes a router that will never run refuse all work, as one that has ended does.
 func (r *Router) Refuse() {
 	r.jobs.refuse()
 	r.cfg.Counts.remove(r)
 }
 
-// ErrMoved is the cause with which the context of [Router.Run] ends when the caller gets another home, which goes on
-// with what the ledger has: words that wait stay accepted, and nobody is told an outcome of what runs.
+// ErrMoved is the cause with which the context of [Router.Run] ends when the caller gets another home. That home goes
+// on from the ledger: waiting work stays accepted there, and running work gets no outcome here.
 var ErrMoved = errors.New("the caller has another home")
 
-// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets its
-// outcome, unless that is for [ErrMoved], and Run returns after the last one.
+// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets an
+// outcome, except when the cause is [ErrMoved]. Run returns after the last run has ended.
 func (r *Router) Run(ctx context.Context) error {
 	var first []job
 	if r.cfg.Ledger != nil {
@@ -385,18 +388,18 @@ func (r *Router) Run(ctx context.Context) error {
 	return nil
 }
 
-// IDs names what the routers of a process make, so that no other life of the process gives the same name. It is safe
-// for concurrent use.
+// IDs makes the ids of all routers of a process. No other life of the process makes the same ones. It is safe for
+// concurrent use.
 type IDs struct {
 	life string        // Set once
 	last atomic.Uint64 // the number of the last id
 }
 
-// NewIDs returns the ids of a life of the process, which begin with its name, [a-z0-9]; "": a random one. No two lives
-// have the same.
+// NewIDs returns the ids of one life of the process. They begin with the name of that life, [a-z0-9], which must be
+// unique; "": a random name.
 func NewIDs(life string) *IDs {
 	return &IDs{life: cmp.Or(life, strings.ToLower(rand.Text()[:8]))}
 }
 
-// Next returns an id that was never given, [a-z0-9-], at most 20 bytes.
+// Next returns a new id, [a-z0-9-], at most 20 bytes.
 func (n *IDs) Next() string { return n.life + "-" + strconv.FormatUint(n.last.Add(1), 10) }

@@ -18,29 +18,29 @@ import (
 // ioTimeout bounds each request to an agent: resolving, attaching, starting, interrupting, looking for a lost start.
 const ioTimeout = 30 * time.Second
 
-// storeTimeout bounds a write to the store behind the caller's back.
+// storeTimeout bounds one request to the store.
 const storeTimeout = 5 * time.Second
 
 // A run is the life of one request. Its goroutine is [run.loop].
 type run struct {
-	router *Router         // Set once
-	caller *caller         // Set once
-	grant  handoff.Grant   // Set once; a run of a former process has none, and looks for no names
-	req    handoff.Request // Set once
-	ID     string          // Set once: the record's id
-	log    *zap.Logger     // Set once
-	writer *ledgerWriter   // Set once: what the ledger is told; may be nil
-	asked  time.Time       // Set once: when the caller asked, in whichever life of the process
-	span   handoff.Span    // Set once: of its life
+	router  *Router         // Set once
+	caller  *caller         // Set once
+	grant   handoff.Grant   // Set once; zero for a run of an earlier life, which resolves no names
+	req     handoff.Request // Set once
+	ID      string          // Set once: the record's id
+	log     *zap.Logger     // Set once
+	writer  *ledgerWriter   // Set once: may be nil
+	askedAt time.Time       // Set once: when the caller asked, also if that was in an earlier life of the process
+	span    handoff.Span    // Set once: of the whole run
 
-	// What takes time is done by the loop without the lock; facts from outside change the state meanwhile. Whoever
-	// comes back with the lock looks first whether the action is still the same: its context says so.
-	mu      sync.Mutex
-	state   phase.State        // Guarded by mu
-	act     phase.Action       // Guarded by mu: what the loop does next; nothing: it has begun, or there is nothing to do
-	ctx     context.Context    // Guarded by mu: of the action that takes time; ends when another takes its place
-	cancel  context.CancelFunc // Guarded by mu: ends ctx
-	changed chan struct{}      // holds a token when there is another action
+	// The loop does slow actions without the lock, while facts from outside change the state. Whoever takes the lock
+	// again checks first, by the context of the action, that the action is still the current one.
+	mu     sync.Mutex
+	state  phase.State        // Guarded by mu
+	next   phase.Action       // Guarded by mu: the slow action that the loop begins next, or [phase.ActNothing]
+	ctx    context.Context    // Guarded by mu: of the current slow action; ends when another replaces it
+	cancel context.CancelFunc // Guarded by mu: ends ctx
+	woken  chan struct{}      // holds a token when next was set
 
 	target     handoff.Target   // Guarded by mu
 	attached   handoff.Attached // Guarded by mu: the newest attachment
@@ -48,14 +48,14 @@ type run struct {
 	rec        handoff.Record   // Guarded by mu: as last shown
 	outcomeAck ack              // Guarded by mu: of the outcome in the ledger
 
-	beside  []handoff.Context // Guarded by mu: what its agent is told of the session with which it goes on
-	claim   claim             // Guarded by mu: what it has of the queues, until its outcome is known
+	extra   []handoff.Context // Guarded by mu: context about the session that the caller goes on with, for the agent
+	claim   claim             // Guarded by mu: its queues, until its outcome is known
 	gate    gate              // Guarded by mu: of its thread
 	wait    wait              // Guarded by mu: what it waits for before its words are sent
-	attempt attempt           // Guarded by mu: the newest try to send them
+	attempt attempt           // Guarded by mu: the newest try to send its words
 	watcher turnWatcher       // Guarded by mu: of its turn
 
-	agents agents             // safe by itself: what was attached for it
+	agents agents             // safe by itself: its attachments
 	io     sync.WaitGroup     // goroutines beside the loop
 	ioCtx  context.Context    // Set once: ends with the run
 	endIO  context.CancelFunc // Set once: ends ioCtx
@@ -65,41 +65,41 @@ type run struct {
 type wait struct {
 	reason    handoff.Wait
 	elsewhere bool      // another program has the thread
-	program   string    // which one; "": not known
-	joined    queueView // the running turn that takes the words
-	turns     int       // how often a turn of somebody else was waited for
-	noting    bool      // a note of it is on its way into the ledger
-	lost      time.Time // when the machine was lost; zero while it is there
+	program   string    // that program; "": not known
+	holder    queueView // the running turn into which the words go
+	turns     int       // how many turns of somebody else were waited for
+	noting    bool      // a ledger step is on its way that notes the words
+	lostAt    time.Time // when the machine was lost; zero while it is there
 }
 
-// An attempt is one try to give the words to a turn, from the step of the ledger before it on.
+// An attempt is one try to give the words to a turn. It begins with the ledger step before the start.
 type attempt struct {
-	target handoff.Target // where the ledger was told the words go
-	number int            // as the ledger was told; never less in a later try
-	before handoff.TurnID // the newest turn of the thread then
+	target handoff.Target // of that step
+	number int            // of that step; it never decreases
+	before handoff.TurnID // the newest turn of the thread before the start
 }
 
-// newRun returns a run that does nothing before loop. Whoever makes it known opens it first: from then on facts come
-// from outside, also before the loop has begun.
+// newRun returns a run that does nothing before loop. It becomes known to others by [run.open]: from then on facts
+// come from outside, also before the loop has begun.
 func (c *caller) newRun(id string) *run {
 	r := c.router
 	w := &run{
-		router: r, caller: c, ID: id, rec: handoff.Record{ID: id}, changed: make(chan struct{}, 1),
+		router: r, caller: c, ID: id, rec: handoff.Record{ID: id}, woken: make(chan struct{}, 1),
 		span:  handoff.SpanOf(context.Background()),
 		log:   r.cfg.Log.WithLazy(zap.String("principal", c.who.Principal), zap.String("handoff", id)),
 		claim: claim{queues: r.cfg.Queues, id: id, caller: c.who},
 		gate:  gate{gates: r.cfg.Gates, holder: id},
 	}
 	w.agents.fleet, w.watcher.run = r.cfg.Fleet, w
-	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
+	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // the end of the process is a fact, and cancels nothing
 	return w
 }
 
-// loop does what the state names, one thing after the other, and hands back its fact, until the outcome is known and
-// given. Then it lets go of the thread.
+// loop performs the slow actions that the state names, one after the other, and applies the fact of each, until the
+// outcome is known and published. Then it detaches from the thread.
 func (r *run) loop(ctx context.Context) {
 	if r.req.Within > 0 {
-		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue, nil) }).Stop()
+		defer time.AfterFunc(r.req.Within, func() { r.apply(phase.FactDue, nil) }).Stop()
 	}
 	defer context.AfterFunc(ctx, func() {
 		r.mu.Lock()
@@ -107,7 +107,7 @@ func (r *run) loop(ctx context.Context) {
 		r.endsWith(ctx)
 	})()
 	r.work(ctx)
-	runtime.Gosched() // first whoever hears of the outcome
+	runtime.Gosched() // let the listeners of the outcome go first
 	r.endIO()
 	r.io.Wait()
 	r.agents.end(r.log)
@@ -118,8 +118,8 @@ func (r *run) loop(ctx context.Context) {
 		zap.String("code", string(codeOf(r.rec.Fault))), zap.Duration("took", time.Since(r.rec.CreatedAt)))
 }
 
-// open makes the run known, unless that is refused, and does the first thing of the phase that it begins in. Nobody
-// who finds it sees less. The fault is why it ends, if it begins with its end.
+// open makes the run known by calling known, unless that refuses, and enters the phase in which the run begins. Both
+// happen under the lock, so nobody finds a run that has not entered it. If that phase is the end, fault is its reason.
 func (r *run) open(fault *handoff.Error, known func() bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,39 +132,39 @@ func (r *run) open(fault *handoff.Error, known func() bool) bool {
 		r.claim.take(threadKey(r.target))
 	case phase.Reconnecting:
 		r.claim.take(threadKey(r.target))
-		r.watcher.lost = time.Now() // with its former life; nobody needs to be told
+		r.watcher.lostAt = time.Now() // set, so that reconnect publishes no loss
 	case phase.Writing:
 		r.finish(fault)
 	}
-	r.turnTo(r.state.First())
+	r.setAction(r.state.First())
 	return true
 }
 
-// endsWith tells the run that the context of its router has ended. An outcome that is known already stays.
-func (r *run) endsWith(over context.Context) {
+// endsWith applies the fact that the router's context has ended. An outcome that is known already stays.
+func (r *run) endsWith(ctx context.Context) {
 	fact := phase.FactShutdown
-	if errors.Is(context.Cause(over), ErrMoved) {
+	if errors.Is(context.Cause(ctx), ErrMoved) {
 		fact = phase.FactMoved
 	}
 	r.step(fact, handoff.Fault(handoff.CodeShutdown, "", ""))
 }
 
-// work does what the state names. Once over has ended nothing begins, also where the run learns first that the thread
-// is free: another run that ended with it may have let go of that.
-func (r *run) work(over context.Context) {
+// work performs the slow actions that the state names. Once the router's context has ended, none begins, even if the
+// run learns first that its thread is free: another run, which ended for the same reason, may have freed it.
+func (r *run) work(routerCtx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for told := false; r.state.Phase != phase.Ended; {
-		if !told && over.Err() != nil {
-			told = true
-			r.endsWith(over)
+	for stopped := false; r.state.Phase != phase.Ended; {
+		if !stopped && routerCtx.Err() != nil {
+			stopped = true
+			r.endsWith(routerCtx)
 			continue
 		}
-		act, ctx := r.act, r.ctx
-		r.act = phase.ActNothing
+		act, ctx := r.next, r.ctx
+		r.next = phase.ActNothing
 		if act == phase.ActNothing {
 			r.mu.Unlock()
-			<-r.changed
+			<-r.woken
 			r.mu.Lock()
 			continue
 		}
@@ -174,21 +174,21 @@ func (r *run) work(over context.Context) {
 	}
 }
 
-// turnTo puts an action in the place of the one before.
-func (r *run) turnTo(a phase.Action) {
+// setAction cancels the current slow action, and wakes the loop for another one.
+func (r *run) setAction(a phase.Action) {
 	if r.cancel != nil {
 		r.cancel()
 	}
 	r.ctx, r.cancel = context.WithCancel(r.ioCtx)
-	r.act = a
+	r.next = a
 	select {
-	case r.changed <- struct{}{}:
+	case r.woken <- struct{}{}:
 	default: // it is awake already
 	}
 }
 
-// unlocked runs do without the lock, since do may wait. It reports whether the action is still the current one; if not,
-// the result of do is void.
+// unlocked calls do without the lock, since do may wait. It reports whether the action is still the current one; if
+// not, the result of do is void.
 func (r *run) unlocked(ctx context.Context, do func()) bool {
 	r.mu.Unlock()
 	do()
@@ -203,15 +203,15 @@ func (r *run) limited(ctx context.Context, do func(context.Context)) bool {
 	return r.unlocked(ctx, func() { do(limited) })
 }
 
-// tell takes a fact from outside, at once. The fault is as in step.
-func (r *run) tell(f phase.Fact, fault *handoff.Error) {
+// apply is step for facts from outside: it takes the lock.
+func (r *run) apply(f phase.Fact, fault *handoff.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.step(f, fault)
 }
 
-// step applies a fact and carries out what follows; what takes time is left to the loop. The fault says why things
-// did not go well: it counts if the fact ends the run.
+// step applies a fact and carries out the actions that follow; slow ones are left to the loop. The fault is the reason
+// of a fact that is a failure: it counts if the fact ends the run.
 func (r *run) step(f phase.Fact, fault *handoff.Error) {
 	before := r.state
 	if before.Phase == phase.Ended {
@@ -227,27 +227,27 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		r.caller.feed.noted(r.ID)
 	}
 	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.req.Instead != "" {
-		r.caller.endPaused(string(r.req.Instead), wording.WentOn) // its words are here now
+		r.caller.endPaused(string(r.req.Instead), wording.WentOn) // this run has its words
 	}
 	if ends := f == phase.FactShutdown || f == phase.FactMoved; ends && before.Phase >= phase.Starting {
-		r.gate.pass = pass{} // whoever takes the run up opens it, or its time does
+		r.gate.lease = lease{} // the next life of the run frees the gate, or its lease expires
 	} else if !next.Gated() {
 		r.openGate()
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
-			r.turnTo(act)
+			r.setAction(act)
 		} else {
 			r.do(act)
 		}
 	}
 	if next.Phase == phase.Ended {
 		r.caller.ended(r.ID)
-		r.turnTo(phase.ActNothing)
+		r.setAction(phase.ActNothing)
 	}
 }
 
-// perform does what takes time, in a span, and returns what came of it.
+// perform does a slow action, in a span, and returns its fact.
 func (r *run) perform(ctx context.Context, a phase.Action) (fact phase.Fact, fault *handoff.Error) {
 	ctx, span := handoff.BeginSpan(ctx, a.String())
 	defer func() { span.End(codeOf(fault), "fact", fact.String()) }()
@@ -284,7 +284,7 @@ func (r *run) perform(ctx context.Context, a phase.Action) (fact phase.Fact, fau
 	return phase.FactNothing, nil
 }
 
-// do carries out what takes no time, or begins what is done beside the loop.
+// do carries out a fast action; what it has to wait for is done beside the loop.
 func (r *run) do(a phase.Action) {
 	switch a {
 	case phase.ActRemember:
@@ -300,7 +300,7 @@ func (r *run) do(a phase.Action) {
 		r.publish(handoff.RunPromised{Waits: r.wait.reason})
 		r.caller.feed.offer(r.ID)
 	case phase.ActPublishWait:
-		if r.showWaits() { // once, however often it is tried again
+		if r.showWaits() { // once, also if the action comes again
 			r.publish(handoff.RunWaiting{Waits: r.wait.reason})
 		}
 	case phase.ActPublishJoined:
@@ -308,27 +308,27 @@ func (r *run) do(a phase.Action) {
 	case phase.ActPublishSilence:
 		r.publish(handoff.RunSilent{})
 	case phase.ActPublishOutcome:
-		// Else it was never promised, and whoever asked is told.
+		// An outcome that nobody heard is kept, unless the work was never promised: then [Router.promised] returns it.
 		if !r.publish(handoff.RunEnded{}) && (r.state.Noted || r.req.By != nil) {
 			r.caller.keep(r.ID)
 		}
 	case phase.ActYield:
-		if r.state.Outcome == "" { // it moves; else its outcome was refused
+		if r.state.Outcome == "" { // the run moves; else the ledger refused its outcome
 			r.router.cfg.Queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
-			r.writer.leave()
+			r.writer.close()
 		}
-		r.log.Info("another life of the router has the run, and tells of it")
+		r.log.Info("another home of the caller has the run and publishes its outcome")
 		r.publish(handoff.RunYielded{})
 	}
 }
 
-// publish tells whoever hears of the run. False: nobody does.
+// publish publishes an event of the run, and reports whether a listener heard it.
 func (r *run) publish(kind handoff.RunKind) bool { return r.caller.feed.publish(r.ID, kind) }
 
 // show lets fn alter the record.
 func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.caller.registry.change(r.ID, fn) }
 
-// showWaits lets the page tell what the run comes after. False: it does already.
+// showWaits shows on the record what the run waits for, and reports whether that is a change.
 func (r *run) showWaits() bool {
 	after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[r.wait.reason]
 	if after == r.rec.Waits {
@@ -338,7 +338,7 @@ func (r *run) showWaits() bool {
 	return true
 }
 
-// advance moves the record forward.
+// advance sets the status and the turn of the record.
 func (r *run) advance(s handoff.Status) {
 	r.show(func(rec *handoff.Record) {
 		rec.State, rec.TurnID = s, r.turn
@@ -348,7 +348,7 @@ func (r *run) advance(s handoff.Status) {
 	})
 }
 
-// facts is what the ledger is told of the run now.
+// facts returns what the ledger is to know of the run now, with t as its target.
 func (r *run) facts(t handoff.Target) ledger.Facts {
 	return ledger.Facts{
 		CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: handoff.InputText(r.req.Input),

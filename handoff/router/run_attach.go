@@ -12,10 +12,10 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// copyOf in front of a thread's name asks for a copy of it. The caller is asked before it is made.
+// copyOf in front of a thread's name asks for a copy of the thread. The caller is asked before the copy is made.
 const copyOf = "copy of "
 
-// resolve finds the target: the names, then the thread (named, sticky or new), then the right to use it.
+// resolve finds the target: the server, then the thread (named, sticky or new), then whether the thread is free.
 func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	name, isCopy := cutPrefixFold(r.req.Target.Thread, copyOf)
 	var t handoff.Target
@@ -23,7 +23,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		if r.agents.ahead != nil {
-			t, err = r.agents.ahead.resolved(ctx)
+			t, err = r.agents.ahead.awaitTarget(ctx)
 		}
 		// A machine that was away when the names were resolved ahead may be back.
 		if r.agents.ahead == nil || err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
@@ -42,7 +42,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactUnresolved, handoff.AsError(err)
 	}
 	if r.req.From != (handoff.Target{}) {
-		r.beside = goesOn(from)
+		r.extra = contextOf(from)
 		r.show(func(rec *handoff.Record) {
 			rec.From = &handoff.RecordFrom{Server: from.Server, ThreadID: from.ID, Title: from.Title}
 		})
@@ -71,7 +71,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return r.resolved(phase.FactResolvedThread, t, handoff.WhyNamed, "")
 }
 
-// cutPrefixFold cuts a prefix whatever its case.
+// cutPrefixFold is [strings.CutPrefix] without regard to case, and trims the rest.
 func cutPrefixFold(s, prefix string) (string, bool) {
 	if len(s) > len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
 		return strings.TrimSpace(s[len(prefix):]), true
@@ -79,8 +79,8 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// resolved queues for the thread, so that two requests of ours never meet on it, and no second thread is made while
-// the first is on its way to become sticky.
+// resolved takes the queue of the thread, or waits in it, so that two runs of this process never use one thread at a
+// time, and no second new thread is made before the first becomes sticky.
 func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (phase.Fact, *handoff.Error) {
 	r.target = t
 	key := ""
@@ -114,78 +114,78 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 		r.claim.awaited = key
 		return phase.FactResolvedTaken, nil
 	}
-	if r.req.Within == 0 { // what leads nowhere was refused before
+	if r.req.Within == 0 { // the target exists, so the work can be promised
 		r.step(phase.FactDue, nil)
 	}
 	return fact, nil
 }
 
-// copiesAside reports whether the words go on in a copy of which nothing is kept, whatever the thread does.
+// copiesAside reports whether the words go to an ephemeral copy of the thread, even if the thread is free.
 func copiesAside(req handoff.Request) bool { return req.Mode == handoff.ModeAside && req.After != "" }
 
-// attach resumes the thread, and finds out whether it can be used now.
+// attach resumes the thread, and decides whether a turn can be started in it now.
 func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	target, g := r.target, r.gate
 	var at handoff.Attached
 	var err error
 	current := r.limited(ctx, func(ctx context.Context) { at, err = g.attach(ctx, &r.agents, target) })
-	if r.gate.pass = g.pass; !current {
+	if r.gate.lease = g.lease; !current {
 		r.openGate()
 		return phase.FactNothing, nil
 	}
 	if err != nil {
 		e := handoff.AsError(err)
 		switch e.Code {
-		case handoff.CodeStoreDown: // it is not known whether others are about to start something
+		case handoff.CodeStoreDown: // another instance may be about to start a turn
 			return phase.FactAttachFailed, e
 		case handoff.CodeSessionGone, handoff.CodeSessionElsewhere:
 			return phase.FactThreadGone, e
 		case handoff.CodeSessionInUse:
 			return r.heldElsewhere(e)
 		}
-		if r.wait.lost.IsZero() {
-			r.wait.lost = time.Now()
+		if r.wait.lostAt.IsZero() {
+			r.wait.lostAt = time.Now()
 		}
-		if final(e) || time.Since(r.wait.lost) > r.router.cfg.Patience {
+		if permanent(e) || time.Since(r.wait.lostAt) > r.router.cfg.Patience {
 			return phase.FactAttachFailed, e
 		}
-		r.attached.Running = "" // what runs there shows when the thread is attached again
+		r.attached.Running = "" // the next attachment has the id of the running turn
 		return phase.FactAttachAway, e
 	}
-	r.arrived(at)
-	r.wait.lost = time.Time{}
+	r.setAttached(at)
+	r.wait.lostAt = time.Time{}
 	switch {
-	case at.Target.Thread != target.Thread: // the last line of defence: adapters check it too
+	case at.Target.Thread != target.Thread: // adapters check it, too
 		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, target.Server, "got "+at.Target.Thread)
 	case r.req.After != "" && (at.Running != "" || at.Newest != r.req.After):
 		r.claim.keep("")
 		return phase.FactBranches, nil
-	case at.Running != "" || g.pass.waits:
+	case at.Running != "" || g.lease.elsewhere:
 		r.wait.reason = handoff.WaitsTheirs
 		return phase.FactAttachedBusy, nil
 	}
 	return phase.FactAttached, nil
 }
 
-// create makes the thread that the words go to.
+// create makes a new thread for the words.
 func (r *run) create(ctx context.Context) (phase.Fact, *handoff.Error) {
-	t, make := r.target, r.router.cfg.Fleet.Create
+	t, create := r.target, r.router.cfg.Fleet.Create
 	t.Thread = handoff.NewThread
-	if maker, ok := r.router.cfg.Fleet.(handoff.Ephemeral); ok && r.req.Mode == handoff.ModeAside {
-		make = maker.CreateEphemeral
+	if fleet, ok := r.router.cfg.Fleet.(handoff.Ephemeral); ok && r.req.Mode == handoff.ModeAside {
+		create = fleet.CreateEphemeral
 	}
-	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) { return make(ctx, t) })
+	return r.attachNew(ctx, func(ctx context.Context) (handoff.Attached, error) { return create(ctx, t) })
 }
 
-// made goes on with a thread that nobody else has.
-func (r *run) made(
-	ctx context.Context, do func(context.Context) (handoff.Attached, error),
+// attachNew attaches the new thread that create makes. Nobody else knows of it.
+func (r *run) attachNew(
+	ctx context.Context, create func(context.Context) (handoff.Attached, error),
 ) (phase.Fact, *handoff.Error) {
 	var at handoff.Attached
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
-		if at, err = do(ctx); err == nil {
-			r.router.cfg.Owners.made(r.caller.who, at.Target)
+		if at, err = create(ctx); err == nil {
+			r.router.cfg.Owners.add(r.caller.who, at.Target)
 			r.agents.hold(at, nil)
 		}
 	}) {
@@ -194,8 +194,8 @@ func (r *run) made(
 	if err != nil {
 		return phase.FactAttachFailed, handoff.AsError(err)
 	}
-	r.arrived(at)
-	r.openGate() // of the thread in whose place this is
+	r.setAttached(at)
+	r.openGate() // of the thread that the new one replaces
 	r.target.Thread, r.gate.alone = at.Target.Thread, true
 	if !r.claim.take(threadKey(r.target)) {
 		e := handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
@@ -204,8 +204,8 @@ func (r *run) made(
 	return phase.FactAttached, nil
 }
 
-// arrived shows what was attached and lets go of what was attached before.
-func (r *run) arrived(at handoff.Attached) {
+// setAttached sets the newest attachment, shows it on the record, and closes the earlier ones.
+func (r *run) setAttached(at handoff.Attached) {
 	r.attached = at
 	if old := r.agents.former(); len(old) > 0 {
 		r.io.Go(func() { closeAgents(r.log, old) })
@@ -221,8 +221,8 @@ func (r *run) arrived(at handoff.Attached) {
 	})
 }
 
-// remember makes the thread sticky: the acknowledged turn proves that it can be resumed. What the caller has
-// chosen since they asked for this stays. The store is written behind; the caller's state has it already.
+// remember makes the thread sticky: the acknowledged turn proves that it can be resumed. If the caller has chosen
+// another thread since this request, that one stays. The store is written later.
 func (r *run) remember() {
 	title := r.rec.Title
 	if title == "" {
@@ -237,13 +237,13 @@ func (r *run) remember() {
 	if ok && old.Target == s.Target {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}
-	if r.caller.stickies.put(s, r.asked) && (!ok || s != old) { // else the store has it
+	if r.caller.stickies.put(s, r.askedAt) && (!ok || s != old) { // else the store has it already
 		r.caller.stick(stickyWrite{sticky: s})
 	}
 }
 
-// forget drops the sticky thread that is gone; its successor becomes sticky once its turn runs. Requests for the
-// successor wait in the queue for the caller's next new thread.
+// forget drops the sticky thread, which is gone. The new thread becomes sticky once its turn runs; until then, other
+// requests wait in the queue of the caller's next new thread.
 func (r *run) forget() {
 	gone := r.target
 	dropped := r.caller.stickies.dropGone(gone)
@@ -255,7 +255,8 @@ func (r *run) forget() {
 	}
 }
 
-// heldElsewhere: another program on that machine has the thread. A copy of it can be offered, once at a time.
+// heldElsewhere handles a thread that another program on that machine has open: the caller is offered a copy, unless
+// they are being asked already.
 func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
 	if r.caller.questions.offers(r.target) {
 		return phase.FactAttachFailed, offered()
@@ -269,13 +270,13 @@ func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
 	return phase.FactAttachHeld, e
 }
 
-// offered is why a session is not offered as a copy twice at a time.
+// offered returns the fault of a request for a copy of a session while the caller is being asked about one.
 func offered() *handoff.Error {
 	return handoff.Fault(handoff.CodeNoConsent, "whether a copy of that session may be made", "")
 }
 
-// offer asks the caller whether to make a copy, as an agent asks for permission: heard, with evidence for
-// a yes, or tapped on the page. The thread is not held meanwhile, as nothing is done with it.
+// offer asks the caller whether to make a copy, in the same way as an agent asks for permission: the answer is a yes in
+// a call, with evidence, or a tap on the page. Meanwhile other runs may use the thread.
 func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.claim.keep("")
 	q := handoff.Question{
@@ -292,20 +293,20 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.caller.ask(r, &question{
 		OpenQuestion: handoff.OpenQuestion{Question: q, Level: level}, thread: r.target.Thread, controls: offer{r},
 	})
-	r.unlocked(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
+	r.unlocked(ctx, func() { <-ctx.Done() }) // the answer comes as a fact from outside, see [offer.Decide]
 	return phase.FactNothing, nil
 }
 
-// An offer takes the caller's answer to a question of our own.
+// An offer is the [handoff.Controls] of a question that the router asks itself, about a copy.
 type offer struct{ run *run }
 
-// Decide gives the answer to the run that offered.
+// Decide passes the answer to the run.
 func (o offer) Decide(_ context.Context, _ handoff.QuestionID, d handoff.Decision) error {
 	fact := phase.FactCopyDeclined
 	if d == handoff.DecisionAccept {
 		fact = phase.FactCopyAllowed
 	}
-	o.run.tell(fact, nil)
+	o.run.apply(fact, nil)
 	return nil
 }
 
@@ -319,12 +320,12 @@ func (o offer) Interrupt(context.Context, handoff.TurnID) error {
 	return handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
-// copyThread makes the copy that the caller allowed, or asked for with the words; it is theirs from here on.
+// copyThread makes the copy that the caller allowed, or that the request asks for.
 func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.wait.reason = handoff.WaitsNot
 	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyCopy })
 	target, fleet := r.target, r.router.cfg.Fleet
-	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) {
+	return r.attachNew(ctx, func(ctx context.Context) (handoff.Attached, error) {
 		if forker, ok := fleet.(handoff.Ephemeral); ok && copiesAside(r.req) {
 			return forker.ForkEphemeral(ctx, target, r.req.After)
 		}

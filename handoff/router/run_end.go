@@ -12,17 +12,17 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// finish closes the record with its outcome. The thread is free from here on: the caller may answer the
-// outcome before it is detached.
+// finish closes the record with its outcome. From here on other runs may use the thread, before it is detached: the
+// caller may answer the outcome at once.
 func (r *run) finish(fault *handoff.Error) {
 	r.router.cfg.Queues.leave(append(r.claim.held, r.claim.awaited), r.ID)
 	fault = outcomeFault(r.state, fault, r.rec)
 	if codeOf(fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeCancelled && r.state.Noted {
-		// They were promised, and the next life of the process asks about them: as after a kill.
+		// The words were promised, and the next life of the process asks the caller about them, as after a kill.
 		fault = handoff.Fault(handoff.CodeNotBegun, r.rec.Server, "the process ended before it began")
 	}
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
-		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
+		for _, it := range r.rec.Items { // the turn has ended: unfinished messages are dropped
 			if it.State == itemRunning && it.Kind == handoff.ItemMessage {
 				r.caller.registry.drop(r.ID, it.ID)
 			}
@@ -44,34 +44,34 @@ func (r *run) finish(fault *handoff.Error) {
 	}
 	ended(&r.rec)
 	r.caller.registry.with(r.ID, func(rec *recordState) {
-		if rec.attempt = r.attempt.number; !r.rec.Paused {
-			rec.waiting = ""
-		} else if rec.waiting == "" { // it waited for less time than it takes to note it
-			rec.waiting = waitingOf(r.req)
+		if rec.attempts = r.attempt.number; !r.rec.Paused {
+			rec.request = ""
+		} else if rec.request == "" { // it was paused before its words were noted
+			rec.request = encodeRequest(r.req)
 		}
 	})
 	if codeOf(fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
-		r.writer.leave() // the next life of the process finds it and tells how it ended
+		r.writer.close() // the next life of the process finds the entry and tells how the turn ended
 	} else {
-		body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
-		if !r.state.Inherited { // else the entry has only its first words
+		body := ledger.Body{Text: r.rec.Text, Did: encodeDetails(r.rec)}
+		if !r.state.Inherited { // else req has the prompt only as far as the entry does
 			body.Prompt = handoff.InputText(r.req.Input)
 		}
 		if r.rec.Paused {
-			body.Request = waitingOf(r.req)
+			body.Request = encodeRequest(r.req)
 		}
-		r.writer.words(body)
+		r.writer.setBody(body)
 		facts := r.facts(r.target)
 		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(fault), r.rec.Spoken
 		facts.Tests = tests
 		r.outcomeAck = r.writer.completed(facts)
 	}
-	r.show(ended) // from here on it can be heard, which is written behind it
+	r.show(ended) // from here on it can be heard; that step comes after the outcome
 	r.caller.closeQuestions(r.ID)
 }
 
-// outcomeFault is why an outcome is no result, or one that could not be read: what is known of it, if anything went
-// wrong at all.
+// outcomeFault returns the fault that belongs to an outcome; nil if there is nothing to explain. known is the fault of
+// the fact that ended the run.
 func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *handoff.Error {
 	switch {
 	case s.Outcome == handoff.OutcomeResult && codeOf(known) == handoff.CodeUnread,
@@ -79,7 +79,7 @@ func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *hand
 		return known
 	case s.Outcome == handoff.OutcomeResult, s.Outcome == handoff.OutcomeInterrupted:
 		return nil
-	case s.Outcome == handoff.OutcomeCancelled && s.Stopping: // that is what the caller wanted
+	case s.Outcome == handoff.OutcomeCancelled && s.Stopping: // the caller wanted it
 		return nil
 	case known == nil && s.Outcome == handoff.OutcomeUnknown:
 		known = handoff.Fault(handoff.CodeAgentGone, rec.Server, "")
@@ -90,7 +90,7 @@ func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *hand
 	return known
 }
 
-// outcome waits until an outcome is in the ledger, for a short time.
+// outcome waits until the outcome is in the ledger, for [ackWithin] at most, and returns the fact of that.
 func (a ack) outcome(ctx context.Context, log *zap.Logger) phase.Fact {
 	if a == nil {
 		return phase.FactWritten
@@ -106,7 +106,7 @@ func (a ack) outcome(ctx context.Context, log *zap.Logger) phase.Fact {
 			return phase.FactTakenOver
 		}
 	case <-t.C:
-		log.Warn("an outcome is told before it is written")
+		log.Warn("an outcome is published before it is written")
 	case <-ctx.Done():
 	}
 	return phase.FactUnwritten

@@ -12,33 +12,34 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// notedWithin bounds how long words wait to be noted before the caller is told that they cannot be: with the
-// time in which a result is the answer, three and a half seconds of silence at most.
+// notedWithin bounds how long the ledger may take to note words; after that the caller is told that it cannot. Together
+// with the 1.5 s in which a result would be the answer, the caller hears nothing for 3.5 s at most.
 const notedWithin = 2 * time.Second
 
-// start gives the thread its turn, by one try.
+// start starts the turn in the thread. It tries once.
 func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
-	// A gate that was taken too long ago is taken again.
-	if g := r.gate; g.shared() && !g.pass.lets(r.target, time.Now(), passFresh) {
-		target, had := r.target, g.pass.last
+	// A lease that was taken too long ago is taken again.
+	if g := r.gate; g.shared() && !g.lease.valid(r.target, time.Now(), leaseFresh) {
+		target, had := r.target, g.lease.last
 		var err error
 		current := r.unlocked(ctx, func() { err = g.take(ctx, target) })
-		r.gate.pass = g.pass
+		r.gate.lease = g.lease
 		switch {
 		case !current:
 			r.openGate()
 			return phase.FactNothing, nil
 		case err != nil:
 			return phase.FactStartRefused, handoff.AsError(err)
-		// A turn that was known of when the thread was attached is over, or shows in it, as far as that tells.
-		case g.pass.waits || g.pass.last != had && g.pass.missed(r.attached):
-			r.attached.Running = "" // which turn it is shows when the thread is attached again
+		// The gate names a new turn that the attachment does not show. (attach has seen to the one that it named
+		// before.)
+		case g.lease.elsewhere || g.lease.last != had && g.lease.missed(r.attached):
+			r.attached.Running = "" // the next attachment has the id of the running turn
 			r.wait.reason = handoff.WaitsTheirs
 			return phase.FactStartBusy, nil
 		}
 	}
 	r.advance(handoff.StatusDispatching)
-	agent, beside := r.attached.Agent, slices.Concat(r.req.Context, r.beside)
+	agent, beside := r.attached.Agent, slices.Concat(r.req.Context, r.extra)
 	r.attempt.before = r.attached.Newest
 	if fact, fault, ok := r.dispatch(ctx); !ok {
 		return fact, fault
@@ -48,7 +49,7 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		err = r.router.act(func() (err error) {
-			if g.shared() && !g.pass.lets(target, time.Now(), passFor) { // the process stood still
+			if g.shared() && !g.lease.valid(target, time.Now(), leaseFor) { // the process was suspended
 				return handoff.Fault(handoff.CodeBusy, target.Server, "its start gate may be somebody else's")
 			}
 			id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: beside})
@@ -65,19 +66,19 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 		case handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that nothing runs
 			return phase.FactStartUnknown, e
 		case handoff.CodeBusy:
-			r.attached.Running = "" // which one it is shows when the thread is attached again
+			r.attached.Running = "" // the next attachment has its id
 			r.wait.reason = handoff.WaitsTheirs
 			return phase.FactStartBusy, nil
 		case handoff.CodeSessionInUse:
 			return r.heldElsewhere(e)
 		case handoff.CodeSessionGone:
 			return phase.FactThreadGone, e
-		case handoff.CodeUnreachable: // what was attached may have been closed or lost meanwhile
+		case handoff.CodeUnreachable: // the attachment may have been closed or lost meanwhile
 			return phase.FactStartUnsent, e
 		}
 		return phase.FactStartRefused, e
 	}
-	// The server put the words into a turn of somebody else that ran already.
+	// The server put the words into a running turn of somebody else.
 	if id == r.attached.Newest || id == r.attached.Running {
 		return r.merged(id)
 	}
@@ -85,7 +86,7 @@ func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return phase.FactStarted, nil
 }
 
-// merged follows the turn of somebody else that took the words in.
+// merged makes the run follow a turn of somebody else, into which the server put the words.
 func (r *run) merged(id handoff.TurnID) (phase.Fact, *handoff.Error) {
 	if id == "" {
 		return phase.FactStartUnknown, handoff.Fault(handoff.CodeUnknownStart, r.target.Server, "joined a turn without an id")
@@ -95,16 +96,17 @@ func (r *run) merged(id handoff.TurnID) (phase.Fact, *handoff.Error) {
 	return phase.FactMerged, nil
 }
 
-// dispatch writes to the ledger that the words are about to be sent; without that they are not.
-func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
+// dispatch writes to the ledger that the words are about to be sent. ok is false if they must not be: the ledger does
+// not have the step, or the action is no longer the current one; then the fact is what came of the start.
+func (r *run) dispatch(ctx context.Context) (fact phase.Fact, fault *handoff.Error, ok bool) {
 	try := &r.attempt
 	try.number = max(try.number, 1)
-	// A second attempt; else the ledger would keep the former thread.
+	// To another thread it is a second attempt, or the ledger would keep the first thread.
 	if r.state.Again || try.target != (handoff.Target{}) && try.target != r.target {
 		try.number = 2
 	}
 	try.target = r.target
-	r.writer.words(ledger.Body{Prompt: handoff.InputText(r.req.Input)})
+	r.writer.setBody(ledger.Body{Prompt: handoff.InputText(r.req.Input)})
 	attempt, facts := try.number, r.facts(r.target)
 	facts.Watermark = try.before
 	var err error
@@ -122,13 +124,13 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 	if err != nil {
 		return phase.FactStartRefused, handoff.AsError(err), false
 	}
-	_ = r.caller.registry.wait(r.ID, "") // there is always room for nothing
+	_ = r.caller.registry.keepRequest(r.ID, "") // "" always has room
 	r.step(phase.FactNoted, nil)
 	return phase.FactNothing, nil, ctx.Err() == nil
 }
 
-// note puts it into the ledger that words were taken which are not sent yet: what the caller is told of them is
-// a promise, which a process that is killed must not forget. It is done beside the loop.
+// note writes to the ledger, beside the loop, that words were accepted and not sent yet. The caller is promised that
+// they will be, also if this process is killed.
 func (r *run) note() {
 	if r.writer == nil {
 		r.step(phase.FactNoted, nil)
@@ -137,8 +139,8 @@ func (r *run) note() {
 	if r.wait.noting {
 		return
 	}
-	whole := waitingOf(r.req)
-	if e := r.caller.registry.wait(r.ID, whole); e != nil {
+	whole := encodeRequest(r.req)
+	if e := r.caller.registry.keepRequest(r.ID, whole); e != nil {
 		r.step(phase.FactUnnoted, e)
 		return
 	}
@@ -147,13 +149,13 @@ func (r *run) note() {
 	if target == (handoff.Target{}) {
 		target = handoff.Target{Server: r.req.Target.Server, Thread: r.req.Target.Thread}
 	}
-	r.writer.words(ledger.Body{Prompt: handoff.InputText(r.req.Input), Request: whole})
+	r.writer.setBody(ledger.Body{Prompt: handoff.InputText(r.req.Input), Request: whole})
 	facts := r.facts(target)
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(r.ioCtx, notedWithin)
 		defer cancel()
 		err := r.writer.note(ctx, facts)
-		for try := 0; err != nil && retried(err) && r.router.pause(ctx, try); try++ {
+		for try := 0; err != nil && retryable(err) && r.router.pause(ctx, try); try++ {
 			err = r.writer.note(ctx, facts)
 		}
 		r.mu.Lock()
@@ -167,9 +169,9 @@ func (r *run) note() {
 	})
 }
 
-// unwritten says what it means that the ledger did not take a step.
+// unwritten returns the error of a step that the ledger did not take: [handoff.CodeStoreDown] if it may take it later.
 func unwritten(ctx context.Context, err error) error {
-	if retried(err) || ctx.Err() != nil {
+	if retryable(err) || ctx.Err() != nil {
 		return handoff.Because(handoff.CodeStoreDown, "", err)
 	}
 	return err
@@ -201,27 +203,27 @@ func (r *run) interrupt() {
 	})
 }
 
-// join waits for the thread that other work of ours uses: until it is free, or until the one that uses it, if it
-// works for the same caller, runs a turn that can take the words.
+// join waits for a thread that another run of this process holds: until the thread is free, or until that run, if it is
+// of the same caller, has a turn that can take the words.
 func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
-	key, refused := r.claim.awaited, r.wait.joined.turn
-	for told := false; ; {
-		v := r.router.cfg.Queues.look(key, r.ID, r.caller.who)
+	key, refused := r.claim.awaited, r.wait.holder.turn
+	for queued := false; ; {
+		v := r.router.cfg.Queues.join(key, r.ID, r.caller.who)
 		joinable := v.same && r.req.Mode == handoff.ModeNow && (v.turn == "" || (v.turn != refused && v.control != nil))
 		switch {
 		case v.mine:
 			r.claim.held, r.claim.awaited, r.wait.reason = append(r.claim.held, key), "", handoff.WaitsNot
 			return phase.FactThreadFree, nil
 		case joinable && v.turn != "":
-			r.wait.joined, r.target = v, v.target
+			r.wait.holder, r.target = v, v.target
 			r.show(func(rec *handoff.Record) {
 				rec.Server, rec.Project, rec.ThreadID, rec.Title, rec.Why = v.target.Server, v.target.Project, v.target.Thread,
 					v.title, handoff.WhyAdded
 				rec.Into = v.holder
 			})
 			return phase.FactOursRuns, nil
-		case !joinable && !told:
-			told = true
+		case !joinable && !queued:
+			queued = true
 			if r.wait.reason != handoff.WaitsNot {
 				break
 			}
@@ -242,10 +244,10 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 	}
 }
 
-// steer gives the words to the turn that runs. It is one try; refused words may be given again, those
-// whose fate is not known may not.
+// steer gives the words to the running turn. It tries once. Words that were refused may be sent again; words that may
+// have arrived may not.
 func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
-	v := r.wait.joined
+	v := r.wait.holder
 	r.attempt.before = v.turn
 	if fact, fault, ok := r.dispatch(ctx); !ok {
 		return fact, fault
@@ -261,7 +263,7 @@ func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactSteered, nil
 	}
 	switch e := handoff.AsError(err); e.Code {
-	// Only a clear refusal proves that they were not taken.
+	// Only a clear refusal proves that the agent did not take them.
 	case handoff.CodeAgentGone, handoff.CodeUnknownStart, handoff.CodeInternal:
 		return phase.FactSteerUnknown, handoff.Because(handoff.CodeUnknownStart, v.target.Server, e)
 	}
@@ -269,13 +271,13 @@ func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return phase.FactSteerRefused, nil
 }
 
-// await watches a turn that is not ours until it ends. What it reports is not for this caller.
+// await watches a turn of somebody else until it ends, and ignores its updates.
 func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
 	agent, turn, try := r.attached.Agent, r.attached.Running, r.wait.turns
 	r.wait.turns++
 	r.wait.reason = handoff.WaitsTheirs
-	if turn == "" && r.gate.pass.waits {
-		return r.awaitPass(ctx)
+	if turn == "" && r.gate.lease.elsewhere {
+		return r.awaitLease(ctx)
 	}
 	r.openGate()
 	r.unlocked(ctx, func() {

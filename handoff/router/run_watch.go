@@ -11,22 +11,23 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// seenWithin is how long an acknowledged turn may take to show itself: some servers
-// have forgotten one before it began.
+// seenWithin is how long an acknowledged turn may take until its first update: a server may acknowledge a turn, and
+// forget it before it begins.
 const seenWithin = 10 * time.Second
 
-// A turnWatcher follows the turn of a run to its end, also over losses of its agent. The mu of the run guards it.
+// A turnWatcher follows the turn of a run to its end, and reconnects when the agent is lost. Guarded by the mu of the
+// run.
 type turnWatcher struct {
-	run      *run          // Set once
-	unseen   *time.Timer   // of that attempt: runs until the acknowledged turn shows itself
-	silent   *time.Timer   // of that attempt: runs while the turn reports nothing
-	held     string        // the newest message, held back while it may be the final one
-	finished handoff.IDSet // items whose end was reported, to tell those that are repeated
-	rejoins  int           // tries to come back since the turn last reported something
-	lost     time.Time     // when the agent was lost; zero while it is there
+	run         *run          // Set once
+	unseen      *time.Timer   // of the current follow: fires unless an update of the turn comes
+	silent      *time.Timer   // of the current follow: fires when the turn reports nothing for a time
+	lastMessage string        // the newest message, not published while it may be the final one
+	reported    handoff.IDSet // finished items, to recognise those that are reported again
+	reconnects  int           // tries to reconnect since the last update
+	lostAt      time.Time     // when the agent was lost; zero while it is there
 }
 
-// follow watches the turn to its end, and tells the runs that wait for the thread that this one runs. When ctx ends,
+// follow watches the turn to its end. Runs that wait for the thread may give it more words meanwhile. When ctx ends,
 // the turn goes on.
 func (w *turnWatcher) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r := w.run
@@ -34,7 +35,7 @@ func (w *turnWatcher) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.writer.started(r.turn, r.rec.Why)
 	agent, turn, server := r.attached.Agent, r.turn, r.target.Server
 	controls, _ := agent.(handoff.Controls)
-	if r.state.Merged { // a turn of somebody else takes no more words of ours
+	if r.state.Merged { // no more words go into a turn of somebody else
 		controls = nil
 	}
 	r.router.cfg.Queues.running(r.claim.held, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
@@ -53,7 +54,7 @@ func (w *turnWatcher) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 				fault = handoff.AsError(err)
 				return
 			}
-			if fact, fault = w.reported(ctx, u); fact != phase.FactNothing || ctx.Err() != nil {
+			if fact, fault = w.update(ctx, u); fact != phase.FactNothing || ctx.Err() != nil {
 				return
 			}
 		}
@@ -62,7 +63,7 @@ func (w *turnWatcher) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if !current {
 		return phase.FactNothing, nil
 	}
-	if fact == phase.FactNothing { // the questions that were open come again when the agent is back, and are asked anew
+	if fact == phase.FactNothing { // the agent sends its open questions again when it is back
 		if fact = phase.FactAgentGone; fault.Code == handoff.CodeTurnGone {
 			fact = phase.FactTurnGone
 		}
@@ -72,8 +73,8 @@ func (w *turnWatcher) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return fact, fault
 }
 
-// lapsed: a time has passed in which something should have been reported. A turn that waits for the caller has a
-// reason to report nothing.
+// lapsed applies the fact that the turn reported nothing for a time, f; a turn that waits for the caller's answer is
+// not silent.
 func (w *turnWatcher) lapsed(ctx context.Context, f phase.Fact) {
 	r := w.run
 	r.mu.Lock()
@@ -90,16 +91,16 @@ func (w *turnWatcher) lapsed(ctx context.Context, f phase.Fact) {
 	r.step(f, nil)
 }
 
-// reported takes one report of the agent: to the page as it is, to who listens as remarks. It returns how the turn
-// ended, if it did.
-func (w *turnWatcher) reported(ctx context.Context, u handoff.Update) (phase.Fact, *handoff.Error) {
+// update handles one update of the agent: pages get it as it is, listeners get remarks. It returns how the turn ended,
+// or [phase.FactNothing].
+func (w *turnWatcher) update(ctx context.Context, u handoff.Update) (phase.Fact, *handoff.Error) {
 	r := w.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() != nil {
 		return phase.FactNothing, nil
 	}
-	w.lost, w.rejoins = time.Time{}, 0
+	w.lostAt, w.reconnects = time.Time{}, 0
 	w.silent.Reset(r.router.cfg.Silence)
 	if !r.state.Seen {
 		w.unseen.Stop()
@@ -129,35 +130,35 @@ func (w *turnWatcher) reported(ctx context.Context, u handoff.Update) (phase.Fac
 	return phase.FactNothing, nil
 }
 
-// itemDone shows a finished item. One that is reported again after a loss is no news.
+// itemDone shows a finished item. An item that the agent reports again after a loss is shown, and not published again.
 func (w *turnWatcher) itemDone(it handoff.Item) {
 	r := w.run
 	w.flushRemark()
-	news := w.finished.Add(it.ID)
-	if news && it.Kind == handoff.ItemMessage {
-		w.held = it.Text
+	first := w.reported.Add(it.ID)
+	if first && it.Kind == handoff.ItemMessage {
+		w.lastMessage = it.Text
 	}
 	state := itemDone
 	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
 		state = itemFailed
 	}
 	r.caller.registry.item(r.ID, shownItem(it, state))
-	if news {
+	if first {
 		r.caller.registry.record(r.ID, handoff.RunItem{Item: it})
 	}
 }
 
-// flushRemark reports the message that was held back: something came after it, so it was not the final one.
+// flushRemark publishes the last message: an item came after it, so it was not the final one.
 func (w *turnWatcher) flushRemark() {
-	if w.held != "" {
-		w.run.publish(handoff.RunRemark{Text: w.held})
+	if w.lastMessage != "" {
+		w.run.publish(handoff.RunRemark{Text: w.lastMessage})
 	}
-	w.held = ""
+	w.lastMessage = ""
 }
 
 func (w *turnWatcher) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 	r := w.run
-	text := cmp.Or(u.Text, w.held)
+	text := cmp.Or(u.Text, w.lastMessage)
 	r.show(func(rec *handoff.Record) { rec.Text, rec.Undelivered = text, u.Undelivered })
 	switch u.Status {
 	case handoff.TurnCompleted:
@@ -180,11 +181,11 @@ func shownItem(it handoff.Item, state string) handoff.RecordItem {
 	}
 }
 
-// question takes what the agent asks.
+// question asks the caller what the agent asks.
 func (w *turnWatcher) question(q handoff.Question) {
 	r := w.run
 	controls, ok := r.attached.Agent.(handoff.Controls)
-	if !ok || r.state.Merged { // others answer what others are asked
+	if !ok || r.state.Merged { // whoever started the turn answers its questions
 		return
 	}
 	_, replies := r.attached.Agent.(handoff.Replier)
@@ -196,15 +197,16 @@ func (w *turnWatcher) question(q handoff.Question) {
 	})
 }
 
-// reconnect attaches the thread again until it succeeds, and then the turn is followed again; it never starts one.
+// reconnect tries to attach the thread until it succeeds or Patience is over. Then the same turn is followed again;
+// reconnect never starts one.
 func (w *turnWatcher) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r := w.run
-	if w.lost.IsZero() {
-		w.lost = time.Now()
+	if w.lostAt.IsZero() {
+		w.lostAt = time.Now()
 		r.publish(handoff.RunLost{})
 	}
-	target, until, first := r.target, w.lost.Add(r.router.cfg.Patience), w.rejoins
-	w.rejoins++
+	target, until, first := r.target, w.lostAt.Add(r.router.cfg.Patience), w.reconnects
+	w.reconnects++
 	var at handoff.Attached
 	var err error
 	if !r.unlocked(ctx, func() {
@@ -214,7 +216,7 @@ func (w *turnWatcher) reconnect(ctx context.Context) (phase.Fact, *handoff.Error
 			if err == nil && late {
 				err = handoff.Fault(handoff.CodeAgentGone, target.Server, "the turn cannot be followed any more")
 			}
-			if err == nil || late || final(err) {
+			if err == nil || late || permanent(err) {
 				return
 			}
 			r.log.Debug("agent not reached", zap.Int("try", try), zap.Error(err))
@@ -225,11 +227,11 @@ func (w *turnWatcher) reconnect(ctx context.Context) (phase.Fact, *handoff.Error
 	if err != nil {
 		return phase.FactReconnectFailed, handoff.Because(handoff.CodeAgentGone, target.Server, err)
 	}
-	r.arrived(at)
+	r.setAttached(at)
 	return phase.FactReconnected, nil
 }
 
-// reconcile finds out whether a start ran whose acknowledgement was lost, or that never showed itself.
+// reconcile finds out whether a turn began after a start whose acknowledgement was lost, or which had no updates.
 func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	target, after, until := r.target, r.attempt.before, time.Now().Add(r.router.cfg.Patience)
 	var at handoff.Attached
@@ -239,7 +241,7 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if !r.unlocked(ctx, func() {
 		for try := 0; r.router.pause(ctx, try); try++ {
 			at, turn, err = r.agents.lookFor(ctx, target, after, r.ID)
-			if err == nil || joined() || final(err) || time.Now().After(until) {
+			if err == nil || joined() || permanent(err) || time.Now().After(until) {
 				return
 			}
 			r.log.Debug("start not reconciled", zap.Int("try", try), zap.Error(err))
@@ -250,18 +252,18 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if err != nil && !joined() {
 		return phase.FactNotReconciled, handoff.Because(handoff.CodeUnknownStart, target.Server, err)
 	}
-	r.arrived(at)
+	r.setAttached(at)
 	if joined() {
 		return r.merged(turn)
 	}
-	if r.state.Merged { // what was taken for a turn of somebody else is ours, or nothing
+	if r.state.Merged { // it was not a turn of somebody else
 		r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyContinued })
 	}
 	switch {
 	case turn == "" && r.state.Inherited:
 		return phase.FactNeverRan, handoff.Fault(
 			handoff.CodeUnknownStart, target.Server, "a former life of this process was about to start it")
-	case turn == "": // should it not be sent again
+	case turn == "": // the fault counts if the words are not sent again
 		return phase.FactNeverRan, handoff.Fault(
 			handoff.CodeUnreachable, target.Server, "the start was lost twice; nothing runs")
 	}
@@ -269,8 +271,8 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	return phase.FactAdopted, nil
 }
 
-// final reports whether an error means that trying again is in vain.
-func final(err error) bool {
+// permanent reports whether trying again cannot help.
+func permanent(err error) bool {
 	switch handoff.AsError(err).Code {
 	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere,
 		handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported,

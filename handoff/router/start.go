@@ -14,18 +14,18 @@ import (
 
 // Bounds of a request, in bytes.
 const (
-	maxKey  = 512 // the name that an asker gives it
+	maxKey  = 512 // its idempotency key
 	maxName = 256 // a name of a server or thread
 )
 
-// Start implements [handoff.Runs]. [handoff.CodeJoined] comes with the id of the run that was begun instead of the
-// same one before.
+// Start implements [handoff.Runs]. With [handoff.CodeJoined] comes the id of a run that was begun earlier in place of
+// the same run (see [handoff.Request]).
 func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
-	return v.of(g.Caller).router.startAs(ctx, g, req, asked(req))
+	return v.of(g.Caller).router.startAs(ctx, g, req, requestHash(req))
 }
 
-// asked is the hash of what a request asks for.
-func asked(req handoff.Request) string {
+// requestHash returns the hash of what a request asks for: two requests with one key must have the same.
+func requestHash(req handoff.Request) string {
 	if req.Instead != "" {
 		return ledger.Hash(handoff.Encode([]any{"begin", req.Instead}))
 	}
@@ -36,7 +36,7 @@ func asked(req handoff.Request) string {
 	return ledger.Hash(handoff.Encode(words))
 }
 
-// startAs is Start of a request with the hash of what it asks for.
+// startAs is Start; args is the hash of the request's arguments.
 func (r *Router) startAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
 ) (handoff.RunID, error) {
@@ -45,17 +45,17 @@ func (r *Router) startAs(
 		return "", handoff.Fault(handoff.CodeInternal, "", "the router of another caller was asked")
 	}
 	if req.Again {
-		if same, err := c.again(ctx, keyedBy(g.Caller, req.Key, args)); same != "" || err != nil {
+		if same, err := c.findRepeat(ctx, ledgerKeyOf(g.Caller, req.Key, args)); same != "" || err != nil {
 			return handoff.RunID(same), err
 		}
 	}
-	if begun, err := c.registry.unbegun(g, &req); err != nil {
+	if begun, err := c.registry.fillInstead(g, &req); err != nil {
 		return begun, err
 	}
 	if err := checkRequest(g, &req); err != nil {
 		return "", err
 	}
-	parent, tooDeep := c.registry.asker(req.Origin)
+	parent, tooDeep := c.registry.parentOf(req.Origin)
 	if tooDeep != nil {
 		return "", tooDeep
 	}
@@ -63,31 +63,31 @@ func (r *Router) startAs(
 	if req.Key == "" {
 		req.Key = w.ID
 	}
-	w.grant, w.req, w.asked, w.agents.ahead = g, req, time.Now(), c.prefetches.take(req.Key, req.Target)
+	w.grant, w.req, w.askedAt, w.agents.ahead = g, req, time.Now(), c.prefetches.take(req.Key, req.Target)
 	w.span = handoff.SpanOf(ctx).Begin("handoff")
 	w.ioCtx = handoff.WithSpan(w.ioCtx, w.span)
 	if parent := w.span.Parent(); parent != "" {
 		w.log = w.log.With(zap.String("traceparent", parent))
 	}
-	k := keyedBy(g.Caller, req.Key, args)
+	k := ledgerKeyOf(g.Caller, req.Key, args)
 	rec := handoff.Record{
 		ID: w.ID, Server: req.Target.Server, Prompt: handoff.InputText(req.Input), State: handoff.StatusAccepted,
-		Unkept: req.Unkept, CreatedAt: w.asked, Client: req.Origin.Client, Parent: parent,
+		Unkept: req.Unkept, CreatedAt: w.askedAt, Client: req.Origin.Client, Parent: parent,
 	}
 	var begun handoff.RunID
 	var same string
 	var e *handoff.Error
 	if !w.open(nil, func() bool {
 		same, e = c.openKeyed(rec, w, k, func(former *ledgerWriter) (e *handoff.Error) {
-			if begun, e = c.registry.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
+			if begun, e = c.registry.fillInstead(g, &req); e != nil { // another request may have begun it meanwhile
 				return e
 			}
-			if e := r.cfg.Rates.take(g, w.asked); e != nil {
+			if e := r.cfg.Rates.take(g, w.askedAt); e != nil {
 				return e
 			}
-			if !req.Unkept || req.Again { // else nobody asks again, and nothing is to be kept
+			if !req.Unkept || req.Again { // else the request is never repeated, and nothing is to be kept
 				w.writer = c.newLedgerWriter(k.key, w.ID, args, req.Again)
-				w.writer.follows(former)
+				w.writer.takeOver(former)
 			}
 			return nil
 		})
@@ -95,7 +95,7 @@ func (r *Router) startAs(
 	}) {
 		w.endIO()
 		w.span.End(codeOf(e), "same", strconv.FormatBool(same != ""))
-		if w.agents.ahead != nil { // what was attached ahead may take a while
+		if w.agents.ahead != nil { // its attach may still take a while
 			r.jobs.start(func(context.Context) { w.agents.end(w.log) })
 		}
 		if e != nil {
@@ -117,11 +117,11 @@ func (r *Router) startAs(
 	return handoff.RunID(w.ID), nil
 }
 
-// checkRequest trims the names of a request and tells what is wrong with it.
+// checkRequest trims the names of a request, and returns what is wrong with it.
 func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 	req.Target, req.From = trimmed(req.Target), trimmed(req.From)
-	goesOn := req.From != (handoff.Target{})
-	if goesOn && req.Target.Thread == "" {
+	continues := req.From != (handoff.Target{}) // with a session of another machine
+	if continues && req.Target.Thread == "" {
 		req.Target.Thread = handoff.NewThread
 	}
 	t := req.Target
@@ -136,19 +136,19 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
 	case size > handoff.MaxPrompt:
 		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "")
-	case goesOn && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
+	case continues && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
 		return handoff.Fault(handoff.CodeMalformed, "only a new session can go on from another one", "")
 	case max(len(t.Server), len(t.Thread), len(req.From.Server), len(req.From.Thread)) > maxName:
 		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
 	case len(req.Key) > maxKey:
 		return handoff.Fault(handoff.CodeTooLarge, "the key of the request", "")
-	case g.Caller.Nameless() && req.By == nil: // nobody could ever hear of it
+	case g.Caller.Nameless() && req.By == nil: // nobody could ever hear its outcome
 		return handoff.Fault(handoff.CodeNotGranted, "work outside of a call needs a named caller", "")
 	}
 	return nil
 }
 
-// trimmed is a target as it was asked for, its project behind the server.
+// trimmed returns a target with trimmed names, its project written behind the server: "bigpc/api".
 func trimmed(t handoff.Target) handoff.Target {
 	t.Server, t.Thread = strings.TrimSpace(t.Server), strings.TrimSpace(t.Thread)
 	if t.Project != "" {
@@ -157,13 +157,13 @@ func trimmed(t handoff.Target) handoff.Target {
 	return t
 }
 
-// Give is Start for callers that wait for the promise: it returns the record once the ledger has the work. What
-// cannot be begun is an error instead.
+// Give is Start for fronts that must be sure: it returns the record once the ledger has the work. If the run ends
+// without having begun, its fault is returned as an error.
 func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
-	return v.of(g.Caller).router.giveAs(ctx, g, req, asked(req))
+	return v.of(g.Caller).router.giveAs(ctx, g, req, requestHash(req))
 }
 
-// giveAs is Give of a request with the hash of what it asks for.
+// giveAs is Give; args is the hash of the request's arguments.
 func (r *Router) giveAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
 ) (handoff.Record, error) {
@@ -174,12 +174,12 @@ func (r *Router) giveAs(
 	return r.promised(ctx, g, id)
 }
 
-// promised waits until the ledger has a run, or its end, and returns its record.
+// promised waits until the ledger has a run, or its outcome, and returns its record.
 func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
-	before := false // it has ended; who asks hears of that once the ledger does
+	hasEnded := false // the run has an outcome, which is returned once the ledger has that, too
 	for e, err := range r.Follow(ctx, g.Caller, id, 0) {
 		if err != nil {
-			c := r.caller(g.Caller) // whoever asked has gone: an outcome that was never promised is kept
+			c := r.caller(g.Caller) // the client has gone, so the outcome of a run that was never noted is kept
 			if rec, w := c.registry.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
 				c.keep(rec.ID)
 			}
@@ -187,11 +187,11 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 		}
 		_, ended := e.Kind.(handoff.RunEnded)
 		switch {
-		case ended && before:
+		case ended && hasEnded:
 			return r.Handoff(g, string(id))
 		case e.Noted || e.Record.State == handoff.StatusDelivered:
-			before = e.Record.Outcome != "" || r.caller(g.Caller).registry.over(string(id)) // the event may be an old one
-			if !before {
+			hasEnded = e.Record.Outcome != "" || r.caller(g.Caller).registry.over(string(id)) // the event may be an old one
+			if !hasEnded {
 				return e.Record, nil
 			}
 		case ended:
@@ -205,13 +205,13 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 	return r.Handoff(g, string(id))
 }
 
-// Steer gives more words to running work, as a separate request: they go into its turn, or, should that end
-// this moment, come after it in the same session. It waits as [Service.Give] does.
+// Steer gives more words to running work, as a separate request. They go into its turn, or, if the turn ends at this
+// moment, into a new turn of the same session. It waits as [Service.Give] does.
 func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
 	c := v.of(g.Caller)
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
 	if req.Again { // the work may have ended since
-		same, err := c.again(ctx, keyedBy(g.Caller, req.Key, args))
+		same, err := c.findRepeat(ctx, ledgerKeyOf(g.Caller, req.Key, args))
 		if err != nil {
 			return handoff.Record{}, err
 		}
@@ -233,9 +233,9 @@ func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	return c.router.giveAs(ctx, g, req, args)
 }
 
-// unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns
-// what was begun with [handoff.CodeJoined].
-func (g *registry) unbegun(by handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
+// fillInstead completes a request that begins a run which was not begun (req.Instead): it takes over that run's target
+// and words. If that run was begun meanwhile, fillInstead returns the id of the new run and [handoff.CodeJoined].
+func (g *registry) fillInstead(by handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
 	if req.Instead == "" {
 		return "", nil
 	}
@@ -245,23 +245,23 @@ func (g *registry) unbegun(by handoff.Grant, req *handoff.Request) (handoff.RunI
 	if rec == nil || !rec.NotBegun() || !rec.Shown(by) {
 		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
-	if begun := rec.begun; begun != "" {
+	if begun := rec.begunAs; begun != "" {
 		if other := g.findLocked(begun); other != nil && other.run != nil {
 			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
 		}
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	restoreWords(req, rec.waiting, rec.Prompt)
+	restoreRequest(req, rec.request, rec.Prompt)
 	switch rec.Why {
-	case handoff.WhyContinued: // what they use there now
+	case handoff.WhyContinued: // the session that is sticky there now
 		req.Target.Thread = ""
 	case handoff.WhyCopy:
 		req.Target.Thread = copyOf + rec.ThreadID
 	case handoff.WhyAside:
 		req.Mode = handoff.ModeAside
 	}
-	if req.From != (handoff.Target{}) { // what was made for it has never run
+	if req.From != (handoff.Target{}) { // the session that was made for it has never run
 		req.Target.Thread = handoff.NewThread
 	}
 	return "", nil

@@ -13,26 +13,26 @@ import (
 	"switchboard/handoff"
 )
 
-// stickies are the threads that a caller uses on each server or project. They are read from the store once; after that
-// the router is their only writer.
+// stickies holds the threads that a caller uses on each server or project. They are read from the store once; after
+// that the router is their only writer.
 type stickies struct {
-	pages *handoff.Feed // Set once: what pages follow
+	pages *handoff.Feed // Set once: of the caller's pages
 
 	mu       sync.Mutex
-	inUse    map[stickyKey]handoff.Sticky // Guarded by mu: valid if loaded
-	chosen   map[stickyKey]time.Time      // Guarded by mu: when the caller asked for what is in use, or for nothing
+	inUse    map[stickyKey]handoff.Sticky // Guarded by mu: complete if loaded
+	chosen   map[stickyKey]time.Time      // Guarded by mu: when the caller chose the thread in use, or to use none
 	loaded   bool                         // Guarded by mu
-	unstored map[stickyKey]stickyWrite    // Guarded by mu: what the store has still to learn
-	storing  bool                         // Guarded by mu: a job writes it
+	unstored map[stickyKey]stickyWrite    // Guarded by mu: writes that the store does not have yet
+	storing  bool                         // Guarded by mu: a job writes unstored
 }
 
-// A stickyWrite is what the store has to learn of one sticky session; without a thread it is cleared.
+// A stickyWrite sets or clears one sticky session in the store.
 type stickyWrite struct {
 	sticky handoff.Sticky
 	clear  bool
 }
 
-// stickyKey says where a sticky thread counts.
+// stickyKey identifies a sticky thread: there is one for each server and each project.
 type stickyKey struct{ server, project string }
 
 // String returns "bigpc" or "bigpc/api".
@@ -45,7 +45,7 @@ func (k stickyKey) String() string {
 
 func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
-// get returns the sticky thread for a target, if the stickies were read.
+// get returns the sticky thread of a server or project.
 func (s *stickies) get(k stickyKey) (handoff.Sticky, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *stickies) get(k stickyKey) (handoff.Sticky, bool) {
 	return one, ok
 }
 
-// set takes what the store has. What was set meanwhile is newer and stays. A time that is still to
-// come tells nothing: the clock was set back.
+// set adds the stickies of the store, once. Those that were put or dropped before are newer, and stay. A Since in the
+// future is ignored: the clock was set back.
 func (s *stickies) set(list []handoff.Sticky) {
 	now := time.Now()
 	s.mu.Lock()
@@ -81,8 +81,8 @@ func (s *stickies) isLoaded() bool {
 	return s.loaded
 }
 
-// put makes a thread sticky for a request of that time. False: the caller has chosen another one
-// since, or none. Work that waited, or that was lost and found, comes late.
+// put makes a thread sticky for a request that came at the time asked. It returns false if the caller has chosen
+// another thread since then, or none: the turn of a request may begin late.
 func (s *stickies) put(one handoff.Sticky, asked time.Time) bool {
 	k := keyOf(one.Target)
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (s *stickies) put(one handoff.Sticky, asked time.Time) bool {
 	return true
 }
 
-// drop is the caller's wish.
+// drop removes a sticky thread because the caller wants it.
 func (s *stickies) drop(k stickyKey) {
 	s.mu.Lock()
 	delete(s.inUse, k)
@@ -109,7 +109,7 @@ func (s *stickies) drop(k stickyKey) {
 	s.pages.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
 }
 
-// dropGone forgets a sticky thread that is gone. False: another one is sticky by now, or none.
+// dropGone removes a sticky thread that is gone from its server. It returns false if it is not sticky any more.
 func (s *stickies) dropGone(t handoff.Target) bool {
 	s.mu.Lock()
 	if s.inUse[keyOf(t)].Target != t {
@@ -130,8 +130,8 @@ func (s *stickies) list() []handoff.Sticky {
 	})
 }
 
-// queue adds a write; it replaces an older one of the same server or project, so that there are never
-// more than those. True: nobody writes them yet, the caller has to.
+// queue adds a write. It replaces an older write of the same server or project, so there are never more writes than
+// those. It returns true if the caller has to start the job that writes.
 func (s *stickies) queue(w stickyWrite) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *stickies) queue(w stickyWrite) bool {
 	return begin
 }
 
-// next takes a write out. False: there is none, and from here on nobody writes.
+// next removes and returns a write. It returns false if there is none; then the job that writes has ended.
 func (s *stickies) next() (stickyWrite, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *stickies) next() (stickyWrite, bool) {
 	return w, true
 }
 
-// putBack puts a write back that failed, unless a newer one has come.
+// putBack adds a write that failed again, unless there is a newer one.
 func (s *stickies) putBack(w stickyWrite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,14 +166,14 @@ func (s *stickies) putBack(w stickyWrite) {
 	}
 }
 
-// stored reports whether the store has all of it.
+// stored reports whether the store has all writes.
 func (s *stickies) stored() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.unstored) == 0 && !s.storing
 }
 
-// load reads a caller's stickies once.
+// loadStickies reads the caller's stickies from the store, once.
 func (c *caller) loadStickies(ctx context.Context) error {
 	if c.stickies.isLoaded() {
 		return nil
@@ -185,13 +185,13 @@ func (c *caller) loadStickies(ctx context.Context) error {
 	c.stickies.set(list)
 	for _, s := range list {
 		if !s.Named {
-			c.router.cfg.Owners.made(c.who, s.Target)
+			c.router.cfg.Owners.add(c.who, s.Target)
 		}
 	}
 	return nil
 }
 
-// readStickies reads them before they are needed.
+// readStickies is loadStickies ahead of need: it logs an error.
 func (c *caller) readStickies(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -200,17 +200,17 @@ func (c *caller) readStickies(ctx context.Context) {
 	}
 }
 
-// stick sees to it that the store has a sticky session, or has it no more, as the stickies do. The store is written
-// behind: one write after the other, of each session the newest alone, repeated until the store is back.
+// stick queues a write for the store. The writes are made one after the other, only the newest of each server or
+// project, and repeated until the store is back.
 //
-// A caller without a name cannot come back to anything, so nothing is stored for them.
+// For a nameless caller nothing is stored, since they cannot come back.
 func (c *caller) stick(w stickyWrite) {
 	if !c.who.Nameless() && c.stickies.queue(w) {
 		c.router.jobs.finally(c.writeStickies)
 	}
 }
 
-// writeStickies writes until nothing is left. When the process ends it tries each once more.
+// writeStickies makes the queued writes, until none is left. When the process ends it tries each once more.
 func (c *caller) writeStickies(ctx context.Context) {
 	for try := 0; ; {
 		w, more := c.stickies.next()
@@ -229,7 +229,7 @@ func (c *caller) writeStickies(ctx context.Context) {
 			c.router.cfg.Log.Warn("sticky session not stored", zap.String("principal", c.who.Principal),
 				zap.String("server", w.sticky.Target.Server), zap.Error(err))
 		}
-		if err != nil && retried(err) && ctx.Err() == nil {
+		if err != nil && retryable(err) && ctx.Err() == nil {
 			c.stickies.putBack(w)
 			c.router.pause(ctx, try)
 			try++

@@ -8,9 +8,9 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
-// at once, or once it is known what the router's former life left; the outcome follows on the feed. What waits
-// behind it does not begin: it is paused, and the caller is asked. Work that is paused already is dropped.
+// Stop stops a run: one whose turn has not started is cancelled, others are interrupted. The outcome follows on the
+// feed. Work that waits for the run is paused, and the caller is asked about it. Work that is paused already is
+// dropped. Stop waits only for [Router.Recovered], and for the ledger when it drops work, each for a short time.
 func (v Service) Stop(ctx context.Context, g handoff.Grant, id string) error {
 	c := v.of(g.Caller)
 	rec, w := c.registry.find(id)
@@ -29,22 +29,22 @@ func (v Service) Stop(ctx context.Context, g handoff.Grant, id string) error {
 		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
 	c.feed.byHand(id, handoff.RunByHand{Deed: handoff.DeedStop})
-	c.pause(c.router.cfg.Queues.behind(id))
-	w.tell(phase.FactStop, nil)
+	c.pause(c.router.cfg.Queues.waitingFor(id))
+	w.apply(phase.FactStop, nil)
 	return nil
 }
 
-// pause pauses runs of the caller which wait to be joined or begun; those of others wait on.
+// pause pauses those of the waiting runs that are the caller's.
 func (c *caller) pause(waiting []string) {
 	for _, id := range waiting {
 		if rec, w := c.registry.find(id); w != nil {
-			w.tell(phase.FactPaused, handoff.Fault(handoff.CodePaused, rec.Server, ""))
+			w.apply(phase.FactPaused, handoff.Fault(handoff.CodePaused, rec.Server, ""))
 		}
 	}
 }
 
-// dropPaused closes work that was paused: it is not begun. False: it was begun, or dropped, meanwhile. It waits a short
-// time until the ledger has that: else a kill would bring the work back.
+// dropPaused drops paused work. It returns false if the work was begun or dropped meanwhile. It waits for the ledger,
+// for [ackWithin] at most, since a kill before that would bring the work back.
 func (c *caller) dropPaused(ctx context.Context, id string) bool {
 	c.registry.opening.Lock()
 	rec, _ := c.registry.find(id)
@@ -59,19 +59,19 @@ func (c *caller) dropPaused(ctx context.Context, id string) bool {
 	return true
 }
 
-// endPaused marks as told what was paused and is not any more, with what became of it: after a restart nobody is asked
-// about it again. The ack is nil where nothing is written.
-func (c *caller) endPaused(id, what string) ack {
+// endPaused marks work that is no longer paused as heard, so that nobody is asked about it after a restart. spoken says
+// what became of it. The ack is nil if nothing is written.
+func (c *caller) endPaused(id, spoken string) ack {
 	c.registry.withdraw(id)
 	c.registry.delivered(id)
-	return c.registry.writer(id).delivered(what)
+	return c.registry.writer(id).delivered(spoken)
 }
 
-// closePaused notes which record was begun instead of a paused one; instead is "" for one that is dropped and never
-// begun. The caller holds opening.
+// closePaused ends the pause of a record. instead is the id of the run that was begun in its place; "": it was dropped.
+// The caller holds opening.
 func (g *registry) closePaused(id, instead string) {
 	if rec, _ := g.find(id); rec.NotBegun() {
-		g.with(id, func(rec *recordState) { rec.begun, rec.waiting = instead, "" })
+		g.with(id, func(rec *recordState) { rec.begunAs, rec.request = instead, "" })
 		g.change(id, func(rec *handoff.Record) {
 			rec.Paused, rec.Spoken = false, wording.WasDropped
 			if instead == "" {

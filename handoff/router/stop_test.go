@@ -145,7 +145,7 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				if tt.ends {
 					d.taken = func() {
 						_, w := r.caller(ladderCaller).registry.find(first)
-						w.tell(phase.FactStop, nil)
+						w.apply(phase.FactStop, nil)
 						synctest.Wait()
 					}
 				}
@@ -159,10 +159,10 @@ func TestStoppedAtAQuestion(t *testing.T) {
 					t.Errorf("what waits: %+v, %v", rec, err)
 				}
 				if _, w := r.caller(ladderCaller).registry.find(first); w != nil {
-					w.tell(phase.FactStop, nil)
+					w.apply(phase.FactStop, nil)
 				}
 				synctest.Wait()
-				if waits := r.cfg.Queues.behind(second); tt.paused != (len(r.cfg.Queues.all) == 0) || len(waits) != 0 {
+				if waits := r.cfg.Queues.waitingFor(second); tt.paused != (len(r.cfg.Queues.all) == 0) || len(waits) != 0 {
 					t.Errorf("held are %v, behind it waits %v", r.cfg.Queues.all, waits)
 				}
 			})

@@ -9,42 +9,41 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// maxWaiting bounds the requests of a caller that wait or are paused, in bytes: pictures may be in them. What comes on
-// top is refused.
+// maxWaiting bounds all requests of a caller that wait or are paused, in bytes, pictures included. More are refused.
 const maxWaiting = 32 << 20
 
-// waitingWords is what is kept of a request whose words wait or are paused: all that the agent is to be told.
-type waitingWords struct {
-	Input   []waitingPart     `json:"input"`
+// keptRequest is the JSON of a request that waits or is paused: all that the agent is to be told.
+type keptRequest struct {
+	Input   []keptPart        `json:"input"`
 	Context []handoff.Context `json:"context,omitempty"`
 	After   handoff.TurnID    `json:"after,omitempty"`
 	From    handoff.Target    `json:"from,omitzero"`
 }
 
-// A waitingPart is one [handoff.Part].
-type waitingPart struct {
+// A keptPart is one [handoff.Part].
+type keptPart struct {
 	Text  string `json:"text,omitempty"`
 	Image string `json:"image,omitempty"` // its address
 }
 
-// waitingOf writes a request down.
-func waitingOf(req handoff.Request) string {
-	w := waitingWords{Context: req.Context, After: req.After, From: req.From}
+// encodeRequest returns a request as a [keptRequest].
+func encodeRequest(req handoff.Request) string {
+	w := keptRequest{Context: req.Context, After: req.After, From: req.From}
 	for _, p := range req.Input {
 		switch p := p.(type) {
 		case handoff.Text:
-			w.Input = append(w.Input, waitingPart{Text: string(p)})
+			w.Input = append(w.Input, keptPart{Text: string(p)})
 		case handoff.Image:
-			w.Input = append(w.Input, waitingPart{Image: p.URL})
+			w.Input = append(w.Input, keptPart{Image: p.URL})
 		}
 	}
 	return handoff.Encode(w)
 }
 
-// restoreWords gives a request its words back, or only those of the prompt where no more was kept. What is told
-// beside them now comes in the place of what was told under the same name then.
-func restoreWords(req *handoff.Request, kept, prompt string) {
-	var w waitingWords
+// restoreRequest restores a request from what [encodeRequest] returned, or only its prompt if that is "". Context that
+// req has already replaces kept context with the same key.
+func restoreRequest(req *handoff.Request, kept, prompt string) {
+	var w keptRequest
 	if kept == "" || json.Unmarshal([]byte(kept), &w) != nil {
 		req.Input = handoff.TextInput(prompt)
 		return
@@ -63,15 +62,14 @@ func restoreWords(req *handoff.Request, kept, prompt string) {
 	}
 }
 
-// wait keeps the whole request of a record as long as it waits or is paused; "" lets go of it. An error means that
-// there is no room for it.
-func (g *registry) wait(id, whole string) *handoff.Error {
+// keepRequest keeps the whole request of a record that waits or is paused; "" removes it. It fails if there is no room.
+func (g *registry) keepRequest(id, whole string) *handoff.Error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	sum := len(whole)
 	for _, rec := range g.records {
 		if rec.ID != id {
-			sum += len(rec.waiting)
+			sum += len(rec.request)
 		}
 	}
 	rec := g.findLocked(id)
@@ -81,7 +79,7 @@ func (g *registry) wait(id, whole string) *handoff.Error {
 	case whole != "" && sum > maxWaiting:
 		return tooMuchWaits("all that waits", maxWaiting)
 	case rec != nil:
-		rec.waiting = whole
+		rec.request = whole
 	}
 	return nil
 }
