@@ -10,53 +10,54 @@ import (
 	"switchboard/handoff"
 )
 
-// An App is a program elsewhere that a person lets act for them, by OAuth. Of its credentials only sums are kept: it
-// has an access token, and one credential with which it gets the next one, first a code and then refresh tokens.
+// An App is a program elsewhere that a person has let act for them, by OAuth. It has an access token and one
+// credential that it exchanges for the next tokens: first a code, then refresh tokens. Only hashes of its credentials
+// are kept.
 type App struct {
-	ID        string // names it in lists and in its credentials: 12 letters and digits
+	ID        string // 12 letters and digits, in lists and in its credentials
 	Principal string
-	Key       [sha256.Size]byte // SHA-256 of the key of the login that let it in; zero: of a link, as in [Login]
+	Key       [sha256.Size]byte // the Key of the [Login] that let the app in
 	Client    string            // its client_id, an https address
-	Name      string            // how it names itself, at most 80 bytes
-	Resource  string            // where its tokens count, and nowhere else
-	Approve   handoff.Approval  // which yes of it counts, at most
+	Name      string            // by which the app presents itself, at most 80 bytes
+	Resource  string            // the only resource that accepts its tokens
+	Approve   handoff.Approval  // the most that its yes can approve
 
-	Shared [sha256.Size]byte // of what all its credentials have in common
-	Next   [sha256.Size]byte // of the credential that gives the next tokens, once
-	// Redirect and Challenge are what a code is bound to; "": Next is a refresh token.
+	Shared [sha256.Size]byte // SHA-256 of the part that all its credentials share
+	Next   [sha256.Size]byte // SHA-256 of the credential that is exchanged once for the next tokens
+	// Redirect and Challenge are the redirect URI and the PKCE challenge of a code; "" where Next is a refresh token.
 	Redirect, Challenge string
-	Access              [sha256.Size]byte // of its access token; zero: none yet
+	Access              [sha256.Size]byte // SHA-256 of the access token; zero before there is one
 	AccessEnds          time.Time
 
 	Made time.Time
-	Used time.Time // when it was last used; written at most once a minute
-	Ends time.Time // unless it gets new tokens before
+	Used time.Time // the last use, written at most once a minute
+	Ends time.Time // when the app is forgotten; new tokens move it
 }
 
-// MaxApps bounds the apps of a principal. No more are let in then.
+// MaxApps bounds the apps of a principal; another one is refused.
 const MaxApps = 64
 
-// Apps are what the edge asks of a store.
+// Apps stores apps for the HTTP edge.
 type Apps interface {
 	appKeeper
-	// Apps lists those of a principal, the one that was used last first.
+	// Apps lists the apps of a principal, the most recently used first.
 	Apps(ctx context.Context, principal string) ([]App, error)
-	// DropApp forgets an app of a principal; false when there is none with this id.
+	// DropApp forgets an app of a principal, and reports whether there was one with this id.
 	DropApp(ctx context.Context, principal, id string) (bool, error)
 }
 
-// An appKeeper keeps apps until they end.
+// An appKeeper stores apps until they end.
 type appKeeper interface {
-	// PutApp keeps a new app; false, and nothing is kept, while its principal has [MaxApps].
+	// PutApp stores a new app. It stores nothing and returns false while the principal has [MaxApps].
 	PutApp(ctx context.Context, a App) (bool, error)
-	// App finds an app by its id; false when there is none.
+	// App returns the app with an id; false when there is none.
 	App(ctx context.Context, id string) (App, bool, error)
-	// ChangeApp puts an app in the place of the one with the same id whose Next is from; false when that is not there.
-	// Of several at once with the same from and another Next one is kept.
+	// ChangeApp replaces the app with the same id if its Next is still from, and reports whether it did. Of several
+	// calls at once with the same from and another Next, one succeeds.
 	ChangeApp(ctx context.Context, a App, from [sha256.Size]byte) (bool, error)
 }
 
-// SortApps puts the one that was used last first.
+// SortApps sorts apps, the most recently used first.
 func SortApps(all []App) {
 	slices.SortFunc(all, func(a, b App) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.ID, b.ID)) })
 }

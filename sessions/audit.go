@@ -24,18 +24,18 @@ const (
 	maxAuditLine = 64 << 10
 )
 
-// An Audit keeps decisions, in a file of lines that is only appended to. Each line holds the sum of the one
-// before, so that a line that is changed, lost or moved is noticed. A file that is full is laid aside and
-// the chain goes on in the next one. It is safe for concurrent use; one process at a time has it open.
+// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before, so
+// that a line that was changed, lost or moved is noticed. A full file is renamed, and the chain goes on in a new one.
+// An Audit is safe for concurrent use; one process at a time has it open.
 type Audit struct {
 	dir *auditDir // Set once
 
 	mu   sync.Mutex
 	file auditFile // Guarded by mu; nil after Close
-	size int64     // Guarded by mu: bytes of whole lines in the file
-	n    uint64    // Guarded by mu: lines of the chain
-	sum  string    // Guarded by mu: of the last line
-	torn bool      // Guarded by mu: a write failed, so that the file may end in a part of a line
+	size int64     // Guarded by mu: bytes of complete lines in the file
+	n    uint64    // Guarded by mu: number of the last line
+	sum  string    // Guarded by mu: hash of the last line
+	torn bool      // Guarded by mu: a write failed, so the file may end in an incomplete line
 }
 
 // auditFile is what an Audit needs of its file, which is opened for appending.
@@ -45,7 +45,7 @@ type auditFile interface {
 	Truncate(size int64) error
 }
 
-// auditLine is one line of the file. Sum covers the others: see [auditSum].
+// auditLine is one line of the file. Sum is the [auditSum] of the other fields.
 type auditLine struct {
 	N      uint64          `json:"n"`
 	Prev   string          `json:"prev"`
@@ -59,11 +59,10 @@ func auditSum(n uint64, prev string, record []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// OpenAudit opens the audit of a state directory, which is made with mode 0700 if it is missing; its files
-// have mode 0600. The end of the chain is verified, so that a long one costs no more than a short one
-// ([ReadAuditDir] reads all of it): one that was changed there is an error that names the line, and
-// nothing is appended to it. A last line without its end was never acknowledged, because the power went
-// in its middle; it is cut off.
+// OpenAudit opens the audit of a state directory, which is made with mode 0700 if it is missing; its files have mode
+// 0600. Only the end of the chain is verified, so that a long chain costs no more than a short one; [ReadAuditDir]
+// reads all of it. If a line at the end was changed, the error names the line and nothing is appended. An incomplete
+// last line was never acknowledged (the power failed while it was written); it is cut off.
 func OpenAudit(dir string) (*Audit, error) {
 	if err := ownDir(dir); err != nil {
 		return nil, err
@@ -80,19 +79,19 @@ func OpenAudit(dir string) (*Audit, error) {
 	return &Audit{dir: d, file: file, size: end.size, n: end.n, sum: end.sum, torn: end.torn}, nil
 }
 
-// auditEnd is where a chain stands.
+// auditEnd is the state of a chain after its last line.
 type auditEnd struct {
-	size  int64 // bytes of whole lines in the newest file
-	first uint64
-	n     uint64
-	sum   string
-	torn  bool // after it comes a part of a line
-	any   bool // whatever line comes next is the first
+	size  int64  // bytes of complete lines in the newest file
+	first uint64 // number of the first line that was read; 0 before
+	n     uint64 // number of the last line
+	sum   string // hash of the last line
+	torn  bool   // an incomplete line follows
+	any   bool   // the chain may begin with any line: the next one is not checked against n and sum
 
-	each func(auditLine) // called for each line that is read; may be nil
+	each func(auditLine) // called for each line that was read; nil for none
 }
 
-// readAudit reads the lines that come after an end.
+// readAudit reads lines up to the end of the file and verifies that they continue the chain at end.
 func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 	in := bufio.NewReaderSize(r, maxAuditLine)
 	for {
@@ -126,8 +125,8 @@ func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 	}
 }
 
-// Audit appends a record and returns after it is on the disk. After an error it is not in the file, and
-// the decision must not be carried out; the next record is tried anew.
+// Audit appends a record and returns once it is on the disk. After an error the record is not in the file, and the
+// decision must not be carried out; a later call may succeed.
 func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 	if err := ctx.Err(); err != nil {
 		return auditFault("given up", err)
@@ -137,7 +136,7 @@ func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 		return auditFault("the record", err)
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock() // held over the file's I/O: records are few, and their order is the chain
+	defer a.mu.Unlock() // held during the file's I/O: records are few, and the chain needs their order
 	if a.file == nil {
 		return auditFault("closed", os.ErrClosed)
 	}
@@ -167,7 +166,7 @@ func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 	return nil
 }
 
-// makeRoom begins a new file when the line does not fit into this one.
+// makeRoom begins a new file when a line of so many bytes does not fit into the present one.
 func (a *Audit) makeRoom(line int64) error {
 	if a.size == 0 || a.size+line <= a.dir.limit {
 		return nil
@@ -180,7 +179,7 @@ func (a *Audit) makeRoom(line int64) error {
 	return nil
 }
 
-// mend cuts off what a failed write may have left.
+// mend cuts off the incomplete line that a failed write may have left.
 func (a *Audit) mend() error {
 	if !a.torn {
 		return nil
@@ -195,12 +194,12 @@ func (a *Audit) mend() error {
 	return nil
 }
 
-// auditFault says what failed. Nobody can do anything about it but who operates Switchboard.
+// auditFault names the step that failed. Only the operator can do something about it, so the code is internal.
 func auditFault(what string, err error) error {
 	return handoff.Fault(handoff.CodeInternal, "", "audit: "+what+": "+err.Error())
 }
 
-// Close closes the file and gives its lock back. A record afterwards is an error.
+// Close closes the file and releases its lock. Later calls of Audit return an error.
 func (a *Audit) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,8 +210,8 @@ func (a *Audit) Close() error {
 	return a.dir.close()
 }
 
-// Decisions returns what a caller answered to agents, the newest first, at most limit: out of the newest file and the
-// full one before it. It may be used while others append.
+// Decisions returns at most limit answers of a caller to agents, the newest first. It reads the newest file and the
+// full one before it, and may be used while others append.
 func (a *Audit) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error) {
 	full, err := a.dir.full()
 	if err != nil {
@@ -232,8 +231,8 @@ func (a *Audit) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, e
 	return all, nil
 }
 
-// decisionsIn reads one file. A line that is being written, or that is no record, tells nothing.
-func (a *Audit) decisionsIn(name, who string) ([]handoff.AuditRecord, error) {
+// decisionsIn returns the decisions of a caller in one file. A line that is not a complete record is skipped.
+func (a *Audit) decisionsIn(name, caller string) ([]handoff.AuditRecord, error) {
 	file, err := a.dir.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -248,7 +247,7 @@ func (a *Audit) decisionsIn(name, who string) ([]handoff.AuditRecord, error) {
 	for in.Scan() {
 		var line auditLine
 		var rec handoff.AuditRecord
-		if json.Unmarshal(in.Bytes(), &line) == nil && json.Unmarshal(line.Record, &rec) == nil && rec.Who == who &&
+		if json.Unmarshal(in.Bytes(), &line) == nil && json.Unmarshal(line.Record, &rec) == nil && rec.Who == caller &&
 			rec.Act == "" {
 			found = append(found, rec)
 		}

@@ -18,28 +18,27 @@ import (
 const (
 	auditLock = "audit.lock"
 	auditNew  = "audit.new"
-	// maxAuditFile is how large an audit file may become, in bytes, before it is laid aside: some 14,000
-	// decisions.
+	// maxAuditFile is the size in bytes at which an audit file is full and a new one begins: about 14,000 decisions.
 	maxAuditFile = 8 << 20
-	// keptAuditFiles is how many full files are kept; the oldest goes first.
+	// keptAuditFiles is how many full files are kept; the oldest is removed first.
 	keptAuditFiles = 16
-	// auditTail is how much of a chain's end is verified at the start, in bytes: two lines at least.
+	// auditTail is how many bytes at the end of a chain are verified at the start: at least two lines.
 	auditTail = 4 * maxAuditLine
 )
 
-// fullAudit names a full file by its last line, in digits that sort.
+// fullAudit returns the name of a full file: the number of its last line, in digits that sort.
 func fullAudit(n uint64) string { return fmt.Sprintf("audit-%012d.jsonl", n) }
 
-// An auditDir has the files of one audit: the one that is appended to, and the full ones before it.
+// An auditDir has the files of one audit: the file that is appended to, and the full files before it.
 type auditDir struct {
-	root  *os.Root // Set once; nothing outside is ever opened
+	root  *os.Root // Set once; no file outside is opened
 	lock  *os.File // Set once; holds the lock while it is open
 	limit int64    // Set once: bytes of a full file
-	kept  int      // Set once: full files
-	file  *os.File // the one that is appended to; guarded by the mutex of who appends
+	kept  int      // Set once: how many full files are kept
+	file  *os.File // Guarded by mu of the Audit: the file that is appended to
 }
 
-// openAuditDir takes the lock of a state directory's audit.
+// openAuditDir opens the audit of a state directory and takes its lock.
 func openAuditDir(path string) (*auditDir, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -62,7 +61,7 @@ func openAuditDir(path string) (*auditDir, error) {
 	return &auditDir{root: root, lock: lock, limit: maxAuditFile, kept: keptAuditFiles}, nil
 }
 
-// last opens the file that is appended to and finds the end of the chain.
+// last opens the file that is appended to, and returns the end of the chain.
 func (d *auditDir) last() (*os.File, auditEnd, error) {
 	before, err := d.beforeLast()
 	if err != nil {
@@ -84,7 +83,7 @@ func (d *auditDir) last() (*os.File, auditEnd, error) {
 	return file, end, nil
 }
 
-// beforeLast is the end of the newest full file; zero: there is none.
+// beforeLast returns the end of the newest full file; zero when there is none.
 func (d *auditDir) beforeLast() (auditEnd, error) {
 	names, err := d.full()
 	if err != nil || len(names) == 0 {
@@ -106,8 +105,8 @@ func (d *auditDir) beforeLast() (auditEnd, error) {
 	return auditEnd{n: end.n, sum: end.sum}, nil
 }
 
-// tailAudit reads the first line of a file, which must come after an end, and the last ones; of a short file
-// all. The size is that of the whole lines.
+// tailAudit verifies the first line of a file, which must continue the chain at before, and its last lines; a short
+// file is verified whole. The size of the result is that of the complete lines.
 func tailAudit(file *os.File, before auditEnd) (auditEnd, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -131,20 +130,20 @@ func tailAudit(file *os.File, before auditEnd) (auditEnd, error) {
 	return readAudit(io.NewSectionReader(file, from, size-from), auditEnd{any: true, size: from})
 }
 
-// toLineEnd reads a file from a place to the end of the line, and returns what comes after it.
+// toLineEnd reads from an offset to the end of that line, and returns the offset after it.
 func toLineEnd(file *os.File, from int64) (line []byte, next int64, err error) {
 	line, err = bufio.NewReaderSize(io.NewSectionReader(file, from, maxAuditLine), maxAuditLine).ReadSlice('\n')
 	return line, from + int64(len(line)), err
 }
 
-// full lists the full files, oldest first.
+// full returns the names of the full files, oldest first.
 func (d *auditDir) full() ([]string, error) {
 	names, err := fs.Glob(d.root.FS(), "audit-*.jsonl")
 	slices.Sort(names)
 	return names, err
 }
 
-// next lays the full file aside, whose last line has that number, and begins another one.
+// next renames the full file, whose last line has number n, and begins a new one.
 func (d *auditDir) next(n uint64) (*os.File, error) {
 	file, err := d.root.OpenFile(auditNew, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, fileMode)
 	if err != nil {
@@ -153,13 +152,13 @@ func (d *auditDir) next(n uint64) (*os.File, error) {
 	if err := d.root.Rename(auditName, fullAudit(n)); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := d.root.Rename(auditNew, auditName); err != nil { // the old one goes on; the next start would, too
+	if err := d.root.Rename(auditNew, auditName); err != nil { // the old file stays in use, as it would after a restart
 		return nil, errors.Join(err, d.root.Rename(fullAudit(n), auditName), file.Close())
 	}
 	d.sync()
 	_ = d.file.Close() // each of its lines was synced
 	d.file = file
-	if names, err := d.full(); err == nil { // what cannot be removed now is removed next time
+	if names, err := d.full(); err == nil { // a file that cannot be removed now is removed next time
 		for _, name := range names[:max(len(names)-d.kept, 0)] {
 			_ = d.root.Remove(name)
 		}
@@ -167,7 +166,7 @@ func (d *auditDir) next(n uint64) (*os.File, error) {
 	return file, nil
 }
 
-// sync puts the names of the files onto the disk; not every file system can.
+// sync makes the names of the files durable, where the file system can.
 func (d *auditDir) sync() {
 	if self, err := d.root.Open("."); err == nil {
 		_ = self.Sync()
@@ -189,9 +188,9 @@ type AuditLine struct {
 	Record handoff.AuditRecord
 }
 
-// ReadAuditDir reads all files of a state directory's audit, also while another process appends to it, and returns
-// what is kept, oldest first. An error says which line of which file is wrong. That lines are missing at the end cannot
-// be seen from the files.
+// ReadAuditDir reads all files of a state directory's audit, also while another process appends, and returns the
+// records that are kept, oldest first. An error names the bad line and its file. Lines that are missing at the very
+// end cannot be noticed.
 func ReadAuditDir(path string) (lines []AuditLine, err error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -211,11 +210,11 @@ func ReadAuditDir(path string) (lines []AuditLine, err error) {
 		now, err := d.full()
 		if err != nil || slices.Equal(now, names) {
 			return nil, errors.Join(wrong, err)
-		} // a file was laid aside meanwhile, so that what was read was no chain
+		} // else a file was renamed while we read: try again
 	}
 }
 
-// read reads full files, oldest first, and the newest.
+// read reads the full files with these names, oldest first, and then the newest file.
 func (d *auditDir) read(names []string) (lines []AuditLine, err error) {
 	var odd error
 	end := auditEnd{any: len(names) > 0, each: func(l auditLine) { // older files than the oldest may be gone

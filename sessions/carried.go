@@ -8,8 +8,8 @@ import (
 	"switchboard/handoff"
 )
 
-// CarriedCalls keeps the ids of the calls that the voice model's server carries for this process, which has the whole
-// store.
+// CarriedCalls keeps the ids of this process's calls that the voice model's server carries. It is for a process that
+// is the only one at its store.
 type CarriedCalls struct{ Documents Documents }
 
 const (
@@ -18,10 +18,10 @@ const (
 	carriedFor = 24 * time.Hour
 )
 
-// carriedOwner is nobody: a principal of the settings has no colon.
+// carriedOwner owns the document. No caller has this name, since a configured principal has no colon.
 var carriedOwner = handoff.Caller{Principal: ":service"}
 
-// Left returns what was kept last.
+// Left returns the ids that were stored last.
 func (c CarriedCalls) Left(ctx context.Context) (ids []string, err error) {
 	d, there, err := c.Documents.Document(ctx, carriedOwner, carriedID)
 	if err != nil || !there {
@@ -33,7 +33,7 @@ func (c CarriedCalls) Left(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// Keep replaces it. Nothing is kept of no calls.
+// Keep replaces the stored ids; with no ids it drops the document.
 func (c CarriedCalls) Keep(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		_, err := c.Documents.DropDocument(ctx, carriedOwner, carriedID)

@@ -7,35 +7,35 @@ import (
 	"switchboard/handoff"
 )
 
-// A Document is something that a front keeps of a caller's: a response, a conversation. What is in it only the front
-// knows.
+// A Document is data that a front keeps for a caller, such as a response. Only the front knows the content of its
+// body.
 type Document struct {
 	Owner handoff.Caller
 	ID    string // unique for its owner
 	Body  []byte
-	Ends  time.Time // when it is forgotten; after that it is none
+	Ends  time.Time // when it is forgotten
 }
 
 // Bounds of documents.
 const (
 	MaxDocument  = 4 << 20 // bytes of a body; a larger one is refused with code too_large
-	MaxDocuments = 1000    // of an owner; beyond it those that end first are forgotten
-	// Brief is how soon a document ends that is counted apart, to the same bound: what is kept for days does not
-	// displace it.
+	MaxDocuments = 1000    // of an owner; beyond it those that end first are dropped
+	// Brief bounds the remaining life of a brief document. Brief documents are counted apart, up to MaxDocuments as
+	// well, so that documents that are kept for days do not displace them.
 	Brief = time.Hour
 )
 
-// Documents keeps documents. Implementations are safe for concurrent use.
+// Documents stores documents. Implementations are safe for concurrent use.
 type Documents interface {
 	// PutDocument makes or replaces a document.
 	PutDocument(ctx context.Context, d Document) error
-	// Document finds one; one that has ended, and one of another owner, is none.
+	// Document returns a document of an owner; false when there is none or it has ended.
 	Document(ctx context.Context, owner handoff.Caller, id string) (Document, bool, error)
-	// DropDocument forgets one, and reports whether it was there.
+	// DropDocument forgets a document, and reports whether there was one.
 	DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error)
 }
 
-// Check tells what of a document cannot be kept. An error has code malformed or too_large.
+// Check reports why a document cannot be kept. Its errors have code malformed or too_large.
 func (d Document) Check() error {
 	switch {
 	case d.ID == "" || len(d.ID) > maxDocumentID:
@@ -49,16 +49,16 @@ func (d Document) Check() error {
 // maxDocumentID bounds an id, in bytes.
 const maxDocumentID = 256
 
-// Levels keeps how much callers want to hear of work, as a document of each.
+// Levels stores how much each caller wants to hear of work, as a document.
 type Levels struct{ Documents Documents }
 
-// levelID names the document, and levelFor is how long it is kept after it was last set.
+// levelID is the id of the document, and levelFor how long it is kept after it was last set.
 const (
 	levelID  = "updates: how much is told"
 	levelFor = 10 * 365 * 24 * time.Hour
 )
 
-// Level returns what a caller wants to hear; "": they never said.
+// Level returns what a caller wants to hear; "" if they never said.
 func (l Levels) Level(ctx context.Context, c handoff.Caller) (handoff.SpeechLevel, error) {
 	d, there, err := l.Documents.Document(ctx, c, levelID)
 	level, known := handoff.ParseSpeechLevel(string(d.Body))
@@ -68,7 +68,7 @@ func (l Levels) Level(ctx context.Context, c handoff.Caller) (handoff.SpeechLeve
 	return level, nil
 }
 
-// SetLevel keeps what a caller wants to hear.
+// SetLevel stores what a caller wants to hear.
 func (l Levels) SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error {
 	return l.Documents.PutDocument(ctx, Document{Owner: c, ID: levelID, Body: []byte(level),
 		Ends: time.Now().Add(levelFor)})

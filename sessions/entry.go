@@ -7,11 +7,11 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// EntryNames are the names under which stores keep the fields of an entry, in the order of [EntryFields].
+// EntryNames are the names of the stored fields of an entry, in the order of [EntryFields].
 var EntryNames = strings.Fields("key principal user owner args status inherited attempt call client server project " +
 	"thread watermark turn prompt title why outcome code spoken accepted ended tests unkept asker parent")
 
-// EntryFields appends the places of the fields of an entry: each a *string, *int, *bool or *[time.Time].
+// EntryFields appends pointers to the fields of an entry: each a *string, *int, *bool or *[time.Time].
 func EntryFields(to []any, e *ledger.Entry) []any {
 	return append(to,
 		&e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
@@ -22,10 +22,10 @@ func EntryFields(to []any, e *ledger.Entry) []any {
 	)
 }
 
-// GoodEntry reports whether what was read from a store is an entry of the ledger.
+// GoodEntry reports whether an entry that was read from a store has all required fields.
 func GoodEntry(e ledger.Entry) bool {
 	return e.Key != "" && e.Owner != "" && e.Caller.Principal != "" && e.Status != "" && !e.Accepted.IsZero()
 }
 
-// EntryTime returns a time of an entry from Unix milliseconds.
+// EntryTime returns the time of Unix milliseconds, as entries have it.
 func EntryTime(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

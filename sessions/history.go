@@ -12,25 +12,25 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// HistoryFor is how long history is kept unless a store is told otherwise.
+// HistoryFor is how long history is kept by default.
 const HistoryFor = 30 * 24 * time.Hour
 
-// Kept returns how long history and threads are kept, where 0 means the usual.
+// Kept returns how long history and threads are kept; a 0 stands for the default.
 func Kept(history, threads time.Duration) (historyFor, threadsFor time.Duration) {
 	historyFor = cmp.Or(history, HistoryFor)
 	return historyFor, cmp.Or(threads, max(historyFor, ThreadsFor))
 }
 
-// A Mark is a place in a caller's history: when an entry became history, in Unix milliseconds, and its key.
+// A Mark is a position in a caller's history: when an entry became history, in Unix milliseconds, and the entry's key.
 type Mark struct {
 	At  int64
 	Key string
 }
 
-// String gives the mark as callers hand it back.
+// String returns the mark in the form that [ParseMark] reads.
 func (m Mark) String() string { return strconv.FormatInt(m.At, 10) + "-" + m.Key }
 
-// ParseMark reads a mark; "" is none, and false.
+// ParseMark parses a mark. It returns false for "".
 func ParseMark(text string) (Mark, bool, error) {
 	if text == "" {
 		return Mark{}, false, nil
@@ -43,7 +43,7 @@ func ParseMark(text string) (Mark, bool, error) {
 	return Mark{At: n, Key: key}, true, nil
 }
 
-// PageSize is how many entries a query gets.
+// PageSize returns how many entries a page of a query has at most.
 func PageSize(q ledger.HistoryQuery) int {
 	if q.Limit <= 0 || q.Limit > ledger.MaxHistoryPage {
 		return ledger.MaxHistoryPage
@@ -51,21 +51,21 @@ func PageSize(q ledger.HistoryQuery) int {
 	return q.Limit
 }
 
-// maxSearchWords bounds what one search compares.
+// maxSearchWords bounds the words of one search.
 const maxSearchWords = 16
 
-// SearchWords are the words that a search asks for, at most sixteen.
+// SearchWords returns the words of a search, at most sixteen.
 func SearchWords(search string) []string {
 	all := words(search)
 	return all[:min(len(all), maxSearchWords)]
 }
 
-// EntryWords are the words under which an entry is found.
+// EntryWords returns the words by which a search finds an entry.
 func EntryWords(e ledger.Entry) []string {
 	return words(strings.Join([]string{e.Target.Server, e.Target.Project, e.Title, e.Prompt, e.Spoken}, " "))
 }
 
-// Found reports whether each word of a search begins a word of an entry.
+// Found reports whether each word of a search is a prefix of a word of an entry.
 func Found(entry, search []string) bool {
 	for _, want := range search {
 		if !slices.ContainsFunc(entry, func(word string) bool { return strings.HasPrefix(word, want) }) {
@@ -75,8 +75,8 @@ func Found(entry, search []string) bool {
 	return true
 }
 
-// words cuts a text into words of letters and digits in lower case. Languages that are written without
-// spaces give a word for each character.
+// words returns the words of a text, made of letters and digits, in lower case. In scripts that are written without
+// spaces each character is a word.
 func words(text string) []string {
 	var all []string
 	var word strings.Builder

@@ -8,12 +8,12 @@ import (
 	"switchboard/handoff"
 )
 
-// A Machine is a computer that joined. Its key tells who it is; everything else of it may change.
+// A Machine is a computer that joined. Its key identifies it; everything else may change.
 type Machine struct {
-	Key    []byte // its public key, 32 bytes (Ed25519)
-	Name   string // what people call it, as one of no other machine
+	Key    []byte // public key, 32 bytes (Ed25519)
+	Name   string // what people call it, unique
 	Joined time.Time
-	Body   []byte // what else whoever lets machines in knows of it, as JSON; at most [MaxMachine] bytes
+	Body   []byte // JSON whose content the caller defines, at most [MaxMachine] bytes
 }
 
 // Bounds of machines.
@@ -22,17 +22,17 @@ const (
 	machineBytes = 32       // of a key
 )
 
-// Machines keeps the machines that joined. Implementations are safe for concurrent use.
+// Machines stores the machines that joined. Implementations are safe for concurrent use.
 type Machines interface {
-	// PutMachine keeps a machine, in the place of one with the same key.
+	// PutMachine stores a machine, and replaces one with the same key.
 	PutMachine(ctx context.Context, m Machine) error
-	// Machines lists them, the one that joined first first.
+	// Machines lists all machines, in the order in which they joined.
 	Machines(ctx context.Context) ([]Machine, error)
 	// DropMachine forgets the machine with a key, and reports whether there was one.
 	DropMachine(ctx context.Context, key []byte) (bool, error)
 }
 
-// Check tells what of a machine cannot be kept. An error has code malformed or too_large.
+// Check reports why a machine cannot be kept. Its errors have code malformed or too_large.
 func (m Machine) Check() error {
 	switch {
 	case len(m.Key) != machineBytes || m.Name == "" || len(m.Name) > maxDocumentID:

@@ -2,5 +2,5 @@
 
 package sessions
 
-// kindOfNetwork names the network file system that a directory is on; here it is not known.
+// kindOfNetwork returns "": on this system the kind of a file system is not known.
 func kindOfNetwork(string) string { return "" }

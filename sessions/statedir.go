@@ -17,13 +17,13 @@ const (
 	dirMode  = 0o700
 	fileMode = 0o600
 
-	othersMay   = 0o077 // of a directory's mode: what group and others may
+	othersMay   = 0o077 // the mode bits of group and others
 	othersWrite = 0o022
 )
 
-// StateDir returns the directory where Switchboard keeps what must survive a restart, and makes it with
-// mode 0700 if it is missing. One that belongs to another user, or that others can write in, is an error; one
-// that they can read gets mode 0700.
+// StateDir returns the directory where Switchboard keeps what must survive a restart. It makes it with mode 0700 if it
+// is missing, and gives mode 0700 to one that others can read. A directory that belongs to another user, or in which
+// others can write, is an error.
 func StateDir(getenv func(string) string) (string, error) {
 	dir, err := StatePath(getenv)
 	if err != nil {
@@ -35,9 +35,8 @@ func StateDir(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// StatePath tells where the state directory is, or would be: $XDG_STATE_HOME/switchboard, else
-// ~/.local/state/switchboard. A relative XDG_STATE_HOME counts as none, as the XDG base directory specification
-// says.
+// StatePath returns the path of the state directory, whether it is there or not: $XDG_STATE_HOME/switchboard, else
+// ~/.local/state/switchboard. A relative XDG_STATE_HOME is ignored, as the XDG base directory specification says.
 func StatePath(getenv func(string) string) (string, error) {
 	base := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -50,8 +49,8 @@ func StatePath(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "switchboard"), nil
 }
 
-// ownDir makes a state directory, or looks at the one that is there: it must be ours, and nobody else may
-// have been able to put anything into it. What others could only read is closed to them from here on.
+// ownDir makes a state directory, or checks the one that is there: it must belong to our user, and others must not
+// have been able to write in it. If others could only read, it gets mode 0700.
 func ownDir(path string) error {
 	if err := os.MkdirAll(path, dirMode); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
@@ -71,14 +70,14 @@ func ownDir(path string) error {
 	if mode&othersWrite == 0 {
 		return nil
 	}
-	if _, err := dir.Readdirnames(1); errors.Is(err, io.EOF) { // nobody has put anything into it
+	if _, err := dir.Readdirnames(1); errors.Is(err, io.EOF) { // empty: nobody has put anything into it
 		return nil
 	}
-	_ = dir.Chmod(mode) // the next start has to refuse it, too
+	_ = dir.Chmod(mode) // so that the next start refuses it, too
 	return openToOthers(path, mode)
 }
 
-// openDir opens a state directory that is ours.
+// openDir opens a state directory, and checks that it is a directory of our user.
 func openDir(path string) (*os.File, fs.FileInfo, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -106,9 +105,10 @@ func OwnPath(path string) bool {
 	return err == nil && notOurs(path, info) == nil && info.Mode().Perm()&othersWrite == 0
 }
 
-// ourUser is whom we run as. Set once, but by tests.
+// ourUser returns our user id. Set once, except by tests.
 var ourUser = os.Geteuid
 
+// notOurs returns an error unless our user owns the directory.
 func notOurs(path string, info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(ourUser()) {
 		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as "+
@@ -118,14 +118,15 @@ func notOurs(path string, info fs.FileInfo) error {
 	return nil
 }
 
+// openToOthers is the error about a directory in which others can write.
 func openToOthers(path string, mode fs.FileMode) error {
 	return fmt.Errorf("others can write in the state directory %s (mode %04o), so what is in it may not be ours: "+
 		"look at it, "+
 		"then chmod 700 it, or set XDG_STATE_HOME to another directory", path, mode)
 }
 
-// LookDir tells why a start would refuse a state directory. It changes nothing and takes no lock. One that is not there
-// yet is made by the start.
+// LookDir returns the error with which a start would refuse a state directory. It changes nothing and takes no lock. A
+// missing directory is fine if the start could make it.
 func LookDir(path string) error {
 	dir, info, err := openDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +145,7 @@ func LookDir(path string) error {
 	return nil
 }
 
-// existing returns the nearest directory above a path that is there: the start makes the path in it.
+// existing returns the nearest parent directory of a path that exists.
 func existing(path string) string {
 	for {
 		path = filepath.Dir(path)
@@ -154,23 +155,23 @@ func existing(path string) string {
 	}
 }
 
-// mayWrite returns why we cannot write in a directory. Set once, but by tests: root can, whatever the mode.
+// mayWrite returns why we cannot write in a directory. Set once, except by tests: root may write whatever the mode.
 var mayWrite = func(dir string) error {
 	const write, enter = 2, 1 // the bits of access(2)
 	return syscall.Access(dir, write|enter)
 }
 
-// leastRoom is how much of the disk has to be free: work begins with a write of more than a few words.
+// leastRoom is how many bytes of the disk must be free: a piece of work begins with a write of more than a few bytes.
 const leastRoom = 1 << 20
 
-// roomOf returns how many bytes of a directory's disk are free for us. Set once, but by tests.
+// roomOf returns how many bytes of a directory's disk are free for us. Set once, except by tests.
 var roomOf = func(dir string) (uint64, error) {
 	var disk syscall.Statfs_t
 	err := syscall.Statfs(dir, &disk)
 	return uint64(disk.Bavail) * uint64(disk.Bsize), err
 }
 
-// lookWritable tells why nothing can be written into a state directory, which is at dir, or will be made in it.
+// lookWritable returns why nothing can be written in the state directory at path; dir is path or its nearest parent.
 func lookWritable(path, dir string) error {
 	if err := mayWrite(dir); err != nil {
 		return fmt.Errorf("the state directory %s cannot be written (%s: %w): let your user write there, or set "+
@@ -182,10 +183,10 @@ func lookWritable(path, dir string) error {
 	return nil
 }
 
-// networkKind names the network file system that a directory is on, "" for none. Set once, but by tests.
+// networkKind is [kindOfNetwork]. Set once, except by tests.
 var networkKind = kindOfNetwork
 
-// OnNetwork refuses a directory on another machine, where locks promise nothing: one that a file of the store is in.
+// OnNetwork returns an error if a directory is on a network file system, where a lock promises nothing.
 func OnNetwork(path string) error {
 	if kind := networkKind(path); kind != "" {
 		return fmt.Errorf("the state directory %s is on a network file system (%s), where a lock promises nothing: "+
@@ -194,17 +195,17 @@ func OnNetwork(path string) error {
 	return nil
 }
 
-// A Dir is a state directory that this process holds.
+// A Dir is a state directory whose lock this process has.
 type Dir struct {
 	// Path is the directory. Set once.
 	Path string
-	root *os.Root // Set once; nothing outside is ever opened
+	root *os.Root // Set once; no file outside is opened
 	lock *os.File // Set once; holds the lock while it is open
 }
 
-// HoldDir makes the directory if it is missing and takes its lock; a directory that another process holds
-// gives an error that names the process. The kernel gives the lock back when the process ends, however it
-// ends. A directory on another machine is refused: locks there promise nothing.
+// HoldDir makes the directory if it is missing and takes its lock. If another process has the lock, the error names
+// that process. The kernel releases the lock when the process ends, however it ends. A directory on a network file
+// system is refused: locks there promise nothing.
 func HoldDir(path string) (*Dir, error) {
 	if err := ownDir(path); err != nil {
 		return nil, err
@@ -229,7 +230,7 @@ func HoldDir(path string) (*Dir, error) {
 	return &Dir{Path: path, root: root, lock: lock}, nil
 }
 
-// Held reports whether the lock is still the one that others find: nobody removed or replaced it.
+// Held reports whether the lock file is still the one that we locked: nobody removed or replaced it.
 func (d *Dir) Held() bool {
 	found, err := d.root.Stat(lockFile)
 	if err != nil {
@@ -239,22 +240,22 @@ func (d *Dir) Held() bool {
 	return err == nil && os.SameFile(found, ours)
 }
 
-// Root gives the files of the directory.
+// Root returns the root through which the files of the directory are opened.
 func (d *Dir) Root() *os.Root { return d.root }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (d *Dir) Close() {
 	_ = release(d.lock) // nothing was buffered
 	_ = d.root.Close()
 }
 
-// release gives a lock back. Closing its file is not enough: a child process has every file of ours between its fork
-// and its exec, and the lock with them.
+// release unlocks a file and closes it. Closing alone is not enough: between fork and exec a child process has all our
+// open files, and with them the lock.
 func release(lock *os.File) error {
 	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }
 
-// holdLock takes the lock and writes our process id for who comes second.
+// holdLock takes the lock and writes our process id into its file, for the error of a second process.
 func holdLock(lock *os.File, path string) error {
 	err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -273,7 +274,7 @@ func holdLock(lock *os.File, path string) error {
 	return nil
 }
 
-// readPID tells who holds the lock, as well as it can be told.
+// readPID returns the process that has the lock, for an error; "process unknown" if the file does not say.
 func readPID(lock *os.File) string {
 	data, err := io.ReadAll(io.LimitReader(lock, 32))
 	pid, errNumber := strconv.Atoi(strings.TrimSpace(string(data)))

@@ -14,11 +14,11 @@ import (
 // StickyFor is how long a caller's sticky threads are kept after the last change.
 const StickyFor = 90 * 24 * time.Hour
 
-// ThreadsFor is how long a thread of an agent of our own is kept after its last turn, unless history is kept longer: as
-// long as a sticky or the id of a response may still name it. One that was copied is kept as long as its copies.
+// ThreadsFor is how long a thread of our own agent is kept after its last turn, unless history is kept longer: as long
+// as a sticky or a response id may still name the thread. A thread that was copied is kept as long as its copies.
 const ThreadsFor = StickyFor
 
-// stickyValue is how a sticky thread is kept.
+// stickyValue is the stored form of a sticky thread.
 type stickyValue struct {
 	Thread string    `json:"thread"`
 	Title  string    `json:"title,omitempty"`
@@ -26,7 +26,7 @@ type stickyValue struct {
 	Since  time.Time `json:"since"`
 }
 
-// EncodeSticky gives a sticky thread as stores keep it; the field names its server and project.
+// EncodeSticky returns the stored form of a sticky thread; the field names its server and project.
 func EncodeSticky(sticky handoff.Sticky) (field, value string, err error) {
 	t := sticky.Target
 	if t.Server == "" || t.Thread == "" || t.Thread == handoff.NewThread {
@@ -40,7 +40,7 @@ func EncodeSticky(sticky handoff.Sticky) (field, value string, err error) {
 	return StickyField(t), string(data), nil
 }
 
-// StickyField names a target among a caller's: "server" or "server/project", escaped.
+// StickyField returns the key of a target among a caller's stickies: "server" or "server/project", escaped.
 func StickyField(t handoff.Target) string {
 	if t.Project == "" {
 		return url.QueryEscape(t.Server)
@@ -48,7 +48,7 @@ func StickyField(t handoff.Target) string {
 	return url.QueryEscape(t.Server) + "/" + url.QueryEscape(t.Project)
 }
 
-// DecodeSticky reads what EncodeSticky gave; false when it is none of ours.
+// DecodeSticky is the reverse of [EncodeSticky]; false when field or value is malformed.
 func DecodeSticky(field, value string) (handoff.Sticky, bool) {
 	var v stickyValue
 	if json.Unmarshal([]byte(value), &v) != nil || v.Thread == "" {
@@ -66,17 +66,17 @@ func DecodeSticky(field, value string) (handoff.Sticky, bool) {
 	return handoff.Sticky{Target: target, Title: v.Title, Named: v.Named, Since: v.Since}, true
 }
 
-// SortStickies puts the newest first.
+// SortStickies sorts stickies, the newest first.
 func SortStickies(all []handoff.Sticky) {
 	slices.SortFunc(all, func(a, b handoff.Sticky) int {
 		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(StickyField(a.Target), StickyField(b.Target)))
 	})
 }
 
-// CallerName is a caller as stores name it, escaped, so that no name reaches another's entries. A caller
-// without a principal is an error.
+// CallerName returns the name of a caller in stores. It is escaped, so that no name reaches the data of another
+// caller. A caller without a principal is an error.
 func CallerName(c handoff.Caller) (string, error) {
-	if c.Principal == "" { // nobody's stickies would be everybody's
+	if c.Principal == "" { // its stickies would be shared by everybody
 		return "", handoff.Fault(handoff.CodeInternal, "", "a caller without a principal")
 	}
 	name := url.QueryEscape(c.Principal)
@@ -86,7 +86,7 @@ func CallerName(c handoff.Caller) (string, error) {
 	return name, nil
 }
 
-// NamedCaller returns the caller of a name of [CallerName]; false when it is none.
+// NamedCaller is the reverse of [CallerName]; false when the name is malformed.
 func NamedCaller(name string) (c handoff.Caller, ok bool) {
 	principal, user, named := strings.Cut(name, "/")
 	var err, errUser error
