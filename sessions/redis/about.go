@@ -13,17 +13,18 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// About is what a Redis says of itself, as far as promises depend on it: of the masters of a Cluster, the worst.
+// About is the part of the configuration and state of a Redis on which our promises depend. For a Cluster each field
+// is the worst of its masters.
 type About struct {
-	Ahead    time.Duration // of its clock before that of this machine; below zero: it is behind
-	Journal  bool          // each write is in a file within a second (appendonly)
+	Ahead    time.Duration // how far its clock is ahead of that of this machine; negative when behind
+	Journal  bool          // it writes each change to a file within a second (appendonly)
 	Failing  bool          // the newest write to that file, or the newest snapshot, failed
-	Evicts   bool          // it drops keys when it is full
-	Replica  bool          // it is a replica, and takes no writes
-	Replicas int           // that follow it
+	Evicts   bool          // it evicts keys when its memory is full
+	Replica  bool          // it is a replica, which refuses writes
+	Replicas int           // how many replicas follow it
 }
 
-// Inspect asks a Redis about itself. It writes nothing. Its errors are those of [Open].
+// Inspect returns the About of a Redis. It writes nothing. Its errors are those of [Open].
 func Inspect(ctx context.Context, cfg Config) (About, error) {
 	s := newStore(cfg)
 	if err := s.connect(ctx, cfg.URL); err != nil {
@@ -70,8 +71,8 @@ func (e *engine) inspect(ctx context.Context, master *goredis.Client) (About, er
 	return a, nil
 }
 
-// Instances asks a Redis twice for what the instances that share it say of themselves, and returns those that beat in
-// between, which takes two beats. It writes nothing. Its errors are those of [Open].
+// Instances returns the instances that share a Redis and are alive: it reads their beats twice and returns those that
+// beat in between. It writes nothing. Its errors are those of [Open].
 func Instances(ctx context.Context, cfg Config) ([]ledger.Beat, error) {
 	s := newStore(cfg)
 	if err := s.connect(ctx, cfg.URL); err != nil {
@@ -93,10 +94,10 @@ func Instances(ctx context.Context, cfg Config) ([]ledger.Beat, error) {
 	}), err
 }
 
-// beatsApart is how long who looks waits for each living instance to beat.
+// beatsApart is the time between the two reads, in which each living instance beats.
 const beatsApart = 2 * time.Second
 
-// aboutOf reads the answer to INFO.
+// aboutOf parses the answer to INFO.
 func aboutOf(info string) (a About) {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -106,9 +107,9 @@ func aboutOf(info string) (a About) {
 	bad := func(name string) bool { return fields[name] != "" && fields[name] != "ok" }
 	a.Journal = fields["aof_enabled"] == "1"
 	a.Failing = bad("aof_last_write_status") || bad("rdb_last_bgsave_status")
-	policy := fields["maxmemory_policy"] // a managed Redis may not say it
+	policy := fields["maxmemory_policy"] // a managed Redis may leave it out
 	a.Evicts = fields["maxmemory"] != "0" && policy != "" && policy != "noeviction"
 	a.Replica = fields["role"] == "slave"
-	_, _ = fmt.Sscan(fields["connected_slaves"], &a.Replicas) // 0 where it does not say
+	_, _ = fmt.Sscan(fields["connected_slaves"], &a.Replicas) // 0 where it is missing
 	return a
 }

@@ -1,8 +1,8 @@
--- Keeps a new app, unless its principal has too many, or puts it in the place of one.
--- KEYS: the principal's apps by when they end, the app.
--- ARGV: its id, the app, when it ends, now, both in Unix milliseconds, how many a principal may have, the sum of its next
--- credential, the one that stands there now or "" for a new app.
--- Returns 1 if it is kept.
+-- Stores a new app unless its principal has too many, or replaces an app whose next credential is as expected.
+-- KEYS: the principal's apps sorted by when they end, the app.
+-- ARGV: the app's id, the app, when it ends and now, both in Unix milliseconds, how many apps a principal may have, the
+-- hash of its next credential, the hash that is expected to be stored or "" for a new app.
+-- Returns 1 if the app was stored.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[4])
 local next = redis.call('HGET', KEYS[2], 'next')
 if ARGV[7] == '' then

@@ -16,7 +16,7 @@ var (
 	appDropScript = script("app_drop")
 )
 
-// apps keeps programs that people let act for them.
+// apps stores the programs that people let act for them.
 type apps struct{ *engine }
 
 // PutApp implements [sessions.Apps].
@@ -67,7 +67,7 @@ func (s apps) DropApp(ctx context.Context, principal, id string) (bool, error) {
 	return n > 0, s.fault(err)
 }
 
-// appKeys are the keys of a principal's apps, by when they end, and of one of them.
+// appKeys returns the keys of a principal's list of apps, sorted by when they end, and of one app.
 func (s apps) appKeys(principal, id string) []string {
 	return []string{s.principalKey(principal, "apps"), s.appKey(id)}
 }

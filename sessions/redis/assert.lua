@@ -1,5 +1,6 @@
--- Tells a Redis that lost it, or is as it was a while ago, who has a home.
--- KEYS: the home. ARGV: who has it, in which epoch. Returns 1 if it did not know.
+-- Writes who has a home into a Redis that lost that, or came back in an older state.
+-- KEYS: the home. ARGV: who has it, in which epoch. Returns 1 if it was written, 0 if the Redis knew this epoch or a
+-- newer one.
 if tonumber(string.match(redis.call('GET', KEYS[1]) or '0', '^%d+')) >= tonumber(ARGV[2]) then
   return 0
 end

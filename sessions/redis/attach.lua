@@ -1,6 +1,6 @@
--- Notes which instance is in a call of the voice model's server, unless another one is that is not known to be dead.
--- KEYS: the call. ARGV: who is in it, who is known to be dead or "", how long that is kept in ms.
--- Returns who is in it then.
+-- Stores which instance is in a call of the voice model's server, unless another living instance is in it.
+-- KEYS: the call. ARGV: the instance, an instance that is known to be dead or "", for how many milliseconds.
+-- Returns the instance that is in the call then.
 local there = redis.call('GET', KEYS[1])
 if there and there ~= ARGV[1] and there ~= ARGV[2] then
   return there

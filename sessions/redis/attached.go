@@ -9,33 +9,30 @@ import (
 	"switchboard/sessions"
 )
 
-var (
-	attachScript = script("attach")
-	detachScript = fenced("clear")
-)
+var attachScript = script("attach")
 
-// attachedFor is longer than a call of a voice model's server can last.
+// attachedFor is longer than a call at a voice model's server can last.
 const attachedFor = 24 * time.Hour
 
-// Attached keeps, for several instances, which one is in which call of the voice model's server, and for each caller
-// what the instance that has them next needs to go on there. It is safe for concurrent use.
+// Attached keeps, for several instances, which of them is in which call of the voice model's server. For each caller
+// it also keeps the state that another instance needs to go on in their calls. It is safe for concurrent use.
 type Attached struct {
 	*engine
-	dead func(id string) bool // Set once
+	dead func(id string) bool // Set once; reports whether an instance is certainly gone
 }
 
-// Attached returns what keeps that. dead reports whether an instance is certainly gone.
+// Attached returns the [Attached] of a store. dead reports whether an instance is certainly gone.
 func (s *Store) Attached(dead func(id string) bool) Attached { return Attached{s.engine, dead} }
 
-// Keep notes that this instance is in a call of a caller, and what the next one needs; nil: there is to be none. False:
-// another instance is in it.
+// Keep notes that this instance is in a call of a caller, and stores the state that the next instance needs; with a
+// nil body there is to be none. It returns false if another instance is in the call.
 func (a Attached) Keep(ctx context.Context, c handoff.Caller, call string, body []byte) (bool, error) {
-	there, err := a.in(ctx, call, "")
-	if err == nil && there != a.id && a.dead(there) {
-		there, err = a.in(ctx, call, there)
+	in, err := a.enterCall(ctx, call, "")
+	if err == nil && in != a.id && a.dead(in) {
+		in, err = a.enterCall(ctx, call, in)
 	}
-	if err != nil || there != a.id || body == nil {
-		return err == nil && there == a.id, err
+	if err != nil || in != a.id || body == nil {
+		return err == nil && in == a.id, err
 	}
 	name, err := sessions.CallerName(c)
 	if err == nil {
@@ -48,20 +45,22 @@ func (a Attached) Keep(ctx context.Context, c handoff.Caller, call string, body 
 	return err == nil, err
 }
 
-func (a Attached) in(ctx context.Context, call, dead string) (there string, err error) {
+// enterCall notes that this instance is in a call unless another one is that is not dead. It returns the instance that
+// is in the call then.
+func (a Attached) enterCall(ctx context.Context, call, dead string) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.within)
 	defer cancel()
-	there, err = attachScript.Run(ctx, a.client, []string{a.callKey(call)}, a.id, dead, attachedFor.Milliseconds()).Text()
-	return there, a.fault(err)
+	id, err = attachScript.Run(ctx, a.client, []string{a.callKey(call)}, a.id, dead, attachedFor.Milliseconds()).Text()
+	return id, a.fault(err)
 }
 
-// Drop notes that this instance is in a call no more. over: nor is another one to be.
+// Drop notes that this instance has left a call. If the call is over, its stored state is dropped too.
 func (a Attached) Drop(ctx context.Context, c handoff.Caller, call string, over bool) error {
 	ctx, cancel := context.WithTimeout(ctx, a.within)
 	defer cancel()
 	name, err := sessions.CallerName(c)
 	if over && err == nil {
-		err = a.fault(a.runFenced(ctx, name, detachScript, []string{a.attachedKey(name)}, call).Err())
+		err = a.fault(a.runFenced(ctx, name, clearScript, []string{a.attachedKey(name)}, call).Err())
 	}
 	return errors.Join(err, a.leaveCall(ctx, call))
 }
@@ -70,7 +69,7 @@ func (a Attached) leaveCall(ctx context.Context, call string) error {
 	return a.fault(releaseScript.Run(ctx, a.client, []string{a.callKey(call)}, a.id).Err())
 }
 
-// Left returns what was kept of a caller's calls, by call.
+// Left returns the stored state of a caller's calls, by call.
 func (a Attached) Left(ctx context.Context, c handoff.Caller) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.within)
 	defer cancel()
@@ -82,8 +81,8 @@ func (a Attached) Left(ctx context.Context, c handoff.Caller) (map[string]string
 	return left, a.fault(err)
 }
 
-// attachedKey names what is kept of a caller's calls.
+// attachedKey is the hash with the stored state of a caller's calls.
 func (e *engine) attachedKey(name string) string { return e.key(name, "attached") }
 
-// callKey names which instance is in a call.
+// callKey holds the instance that is in a call.
 func (e *engine) callKey(call string) string { return e.key("a:"+call, "in") }

@@ -1,8 +1,8 @@
--- Notes how many calls of a name are open at one instance, where they fit.
--- KEYS: by the id of an instance the number of its newest count, a space, and how many calls are open there.
--- ARGV: the instance, the number of this count, the calls, how many may be open at all instances (0: any number), the
--- milliseconds for which what stands there is kept.
--- Returns "1" where the calls fit, else "0", and then the ids of the others that stand there.
+-- Stores how many calls of a name are open at one instance, if those of all instances together are allowed.
+-- KEYS: a hash from the id of each instance to the number of its newest count, a space, and how many calls it has.
+-- ARGV: the instance, the number of this count, its calls, how many may be open at all instances (0: any number), for
+-- how many milliseconds the hash is kept.
+-- Returns "1" if the calls are allowed, else "0", and then the ids of the other instances in the hash.
 local all = redis.call('HGETALL', KEYS[1])
 local open, newest, reply = tonumber(ARGV[3]), 0, {'1'}
 for i = 1, #all, 2 do

@@ -21,62 +21,62 @@ import (
 )
 
 const (
-	openWithin  = 3 * time.Second        // how long a Redis may take to answer when we start
-	openPause   = 100 * time.Millisecond // between two tries then
+	openWithin  = 3 * time.Second        // how long a start waits for the first answer
+	openPause   = 100 * time.Millisecond // between two tries of a start
 	dialWithin  = 2 * time.Second
 	replyWithin = 2 * time.Second // one command or script; ours take about a millisecond
-	// poolSize bounds the connections. Commands beyond it wait up to replyWithin for a free one and
-	// then fail: callers have a human waiting and must not queue longer.
+	// poolSize bounds the connections. A command beyond it waits up to replyWithin for a free connection and then
+	// fails: callers have a person waiting and must not queue longer.
 	poolSize = 8
 )
 
-// An engine is the Redis of a store: what all subjects share.
+// An engine is the connection to the Redis of a store, with what all its subjects share.
 type engine struct {
 	prefix     string                  // Set once
-	together   string                  // Set once; the prefix as one hash tag on a Cluster, else as it is
-	where      string                  // Set once; names the Redis in errors, without a password
+	together   string                  // Set once; the prefix, on a Cluster as a hash tag so that its keys share a slot
+	where      string                  // Set once; the Redis as errors name it, without a password
 	historyFor time.Duration           // Set once; how long history is kept
-	threadsFor time.Duration           // Set once; how long threads are
+	threadsFor time.Duration           // Set once; how long threads are kept
 	leaseFor   time.Duration           // Set once; how long a lease lives
 	within     time.Duration           // Set once; bounds one round trip of the ledger
 	log        *zap.Logger             // Set once
 	client     goredis.UniversalClient // Set once
-	lease      *lease                  // Set once; ticked only by who holds the store's turn
-	id         string                  // Set once; of this life
-	shared     bool                    // Set once; other instances use the store too
+	lease      *lease                  // Set once; only the holder of the store's turn calls tick
+	id         string                  // Set once; of this life of the service
+	shared     bool                    // Set once; whether several instances use the store
 	held       held
 	followers  followers
 	counts     counters
 }
 
-// counters count what went wrong; anybody may add.
+// counters count failures; any goroutine may add.
 type counters struct {
-	renewErrors atomic.Uint64 // renewals of the lease that got no answer
+	renewErrors atomic.Uint64 // renewals of the lease without an answer
 	leasesLost  atomic.Uint64 // leases that another process took over
-	badEntries  atomic.Uint64 // entries that could not be read and were left out
+	badEntries  atomic.Uint64 // unreadable entries that were left out
 }
 
 //go:embed *.lua
 var sources embed.FS
 
-// script returns a script by the names of its files.
+// script returns the script made of these files, without their suffix, in this order.
 func script(names ...string) *goredis.Script {
 	var source []byte
 	for _, name := range names {
 		text, err := sources.ReadFile(name + ".lua")
 		if err != nil {
-			panic(err) // it is part of the program
+			panic(err) // the files are embedded
 		}
 		source = append(source, text...)
 	}
 	return goredis.NewScript(string(source))
 }
 
-// fenced returns a script that writes what belongs to a caller, by the name of its file; fence.lua comes before it.
+// fenced returns a script that writes data of a caller: fence.lua, then the named file.
 func fenced(name string) *goredis.Script { return script("fence", name) }
 
-// runFenced runs a script of [fenced], which writes of the caller of a name. After a newer life of the service has
-// begun, or another instance has the caller, it gives [handoff.CodeShutdown].
+// runFenced runs a script of [fenced] for the caller with a name. It fails with [handoff.CodeShutdown] after a newer
+// life of the service has begun, or while another instance has the caller.
 func (e *engine) runFenced(
 	ctx context.Context, name string, s *goredis.Script, keys []string, args ...any,
 ) *goredis.Cmd {
@@ -89,35 +89,35 @@ func (e *engine) runFenced(
 	return e.runBehind(ctx, newest, epoch, s, keys, args...)
 }
 
-// runBehind runs a script of [fenced] in an epoch; the newest one stands under a key.
+// runBehind runs a script of [fenced] in an epoch. newest is the key of the newest epoch.
 func (e *engine) runBehind(
 	ctx context.Context, newest string, epoch int64, s *goredis.Script, keys []string, args ...any,
 ) *goredis.Cmd {
 	return s.Run(ctx, e.client, append([]string{newest}, keys...), append([]any{epoch}, args...)...)
 }
 
-// A script touches one slot of a Cluster. What begins with key is in that of the name, and what begins with together is
-// in one.
+// A script may touch one slot of a Cluster only. The keys of one name that begin with key are in one slot, and all
+// keys that begin with together are in one slot.
 
-// key names what is kept of a caller or a principal, whose name is escaped.
+// key returns a key of a caller or principal; name is escaped.
 func (e *engine) key(name, kind string) string { return e.prefix + ":{" + name + "}:" + kind }
 
-// principalKey names what is kept of a principal, and written with what is found without their name.
+// principalKey returns a key of a principal that a script writes together with keys that do not contain the principal.
 func (e *engine) principalKey(principal, kind string) string {
 	return e.together + ":{" + url.QueryEscape(principal) + "}:" + kind
 }
 
-// epochKey names the epoch of the newest holder of the lease.
+// epochKey holds the epoch of the newest holder of the lease.
 func (e *engine) epochKey() string { return e.together + ":epoch" }
 func (e *engine) leaseKey() string { return e.together + ":lease" }
 
-// badEntry counts an entry that was left out: one bad entry must not hide the others.
+// badEntry counts and logs an unreadable entry. It is left out, since one bad entry must not hide the others.
 func (e *engine) badEntry(key string) {
 	e.counts.badEntries.Add(1)
 	e.log.Warn("unreadable entry of the store left out", zap.String("key", key))
 }
 
-// parse reads entries that stand under a key; those that cannot be read are left out.
+// parse decodes the entries of a key, and leaves out unreadable ones.
 func parse[T any](e *engine, key string, texts ...string) []T {
 	all := make([]T, 0, len(texts))
 	for _, text := range texts {
@@ -131,7 +131,7 @@ func parse[T any](e *engine, key string, texts ...string) []T {
 	return all
 }
 
-// parseOne reads the entry of a reply; false: there is none, or none that can be read.
+// parseOne decodes the entry of a reply; false when there is none or it is unreadable.
 func parseOne[T any](e *engine, key, text string, err error) (entry T, found bool, _ error) {
 	if errors.Is(err, goredis.Nil) {
 		return entry, false, nil
@@ -146,8 +146,8 @@ func parseOne[T any](e *engine, key, text string, err error) (entry T, found boo
 	return entry, len(all) > 0, nil
 }
 
-// replied reads the list that a script returned into the given places, each a *string, *int64 or *[]any; false when it
-// is not such a list.
+// replied copies the list that a script returned to the places, each a *string, *int64 or *[]any. It returns false if
+// length or types differ.
 func replied(reply []any, into ...any) bool {
 	if len(reply) != len(into) {
 		return false
@@ -169,20 +169,21 @@ func replied(reply []any, into ...any) bool {
 	return true
 }
 
+// unexpected is the error about a malformed reply.
 func unexpected(of string) error {
 	return handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the "+of)
 }
 
-// elsewhere is the error of an instance that does not have the caller of whom it is to write.
-func (e *engine) elsewhere() error {
+// elsewhere is the error of an instance that has to write for a caller whom another instance has.
+func elsewhere() error {
 	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has this caller")
 }
 
-// options sets what every client of ours needs.
+// options sets what all our clients need.
 func options(o *goredis.Options) *goredis.Options {
 	o.Protocol = 2
 	o.MaxRetries = -1   // a repeated command may count twice
-	o.DialerRetries = 1 // who asks wants to know now
+	o.DialerRetries = 1 // callers want the error at once
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialWithin, replyWithin, replyWithin
 	o.PoolSize, o.PoolTimeout = poolSize, replyWithin
@@ -191,7 +192,7 @@ func options(o *goredis.Options) *goredis.Options {
 	return o
 }
 
-// failoverOptions sets the same where Sentinels say which Redis it is.
+// failoverOptions is [options] for a Redis that Sentinels name.
 func failoverOptions(o *goredis.FailoverOptions) *goredis.FailoverOptions {
 	o.Protocol = 2
 	o.MaxRetries = -1
@@ -203,11 +204,11 @@ func failoverOptions(o *goredis.FailoverOptions) *goredis.FailoverOptions {
 	return o
 }
 
-// errNoURL says how the address of a Redis is written, and quotes none.
+// errNoURL says how to write the address of a Redis. It does not quote the wrong one, which may have a password.
 var errNoURL = errors.New("the URL is not one of a Redis: " +
 	"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
 
-// CheckURL reports what is wrong with an address as [Open] takes it, without quoting it. It connects to nothing.
+// CheckURL returns an error if [Open] cannot parse an address. It quotes nothing of it and connects to nothing.
 func CheckURL(address string) error {
 	var e engine
 	if e.dial(address) != nil {
@@ -216,9 +217,9 @@ func CheckURL(address string) error {
 	return e.client.Close()
 }
 
-// connect connects to the Redis of a URL.
+// connect connects to the Redis at an address and waits for its first answer.
 func (e *engine) connect(ctx context.Context, address string) error {
-	if e.dial(address) != nil { // its text may quote the password
+	if e.dial(address) != nil { // the parse error may quote the password
 		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(address), errNoURL.Error())
 	}
 	if err := e.greet(ctx); err != nil {
@@ -228,7 +229,7 @@ func (e *engine) connect(ctx context.Context, address string) error {
 	return nil
 }
 
-// dial sets what speaks to the Redis of a URL. It sends nothing yet.
+// dial makes the client for an address, without connecting yet.
 func (e *engine) dial(address string) error {
 	sentinels, err := goredis.ParseFailoverURL(address)
 	switch {
@@ -254,7 +255,7 @@ func (e *engine) dial(address string) error {
 	return nil
 }
 
-// greet waits until the Redis answers, at most openWithin. An answer that refuses is final.
+// greet waits at most openWithin until the Redis answers. A refusal is final.
 func (e *engine) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -264,7 +265,7 @@ func (e *engine) greet(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil { // the error of the end of waiting tells nothing
+		if last == nil || ctx.Err() == nil { // the error of the deadline itself explains nothing
 			last = err
 		}
 		if !waitable(err) {
@@ -280,27 +281,26 @@ func (e *engine) greet(ctx context.Context) error {
 	return handoff.Fault(handoff.CodeUnreachable, e.where, last.Error())
 }
 
-// waitable reports whether an error may go away by itself: everything but a refusal.
+// waitable reports whether an error may pass by itself: every error except a refusal.
 func waitable(err error) bool {
 	reply, ok := errors.AsType[goredis.Error](err)
 	return !ok || strings.HasPrefix(reply.Error(), "LOADING")
 }
 
-// passingWords begin refusals that tell how the Redis is now: it loads, is a replica, is full, has lost its
-// replicas or its disk, is a Cluster that lacks a node or moves a slot, or lets nobody in since its password was
-// changed. Before version 7 they stand within the error of the script.
+// passingWords match the refusals that come from the present state of a Redis: it loads its data, is a replica, is
+// full, has lost its replicas or its disk, is a Cluster that lacks a node or moves a slot, or refuses us since its
+// password was changed. Before version 7 these words stand within the error of the script.
 var passingWords = regexp.MustCompile(`(?:^|: -)(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|` +
 	`MISCONF|NOREPLICAS|BUSY|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) `)
 
-// passing reports whether a Redis that refuses something now may take it later. What it says of a single key
-// or a script stays as it is.
+// passing reports whether a refusal may pass. Refusals about a single key or a script stay.
 func passing(err error) bool {
 	reply, ok := errors.AsType[goredis.Error](err)
 	return ok && passingWords.MatchString(reply.Error())
 }
 
-// fault gives an error of the client as one of the vocabulary. What may go away by itself is unreachable:
-// who has to write something tries again.
+// fault translates an error of the client to a handoff.Error. Errors that may pass get code unreachable, so that
+// writers try again.
 func (e *engine) fault(err error) error {
 	if _, ours := errors.AsType[*handoff.Error](err); ours || err == nil {
 		return err
@@ -308,19 +308,19 @@ func (e *engine) fault(err error) error {
 	switch {
 	case errors.Is(err, goredis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
-	case goredis.HasErrorPrefix(err, "ELSEWHERE"): // of fence.lua
+	case goredis.HasErrorPrefix(err, "ELSEWHERE"): // the error of fence.lua
 		return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+e.where)
 	case waitable(err), passing(err):
 		return handoff.Fault(handoff.CodeUnreachable, e.where, err.Error())
-	default: // it answered, and said no
+	default: // a refusal
 		return handoff.Fault(handoff.CodeInternal, "", e.where+" refused: "+err.Error())
 	}
 }
 
-// hostPort matches what may be shown of a URL that does not parse.
+// hostPort matches host and port, which may be shown of a malformed URL.
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
 
-// plainHost finds " at host:port" in a URL that does not parse, "" when in doubt.
+// plainHost returns " at host:port" of a malformed URL, "" when in doubt.
 func plainHost(address string) string {
 	_, rest, found := strings.Cut(address, "://")
 	if !found {
@@ -334,14 +334,14 @@ func plainHost(address string) string {
 	return " at " + rest
 }
 
-// silence takes the client's own log lines: every error also comes back to who asked, and is told there.
+// silence drops the client's own log lines: each of its errors also reaches the caller of a command.
 type silence struct{}
 
 // Printf implements the client's logger.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Look asks a Redis whether it answers, and who holds the lease there: "host:process", or "" for nobody. It writes
-// nothing. Its errors are those of [Open].
+// Look returns the holder of the lease on a Redis, as "host:process", or "" for none. It writes nothing. Its errors
+// are those of [Open].
 func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	s := newStore(cfg)
 	if err := s.connect(ctx, cfg.URL); err != nil {
@@ -351,7 +351,7 @@ func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	if err := s.needsPeers(); err != nil {
 		return "", err
 	}
-	values, err := s.client.MGet(ctx, s.leaseKey(), s.epochKey()).Result() // both, as who takes it
+	values, err := s.client.MGet(ctx, s.leaseKey(), s.epochKey()).Result() // both keys, as the lease script uses them
 	if err != nil {
 		return "", fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, s.needsCluster(err))
 	}
@@ -360,12 +360,12 @@ func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	return holder, nil
 }
 
-// OpenRecords opens the records of a Redis for somebody beside the instances that use it, of whom none need run. close
-// ends that. Its errors are those of [Open].
+// OpenRecords opens the records of a Redis for a program beside the instances, whether any of them runs or not. close
+// disconnects. Its errors are those of [Open].
 func OpenRecords(ctx context.Context, cfg Config) (_ sessions.Records, close func(), err error) {
 	s := newStore(cfg)
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, nil, err
 	}
-	return s.records, func() { _ = s.client.Close() }, nil // each write was answered
+	return s.records, func() { _ = s.client.Close() }, nil // each write has been answered
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// isCluster reports whether a URL is one of a Cluster: it names other nodes, and nothing that Sentinels know.
+// isCluster reports whether a URL names a Cluster: it has addresses of other nodes and no master_name of Sentinels.
 func isCluster(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Query().Has("addr") && !u.Query().Has("master_name")
 }
 
-// clusterOptions are those of a Cluster, whose nodes are asked in the way that [options] sets for one Redis.
+// clusterOptions parses the URL of a Cluster, and sets for its nodes what [options] sets for one Redis.
 func clusterOptions(address string) (*goredis.ClusterOptions, error) {
 	o, err := goredis.ParseClusterURL(address)
 	if err != nil {
@@ -27,7 +27,7 @@ func clusterOptions(address string) (*goredis.ClusterOptions, error) {
 	if u, err := url.Parse(address); err != nil || strings.Trim(u.Path, "/") != "" && u.Path != "/0" {
 		return nil, errors.New("a Cluster has no other databases")
 	}
-	o.Addrs = slices.Compact(o.Addrs) // who knows one name writes it twice
+	o.Addrs = slices.Compact(o.Addrs) // a user who knows only one node writes it twice
 	o.Protocol = 2
 	o.MaxRedirects = maxRedirects
 	o.MaxRetries = -1
@@ -35,21 +35,22 @@ func clusterOptions(address string) (*goredis.ClusterOptions, error) {
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialWithin, replyWithin, replyWithin
 	o.PoolSize, o.PoolTimeout = poolSize, replyWithin
-	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // a replica may be behind
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // a replica may lag behind
 	o.DisableRoutingPolicies = true                                     // each command of ours is for one node
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return o, nil
 }
 
-// maxRedirects is how often a command follows a slot to another node.
+// maxRedirects is how often a command follows a slot that moved to another node.
 const maxRedirects = 3
 
-// once is a hook at the nodes of a Cluster. Its client asks again where the answer of a node is lost, after which a
-// command may count twice; from once it learns only that no node answered. Then it looks who has the slots by now.
+// once is a hook at the nodes of a Cluster that keeps the client from repeating commands. The client would repeat a
+// command whose answer was lost, and the command might count twice. once hides the kind of the error, so that the
+// client does not repeat, and has it look up which node has which slot by now.
 type once struct{ cluster *goredis.ClusterClient }
 
-// lost is an error of a node that did not answer. It hides from the client what kind of error that was.
+// lost is the error of a node that did not answer, as text alone: the client does not repeat after an unknown error.
 type lost struct{ text string }
 
 func (l lost) Error() string { return l.text }
@@ -71,7 +72,7 @@ func (o once) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook implements [goredis.Hook]. What we send in pipelines may be repeated.
+// ProcessPipelineHook implements [goredis.Hook]. Our pipelines may be repeated, so the error stays as it is.
 func (o once) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return func(ctx context.Context, all []goredis.Cmder) error {
 		err := next(ctx, all)
@@ -82,12 +83,12 @@ func (o once) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Proc
 	}
 }
 
-// unanswered reports whether an error is of a node that did not answer.
+// unanswered reports whether an error means that a node did not answer.
 func unanswered(err error) bool {
 	return err != nil && !errors.Is(err, goredis.ErrClosed) && waitable(err)
 }
 
-// masters runs a function at each node that takes writes, at the same time at those of a Cluster.
+// masters calls a function for each master: concurrently for those of a Cluster.
 func (e *engine) masters(ctx context.Context, do func(context.Context, *goredis.Client) error) error {
 	switch c := e.client.(type) {
 	case *goredis.ClusterClient:
@@ -98,7 +99,7 @@ func (e *engine) masters(ctx context.Context, do func(context.Context, *goredis.
 	return unexpected("client")
 }
 
-// master returns the node that takes writes of a key.
+// master returns the master of a key.
 func (e *engine) master(ctx context.Context, key string) (*goredis.Client, error) {
 	switch c := e.client.(type) {
 	case *goredis.ClusterClient:
@@ -109,7 +110,8 @@ func (e *engine) master(ctx context.Context, key string) (*goredis.Client, error
 	return nil, unexpected("client")
 }
 
-// needsCluster gives an error of a Redis that is a node of a Cluster, and was not named as one, as one that says so.
+// needsCluster adds what to do to the error of a Redis that is a node of a Cluster but was configured as a single
+// Redis.
 func (e *engine) needsCluster(err error) error {
 	if _, ok := e.client.(*goredis.Client); ok &&
 		(goredis.HasErrorPrefix(err, "MOVED") || goredis.HasErrorPrefix(err, "CROSSSLOT")) {
@@ -118,8 +120,8 @@ func (e *engine) needsCluster(err error) error {
 	return err
 }
 
-// needsPeers refuses a Cluster to a life that would use it alone: the epoch of its lease is one key, and what it writes
-// of each caller is elsewhere, so that nothing would compare both.
+// needsPeers refuses a Cluster unless instances share it. A process alone compares the epoch of its lease, a single
+// key, with each write; the data of a caller may be in another slot, which a script cannot reach.
 func (e *engine) needsPeers() error {
 	if _, cluster := e.client.(*goredis.ClusterClient); !cluster || e.shared {
 		return nil

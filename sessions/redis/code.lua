@@ -1,12 +1,12 @@
--- Keeps a code, and forgets those that have ended and one too many of whoever made it.
--- KEYS: the codes by their sums. A value is when it ends, how many wrong codes it has seen, who made it, the code.
--- ARGV: the sum, when it ends in Unix microseconds, who makes it, the code, how many one may have, now.
+-- Stores a code, and drops codes that have ended and those of the same maker that are too many.
+-- KEYS: a hash from the hash of each code to when it ends, how many wrong codes were tried since, its maker, the code.
+-- ARGV: the code's hash, when it ends in Unix microseconds, its maker, the code, how many codes a maker may have, now.
 local flat, mine = redis.call('HGETALL', KEYS[1]), {}
 for i = 1, #flat, 2 do
-  local ends, by = string.match(flat[i + 1], '^(%d+) %d+ (%x+) ')
+  local ends, maker = string.match(flat[i + 1], '^(%d+) %d+ (%x+) ')
   if not ends or tonumber(ends) <= tonumber(ARGV[6]) then
     redis.call('HDEL', KEYS[1], flat[i])
-  elseif by == ARGV[3] then
+  elseif maker == ARGV[3] then
     mine[#mine + 1] = {tonumber(ends), flat[i]}
   end
 end

@@ -15,14 +15,14 @@ var (
 	codeSpendScript = script("code_spend")
 )
 
-// codes keeps the codes with which pages log in. All are in one key: a wrong one counts against all that wait.
+// codes stores the codes with which pages log in, all in one key: a wrong code counts against every code.
 type codes struct{ *engine }
 
 // PutCode implements [sessions.Codes].
 func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
-	by := sha256.Sum256(append(c.Key[:], c.Principal...))
+	maker := sha256.Sum256(append(c.Key[:], c.Principal...))
 	return s.fault(codeScript.Run(ctx, s.client, []string{s.codesKey()}, hex.EncodeToString(c.Sum[:]), c.Ends.UnixMicro(),
-		hex.EncodeToString(by[:]), handoff.Encode(c), sessions.MaxCodes, time.Now().UnixMicro()).Err())
+		hex.EncodeToString(maker[:]), handoff.Encode(c), sessions.MaxCodes, time.Now().UnixMicro()).Err())
 }
 
 // SpendCode implements [sessions.Codes].

@@ -1,7 +1,7 @@
--- Keeps a document; of an owner's too many the one that ends first goes, of those that end soon and of the others.
--- KEYS: the owner's documents by when they end, the document.
--- ARGV: its id, its body, when it ends, now, both in Unix milliseconds, how many of each an owner may have, how the keys
--- of documents begin, until when is soon.
+-- Stores a document. Of an owner's brief documents, and of the others, too many are dropped, the first to end first.
+-- KEYS: the owner's documents sorted by when they end, the document.
+-- ARGV: the document's id, its body, when it ends and now, both in Unix milliseconds, how many of either kind an owner
+-- may have, the prefix of the keys of documents, the latest end of a brief document.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[4])
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])

@@ -16,12 +16,12 @@ var (
 	documentDropScript = fenced("document_drop")
 )
 
-// documents keeps what fronts keep of their callers.
+// documents stores the documents of fronts.
 type documents struct{ *engine }
 
 // PutDocument implements [sessions.Documents].
 func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
-	name, list, begin, err := s.documentKeys(d.Owner)
+	name, list, keyPrefix, err := s.documentKeys(d.Owner)
 	if err == nil {
 		err = d.Check()
 	}
@@ -29,20 +29,20 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 		return err
 	}
 	now := time.Now()
-	return s.fault(s.runFenced(ctx, name, documentScript, []string{list, begin + d.ID}, d.ID, d.Body,
-		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, begin, now.Add(sessions.Brief).UnixMilli()).Err())
+	return s.fault(s.runFenced(ctx, name, documentScript, []string{list, keyPrefix + d.ID}, d.ID, d.Body,
+		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, keyPrefix, now.Add(sessions.Brief).UnixMilli()).Err())
 }
 
 // Document implements [sessions.Documents].
 func (s documents) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
-	_, list, begin, err := s.documentKeys(owner)
+	_, list, keyPrefix, err := s.documentKeys(owner)
 	if err != nil {
 		return sessions.Document{}, false, err
 	}
 	var body *goredis.StringCmd
 	var ends *goredis.FloatCmd
 	_, err = s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		body, ends = p.Get(ctx, begin+id), p.ZScore(ctx, list, id)
+		body, ends = p.Get(ctx, keyPrefix+id), p.ZScore(ctx, list, id)
 		return nil
 	})
 	if errors.Is(err, goredis.Nil) {
@@ -57,16 +57,17 @@ func (s documents) Document(ctx context.Context, owner handoff.Caller, id string
 
 // DropDocument implements [sessions.Documents].
 func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
-	name, list, begin, err := s.documentKeys(owner)
+	name, list, keyPrefix, err := s.documentKeys(owner)
 	if err != nil {
 		return false, err
 	}
-	n, err := s.runFenced(ctx, name, documentDropScript, []string{list, begin + id}, id).Int()
+	n, err := s.runFenced(ctx, name, documentDropScript, []string{list, keyPrefix + id}, id).Int()
 	return n > 0, s.fault(err)
 }
 
-// documentKeys names an owner, their list of documents, and how their keys begin.
-func (s documents) documentKeys(owner handoff.Caller) (name, list, begin string, err error) {
+// documentKeys returns the name of an owner, the key of their list of documents, and the prefix of each document's
+// key.
+func (s documents) documentKeys(owner handoff.Caller) (name, list, keyPrefix string, err error) {
 	name, err = sessions.CallerName(owner)
 	return name, s.key(name, "documents"), s.key(name, "document:"), err
 }

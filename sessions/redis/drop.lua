@@ -1,3 +1,3 @@
 -- Drops whole keys.
--- KEYS: which. Returns how many there were.
+-- KEYS: the keys. Returns how many of them there were.
 return redis.call('DEL', unpack(KEYS))

@@ -1,6 +1,6 @@
--- Frees the start gate of a thread, unless somebody else has it; Go's ledger.Gate says the same.
+-- Frees the start gate of a thread unless another holder has it, as Go's ledger.Gate does.
 -- KEYS: the gate, as in gate_take.lua.
--- ARGV: who had it, the turn that began or "", for how many milliseconds that is known.
+-- ARGV: the holder, the turn that began or "", for how many milliseconds the gate is kept.
 local holder, last = string.match(redis.call('GET', KEYS[1]) or ' ', '^(%S*) (.*)$')
 if holder == '' or holder == ARGV[1] then
   if ARGV[2] ~= '' then

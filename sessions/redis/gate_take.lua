@@ -1,7 +1,7 @@
--- Takes the start gate of a thread, unless somebody else has it; Go's ledger.Gate says the same.
--- KEYS: the gate, as its holder or "", a space, and the turn that began last or "".
--- ARGV: who takes it, for how many milliseconds.
--- Returns who has it then, and that turn.
+-- Takes the start gate of a thread unless another holder has it, as Go's ledger.Gate does.
+-- KEYS: the gate: its holder or "", a space, and the turn that began last or "".
+-- ARGV: the new holder, for how many milliseconds the gate is kept.
+-- Returns the holder of the gate then, and the turn that began last.
 local holder, last = string.match(redis.call('GET', KEYS[1]) or ' ', '^(%S*) (.*)$')
 if holder == '' or holder == ARGV[1] then
   holder = ARGV[1]

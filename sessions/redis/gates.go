@@ -16,17 +16,18 @@ var (
 	freeGateScript = script("gate_free")
 )
 
-// gates keep two instances from starting turns in one thread at the same moment. One Redis has no replica waited for:
-// the ledger has to take that a turn is about to start after the gate was taken, and the replica which has the one has
-// the other.
+// gates keep two instances from starting turns in one thread at the same moment. With one Redis no replica is waited
+// for: the ledger writes that a turn is about to start after the gate was taken, and a replica that has the later
+// write has the earlier one too.
 type gates struct{ *engine }
 
+// gateKey holds the start gate of a thread.
 func (s gates) gateKey(thread handoff.Target) string {
 	return s.key("t:"+url.QueryEscape(thread.Server)+"/"+url.QueryEscape(thread.Thread), "gate")
 }
 
-// TakeGate takes the start gate of a thread, unless somebody else has it, and returns it as it is then. A holder has no
-// spaces in its name.
+// TakeGate takes the start gate of a thread unless another holder has it, and returns the gate as it is then. The name
+// of a holder has no spaces.
 func (s gates) TakeGate(ctx context.Context, thread handoff.Target, holder string) (g ledger.Gate, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
@@ -43,7 +44,7 @@ func (s gates) TakeGate(ctx context.Context, thread handoff.Target, holder strin
 	return g, nil
 }
 
-// FreeGate ends that a holder has the start gate of a thread. It notes which turn began, "" where that is not known.
+// FreeGate releases the start gate of a thread, and stores which turn began last; "" leaves that as it is.
 func (s gates) FreeGate(ctx context.Context, thread handoff.Target, holder string, last handoff.TurnID) error {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()

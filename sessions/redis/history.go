@@ -9,13 +9,13 @@ import (
 	"switchboard/sessions"
 )
 
-// historyScan bounds how many entries one page of a search looks at; then the caller asks for the next page.
+// historyScan bounds how many entries one call looks at in a search; the caller then asks for the next page.
 const historyScan = 10 * ledgerPage
 
 var historyScript = script("history")
 
-// History returns a page of a caller's history; see [ledger.History]. A page of a search may be short, or
-// empty, although there are more.
+// History returns a page of a caller's history; see [ledger.History]. A page of a search may be short or empty
+// although there are more pages.
 func (s handoffs) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s handoffs) History(ctx context.Context, c handoff.Caller, q ledger.Histor
 	return page, nil
 }
 
-// A historyRow is an entry as the script found it; without fields it has expired.
+// A historyRow is an entry as the script read it. An expired entry has no fields.
 type historyRow struct {
 	mark   sessions.Mark
 	fields []any
@@ -91,7 +91,7 @@ func (s handoffs) historyRows(
 	return rows, again == 1, nil
 }
 
-// Body returns the whole words of a handoff; see [ledger.History].
+// Body returns the whole texts of a handoff; see [ledger.History].
 func (s handoffs) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {

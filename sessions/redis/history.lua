@@ -1,8 +1,8 @@
--- Reads a page of a caller's history, the newest first, and forgets what has expired.
+-- Reads a page of a caller's history, newest first, and drops entries that have expired.
 -- KEYS: the caller's history.
--- ARGV: what comes before an entry's name in its key, the name after which the page begins or "", when that
---   became history, how many to read.
--- Returns 1 if there may be more, and of each entry: its name, when it became history, field, value, ...
+-- ARGV: the prefix of an entry's key before its name, the name of the entry before the page or "", when that became
+--   history, how many to read.
+-- Returns 1 if there may be more, and for each entry: its name, when it became history, field, value, ...
 local before, after, at, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local members
 if after == '' then

@@ -25,46 +25,46 @@ var (
 	forgetScript = script("forget")
 )
 
-// freeFor is how long the epoch of a home is kept that nobody has: longer than anybody who had it may still write.
+// freeFor is how long the epoch of a home without an owner is kept: longer than a former owner may still try to write.
 const freeFor = 24 * time.Hour
 
-// homesPage is how many homes are asked for at once.
+// homesPage is how many callers one command names.
 const homesPage = 500
 
-// Homes keeps which instance has which caller, and an index of the callers of each life of the service, by which those
-// of a life that is gone are found. A caller is in the index of a life before anything of them is written, and is taken
-// out after everything is. It is safe for concurrent use.
+// Homes stores which instance has which caller, and for each life of the service an index of its callers, by which the
+// callers of a dead life are found. A caller is put into the index before anything is written for them, and is taken
+// out after everything is written. It is safe for concurrent use.
 type Homes struct{ *engine }
 
-// Homes returns what keeps who has which caller.
+// Homes returns the [Homes] of a store.
 func (s *Store) Homes() Homes { return Homes{s.engine} }
 
 // held are the callers whom this life has.
 type held struct {
 	mu sync.Mutex
-	of map[string]*heldHome // Guarded by mu: by name
+	of map[string]*heldHome // Guarded by mu: by the name of the caller
 }
 
 // A heldHome is a caller whom this life has.
 type heldHome struct {
-	epoch int64         // Guarded by the mu of held: of the home; 0: it was never taken
-	left  chan struct{} // Guarded by the mu of held: closed once the caller was let go of; nil: that has not begun
+	epoch int64         // Guarded by mu of held: epoch of the home; 0 where homes are not used
+	left  chan struct{} // Guarded by mu of held: closed when a Leave is done; nil before a Leave
 }
 
-// homeKey names who has a caller: the epoch, a space, the id of the instance or "".
+// homeKey holds who has a caller: the epoch, a space, and the id of the instance or "".
 func (e *engine) homeKey(name string) string { return e.key(name, "home") }
 
-// beatsKey names the beats of the lives, by id. A life writes its beat before its index of callers.
+// beatsKey holds the newest beat of each life, by its id. A life writes a beat before its index of callers.
 func (e *engine) beatsKey() string { return e.key("m", "beats") }
 
-// indexKey names the callers of a life.
+// indexKey holds the names of the callers of a life.
 func (e *engine) indexKey(id string) string { return e.prefix + ":homes:" + id }
 
-// formerKey names the callers who had anything open in versions before there were homes.
+// formerKey holds the callers with open entries, as versions before there were homes wrote them.
 func (e *engine) formerKey() string { return e.prefix + ":open-callers" }
 
-// fence returns the key of the newest epoch that may write of a caller, and the epoch of this life: those of the store
-// where one life at a time uses it, else those of the home.
+// fence returns the key of the newest epoch that may write for a caller, and the epoch of this life. Both are those of
+// the lease where one life at a time uses the store, else those of the caller's home.
 func (e *engine) fence(name string) (key string, epoch int64, err error) {
 	if !e.shared {
 		return e.epochKey(), e.lease.epoch, nil
@@ -73,12 +73,13 @@ func (e *engine) fence(name string) (key string, epoch int64, err error) {
 	defer e.held.mu.Unlock()
 	h := e.held.of[name]
 	if h == nil {
-		return "", 0, e.elsewhere()
+		return "", 0, elsewhere()
 	}
 	return e.homeKey(name), h.epoch, nil
 }
 
-// enter sees to it that a caller is in the index before anything of theirs is written.
+// enter puts a caller into the index of this life, unless they are there, before anything is written for them. It
+// waits for a Leave of the caller that is going on.
 func (e *engine) enter(ctx context.Context, name string) error {
 	for {
 		e.held.mu.Lock()
@@ -99,7 +100,7 @@ func (e *engine) enter(ctx context.Context, name string) error {
 				return e.fault(ctx.Err())
 			}
 		case e.shared:
-			return e.elsewhere()
+			return elsewhere()
 		}
 		if err := e.client.SAdd(ctx, e.indexKey(e.id), name).Err(); err != nil {
 			return e.fault(err)
@@ -108,7 +109,7 @@ func (e *engine) enter(ctx context.Context, name string) error {
 	}
 }
 
-// hold notes that this life has a caller. Of two epochs the newer one holds.
+// hold notes that this life has a caller, in the newer one of two epochs.
 func (e *engine) hold(name string, epoch int64) {
 	e.held.mu.Lock()
 	defer e.held.mu.Unlock()
@@ -120,15 +121,15 @@ func (e *engine) hold(name string, epoch int64) {
 	h.epoch = max(h.epoch, epoch)
 }
 
-// names are the callers whom this life has.
+// names returns the names of the callers whom this life has.
 func (e *engine) names() []string {
 	e.held.mu.Lock()
 	defer e.held.mu.Unlock()
 	return slices.Sorted(maps.Keys(e.held.of))
 }
 
-// index writes the index of this life anew where the Redis does not know this life: it may have come back empty. With
-// all it writes it in any case: it may have come back as it was a while ago.
+// index rewrites the index of this life if the Redis does not know this life, as after it came back empty. With all it
+// rewrites the index in any case, as the Redis may have come back in an older state.
 func (e *engine) index(ctx context.Context, all bool) error {
 	limited, cancel := context.WithTimeout(ctx, e.within)
 	lost, err := e.client.HSetNX(limited, e.beatsKey(), e.id, handoff.Encode(ledger.Beat{})).Result()
@@ -147,17 +148,17 @@ func (e *engine) index(ctx context.Context, all bool) error {
 	return nil
 }
 
-// ID is of this life of the instance.
+// ID returns the id of this life of the instance.
 func (h Homes) ID() string { return h.id }
 
-// Beat writes what this instance says of itself.
+// Beat stores the beat of this instance.
 func (h Homes) Beat(ctx context.Context, b ledger.Beat) error {
 	ctx, cancel := context.WithTimeout(ctx, h.within)
 	defer cancel()
 	return h.fault(h.client.HSet(ctx, h.beatsKey(), h.id, handoff.Encode(b)).Err())
 }
 
-// Beats returns what all instances say of themselves, those that are gone among them.
+// Beats returns the newest beats of all instances, including those that have ended.
 func (h Homes) Beats(ctx context.Context) ([]ledger.Beat, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.within)
 	defer cancel()
@@ -168,7 +169,7 @@ func (h Homes) Beats(ctx context.Context) ([]ledger.Beat, error) {
 	all := make([]ledger.Beat, 0, len(fields))
 	for _, id := range slices.Sorted(maps.Keys(fields)) {
 		b := ledger.Beat{ID: id}
-		if json.Unmarshal([]byte(fields[id]), &b) != nil { // whose callers are found all the same
+		if json.Unmarshal([]byte(fields[id]), &b) != nil { // the id is enough to find its callers
 			h.badEntry(h.beatsKey())
 		}
 		all = append(all, b)
@@ -176,8 +177,8 @@ func (h Homes) Beats(ctx context.Context) ([]ledger.Beat, error) {
 	return all, nil
 }
 
-// Take takes a caller's home, unless an instance has it that is not the dead one; "" is none. It returns who has it
-// then.
+// Take takes a caller's home, unless an instance other than the dead one has it. dead is "" for none. It returns who
+// has the home then.
 func (h Homes) Take(ctx context.Context, c handoff.Caller, dead string) (ledger.Claim, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -195,7 +196,7 @@ func (h Homes) Take(ctx context.Context, c handoff.Caller, dead string) (ledger.
 	return h.take(ctx, name, dead)
 }
 
-// take puts a caller into the index and takes their home.
+// take puts a caller into the index of this life and takes their home.
 func (h Homes) take(ctx context.Context, name, dead string) (ledger.Claim, error) {
 	index := h.indexKey(h.id)
 	if err := h.first(ctx, index, func(p goredis.Pipeliner) { p.SAdd(ctx, index, name) }); err != nil {
@@ -215,7 +216,7 @@ func (h Homes) take(ctx context.Context, name, dead string) (ledger.Claim, error
 	return found, nil
 }
 
-// Claims returns who has the homes of callers, in their order.
+// Claims returns who has the homes of callers, in the order of the callers.
 func (h Homes) Claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim, error) {
 	all := make([]ledger.Claim, 0, len(of))
 	for page := range slices.Chunk(of, homesPage) {
@@ -231,14 +232,14 @@ func (h Homes) Claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim,
 func (h Homes) claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.within)
 	defer cancel()
-	asked := make([]*goredis.StringCmd, len(of))
+	replies := make([]*goredis.StringCmd, len(of))
 	_, err := h.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i, c := range of {
 			name, err := sessions.CallerName(c)
 			if err != nil {
 				return err
 			}
-			asked[i] = p.Get(ctx, h.homeKey(name))
+			replies[i] = p.Get(ctx, h.homeKey(name))
 		}
 		return nil
 	})
@@ -246,8 +247,8 @@ func (h Homes) claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim,
 		return nil, h.fault(err)
 	}
 	all := make([]ledger.Claim, len(of))
-	for i, one := range asked {
-		text, err := one.Result()
+	for i, reply := range replies {
+		text, err := reply.Result()
 		switch {
 		case errors.Is(err, goredis.Nil):
 			continue
@@ -263,7 +264,7 @@ func (h Homes) claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim,
 	return all, nil
 }
 
-// Assert tells the store who has a caller, where it has lost that or is as it was a while ago.
+// Assert writes that this instance has a caller, into a store that lost it or came back in an older state.
 func (h Homes) Assert(ctx context.Context, c handoff.Caller, mine ledger.Claim) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -278,18 +279,18 @@ func (h Homes) Assert(ctx context.Context, c handoff.Caller, mine ledger.Claim) 
 	return h.fault(err)
 }
 
-// Lose ends that this instance writes of a caller, whom another one has.
+// Lose notes that another instance has a caller: this one writes nothing more for them.
 func (h Homes) Lose(c handoff.Caller) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return // whom nobody ever had
+		return // no instance can have such a caller
 	}
 	h.held.mu.Lock()
 	defer h.held.mu.Unlock()
 	delete(h.held.of, name)
 }
 
-// Callers returns the callers whom a life has, or had, and perhaps some whom others have by now.
+// Callers returns the callers in the index of a life. Other instances may have some of them by now.
 func (h Homes) Callers(ctx context.Context, id string) ([]handoff.Caller, error) {
 	names, err := h.indexed(ctx, id)
 	all := make([]handoff.Caller, 0, len(names))
@@ -304,6 +305,7 @@ func (h Homes) Callers(ctx context.Context, id string) ([]handoff.Caller, error)
 	return all, err
 }
 
+// indexed returns the names in the index of a life.
 func (e *engine) indexed(ctx context.Context, id string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.within)
 	defer cancel()
@@ -311,7 +313,8 @@ func (e *engine) indexed(ctx context.Context, id string) ([]string, error) {
 	return names, e.fault(err)
 }
 
-// Forget forgets a life that is gone, with callers whom others have by now, unless it has been heard of since.
+// Forget drops callers whom other instances have by now from the index of a dead life, and the life itself unless it
+// has beaten again or has callers left.
 func (h Homes) Forget(ctx context.Context, gone ledger.Beat, had []handoff.Caller) error {
 	names := make([]string, 0, len(had))
 	for _, c := range had {
@@ -341,7 +344,8 @@ func (e *engine) forget(ctx context.Context, gone ledger.Beat, names []string) e
 	return e.fault(forgetScript.Run(ctx, e.client, []string{e.beatsKey()}, gone.ID, gone.N).Err())
 }
 
-// former moves what versions before there were homes wrote of who has anything open: a life that is gone has it.
+// former moves the callers that versions before there were homes listed as having open entries into the index of a
+// life that counts as dead.
 func (e *engine) former(ctx context.Context) error {
 	names, err := e.client.SMembers(ctx, e.formerKey()).Result()
 	if err != nil || len(names) == 0 {
@@ -358,9 +362,10 @@ func (e *engine) former(ctx context.Context) error {
 	return e.fault(err)
 }
 
-// Leave lets go of a caller of whom nothing is written any more: from the call on what is written of them waits for
-// what it returns. Their home is free then. One of whom anything is open, or whose call the voice model's server
-// carries, stays in the index of this life, so that whoever sees that it drains or is gone takes that up.
+// Leave releases a caller for whom nothing is written any more. From now on writes for them wait until done, which
+// frees their home, has returned. A caller with open entries, or with a call that the voice model's server carries,
+// stays in the index of this life, so that an instance which sees this one drain or die takes the work or the call
+// over.
 func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	nothing := func(context.Context) error { return nil }
 	name, err := sessions.CallerName(c)
@@ -369,27 +374,27 @@ func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	}
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
-	had := s.held.of[name]
-	if had == nil || had.left != nil {
+	home := s.held.of[name]
+	if home == nil || home.left != nil {
 		return nothing
 	}
-	had.left = make(chan struct{})
-	return func(ctx context.Context) error { return s.leave(ctx, name, had) }
+	home.left = make(chan struct{})
+	return func(ctx context.Context) error { return s.leave(ctx, name, home) }
 }
 
-func (s handoffs) leave(ctx context.Context, name string, had *heldHome) error {
+func (s handoffs) leave(ctx context.Context, name string, home *heldHome) error {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	defer func() {
 		s.held.mu.Lock()
 		defer s.held.mu.Unlock()
-		if s.held.of[name] == had {
+		if s.held.of[name] == home {
 			delete(s.held.of, name)
 		}
-		close(had.left)
+		close(home.left)
 	}()
 	keys := []string{s.homeKey(name), s.key(name, openKey), s.attachedKey(name)}
-	free, err := leaveScript.Run(ctx, s.client, keys, s.id, had.epoch, freeFor.Milliseconds()).Int()
+	free, err := leaveScript.Run(ctx, s.client, keys, s.id, home.epoch, freeFor.Milliseconds()).Int()
 	if err == nil && free == 1 {
 		err = s.client.SRem(ctx, s.indexKey(s.id), name).Err()
 	}

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	leaseFor   = 3 * time.Second // a dead holder is replaced after this, unless its Config says otherwise
-	leaseWait  = 4 * time.Second // how long we wait for a holder to end, and for an answer
+	leaseFor   = 3 * time.Second // the default time after which a dead holder is replaced
+	leaseWait  = 4 * time.Second // how long a start waits for a holder that is ending, or for an answer
 	leasePause = 200 * time.Millisecond
 )
 
-// Together is who holds the lease that several instances share.
+// Together is the holder of a lease that several instances share.
 const Together = "several-instances"
 
-// A lease makes sure that one process at a time uses the keys of a prefix.
+// A lease keeps a second process from using the keys of a prefix.
 type lease struct {
 	key    string                                        // Set once
 	value  string                                        // Set once: the holder's name, a space, a token of this process
 	where  string                                        // Set once
-	life   time.Duration                                 // Set once: a dead holder is replaced after this
-	take   func(context.Context, int64) (holding, error) // Set once: takes it (0) or renews it in its epoch
-	give   func(context.Context) error                   // Set once: gives it back if it is ours
-	joint  bool                                          // Set once: several processes hold it together
-	epoch  int64                                         // Set once, by acquire: newer ones are greater
+	life   time.Duration                                 // Set once: how long the lease lives after a renewal
+	take   func(context.Context, int64) (holding, error) // Set once: takes the lease (epoch 0) or renews it
+	give   func(context.Context) error                   // Set once: releases the lease if it is ours
+	joint  bool                                          // Set once: whether several processes hold the lease together
+	epoch  int64                                         // Set once, by acquire; a newer epoch is greater
 	log    *zap.Logger                                   // Set once
 	counts *counters                                     // Set once
-	silent bool                                          // the last renewal got no answer. Owned like the lease
+	silent bool                                          // the last renewal got no answer. Owned by the caller of tick
 }
 
 var (
@@ -73,26 +73,26 @@ func newLease(e *engine) *lease {
 	return l
 }
 
-// A holding is a lease as it was found.
+// A holding is the state of a lease in the Redis.
 type holding struct {
-	holder  string // another one's name; "" when the lease is ours
+	holder  string // the name of another holder; "" when the lease is ours
 	value   string
-	expires int64 // Unix milliseconds of the Redis; -1 never
-	epoch   int64 // the newest one, when nobody else holds the lease
+	expires int64 // Unix milliseconds by the clock of the Redis; -1 for never
+	epoch   int64 // the newest epoch, if no other process has the lease
 }
 
-// renewed reports whether a holding shows that a holder lived after an earlier one was seen. A lease that ends later by
-// a tenth of its life was renewed, whatever was rounded.
+// renewed reports whether the holder of h renewed the lease after since was read. To allow for rounding, the end must
+// be later by a tenth of the lease's life.
 func (l *lease) renewed(h, since holding) bool {
 	return h.value != since.value || h.expires > since.expires+(l.life/10).Milliseconds()
 }
 
-// acquire takes the lease. A holder that may be just ending is waited for; then one that is dead, until its
-// lease expires, however late this process gets to look. Only a holder that renews meanwhile is refused to.
+// acquire takes the lease. It waits for a holder that may be ending, then for the lease of a dead holder to expire,
+// however late this process gets to look. It gives up when a holder renews meanwhile.
 func (l *lease) acquire(ctx context.Context) error {
 	began := time.Now()
 	answered := began
-	var last holding // as seen when we no longer waited for an end
+	var last holding // as it was at the end of leaseWait
 	for {
 		h, err := l.take(ctx, 0)
 		now := time.Now()
@@ -120,16 +120,17 @@ func (l *lease) acquire(ctx context.Context) error {
 	}
 }
 
-// every is how often the lease is renewed: three times in its life, so that one lost renewal does no harm.
+// every returns the interval of renewals: a third of the life, so that one lost renewal does no harm.
 func (l *lease) every() time.Duration { return l.life / 3 }
 
-// tick renews the lease. A Redis that does not answer cannot give the lease to another either, so that is
-// waited for; so is one that came back empty. Only another holder ends us, also one that has ended.
+// tick renews the lease. It returns an error only when another process has taken the lease, even if that one has
+// ended. A Redis that does not answer cannot give the lease to another process, and one that came back empty is given
+// the lease again, so neither is an error.
 func (l *lease) tick(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.every()*9/10) // less than that: renewals never pile up
+	ctx, cancel := context.WithTimeout(ctx, l.every()*9/10) // shorter than the interval: renewals never pile up
 	defer cancel()
 	epoch := l.epoch
-	if l.joint { // which another of them may have begun anew
+	if l.joint { // another instance may have begun a new epoch
 		epoch = 0
 	}
 	h, err := l.take(ctx, epoch)
@@ -158,7 +159,7 @@ func (l *lease) tick(ctx context.Context) error {
 		"this one ends", h.holder, l.where)
 }
 
-// end gives the lease back, if it is still ours. One that others hold too ends by itself.
+// end releases the lease if it is still ours. A lease that several hold expires after the last one.
 func (l *lease) end(ctx context.Context) error {
 	if l.joint {
 		return nil

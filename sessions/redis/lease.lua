@@ -1,8 +1,8 @@
--- Takes or renews the lease KEYS[1] with the value ARGV[1] for ARGV[2] milliseconds, in the epoch ARGV[3], 0 to
--- begin one, or to find that of a lease with this value. The newest epoch is KEYS[2]: it outlives the lease, and a newer
--- one is always greater, also in a Redis that came back empty.
--- Returns {"", 0, epoch} when the lease is ours; when a newer epoch has begun, which may have ended, {"", -1,
--- that one}; else the value of the lease's holder and when it expires, in Unix milliseconds of this Redis; -1
+-- Takes or renews the lease KEYS[1] with the value ARGV[1] for ARGV[2] milliseconds, in the epoch ARGV[3]; 0 begins an
+-- epoch, or joins that of a lease with the same value. KEYS[2] is the newest epoch. It outlives the lease, and a newer
+-- epoch is always greater, also in a Redis that came back empty.
+-- Returns {"", 0, epoch} if the lease is ours; {"", -1, newest epoch} if a newer epoch has begun, even if it has ended;
+-- else the value of the present lease, and when it expires in Unix milliseconds by the clock of this Redis, -1 for
 -- never. Safe to repeat.
 local held = redis.call('GET', KEYS[1])
 local now = redis.call('TIME')

@@ -1,7 +1,7 @@
--- Frees a home. One that nobody had in writing has nothing to free.
--- KEYS: the home, the caller's open entries, their calls that another instance is to join.
--- ARGV: who has it, in which epoch, how long the epoch is kept in ms.
--- Returns 1 unless something is open or such a call goes on, or somebody else has it.
+-- Frees a home. A home that is not stored needs no freeing.
+-- KEYS: the home, the caller's open entries, the caller's calls that another instance is to join.
+-- ARGV: who has the home, in which epoch, for how many milliseconds the epoch is kept.
+-- Returns 1 unless an entry is open, such a call goes on, or another instance has the home.
 local home = redis.call('GET', KEYS[1])
 if home and home ~= ARGV[2] .. ' ' .. ARGV[1] then
   return 0

@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
+	// ledgerWithin bounds one round trip: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
-	// resultMade is what it says when there was no entry: it is what the table makes of the step.
+	// resultMade is the result of ledger.lua when there was no entry: the new entry is what the table makes of the
+	// step.
 	resultMade ledger.Result = "made"
-	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
+	// ledgerPage is how many open entries one script reads; the Redis does nothing else meanwhile.
 	ledgerPage = 128
 )
 
@@ -29,7 +30,7 @@ var (
 	openScript   = script("open")
 )
 
-// handoffs keeps the ledger and the history.
+// handoffs stores the ledger and the history.
 type handoffs struct{ *engine }
 
 // Advance writes one step of the ledger in one round trip; see [ledger.Ledger].
@@ -54,9 +55,9 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 		s.key(name, entryKey) + step.Key, s.key(name, openKey), s.key(name, bodyKey) + step.Key, s.key(name, unheardKey),
 		s.key(name, historyKey),
 	}
-	result, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
-	if err == nil && found.Anew(step) { // Go's table says so; the script looks whether it is still that one
-		result, found, err = s.judged(ctx, keys, step, name, found)
+	result, found, err := s.runStep(ctx, keys, step, name, ledger.Entry{})
+	if err == nil && found.Anew(step) { // the script checks that the entry is still this one
+		result, found, err = s.runStep(ctx, keys, step, name, found)
 	}
 	switch {
 	case err != nil:
@@ -67,9 +68,9 @@ func (s handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, 
 	return found, result.Fault(found, step)
 }
 
-// judged runs ledger.lua and returns its result, and the entry as it is then. An entry that is still this former one
-// is as none.
-func (s handoffs) judged(
+// runStep runs ledger.lua. It returns the script's result and the entry as it is then. If the entry is still former,
+// the script removes it first and makes a new one.
+func (s handoffs) runStep(
 	ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry,
 ) (ledger.Result, ledger.Entry, error) {
 	newest, epoch, err := s.fence(name)
@@ -77,8 +78,9 @@ func (s handoffs) judged(
 		return "", ledger.Entry{}, err
 	}
 	keys, args := append([]string{newest}, keys...), append([]any{epoch}, s.ledgerArgs(step, name, former)...)
+	// Only accepted and dispatching must outlive this Redis: somebody is told of them, or a turn starts after them.
 	run := s.promised
-	if step.To != handoff.StatusAccepted && step.To != handoff.StatusDispatching { // of which nobody is told before
+	if step.To != handoff.StatusAccepted && step.To != handoff.StatusDispatching {
 		run = func(ctx context.Context, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
 			return script.Run(ctx, s.client, keys, args...)
 		}
@@ -103,11 +105,12 @@ func (s handoffs) judged(
 	return ledger.Result(result), entry, nil
 }
 
+// unreadable is the error about an entry that cannot be parsed.
 func unreadable() error {
 	return handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
 }
 
-// Open returns a caller's entries that are not delivered, oldest first.
+// Open returns a caller's undelivered entries, oldest first.
 func (s handoffs) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -116,7 +119,7 @@ func (s handoffs) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, e
 	return s.openEntries(ctx, name)
 }
 
-// own writes for whom the thread of a step was made, before it is used. The first one keeps it.
+// own stores for which caller the thread of a step was made, before the thread is used. The first owner stays.
 func (s handoffs) own(ctx context.Context, step ledger.Step) error {
 	if !step.Makes() {
 		return nil
@@ -129,11 +132,11 @@ func (s handoffs) own(ctx context.Context, step ledger.Step) error {
 	}))
 }
 
-// OpenAll returns the entries that are not delivered, oldest first, of every caller whom this life has. Where one life
-// at a time uses the store it has those of all that are gone.
+// OpenAll returns the undelivered entries, oldest first, of every caller whom this life has. Where one life at a time
+// uses the store, it takes over the callers of all dead lives.
 func (s handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	var all []ledger.Entry
-	found := map[string]bool{} // by name: whether there is anything
+	found := map[string]bool{} // by name: whether the caller has open entries
 	read := func(name string) (bool, error) {
 		if there, was := found[name]; was {
 			return there, nil
@@ -164,7 +167,7 @@ func (s handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	return all, nil
 }
 
-// inherit takes over the callers of lives that are gone. Each of whom there is anything stays in an index.
+// inherit takes over the callers of dead lives. A caller with open entries stays in an index all the time.
 func (s handoffs) inherit(ctx context.Context, read func(name string) (found bool, err error)) error {
 	lives, err := Homes(s).Beats(ctx)
 	if err != nil {
@@ -179,7 +182,7 @@ func (s handoffs) inherit(ctx context.Context, read func(name string) (found boo
 			return err
 		}
 		for _, name := range names {
-			if gone.Address != "" { // it wrote in the epoch of the home
+			if gone.Address != "" { // that life used homes: its writes were in the epoch of the home
 				if _, err := Homes(s).take(ctx, name, gone.ID); err != nil {
 					return err
 				}
@@ -194,15 +197,15 @@ func (s handoffs) inherit(ctx context.Context, read func(name string) (found boo
 		if err := s.index(ctx, true); err != nil {
 			return err
 		}
-		if err := s.forget(ctx, gone, names); err != nil { // never before they are in the index of this life
+		if err := s.forget(ctx, gone, names); err != nil { // after the callers are in the index of this life
 			return err
 		}
 	}
 	return nil
 }
 
-// openEntries reads a caller's open entries page by page. An entry that is made or delivered meanwhile
-// may be there or not.
+// openEntries reads a caller's open entries page by page. An entry that is made or delivered meanwhile may be there or
+// not.
 func (s handoffs) openEntries(ctx context.Context, name string) ([]ledger.Entry, error) {
 	var all []ledger.Entry
 	seen := map[string]bool{}
@@ -244,15 +247,16 @@ func sortEntries(all []ledger.Entry) {
 	})
 }
 
-// The kinds of keys of a caller: the hash of each entry and its whole words, which end in the key of the handoff; what
-// is open, what nobody heard, by when it ended, and the history, by when it became that.
+// The kinds of a caller's keys. The hash of an entry and the hash of its whole texts end in the key of the handoff.
+// The others are sorted sets of handoffs: open ones by when they were accepted, unheard ones by when they ended,
+// history by when it became that.
 const (
 	entryKey, bodyKey               = "handoff:", "body:"
 	openKey, unheardKey, historyKey = "open", "unheard", "history"
 )
 
-// ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status:
-// none.
+// ledgerArgs returns the arguments of ledger.lua for a checked step. former is the entry that the step replaces,
+// without a status if there is none.
 func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {
 	attempt, turn := "", ""
 	switch step.To {
@@ -284,8 +288,8 @@ func (s handoffs) ledgerArgs(step ledger.Step, name string, former ledger.Entry)
 	return args
 }
 
-// stepFields are the fields of an entry that a step sets, each with its value: those that the table makes the same of
-// two entries that have nothing in common.
+// stepFields returns the fields of an entry that a step sets, each with its value. To find them it applies the step to
+// two entries that differ in every field: the fields that are equal afterwards were set.
 func stepFields(step ledger.Step) (set []any) {
 	var one, other ledger.Entry
 	ones, others := sessions.EntryFields(nil, &one), sessions.EntryFields(nil, &other)
@@ -320,7 +324,7 @@ func flag(on bool) string {
 	return ""
 }
 
-// statuses writes a list as ledger.lua searches it.
+// statuses joins a list in the form that ledger.lua searches.
 func statuses(list []handoff.Status) string {
 	var b strings.Builder
 	b.WriteByte(',')
@@ -331,7 +335,7 @@ func statuses(list []handoff.Status) string {
 	return b.String()
 }
 
-// parseEntry reads an entry from its fields; false when it is none of ours.
+// parseEntry decodes an entry from a list of field, value, ...; false when it is malformed.
 func parseEntry(row any) (ledger.Entry, bool) {
 	flat, ok := row.([]any)
 	if !ok || len(flat)%2 != 0 {
@@ -348,7 +352,7 @@ func parseEntry(row any) (ledger.Entry, bool) {
 		}
 		at := slices.Index(sessions.EntryNames, name)
 		if at < 0 {
-			continue // a newer Switchboard's
+			continue // a field of a newer version
 		}
 		var err error
 		switch field := fields[at].(type) {

@@ -1,21 +1,20 @@
 -- One step of one entry of the ledger: compare, set, and return what is there then.
--- What may follow what comes from Go's table: the statuses that the step may leave and those beyond it.
--- Safe to repeat: the same step of the same owner is found written and changes nothing.
--- KEYS: the entry, the caller's open entries, the entry's body, the caller's outcomes that nobody heard, the caller's
---   history.
--- ARGV: owner, hash of the arguments, to, attempt or "", "1" to make the entry, "1" to adopt it,
---   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
---   milliseconds to live once it is history, the entry's name, the time,
---   how many of the last words are for a new entry only, the turn of a step to started or "", the whole prompt or "",
---   the whole answer or "",
---   what comes before an entry's name in its key, in its body's, how many may be unheard,
---   bytes of a prompt, a title and what was said in the history, what was done or "",
---   owner and status of an entry that is as none, or "" twice, the whole request or "", "1" to keep the request,
---   milliseconds to live of an entry without words,
+-- The allowed transitions come from Go's table: the statuses that the step may leave, and those beyond its target.
+-- Safe to repeat: a second identical step of the same owner changes nothing.
+-- KEYS: the entry, the caller's open entries, the entry's body, the caller's unheard outcomes, the caller's history.
+-- ARGV: the owner, the hash of the arguments, the new status, the attempt or "", "1" to make the entry, "1" to adopt
+--   it, the statuses to leave of an own entry and of an inherited one, the statuses beyond,
+--   for how many milliseconds history is kept, the entry's name, the time,
+--   how many of the fields and values at the end are for a new entry only, the turn of a step to started or "",
+--   the whole prompt or "", the whole answer or "",
+--   the prefix of an entry's key before its name, the same for its body, how many outcomes may be unheard,
+--   how many bytes history keeps of a prompt, of a title and of what was said, what was done or "",
+--   owner and status of an entry to replace, or "" twice, the whole request or "", "1" to keep the stored request,
+--   for how many milliseconds an entry without texts is kept,
 --   then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
--- Returns the result and the entry as field, value, ... The result is "made" when there was no entry, and the step is
--- all there is to know of it.
+-- Returns the result and the entry as field, value, ... When there was no entry, the result is "made" and no fields
+-- follow: the caller knows them from the step.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
 local kept_for, member, at, first, turn, prompt, text = unpack(ARGV, 10, 16)
 local entries, bodies, unheard, short_prompt, short_title, short_spoken, did = unpack(ARGV, 17, 23)
@@ -63,7 +62,7 @@ local function judge()
   return 'illegal'
 end
 
--- Cuts a text as Go's table does: without the part of a character.
+-- Shortens a field to a limit in bytes as Go's table does: never within a character.
 local function cut(key, e, field, limit)
   local value, last = e[field], tonumber(limit)
   if not value or #value <= last then
@@ -79,7 +78,7 @@ local function cut(key, e, field, limit)
   redis.call('HSET', key, field, string.sub(value, 1, last))
 end
 
--- Makes an entry history.
+-- Moves an entry to the history.
 local function pass(name)
   local key = entries .. name
   local e = read(key)

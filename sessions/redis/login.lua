@@ -1,6 +1,7 @@
--- Keeps a login, in the place of one with the same id.
--- KEYS: the principal's logins by id, the login by its token's sum.
--- ARGV: the id, the sum, the login, what comes before a sum in its key, when it ends in Unix milliseconds.
+-- Stores a login, and replaces one with the same id.
+-- KEYS: a hash from the ids of the principal's logins to the hashes of their tokens, the login.
+-- ARGV: the id, the token's hash, the login, the prefix of a login's key before the hash, when it ends in Unix
+-- milliseconds.
 local old = redis.call('HGET', KEYS[1], ARGV[1])
 if old and old ~= ARGV[2] then
   redis.call('DEL', ARGV[4] .. old)

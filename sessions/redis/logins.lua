@@ -1,7 +1,7 @@
--- Reads a principal's logins, or drops one of them, and forgets those that have ended.
--- KEYS: the principal's logins by id.
--- ARGV: what comes before a sum in its key, the id to drop or "".
--- Returns the logins, or 1 if the one to drop was there.
+-- Reads a principal's logins and drops those that have ended, or drops one of them.
+-- KEYS: a hash from the ids of the principal's logins to the hashes of their tokens.
+-- ARGV: the prefix of a login's key before the hash, the id to drop or "".
+-- Returns the logins, or 1 if there was the one to drop.
 local before, drop = ARGV[1], ARGV[2]
 if drop ~= '' then
   local sum = redis.call('HGET', KEYS[1], drop)

@@ -10,7 +10,7 @@ import (
 	"switchboard/sessions"
 )
 
-// machines keeps those that joined, in one hash by key.
+// machines stores the machines that joined, in one hash by public key.
 type machines struct{ *engine }
 
 // PutMachine implements [sessions.Machines].

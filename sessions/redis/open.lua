@@ -1,8 +1,8 @@
--- Reads a page of a caller's open entries, oldest first, and forgets those that have expired.
+-- Reads a page of a caller's open entries, oldest first, and drops those that have expired.
 -- KEYS: the caller's open entries.
--- ARGV: what comes before an entry's name in its key, how many to leave out, how many to read.
--- Returns how many to leave out for the next page, -1 after the last, and each entry as field, value, ...;
--- one that is no hash without any.
+-- ARGV: the prefix of an entry's key before its name, how many to skip, how many to read.
+-- Returns how many to skip for the next page, -1 after the last page, and each entry as field, value, ... An entry that
+-- is not a hash has no fields.
 local before, skip, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local members = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
 local all, gone = {}, 0

@@ -10,10 +10,10 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// ownedPage is how many threads are read at once.
+// ownedPage is how many owners one command reads.
 const ownedPage = 5000
 
-// Owned returns for whom threads were made; see [ledger.Owners].
+// Owned returns for which callers threads were made; see [ledger.Owners].
 func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	var all []ledger.Owned
 	for at := int64(0); ; at += ownedPage {
@@ -27,7 +27,8 @@ func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	}
 }
 
-// OwnedSince returns the owners of threads made since a time, by the clock of who made them, oldest first.
+// OwnedSince returns the owners of threads made since a time, oldest first. The time is by the clocks of the instances
+// that made the threads.
 func (s handoffs) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Owned, error) {
 	members, err := s.client.ZRangeArgs(ctx, goredis.ZRangeArgs{
 		Key: s.ownedKey(), ByScore: true, Start: strconv.FormatInt(since.UnixMilli(), 10), Stop: "+inf",
@@ -35,5 +36,5 @@ func (s handoffs) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Own
 	return parse[ledger.Owned](s.engine, s.ownedKey(), members...), s.fault(err)
 }
 
-// ownedKey names for whom threads were made, by when.
+// ownedKey holds the owners of threads, sorted by when the thread was made.
 func (s handoffs) ownedKey() string { return s.prefix + ":owned" }

@@ -1,7 +1,7 @@
--- Adds what one instance gave to what all gave, and tells when that will count no more, as Redis' clock has it.
--- KEYS: when all that was given by a name counts no more, in Unix microseconds.
--- ARGV: how many pieces were given, the microseconds that each takes to count no more.
--- Returns the microseconds until then.
+-- Adds pieces of work of one instance to those of all instances.
+-- KEYS: the time in Unix microseconds, by the clock of the Redis, from which no piece of a name counts any more.
+-- ARGV: how many pieces to add, for how many microseconds each counts.
+-- Returns how many microseconds are left until that time.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local full = math.max(tonumber(redis.call('GET', KEYS[1]) or '0') or 0, now) + tonumber(ARGV[1]) * tonumber(ARGV[2])

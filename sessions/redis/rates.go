@@ -11,23 +11,23 @@ var (
 	callsScript = script("calls")
 )
 
-// callsFor is how long counts of open calls are kept that no instance tells of.
+// callsFor is how long the counts of open calls of a name are kept after the last update.
 const callsFor = 10 * time.Minute
 
-// rates counts over all instances how often work is given, and how many calls are open.
+// rates counts, over all instances, how often work is given and how many calls are open.
 type rates struct{ *engine }
 
-// SettleRate adds the work that one instance has given by a name, and returns after how long none of it counts any
-// more. Each piece counts for a time; 0 is now.
-func (s rates) SettleRate(ctx context.Context, name string, given int, each time.Duration) (time.Duration, error) {
+// SettleRate adds pieces of work that this instance has started under a name. Each piece counts for the duration each.
+// It returns how long until no piece of any instance counts any more; 0 for now.
+func (s rates) SettleRate(ctx context.Context, name string, pieces int, each time.Duration) (time.Duration, error) {
 	key := s.key(url.QueryEscape(name), "rate")
-	full, err := rateScript.Run(ctx, s.client, []string{key}, given, each.Microseconds()).Int64()
-	return time.Duration(full) * time.Microsecond, s.fault(err)
+	until, err := rateScript.Run(ctx, s.client, []string{key}, pieces, each.Microseconds()).Int64()
+	return time.Duration(until) * time.Microsecond, s.fault(err)
 }
 
-// CountCalls notes how many calls of a name this instance has, where the number of the count is greater than that of
-// the newest one. It is false, and nothing is noted, where they are more than most together with those of others; most
-// 0 is any number. Others are the instances that have any, or had when they ended.
+// CountCalls stores how many calls of a name are open at this instance; a count with a number that is not above the
+// newest one is ignored. If the calls of all instances would be more than most (0 for no bound), it stores nothing and
+// returns false. others are the other instances with a stored count; they may have ended.
 func (s rates) CountCalls(
 	ctx context.Context, name string, number uint64, calls, most int,
 ) (fits bool, others []string, err error) {
@@ -42,10 +42,11 @@ func (s rates) CountCalls(
 	return reply[0] == "1", reply[1:], nil
 }
 
-// ForgetCalls gives back what instances have of a name that are gone.
+// ForgetCalls drops the counts of instances that have ended.
 func (s rates) ForgetCalls(ctx context.Context, name string, gone []string) error {
 	return s.fault(s.client.HDel(ctx, s.callsKey(name), gone...).Err())
 }
 
-// callsKey names the newest count of each instance by its id: the number of the count, a space, how many are open.
+// callsKey holds the newest count of each instance by its id: the number of the count, a space, how many calls are
+// open.
 func (s rates) callsKey(name string) string { return s.key(url.QueryEscape(name), "calls") }

@@ -1,7 +1,7 @@
--- Keeps a record of the installation, unless there are too many of its kind.
--- KEYS: the records of the kind by name.
--- ARGV: the name, the record, 1 to leave one that is there as it is, how many there may be.
--- Returns the record that is there then, in a list; an empty one: there are too many.
+-- Stores a record of the installation unless there are too many of its kind.
+-- KEYS: a hash from the names of the kind's records to their bodies.
+-- ARGV: the name, the body, 1 to keep a record that is already there, how many there may be.
+-- Returns a list of the stored body, or an empty list if there are too many.
 local there = redis.call('HGET', KEYS[1], ARGV[1])
 if there and ARGV[3] == '1' then
   return {there}

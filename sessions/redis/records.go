@@ -11,7 +11,7 @@ import (
 
 var recordScript = script("record")
 
-// records keeps what the installation has for itself: a hash for each kind.
+// records stores the records of the installation: a hash for each kind.
 type records struct{ *engine }
 
 // PutRecord implements [sessions.Records].

@@ -10,16 +10,16 @@ import (
 	"switchboard/handoff"
 )
 
-// replicaWithin is how long a write that was promised waits for a replica to have it.
+// replicaWithin is how long a write waits for a replica to have it.
 const replicaWithin = 100 * time.Millisecond
 
-// followers tell which masters have replicas that follow them; one Redis is one master.
+// followers are the masters that have replicas; a single Redis is one master.
 type followers struct {
 	mu sync.Mutex
-	of map[string]bool // Guarded by mu: by the address of the master, as it was seen last
+	of map[string]bool // Guarded by mu: by the address of the master, whether it last had replicas
 }
 
-// followed looks which masters have replicas. One that says nothing of them is as it was.
+// followed updates which masters have replicas. A master that does not answer keeps its state.
 func (e *engine) followed(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, e.within)
 	defer cancel()
@@ -33,14 +33,14 @@ func (e *engine) followed(ctx context.Context) {
 		return err
 	})
 	if err != nil && len(now) == 0 {
-		return // it is not known who the masters are
+		return // the masters are not known
 	}
 	e.followers.mu.Lock()
 	defer e.followers.mu.Unlock()
 	e.followers.of = now
 }
 
-// hasReplicas asks a master whether replicas follow it.
+// hasReplicas reports whether replicas follow a master; with an error, as it was last known.
 func (e *engine) hasReplicas(ctx context.Context, master *goredis.Client) (bool, error) {
 	role, err := master.Do(ctx, "ROLE").Slice() // "master", an offset, the replicas
 	if err == nil && len(role) > 2 {
@@ -53,9 +53,9 @@ func (e *engine) hasReplicas(ctx context.Context, master *goredis.Client) (bool,
 	return e.followers.of[master.Options().Addr], err
 }
 
-// mustBeHad reports whether a replica must have what a master was told before it counts. A master that took the place
-// of another a moment ago is asked.
-func (e *engine) mustBeHad(ctx context.Context, master *goredis.Client) bool {
+// needsReplica reports whether a write to a master counts only after a replica has it. A master that is not known yet,
+// as after a failover, is asked.
+func (e *engine) needsReplica(ctx context.Context, master *goredis.Client) bool {
 	if !e.shared {
 		return false
 	}
@@ -79,16 +79,16 @@ func (e *engine) mustBeHad(ctx context.Context, master *goredis.Client) bool {
 	return has
 }
 
-// promised runs a script whose effect somebody is told of, so that it must outlive the Redis that ran it: where several
-// instances use a Redis that has replicas, one of these has it when this returns without an error. With an error the
-// script may have run.
+// promised runs a script whose effect is told to somebody, so that it must survive the loss of the Redis that ran it.
+// Where several instances use a Redis with replicas, at least one replica has the effect when this returns without an
+// error. After an error the script may have run.
 func (e *engine) promised(ctx context.Context, s *goredis.Script, keys []string, args ...any) *goredis.Cmd {
 	if !e.shared {
 		return s.Run(ctx, e.client, keys, args...)
 	}
 	run := func(how func(context.Context, goredis.Scripter, []string, ...any) *goredis.Cmd) *goredis.Cmd {
 		ran := goredis.NewCmd(ctx)
-		err := e.had(ctx, keys[0], func(p goredis.Pipeliner) { ran = how(ctx, p, keys, args...) })
+		err := e.replicated(ctx, keys[0], func(p goredis.Pipeliner) { ran = how(ctx, p, keys, args...) })
 		ran.SetErr(err)
 		return ran
 	}
@@ -99,47 +99,48 @@ func (e *engine) promised(ctx context.Context, s *goredis.Script, keys []string,
 	return ran
 }
 
-// first runs commands on a key before what is promised of another one. A replica that has what one Redis was told has
-// what it was told before; the masters of a Cluster have replicas of their own, so there it is waited for.
+// first runs commands on a key whose effect must be there if that of a later [engine.promised] call is. A replica of a
+// single Redis receives writes in order, so it need not be waited for; in a Cluster the keys may have different
+// masters, so it is.
 func (e *engine) first(ctx context.Context, key string, do func(goredis.Pipeliner)) error {
-	if _, apart := e.client.(*goredis.ClusterClient); apart {
-		return e.had(ctx, key, do)
+	if _, cluster := e.client.(*goredis.ClusterClient); cluster {
+		return e.replicated(ctx, key, do)
 	}
 	_, err := e.client.Pipelined(ctx, func(p goredis.Pipeliner) error { do(p); return nil })
 	return err
 }
 
-// firstScript runs a script as first does commands.
+// firstScript is first for a script.
 func (e *engine) firstScript(ctx context.Context, s *goredis.Script, keys []string, args ...any) *goredis.Cmd {
-	if _, apart := e.client.(*goredis.ClusterClient); apart {
+	if _, cluster := e.client.(*goredis.ClusterClient); cluster {
 		return e.promised(ctx, s, keys, args...)
 	}
 	return s.Run(ctx, e.client, keys, args...)
 }
 
-// had runs commands on a key at its master, and waits for a replica where there must be one, on one connection: what
-// came by that one alone is waited for.
-func (e *engine) had(ctx context.Context, key string, do func(goredis.Pipeliner)) error {
+// replicated runs commands on a key at its master, and waits for a replica if the master needs one. Commands and WAIT
+// use one connection, since WAIT covers only the writes of its own connection.
+func (e *engine) replicated(ctx context.Context, key string, do func(goredis.Pipeliner)) error {
 	for tries := 0; ; tries++ {
 		master, err := e.master(ctx, key)
 		if err != nil {
 			return err
 		}
-		if !e.mustBeHad(ctx, master) {
+		if !e.needsReplica(ctx, master) {
 			_, err := e.client.Pipelined(ctx, func(p goredis.Pipeliner) error { do(p); return nil })
 			return err
 		}
-		var have *goredis.Cmd
+		var replicas *goredis.Cmd
 		_, err = master.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			do(p)
-			have = p.Do(ctx, "WAIT", 1, replicaWithin.Milliseconds())
+			replicas = p.Do(ctx, "WAIT", 1, replicaWithin.Milliseconds())
 			return nil
 		})
 		switch {
 		case goredis.HasErrorPrefix(err, "MOVED") && tries < maxRedirects:
-			_ = e.masters(ctx, func(context.Context, *goredis.Client) error { return nil }) // reads anew who they are
+			_ = e.masters(ctx, func(context.Context, *goredis.Client) error { return nil }) // has the client look up the masters again
 			continue
-		case err == nil && have.Val() == int64(0):
+		case err == nil && replicas.Val() == int64(0):
 			return handoff.Fault(handoff.CodeUnreachable, e.where, "no replica had it within "+replicaWithin.String())
 		}
 		return err

@@ -15,10 +15,10 @@ var (
 	saidReadScript = script("said_read")
 )
 
-// conversations keeps what was said and heard.
+// conversations stores what was said and heard.
 type conversations struct{ *engine }
 
-// AddSaid keeps lines of a caller's conversations; see [sessions.Conversations].
+// AddSaid implements [sessions.Conversations].
 func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
 	name, err := sessions.CallerName(c)
 	if err != nil || len(lines) == 0 {
@@ -32,8 +32,7 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 	return s.fault(s.runFenced(ctx, name, saidScript, s.saidKeys(name), args...).Err())
 }
 
-// Said returns a page of what was said, newest first. A page of a search may be short, or empty, although there are
-// more.
+// Said implements [sessions.Conversations]. A page of a search may be short or empty although there are more.
 func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
 	var page sessions.SaidPage
 	name, err := sessions.CallerName(c)
@@ -74,7 +73,7 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 	return page, nil
 }
 
-// DropSaid forgets all that a caller said and heard.
+// DropSaid implements [sessions.Conversations].
 func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	return s.fault(s.runFenced(ctx, name, saidDropScript, s.saidKeys(name)).Err())
 }
 
-// The keys: a caller's lines by when they were said, and by id.
+// saidKeys returns the keys of a caller's lines: their ids sorted by when they were said, and the lines by id.
 func (s conversations) saidKeys(name string) []string {
 	return []string{s.key(name, "said"), s.key(name, "said:lines")}
 }

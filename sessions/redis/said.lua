@@ -1,6 +1,7 @@
--- Keeps lines of a caller's conversations, each once, and forgets the oldest.
--- KEYS: the lines by when they were said, the lines by id.
--- ARGV: how many are kept, since when in Unix milliseconds, for how long, and of each line: its id, when, itself.
+-- Stores lines of a caller's conversations, each once, and drops the oldest.
+-- KEYS: the ids of the lines sorted by when they were said, a hash from the ids to the lines.
+-- ARGV: how many lines are kept, the oldest time in Unix milliseconds that is kept, for how many milliseconds lines are
+-- kept, and for each line: its id, when it was said, the line.
 for i = 4, #ARGV, 3 do
   if redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[i + 2]) == 1 then
     redis.call('ZADD', KEYS[1], ARGV[i + 1], ARGV[i])

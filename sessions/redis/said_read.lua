@@ -1,6 +1,6 @@
--- Reads lines of a caller's conversations, the newest first.
--- KEYS: the lines by when they were said, the lines by id.
--- ARGV: the id after which the page begins or "", when that was said, how many to read.
+-- Reads a page of a caller's conversations, newest line first.
+-- KEYS: the ids of the lines sorted by when they were said, a hash from the ids to the lines.
+-- ARGV: the id of the line before the page or "", when that was said, how many to read.
 -- Returns the lines.
 local ids
 local after, at, count = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -1,7 +1,7 @@
--- Keeps a client secret, unless its principal has too many.
--- KEYS: the principal's secrets by when they end, the secret by its text's sum.
--- ARGV: the sum, the secret, when it ends, now, both in Unix milliseconds, how many a principal may have.
--- Returns 1 if it is kept.
+-- Stores a client secret unless its principal has too many.
+-- KEYS: the hashes of the principal's secrets sorted by when they end, the secret.
+-- ARGV: its hash, the secret, when it ends and now, both in Unix milliseconds, how many a principal may have.
+-- Returns 1 if it was stored.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[4])
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5]) then
   return 0

@@ -12,10 +12,10 @@ var (
 	clearScript = fenced("clear")
 )
 
-// stickies keeps the sticky threads of callers.
+// stickies stores the sticky threads of callers.
 type stickies struct{ *engine }
 
-// List returns the sticky threads of a caller, the newest first.
+// List returns the sticky threads of a caller, newest first.
 func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
 	_, key, err := s.stickyKey(c)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky,
 	return all, nil
 }
 
-// Set makes a thread the sticky one of its server and project. Setting it again renews its life.
+// Set stores the sticky thread of its server and project. It renews the life of all stickies of the caller.
 func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
 	name, key, err := s.stickyKey(c)
 	if err != nil {
@@ -52,8 +52,7 @@ func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Stic
 	return s.fault(err)
 }
 
-// Clear forgets the sticky thread of exactly this server and project; the target's thread does not
-// matter. Clearing what is not there is fine.
+// Clear forgets the sticky thread of exactly this server and project, if there is one. The target's thread is ignored.
 func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
 	name, key, err := s.stickyKey(c)
 	if err != nil {
@@ -62,7 +61,7 @@ func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target)
 	return s.fault(s.runFenced(ctx, name, clearScript, []string{key}, sessions.StickyField(t)).Err())
 }
 
-// stickyKey names a caller and their hash.
+// stickyKey returns the name of a caller and the key of their stickies.
 func (s stickies) stickyKey(c handoff.Caller) (name, key string, err error) {
 	name, err = sessions.CallerName(c)
 	return name, s.key(name, "sticky"), err

@@ -1,21 +1,20 @@
-// Package redis remembers in a Redis what outlives a call; see package sessions for what that is and for
-// what a store promises.
+// Package redis is the store in a Redis. Package sessions says what a store remembers and promises.
 //
 // It must not know voice, servers or HTTP, nor the other store.
 //
 // # Concurrency
 //
-// A [Store] is safe for concurrent use. Every change that takes more than one command is one Lua script,
-// so that no other client sees half of it. The Redis client never repeats a command: a repeated command
-// whose first answer was lost may count twice. Whoever asked for a step of the ledger may repeat it.
+// A [Store] is safe for concurrent use. Each change of more than one command is one Lua script, so that no other
+// client sees half of it. The Redis client never repeats a command: if only the answer was lost, a repeated command
+// would count twice. Callers may repeat a step of the ledger.
 //
 // # Failure
 //
-// A Redis that does not answer gives errors with code unreachable within seconds, the ledger within one
-// second, and works again when it is back. One that answers and takes nothing, because it is full or has
-// become a replica, counts as one that does not answer; so does a Cluster where it lacks a node. One process at a time
-// uses a prefix: it holds a lease. Processes that share a prefix hold it together, and each caller has one of them: see
-// [Homes]. In a Cluster they always do.
+// While a Redis does not answer, errors have code unreachable and come within seconds, those of the ledger within one
+// second. The store works again when the Redis is back. A Redis that refuses writes because it is full or has become a
+// replica counts as not answering, and so does a Cluster that lacks a node. One process at a time uses a prefix: it
+// holds a lease. Processes that share a prefix hold the lease together, and each caller belongs to one of them: see
+// [Homes]. A Cluster is always shared.
 package redis
 
 import (
@@ -35,38 +34,38 @@ import (
 	"switchboard/sessions"
 )
 
-// indexEvery is how long this life's index of callers may be missing after a Redis came back as it was a while ago. One
-// that came back empty has it after a renewal of the lease.
+// indexEvery bounds how long this life's index of callers may be missing after a Redis came back in an older state.
+// After one came back empty, the next renewal of the lease restores the index.
 const indexEvery = 10 * time.Second
 
-// closeWithin bounds what Close does after the last tick.
+// closeWithin bounds the release of the lease in Close.
 const closeWithin = 2 * time.Second
 
-// Config says where a [Store] keeps its keys.
+// Config configures a [Store].
 type Config struct {
-	// URL of the Redis, "redis://[user:password@]host:port/db"; where Sentinels know which one it is, the address of
-	// one of them, with "?master_name=NAME" and "&addr=host:port" for each other; of a Cluster, that of a node, with
-	// "?addr=host:port" for each other that may be asked for the rest, one at least.
+	// URL of the Redis: "redis://[user:password@]host:port/db". With Sentinels it has the address of one Sentinel,
+	// "?master_name=NAME", and "&addr=host:port" for each other one. For a Cluster it has the address of one node and
+	// "?addr=host:port" for at least one other.
 	URL string
-	// Prefix begins every key; "" means "switchboard".
+	// Prefix begins every key; the default is "switchboard".
 	Prefix string
-	// HistoryFor is how long history is kept after it was heard, at least a millisecond; 0 means
+	// HistoryFor is how long history is kept after it was heard, at least a millisecond; the default is
 	// [sessions.HistoryFor].
 	HistoryFor time.Duration
-	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
-	// that is longer.
+	// ThreadsFor is how long a thread is kept after its last turn; the default is [sessions.ThreadsFor], or HistoryFor
+	// where that is longer.
 	ThreadsFor time.Duration
-	// Shared lets other instances with Shared use the prefix too: what is of a caller is written only while this one
-	// has their home; see [Homes]. A Cluster takes no others.
+	// Shared lets other instances with Shared use the prefix too: each writes for a caller only while it has the
+	// caller's home; see [Homes]. A Cluster requires it.
 	Shared bool
-	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests
-	// shorten it.
+	// Lease is how long after this process was killed the store stays closed to others; the default is three seconds.
+	// Tests shorten it.
 	Lease time.Duration
-	// Log gets warnings; nil means none.
+	// Log gets warnings; the default discards them.
 	Log *zap.Logger
 }
 
-// A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
+// A Store stores what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
 	*engine // Set once
@@ -82,12 +81,12 @@ type Store struct {
 	rates
 	gates
 
-	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
+	turn  chan struct{} // capacity 1; a token in it owns the lease: of Run, then of Close
 	stop  chan struct{} // closed by Close; ends Run
 	close func() error  // Set once; runs once
 }
 
-// newStore returns a store without its client.
+// newStore returns a store without a client.
 func newStore(cfg Config) *Store {
 	prefix := cmp.Or(cfg.Prefix, "switchboard")
 	e := &engine{
@@ -107,7 +106,7 @@ func newStore(cfg Config) *Store {
 		ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 		defer cancel()
 		err := s.lease.end(ctx)
-		_ = s.client.Close() // what matters was said by end
+		_ = s.client.Close() // the error of end says what matters
 		<-s.turn
 		return err
 	})
@@ -115,10 +114,9 @@ func newStore(cfg Config) *Store {
 	return s
 }
 
-// Open opens the store and takes its lease. A URL that does not parse or does not answer within three seconds
-// gives an error with code unreachable that names host and port. A store that another process uses gives an
-// error that says what to do. The caller runs [Store.Run] and, after everything that uses the store has ended,
-// [Store.Close].
+// Open opens the store and takes its lease. If the URL is malformed, or the Redis does not answer within three
+// seconds, the error has code unreachable and names host and port. If another process uses the store, the error says
+// what to do. The caller runs [Store.Run] and, after everything that uses the store has ended, [Store.Close].
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := newStore(cfg)
 	if err := s.connect(ctx, cfg.URL); err != nil {
@@ -141,8 +139,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Run renews the lease until the context ends or the store is closed; then it returns nil. It returns an error
-// when another process has taken the lease: this one must end then. A Redis that does not answer is waited for.
+// Run renews the lease until the context ends or the store is closed; then it returns nil. It returns an error when
+// another process has taken the lease: this one must end then. It goes on while a Redis does not answer.
 func (s *Store) Run(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -157,12 +155,12 @@ func (s *Store) Run(ctx context.Context) error {
 			return err
 		}
 		switch all := time.Since(indexed) >= indexEvery; {
-		case s.lease.silent: // it is told when it answers
+		case s.lease.silent: // the index waits until the Redis answers
 		case s.shared:
 			s.followed(ctx)
 		default:
 			if err := s.index(ctx, all); err != nil {
-				indexed = time.Time{} // it is told next time
+				indexed = time.Time{} // try again next time
 			} else if all {
 				indexed = time.Now()
 			}
@@ -177,10 +175,10 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends [Store.Run], gives the lease back and closes the connections. A second Close returns the same.
+// Close ends [Store.Run], releases the lease and closes the connections. Further calls return the same error.
 func (s *Store) Close() error { return s.close() }
 
-// Metrics yields what the store counts of itself. Its round trips are counted by who waits for them.
+// Metrics yields the counters of the store. Round trips are measured by its callers.
 func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 	n := &s.counts
 	return slices.Values([]handoff.Metric{

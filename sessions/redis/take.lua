@@ -1,7 +1,7 @@
--- Takes a caller's home, unless an instance has it that is not known to be dead.
--- KEYS: the home. ARGV: who takes it, who is known to be dead or "".
--- Returns who has it then, and in which epoch. A newer epoch is always greater, also in a Redis that came back empty or
--- as it was a while ago.
+-- Takes a caller's home unless another living instance has it.
+-- KEYS: the home. ARGV: the instance, an instance that is known to be dead or "".
+-- Returns who has the home then, and in which epoch. A newer epoch is always greater, also in a Redis that came back
+-- empty or in an older state.
 local epoch, id = string.match(redis.call('GET', KEYS[1]) or '0 ', '^(%d+) (.*)$')
 if id ~= '' and id ~= ARGV[1] and id ~= ARGV[2] then
   return {id, tonumber(epoch)}

@@ -16,21 +16,20 @@ import (
 
 var threadsScript = fenced("threads")
 
-// threadTries is how often a step is decided anew because somebody else changed what it was decided on. Of any number
-// of claims only one changes the thread; the others are copies, which change nothing that is compared.
+// threadTries bounds how often a step is decided again because another writer changed what it was decided on. Of any
+// number of claims only one changes the thread; the others become copies, which change nothing that is compared.
 const threadTries = 8
 
-// threadStore keeps threads of the agents that Switchboard runs itself. It implements [threads.Store] and is safe for
-// concurrent use.
+// threadStore stores the threads of our own agents. It implements [threads.Store] and is safe for concurrent use.
 type threadStore struct{ *engine }
 
-// Threads returns what keeps threads in the Redis.
+// Threads returns the threads of the store.
 func (s *Store) Threads() threads.Store { return threadStore{s.engine} }
 
-// The keys have one hash tag for all threads, so that one script may touch a thread and its copy.
+// key returns a key of a thread or owner. All have one hash tag, so that one script may touch a thread and its copy.
 func (t threadStore) key(kind, id string) string { return t.engine.key("threads", kind+":"+id) }
 
-// renew keeps what a thread was copied from, and what that was copied from, well beyond the copy.
+// renew extends the life of a thread and all its ancestors, which a copy reads, to well beyond that of the copy.
 func (t threadStore) renew(ctx context.Context, thread string) error {
 	for thread != "" {
 		body, err := t.client.Get(ctx, t.key("thread", thread)).Result()
@@ -55,19 +54,19 @@ func (t threadStore) renew(ctx context.Context, thread string) error {
 	return nil
 }
 
-// A seen is what a step was decided on, to be compared when it is written.
+// A seen is a value that a step was decided on. The script compares it when the step is written.
 type seen struct {
 	key, field, value string
 }
 
-// A threadReader reads rows and remembers what it saw. It implements [threads.Rows].
+// A threadReader reads threads and turns, and records each value that it read. It implements [threads.Rows].
 type threadReader struct {
 	threadStore
-	ctx  context.Context // of the step
+	ctx  context.Context // Set once; of the step
 	seen []seen
 }
 
-// row reads one JSON value into the given one, which stays as it is when there is none.
+// row decodes the JSON under a key, or in a field of its hash, into a value, which stays unchanged if there is none.
 func (r *threadReader) row(key, field string, into any) error {
 	var text string
 	var err error
@@ -96,8 +95,8 @@ func (r *threadReader) Turn(thread, id string) (turn threads.Turn, err error) {
 	return turn, r.row(r.key("turns", thread), id, &turn)
 }
 
-// Advance makes one step: what it is about is read, the step decided, and the change written by one script if
-// nothing of that has changed meanwhile.
+// Advance makes one step: it reads what the step is about, decides, and writes the change by a script that checks that
+// nothing of what was read has changed.
 func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
 	for range threadTries {
 		r := &threadReader{threadStore: t, ctx: ctx}
@@ -120,11 +119,11 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 	return threads.Result{}, handoff.Fault(handoff.CodeBusy, "", "too many change the thread at once")
 }
 
-// write writes a change; false when what was seen has changed.
-func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (bool, error) {
+// write writes a change; false if a value that was seen has changed since.
+func (t threadStore) write(ctx context.Context, read []seen, c threads.Change) (bool, error) {
 	var keys []string
-	args := []any{len(was)}
-	for _, s := range was {
+	args := []any{len(read)}
+	for _, s := range read {
 		keys, args = append(keys, s.key), append(args, s.key, s.field, s.value)
 	}
 	commands, err := t.commands(c)
@@ -139,14 +138,14 @@ func (t threadStore) write(ctx context.Context, was []seen, c threads.Change) (b
 	}
 	slices.Sort(keys)
 	newest, epoch := t.epochKey(), t.lease.epoch
-	if t.shared { // of several instances each decides on what it saw: a claim alone tells who may go on
+	if t.shared { // a claim alone says which instance may go on: no epoch
 		newest, epoch = t.key("no", "epoch"), 0
 	}
 	done, err := t.runBehind(ctx, newest, epoch, threadsScript, slices.Compact(keys), args...).Int()
 	return done == 1, t.fault(err)
 }
 
-// commands are what a change writes, the key as the second word.
+// commands returns the commands that write a change, each with its key as the second word.
 func (t threadStore) commands(c threads.Change) (all [][]string, err error) {
 	encode := func(v any) string {
 		body, failed := json.Marshal(v)
@@ -172,7 +171,7 @@ func (t threadStore) commands(c threads.Change) (all [][]string, err error) {
 	}
 	id, life := c.Thread.ID, strconv.FormatInt(t.threadsFor.Milliseconds(), 10)
 	for _, head := range append(c.Threads, c.Thread) {
-		for _, kind := range []string{"thread", "turns", "items"} { // never sooner than a copy needs it
+		for _, kind := range []string{"thread", "turns", "items"} { // NX and GT: never shorten a life that a copy needs
 			all = append(all, []string{"PEXPIRE", t.key(kind, head.ID), life, "NX"},
 				[]string{"PEXPIRE", t.key(kind, head.ID), life, "GT"})
 		}
@@ -190,7 +189,7 @@ func (t threadStore) commands(c threads.Change) (all [][]string, err error) {
 	return all, err
 }
 
-// Read returns a whole thread. What it shares with the threads that it was copied from never changes.
+// Read returns a whole thread. The part that it shares with its ancestors never changes.
 func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
 	r, err := t.own(ctx, thread, -1)
 	switch {
@@ -214,7 +213,7 @@ func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Re
 	return r, t.renew(ctx, r.Thread.Parent)
 }
 
-// own reads what a thread has of its own, as it is at one instant, up to the item at limit (-1: all).
+// own reads the part of a thread that is not in its parent, at one instant, up to the item at limit (-1 for all).
 func (t threadStore) own(ctx context.Context, id string, limit int) (threads.Record, error) {
 	var head *goredis.StringCmd
 	var turns *goredis.MapStringStringCmd
@@ -251,7 +250,7 @@ func (t threadStore) own(ctx context.Context, id string, limit int) (threads.Rec
 	return r, t.fault(err)
 }
 
-// List returns the threads of an owner in which anything ran, newest first.
+// List returns the threads of an owner that have had a turn, newest first.
 func (t threadStore) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
 	if limit <= 0 {
 		return nil, nil
@@ -270,7 +269,7 @@ func (t threadStore) List(ctx context.Context, owner string, limit int) ([]threa
 	for _, body := range bodies {
 		text, ok := body.(string)
 		if !ok {
-			continue // it went meanwhile
+			continue // it expired meanwhile
 		}
 		var head threads.Thread
 		err = cmp.Or(err, json.Unmarshal([]byte(text), &head))

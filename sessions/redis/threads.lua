@@ -1,9 +1,9 @@
--- Writes a change of threads, if what it was decided on is still so.
--- What may follow what is decided by Go's package threads, which read what is compared here.
--- ARGV: how many comparisons follow, then for each: its key, a field of that hash or "",
---   and what stood there ("": nothing); then the commands, each as how many words it has and those words.
+-- Writes a change of threads if the values that it was decided on are still the same.
+-- Go's package threads decides what may follow what.
+-- ARGV: how many comparisons follow, then for each: its key, a field of that hash or "", and the expected value ("" for
+--   none); then the commands, each as how many words it has and those words.
 -- KEYS: every key that is compared or written.
--- Returns 1 when it is written, 0 when something has changed since.
+-- Returns 1 if the change was written, 0 if a value is another one.
 local at = 2
 for _ = 1, tonumber(ARGV[1]) do
   local key, field, was = unpack(ARGV, at, at + 2)
