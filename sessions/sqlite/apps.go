@@ -9,7 +9,7 @@ import (
 	"switchboard/sessions"
 )
 
-// apps keeps programs that people let act for them.
+// apps stores the programs that people let act for them.
 type apps struct{ *file }
 
 // PutApp implements [sessions.Apps].
@@ -43,6 +43,7 @@ func (s apps) Apps(ctx context.Context, principal string) ([]sessions.App, error
 	return all, err
 }
 
+// apps returns the apps for which a condition with one argument holds and that have not ended.
 func (s apps) apps(ctx context.Context, where, arg string) ([]sessions.App, error) {
 	all, err := bodiesOf[sessions.App](ctx, s.read, "SELECT body FROM apps WHERE ends > ? AND "+where,
 		time.Now().UnixNano(), arg)

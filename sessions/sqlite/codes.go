@@ -8,13 +8,13 @@ import (
 	"switchboard/sessions"
 )
 
-// codes keeps the codes with which pages log in.
+// codes stores the codes with which pages log in.
 type codes struct{ *file }
 
 // PutCode implements [sessions.Codes].
 func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
 	return s.change(ctx, func(ctx context.Context, tx transaction) error {
-		if err := endCodes(ctx, tx); err != nil {
+		if err := dropEndedCodes(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "INSERT INTO codes (sum, principal, key, ends) VALUES (?, ?, ?, ?)",
@@ -30,7 +30,7 @@ func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
 // SpendCode implements [sessions.Codes].
 func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (c sessions.Code, found bool, err error) {
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		err := endCodes(ctx, tx)
+		err := dropEndedCodes(ctx, tx)
 		if err == nil {
 			found, err = s.found(tx.QueryRowContext(ctx, "DELETE FROM codes WHERE sum = ? "+
 				"RETURNING sum, principal, key, ends", sum[:]).
@@ -48,8 +48,8 @@ func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (c sessions
 	return c, found && err == nil, err
 }
 
-// endCodes forgets the codes that have ended.
-func endCodes(ctx context.Context, tx transaction) error {
+// dropEndedCodes drops the codes that have ended.
+func dropEndedCodes(ctx context.Context, tx transaction) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM codes WHERE ends <= ?", time.Now().UnixNano())
 	return err
 }

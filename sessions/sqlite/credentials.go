@@ -9,19 +9,19 @@ import (
 	"switchboard/sessions"
 )
 
-// credentials keeps logins, client secrets and the minutes of calls.
+// credentials stores logins, client secrets and the sums of what callers spent.
 type credentials struct{ *file }
 
 const loginColumns = "principal, id, sum, key, host, device, made, used, ends"
 
-// PutLogin keeps a login, in the place of one of the same principal with the same id.
+// PutLogin implements [sessions.Logins].
 func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
 	_, err := s.changed(ctx, "INSERT OR REPLACE INTO logins ("+loginColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		l.Principal, l.ID, l.Sum[:], l.Key[:], l.Host, l.Device, l.Made.UnixNano(), l.Used.UnixNano(), l.Ends.UnixNano())
 	return err
 }
 
-// Login finds a login by the sum of its token; one that has ended is none.
+// Login implements [sessions.Logins].
 func (s credentials) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
 	all, err := s.logins(ctx, "sum = ?", sum[:])
 	if err != nil || len(all) == 0 {
@@ -30,13 +30,14 @@ func (s credentials) Login(ctx context.Context, sum [sha256.Size]byte) (sessions
 	return all[0], true, nil
 }
 
-// Logins returns a principal's logins, the one that was used last first.
+// Logins implements [sessions.Logins].
 func (s credentials) Logins(ctx context.Context, principal string) ([]sessions.Login, error) {
 	all, err := s.logins(ctx, "principal = ?", principal)
 	sessions.SortLogins(all)
 	return all, err
 }
 
+// logins returns the logins for which a condition with one argument holds and that have not ended.
 func (s credentials) logins(ctx context.Context, where string, arg any) ([]sessions.Login, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where,
 		time.Now().UnixNano(), arg)
@@ -47,12 +48,12 @@ func (s credentials) logins(ctx context.Context, where string, arg any) ([]sessi
 	return all, s.fault(err)
 }
 
-// DropLogin ends a login of a principal; false when there is none with the id.
+// DropLogin implements [sessions.Logins].
 func (s credentials) DropLogin(ctx context.Context, principal, id string) (bool, error) {
 	return s.changed(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
 }
 
-// Spend adds an amount to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
+// Spend implements [sessions.Logins].
 func (s credentials) Spend(ctx context.Context, name, day string, amount int64) (int64, error) {
 	var total int64
 	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
@@ -63,16 +64,16 @@ func (s credentials) Spend(ctx context.Context, name, day string, amount int64) 
 	return total, err
 }
 
-// PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
-// [sessions.MaxSecrets] that have not ended.
-func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (kept bool, err error) {
+// PutSecret stores a client secret. It stores nothing and returns false while the principal has [sessions.MaxSecrets]
+// that have not ended.
+func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (bool, error) {
 	return s.changed(ctx, "INSERT INTO secrets (sum, principal, key, user, session, ends) SELECT ?, ?, ?, ?, ?, ? "+
 		"WHERE (SELECT count(*) FROM secrets WHERE principal = ? AND ends > ?) < ?",
 		secret.Sum[:], secret.Principal, secret.Key[:], secret.User, secret.Session, secret.Ends.UnixNano(),
 		secret.Principal, time.Now().UnixNano(), sessions.MaxSecrets)
 }
 
-// Secret finds a client secret by the sum of its text; one that has ended is none.
+// Secret returns the client secret whose text has a sum; false when there is none or it has ended.
 func (s credentials) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
 	var secret sessions.Secret
 	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT sum, principal, key, user, session, ends FROM secrets "+

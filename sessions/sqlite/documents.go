@@ -9,7 +9,7 @@ import (
 	"switchboard/sessions"
 )
 
-// documents keeps what fronts keep of their callers.
+// documents stores the documents of fronts.
 type documents struct{ *file }
 
 // PutDocument implements [sessions.Documents].
@@ -28,12 +28,12 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 			return err
 		}
 		soon := time.Now().Add(sessions.Brief).UnixMilli()
-		const many = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? AND ends BETWEEN ? " +
+		const excess = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? AND ends BETWEEN ? " +
 			"AND ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)"
-		if _, err := tx.ExecContext(ctx, many, owner, math.MinInt64, soon, sessions.MaxDocuments); err != nil {
+		if _, err := tx.ExecContext(ctx, excess, owner, math.MinInt64, soon, sessions.MaxDocuments); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, many, owner, soon+1, math.MaxInt64, sessions.MaxDocuments)
+		_, err := tx.ExecContext(ctx, excess, owner, soon+1, math.MaxInt64, sessions.MaxDocuments)
 		return err
 	})
 }

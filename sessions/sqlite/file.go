@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"modernc.org/sqlite" // and the driver
+	"modernc.org/sqlite" // also the driver
 	lib "modernc.org/sqlite/lib"
 
 	"switchboard/handoff"
@@ -21,50 +21,50 @@ import (
 )
 
 const (
-	busyFor  = 2 * time.Second // how long a file that another program locks is waited for
-	readers  = 4               // connections that read; who comes later waits for one
+	busyFor  = 2 * time.Second // how long we wait while another program locks the file
+	readers  = 4               // connections for reads; further reads wait for one
 	fileMode = 0o600
-	logLimit = 16 << 20 // bytes that the file of the log keeps once it was moved
+	logLimit = 16 << 20 // bytes of the WAL file that stay after a checkpoint
 )
 
-// A file is the open file of a store with its connections: what all subjects share.
+// A file is the open database file of a store with its connections. All subjects of the store share it.
 type file struct {
 	dir     *sessions.Dir // Set once
-	path    string        // Set once; of the file
+	path    string        // Set once; path of the database file
 	log     *zap.Logger   // Set once
-	write   *sql.Conn     // Set once; used by who holds the writer
-	writers *sql.DB       // Set once; of write alone
-	read    *sql.DB       // Set once; of who reads
-	mover   *sql.DB       // Set once; one connection, used only by who holds the store's turn
-	epoch   int64         // Set once: of this life; steps of an older one are refused
+	write   *sql.Conn     // Set once; used by the holder of the writer token
+	writers *sql.DB       // Set once; the pool of write
+	read    *sql.DB       // Set once; the connections for reads
+	mover   *sql.DB       // Set once; one connection for checkpoints and copies, used by the holder of the store's turn
+	epoch   int64         // Set once; of this life of the service; older lives are refused
 
-	begin, commit, rollback *sql.Stmt   // Set once; the writer's
-	newest                  *sql.Stmt   // Set once; the writer's: the epoch of the life that has the file
-	statements              []*sql.Stmt // Set once; to be closed: a connection does not close what was prepared on it
+	begin, commit, rollback *sql.Stmt   // Set once; on the connection write
+	newest                  *sql.Stmt   // Set once; on the connection write: the epoch of the newest life
+	statements              []*sql.Stmt // Set once; all prepared statements: a connection does not close its own
 
 	counts counters
-	dirty  atomic.Bool           // something was written since the log was last moved; anybody may set it
-	stuck  atomic.Pointer[error] // why the log could not be moved at the last try; set by who holds the store's turn
-	lost   atomic.Bool           // the lock is another's: nothing is started any more. Set by who holds the store's turn
+	dirty  atomic.Bool           // something was written since the last checkpoint; any goroutine may set it
+	stuck  atomic.Pointer[error] // why the last checkpoint failed; set by the holder of the store's turn
+	lost   atomic.Bool           // another process may have the lock: no turn is started. Set by the holder of the store's turn
 
-	writer chan struct{} // capacity 1; a token in it is a transaction
+	writer chan struct{} // capacity 1; a token in it is the right to write
 	stop   chan struct{} // closed by Close
 }
 
-// counters count what a store did since it was opened; anybody may add.
+// counters count since the store was opened; any goroutine may add.
 type counters struct {
-	refused    atomic.Uint64 // changes that the file did not take: a full disk, another program's lock
-	badEntries atomic.Uint64 // entries that could not be read and were left out
-	copies     atomic.Uint64 // copies of the file that were made
+	refused    atomic.Uint64 // changes that failed: a full disk, another program's lock
+	badEntries atomic.Uint64 // unreadable entries that were left out
+	copies     atomic.Uint64 // daily copies of the file
 }
 
-// open opens the connections and sees to it that the file is whole and has its tables.
+// open opens the connections, checks the file and makes its tables.
 func (f *file) open(ctx context.Context) error {
 	unclean := false
 	if about, err := os.Stat(f.path + "-wal"); err == nil {
-		unclean = about.Size() > 0 // who closes the file removes it
+		unclean = about.Size() > 0 // a clean close removes it
 	}
-	// So that it has its mode before anything is in it.
+	// The file gets its mode before it has any content.
 	made, err := f.dir.Root().OpenFile(fileName, os.O_RDWR|os.O_CREATE, fileMode)
 	if err == nil {
 		err = errors.Join(made.Chmod(fileMode), made.Close())
@@ -105,12 +105,12 @@ func (f *file) open(ctx context.Context) error {
 	return f.prepare(ctx, f.write, map[**sql.Stmt]string{&f.newest: "SELECT epoch FROM life"})
 }
 
-// A preparer is a connection, or several.
+// A preparer is a connection or a pool.
 type preparer interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
-// prepare prepares statements on a connection.
+// prepare prepares statements, by where each goes.
 func (f *file) prepare(ctx context.Context, on preparer, all map[**sql.Stmt]string) error {
 	for into, text := range all {
 		stmt, err := on.PrepareContext(ctx, text)
@@ -122,7 +122,7 @@ func (f *file) prepare(ctx context.Context, on preparer, all map[**sql.Stmt]stri
 	return nil
 }
 
-// release closes what is open. The writer goes last: the last connection moves the log.
+// release closes everything that is open. The pool of write is closed last: SQLite checkpoints at the last close.
 func (f *file) release() error {
 	var all error
 	if f.write != nil {
@@ -145,16 +145,16 @@ func (f *file) release() error {
 	return nil
 }
 
-// A transaction runs statements of one.
+// A transaction runs statements within one transaction.
 type transaction interface {
 	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row
 }
 
-// change runs a transaction. What it acknowledges is written. The caller's context bounds only how long a
-// transaction before it is waited for: one that was begun is never left half way. A context that can end, and a
-// [sql.Tx] always, would cost a goroutine for each statement.
+// change runs a transaction. When it returns nil, the changes are in the log. ctx bounds only the wait for earlier
+// transactions: a transaction that has begun is never cut short. It uses its own statements to begin and commit, and a
+// context without an end, since a [sql.Tx] or a context that can end costs a goroutine for each statement.
 func (f *file) change(ctx context.Context, do func(context.Context, transaction) error) error {
 	select {
 	case f.writer <- struct{}{}:
@@ -167,9 +167,9 @@ func (f *file) change(ctx context.Context, do func(context.Context, transaction)
 		return f.refused(err)
 	}
 	written := false
-	defer func() { // after a panic too, which may be recovered: the connection is the only one
+	defer func() { // also after a panic, which may be recovered: there is only this connection
 		if !written {
-			_, _ = f.rollback.ExecContext(ctx) // nothing of it counts; SQLite may have done it already
+			_, _ = f.rollback.ExecContext(ctx) // SQLite may have done it already
 		}
 	}()
 	err := do(ctx, f.write)
@@ -181,7 +181,7 @@ func (f *file) change(ctx context.Context, do func(context.Context, transaction)
 	return f.refused(err)
 }
 
-// changeFenced is change of what belongs to a caller: after another life has opened the file it is refused.
+// changeFenced is change for data of a caller: it fails after another life has opened the file.
 func (f *file) changeFenced(ctx context.Context, do func(context.Context, transaction) error) error {
 	return f.change(ctx, func(ctx context.Context, tx transaction) error {
 		if err := f.fenced(ctx); err != nil {
@@ -191,7 +191,7 @@ func (f *file) changeFenced(ctx context.Context, do func(context.Context, transa
 	})
 }
 
-// refused counts a change that the file did not take.
+// refused translates the error of a change, and counts it if it is temporary.
 func (f *file) refused(err error) error {
 	err = f.fault(err)
 	if err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
@@ -200,7 +200,7 @@ func (f *file) refused(err error) error {
 	return err
 }
 
-// changed runs one statement as a transaction, and reports whether it changed anything.
+// changed runs one statement in a transaction and reports whether it changed any row.
 func (f *file) changed(ctx context.Context, text string, args ...any) (bool, error) {
 	var n int64
 	err := f.change(ctx, func(ctx context.Context, tx transaction) (err error) {
@@ -210,7 +210,7 @@ func (f *file) changed(ctx context.Context, text string, args ...any) (bool, err
 	return n > 0 && err == nil, err
 }
 
-// affected counts the rows that a statement changed.
+// affected returns how many rows a statement changed.
 func affected(done sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -218,12 +218,12 @@ func affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// collect reads rows, each by scan.
+// collect reads all rows with scan.
 func collect[T any](rows *sql.Rows, err error, scan func(row *sql.Rows, one *T) error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error comes with Err
+	defer func() { _ = rows.Close() }() // its error also comes from Err
 	all := []T{}
 	for rows.Next() {
 		var one T
@@ -235,7 +235,7 @@ func collect[T any](rows *sql.Rows, err error, scan func(row *sql.Rows, one *T) 
 	return all, rows.Err()
 }
 
-// found reports whether a row that was scanned was there.
+// found translates the error of scanning one row: false if there was none.
 func (f *file) found(err error) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -243,7 +243,7 @@ func (f *file) found(err error) (bool, error) {
 	return err == nil, f.fault(err)
 }
 
-// A digest is a SHA-256 in a column.
+// A digest scans a SHA-256 from a column.
 type digest struct{ sum *[sha256.Size]byte }
 
 // Scan implements [sql.Scanner].
@@ -255,7 +255,7 @@ func (d digest) Scan(value any) error {
 	return nil
 }
 
-// A nanos is a time in a column, in Unix nanoseconds.
+// A nanos scans a time from a column in Unix nanoseconds.
 type nanos struct{ at *time.Time }
 
 // Scan implements [sql.Scanner].
@@ -268,7 +268,7 @@ func (n nanos) Scan(value any) error {
 	return nil
 }
 
-// fenced refuses what a life writes after another one has opened the file.
+// fenced returns an error after another life has opened the file.
 func (f *file) fenced(ctx context.Context) error {
 	var newest int64
 	if err := f.newest.QueryRowContext(ctx).Scan(&newest); err != nil {
@@ -280,26 +280,25 @@ func (f *file) fenced(ctx context.Context) error {
 	return nil
 }
 
-// taken is the error of a life that another one has followed.
+// taken is the error of a life after another one has opened the file.
 func (f *file) taken() error {
 	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+f.dir.Path)
 }
 
-// passing are the errors that may go away by themselves: somebody has locked the file, or the disk is full, gone
-// or read-only.
+// passing are the codes of errors that may pass by themselves: another program has locked the file, or the disk is
+// full, gone or read-only.
 var passing = []int{
 	lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_INTERRUPT, lib.SQLITE_IOERR, lib.SQLITE_FULL,
 	lib.SQLITE_CANTOPEN, lib.SQLITE_NOMEM,
 }
 
-// isOne reports whether an error of SQLite is one of these, whatever its details.
+// isOne reports whether an error of SQLite has one of these primary codes.
 func isOne(err error, codes []int) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && slices.Contains(codes, e.Code()&0xFF)
 }
 
-// fault gives an error of the file as one of the vocabulary. What may go away by itself is unreachable: who
-// has to write something tries again.
+// fault translates an error to a handoff.Error. Errors that may pass get code unreachable, so that writers try again.
 func (f *file) fault(err error) error {
 	if err == nil {
 		return nil

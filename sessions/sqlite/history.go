@@ -17,11 +17,11 @@ func (s *handoffs) History(ctx context.Context, c handoff.Caller, q ledger.Histo
 	if err != nil {
 		return ledger.HistoryPage{}, err
 	}
-	from, later, err := sessions.ParseMark(q.Before)
+	from, ok, err := sessions.ParseMark(q.Before)
 	if err != nil {
 		return ledger.HistoryPage{}, err
 	}
-	if !later {
+	if !ok {
 		from.At = math.MaxInt64
 	}
 	text := "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past > 0 AND unkept = 0 AND (past, key) " +
@@ -43,16 +43,16 @@ func (s *handoffs) History(ctx context.Context, c handoff.Caller, q ledger.Histo
 	return page, err
 }
 
-// matching words a search for SQLite: each word begins one of the entry.
+// matching returns the FTS5 query for words of which each begins a word of the text; "" for no words.
 func matching(words []string) string {
 	var b strings.Builder
 	for _, word := range words {
-		b.WriteString(`"` + word + `"* `) // a word has no quotation marks
+		b.WriteString(`"` + word + `"* `) // words have no quotation marks
 	}
 	return b.String()
 }
 
-// Body returns the whole words of a handoff; see [ledger.History].
+// Body returns the whole texts of a handoff; see [ledger.History].
 func (s *handoffs) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *handoffs) Find(ctx context.Context, c handoff.Caller, key string) (ledg
 	return row.Entry, found, err
 }
 
-// Owned returns for whom threads were made; see [ledger.Owners].
+// Owned returns for which callers threads were made; see [ledger.Owners].
 func (s *handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT server, thread, principal, user FROM owned ORDER BY id")
 	all, err := collect(rows, err, func(row *sql.Rows, o *ledger.Owned) error {

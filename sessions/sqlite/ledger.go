@@ -16,16 +16,16 @@ import (
 	"switchboard/sessions"
 )
 
-// handoffs keeps the ledger and the history.
+// handoffs stores the ledger and the history.
 type handoffs struct {
 	*file
-	asks statements // Set once
+	stmts statements // Set once
 }
 
 // entryColumns are the columns of an entry, in the order of [entryRow.places].
 var entryColumns = "id, past, " + strings.Join(sessions.EntryNames, ", ")
 
-// statements are prepared once. Those that change something are the writer's.
+// statements are the prepared statements. Those that write, and find, are on the connection write.
 type statements struct {
 	find, insert, update, body, words, unheard *sql.Stmt
 	request, sent, owned                       *sql.Stmt
@@ -39,43 +39,43 @@ func (s *handoffs) prepareAll(ctx context.Context) error {
 		"prompt = iif(?2 = '', prompt, ?2), text = iif(?3 = '', text, ?3), did = iif(?4 = '', did, ?4)"
 	one := "SELECT " + entryColumns + " FROM entries WHERE "
 	err := s.prepare(ctx, s.write, map[**sql.Stmt]string{
-		&s.asks.find: one + "caller = ? AND key = ? AND EXISTS (SELECT 1 FROM life WHERE epoch = ?)",
-		// Where the life is not the newest, past would be NULL, which is refused like an entry that is there.
-		&s.asks.insert: "INSERT OR IGNORE INTO entries (" + names + ", caller) VALUES " +
+		&s.stmts.find: one + "caller = ? AND key = ? AND EXISTS (SELECT 1 FROM life WHERE epoch = ?)",
+		// If this life is not the newest, past would be NULL; the row is then ignored like a duplicate.
+		&s.stmts.insert: "INSERT OR IGNORE INTO entries (" + names + ", caller) VALUES " +
 			"((SELECT ? FROM life WHERE epoch = ?)" + marks + ", ?)",
-		&s.asks.update:  "UPDATE entries SET " + strings.ReplaceAll(names, ",", " = ?,") + " = ? WHERE id = ?",
-		&s.asks.body:    body,
-		&s.asks.request: "INSERT INTO requests (id, request) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET request = ?2",
-		&s.asks.sent:    "DELETE FROM requests WHERE id = ?",
-		&s.asks.owned:   "INSERT OR IGNORE INTO owned (server, thread, principal, user) VALUES (?, ?, ?, ?)",
-		&s.asks.words:   "INSERT INTO history_words (rowid, words) VALUES (?, ?)",
-		&s.asks.unheard: one + "caller = ? AND past = 0 AND status = 'completed' " +
+		&s.stmts.update:  "UPDATE entries SET " + strings.ReplaceAll(names, ",", " = ?,") + " = ? WHERE id = ?",
+		&s.stmts.body:    body,
+		&s.stmts.request: "INSERT INTO requests (id, request) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET request = ?2",
+		&s.stmts.sent:    "DELETE FROM requests WHERE id = ?",
+		&s.stmts.owned:   "INSERT OR IGNORE INTO owned (server, thread, principal, user) VALUES (?, ?, ?, ?)",
+		&s.stmts.words:   "INSERT INTO history_words (rowid, words) VALUES (?, ?)",
+		&s.stmts.unheard: one + "caller = ? AND past = 0 AND status = 'completed' " +
 			"ORDER BY ended DESC, key DESC LIMIT -1 OFFSET ?",
 	})
 	if err != nil {
 		return err
 	}
 	return s.prepare(ctx, s.read, map[**sql.Stmt]string{
-		&s.asks.open:    one + "caller = ? AND past = 0 ORDER BY accepted, key",
-		&s.asks.openAll: one + "past = 0 ORDER BY accepted, key",
+		&s.stmts.open:    one + "caller = ? AND past = 0 ORDER BY accepted, key",
+		&s.stmts.openAll: one + "past = 0 ORDER BY accepted, key",
 	})
 }
 
-// besideEntries forgets what is kept beside entries: their ids follow.
+// besideEntries are the deletions from the tables beside entries. A condition on the id of the entry follows.
 var besideEntries = []string{
 	"DELETE FROM history_words WHERE rowid ", "DELETE FROM bodies WHERE id ", "DELETE FROM requests WHERE id ",
 }
 
-// An entryRow is an entry with its place.
+// An entryRow is an entry with the columns that only the table has.
 type entryRow struct {
-	id   int64 // 0: it is not there
-	past int64 // when it became history, in Unix milliseconds; 0: it waits
+	id   int64 // 0 for a row that is not stored yet
+	past int64 // when it became history, in Unix milliseconds; 0 before
 	ledger.Entry
 }
 
-// places gives where the columns of an entry go.
+// places returns pointers to the columns of an entry, in the order of [entryColumns].
 func (r *entryRow) places() []any {
-	all := append(make([]any, 0, len(sessions.EntryNames)+4), &r.id, &r.past) // with room for what a statement has besides
+	all := append(make([]any, 0, len(sessions.EntryNames)+4), &r.id, &r.past) // capacity for the further arguments of a statement
 	all = sessions.EntryFields(all, &r.Entry)
 	for i, place := range all {
 		if at, ok := place.(*time.Time); ok {
@@ -85,7 +85,7 @@ func (r *entryRow) places() []any {
 	return all
 }
 
-// millis is a time in a column: Unix milliseconds, 0 for none.
+// A millis scans a time from a column in Unix milliseconds; 0 is the zero time.
 type millis struct{ at *time.Time }
 
 // Scan implements [sql.Scanner].
@@ -100,7 +100,8 @@ func (m millis) Scan(value any) error {
 	return nil
 }
 
-// values are the columns of an entry without its id. What is found here need not be found by reflection.
+// values returns the columns of an entry without its id. They are plain values, so that database/sql needs no
+// reflection.
 func (r *entryRow) values() []any {
 	all := r.places()[1:]
 	for i, place := range all {
@@ -124,7 +125,7 @@ func (r *entryRow) values() []any {
 }
 
 // scanEntry reads one row.
-func scanEntry(row interface{ Scan(into ...any) error }) (entryRow, error) {
+func scanEntry(row *sql.Row) (entryRow, error) {
 	var r entryRow
 	return r, row.Scan(r.places()...)
 }
@@ -144,18 +145,18 @@ func (s *handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry,
 	if err != nil {
 		return ledger.Entry{}, err
 	}
-	if step.To == handoff.StatusDispatching && s.lost.Load() { // another may have a file of its own in the same place
+	if step.To == handoff.StatusDispatching && s.lost.Load() { // another process may have a new file at the same path
 		return ledger.Entry{}, s.taken()
 	}
 	var after ledger.Entry
-	var refusal error // of the table, with the entry as it was
+	var refusal error // why the table refuses the step; after is the entry as it was
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		if made, err := s.made(ctx, name, step); made.Status != "" || err != nil {
-			after = made
+		if first, err := s.insertFirst(ctx, name, step); first.Status != "" || err != nil {
+			after = first
 			return err
 		}
-		row, err := scanEntry(s.asks.find.QueryRowContext(ctx, name, step.Key, s.epoch))
-		if errors.Is(err, sql.ErrNoRows) { // or this life is not the newest
+		row, err := scanEntry(s.stmts.find.QueryRowContext(ctx, name, step.Key, s.epoch))
+		if errors.Is(err, sql.ErrNoRows) { // no entry, or this life is not the newest
 			err = s.fenced(ctx)
 		}
 		if err != nil {
@@ -182,9 +183,9 @@ func (s *handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry,
 	return after, refusal
 }
 
-// made makes the entry of the first step of a handoff, which a start waits for: one statement finds that there was none
-// and that this life may write. The zero entry means that it did not.
-func (s *handoffs) made(ctx context.Context, name string, step ledger.Step) (ledger.Entry, error) {
+// insertFirst inserts the entry of the first step of a handoff, for which a start waits. One statement checks that
+// there is no entry and that this life is the newest, and inserts. It returns the zero entry if it inserted none.
+func (s *handoffs) insertFirst(ctx context.Context, name string, step ledger.Step) (ledger.Entry, error) {
 	e, err := ledger.Entry{}.Apply(step)
 	if err != nil || step.To != handoff.StatusAccepted && step.To != handoff.StatusDispatching {
 		return ledger.Entry{}, nil
@@ -212,7 +213,7 @@ func (s *handoffs) put(ctx context.Context, name string, row entryRow, step ledg
 		return err
 	}
 	if !step.Keeps() {
-		if _, err := s.asks.sent.ExecContext(ctx, row.id); err != nil {
+		if _, err := s.stmts.sent.ExecContext(ctx, row.id); err != nil {
 			return err
 		}
 	}
@@ -225,17 +226,17 @@ func (s *handoffs) put(ctx context.Context, name string, row entryRow, step ledg
 	return nil
 }
 
-// putBody writes what a step has beside the entry: the whole words, of which a text that is "" leaves what is kept,
-// and for whom a thread was made.
+// putBody writes what a step stores beside the entry: its whole texts, where an empty text keeps the stored one, and
+// for which caller a thread was made.
 func (s *handoffs) putBody(ctx context.Context, id int64, step ledger.Step) error {
 	b := step.Body
 	if b.Prompt != "" || b.Text != "" || b.Did != "" {
-		if _, err := s.asks.body.ExecContext(ctx, id, b.Prompt, b.Text, b.Did); err != nil {
+		if _, err := s.stmts.body.ExecContext(ctx, id, b.Prompt, b.Text, b.Did); err != nil {
 			return err
 		}
 	}
 	if b.Request != "" {
-		if _, err := s.asks.request.ExecContext(ctx, id, b.Request); err != nil {
+		if _, err := s.stmts.request.ExecContext(ctx, id, b.Request); err != nil {
 			return err
 		}
 	}
@@ -243,21 +244,21 @@ func (s *handoffs) putBody(ctx context.Context, id int64, step ledger.Step) erro
 		return nil
 	}
 	t, c := step.Set.Target, step.Caller
-	_, err := s.asks.owned.ExecContext(ctx, t.Server, t.Thread, c.Principal, c.User)
+	_, err := s.stmts.owned.ExecContext(ctx, t.Server, t.Thread, c.Principal, c.User)
 	return err
 }
 
-// errNotMade says that a row is there already, or that this life is not the newest.
+// errNotMade means that the entry is there already, or that this life is not the newest.
 var errNotMade = errors.New("an entry was not made")
 
-// store writes the row itself, and gives a new one its id, or [errNotMade].
+// store writes the row of an entry. It sets the id of a new row, or returns [errNotMade].
 func (s *handoffs) store(ctx context.Context, name string, row *entryRow) error {
 	values := row.values()
 	if row.id != 0 {
-		_, err := s.asks.update.ExecContext(ctx, append(values, row.id)...)
+		_, err := s.stmts.update.ExecContext(ctx, append(values, row.id)...)
 		return err
 	}
-	done, err := s.asks.insert.ExecContext(ctx, append(slices.Insert(values, 1, any(s.epoch)), name)...)
+	done, err := s.stmts.insert.ExecContext(ctx, append(slices.Insert(values, 1, any(s.epoch)), name)...)
 	switch n, err := affected(done, err); {
 	case err != nil:
 		return err
@@ -268,18 +269,18 @@ func (s *handoffs) store(ctx context.Context, name string, row *entryRow) error 
 	return err
 }
 
-// index lets an entry that became history be found.
+// index adds an entry that became history to the search index.
 func (s *handoffs) index(ctx context.Context, row entryRow) error {
 	if row.Unkept {
 		return nil
 	}
-	_, err := s.asks.words.ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.Entry), " "))
+	_, err := s.stmts.words.ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.Entry), " "))
 	return err
 }
 
-// passOldest makes history of the outcomes that are more than may wait for the caller.
+// passOldest moves the oldest unheard outcomes of a caller to the history, beyond the number that may wait.
 func (s *handoffs) passOldest(ctx context.Context, name string, c handoff.Caller, at time.Time) error {
-	old, err := scanEntries(s.asks.unheard.QueryContext(ctx, name, ledger.Waits(c)))
+	old, err := scanEntries(s.stmts.unheard.QueryContext(ctx, name, ledger.Waits(c)))
 	if err != nil {
 		return err
 	}
@@ -292,21 +293,21 @@ func (s *handoffs) passOldest(ctx context.Context, name string, c handoff.Caller
 	return nil
 }
 
-// Open returns a caller's entries that are not delivered, oldest first.
+// Open returns a caller's undelivered entries, oldest first.
 func (s *handoffs) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
 	}
-	return s.entries(scanEntries(s.asks.open.QueryContext(ctx, name)))
+	return s.entries(scanEntries(s.stmts.open.QueryContext(ctx, name)))
 }
 
-// OpenAll returns the entries of every caller that are not delivered, oldest first.
+// OpenAll returns the undelivered entries of every caller, oldest first.
 func (s *handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
-	return s.entries(scanEntries(s.asks.openAll.QueryContext(ctx)))
+	return s.entries(scanEntries(s.stmts.openAll.QueryContext(ctx)))
 }
 
-// entries leaves out what is none of ours: one bad entry must not hide the others.
+// entries returns the entries of rows. It leaves out invalid ones: one bad entry must not hide the others.
 func (s *handoffs) entries(rows []entryRow, err error) ([]ledger.Entry, error) {
 	if err != nil {
 		return nil, s.fault(err)

@@ -7,7 +7,7 @@ import (
 	"switchboard/sessions"
 )
 
-// machines keeps those that joined.
+// machines stores the machines that joined.
 type machines struct{ *file }
 
 // PutMachine implements [sessions.Machines].

@@ -8,7 +8,7 @@ import (
 	"switchboard/sessions"
 )
 
-// records keeps what the installation has for itself.
+// records stores the records of the installation.
 type records struct{ *file }
 
 // PutRecord implements [sessions.Records].
@@ -22,8 +22,8 @@ func (s records) KeepRecord(ctx context.Context, r sessions.Record) (sessions.Re
 	return s.putRecord(ctx, r, "DO UPDATE SET body = body")
 }
 
-// putRecord makes a record; else says what is done where there is one.
-func (s records) putRecord(ctx context.Context, r sessions.Record, otherwise string) (sessions.Record, error) {
+// putRecord makes a record; onConflict says what happens if there is one already.
+func (s records) putRecord(ctx context.Context, r sessions.Record, onConflict string) (sessions.Record, error) {
 	if err := r.Check(); err != nil {
 		return r, err
 	}
@@ -32,7 +32,7 @@ func (s records) putRecord(ctx context.Context, r sessions.Record, otherwise str
 	}
 	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		kept, err := s.found(tx.QueryRowContext(ctx, "INSERT INTO records (kind, name, body) SELECT ?1, ?2, ?3 WHERE "+
-			"(SELECT count(*) FROM records WHERE kind = ?1 AND name <> ?2) < ?4 ON CONFLICT (kind, name) "+otherwise+
+			"(SELECT count(*) FROM records WHERE kind = ?1 AND name <> ?2) < ?4 ON CONFLICT (kind, name) "+onConflict+
 			" RETURNING body", r.Kind, r.Name, r.Body, sessions.MaxRecords).Scan(&r.Body))
 		if err == nil && !kept {
 			err = handoff.Fault(handoff.CodeLimited, "there are too many of them", r.Kind)

@@ -11,10 +11,10 @@ import (
 	"switchboard/sessions"
 )
 
-// conversations keeps what was said and heard.
+// conversations stores what was said and heard.
 type conversations struct{ *file }
 
-// AddSaid keeps lines of a caller's conversations; see [sessions.Conversations].
+// AddSaid implements [sessions.Conversations].
 func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
 	name, err := sessions.CallerName(c)
 	if err != nil || len(lines) == 0 {
@@ -43,28 +43,28 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 	})
 }
 
-// forgetSaid removes the lines that a query names, with their words.
-func forgetSaid(ctx context.Context, tx transaction, which string, args ...any) error {
+// forgetSaid deletes the lines whose ids a query selects, from both tables.
+func forgetSaid(ctx context.Context, tx transaction, query string, args ...any) error {
 	for _, table := range []string{"said_words WHERE rowid", "said WHERE id"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" IN ("+which+")", args...); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" IN ("+query+")", args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Said returns a page of what was said, newest first.
+// Said implements [sessions.Conversations].
 func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
 	var page sessions.SaidPage
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return page, err
 	}
-	from, later, err := sessions.ParseMark(q.Before)
+	from, ok, err := sessions.ParseMark(q.Before)
 	if err != nil {
 		return page, err
 	}
-	if !later {
+	if !ok {
 		from.At = math.MaxInt64
 	}
 	text, args := "SELECT line, at, who, text FROM said WHERE caller = ? AND (at, line) < (?, ?)",
@@ -84,7 +84,7 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 	return page, s.fault(err)
 }
 
-// DropSaid forgets all that a caller said and heard.
+// DropSaid implements [sessions.Conversations].
 func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 //go:embed schema_*.sql
 var schemas embed.FS
 
-// schemaVersion is the version of the tables, PRAGMA user_version, and the number of the newest schema_*.sql: a
-// file of an older version gets what is missing, a newer one is refused.
+// schemaVersion is the PRAGMA user_version of the present tables, and the number of the newest schema_*.sql. A file of
+// an older version gets the missing schemas; one of a newer version is refused.
 const schemaVersion = 16
 
-// migrate checks the file, makes its tables and begins a life. After an unclean end all of it is looked
-// through.
+// migrate brings the tables up to date and begins a life. After an unclean end it first checks the whole file.
 func (f *file) migrate(ctx context.Context, unclean bool) error {
 	var version int
 	if err := f.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -32,12 +31,12 @@ func (f *file) migrate(ctx context.Context, unclean bool) error {
 		return err
 	}
 	if unclean {
-		var found string
-		if err := f.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+		var result string
+		if err := f.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&result); err != nil {
 			return f.unusable(err)
 		}
-		if found != "ok" {
-			return f.unusable(fmt.Errorf("it is damaged: %s", found))
+		if result != "ok" {
+			return f.unusable(fmt.Errorf("it is damaged: %s", result))
 		}
 	}
 	return f.change(ctx, func(ctx context.Context, tx transaction) error {
@@ -54,7 +53,7 @@ func (f *file) migrate(ctx context.Context, unclean bool) error {
 	})
 }
 
-// unusable says what to do about a file that cannot be opened.
+// unusable adds to an error of opening the file what the user can do.
 func (f *file) unusable(err error) error {
 	if !isOne(err, passing) {
 		if all := f.copies(); len(all) > 0 {
@@ -70,15 +69,15 @@ func (f *file) unusable(err error) error {
 	return fmt.Errorf("open %s: %w", f.path, err)
 }
 
-// Where the head of an SQLite file has what, in bytes (sqlite.org/fileformat.html).
+// The header of an SQLite file, with offsets in bytes (sqlite.org/fileformat.html).
 const (
 	headLength = 100
 	headMagic  = "SQLite format 3\x00"
-	headUser   = 60 // user_version, four bytes
+	headUser   = 60 // offset of user_version, four bytes
 )
 
-// Look tells what would keep [Open] from opening the file of a state directory, as far as its first bytes tell. It
-// takes no lock and writes nothing, so it may be used beside a running service. A file that is not there yet is none.
+// Look returns the error that [Open] would return for the file of a state directory, as far as its first bytes show.
+// It takes no lock and writes nothing, so it may be used beside a running service. A missing file is no error.
 func Look(dir string) error {
 	if err := sessions.OnNetwork(dir); err != nil {
 		return err
@@ -94,7 +93,7 @@ func Look(dir string) error {
 	defer func() { _ = f.Close() }() // only read from
 	head := make([]byte, headLength)
 	switch n, err := io.ReadFull(f, head); {
-	case n == 0 && errors.Is(err, io.EOF): // made, and nothing written yet
+	case n == 0 && errors.Is(err, io.EOF): // made, but still empty
 		return nil
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("read %s: %w", path, err)
@@ -105,7 +104,7 @@ func Look(dir string) error {
 	return tooNew(path, int(binary.BigEndian.Uint32(head[headUser:])))
 }
 
-// tooNew refuses the file of a newer version.
+// tooNew returns an error for the file of a newer version.
 func tooNew(path string, version int) error {
 	if version <= schemaVersion {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"switchboard/sessions"
 )
 
-// stickies keeps the sticky threads of callers.
+// stickies stores the sticky threads of callers.
 type stickies struct{ *file }
 
-// List returns the sticky threads of a caller, the newest first.
+// List returns the sticky threads of a caller, newest first.
 func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s stickies) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky,
 	return all, nil
 }
 
-// Set makes a thread the sticky one of its server and project, and renews the life of all of the caller's.
+// Set stores the sticky thread of its server and project. It renews the life of all stickies of the caller.
 func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -63,8 +63,7 @@ func (s stickies) Set(ctx context.Context, c handoff.Caller, sticky handoff.Stic
 	})
 }
 
-// Clear forgets the sticky thread of exactly this server and project; the target's thread does not
-// matter. Clearing what is not there is fine.
+// Clear forgets the sticky thread of exactly this server and project, if there is one. The target's thread is ignored.
 func (s stickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
 	name, err := sessions.CallerName(c)
 	if err != nil {

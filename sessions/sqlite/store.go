@@ -1,20 +1,19 @@
-// Package sqlite remembers in one SQLite file of the state directory what outlives a call; see package sessions
-// for what that is and for what a store promises. It is used when no Redis is configured.
+// Package sqlite is the store in one SQLite file of the state directory, used when no Redis is configured. Package
+// sessions says what a store remembers and promises.
 //
 // It must not know voice, servers or HTTP, nor the other store.
 //
 // # Concurrency
 //
-// A [Store] is safe for concurrent use. One connection writes, a few read, and one more moves what was written
-// from the log into the file and makes the daily copy. A step of the ledger is one transaction around the table
-// of package ledger. Each subject is a type of its own on the one open file.
+// A [Store] is safe for concurrent use. One connection writes, a few read, and one more makes checkpoints, which move
+// changes from the write-ahead log into the file, and the daily copy. A step of the ledger is one transaction around
+// the table of package ledger. Each subject is a type of its own on the one open file.
 //
 // # Failure
 //
-// What was acknowledged survives the end of the process at any instant; a power cut may take the last two
-// seconds. A disk that is full or fails, or another program that locks the file, gives errors with code
-// unreachable until that is over. A file that cannot be read is refused, with the name of the newest copy. A lock on
-// the state directory keeps a second process out.
+// What was acknowledged survives the end of the process at any instant; a power cut may lose the last two seconds.
+// While the disk is full or fails, or another program locks the file, errors have code unreachable. A damaged file is
+// refused with an error that names the newest copy. A lock on the state directory keeps a second process out.
 package sqlite
 
 import (
@@ -35,26 +34,26 @@ import (
 )
 
 const (
-	// fileName is the store in the state directory.
+	// fileName is the name of the database file in the state directory.
 	fileName = "switchboard.db"
 
 	tickEvery = time.Second
 )
 
-// Config says where a [Store] keeps its file.
+// Config configures a [Store].
 type Config struct {
 	// Dir is the state directory; it is made with mode 0700 if it is missing.
 	Dir string
-	// HistoryFor is how long history is kept after it was heard; 0 means [sessions.HistoryFor].
+	// HistoryFor is how long history is kept after it was heard; the default is [sessions.HistoryFor].
 	HistoryFor time.Duration
-	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
-	// that is longer.
+	// ThreadsFor is how long a thread is kept after its last turn; the default is [sessions.ThreadsFor], or HistoryFor
+	// where that is longer.
 	ThreadsFor time.Duration
-	// Log gets warnings; nil means none.
+	// Log gets warnings; the default discards them.
 	Log *zap.Logger
 }
 
-// A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
+// A Store stores what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
 	*file // Set once
@@ -69,14 +68,14 @@ type Store struct {
 	records
 	upkeep
 
-	turn  chan struct{} // capacity 1; Run and then Close put a token in to own the upkeep
+	turn  chan struct{} // capacity 1; a token in it owns the upkeep: of Run, then of Close
 	close func() error  // Set once; runs once
 }
 
-// Open takes the state directory and opens its file, which it makes with mode 0600 if it is missing. A state
-// directory that another process uses or that is on another machine, and a file that is newer or cannot be
-// read, give an error that says what to do. The caller runs [Store.Run] and, after everything that uses the
-// store has ended, [Store.Close].
+// Open locks the state directory and opens its file, which it makes with mode 0600 if it is missing. It refuses a
+// directory that another process uses or that is on a network file system, and a file that is damaged or of a newer
+// version; the error says what to do. The caller runs [Store.Run] and, after everything that uses the store has ended,
+// [Store.Close].
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	path, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -113,9 +112,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Run keeps the file: each second it moves what was written from the log into it; history that is old enough
-// goes, and once a day a copy is made. It ends with the context or with the store, with nil, or with an error
-// when another process has taken the state directory.
+// Run maintains the file: a checkpoint each second, deletion of old data each minute, a copy each day. It returns nil
+// when the context ends or the store is closed, and an error when another process has taken the state directory.
 func (s *Store) Run(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -139,11 +137,11 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends [Store.Run], moves what is left of the log into the file, closes it and gives the state directory
-// back. A second Close returns the same.
+// Close ends [Store.Run], makes a last checkpoint, closes the file and releases the state directory. Further calls
+// return the same error.
 func (s *Store) Close() error { return s.close() }
 
-// Metrics yields what the store counts of itself. Its round trips are counted by who waits for them.
+// Metrics yields the counters of the store. Round trips are measured by its callers.
 func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 	n := &s.counts
 	return slices.Values([]handoff.Metric{

@@ -13,11 +13,10 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// threadStore keeps threads of the agents that Switchboard runs itself. It implements [threads.Store] and is safe for
-// concurrent use.
+// threadStore stores the threads of our own agents. It implements [threads.Store] and is safe for concurrent use.
 type threadStore struct{ *file }
 
-// Threads returns what keeps threads in the file.
+// Threads returns the threads of the store.
 func (s *Store) Threads() threads.Store { return threadStore{s.file} }
 
 // Advance makes one step in one transaction.
@@ -26,7 +25,7 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 		return threads.Result{}, t.taken()
 	}
 	var made threads.Change
-	var refusal error // of the decision
+	var refusal error // why the step was refused
 	err := t.changeFenced(ctx, func(ctx context.Context, tx transaction) error {
 		view, err := threads.See(txRows{ctx, tx}, step)
 		if err != nil {
@@ -43,7 +42,7 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 	return made.Result, nil
 }
 
-// txRows reads threads in a transaction. It implements [threads.Rows].
+// txRows reads threads and turns within a transaction. It implements [threads.Rows].
 type txRows struct {
 	ctx context.Context
 	tx  transaction
@@ -59,7 +58,7 @@ func (r txRows) Turn(thread, id string) (threads.Turn, error) {
 	return bodyOf[threads.Turn](r.ctx, r.tx, "SELECT body FROM turns WHERE thread = ? AND id = ?", thread, id)
 }
 
-// bodiesOf reads the bodies of rows.
+// bodiesOf decodes the JSON bodies of all rows of a query.
 func bodiesOf[T any](ctx context.Context, tx transaction, query string, args ...any) ([]T, error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	return collect(rows, err, func(row *sql.Rows, value *T) error {
@@ -71,7 +70,7 @@ func bodiesOf[T any](ctx context.Context, tx transaction, query string, args ...
 	})
 }
 
-// bodyOf reads the body of one row; the zero value when there is none.
+// bodyOf decodes the JSON body of one row; the zero value if there is none.
 func bodyOf[T any](ctx context.Context, tx transaction, query string, args ...any) (value T, _ error) {
 	all, err := bodiesOf[T](ctx, tx, query, args...)
 	if len(all) > 0 {
@@ -80,7 +79,7 @@ func bodyOf[T any](ctx context.Context, tx transaction, query string, args ...an
 	return value, err
 }
 
-// writeChange writes what was decided.
+// writeChange writes a change.
 func writeChange(ctx context.Context, tx transaction, c threads.Change) error {
 	for _, t := range c.Threads {
 		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, parent, body) VALUES (?, ?, ?, "+
@@ -117,7 +116,7 @@ func writeChange(ctx context.Context, tx transaction, c threads.Change) error {
 	return err
 }
 
-// putBody writes a row whose last column is the value as JSON.
+// putBody writes a row whose last column is a value as JSON.
 func putBody(ctx context.Context, tx transaction, value any, query string, columns ...any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -127,7 +126,7 @@ func putBody(ctx context.Context, tx transaction, value any, query string, colum
 	return err
 }
 
-// Read returns a whole thread as it is at one instant.
+// Read returns a whole thread, at one instant.
 func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
 	tx, err := t.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -143,8 +142,8 @@ func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Re
 		return threads.Record{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
 	}
 	r := threads.Record{Thread: head}
-	for seen := head.Items; ; {
-		own, err := ownOf(ctx, tx, head, seen)
+	for limit := head.Items; ; {
+		own, err := ownOf(ctx, tx, head, limit)
 		if err != nil {
 			return threads.Record{}, t.fault(err)
 		}
@@ -152,41 +151,41 @@ func (t threadStore) Read(ctx context.Context, owner, thread string) (threads.Re
 		if head.Parent == "" {
 			return r, nil
 		}
-		seen = head.ForkAt
+		limit = head.ForkAt
 		if head, err = rows.Thread(head.Parent); err != nil || head.ID == "" {
 			return threads.Record{}, t.fault(cmp.Or(err, fmt.Errorf("the thread that %s was copied from is not there", thread)))
 		}
 	}
 }
 
-// ownOf reads what a thread has of its own, up to the item at seen.
-func ownOf(ctx context.Context, tx transaction, t threads.Thread, seen int) (threads.Record, error) {
+// ownOf reads the part of a thread that is not in its parent, up to the item at limit.
+func ownOf(ctx context.Context, tx transaction, t threads.Thread, limit int) (threads.Record, error) {
 	var r threads.Record
 	var err error
 	if r.Turns, err = bodiesOf[threads.Turn](ctx, tx, "SELECT body FROM turns WHERE thread = ? AND until <= ? ORDER "+
-		"BY first", t.ID, seen); err != nil {
+		"BY first", t.ID, limit); err != nil {
 		return r, err
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT turn, source, json FROM items WHERE thread = ? AND place < ? ORDER BY place",
-		t.ID, seen)
+		t.ID, limit)
 	r.Items, err = collect(rows, err, func(row *sql.Rows, it *threads.Item) error {
 		return row.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
 	})
 	return r, err
 }
 
-// List returns the threads of an owner in which anything ran, newest first.
+// List returns the threads of an owner that have had a turn, newest first.
 func (t threadStore) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
 	all, err := bodiesOf[threads.Thread](ctx, t.read, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY "+
 		"updated DESC, id LIMIT ?", owner, max(limit, 0))
 	return all, t.fault(err)
 }
 
-// sweepThreads is how many threads one sweep forgets; each may have many items.
+// sweepThreads is how many threads one sweep deletes; each may have many items.
 const sweepThreads = 20
 
-// forgetThreads forgets some of the threads that were not used since a time and that no copy reads. It reports whether
-// there may be more.
+// forgetThreads deletes some of the threads that were last used before a time and that no copy reads. It reports
+// whether there may be more.
 func forgetThreads(ctx context.Context, tx transaction, before time.Time) (more bool, err error) {
 	const unused = "(SELECT id FROM threads AS t WHERE updated <= ? AND " +
 		"NOT EXISTS (SELECT 1 FROM threads AS copy WHERE copy.parent <> '' AND copy.parent = t.id) ORDER BY updated, id " +
@@ -197,7 +196,7 @@ func forgetThreads(ctx context.Context, tx transaction, before time.Time) (more 
 		if err != nil {
 			return false, err
 		}
-		more = n > 0 // of the last: a thread whose copies went may go next
+		more = n > 0 // of the threads: the parent of a deleted copy may be next
 	}
 	return more, nil
 }

@@ -23,20 +23,21 @@ const (
 	copiesKept             = 3
 
 	sweepEvery = time.Minute
-	sweepSize  = 200 // rows that one sweep forgets; a person may wait for the writer meanwhile
+	sweepSize  = 200 // rows that one sweep deletes; a person may wait for the writer meanwhile
 )
 
-// upkeep is what is done to the file each second, minute and day. Owned by who holds the store's turn.
+// upkeep maintains the file each second, minute and day. Owned by the holder of the store's turn.
 type upkeep struct {
 	*file
 	historyFor time.Duration // Set once; how long history is kept
-	threadsFor time.Duration // Set once; how long threads are
-	swept      time.Time     // when nothing was left to forget
+	threadsFor time.Duration // Set once; how long threads are kept
+	swept      time.Time     // when a sweep last found nothing more to delete
 	copied     string        // the day of the last copy
-	failing    bool          // the last round met an error, which was told
+	failing    bool          // the last tick had an error, which was logged
 }
 
-// tick does what is due. A disk that is full now may have room later: it is told once and tried again.
+// tick does the upkeep that is due. An error, such as of a full disk, is logged once, and the upkeep is tried again.
+// It returns an error only if the lock of the directory is gone.
 func (s *upkeep) tick(ctx context.Context) error {
 	if !s.dir.Held() {
 		s.lost.Store(true)
@@ -56,7 +57,7 @@ func (s *upkeep) tick(ctx context.Context) error {
 	return nil
 }
 
-// move takes what was written from the log into the file, as far as nobody reads it.
+// move makes a checkpoint: it moves changes from the log into the file, as far as no reader needs them in the log.
 func (s *upkeep) move(ctx context.Context) error {
 	if !s.dirty.Swap(false) {
 		return nil
@@ -77,8 +78,8 @@ func (s *upkeep) move(ctx context.Context) error {
 	return nil
 }
 
-// Kept returns why what was written does not get into the file, as on a full disk. The log may still have room for
-// something small then, and has none for most work. nil: it gets there, or will be tried within a second.
+// Kept returns why changes cannot be moved from the log into the file, such as a full disk, or nil. The log may still
+// have room for small changes then, but not for most work. The state is at most about a second old.
 func (f *file) Kept() error {
 	if err := f.stuck.Load(); err != nil {
 		return f.fault(*err)
@@ -86,7 +87,7 @@ func (f *file) Kept() error {
 	return nil
 }
 
-// sweep forgets some of what is too old, and looks again a minute after nothing was left.
+// sweep deletes some of what is too old. After it has found nothing more, it pauses for a minute.
 func (s *upkeep) sweep(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(s.swept) < sweepEvery {
@@ -137,7 +138,7 @@ func (s *upkeep) sweep(ctx context.Context) error {
 	return err
 }
 
-// copyDaily makes the copy of a day and removes the oldest.
+// copyDaily makes the day's copy if there is none, and removes the oldest copies.
 func (s *upkeep) copyDaily(ctx context.Context) error {
 	day := today()
 	if s.copied == day {
@@ -164,17 +165,17 @@ func (s *upkeep) copyDaily(ctx context.Context) error {
 
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// copyOf names the copy of a day.
+// copyOf returns the file name of the copy of a day.
 func copyOf(day string) string { return copyPrefix + day + copySuffix }
 
-// copyTo puts a copy in the place of a name, whole or not at all.
+// copyTo writes a copy to a file name, whole or not at all.
 func (s *upkeep) copyTo(ctx context.Context, name string) error {
 	root := s.dir.Root()
-	temp, err := root.OpenFile(copyTemp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode) // SQLite takes an empty file
+	temp, err := root.OpenFile(copyTemp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode) // VACUUM INTO accepts an empty file
 	if err != nil {
 		return err
 	}
-	defer func() { _ = temp.Close() }() // SQLite has closed its own
+	defer func() { _ = temp.Close() }() // only synced
 	_, err = s.mover.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(s.dir.Path, copyTemp))
 	if err == nil {
 		err = temp.Sync()
@@ -190,8 +191,8 @@ func (s *upkeep) copyTo(ctx context.Context, name string) error {
 	return err
 }
 
-// copies names the copies, the oldest first. Those of days to come were made while the clock was wrong: each may be
-// older than any other.
+// copies returns the file names of the copies, oldest first. Copies with a future date come first: they were made
+// while the clock was wrong, and may be older than any other.
 func (f *file) copies() []string {
 	entries, err := fs.ReadDir(f.dir.Root().FS(), ".")
 	if err != nil {
