@@ -14,7 +14,7 @@ import (
 	"switchboard/sessions"
 )
 
-// app builds an app that ends in an hour.
+// app returns an app that ends in an hour.
 func app(principal, id string) sessions.App {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return sessions.App{
@@ -26,7 +26,7 @@ func app(principal, id string) sessions.App {
 	}
 }
 
-// hasApps fails the test unless these are a principal's apps, and each is found by its id.
+// hasApps fails the test unless a principal has these apps, in this order, and each is found by its id.
 func hasApps(t *testing.T, s Store, principal string, want ...sessions.App) {
 	t.Helper()
 	got, err := s.Apps(t.Context(), principal)
@@ -40,6 +40,7 @@ func hasApps(t *testing.T, s Store, principal string, want ...sessions.App) {
 	}
 }
 
+// noApp fails the test if there is an app with an id.
 func noApp(t *testing.T, s Store, id string) {
 	t.Helper()
 	if _, ok, err := s.App(t.Context(), id); ok || err != nil {
@@ -47,7 +48,7 @@ func noApp(t *testing.T, s Store, id string) {
 	}
 }
 
-// is fails the test unless something of a store came out as wanted.
+// is fails the test unless a call of a store returned want and no error.
 func is(t *testing.T, want bool, got bool, err error) {
 	t.Helper()
 	if err != nil || got != want {
@@ -63,12 +64,12 @@ func testAppLife(t *testing.T, s Store) {
 	put(s.PutApp(t.Context(), one))(true)
 	put(s.PutApp(t.Context(), two))(true)
 	put(s.PutApp(t.Context(), one))(false) // its id is taken
-	hasApps(t, s, "owner", two, one)       // what was used last first
+	hasApps(t, s, "owner", two, one)       // the most recently used first
 	next := one
 	next.Next, next.Used, next.Ends = sha256.Sum256([]byte("later")), two.Used.Add(time.Minute), one.Ends.Add(time.Hour)
 	put(s.ChangeApp(t.Context(), next, two.Next))(false)
 	put(s.ChangeApp(t.Context(), next, one.Next))(true)
-	put(s.ChangeApp(t.Context(), next, one.Next))(false) // it was used up
+	put(s.ChangeApp(t.Context(), next, one.Next))(false) // its credential was used before
 	hasApps(t, s, "owner", next, two)
 	put(s.DropApp(t.Context(), "other", "one"))(false)
 	put(s.DropApp(t.Context(), "owner", "one"))(true)
@@ -103,7 +104,7 @@ func testAppEnds(t *testing.T, s Store) {
 	hasApps(t, s, "owner", lives)
 }
 
-// Of many that use a credential at once one gets the next.
+// testAppOnce: of several calls at once that exchange one credential, one succeeds.
 func testAppOnce(t *testing.T, s Store) {
 	a := app("owner", "one")
 	ok, err := s.PutApp(t.Context(), a)

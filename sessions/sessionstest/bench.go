@@ -10,21 +10,22 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A Load is what a ledger is measured with.
+// A Load is a state of the store and a pace in which a ledger is measured.
 type Load struct {
 	Name  string
-	Kept  int           // handoffs that were heard
-	Apart time.Duration // from one thing to the next: 0 is at once, with all that it needs in a cache
+	Kept  int           // handoffs in the history
+	Apart time.Duration // pause before each measurement; without one, everything is in caches
 }
 
-// Loads are those of every store. In a call a step is the first thing after a while, and takes several times as long.
+// Loads are the loads for every store. In a call there is a pause before each step, which then takes several times as
+// long as a step without one.
 var Loads = []Load{{"10", 10, 0}, {"10-apart", 10, 20 * time.Millisecond}, {"10000", 10_000, 0}, {"100000", 100_000, 0}}
 
-// BenchmarkLedger is the one step that a start waits for, which makes the entry, in a store that has a load. Floors
-// are how many times as long as the plainest write of the same store takes in the same run; p50 and p99 of the step are
-// given in floors.
+// BenchmarkLedger measures the step that a start waits for, which makes the entry, in a filled store. It reports p50
+// and p99 of the step in microseconds and in floors; a floor is the median of the plainest write of the same store in
+// the same run.
 func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor func()) {
-	for range 100 { // scripts and pages are where they are used
+	for range 100 { // load scripts and pages
 		floor()
 	}
 	run, n := b.Name()+fmt.Sprint(b.N, time.Now().UnixNano()), 0
@@ -50,7 +51,7 @@ func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor f
 		b.StartTimer()
 		steps = append(steps, took(func() { advance(LedgerStep(key, "a", handoff.StatusDispatching)) }))
 		b.StopTimer()
-		advance(LedgerStep(key, "a", handoff.StatusStarted)) // so that what is open does not grow
+		advance(LedgerStep(key, "a", handoff.StatusStarted)) // so that the number of open entries does not grow
 		advance(LedgerStep(key, "a", handoff.StatusCompleted))
 		advance(LedgerStep(key, "a", handoff.StatusDelivered))
 		b.StartTimer()
@@ -66,7 +67,7 @@ func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor f
 	b.ReportMetric(at(floors, .5)/1e3, "floor-µs")
 }
 
-// Heard gives the steps of a handoff that was heard a moment ago, for who fills a store.
+// Heard returns the steps of a handoff that was heard a moment ago, to fill a store.
 func Heard(key string) []ledger.Step {
 	s, heard := LedgerStep(key, "a", handoff.StatusCompleted), LedgerStep(key, "a", handoff.StatusDelivered)
 	s.New, s.At, heard.At = true, time.Now(), time.Now()

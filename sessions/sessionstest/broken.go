@@ -10,8 +10,8 @@ import (
 	"switchboard/sessions"
 )
 
-// testBroken: a call that broke off is known to the next one, once, of each caller; its words after a restart only as
-// far as they are history.
+// testBroken: each caller's next call is told once about the call that broke off. After a restart it is told the last
+// lines only as far as the conversations have them.
 func testBroken(t *testing.T, s Store) {
 	ctx, other := t.Context(), handoff.Caller{Principal: owner.Principal, User: "somebody"}
 	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"switchboard/sessions"
 )
 
-// testCarried: the calls of the voice model's server are those that were kept last.
+// testCarried: the ids of carried calls are those that were stored last.
 func testCarried(t *testing.T, s Store) {
 	for _, ids := range [][]string{nil, {"rtc_1", "rtc_2"}, {"rtc_2"}, nil} {
 		Must(t, sessions.CarriedCalls{Documents: s}.Keep(t.Context(), ids))

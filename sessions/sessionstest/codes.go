@@ -11,13 +11,13 @@ import (
 	"switchboard/sessions"
 )
 
-// code builds a code of the owner that lasts a minute.
+// code returns a code of the owner that ends in a minute.
 func code(text string) sessions.Code {
 	return sessions.Code{Sum: sha256.Sum256([]byte(text)), Principal: "owner", Key: sha256.Sum256([]byte("key")),
 		Ends: time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()}
 }
 
-// spent uses a code up, and reports whether it was one.
+// spent spends a code, and reports whether it was valid.
 func spent(t *testing.T, s sessions.Codes, text string) bool {
 	t.Helper()
 	_, ok, err := s.SpendCode(t.Context(), sha256.Sum256([]byte(text)))
@@ -66,7 +66,7 @@ func testCodesNotGuessed(t *testing.T, s Store) {
 	for range sessions.MaxGuesses - 1 {
 		spent(t, s, "wrong")
 	}
-	if !spent(t, s, "used") { // a right one is no guess
+	if !spent(t, s, "used") { // a valid code is not counted as a guess
 		t.Fatalf("after %d wrong codes a right one is void", sessions.MaxGuesses-1)
 	}
 	Must(t, s.PutCode(t.Context(), code("late")))
@@ -81,7 +81,7 @@ func testCodesNotGuessed(t *testing.T, s Store) {
 
 func testCodeOneWins(t *testing.T, s Store) { TestCodesAtOnce(t, s, s) }
 
-// TestCodesAtOnce: of several who use one code at the same time, at whichever store, exactly one gets it.
+// TestCodesAtOnce: of several calls that spend one code at the same time, at several stores, exactly one gets it.
 func TestCodesAtOnce(t *testing.T, stores ...sessions.Codes) {
 	for n := range 20 {
 		text := fmt.Sprint("at once ", n)

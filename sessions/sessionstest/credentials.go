@@ -12,7 +12,7 @@ import (
 	"switchboard/sessions"
 )
 
-// login builds a login that ends in an hour.
+// login returns a login that ends in an hour.
 func login(principal, id, token string) sessions.Login {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return sessions.Login{
@@ -29,7 +29,7 @@ func put(t *testing.T, s sessions.Logins, all ...sessions.Login) {
 	}
 }
 
-// logged fails the test unless these are a principal's logins, and each is found by its sum.
+// logged fails the test unless a principal has these logins, in this order, and each is found by the sum of its token.
 func logged(t *testing.T, s sessions.Logins, principal string, want ...sessions.Login) {
 	t.Helper()
 	got, err := s.Logins(t.Context(), principal)
@@ -43,6 +43,7 @@ func logged(t *testing.T, s sessions.Logins, principal string, want ...sessions.
 	}
 }
 
+// none fails the test if there is a login for the sum of a token.
 func none(t *testing.T, s sessions.Logins, sum [sha256.Size]byte) {
 	t.Helper()
 	if l, ok, err := s.Login(t.Context(), sum); ok || err != nil || l != (sessions.Login{}) {
@@ -55,7 +56,7 @@ func testLoginLife(t *testing.T, s Store) {
 	one, two := login("owner", "one", "token-1"), login("owner", "two", "token-2")
 	two.Used = two.Used.Add(time.Minute)
 	put(t, s, one, two)
-	logged(t, s, "owner", two, one) // what was used last first
+	logged(t, s, "owner", two, one) // the most recently used first
 	one.Used = two.Used.Add(time.Minute)
 	put(t, s, one)
 	logged(t, s, "owner", one, two)
@@ -117,13 +118,13 @@ func testSpend(t *testing.T, s Store) {
 	}
 }
 
-// Secrets keeps client secrets.
+// Secrets stores client secrets.
 type Secrets interface {
 	PutSecret(ctx context.Context, s sessions.Secret) (bool, error)
 	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)
 }
 
-// secret builds a secret that ends in an hour.
+// secret returns a secret that ends in an hour.
 func secret(principal, text string) sessions.Secret {
 	return sessions.Secret{
 		Sum: sha256.Sum256([]byte(text)), Principal: principal, Key: sha256.Sum256([]byte("key")),

@@ -89,8 +89,8 @@ func testDocumentEnds(t *testing.T, s Store) {
 	wantNoDocument(t, s, owner, "ended")
 }
 
-// testDocumentsBounded: an owner has so many, of those that end first are forgotten first. What is kept for minutes is
-// not forgotten for what is kept for days, nor the other way round, nor for another owner's.
+// testDocumentsBounded: an owner has at most MaxDocuments; beyond it those that end first are dropped. Brief documents
+// do not displace long ones or the documents of other owners, nor the other way round.
 func testDocumentsBounded(t *testing.T, s Store) {
 	many := func(name string, d sessions.Document) {
 		for n := range sessions.MaxDocuments {

@@ -11,15 +11,15 @@ import (
 	"switchboard/sessions"
 )
 
-// A Takeover is one store in two lives: the latter was opened when the former had lost what kept others out, and
-// the former does not know.
+// A Takeover is one store in two lives. The latter life is opened after the former one has lost its lock or lease
+// without noticing.
 type Takeover struct {
 	Former Store
-	Latter func(t *testing.T) (s Store, end func()) // opens it, once
+	Latter func(t *testing.T) (s Store, end func()) // opens the latter life; called once
 }
 
-// TestFence: from when another life has the store, a step of the former one is refused, whatever it is of and
-// also when the latter has ended meanwhile, and so is all else that it writes of a caller.
+// TestFence: after a later life has opened the store, every step of the former life and all its other writes for
+// callers are refused, also after the later life has ended.
 func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 	over := open(t)
 	walk := func(l ledger.Ledger, key string, to handoff.Status) (e ledger.Entry) {
@@ -49,7 +49,7 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 		t.Helper()
 		again := LedgerStep("k2", "a", handoff.StatusDispatching)
 		again.Attempt = 2
-		made := LedgerStep("k6", "a", handoff.StatusCompleted) // of what was never in the ledger
+		made := LedgerStep("k6", "a", handoff.StatusCompleted) // an entry that was never in the ledger
 		made.New = true
 		for _, s := range []ledger.Step{
 			LedgerStep("k6", "a", handoff.StatusAccepted), LedgerStep("k6", "a", handoff.StatusDispatching), made,

@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// Deliver walks one handoff to its end, heard at a time; each step may be changed before it is written.
+// Deliver writes all steps of a handoff that is heard at a time. change may alter each step before it is written.
 func Deliver(t *testing.T, l ledger.Ledger, key string, at time.Time, change func(*ledger.Step)) ledger.Entry {
 	t.Helper()
 	var e ledger.Entry
@@ -26,7 +26,7 @@ func Deliver(t *testing.T, l ledger.Ledger, key string, at time.Time, change fun
 	return e
 }
 
-// pages reads a history to its end.
+// pages reads all pages of a history.
 func pages(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery) (all []ledger.Entry) {
 	t.Helper()
 	for range 1000 {
@@ -45,7 +45,7 @@ func pages(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery) (all
 	return nil
 }
 
-// past fails the test unless a query finds exactly these, in this order, whatever the size of a page.
+// past fails the test unless a query finds exactly these entries, in this order, for several page sizes.
 func past(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery, want ...ledger.Entry) {
 	t.Helper()
 	for _, limit := range []int{0, 1, 3} {
@@ -85,7 +85,7 @@ func testHeard(t *testing.T, l Store) {
 	}
 }
 
-// testPages reads more than a store reads at once, many of one moment, while one goes in between.
+// testPages reads more pages than a store reads at once, with several entries of one moment.
 func testPages(t *testing.T, l Store) {
 	const n = 300
 	var want []string
@@ -202,7 +202,7 @@ func testHistoryCallers(t *testing.T, l Store) {
 	}
 }
 
-// testUnheard lets more wait than may: the oldest become history, and can still be heard.
+// testUnheard: outcomes beyond those that may wait become history, the oldest first, and can still be heard.
 func testUnheard(t *testing.T, l Store) {
 	const over = 3
 	var all []ledger.Entry
@@ -224,11 +224,12 @@ func testUnheard(t *testing.T, l Store) {
 	s.At = since.Add(24 * time.Hour)
 	heard := Advance(t, l, gone[2], s)
 	past(t, l, owner, ledger.HistoryQuery{}, heard, gone[0], gone[1])
-	Advance(t, l, gone[1], LedgerStep(all[1].Key, "b", "")) // taken up by a new life, it stays history
+	Advance(t, l, gone[1], LedgerStep(all[1].Key, "b", "")) // it stays history when a new life adopts it
 	opened(t, l, all[over:]...)
 }
 
-// testNameless: an outcome for a caller whom nobody named waits for nobody. Within the call it may be heard.
+// testNameless: outcomes for a caller without a name do not wait, since no later call can be told. Within the call
+// they may be heard.
 func testNameless(t *testing.T, l Store) {
 	nobody := handoff.NamelessCaller("helper", "call")
 	advance := func(key string, to handoff.Status, at time.Duration) ledger.Entry {
@@ -255,7 +256,7 @@ func testNameless(t *testing.T, l Store) {
 			got.Status != handoff.StatusCompleted {
 			t.Fatalf("history has %+v, want %+v", got, ended.History())
 		}
-		advance(key, handoff.StatusCompleted, time.Second) // told again
+		advance(key, handoff.StatusCompleted, time.Second) // the same step again
 		open()
 	}
 	heard := advance("first", handoff.StatusDelivered, time.Minute)

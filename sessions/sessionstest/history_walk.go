@@ -13,10 +13,10 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// walkBytes is how many bytes make one step of a walk.
+// walkBytes is how many bytes encode one step of a walk.
 const walkBytes = 6
 
-// testHistoryWalk walks at random through a few handoffs of a few callers, the clock going back now and then.
+// testHistoryWalk makes random steps for a few handoffs of a few callers. Now and then the clock goes back.
 func testHistoryWalk(t *testing.T, l Store) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 12 {
@@ -28,8 +28,8 @@ func testHistoryWalk(t *testing.T, l Store) {
 	}
 }
 
-// WalkHistory makes steps out of bytes, for callers of a principal who have nothing yet. After each it fails the test
-// unless what is open, what is history and the whole words are what the table makes of them.
+// WalkHistory decodes bytes to steps, for callers of a principal who have no entries yet. After each step it fails the
+// test unless open entries, history and bodies are what the table makes of the steps so far.
 func WalkHistory(t *testing.T, l Ledger, principal string, walk []byte) {
 	t.Helper()
 	callers := []handoff.Caller{{Principal: principal}, {Principal: principal, User: "bob"},
@@ -39,17 +39,17 @@ func WalkHistory(t *testing.T, l Ledger, principal string, walk []byte) {
 		all[c] = walked{}
 	}
 	for at := since; len(walk) >= walkBytes; walk = walk[walkBytes:] {
-		who, what := int(walk[4]), int(walk[5])
-		at = at.Add(time.Duration(what%16-4) * time.Second)
-		c := callers[who%len(callers)]
-		s := RandomStep(fmt.Sprint("key-", who/4%4), [4]byte(walk))
+		callerByte, textByte := int(walk[4]), int(walk[5])
+		at = at.Add(time.Duration(textByte%16-4) * time.Second)
+		c := callers[callerByte%len(callers)]
+		s := RandomStep(fmt.Sprint("key-", callerByte/4%4), [4]byte(walk))
 		s.Caller, s.At = c, at
 		if !s.Adopt {
-			// Long enough to be cut, now and then in the middle of a character or of what is none.
-			s.Set.Prompt = strings.Repeat("ö", what%7*20) + strings.Repeat("\xbf", what%3)
-			s.Set.Spoken = strings.Repeat("x", what%3) + strings.Repeat("日", what%5*40)
-			s.Body = ledger.Body{Prompt: pickWord(what, "", "p", "日本"), Text: pickWord(what/3, "", "t", "\x00\xff"),
-				Did: pickWord(what/9, "", "d"), Request: pickWord(what/27, "", "r")}
+			// Long enough to be cut, at times within a character or an invalid one.
+			s.Set.Prompt = strings.Repeat("ö", textByte%7*20) + strings.Repeat("\xbf", textByte%3)
+			s.Set.Spoken = strings.Repeat("x", textByte%3) + strings.Repeat("日", textByte%5*40)
+			s.Body = ledger.Body{Prompt: pickWord(textByte, "", "p", "日本"), Text: pickWord(textByte/3, "", "t", "\x00\xff"),
+				Did: pickWord(textByte/9, "", "d"), Request: pickWord(textByte/27, "", "r")}
 		}
 		all[c].advance(t, l, s)
 		all[c].holds(t, l, c)
@@ -58,16 +58,16 @@ func WalkHistory(t *testing.T, l Ledger, principal string, walk []byte) {
 
 func pickWord(n int, of ...string) string { return of[n%len(of)] }
 
-// walked is what a caller's store must have, by key.
+// walked is what a store must have of a caller, by key.
 type walked map[string]*walkedEntry
 
 type walkedEntry struct {
 	ledger.Entry
 	body ledger.Body
-	past time.Time // when it became history; zero: it waits
+	past time.Time // when it became history; zero before
 }
 
-// advance writes a step and does the same here.
+// advance makes a step in the store and in w.
 func (w walked) advance(t *testing.T, l Ledger, s ledger.Step) {
 	t.Helper()
 	e := w[s.Key]
@@ -98,7 +98,7 @@ func (w walked) advance(t *testing.T, l Ledger, s ledger.Step) {
 	}
 }
 
-// holds fails the test unless the store has what it must have.
+// holds fails the test unless the store has the same as w.
 func (w walked) holds(t *testing.T, l Ledger, c handoff.Caller) {
 	t.Helper()
 	var open, over []*walkedEntry

@@ -12,7 +12,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// ledger.Step builds a valid step of an owner to a status; "" adopts.
+// LedgerStep returns a valid step of an owner to a status; "" adopts the entry.
 func LedgerStep(key, by string, to handoff.Status) ledger.Step {
 	s := ledger.Step{Key: key, Caller: owner, Owner: by, Args: "args", To: to, At: since}
 	switch to {
@@ -38,13 +38,13 @@ var ledgerPath = []handoff.Status{
 	handoff.StatusDelivered,
 }
 
-// Advance fails the test unless the store says what [ledger.Entry.Apply] says of the entry that is
-// there. It returns the entry that is there then.
+// Advance makes a step and fails the test unless the store answers as [ledger.Entry.Apply] does for e, the present
+// entry. It returns the new entry.
 func Advance(t *testing.T, l ledger.Ledger, e ledger.Entry, s ledger.Step) ledger.Entry {
 	t.Helper()
 	after, wantErr := e.Apply(s)
 	want := after
-	if _, err := s.Check(); err != nil { // it reaches no store: nothing is found
+	if _, err := s.Check(); err != nil { // no store is asked
 		want = ledger.Entry{}
 	}
 	got, err := l.Advance(t.Context(), s)
@@ -92,7 +92,7 @@ func testLife(t *testing.T, l Store) {
 	opened(t, l)
 }
 
-// testTable walks at random and compares each answer with the table's.
+// testTable makes random steps and compares each answer with that of the table.
 func testTable(t *testing.T, l Store) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
@@ -107,7 +107,7 @@ func testTable(t *testing.T, l Store) {
 	}
 }
 
-// RandomStep makes a step out of bytes: any owner, status, attempt and words; most are valid.
+// RandomStep decodes bytes to a step of any owner, status, attempt and texts. Most steps are valid.
 func RandomStep(key string, b [4]byte) ledger.Step {
 	pick := func(n byte, of ...string) string { return of[int(n)%len(of)] }
 	to := append([]handoff.Status{""}, ledgerPath...)[int(b[0]%8)%6]
@@ -134,7 +134,7 @@ func RandomStep(key string, b [4]byte) ledger.Step {
 	return s
 }
 
-// testOneWinner lets many start the same: one may.
+// testOneWinner: of many owners that start the same handoff at once, one succeeds.
 func testOneWinner(t *testing.T, l Store) {
 	const owners = 16
 	errs := make([]error, owners)
@@ -179,8 +179,8 @@ func testOpenOrder(t *testing.T, l Store) {
 	opened(t, l, want...)
 }
 
-// testToldAgain tells a store that came back empty how far the work is: with all facts the entry is what it
-// was, in one step, and telling a store that knows it changes nothing.
+// testToldAgain writes entries into a store that came back empty. One step with all facts makes the entry what it was;
+// the same step again changes nothing.
 func testToldAgain(t *testing.T, l Store) {
 	var want []ledger.Entry
 	facts := LedgerStep("", "a", handoff.StatusDispatching).Set
@@ -190,7 +190,7 @@ func testToldAgain(t *testing.T, l Store) {
 		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
 		facts.ClientID, facts.Turn, facts.Outcome, facts.Tests, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Tests,
 			s.Set.Spoken
-		if to == handoff.StatusDelivered { // nothing leads there from nowhere
+		if to == handoff.StatusDelivered { // no entry is made as delivered
 			Advance(t, l, ledger.Entry{}, s)
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// found fails the test unless this entry, and these words, are kept under a key. The zero entry is none.
+// found fails the test unless this entry and these texts are stored under a key; zero values stand for none.
 func found(t *testing.T, l Ledger, key string, want ledger.Entry, words ledger.Body) {
 	t.Helper()
 	e, ok, err := l.Find(t.Context(), owner, key)
@@ -24,7 +24,7 @@ func found(t *testing.T, l Ledger, key string, want ledger.Entry, words ledger.B
 	}
 }
 
-// testFind: an entry is found by its key at every status, also as history, and by its caller alone.
+// testFind: an entry is found by its key at every status, also in the history, and only by its caller.
 func testFind(t *testing.T, l Store) {
 	found(t, l, "key", ledger.Entry{}, ledger.Body{})
 	var e ledger.Entry
@@ -40,15 +40,15 @@ func testFind(t *testing.T, l Store) {
 	}
 }
 
-// testFreeKey: of what never began nothing is left when it is asked for again: neither in the history nor of its words.
-// What ran stays.
+// testFreeKey: when the key of a handoff that never began is used again, nothing of the former entry is left, neither
+// in the history nor in the texts. An entry that ran stays.
 func testFreeKey(t *testing.T, l Store) {
 	for at, key := range []string{"unheard", "heard"} {
 		freeKey(t, l, key, since.Add(time.Duration(at)*time.Minute))
 	}
 }
 
-// freeKey asks again for what failed before it was sent and, under the key "heard", was told.
+// freeKey reuses the key of a handoff that failed before it was sent; under the key "heard" the failure was delivered.
 func freeKey(t *testing.T, l Ledger, key string, at time.Time) {
 	t.Helper()
 	var e ledger.Entry
@@ -90,7 +90,7 @@ func freeKey(t *testing.T, l Ledger, key string, at time.Time) {
 	}
 }
 
-// testRequests: the whole request is kept while its words wait or are paused, however long it is, and not after that.
+// testRequests: the whole request is kept, however long, while the handoff waits or is paused, and no longer.
 func testRequests(t *testing.T, l Store) {
 	long := strings.Repeat("picture \x00\xff 日本", ledger.MaxRequest/20)
 	step := func(e ledger.Entry, key string, to handoff.Status, change func(*ledger.Step)) ledger.Entry {
@@ -102,19 +102,19 @@ func testRequests(t *testing.T, l Store) {
 		}
 		return Advance(t, l, e, s)
 	}
-	asked := func(s *ledger.Step) { s.Body.Request = long }
-	e := step(ledger.Entry{}, "sent", handoff.StatusAccepted, asked)
+	withRequest := func(s *ledger.Step) { s.Body.Request = long }
+	e := step(ledger.Entry{}, "sent", handoff.StatusAccepted, withRequest)
 	found(t, l, "sent", e, ledger.Body{Prompt: "words", Request: long})
-	e = Advance(t, l, e, LedgerStep("sent", "b", "")) // another life finds it
+	e = Advance(t, l, e, LedgerStep("sent", "b", "")) // another life adopts it
 	found(t, l, "sent", e, ledger.Body{Prompt: "words", Request: long})
 	for _, to := range []handoff.Status{handoff.StatusDispatching, handoff.StatusCompleted} {
 		key := "over " + string(to)
-		e := step(ledger.Entry{}, key, handoff.StatusAccepted, asked)
-		e = step(e, key, to, asked)
+		e := step(ledger.Entry{}, key, handoff.StatusAccepted, withRequest)
+		e = step(e, key, to, withRequest)
 		found(t, l, key, e, ledger.Body{Prompt: "words"})
 	}
 	paused := func(s *ledger.Step) { s.Set.Outcome, s.Set.Code = handoff.OutcomeCancelled, handoff.CodePaused }
-	e = step(step(ledger.Entry{}, "paused", handoff.StatusAccepted, asked), "paused", handoff.StatusCompleted, paused)
+	e = step(step(ledger.Entry{}, "paused", handoff.StatusAccepted, withRequest), "paused", handoff.StatusCompleted, paused)
 	found(t, l, "paused", e, ledger.Body{Prompt: "words", Request: long})
 	e = step(e, "paused", handoff.StatusDelivered, nil)
 	found(t, l, "paused", e, ledger.Body{Prompt: "words"})
@@ -123,8 +123,8 @@ func testRequests(t *testing.T, l Store) {
 	found(t, l, "too long", e, ledger.Body{Prompt: "words"})
 }
 
-// testNoWords: of a handoff of which no words are kept none are in the store, and no page of the history has it. It is
-// found by its key.
+// testNoWords: a handoff without kept texts has none in the store and is on no page of the history, but is found by
+// its key.
 func testNoWords(t *testing.T, l Store) {
 	var e ledger.Entry
 	for _, to := range ledgerPath {
@@ -143,8 +143,8 @@ func testNoWords(t *testing.T, l Store) {
 	opened(t, l)
 }
 
-// testOwned: for whom a thread was made is written with the step before its first turn, once, and in that order.
-// Threads that were there before are nobody's.
+// testOwned: for which caller a thread was made is written once, with the step before its first turn, and listed in
+// that order. Threads that Switchboard did not make have no owner.
 func testOwned(t *testing.T, l Store) {
 	other := handoff.Caller{Principal: "other", User: "bob"}
 	var want []ledger.Owned

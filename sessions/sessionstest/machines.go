@@ -9,7 +9,7 @@ import (
 	"switchboard/sessions"
 )
 
-// machine builds a machine whose key is this byte, again and again.
+// machine returns a machine whose key repeats one byte.
 func machine(key byte, name string) sessions.Machine {
 	joined := time.Date(2026, 5, 4, 12, 0, int(key), 0, time.UTC)
 	return sessions.Machine{Key: bytes.Repeat([]byte{key}, 32), Name: name, Joined: joined, Body: []byte(`{"a": "ü \u0000"}`)}
@@ -28,7 +28,7 @@ func testMachineLife(t *testing.T, s Store) {
 	mini, mac := machine(2, "mini"), machine(1, "mac \x00 ü")
 	Must(t, s.PutMachine(t.Context(), mini))
 	Must(t, s.PutMachine(t.Context(), mac))
-	wantMachines(t, s, mac, mini) // the one that joined first first
+	wantMachines(t, s, mac, mini) // in the order in which they joined
 	mini.Name, mini.Body = "studio", []byte("{}")
 	Must(t, s.PutMachine(t.Context(), mini))
 	wantMachines(t, s, mac, mini)

@@ -55,7 +55,8 @@ func testRecordLife(t *testing.T, s Store) {
 
 func testRecordKept(t *testing.T, s Store) { TestRecordKeptOnce(t, s, s) }
 
-// TestRecordKeptOnce: of several who keep a record at the same time, at whichever store, all get the first one.
+// TestRecordKeptOnce: of several calls that keep a record at the same time, at several stores, all return the first
+// one.
 func TestRecordKeptOnce(t *testing.T, stores ...sessions.Records) {
 	var mu sync.Mutex
 	seen := map[string]bool{}

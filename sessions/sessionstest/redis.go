@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// startWithin bounds how long a Redis may take until it answers. Only a failure takes so long.
+// startWithin bounds how long a Redis may take to answer. Only a failing test waits so long.
 const startWithin = 3 * time.Minute
 
 // A Redis is a real redis-server on a free loopback port that keeps nothing on disk.
@@ -26,7 +26,7 @@ type Redis struct {
 
 	t    testing.TB
 	dir  string
-	args []string  // Set once; besides those of each
+	args []string  // Set once; further arguments
 	cmd  *exec.Cmd // the running process, nil after Kill
 }
 
@@ -45,7 +45,7 @@ func startRedis(t testing.TB, port int, args ...string) *Redis {
 	return r
 }
 
-// Start starts it, again on the same port and empty, and returns when it answers.
+// Start starts the server, empty and on the same port as before, and returns when it answers.
 func (r *Redis) Start() {
 	r.t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -76,7 +76,7 @@ func (r *Redis) ping() error {
 	return err
 }
 
-// Do gives it a command, as one types it, that it must answer with one line and not refuse.
+// Do sends a command as one would type it. The reply must be one line and no error.
 func (r *Redis) Do(command string) {
 	r.t.Helper()
 	if line, err := r.ask(command); err != nil || strings.HasPrefix(line, "-") {
@@ -84,7 +84,7 @@ func (r *Redis) Do(command string) {
 	}
 }
 
-// Ask gives it a command, as one types it, that it must answer with a text, and returns that.
+// Ask sends a command as one would type it, and returns its reply, which must be a text.
 func (r *Redis) Ask(command string) string {
 	r.t.Helper()
 	text, err := r.ask(command)
@@ -95,7 +95,7 @@ func (r *Redis) Ask(command string) string {
 	return text
 }
 
-// Number gives it a command that it must answer with a number, and returns that.
+// Number sends a command and returns its reply, which must be a number.
 func (r *Redis) Number(command string) int {
 	r.t.Helper()
 	line, err := r.ask(command)
@@ -106,7 +106,7 @@ func (r *Redis) Number(command string) int {
 	return n
 }
 
-// ask returns the line that it answers a command with, and what follows where that is a text.
+// ask sends a command and returns the first line of the reply, with the text after it if there is one.
 func (r *Redis) ask(command string) (answer string, err error) {
 	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *Redis) ask(command string) (answer string, err error) {
 	return line, err
 }
 
-// Stop lets it stand still until it is told to go on, or ends with the test.
+// Stop suspends the server until goOn is called or the test ends.
 func (r *Redis) Stop() (goOn func()) {
 	r.t.Helper()
 	process := r.cmd.Process
@@ -142,7 +142,7 @@ func (r *Redis) Stop() (goOn func()) {
 	return func() { _ = process.Signal(syscall.SIGCONT) } // it may have been killed
 }
 
-// Kill ends it at once, as a crash would. Killing it twice is fine.
+// Kill ends the server at once, as a crash would. A second Kill does nothing.
 func (r *Redis) Kill() {
 	if r.cmd == nil {
 		return
@@ -152,19 +152,20 @@ func (r *Redis) Kill() {
 	r.cmd = nil
 }
 
-// Loopback ports for programs. The kernel gives those from 32768 on to whoever asks for any: one of them may belong to
-// another test before its program has taken it, and a client that dials one at which nobody listens may be given that
-// very port and connect to itself.
+// The range of loopback ports for the programs of tests. The kernel hands out ports from 32768 on for any purpose:
+// another test might get such a port before the program listens on it, and a client that dials a port on which nobody
+// listens might be given that very port and connect to itself.
 const firstPort, portsEnd = 20000, 32768
 
-// portsGiven counts them. Each process begins at a port of its own, since those of other packages look too.
+// portsGiven counts the ports of this process. Each process begins at a random port, since tests of other packages
+// choose ports at the same time.
 var (
 	portsGiven atomic.Int64
 	portsStart = rand.Int64N(portsEnd - firstPort)
 )
 
-// FreePort returns a loopback port that nobody uses now and that is given once. The nine after it are not given either.
-// No child process begins meanwhile: it would listen there until its exec.
+// FreePort returns a free loopback port. It returns each port once, and never the nine after it. No child process may
+// begin meanwhile: it would have the listener until its exec.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	syscall.ForkLock.RLock()

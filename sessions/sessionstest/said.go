@@ -12,7 +12,7 @@ import (
 	"switchboard/sessions"
 )
 
-// said reads all pages of a query as their texts.
+// said returns the texts of all pages of a query.
 func said(t *testing.T, s sessions.Conversations, c handoff.Caller, q sessions.SaidQuery) []string {
 	t.Helper()
 	texts := []string{}

@@ -14,17 +14,17 @@ import (
 // owner is the caller of most tests.
 var owner = handoff.Caller{Principal: "owner"}
 
-// since is a time that survives JSON and time zones.
+// since is a time with nanoseconds, to be kept by JSON and in every time zone.
 var since = time.Date(2026, 5, 4, 12, 30, 15, 123456789, time.UTC)
 
-// at builds a sticky thread.
+// at returns a sticky thread.
 func at(server, project, thread string) handoff.Sticky {
 	return handoff.Sticky{
 		Target: handoff.Target{Server: server, Project: project, Thread: thread}, Title: "auth refactor", Since: since,
 	}
 }
 
-// list fails the test unless the caller has exactly these, in any order.
+// list fails the test unless the caller has exactly these stickies, in any order.
 func list(t *testing.T, s handoff.Stickies, c handoff.Caller, want ...handoff.Sticky) {
 	t.Helper()
 	got, err := s.List(t.Context(), c)
@@ -33,7 +33,7 @@ func list(t *testing.T, s handoff.Stickies, c handoff.Caller, want ...handoff.St
 	}
 	for i := range got {
 		if got[i].Since.Equal(since) {
-			got[i].Since = since // the same moment may come back in another form
+			got[i].Since = since // the same moment in another representation
 		}
 	}
 	byTarget := func(all []handoff.Sticky) map[handoff.Target]handoff.Sticky {
@@ -117,7 +117,7 @@ func testOddWords(t *testing.T, s Store) {
 	list(t, s, owner, odd, at("big pc", "ü*/a/b", "thread-2"))
 }
 
-// hostile are callers that would collide if their names were only pasted together.
+// hostile returns callers whose names would collide if principal and user were just concatenated.
 func hostile() []handoff.Caller {
 	return []handoff.Caller{
 		owner,

@@ -1,6 +1,6 @@
-// Package sessionstest holds what every store of sessions has to do, as tests over a factory, and starts
-// the real Redis that such tests need. It must not know any store: it speaks to them through the
-// interfaces of package handoff, and through its own for what only the edge asks.
+// Package sessionstest has the tests that every store of sessions must pass, over a function that opens one, and
+// starts the real Redis that such tests need. It must not know any store: it uses stores through the interfaces of
+// packages handoff and sessions, and through its own for methods that only the HTTP edge needs.
 package sessionstest
 
 import (
@@ -14,41 +14,41 @@ import (
 	"switchboard/sessions"
 )
 
-// A Store is what every store does.
+// A Store has the methods of every store.
 type Store interface {
 	handoff.Stickies
 	Ledger
 	Edge
 }
 
-// An Edge is what the edge asks of a store.
+// An Edge has the methods that the HTTP edge needs.
 type Edge interface {
 	Credentials
 	Front
 }
 
-// Credentials is who may come in.
+// Credentials stores what logs people and programs in.
 type Credentials interface {
 	sessions.Logins
 	Secrets
 	Programs
 }
 
-// Programs is what programs and pages come in with before they have a credential that lasts.
+// Programs stores apps and codes.
 type Programs interface {
 	sessions.Apps
 	sessions.Codes
 }
 
-// A Front is what fronts keep.
+// A Front stores what fronts keep.
 type Front interface {
 	sessions.Conversations
 	sessions.Documents
-	Own
+	Installation
 }
 
-// Own is what is no caller's.
-type Own interface {
+// Installation stores the data that belongs to no caller.
+type Installation interface {
 	sessions.Machines
 	sessions.Records
 }
@@ -60,7 +60,7 @@ type Ledger interface {
 	ledger.Owners
 }
 
-// contracts are what every store has to do, by what it is about. Each test gets an empty store. Set once.
+// contracts are the tests by subject and name. Each gets an empty store. Set once.
 var contracts = map[string]map[string]func(*testing.T, Store){
 	"stickies": {
 		"empty": testEmpty, "set and list": testSetAndList, "set replaces": testReplace, "newest first": testOrder,
@@ -113,7 +113,7 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	},
 }
 
-// TestStore runs every contract. open returns an empty store that lives until the test ends.
+// TestStore runs every contract. open returns an empty store that stays open until the test ends.
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	for about, tests := range contracts {
 		t.Run(about, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	}
 }
 
-// Opened opens a store that is closed with the test.
+// Opened opens a store and closes it when the test ends.
 func Opened[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
 	s, err := open(t.Context())
@@ -146,7 +146,7 @@ var Sticky = handoff.Sticky{
 // Owner is the caller of most tests.
 var Owner = owner
 
-// Must ends a test that cannot go on after err.
+// Must fails the test at once if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -154,7 +154,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Run runs a store until the returned function is called, which gives what Run returned.
+// Run runs a store. The returned function ends that and returns what Run returned.
 func Run(t *testing.T, s interface{ Run(context.Context) error }) (ended func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

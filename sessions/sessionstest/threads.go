@@ -13,7 +13,7 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// TestThreads is the contract of [threads.Store]. open returns an empty store that lives until the test ends.
+// TestThreads is the contract of [threads.Store]. open returns an empty store that stays open until the test ends.
 func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
 	for name, run := range map[string]func(*threadSuite){
 		"a thread goes on":                                            (*threadSuite).goesOn,
@@ -33,7 +33,7 @@ func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
 	}
 }
 
-// A threadSuite is one case.
+// A threadSuite runs one case.
 type threadSuite struct {
 	*testing.T
 	store threads.Store
@@ -76,7 +76,7 @@ func (s *threadSuite) claim(thread, after, turn, copied string) threads.Claim {
 		Title: "title " + turn, Items: threadItems("asked " + turn), At: s.now}
 }
 
-// end writes an answer and ends the turn.
+// end returns the step that appends an answer and ends the turn.
 func (s *threadSuite) end(r threads.Result) threads.End {
 	return threads.End{
 		Append: threads.Append{
@@ -88,7 +88,7 @@ func (s *threadSuite) end(r threads.Result) threads.End {
 	}
 }
 
-// turn runs a turn to its end.
+// turn makes a turn from its claim to its end.
 func (s *threadSuite) turn(thread, after, turn, copied string) threads.Result {
 	s.Helper()
 	s.now = s.now.Add(time.Second)
@@ -104,7 +104,7 @@ func (s *threadSuite) read(thread string) threads.Record {
 	return r
 }
 
-// holds checks which turns and items a thread has, by the turns' ids.
+// holds fails the test unless a thread has exactly these turns, by id, and their items.
 func (s *threadSuite) holds(thread string, turns ...string) {
 	s.Helper()
 	r := s.read(thread)
@@ -155,7 +155,7 @@ func (s *threadSuite) copies() {
 	if r := s.turn("t", "b", "d", "u"); r.Thread.ID != "u" {
 		s.Errorf("turn d is in %s", r.Thread.ID)
 	}
-	s.turn("u", "a", "e", "v") // from before the copy's own
+	s.turn("u", "a", "e", "v") // after a turn that the copy has from its parent
 	s.turn("u", "d", "f", "w")
 	s.turn("t", "", "g", "")
 	s.advance(threads.Fork{Owner: threadOwner, Thread: "v", Copy: "x", At: s.now})
@@ -167,7 +167,7 @@ func (s *threadSuite) copies() {
 	if anchor := s.read("u").Turns[1].Anchor.Response; anchor != "resp b" {
 		s.Errorf("the copy's anchor is %q", anchor)
 	}
-	s.refused(s.claim("u", "c", "z", "y"), handoff.CodeNotFound) // later than the copy
+	s.refused(s.claim("u", "c", "z", "y"), handoff.CodeNotFound) // a turn that the parent had after the copy
 }
 
 func (s *threadSuite) race() {
@@ -234,7 +234,7 @@ func (s *threadSuite) undone() {
 	if after := s.read("t"); after.Thread.Tip != before.Thread.Tip || after.Thread.Active != "" {
 		s.Errorf("%+v", after.Thread)
 	}
-	running := s.advance(s.claim("t", "a", "c", "")) // no claim is left that would make this one a copy
+	running := s.advance(s.claim("t", "a", "c", "")) // not a copy: the undone claims are gone
 	copied := s.advance(s.claim("t", "a", "d", "u"))
 	s.advance(threads.Undo{Owner: threadOwner, Thread: "u", Turn: "d", Fence: copied.Turn.Fence})
 	if _, err := s.store.Read(s.Context(), threadOwner, "u"); err == nil {
@@ -317,8 +317,8 @@ func (s *threadSuite) list() {
 	}
 }
 
-// TestThreadsAge holds that threads are forgotten when nobody used them for life, and never before; one that was copied
-// as long as its copies. pass lets time go by for the store, whose clock the test then reads from now.
+// TestThreadsAge: a thread is forgotten when it was not used for life, and never before; a thread with copies as late
+// as its copies. pass advances the clock of the store, and now reads it.
 func TestThreadsAge(t *testing.T, store threads.Store, life time.Duration, pass func(time.Duration),
 	now func() time.Time) {
 	s := &threadSuite{T: t, store: store, now: now()}
@@ -355,7 +355,7 @@ func TestThreadsAge(t *testing.T, store threads.Store, life time.Duration, pass 
 	}
 }
 
-// here holds which threads are there.
+// here fails the test unless exactly the threads with true are there.
 func (s *threadSuite) here(want map[string]bool) {
 	s.Helper()
 	for id, there := range want {
@@ -366,7 +366,7 @@ func (s *threadSuite) here(want map[string]bool) {
 	}
 }
 
-// waits checks what the newest turn of a thread took and what of that is unheard.
+// waits fails the test unless the newest turn of a thread has these pending steers and these unheard ones.
 func (s *threadSuite) waits(thread string, steers []threads.Steer, unheard ...string) {
 	s.Helper()
 	r := s.read(thread)
@@ -384,7 +384,7 @@ func (s *threadSuite) steers() {
 			Steer: &threads.Steer{N: n, Words: fmt.Sprint("steer ", n)}}
 	}
 	one, two, three := *steer(1).Steer, *steer(2).Steer, *steer(3).Steer
-	for _, n := range []int{1, 2, 2, 1, 3} { // also made twice, and late
+	for _, n := range []int{1, 2, 2, 1, 3} { // some of them twice, or late
 		s.advance(steer(n))
 	}
 	s.waits("t", []threads.Steer{one, two, three})
@@ -407,11 +407,11 @@ func (s *threadSuite) steers() {
 	s.advance(last)
 	s.now = s.now.Add(threads.Lease)
 	s.advance(threads.Fork{Owner: threadOwner, Thread: "t", Copy: "u", At: s.now})
-	s.waits("t", nil, "steer 1") // of a turn that was lost
+	s.waits("t", nil, "steer 1") // the turn was lost
 	s.waits("u", nil, "steer 1")
 }
 
-// walk makes random steps and keeps beside the store what each thread must have, where copies are real ones.
+// walk makes random steps, and compares each thread with a model in which copies are real copies.
 func (s *threadSuite) walk() {
 	random := rand.New(rand.NewPCG(1, 2))
 	s.create("t0")
@@ -434,7 +434,7 @@ func (s *threadSuite) walk() {
 		}
 		r, err := s.store.Advance(s.Context(), s.claim(thread, after, turn, copied))
 		if err != nil {
-			continue // copied too often
+			continue // a thread may be copied only so often
 		}
 		if want := at < len(before); r.Forked != want {
 			s.Fatalf("a claim after %q of %v forked: %v", after, before, r.Forked)
