@@ -200,8 +200,8 @@ func (c *checker) someOf(path string, words, known []string) {
 	}
 }
 
-// serverNames returns the names of the machines in the settings. Without any, it returns those of the simulated machines
-// and of a local codex, which are used instead.
+// serverNames returns the names of the machines in the settings. Without any, it returns those of the simulated
+// machines and of a local codex, which are used instead.
 func (s *settings) serverNames() []string {
 	var names []string
 	for _, server := range s.Servers {

@@ -371,8 +371,8 @@ func mapping(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// maxNesting bounds how deep the configuration nests; the count may be too high, never too low. The parser recurses, and
-// its time grows with the square of the depth. The settings need five levels.
+// maxNesting bounds how deep the configuration nests; the count may be too high, never too low. The parser recurses,
+// and its time grows with the square of the depth. The settings need five levels.
 const maxNesting = 64
 
 // tooDeep returns the first token that nests deeper than [maxNesting], or nil. It runs before the parser. In a block,

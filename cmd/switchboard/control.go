@@ -25,7 +25,7 @@ const (
 
 // control serves the verbs that the same user runs beside a service, on its Unix socket.
 type control struct {
-	link     func(ctx context.Context, principal string) (string, error)         // Set once: a login link; "" is the owner
+	link     func(ctx context.Context, principal string) (string, error)         // Set once: a login link; "": the owner's
 	keys     func(context.Context) error                                         // Set once: reads the made keys again
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: sends a machine a request
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: lists machines

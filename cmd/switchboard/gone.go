@@ -70,7 +70,7 @@ func (a *absenceWatch) look(now time.Time) {
 		if gone < a.after {
 			continue
 		}
-		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // it may have gone that long before look saw it
+		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // look sees it that late
 			if !was.notified[c] {
 				was.notified[c] = true
 				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name,

@@ -17,8 +17,8 @@ import (
 // healthWithin bounds the health check; a container's own limit is longer.
 const healthWithin = 3 * time.Second
 
-// healthVerb checks the health of the Switchboard that runs here: the one of the state directory, as for other verbs, or
-// else the one at the address of the settings. With --listen it is the one at that address.
+// healthVerb checks the health of the Switchboard that runs here: the one of the state directory, as for other verbs,
+// or else the one at the address of the settings. With --listen it is the one at that address.
 func healthVerb(ctx context.Context, o *options, env func(string) string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()

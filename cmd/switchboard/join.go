@@ -85,8 +85,8 @@ func policyPath(env func(string) string) (string, error) {
 	return filepath.Join(home, ".config", "switchboard", "machine.yaml"), nil
 }
 
-// readPolicy reads what the owner of this machine allows. Its error has all problems of the file. If there is no file, it
-// returns a policy that allows everything, with the error [fs.ErrNotExist].
+// readPolicy reads what the owner of this machine allows. Its error has all problems of the file. If there is no file,
+// it returns a policy that allows everything, with the error [fs.ErrNotExist].
 func readPolicy(path string) (host.Policy, error) {
 	p := host.Policy{Answers: true}
 	text, err := os.ReadFile(path)

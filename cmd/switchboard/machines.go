@@ -29,8 +29,8 @@ import (
 )
 
 // machinesKey is the file in the state directory with the private key of this service, by which machines that joined
-// recognise it. Instances that share a Redis have one key, in a record there: anyone who can read that Redis can pose as
-// the service to its machines.
+// recognise it. Instances that share a Redis have one key, in a record there: anyone who can read that Redis can pose
+// as the service to its machines.
 const machinesKey = "machines.pem"
 
 // Kinds and names of records in the store: the key that all instances share, and the invitations, each under the
@@ -41,7 +41,8 @@ const (
 )
 
 // machineStore keeps the machines that joined in a store. A shared store that no longer has the instances' key has lost
-// its data. The machineStore then writes its own copy back, because otherwise every machine would be refused, and leave.
+// its data. The machineStore then writes its own copy back, because otherwise every machine would be refused, and
+// leave.
 type machineStore struct {
 	in interface { // Set once
 		sessions.Machines

@@ -119,8 +119,8 @@ func (f keysFile) drop(ctx context.Context, k madeKey) error {
 	return f.write(slices.DeleteFunc(keys, func(other madeKey) bool { return other == k }))
 }
 
-// madeKeysKind is the kind of the records with the made keys of several instances. A record's body is the principal, its
-// name the SHA-256 of the key.
+// madeKeysKind is the kind of the records with the made keys of several instances. A record's body is the principal,
+// its name the SHA-256 of the key.
 const madeKeysKind = "made keys"
 
 // keyRecords stores the made keys of several instances in their shared store.
@@ -240,8 +240,8 @@ func (s *settings) withMade(made []madeKey) []web.Key {
 }
 
 // termsOf returns the web key of a made key. Its holder may do what the first key of the same principal in the
-// configuration allows. Without such a key, the holder may use the machines that are for the principal, and a yes counts
-// in calls.
+// configuration allows. Without such a key, the holder may use the machines that are for the principal, and a yes
+// counts in calls.
 func (s *settings) termsOf(m madeKey) web.Key {
 	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Instructions: usualInstructions(false),
 		Barred: s.barred(m.principal), Limits: s.Limits.limits(), KeyLimits: s.Limits.limits()}

@@ -44,8 +44,8 @@ type peering struct {
 	runs      *homes.Homes     // nil before [peering.homes], and for a single instance
 	// taken is called for each caller whose home this instance has become; it may block. Set before anything runs.
 	taken func(context.Context, handoff.Caller)
-	// leave end the calls, streams and requests here of a caller whose home is now another instance. Set before anything
-	// runs.
+	// leave end the calls, streams and requests here of a caller whose home is now another instance. Set before
+	// anything runs.
 	leave []func(handoff.Caller)
 }
 
@@ -164,8 +164,8 @@ func (p *peering) homes(each router.Config) *homes.Homes {
 	return p.runs
 }
 
-// attached returns the record of which instance has attached to which call of the voice model's server; nil for a single
-// instance.
+// attached returns the record of which instance has attached to which call of the voice model's server; nil for a
+// single instance.
 func (p *peering) attached(store any) realtime.Attached {
 	if s, ok := store.(interface {
 		Attached(dead func(string) bool) redis.Attached
@@ -175,10 +175,10 @@ func (p *peering) attached(store any) realtime.Attached {
 	return nil
 }
 
-// drain hands the callers of this instance over to the others before it ends, and meanwhile serves and forwards requests.
-// It returns when open requests and calls have ended, or after [drainFor]; never before [drainLeast], so that a load
-// balancer that polls /readyz has noticed. Without other instances it returns at once. A second signal to end, SIGINT or
-// SIGTERM, makes it return.
+// drain hands the callers of this instance over to the others before it ends, and meanwhile serves and forwards
+// requests. It returns when open requests and calls have ended, or after [drainFor]; never before [drainLeast], so that
+// a load balancer that polls /readyz has noticed. Without other instances it returns at once. A second signal to end,
+// SIGINT or SIGTERM, makes it return.
 func (p *peering) drain(ctx context.Context, edge *web.Server, inCall func(handoff.Caller) bool) {
 	if p.runs == nil || !p.runs.Others() {
 		return

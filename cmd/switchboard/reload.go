@@ -72,8 +72,8 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 	return result, err
 }
 
-// keys reads the made keys again. It never runs beside a reload, which might have read the keys earlier and would accept
-// a key again that was revoked since.
+// keys reads the made keys again. It never runs beside a reload, which might have read the keys earlier and would
+// accept a key again that was revoked since.
 func (l *reloading) keys(ctx context.Context) error {
 	return l.roster.machines.Settle(ctx, func([]joined.Server) error {
 		made, err := l.made.read(ctx)

@@ -51,8 +51,8 @@ func (v removeVerb) do(ctx context.Context, o *options, env func(string) string,
 	return err
 }
 
-// withoutEntry returns the path of the file, and its text before and after removing the machine's entry. after is nil if
-// there is no entry, or if --url names a service elsewhere.
+// withoutEntry returns the path of the file, and its text before and after removing the machine's entry. after is nil
+// if there is no entry, or if --url names a service elsewhere.
 func (v removeVerb) withoutEntry(o *options) (file string, before, after []byte, err error) {
 	file, _ = o.configFile()
 	if file == "" || v.URL != "" {
@@ -100,8 +100,8 @@ func dropServer(file string, text []byte, name string) ([]byte, error) {
 	return after, nil
 }
 
-// entryLines returns the lines of a server's entry, counted from 0: the first line, and the line after the last one. Both
-// are 0 if the entry does not stand on lines of its own.
+// entryLines returns the lines of a server's entry, counted from 0: the first line, and the line after the last one.
+// Both are 0 if the entry does not stand on lines of its own.
 func entryLines(text []byte, name string) (first, end int) {
 	parsed, err := parse(text)
 	if err != nil {

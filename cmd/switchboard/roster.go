@@ -31,7 +31,7 @@ type roster struct {
 	mu         sync.Mutex
 	configured []servers.Spec         // Guarded by mu: those of the configuration
 	versions   map[string]specVersion // Guarded by mu: of the real servers in the fleet, by name
-	simulated  []string               // Guarded by mu: names of the simulated servers in the fleet; nil: there are real ones
+	simulated  []string               // Guarded by mu: names of the simulated servers; nil: there are real ones
 	made       []string               // Guarded by mu: names of servers of fixed kinds that were ever in the fleet
 }
 
@@ -54,8 +54,8 @@ func (r *roster) fixed(spec servers.Spec) bool {
 	return kind.Fixed
 }
 
-// first returns the servers that the fleet starts with. A machine that joined and has the name of another server is left
-// out, and logged.
+// first returns the servers that the fleet starts with. A machine that joined and has the name of another server is
+// left out, and logged.
 func (r *roster) first(ctx context.Context, configured []servers.Spec) ([]servers.Spec, error) {
 	var all []servers.Spec
 	err := r.machines.Settle(ctx, func(joined []joined.Server) error {
@@ -191,8 +191,8 @@ func (r *roster) Change(drop []string, put []servers.Spec) error {
 	return r.replace(drop, put, versions)
 }
 
-// replace changes the fleet, and adds or removes the simulated servers as needed. versions are those of the real servers
-// after the change.
+// replace changes the fleet, and adds or removes the simulated servers as needed. versions are those of the real
+// servers after the change.
 func (r *roster) replace(drop []string, put []servers.Spec, versions map[string]specVersion) error {
 	r.mu.Lock()
 	simulated := r.simulated

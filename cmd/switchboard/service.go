@@ -214,8 +214,8 @@ func (s *service) oauth(p plan) web.OAuth {
 	})
 }
 
-// partings returns the sentences before the end of a call, in the language that its client chose, or else in that of the
-// settings.
+// partings returns the sentences before the end of a call, in the language that its client chose, or else in that of
+// the settings.
 func partings(configured wording.Language) func(string) realtime.Partings {
 	return func(chosen string) realtime.Partings {
 		l := cmp.Or(wording.Language(chosen), configured)
@@ -223,9 +223,9 @@ func partings(configured wording.Language) func(string) realtime.Partings {
 	}
 }
 
-// stage orders the stages by their end: the router ends before the voice, so that open requests are still answered there.
-// Nothing is served before the work of an earlier process has been read, or [recoverWithin] has passed: otherwise callers
-// would hear that their work does not exist.
+// stage orders the stages by their end: the router ends before the voice, so that open requests are still answered
+// there. Nothing is served before the work of an earlier process has been read, or [recoverWithin] has passed:
+// otherwise callers would hear that their work does not exist.
 func (s *service) stage(
 	p plan, limited net.Listener, recovered func(context.Context, time.Duration) error, after []stage, first ...stage,
 ) error {

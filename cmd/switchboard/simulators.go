@@ -160,8 +160,8 @@ func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, n
 	}
 }
 
-// agent makes an agent of our own for a simulated machine. Its model and its tools are simulated, everything else is the
-// real agent. Its sessions last as long as the machine.
+// agent makes an agent of our own for a simulated machine. Its model and its tools are simulated, everything else is
+// the real agent. Its sessions last as long as the machine.
 func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, iter.Seq[handoff.Metric], error) {
 	api := upstream.New("simulated", hurry, upstream.Actor(m))
 	at, err := s.serve("simulated model of "+m.Name, func(ctx context.Context, l net.Listener) error {

@@ -332,8 +332,8 @@ func (h handoffVerb) words(ctx context.Context, in io.Reader) (string, error) {
 	return text, err
 }
 
-// typedIn reads what somebody types, until ctx ends. A read at a terminal cannot be cancelled: it then goes on until the
-// program ends.
+// typedIn reads what somebody types, until ctx ends. A read at a terminal cannot be cancelled: it then goes on until
+// the program ends.
 func typedIn(ctx context.Context, read func() (string, error)) (string, error) {
 	var text string
 	var err error

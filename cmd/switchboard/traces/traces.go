@@ -1,7 +1,7 @@
 // Package traces sends a trace of each handoff to a collector of OpenTelemetry. Only this package uses OpenTelemetry:
 // other packages begin a [handoff.Span] below the one in the context.
 //
-// The package does not know what the spans mean, and sends nothing unless the environment names a collector.
+// It must not know what the spans mean, and sends nothing unless the environment names a collector.
 //
 // # Concurrency
 //

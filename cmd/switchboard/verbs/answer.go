@@ -17,10 +17,10 @@ import (
 	"switchboard/handoff"
 )
 
-// Answer answers a question of an agent; without words it lists the open questions. The first word may be the question's
-// label, id or short id, or the beginning of an id; it may be missing if only one question is open. Nobody should allow
-// what they have not read, so unless the answer is a no or a stop, Answer shows the question and needs a yes to
-// [Terminal.Ask]. A whole id needs no yes, because only the shown question has it.
+// Answer answers a question of an agent; without words it lists the open questions. The first word may be the
+// question's label, id or short id, or the beginning of an id; it may be missing if only one question is open. Nobody
+// should allow what they have not read, so unless the answer is a no or a stop, Answer shows the question and needs a
+// yes to [Terminal.Ask]. A whole id needs no yes, because only the shown question has it.
 func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)
@@ -93,8 +93,8 @@ func shortID(q handoff.RecordQuestion) string {
 	return q.Label + "-" + hex.EncodeToString(sum[:4])
 }
 
-// questionNamed returns the index of the open question that a word names: by its label, its id, its short id, or an unambiguous
-// beginning of an id. It returns -1 if there is none.
+// questionNamed returns the index of the open question that a word names: by its label, its id, its short id, or an
+// unambiguous beginning of an id. It returns -1 if there is none.
 func questionNamed(word string, open []handoff.RecordQuestion) int {
 	if at := slices.IndexFunc(open, func(q handoff.RecordQuestion) bool {
 		return strings.EqualFold(q.Label, word) || string(q.ID) == word || shortID(q) == word

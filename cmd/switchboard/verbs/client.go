@@ -185,8 +185,8 @@ func (c *Client) Joined(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Test has the service that runs here send a machine a request now, even if the machine is for other callers. It returns
-// how long the answer took, and the machine's address; "" if it is simulated.
+// Test has the service that runs here send a machine a request now, even if the machine is for other callers. It
+// returns how long the answer took, and the machine's address; "" if it is simulated.
 func (c *Client) Test(ctx context.Context, server string) (took time.Duration, address string, err error) {
 	var answer struct {
 		Took    int64  `json:"took_ms"`

@@ -14,8 +14,8 @@ import (
 	"switchboard/handoff"
 )
 
-// Stop stops work. what names it by its id or a part of the id (see idsOf), or names a machine whose work is stopped; ""
-// means all that runs. If these are several pieces of work, Stop asks which one to stop, unless all is set.
+// Stop stops work. what names it by its id or a part of the id (see idsOf), or names a machine whose work is stopped;
+// "" means all that runs. If these are several pieces of work, Stop asks which one to stop, unless all is set.
 func (t *Terminal) Stop(ctx context.Context, what string, all bool) error {
 	works, err := t.works(ctx)
 	if err != nil {
